@@ -2,12 +2,12 @@
 //! with the targets. A miss is printed but never fails the run, because machines differ.
 
 mod cases;
-mod filling;
+mod content;
 mod generate;
 mod measure;
 mod sandbox;
 mod screen;
-mod speaking;
+mod streaming;
 mod table;
 mod wire;
 
@@ -18,21 +18,21 @@ use anyhow::{Context, Result};
 use crate::args::Args;
 use crate::osier::Osier;
 use crate::peer::Peer;
-use crate::place;
+use crate::workspace;
 
-use generate::Shape;
+use generate::SessionShape;
 
 /// The context of all cases.
 struct Bench {
     osier: Osier,
     peer: Option<Peer>,
-    files: Files,
+    files: BenchFiles,
     dir: PathBuf,
     rounds: usize,
 }
 
 /// The generated sessions.
-struct Files {
+struct BenchFiles {
     /// Turns of eight entries, a branch every 50 entries.
     plain: PathBuf,
     /// With a compaction every 2,000 entries and equally large kept parts, smallest file first.
@@ -58,13 +58,14 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     let given = args.value("--osier")?;
     args.finish()?;
 
-    let dir = dir.map_or_else(|| Ok(place::target()?.join("bench")), |dir| anyhow::Ok(PathBuf::from(dir)))?;
+    let dir =
+        dir.map_or_else(|| Ok(workspace::target()?.join("bench")), |dir| anyhow::Ok(PathBuf::from(dir)))?;
     std::fs::create_dir_all(&dir)?;
     let dir = dir.canonicalize().with_context(|| format!("cannot open folder {}", dir.display()))?;
     let osier = Osier::new(given.as_deref(), dir.join("home"))?;
     let peer = if with_peer { Some(Peer::install()?) } else { None };
     println!("== generating sessions in {}", dir.display());
-    let files = Files::generate(&osier, &dir, quick)?;
+    let files = BenchFiles::generate(&osier, &dir, quick)?;
     let bench = Bench { osier, peer, files, dir, rounds: if quick { 3 } else { 5 } };
     println!("== measuring, best of {} rounds", bench.rounds);
     let rows = match () {
@@ -76,23 +77,23 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     Ok(())
 }
 
-impl Files {
+impl BenchFiles {
     fn generate(osier: &Osier, dir: &Path, quick: bool) -> Result<Self> {
         let (entries, count) = if quick { (10_000, 50) } else { (100_000, 500) };
         let project = dir.join("project");
         std::fs::create_dir_all(&project)?;
-        let listed = osier.sessions_of(&project)?;
+        let listed = osier.sessions_folder(&project)?;
         let plain = dir.join(format!("plain-{entries}.jsonl"));
-        Shape { entries, compacted: false, seed: 1 }.write(&plain, &project)?;
+        SessionShape { entries, compacted: false, seed: 1 }.write(&plain, &project)?;
         let small = dir.join("small.jsonl");
-        Shape { entries: 200, compacted: false, seed: 2 }.write(&small, &project)?;
+        SessionShape { entries: 200, compacted: false, seed: 2 }.write(&small, &project)?;
         let mut compacted = Vec::new();
         for entries in compacted_sizes(quick) {
             let file = dir.join(format!("compacted-{entries}.jsonl"));
-            Shape { entries, compacted: true, seed: 3 }.write(&file, &project)?;
+            SessionShape { entries, compacted: true, seed: 3 }.write(&file, &project)?;
             compacted.push(file);
         }
-        generate::folder(&listed, count, &project)?;
+        generate::write_folder(&listed, count, &project)?;
         Ok(Self { plain, compacted, small, project, listed, count })
     }
 }

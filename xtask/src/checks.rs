@@ -3,20 +3,21 @@
 use anyhow::{Context, Result};
 
 use crate::args::Args;
-use crate::{place, tidy};
+use crate::{tidy, workspace};
 
-enum Check {
+enum CheckStep {
     Tidy,
     Cargo(&'static [&'static str]),
 }
 
-const FORMAT: Check = Check::Cargo(&["fmt", "--all", "--", "--check"]);
-const CLIPPY: Check = Check::Cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
-const TESTS: Check = Check::Cargo(&["test", "--workspace"]);
-const UNIT_TESTS: Check = Check::Cargo(&["test", "--workspace", "--lib", "--bins"]);
+const FORMAT: CheckStep = CheckStep::Cargo(&["fmt", "--all", "--", "--check"]);
+const CLIPPY: CheckStep =
+    CheckStep::Cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+const TESTS: CheckStep = CheckStep::Cargo(&["test", "--workspace"]);
+const UNIT_TESTS: CheckStep = CheckStep::Cargo(&["test", "--workspace", "--lib", "--bins"]);
 
-const FULL: &[Check] = &[FORMAT, Check::Tidy, CLIPPY, TESTS];
-const QUICK: &[Check] = &[FORMAT, Check::Tidy, UNIT_TESTS];
+const FULL: &[CheckStep] = &[FORMAT, CheckStep::Tidy, CLIPPY, TESTS];
+const QUICK: &[CheckStep] = &[FORMAT, CheckStep::Tidy, UNIT_TESTS];
 
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let checks = if args.flag("--quick") { QUICK } else { FULL };
@@ -28,7 +29,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     Ok(())
 }
 
-impl Check {
+impl CheckStep {
     fn title(&self) -> String {
         match self {
             Self::Tidy => "tidy".to_owned(),
@@ -40,7 +41,7 @@ impl Check {
         println!("== {}", self.title());
         match self {
             Self::Tidy => tidy::check(),
-            Self::Cargo(words) => place::run(place::cargo()?.args(*words)),
+            Self::Cargo(words) => workspace::run(workspace::cargo()?.args(*words)),
         }
         .with_context(|| format!("stopped at `{}`", self.title()))
     }

@@ -6,7 +6,7 @@ mod log;
 mod preparing;
 mod racing;
 mod reading;
-mod seen;
+mod view;
 mod writing;
 
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use serde_json::Value;
 use crate::args::{Args, UsageError};
 use crate::osier::Osier;
 use crate::peer::Peer;
-use crate::{json, place};
+use crate::{json, workspace};
 
 /// Further differences are counted but not printed.
-const PRINTED: usize = 12;
+const MAX_PRINTED: usize = 12;
 
-type Part = fn(&World, &mut Report) -> Result<()>;
+type ConformancePart = fn(&ConformanceContext, &mut ConformanceReport) -> Result<()>;
 
-const PARTS: [(&str, Part); 5] = [
+const PARTS: [(&str, ConformancePart); 5] = [
     ("reading", reading::run),
     ("writing", writing::run),
     ("forking", forking::run),
@@ -33,7 +33,7 @@ const PARTS: [(&str, Part); 5] = [
 ];
 
 /// The context that all parts of the comparison share.
-struct World {
+struct ConformanceContext {
     osier: Osier,
     peer: Peer,
     dir: PathBuf,
@@ -68,12 +68,12 @@ fn compare(mut args: Args) -> Result<()> {
     let dir = fresh_dir(keep.as_deref())?;
     let osier = Osier::new(given.as_deref(), dir.join("home"))?;
     println!("== installing pi");
-    let world = World { osier, peer: Peer::install()?, dir, seed, sessions };
+    let world = ConformanceContext { osier, peer: Peer::install()?, dir, seed, sessions };
     println!("seed {seed}, files in {}", world.dir.display());
 
     println!("== pi writes {} sessions", world.sessions);
     world.peer.write_sessions(&world.dir.join("from-pi"), world.sessions, world.seed)?;
-    let mut report = Report::default();
+    let mut report = ConformanceReport::default();
     for (name, part) in PARTS {
         if only.as_deref().is_none_or(|only| only == name) {
             part(&world, &mut report)?;
@@ -93,7 +93,7 @@ fn compare(mut args: Args) -> Result<()> {
 fn fresh_dir(keep: Option<&str>) -> Result<PathBuf> {
     let dir = match keep {
         Some(dir) => PathBuf::from(dir),
-        None => place::target()?.join("conformance"),
+        None => workspace::target()?.join("conformance"),
     };
     if keep.is_none() && dir.exists() {
         std::fs::remove_dir_all(&dir)?;
@@ -106,34 +106,34 @@ fn fresh_dir(keep: Option<&str>) -> Result<PathBuf> {
 }
 
 #[derive(Default)]
-struct Report {
+struct ConformanceReport {
     comparisons: usize,
     differences: usize,
 }
 
-impl Report {
+impl ConformanceReport {
     /// Compares the output of pi and Osier for one file.
-    fn same(&mut self, file: &Path, what: &str, pi: &Value, osier: &Value) {
+    fn compare(&mut self, file: &Path, what: &str, pi: &Value, osier: &Value) {
         self.comparisons += 1;
         if let Some(found) = json::difference(pi, osier) {
             let sides = format!("pi    {}\n    osier {}", found.left, found.right);
-            self.differ(file, &format!("{what}{}", found.place), &sides);
+            self.add_difference(file, &format!("{what}{}", found.path), &sides);
         }
     }
 
     /// Counts a check that is not a comparison.
-    fn holds(&mut self, file: &Path, what: &str, result: Result<()>) {
+    fn check(&mut self, file: &Path, what: &str, result: Result<()>) {
         self.comparisons += 1;
         if let Err(error) = result {
-            self.differ(file, what, &format!("{error:#}"));
+            self.add_difference(file, what, &format!("{error:#}"));
         }
     }
 
-    fn differ(&mut self, file: &Path, what: &str, text: &str) {
+    fn add_difference(&mut self, file: &Path, what: &str, text: &str) {
         self.differences += 1;
-        if self.differences <= PRINTED {
+        if self.differences <= MAX_PRINTED {
             eprintln!("DIFFERENCE in {}: {what}\n    {text}", file.display());
-        } else if self.differences == PRINTED + 1 {
+        } else if self.differences == MAX_PRINTED + 1 {
             eprintln!("further differences are counted but not printed");
         }
     }

@@ -21,7 +21,7 @@ fn repair_surrogates(bytes: &[u8]) -> Vec<u8> {
     let mut at = 0;
     while at < bytes.len() {
         let step = if bytes[at] == b'\\' { escape_length(&bytes[at..]) } else { 1 };
-        if step == LONE {
+        if step == LONE_SURROGATE {
             out.extend_from_slice(b"\\ufffd");
             at += 6;
         } else {
@@ -33,7 +33,7 @@ fn repair_surrogates(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-const LONE: usize = 0;
+const LONE_SURROGATE: usize = 0;
 
 /// The length of an escape in bytes; `LONE` for half of a surrogate pair.
 fn escape_length(rest: &[u8]) -> usize {
@@ -41,9 +41,9 @@ fn escape_length(rest: &[u8]) -> usize {
         None => 2,
         Some(0xd800..=0xdbff) => match code_unit(rest.get(6..).unwrap_or_default()) {
             Some(0xdc00..=0xdfff) => 12,
-            _ => LONE,
+            _ => LONE_SURROGATE,
         },
-        Some(0xdc00..=0xdfff) => LONE,
+        Some(0xdc00..=0xdfff) => LONE_SURROGATE,
         Some(_) => 6,
     }
 }
@@ -55,26 +55,25 @@ fn code_unit(escape: &[u8]) -> Option<u32> {
 
 /// The first difference between two values: its path, and the value on each side.
 pub(crate) struct Difference {
-    pub(crate) place: String,
+    pub(crate) path: String,
     pub(crate) left: String,
     pub(crate) right: String,
 }
 
 pub(crate) fn difference(left: &Value, right: &Value) -> Option<Difference> {
-    differ_at(String::new(), Some(left), Some(right))
+    find_difference(String::new(), Some(left), Some(right))
 }
 
-fn differ_at(place: String, left: Option<&Value>, right: Option<&Value>) -> Option<Difference> {
+fn find_difference(place: String, left: Option<&Value>, right: Option<&Value>) -> Option<Difference> {
     match (left, right) {
-        (Some(Value::Array(a)), Some(Value::Array(b))) => {
-            (0..a.len().max(b.len())).find_map(|i| differ_at(format!("{place}[{i}]"), a.get(i), b.get(i)))
-        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) => (0..a.len().max(b.len()))
+            .find_map(|i| find_difference(format!("{place}[{i}]"), a.get(i), b.get(i))),
         (Some(Value::Object(a)), Some(Value::Object(b))) => {
             let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
-            keys.into_iter().find_map(|key| differ_at(format!("{place}.{key}"), a.get(key), b.get(key)))
+            keys.into_iter().find_map(|key| find_difference(format!("{place}.{key}"), a.get(key), b.get(key)))
         }
         (a, b) if same_leaf(a, b) => None,
-        (a, b) => Some(Difference { place, left: short(a), right: short(b) }),
+        (a, b) => Some(Difference { path: place, left: shorten(a), right: shorten(b) }),
     }
 }
 
@@ -85,7 +84,7 @@ fn same_leaf(a: Option<&Value>, b: Option<&Value>) -> bool {
     }
 }
 
-fn short(value: Option<&Value>) -> String {
+fn shorten(value: Option<&Value>) -> String {
     let Some(value) = value else { return "(nothing)".to_owned() };
     let text = value.to_string();
     match text.char_indices().nth(160) {
@@ -115,7 +114,7 @@ mod tests {
     #[test]
     fn first_difference_is_reported() {
         let found = difference(&json!({"a": [1, {"b": 2}]}), &json!({"a": [1.0, {"b": 3}]})).unwrap();
-        assert_eq!((found.place.as_str(), found.left.as_str(), found.right.as_str()), (".a[1].b", "2", "3"));
+        assert_eq!((found.path.as_str(), found.left.as_str(), found.right.as_str()), (".a[1].b", "2", "3"));
         assert!(difference(&json!({"a": 1, "b": 2}), &json!({"b": 2, "a": 1})).is_none());
         assert_eq!(difference(&json!([1]), &json!([1, 2])).unwrap().left, "(nothing)");
     }

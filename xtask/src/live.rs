@@ -3,17 +3,17 @@
 //! The text of such a model is meaningless and is only printed. The checks hold for any model: turns end,
 //! tools run, logs verify, the server's cache hits, and a context overflow is reported.
 
-mod going;
+mod live_run;
+mod moves;
 mod server;
-mod story;
 
 use anyhow::{Result, ensure};
 
 use crate::args::Args;
 use crate::osier::Osier;
-use crate::place;
-use server::Server;
-use story::Story;
+use crate::workspace;
+use live_run::LiveRun;
+use server::LlamaServer;
 
 const APIS: [&str; 3] = ["openai-completions", "openai-responses", "anthropic-messages"];
 
@@ -22,26 +22,26 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     args.finish()?;
     let dir = tempfile::tempdir()?;
     let osier = Osier::new(osier.as_deref(), dir.path().join("home"))?;
-    let llm = place::target()?.join("llm");
-    let server = Server::start(&llm, &[])?;
+    let llm = workspace::target()?.join("llm");
+    let server = LlamaServer::start(&llm, &[])?;
     let mut failed = Vec::new();
     for api in APIS {
         println!("== {api}");
-        let result = Story::new(&osier, dir.path(), api, server.port()).and_then(|story| story.tell());
+        let result = LiveRun::new(&osier, dir.path(), api, server.port()).and_then(|story| story.run_turns());
         failed.extend(result.err().map(|error| format!("{api}: {error:#}")));
     }
     println!("== a move with a summary, and a backtrack");
-    let result = Story::new(&osier, dir.path(), APIS[0], server.port()).and_then(|story| story.go_places());
+    let result = LiveRun::new(&osier, dir.path(), APIS[0], server.port()).and_then(|story| story.run_moves());
     failed.extend(result.err().map(|error| format!("moves: {error:#}")));
     drop(server);
     println!("== a compaction");
-    let wordy = Server::start(&llm, &[("LLM_PENALTY", "1")])?;
-    let result = Story::new(&osier, dir.path(), APIS[0], wordy.port()).and_then(|story| story.compact());
+    let wordy = LlamaServer::start(&llm, &[("LLM_PENALTY", "1")])?;
+    let result = LiveRun::new(&osier, dir.path(), APIS[0], wordy.port()).and_then(|story| story.compact());
     failed.extend(result.err().map(|error| format!("compaction: {error:#}")));
     drop(wordy);
     println!("== a context window of 1,024 tokens");
-    let small = Server::start(&llm, &[("LLM_CTX", "1024")])?;
-    let result = Story::new(&osier, dir.path(), APIS[0], small.port()).and_then(|story| story.overflow());
+    let small = LlamaServer::start(&llm, &[("LLM_CTX", "1024")])?;
+    let result = LiveRun::new(&osier, dir.path(), APIS[0], small.port()).and_then(|story| story.overflow());
     failed.extend(result.err().map(|error| format!("overflow: {error:#}")));
     ensure!(failed.is_empty(), "failures with a real model:\n  {}", failed.join("\n  "));
     Ok(())

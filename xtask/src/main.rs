@@ -6,16 +6,16 @@ mod bench;
 mod checks;
 mod conformance;
 mod json;
-mod licences;
+mod licenses;
 mod live;
 mod mysql;
 mod osier;
 mod peer;
-mod place;
 mod pty;
 mod rng;
 mod screens;
 mod tidy;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         "tidy" => tidy::run(args),
         "conformance" => conformance::run(args),
         "bench" => bench::run(args),
-        "licenses" | "licences" => licences::run(args),
+        "licenses" | "licences" => licenses::run(args),
         "live" => live::run(args),
         "screens" => screens::run(args),
         "help" | "--help" | "-h" => {

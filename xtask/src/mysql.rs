@@ -2,21 +2,21 @@
 
 use anyhow::Result;
 
-use crate::place;
+use crate::workspace;
 
 /// Runs the benchmark in the store's own crate, so that xtask needs no database driver.
 pub(crate) fn bench(quick: bool) -> Result<()> {
-    let mut cargo = place::cargo()?;
+    let mut cargo = workspace::cargo()?;
     cargo.args(["run", "--release", "--quiet", "--package", "osier-store-mysql", "--example", "bench", "--"]);
     if quick {
         cargo.arg("--quick");
     }
-    place::run(&mut cargo)
+    workspace::run(&mut cargo)
 }
 
 /// Runs the MySQL store on a private Galera cluster of three servers, with random faults for so many seconds.
 pub(crate) fn cluster(seconds: u64, seed: u64) -> Result<()> {
-    let mut cargo = place::cargo()?;
+    let mut cargo = workspace::cargo()?;
     cargo.args([
         "run",
         "--release",
@@ -28,5 +28,5 @@ pub(crate) fn cluster(seconds: u64, seed: u64) -> Result<()> {
         "--",
     ]);
     cargo.args(["--seconds", &seconds.to_string(), "--seed", &seed.to_string()]);
-    place::run(&mut cargo)
+    workspace::run(&mut cargo)
 }

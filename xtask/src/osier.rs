@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 
-use crate::{json, place};
+use crate::{json, workspace};
 
 pub(crate) struct Osier {
     bin: PathBuf,
@@ -16,14 +16,14 @@ pub(crate) struct Osier {
 
 /// Whether a command succeeded or was refused.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Done {
-    Yes,
+pub(crate) enum CommandOutcome {
+    Succeeded,
     Refused,
 }
 
 /// The parent of an appended entry.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Below<'a> {
+pub(crate) enum AppendParent<'a> {
     Leaf,
     Root,
     Entry(&'a str),
@@ -57,36 +57,42 @@ impl Osier {
 
     /// `{leafId, messages, thinkingLevel, model}`
     pub(crate) fn context(&self, file: &Path, at: Option<&str>) -> Result<Value> {
-        read(self.sessions("context", file, &["--json"]).args(at_option(at)))
+        run_json(self.sessions("context", file, &["--json"]).args(at_option(at)))
     }
 
     /// The entries, oldest first.
     pub(crate) fn path(&self, file: &Path, at: Option<&str>) -> Result<Value> {
-        read(self.sessions("path", file, &["--json"]).args(at_option(at)))
+        run_json(self.sessions("path", file, &["--json"]).args(at_option(at)))
     }
 
     /// `[{entry, children, label?, labelTimestamp?}]`
     pub(crate) fn tree(&self, file: &Path) -> Result<Value> {
-        read(&mut self.sessions("tree", file, &["--json", "--filter", "all"]))
+        run_json(&mut self.sessions("tree", file, &["--json", "--filter", "all"]))
     }
 
     pub(crate) fn card(&self, file: &Path) -> Result<Value> {
-        read(&mut self.sessions("show", file, &["--json"]))
+        run_json(&mut self.sessions("show", file, &["--json"]))
     }
 
     pub(crate) fn verify(&self, file: &Path) -> Result<()> {
-        succeed(&mut self.sessions("verify", file, &[])).map(drop)
+        run_checked(&mut self.sessions("verify", file, &[])).map(drop)
     }
 
     // Writing, for conformance.
 
     /// Appends a message and returns the entry's id. Creates the file if it does not exist.
-    pub(crate) fn say(&self, file: &Path, role: &str, text: &str, below: Below<'_>) -> Result<String> {
+    pub(crate) fn append_message(
+        &self,
+        file: &Path,
+        role: &str,
+        text: &str,
+        below: AppendParent<'_>,
+    ) -> Result<String> {
         let mut command = self.sessions("append", file, &["--role", role]);
         match below {
-            Below::Leaf => {}
-            Below::Root => drop(command.args(["--parent", "root"])),
-            Below::Entry(id) => drop(command.args(["--parent", id])),
+            AppendParent::Leaf => {}
+            AppendParent::Root => drop(command.args(["--parent", "root"])),
+            AppendParent::Entry(id) => drop(command.args(["--parent", id])),
         }
         entry_id(command.arg("--").arg(text))
     }
@@ -97,38 +103,38 @@ impl Osier {
 
     /// An empty text clears the label.
     pub(crate) fn label(&self, file: &Path, entry: &str, text: &str) -> Result<()> {
-        succeed(&mut self.sessions("label", file, &[entry, text])).map(drop)
+        run_checked(&mut self.sessions("label", file, &[entry, text])).map(drop)
     }
 
     pub(crate) fn rename(&self, file: &Path, name: &str) -> Result<()> {
-        succeed(&mut self.sessions("rename", file, &[name])).map(drop)
+        run_checked(&mut self.sessions("rename", file, &[name])).map(drop)
     }
 
     /// Moves to an entry or to `root`, as a user would. Some entries are refused.
-    pub(crate) fn go(&self, file: &Path, entry: &str) -> Result<Done> {
-        attempt(&mut self.sessions("move", file, &[entry]))
+    pub(crate) fn move_to(&self, file: &Path, entry: &str) -> Result<CommandOutcome> {
+        run_or_refused(&mut self.sessions("move", file, &[entry]))
     }
 
     /// Moves to exactly this entry.
-    pub(crate) fn go_exactly(&self, file: &Path, entry: &str) -> Result<()> {
-        succeed(&mut self.sessions("move", file, &[entry, "--exact"])).map(drop)
+    pub(crate) fn move_exactly(&self, file: &Path, entry: &str) -> Result<()> {
+        run_checked(&mut self.sessions("move", file, &[entry, "--exact"])).map(drop)
     }
 
-    pub(crate) fn undo(&self, file: &Path) -> Result<Done> {
-        attempt(&mut self.sessions("undo", file, &[]))
+    pub(crate) fn undo(&self, file: &Path) -> Result<CommandOutcome> {
+        run_or_refused(&mut self.sessions("undo", file, &[]))
     }
 
-    pub(crate) fn redo(&self, file: &Path) -> Result<Done> {
-        attempt(&mut self.sessions("redo", file, &[]))
+    pub(crate) fn redo(&self, file: &Path) -> Result<CommandOutcome> {
+        run_or_refused(&mut self.sessions("redo", file, &[]))
     }
 
-    pub(crate) fn delete_branch(&self, file: &Path, entry: &str) -> Result<Done> {
-        attempt(&mut self.sessions("delete-branch", file, &[entry]))
+    pub(crate) fn delete_branch(&self, file: &Path, entry: &str) -> Result<CommandOutcome> {
+        run_or_refused(&mut self.sessions("delete-branch", file, &[entry]))
     }
 
     /// Forks the path to `entry`, and returns the file of the new session.
     pub(crate) fn fork(&self, file: &Path, entry: &str) -> Result<PathBuf> {
-        let made = read(&mut self.sessions("fork", file, &[entry, "--exact", "--json"]))?;
+        let made = run_json(&mut self.sessions("fork", file, &[entry, "--exact", "--json"]))?;
         made["file"].as_str().map(PathBuf::from).with_context(|| format!("fork printed no file name: {made}"))
     }
 
@@ -164,13 +170,13 @@ impl Osier {
     }
 
     /// The folder with the sessions of a working directory.
-    pub(crate) fn sessions_of(&self, cwd: &Path) -> Result<PathBuf> {
-        let output = succeed(self.command().arg("bench-dir").arg(cwd))?;
+    pub(crate) fn sessions_folder(&self, cwd: &Path) -> Result<PathBuf> {
+        let output = run_checked(self.command().arg("bench-dir").arg(cwd))?;
         Ok(self.home.join("sessions").join(String::from_utf8(output)?.trim()))
     }
 
     /// Deletes all caches, so that the next run is cold.
-    pub(crate) fn forget(&self) -> Result<()> {
+    pub(crate) fn clear_caches(&self) -> Result<()> {
         match std::fs::remove_dir_all(self.home.join("cache")) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
@@ -184,7 +190,7 @@ fn at_option(at: Option<&str>) -> Vec<&str> {
 
 fn build() -> Result<PathBuf> {
     println!("== cargo build --release -p osier");
-    let mut cargo = place::cargo()?;
+    let mut cargo = workspace::cargo()?;
     cargo.args(["build", "--release", "-p", "osier", "--message-format=json-render-diagnostics"]);
     let output = cargo.stderr(Stdio::inherit()).output()?;
     ensure!(output.status.success(), "cannot build osier");
@@ -196,46 +202,46 @@ fn build() -> Result<PathBuf> {
     messages.lines().find_map(executable).context("cargo built no binary named osier")
 }
 
-fn read(command: &mut Command) -> Result<Value> {
-    let stdout = succeed(command)?;
-    json::parse(&stdout).with_context(|| format!("{} printed no JSON", words(command)))
+fn run_json(command: &mut Command) -> Result<Value> {
+    let stdout = run_checked(command)?;
+    json::parse(&stdout).with_context(|| format!("{} printed no JSON", command_line(command)))
 }
 
 fn entry_id(command: &mut Command) -> Result<String> {
-    let id = String::from_utf8(succeed(command)?)?.trim().to_owned();
+    let id = String::from_utf8(run_checked(command)?)?.trim().to_owned();
     ensure!(
         !id.is_empty() && !id.contains(char::is_whitespace),
         "{} printed {id:?} instead of an id",
-        words(command)
+        command_line(command)
     );
     Ok(id)
 }
 
-fn succeed(command: &mut Command) -> Result<Vec<u8>> {
+fn run_checked(command: &mut Command) -> Result<Vec<u8>> {
     let output = start(command)?;
-    if output.status.success() { Ok(output.stdout) } else { Err(complaint(command, &output)) }
+    if output.status.success() { Ok(output.stdout) } else { Err(command_error(command, &output)) }
 }
 
 /// Exit code 1 means refused; any other nonzero code is a failure.
-fn attempt(command: &mut Command) -> Result<Done> {
+fn run_or_refused(command: &mut Command) -> Result<CommandOutcome> {
     let output = start(command)?;
     match output.status.code() {
-        Some(0) => Ok(Done::Yes),
-        Some(1) => Ok(Done::Refused),
-        _ => Err(complaint(command, &output)),
+        Some(0) => Ok(CommandOutcome::Succeeded),
+        Some(1) => Ok(CommandOutcome::Refused),
+        _ => Err(command_error(command, &output)),
     }
 }
 
 fn start(command: &mut Command) -> Result<Output> {
-    command.output().with_context(|| format!("cannot start {}", words(command)))
+    command.output().with_context(|| format!("cannot start {}", command_line(command)))
 }
 
-fn complaint(command: &Command, output: &Output) -> anyhow::Error {
+fn command_error(command: &Command, output: &Output) -> anyhow::Error {
     let stderr = String::from_utf8_lossy(&output.stderr);
-    anyhow!("{} failed ({}): {}", words(command), output.status, stderr.trim())
+    anyhow!("{} failed ({}): {}", command_line(command), output.status, stderr.trim())
 }
 
-fn words(command: &Command) -> String {
+fn command_line(command: &Command) -> String {
     let args = command.get_args().map(OsStr::to_string_lossy).collect::<Vec<_>>();
     format!("osier {}", args.join(" "))
 }

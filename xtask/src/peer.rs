@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::{json, place};
+use crate::{json, workspace};
 
 pub(crate) struct Peer {
     node: PathBuf,
@@ -20,10 +20,10 @@ pub(crate) struct Peer {
 impl Peer {
     /// Installs pi. Downloads it only once.
     pub(crate) fn install() -> Result<Self> {
-        let scripts = place::root()?.join("xtask/peer");
+        let scripts = workspace::root()?.join("xtask/peer");
         let dir = match env::var_os("OSIER_PEER_DIR") {
             Some(dir) => PathBuf::from(dir),
-            None => place::target()?.join("peer"),
+            None => workspace::target()?.join("peer"),
         };
         let output = Command::new("bash")
             .arg(scripts.join("install.sh"))
@@ -42,7 +42,7 @@ impl Peer {
     }
 
     /// The pi command-line program.
-    pub(crate) fn program(&self) -> Command {
+    pub(crate) fn pi_command(&self) -> Command {
         let mut command = Command::new(&self.node);
         command.arg(self.module.with_file_name("cli.js"));
         command
@@ -68,11 +68,11 @@ impl Peer {
             "--seed",
             &seed.to_string(),
         ]);
-        place::run(&mut command).context("pi failed to write random sessions")
+        workspace::run(&mut command).context("pi failed to write random sessions")
     }
 
     /// Sends `jobs` to a `read.mjs` verb, and returns the answers in the same order.
-    pub(crate) fn ask(&self, verb: &str, jobs: &Value) -> Result<Vec<Value>> {
+    pub(crate) fn run_jobs(&self, verb: &str, jobs: &Value) -> Result<Vec<Value>> {
         let stdout = self.pipe(verb, jobs)?;
         match json::parse(&stdout)? {
             Value::Array(answers) => Ok(answers),
@@ -81,24 +81,24 @@ impl Peer {
     }
 
     /// Lets pi append `count` messages without a lock, and returns the ids it reported.
-    pub(crate) fn hammer(&self, file: &Path, count: usize) -> Result<Vec<String>> {
+    pub(crate) fn append_without_lock(&self, file: &Path, count: usize) -> Result<Vec<String>> {
         let stdout = self.pipe("hammer", &serde_json::json!([{ "file": file, "count": count }]))?;
         Ok(String::from_utf8(stdout)?.lines().map(str::to_owned).collect())
     }
 
     /// Sends one job to a `read.mjs` verb.
-    pub(crate) fn tell(&self, verb: &str, job: &Value) -> Result<Value> {
+    pub(crate) fn run_job(&self, verb: &str, job: &Value) -> Result<Value> {
         json::parse(&self.pipe(verb, job)?)
     }
 
     fn pipe(&self, verb: &str, jobs: &Value) -> Result<Vec<u8>> {
         let mut command = self.script("read.mjs");
-        piped(command.arg(verb), jobs).with_context(|| format!("pi failed to `{verb}` (read.mjs)"))
+        run_with_stdin(command.arg(verb), jobs).with_context(|| format!("pi failed to `{verb}` (read.mjs)"))
     }
 }
 
 /// Runs a command with a value on stdin, and returns its stdout.
-pub(crate) fn piped(command: &mut Command, given: &Value) -> Result<Vec<u8>> {
+pub(crate) fn run_with_stdin(command: &mut Command, given: &Value) -> Result<Vec<u8>> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(given.to_string().as_bytes())?;

@@ -12,10 +12,10 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 /// A program without output for this long is stuck.
-const PATIENCE: Duration = Duration::from_secs(30);
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The end of a frame (synchronized output).
-pub(crate) const FRAME: &[u8] = b"\x1b[?2026l";
+pub(crate) const FRAME_END: &[u8] = b"\x1b[?2026l";
 
 /// See the module documentation.
 pub(crate) struct Pty {
@@ -24,7 +24,7 @@ pub(crate) struct Pty {
     parser: vt100::Parser,
     /// All output so far.
     pub(crate) bytes: Vec<u8>,
-    pub(crate) began: Instant,
+    pub(crate) started: Instant,
 }
 
 impl Pty {
@@ -40,7 +40,7 @@ impl Pty {
         let began = Instant::now();
         let child = command.spawn()?;
         let parser = vt100::Parser::new(rows, columns, 0);
-        Ok(Self { master: File::from(master), child, parser, bytes: Vec::new(), began })
+        Ok(Self { master: File::from(master), child, parser, bytes: Vec::new(), started: began })
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -92,7 +92,7 @@ impl Pty {
 
     fn wait_until(&mut self, what: &str, is_met: impl Fn(&Self) -> bool) -> Result<()> {
         while !is_met(self) {
-            if !self.read(PATIENCE)? {
+            if !self.read(OUTPUT_TIMEOUT)? {
                 bail!("timed out waiting for {what:?}; the screen shows:\n{}", self.text());
             }
         }

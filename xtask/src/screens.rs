@@ -9,37 +9,37 @@ use anyhow::{Context, Result, bail};
 
 use crate::args::Args;
 use crate::osier::Osier;
-use crate::place;
 use crate::pty::Pty;
+use crate::workspace;
 
 const PAGES: [&str; 3] = ["README.md", "README.zh.md", "docs/terminal.md"];
 const MARK: &str = "<!-- screen: ";
 
 /// The number of id digits on the screen, and the fixed ids that the pages show for the demo session and for
 /// any other.
-const DIGITS: usize = 8;
-const DEMO: &str = "4f89da11";
-const OTHER: &str = "7c41d9e2";
-const MOMENT: &str = "2026-01-31 09:26";
+const ID_DIGITS: usize = 8;
+const DEMO_ID: &str = "4f89da11";
+const OTHER_ID: &str = "7c41d9e2";
+const FIXED_TIME: &str = "2026-01-31 09:26";
 
 /// Capture the screen after this time; animations may still be running.
-const COMPLETE: Duration = Duration::from_millis(800);
+const SETTLE_TIME: Duration = Duration::from_millis(800);
 
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let given = args.value("--osier")?;
     args.finish()?;
     let folder = tempfile::tempdir()?;
-    let demo_home = Stage::build(given.as_deref(), folder.path())?;
+    let demo_home = DemoHome::build(given.as_deref(), folder.path())?;
     for page in PAGES {
-        let file = place::root()?.join(page);
+        let file = workspace::root()?.join(page);
         let text = std::fs::read_to_string(&file)?;
-        std::fs::write(&file, redrawn(&text, &mut |name| demo_home.screen(name)).context(page)?)?;
+        std::fs::write(&file, update_page(&text, &mut |name| demo_home.capture(name)).context(page)?)?;
     }
     Ok(())
 }
 
 /// A home folder and a project that look the same every time.
-struct Stage {
+struct DemoHome {
     osier: Osier,
     home: PathBuf,
     project: PathBuf,
@@ -47,7 +47,7 @@ struct Stage {
     demo: String,
 }
 
-impl Stage {
+impl DemoHome {
     fn build(given: Option<&str>, folder: &Path) -> Result<Self> {
         let home = folder.canonicalize()?;
         let project = home.join("project");
@@ -57,7 +57,7 @@ impl Stage {
         let osier = Osier::new(given, home.join(".osier"))?;
         let mut demo_home = Self { osier, home, project, demo: String::new() };
         let made = demo_home.command().args(["demo", "--quiet"]).output()?;
-        demo_home.demo = String::from_utf8(made.stdout)?.trim().chars().take(DIGITS).collect();
+        demo_home.demo = String::from_utf8(made.stdout)?.trim().chars().take(ID_DIGITS).collect();
         Ok(demo_home)
     }
 
@@ -68,7 +68,7 @@ impl Stage {
     }
 
     /// Starts the program, presses keys, and captures the screen.
-    fn screen(&self, name: &str) -> Result<String> {
+    fn capture(&self, name: &str) -> Result<String> {
         let (args, rows, steps): (&[&str], u16, &[(&str, &str)]) = match name {
             "welcome" => (&[], 10, &[("", "type a message")]),
             "conversation" => (&[], 24, &[("read notes.txt\r", "returned 2 lines"), ("", "#4")]),
@@ -91,44 +91,44 @@ impl Stage {
             pty.wait_for(seen)?;
         }
         let seen = Instant::now();
-        while seen.elapsed() < COMPLETE {
-            pty.read(COMPLETE.saturating_sub(seen.elapsed()))?;
+        while seen.elapsed() < SETTLE_TIME {
+            pty.read(SETTLE_TIME.saturating_sub(seen.elapsed()))?;
         }
-        Ok(self.named(&tidied(&pty.text())))
+        Ok(self.with_fixed_ids(&trim_screen(&pty.text())))
     }
 
     /// Replaces ids with fixed ones. An id is a word of eight hexadecimal digits.
-    fn named(&self, screen: &str) -> String {
-        let is_id = |word: &&str| word.len() == DIGITS && word.chars().all(|ch| ch.is_ascii_hexdigit());
+    fn with_fixed_ids(&self, screen: &str) -> String {
+        let is_id = |word: &&str| word.len() == ID_DIGITS && word.chars().all(|ch| ch.is_ascii_hexdigit());
         let others: Vec<&str> = screen
             .split_whitespace()
             .filter(is_id)
             .filter(|word| *word != self.demo && !word.starts_with("0000"))
             .collect();
-        let screen = others.iter().fold(screen.to_owned(), |screen, id| screen.replace(id, OTHER));
-        on_one_day(&screen.replace(&self.demo, DEMO))
+        let screen = others.iter().fold(screen.to_owned(), |screen, id| screen.replace(id, OTHER_ID));
+        with_fixed_times(&screen.replace(&self.demo, DEMO_ID))
     }
 }
 
 /// Replaces every time stamp with the same one.
-fn on_one_day(screen: &str) -> String {
+fn with_fixed_times(screen: &str) -> String {
     let is_moment = |text: &str| {
-        text.chars().zip(MOMENT.chars()).all(|(ch, like)| match like.is_ascii_digit() {
+        text.chars().zip(FIXED_TIME.chars()).all(|(ch, like)| match like.is_ascii_digit() {
             true => ch.is_ascii_digit(),
             false => ch == like,
         })
     };
     let mut screen = screen.to_owned();
-    for at in 0..screen.len().saturating_sub(MOMENT.len()) {
-        if screen.get(at..at + MOMENT.len()).is_some_and(is_moment) {
-            screen.replace_range(at..at + MOMENT.len(), MOMENT);
+    for at in 0..screen.len().saturating_sub(FIXED_TIME.len()) {
+        if screen.get(at..at + FIXED_TIME.len()).is_some_and(is_moment) {
+            screen.replace_range(at..at + FIXED_TIME.len(), FIXED_TIME);
         }
     }
     screen
 }
 
 /// Removes trailing blanks, and empty lines at the top and bottom.
-fn tidied(text: &str) -> String {
+fn trim_screen(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let is_text = |line: &&str| !line.is_empty();
     let first = lines.iter().position(is_text).unwrap_or(0);
@@ -137,7 +137,7 @@ fn tidied(text: &str) -> String {
 }
 
 /// The page with the marked blocks replaced.
-fn redrawn(page: &str, draw: &mut dyn FnMut(&str) -> Result<String>) -> Result<String> {
+fn update_page(page: &str, draw: &mut dyn FnMut(&str) -> Result<String>) -> Result<String> {
     let mut drawn = String::new();
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
@@ -160,19 +160,19 @@ mod tests {
     #[test]
     fn only_blocks_after_a_mark_are_replaced() {
         let page = "# A\n<!-- screen: tree -->\n```text\nold\nlines\n```\nend\n```text\nkept\n```\n";
-        let drawn = redrawn(page, &mut |name| Ok(format!("new {name}\n"))).unwrap();
+        let drawn = update_page(page, &mut |name| Ok(format!("new {name}\n"))).unwrap();
         assert_eq!(drawn, "# A\n<!-- screen: tree -->\n```text\nnew tree\n```\nend\n```text\nkept\n```\n");
-        assert!(redrawn("<!-- screen: tree -->\ntext\n", &mut |_| Ok(String::new())).is_err());
+        assert!(update_page("<!-- screen: tree -->\ntext\n", &mut |_| Ok(String::new())).is_err());
     }
 
     #[test]
     fn time_stamps_are_replaced() {
-        assert_eq!(on_one_day("─ 2025-12-24 18:00 a"), "─ 2026-01-31 09:26 a");
-        assert_eq!(on_one_day("2025-12-24 at six"), "2025-12-24 at six");
+        assert_eq!(with_fixed_times("─ 2025-12-24 18:00 a"), "─ 2026-01-31 09:26 a");
+        assert_eq!(with_fixed_times("2025-12-24 at six"), "2025-12-24 at six");
     }
 
     #[test]
     fn empty_lines_around_a_screen_are_removed() {
-        assert_eq!(tidied("\n\n  a  \n\nb\n\n"), "  a\n\nb\n");
+        assert_eq!(trim_screen("\n\n  a  \n\nb\n\n"), "  a\n\nb\n");
     }
 }

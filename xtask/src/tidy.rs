@@ -12,7 +12,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::args::Args;
-use crate::place;
+use crate::workspace;
 
 /// A broken rule: where it is, and how to fix it.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl fmt::Display for Finding {
 }
 
 /// A file of the workspace. The path uses forward slashes.
-pub(crate) struct Source {
+pub(crate) struct SourceFile {
     path: String,
     text: String,
 }
@@ -55,7 +55,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
 
 /// Prints every finding, and fails if any is more than a warning.
 pub(crate) fn check() -> Result<()> {
-    let files = files()?;
+    let files = read_files()?;
     let mut findings = layers::check(&files);
     findings.extend(files.iter().flat_map(sources::check));
     findings.extend(files.iter().flat_map(purity::check));
@@ -70,19 +70,19 @@ pub(crate) fn check() -> Result<()> {
 }
 
 /// Every text file that is tracked or untracked but not ignored.
-fn files() -> Result<Vec<Source>> {
-    let root = place::root()?;
+fn read_files() -> Result<Vec<SourceFile>> {
+    let root = workspace::root()?;
     let mut files = Vec::new();
-    for path in listing(&root)? {
+    for path in list_files(&root)? {
         // Deleted but uncommitted files are still listed, and binary files are skipped.
         if let Ok(text) = std::fs::read_to_string(root.join(&path)) {
-            files.push(Source { path, text });
+            files.push(SourceFile { path, text });
         }
     }
     Ok(files)
 }
 
-fn listing(root: &Path) -> Result<Vec<String>> {
+fn list_files(root: &Path) -> Result<Vec<String>> {
     let mut git = Command::new("git");
     git.current_dir(root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
     match git.output() {

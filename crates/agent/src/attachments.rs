@@ -11,7 +11,7 @@ use serde_json::json;
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Punctuation that may follow a file name.
-const AFTER: [char; 11] = [',', '.', ';', ':', '!', '?', ')', ']', '}', '\'', '"'];
+const TRAILING_PUNCTUATION: [char; 11] = [',', '.', ';', ':', '!', '?', ')', ']', '}', '\'', '"'];
 
 /// A file attached to a prompt.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +34,9 @@ pub fn mentions(typed: &str) -> Vec<String> {
 pub async fn read(name: &str, ctx: &ToolContext) -> Result<Option<Attachment>, String> {
     // A folder is a word like any other; a pipe or a device was meant as a file, and the tool says why it is none.
     let is_there = |name: &&str| ctx.path(name).is_some_and(|path| path.exists() && !path.is_dir());
-    let Some(path) = [name, name.trim_end_matches(AFTER)].into_iter().find(is_there) else { return Ok(None) };
+    let Some(path) = [name, name.trim_end_matches(TRAILING_PUNCTUATION)].into_iter().find(is_there) else {
+        return Ok(None);
+    };
     let call = ToolCall { id: String::new(), name: "read".to_owned(), arguments: json!({ "path": path }) };
     // The `read` tool enforces the readable paths, detects images, and reports unsupported files.
     let read = Tools::standard().run(call, ctx).await;
@@ -48,13 +50,16 @@ pub async fn read(name: &str, ctx: &ToolContext) -> Result<Option<Attachment>, S
     let text = match image {
         Some(_) => format!("<file name=\"{path}\"></file>"),
         None => {
-            format!("<file name=\"{path}\">\n{}\n</file>", whole(path, ctx)?.trim_end_matches(['\n', '\r']))
+            format!(
+                "<file name=\"{path}\">\n{}\n</file>",
+                read_text(path, ctx)?.trim_end_matches(['\n', '\r'])
+            )
         }
     };
     Ok(Some(Attachment { text, image }))
 }
 
-fn whole(name: &str, ctx: &ToolContext) -> Result<String, String> {
+fn read_text(name: &str, ctx: &ToolContext) -> Result<String, String> {
     let path = ctx.path(name).ok_or_else(|| format!("cannot read @{name}: the home folder is unknown"))?;
     match read_regular(&path, MAX_BYTES) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),

@@ -4,34 +4,36 @@
 
 use osier_session::Commit;
 use osier_tools::{Kind, ToolCall, ToolOutcome, ToolSpec};
-use osier_tree::note::{BUDGET, DESCRIPTION, INVALID_ARGUMENTS, PENDING, SCHEDULED, UNAVAILABLE};
-use osier_tree::{Checkpoint, PlanError, Under};
+use osier_tree::backtrack::{
+    ADDENDUM_BUDGET, ALREADY_PENDING, DESCRIPTION, INVALID_ARGUMENTS, SCHEDULED, UNAVAILABLE,
+};
+use osier_tree::{Checkpoint, DraftParent, PlanError};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::error::Error;
+use crate::error::AgentError;
 use crate::turn::Turn;
 
-pub(crate) const NAME: &str = "backtrack";
+pub(crate) const TOOL_NAME: &str = "backtrack";
 
 /// A validated backtrack that has not been performed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Scheduled {
+pub(crate) struct ScheduledBacktrack {
     number: i64,
     note: String,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct BacktrackArguments {
     checkpoint_id: i64,
     note: String,
 }
 
 /// The tool definition that models get.
-pub(crate) fn spec() -> ToolSpec {
+pub(crate) fn tool_spec() -> ToolSpec {
     ToolSpec {
-        name: NAME.to_owned(),
+        name: TOOL_NAME.to_owned(),
         description: DESCRIPTION.to_owned(),
         parameters: json!({
             "type": "object",
@@ -48,67 +50,69 @@ pub(crate) fn spec() -> ToolSpec {
 
 impl Turn {
     /// Handles a `backtrack` call. It needs no approval because it changes only the conversation.
-    pub(crate) async fn schedule_backtrack(&self, call: &ToolCall) -> Result<ToolOutcome, Error> {
-        if !self.work.parts.backtracking {
+    pub(crate) async fn schedule_backtrack(&self, call: &ToolCall) -> Result<ToolOutcome, AgentError> {
+        if !self.agent.config.backtracking {
             return Ok(ToolOutcome::failed(UNAVAILABLE));
         }
-        let arguments = match serde_json::from_value::<Arguments>(call.arguments.clone()) {
+        let arguments = match serde_json::from_value::<BacktrackArguments>(call.arguments.clone()) {
             Ok(arguments) if arguments.note.trim().is_empty() => {
                 return Ok(ToolOutcome::failed(format!("{INVALID_ARGUMENTS}the note is empty")));
             }
             Ok(arguments) => arguments,
             Err(error) => return Ok(ToolOutcome::failed(format!("{INVALID_ARGUMENTS}{error}"))),
         };
-        if self.scheduled().is_some() {
-            return Ok(ToolOutcome::failed(PENDING));
+        if self.scheduled_backtrack().is_some() {
+            return Ok(ToolOutcome::failed(ALREADY_PENDING));
         }
-        match self.checkpoint(arguments.checkpoint_id).await? {
+        match self.find_checkpoint(arguments.checkpoint_id).await? {
             Err(error) => Ok(ToolOutcome::failed(error.to_string())),
             Ok(_) => {
-                let Arguments { checkpoint_id: number, note } = arguments;
-                *self.scheduled() = Some(Scheduled { number, note });
+                let BacktrackArguments { checkpoint_id: number, note } = arguments;
+                *self.scheduled_backtrack() = Some(ScheduledBacktrack { number, note });
                 Ok(ToolOutcome::text(SCHEDULED))
             }
         }
     }
 
     /// Finds the checkpoint with this number and checks that returning to it is allowed.
-    async fn checkpoint(&self, number: i64) -> Result<Result<Checkpoint, PlanError>, Error> {
-        let (state, at) = self.work.here();
+    async fn find_checkpoint(&self, number: i64) -> Result<Result<Checkpoint, PlanError>, AgentError> {
+        let (state, at) = self.agent.position();
         let checkpoint = match state.tree.require_checkpoint(at, number) {
             Ok(checkpoint) => checkpoint,
             Err(error) => return Ok(Err(error)),
         };
-        let mut returning = state.tree.returning(at, checkpoint);
-        self.work.answer_all(&state, &mut returning).await?;
-        Ok(returning.allowed().map(|()| checkpoint))
+        let mut returning = state.tree.backtrack_planner(at, checkpoint);
+        self.agent.supply_lines(&state, &mut returning).await?;
+        Ok(returning.check_allowed().map(|()| checkpoint))
     }
 
     /// Performs the scheduled backtrack. Does nothing if the backtrack is no longer possible.
-    pub(crate) async fn backtrack(&mut self) -> Result<(), Error> {
-        let Some(Scheduled { number, note }) = self.scheduled().take() else { return Ok(()) };
-        let (state, at) = self.work.here();
+    pub(crate) async fn backtrack(&mut self) -> Result<(), AgentError> {
+        let Some(ScheduledBacktrack { number, note }) = self.scheduled_backtrack().take() else {
+            return Ok(());
+        };
+        let (state, at) = self.agent.position();
         let Ok(checkpoint) = state.tree.require_checkpoint(at, number) else { return Ok(()) };
-        let mut returning = state.tree.returning(at, checkpoint);
-        self.work.answer_all(&state, &mut returning).await?;
-        let draft = returning.plan(&note, BUDGET);
+        let mut returning = state.tree.backtrack_planner(at, checkpoint);
+        self.agent.supply_lines(&state, &mut returning).await?;
+        let draft = returning.plan(&note, ADDENDUM_BUDGET);
         let id = state.tree.id(checkpoint.entry).to_string();
         let commit = Commit::new(move |tree, _| {
             let mut draft = draft.clone();
-            draft.under = Under::Place(Some(tree.require(&id)?));
+            draft.parent = DraftParent::At(Some(tree.require(&id)?));
             Ok(draft)
         });
-        let choice = self.work.choice().await?;
-        self.work.store(commit.expecting(&state.tree, at)).await?;
+        let choice = self.agent.model_choice().await?;
+        self.agent.store_commit(commit.expect_at(&state.tree, at)).await?;
         // Only the conversation goes back. The user's model choice and the current system prompt stay.
-        self.work.keep_choice(choice);
-        self.work.settle_choice().await?;
-        self.work.brief().await
+        self.agent.keep_model_choice(choice);
+        self.agent.record_model_choice().await?;
+        self.agent.update_system_prompt().await
     }
 }
 
 pub(crate) fn is_backtrack(call: &ToolCall) -> bool {
-    call.name == NAME
+    call.name == TOOL_NAME
 }
 
 #[cfg(test)]
@@ -118,7 +122,7 @@ mod tests {
 
     #[test]
     fn both_arguments_are_required_and_no_others_allowed() {
-        let read = |value: Value| serde_json::from_value::<Arguments>(value).is_ok();
+        let read = |value: Value| serde_json::from_value::<BacktrackArguments>(value).is_ok();
         assert!(read(json!({ "checkpoint_id": 0, "note": "n" })));
         assert!(!read(json!({ "checkpoint_id": 0 })));
         assert!(!read(json!({ "note": "n" })));

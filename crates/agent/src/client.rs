@@ -6,40 +6,40 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use osier_model::{Image, ThinkingLevel};
-use osier_session::{OpenDraft, State};
-use osier_store::Version;
+use osier_session::{OpenDraft, SessionState};
+use osier_store::LogVersion;
 use osier_tools::approvals::Mode;
 use osier_tools::user_bash::UserCommand;
 
-use crate::asking::{Answer, Question};
 use crate::attachments::mentions;
 use crate::compaction::Compacted;
-use crate::error::Error;
-use crate::events::Events;
+use crate::error::AgentError;
+use crate::events::AgentEvents;
 use crate::navigate::{Navigated, Navigation};
-use crate::queue::Queue;
-use crate::saying::Said;
+use crate::prompt::Prompt;
+use crate::questions::{Question, UserAnswer};
+use crate::queue::PromptQueue;
 
 /// A connection to an agent.
 #[async_trait]
 pub trait Client: Send + Sync + Debug {
-    async fn send(&self, command: Command) -> Result<Reply, Error>;
+    async fn send(&self, command: ClientCommand) -> Result<CommandReply, AgentError>;
 
     /// Attaches to the session: returns the entries since `after`, the current state, and a stream of all
     /// later events without gaps or duplicates.
-    async fn attach(&self, after: Option<Version>) -> Result<Attached, Error>;
+    async fn attach(&self, after: Option<LogVersion>) -> Result<Attached, AgentError>;
 }
 
 /// A command from a client.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
+pub enum ClientCommand {
     /// Sends a prompt. Replies when the prompt is stored, not when the turn ends.
     Prompt {
         text: String,
         images: Vec<Image>,
         /// The attached files, by the names that the user typed; see [`crate::attachments::mentions`].
         files: Vec<String>,
-        when: When,
+        when: PromptTiming,
     },
     /// Continues an unfinished path after a crash, a failure or a move. A failed reply stays on its own
     /// branch, and the model is called again next to it.
@@ -48,10 +48,10 @@ pub enum Command {
     /// prompts, which are not sent.
     Cancel,
     /// Empties the queue and returns the queued prompts.
-    Unqueue,
+    ClearQueue,
     Answer {
         question: u64,
-        answer: Answer,
+        answer: UserAnswer,
     },
     /// A model name as the user writes it.
     SetModel(String),
@@ -79,21 +79,21 @@ pub enum Command {
         instructions: Option<String>,
     },
     /// `!command` and `!!command`. Replies when the command has ended.
-    Bash(UserCommand),
+    RunShell(UserCommand),
 }
 
-impl Command {
+impl ClientCommand {
     /// A prompt to send now, with the files that it mentions.
-    pub fn prompt(text: impl Into<String>) -> Command {
+    pub fn prompt(text: impl Into<String>) -> ClientCommand {
         let text = text.into();
         let files = mentions(&text);
-        Command::Prompt { text, images: Vec::new(), files, when: When::Now }
+        ClientCommand::Prompt { text, images: Vec::new(), files, when: PromptTiming::Now }
     }
 }
 
 /// When to send a prompt that arrives during a turn. Without a running turn, every prompt is sent at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum When {
+pub enum PromptTiming {
     /// Refuse the prompt during a turn.
     #[default]
     Now,
@@ -105,7 +105,7 @@ pub enum When {
 
 /// The reply to a command.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reply {
+pub enum CommandReply {
     Done,
     /// The turn has started; `entry` holds the prompt.
     Started {
@@ -113,7 +113,7 @@ pub enum Reply {
     },
     Queued,
     /// The prompts taken out of the queue.
-    Returned(Vec<Said>),
+    Returned(Vec<Prompt>),
     Navigated(Navigated),
     Compacted(Compacted),
     /// One entry was stored.
@@ -130,19 +130,19 @@ pub enum Reply {
 /// arrive as events.
 #[derive(Debug)]
 pub struct Attached {
-    pub state: Arc<State>,
+    pub state: Arc<SessionState>,
     /// Entries from this log position on are new to the client.
-    pub since: usize,
+    pub new_from: usize,
     /// The log was replaced; the client must discard what it has.
     pub reset: bool,
     pub drafts: Vec<OpenDraft>,
     /// Whether a turn is running.
-    pub running: bool,
+    pub turn_running: bool,
     /// Open questions, by id.
-    pub asked: Vec<(u64, Question)>,
-    pub queue: Queue,
+    pub open_questions: Vec<(u64, Question)>,
+    pub queue: PromptQueue,
     /// Prompts that were queued when an earlier process died. The client puts them back into the editor;
     /// nothing sends them automatically.
-    pub returned: Vec<Said>,
-    pub events: Events,
+    pub returned_prompts: Vec<Prompt>,
+    pub events: AgentEvents,
 }

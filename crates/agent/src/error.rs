@@ -2,43 +2,43 @@
 
 use osier_model::LookupError;
 use osier_store::StoreError;
-use osier_tree::cutting::NothingToCut;
+use osier_tree::compaction_cut::NothingToCompact;
 use osier_tree::{ErrorCode, PlanError};
 use serde_json::{Value, json};
 
-use crate::summarizing::NoSummary;
+use crate::summarizer::SummaryError;
 
 /// Why a command failed. Entries that were already stored stay stored.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum AgentError {
     #[error(transparent)]
-    Session(#[from] osier_session::Error),
+    Session(#[from] osier_session::SessionError),
     #[error("a gate refused the entry")]
-    Refused,
+    RefusedByGate,
     #[error("a turn is running; stop it first, or queue the message as steering or a follow-up")]
-    Busy,
+    TurnRunning,
     #[error("a move or a summary is in progress; wait until it finishes, or stop it")]
-    OnTheWay,
+    ExclusiveRunning,
     #[error("your shell command is still running; wait until it finishes, or stop it")]
-    CommandRuns,
+    ShellCommandRunning,
     #[error("the message is empty; type something first")]
-    Empty,
+    EmptyPrompt,
     #[error("there is nothing to resume; send a message to continue")]
     NothingToResume,
     #[error("question {id} is not open; it was answered, or its turn has ended")]
-    NoQuestion { id: u64 },
+    QuestionNotOpen { id: u64 },
     #[error(transparent)]
     Model(#[from] LookupError),
     #[error("no skill named {name}; to add one, create a folder with a SKILL.md that has a description")]
-    NoSkill { name: String },
+    UnknownSkill { name: String },
     #[error("{0}")]
     Attachment(String),
     #[error("cannot start the command")]
     Command(#[source] std::io::Error),
     #[error(transparent)]
-    NoSummary(#[from] NoSummary),
+    Summary(#[from] SummaryError),
     #[error(transparent)]
-    NothingToCut(#[from] NothingToCut),
+    NothingToCompact(#[from] NothingToCompact),
     #[error("this path has no compaction")]
     NoCompaction,
     #[error("{id} is not a compaction")]
@@ -47,55 +47,60 @@ pub enum Error {
     Closed,
 }
 
-impl Error {
+impl AgentError {
     /// Whether the store is away, and may come back.
     pub(crate) fn is_unavailable(&self) -> bool {
-        matches!(self, Error::Session(osier_session::Error::Store(StoreError::Unavailable { .. })))
+        matches!(
+            self,
+            AgentError::Session(osier_session::SessionError::Store(StoreError::Unavailable { .. }))
+        )
     }
 
     /// The log was replaced while it was read.
-    pub(crate) fn is_replaced(&self) -> bool {
-        matches!(self, Error::Session(osier_session::Error::Store(StoreError::Replaced)))
+    pub(crate) fn is_log_replaced(&self) -> bool {
+        matches!(self, AgentError::Session(osier_session::SessionError::Store(StoreError::Replaced)))
     }
 
     /// The machine-readable error code.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Error::Session(error) => error.code(),
-            Error::Busy | Error::OnTheWay | Error::CommandRuns => ErrorCode::SessionBusy,
-            Error::Refused => ErrorCode::Cancelled,
-            Error::Empty => ErrorCode::Empty,
-            Error::NothingToResume => ErrorCode::NothingToResume,
-            Error::NoQuestion { .. } => ErrorCode::Failed,
-            Error::Model(_) => ErrorCode::ModelNotFound,
-            Error::NoSkill { .. } => ErrorCode::SkillNotFound,
-            Error::Attachment(_) => ErrorCode::Attachment,
-            Error::Command(_) => ErrorCode::Io,
-            Error::NoSummary(_) => ErrorCode::SummaryFailed,
-            Error::NothingToCut(_) => ErrorCode::NothingToCompact,
-            Error::NoCompaction | Error::NotACompaction { .. } => ErrorCode::NotACompaction,
-            Error::Closed => ErrorCode::SessionClosed,
+            AgentError::Session(error) => error.code(),
+            AgentError::TurnRunning | AgentError::ExclusiveRunning | AgentError::ShellCommandRunning => {
+                ErrorCode::SessionBusy
+            }
+            AgentError::RefusedByGate => ErrorCode::Cancelled,
+            AgentError::EmptyPrompt => ErrorCode::Empty,
+            AgentError::NothingToResume => ErrorCode::NothingToResume,
+            AgentError::QuestionNotOpen { .. } => ErrorCode::Failed,
+            AgentError::Model(_) => ErrorCode::ModelNotFound,
+            AgentError::UnknownSkill { .. } => ErrorCode::SkillNotFound,
+            AgentError::Attachment(_) => ErrorCode::Attachment,
+            AgentError::Command(_) => ErrorCode::Io,
+            AgentError::Summary(_) => ErrorCode::SummaryFailed,
+            AgentError::NothingToCompact(_) => ErrorCode::NothingToCompact,
+            AgentError::NoCompaction | AgentError::NotACompaction { .. } => ErrorCode::NotACompaction,
+            AgentError::Closed => ErrorCode::SessionClosed,
         }
     }
 
     /// What programs need to know in addition to the code: an object whose fields `docs/json.md` lists.
     pub fn fields(&self) -> Value {
         match self {
-            Error::Session(error) => error.fields(),
-            Error::NotACompaction { id } => json!({ "entry": id }),
+            AgentError::Session(error) => error.fields(),
+            AgentError::NotACompaction { id } => json!({ "entry": id }),
             _ => json!({}),
         }
     }
 }
 
-impl From<StoreError> for Error {
-    fn from(error: StoreError) -> Error {
-        Error::Session(error.into())
+impl From<StoreError> for AgentError {
+    fn from(error: StoreError) -> AgentError {
+        AgentError::Session(error.into())
     }
 }
 
-impl From<PlanError> for Error {
-    fn from(error: PlanError) -> Error {
-        Error::Session(error.into())
+impl From<PlanError> for AgentError {
+    fn from(error: PlanError) -> AgentError {
+        AgentError::Session(error.into())
     }
 }

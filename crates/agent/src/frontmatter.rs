@@ -6,41 +6,43 @@ use std::collections::BTreeMap;
 
 /// A Markdown file, split into front matter and body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Page<'a> {
+pub(crate) struct MarkdownFile<'a> {
     pub(crate) fields: BTreeMap<String, String>,
     pub(crate) body: &'a str,
     /// The first problem in the front matter. The other fields are still valid.
     pub(crate) problem: Option<String>,
 }
 
-impl<'a> Page<'a> {
-    pub(crate) fn read(text: &'a str) -> Page<'a> {
+impl<'a> MarkdownFile<'a> {
+    pub(crate) fn parse(text: &'a str) -> MarkdownFile<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let Some(rest) = after_fence(text) else { return Page { body: text, ..Page::default() } };
+        let Some(rest) = strip_opening_fence(text) else {
+            return MarkdownFile { body: text, ..MarkdownFile::default() };
+        };
         let mut at = 0;
         for line in rest.split_inclusive('\n') {
             if line.trim_end() == "---" {
-                let (fields, problem) = fields(&rest[..at]);
-                return Page { fields, body: &rest[at + line.len()..], problem };
+                let (fields, problem) = parse_fields(&rest[..at]);
+                return MarkdownFile { fields, body: &rest[at + line.len()..], problem };
             }
             at += line.len();
         }
         let problem = Some("the front matter has no closing `---` line".to_owned());
-        Page { body: text, problem, ..Page::default() }
+        MarkdownFile { body: text, problem, ..MarkdownFile::default() }
     }
 
     /// A nonempty value.
-    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+    pub(crate) fn field(&self, key: &str) -> Option<&str> {
         self.fields.get(key).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 }
 
-fn after_fence(text: &str) -> Option<&str> {
+fn strip_opening_fence(text: &str) -> Option<&str> {
     let (first, rest) = text.split_once('\n')?;
     (first.trim_end() == "---").then_some(rest)
 }
 
-fn fields(head: &str) -> (BTreeMap<String, String>, Option<String>) {
+fn parse_fields(head: &str) -> (BTreeMap<String, String>, Option<String>) {
     let (mut fields, mut problem) = (BTreeMap::new(), None);
     let mut lines = head.lines().enumerate().peekable();
     while let Some((number, line)) = lines.next() {
@@ -57,7 +59,7 @@ fn fields(head: &str) -> (BTreeMap<String, String>, Option<String>) {
         {
             more.push(line.trim());
         }
-        fields.insert(key.trim().to_owned(), joined(value.trim(), &more));
+        fields.insert(key.trim().to_owned(), join_value(value.trim(), &more));
     }
     (fields, problem)
 }
@@ -67,14 +69,14 @@ fn is_key(key: &str) -> bool {
     !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
 }
 
-fn joined(first: &str, more: &[&str]) -> String {
+fn join_value(first: &str, more: &[&str]) -> String {
     let literal = first.starts_with('|');
-    let first = if first.starts_with(['|', '>']) { "" } else { unquoted(first) };
+    let first = if first.starts_with(['|', '>']) { "" } else { unquote(first) };
     let lines = std::iter::once(first).chain(more.iter().copied()).filter(|line| literal || !line.is_empty());
     lines.collect::<Vec<_>>().join(if literal { "\n" } else { " " }).trim().to_owned()
 }
 
-fn unquoted(value: &str) -> &str {
+fn unquote(value: &str) -> &str {
     ['"', '\'']
         .iter()
         .find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote))
@@ -87,10 +89,10 @@ mod tests {
 
     #[test]
     fn values_can_be_plain_quoted_folded_or_literal() {
-        let page = Page::read(
+        let page = MarkdownFile::parse(
             "---\nname: fix # not this\ndescription: >-\n  Repairs\n  things\nquoted: \"a: b\"\nlist:\n- x\nlines: |\n  one\n  two\n---\nBody\n---\n",
         );
-        let field = |key: &str| page.text(key);
+        let field = |key: &str| page.field(key);
         assert_eq!(
             ["name", "description", "quoted", "lines", "list", "none"].map(field),
             [Some("fix"), Some("Repairs things"), Some("a: b"), Some("one\ntwo"), Some("- x"), None]
@@ -100,17 +102,17 @@ mod tests {
 
     #[test]
     fn file_without_front_matter_is_all_body() {
-        assert_eq!(Page::read("# Title\n---\n").body, "# Title\n---\n");
-        assert_eq!(Page::read("\u{feff}---\r\na: 1\r\n---\r\nx").body, "x");
-        assert_eq!(Page::read("").body, "");
+        assert_eq!(MarkdownFile::parse("# Title\n---\n").body, "# Title\n---\n");
+        assert_eq!(MarkdownFile::parse("\u{feff}---\r\na: 1\r\n---\r\nx").body, "x");
+        assert_eq!(MarkdownFile::parse("").body, "");
     }
 
     #[test]
     fn bad_lines_are_reported_and_other_fields_are_kept() {
-        let page = Page::read("---\nname: a\n{oh no\n---\nBody");
-        assert_eq!((page.text("name"), page.body), (Some("a"), "Body"));
+        let page = MarkdownFile::parse("---\nname: a\n{oh no\n---\nBody");
+        assert_eq!((page.field("name"), page.body), (Some("a"), "Body"));
         assert_eq!(page.problem.as_deref(), Some("line 3 is not `key: value`"));
-        let unclosed = Page::read("---\nname: a\n");
+        let unclosed = MarkdownFile::parse("---\nname: a\n");
         assert_eq!(unclosed.problem.as_deref(), Some("the front matter has no closing `---` line"));
         assert_eq!(unclosed.body, "---\nname: a\n");
     }

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use osier_model::CancellationToken;
-use osier_tree::leaving::Leaving;
+use osier_tree::abandoned_branch::AbandonedBranch;
 use osier_tree::{Place, SessionTree};
 use serde_json::Value;
 
@@ -13,16 +13,16 @@ use serde_json::Value;
 #[async_trait]
 pub trait Gates: Send + Sync + Debug {
     /// Before the leaf moves, with or without a summary.
-    async fn before_tree(&self, _preparation: &TreePreparation, _cancel: &CancellationToken) -> BeforeTree {
-        BeforeTree::default()
+    async fn before_tree(&self, _preparation: &TreePreparation, _cancel: &CancellationToken) -> TreeDecision {
+        TreeDecision::default()
     }
 
     async fn before_compact(
         &self,
         _preparation: &CompactPreparation,
         _cancel: &CancellationToken,
-    ) -> BeforeCompact {
-        BeforeCompact::default()
+    ) -> CompactDecision {
+        CompactDecision::default()
     }
 
     /// Before a path is forked into a new session. `entry` is the last entry of the path.
@@ -38,9 +38,9 @@ pub trait Gates: Send + Sync + Debug {
 
 /// Allows everything.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Open;
+pub struct AllowAllGates;
 
-impl Gates for Open {}
+impl Gates for AllowAllGates {}
 
 /// A move that is about to happen.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -59,7 +59,11 @@ pub struct TreePreparation {
 
 impl TreePreparation {
     /// A move to `target_id` without further options.
-    pub(crate) fn new(tree: &SessionTree, target_id: Option<String>, leaving: &Leaving) -> TreePreparation {
+    pub(crate) fn new(
+        tree: &SessionTree,
+        target_id: Option<String>,
+        leaving: &AbandonedBranch,
+    ) -> TreePreparation {
         let id = |place: Place| place.map(|seq| tree.id(seq).to_string());
         TreePreparation {
             target_id,
@@ -73,10 +77,10 @@ impl TreePreparation {
 
 /// The gate's decision about a move. `None` fields keep the requested value.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct BeforeTree {
+pub struct TreeDecision {
     pub cancel: bool,
     /// Used only if the user asked for a summary.
-    pub summary: Option<OwnSummary>,
+    pub summary: Option<ExtensionSummary>,
     pub custom_instructions: Option<String>,
     pub replace_instructions: Option<bool>,
     pub label: Option<String>,
@@ -84,7 +88,7 @@ pub struct BeforeTree {
 
 /// A summary that an extension wrote.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct OwnSummary {
+pub struct ExtensionSummary {
     pub summary: String,
     pub details: Option<Value>,
 }
@@ -112,14 +116,14 @@ pub struct CompactPreparation {
 
 /// The gate's decision about a compaction.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct BeforeCompact {
+pub struct CompactDecision {
     pub cancel: bool,
-    pub compaction: Option<OwnCompaction>,
+    pub compaction: Option<ExtensionCompaction>,
 }
 
 /// A compaction that an extension provides.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct OwnCompaction {
+pub struct ExtensionCompaction {
     pub summary: String,
     pub first_kept_entry_id: String,
     pub tokens_before: u64,

@@ -8,41 +8,41 @@ use std::path::{Path, PathBuf};
 use osier_tools::open_regular;
 
 /// File names to look for; the first one found in a folder wins.
-const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+const FILE_NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
 /// Larger files are truncated, because instructions that fill the context window leave no room for work.
-const MOST: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 
 /// The contents of an instruction file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instructions {
+pub struct InstructionFile {
     pub path: PathBuf,
     pub text: String,
     /// Whether the file was truncated.
-    pub cut: bool,
+    pub truncated: bool,
 }
 
 /// Finds the instruction files for `cwd`: first the user's own, then from the outermost folder inward, so
 /// that the nearest file takes precedence. The search goes up to the folder that contains `.git`, or to the
 /// root if there is none.
-pub fn find(user_folder: &Path, cwd: &Path) -> Vec<Instructions> {
+pub fn find_instructions(user_folder: &Path, cwd: &Path) -> Vec<InstructionFile> {
     let mut folders: Vec<(&Path, Option<&Path>)> = Vec::new();
-    let owner = owner_of(cwd);
+    let user = owner(cwd);
     let is_repository = |folder: &&Path| {
         let git = folder.join(".git");
-        git.exists() && git.symlink_metadata().is_ok_and(|about| is_familiar(about.uid(), owner))
+        git.exists() && git.symlink_metadata().is_ok_and(|about| is_trusted_owner(about.uid(), user))
     };
     let project = cwd.ancestors().find(is_repository);
-    for folder in cwd.ancestors().take_while(|folder| project.is_some() || owner_of(folder) == owner) {
+    for folder in cwd.ancestors().take_while(|folder| project.is_some() || owner(folder) == user) {
         folders.push((folder, Some(project.unwrap_or(folder))));
         if Some(folder) == project {
             break;
         }
     }
     folders.push((user_folder, None));
-    let mut found: Vec<Instructions> = Vec::new();
+    let mut found: Vec<InstructionFile> = Vec::new();
     for (folder, border) in folders.into_iter().rev() {
-        let read = NAMES.iter().find_map(|name| read(&folder.join(name), border, owner));
+        let read = FILE_NAMES.iter().find_map(|name| read_instructions(&folder.join(name), border, user));
         // A folder can occur twice; read it only once.
         found.extend(read.filter(|new| found.iter().all(|old| old.path != new.path)));
     }
@@ -51,19 +51,23 @@ pub fn find(user_folder: &Path, cwd: &Path) -> Vec<Instructions> {
 
 /// The owner of a folder. Without a project, the search stops at the first folder with a different owner, who
 /// could have put anything there.
-fn owner_of(folder: &Path) -> Option<u32> {
+fn owner(folder: &Path) -> Option<u32> {
     folder.metadata().ok().map(|metadata| metadata.uid())
 }
 
 /// Whether a file belongs to this user or to root. In a shared folder, another user could have put it there.
 /// Root often works on a user's files in a container, so root also trusts the owner of the working directory.
-fn is_familiar(uid: u32, owner_of_cwd: Option<u32>) -> bool {
+fn is_trusted_owner(uid: u32, owner_of_cwd: Option<u32>) -> bool {
     let me = rustix::process::geteuid().as_raw();
     uid == me || uid == 0 || me == 0 && Some(uid) == owner_of_cwd
 }
 
 /// Does not follow a symlink out of `border`: the author of a project could point it at the user's secrets.
-fn read(path: &Path, border: Option<&Path>, owner_of_cwd: Option<u32>) -> Option<Instructions> {
+fn read_instructions(
+    path: &Path,
+    border: Option<&Path>,
+    owner_of_cwd: Option<u32>,
+) -> Option<InstructionFile> {
     let path = path.canonicalize().ok().filter(|path| path.is_file())?;
     if let Some(border) = border
         && !path.starts_with(border.canonicalize().ok()?)
@@ -71,14 +75,14 @@ fn read(path: &Path, border: Option<&Path>, owner_of_cwd: Option<u32>) -> Option
         return None;
     }
     let file = open_regular(&path).ok()?;
-    if !is_familiar(file.metadata().ok()?.uid(), owner_of_cwd) {
+    if !is_trusted_owner(file.metadata().ok()?.uid(), owner_of_cwd) {
         return None;
     }
     let mut bytes = Vec::new();
-    file.take(MOST as u64 + 1).read_to_end(&mut bytes).ok()?;
-    let cut = bytes.len() > MOST;
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST)]).into_owned();
-    (!text.trim().is_empty()).then_some(Instructions { path, text, cut })
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
+    let cut = bytes.len() > MAX_BYTES;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_BYTES)]).into_owned();
+    (!text.trim().is_empty()).then_some(InstructionFile { path, text, truncated: cut })
 }
 
 #[cfg(test)]
@@ -103,8 +107,10 @@ mod tests {
         for (path, text) in files {
             fs::write(at(path), text).unwrap();
         }
-        let texts: Vec<String> =
-            find(&at("user"), &at("outside/project/src")).into_iter().map(|found| found.text).collect();
+        let texts: Vec<String> = find_instructions(&at("user"), &at("outside/project/src"))
+            .into_iter()
+            .map(|found| found.text)
+            .collect();
         assert_eq!(texts, ["user", "project", "src"]);
     }
 
@@ -113,10 +119,10 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join(".git")).unwrap();
         fs::write(root.path().join("AGENTS.md"), " \n").unwrap();
-        fs::write(root.path().join("CLAUDE.md"), "x".repeat(MOST + 1)).unwrap();
-        let found = find(Path::new("/nowhere"), root.path());
+        fs::write(root.path().join("CLAUDE.md"), "x".repeat(MAX_BYTES + 1)).unwrap();
+        let found = find_instructions(Path::new("/nowhere"), root.path());
         assert_eq!(found.len(), 1);
-        assert!(found[0].cut && found[0].text.len() == MOST);
+        assert!(found[0].truncated && found[0].text.len() == MAX_BYTES);
     }
 
     #[cfg(unix)]
@@ -135,7 +141,7 @@ mod tests {
         symlink(at("elsewhere/secret"), at("bare/AGENTS.md")).unwrap();
         symlink(at("elsewhere/secret"), at("user/AGENTS.md")).unwrap();
         let texts = |user: &str, cwd: &str| -> Vec<String> {
-            find(&at(user), &at(cwd)).into_iter().map(|found| found.text).collect()
+            find_instructions(&at(user), &at(cwd)).into_iter().map(|found| found.text).collect()
         };
         assert_eq!(texts("missing", "project/sub"), ["inside"]);
         assert!(texts("missing", "bare").is_empty());
@@ -154,7 +160,10 @@ mod tests {
         fs::write(at("shared/mine/AGENTS.md"), "mine").unwrap();
         fs::write(at("shared/mine/code/AGENTS.md"), "planted").unwrap();
         let texts = || -> Vec<String> {
-            find(Path::new("/nowhere"), &at("shared/mine/code")).into_iter().map(|found| found.text).collect()
+            find_instructions(Path::new("/nowhere"), &at("shared/mine/code"))
+                .into_iter()
+                .map(|found| found.text)
+                .collect()
         };
         assert_eq!(texts(), ["theirs", "mine", "planted"]);
         for theirs in ["shared/.git", "shared/AGENTS.md", "shared/mine/code/AGENTS.md"] {

@@ -6,20 +6,20 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
-use crate::asking::Question;
-use crate::next_step::Finished;
+use crate::next_step::TurnOutcome;
+use crate::questions::Question;
 
 /// How many events a slow client may fall behind before it must attach again.
-const NEWS: usize = 1024;
+const CHANNEL_CAPACITY: usize = 1024;
 
 /// A live event. It serializes to the JSON that clients get.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Live {
+pub enum LiveUpdate {
     TurnStarted,
     /// `finished` is `None` if the turn failed; `error` is the message from the model or from Osier.
     TurnEnded {
-        finished: Option<Finished>,
+        finished: Option<TurnOutcome>,
         error: Option<String>,
     },
     /// The model is called again after this delay.
@@ -79,29 +79,29 @@ pub enum Live {
 
 /// A live event with the number of entries the log had when it was sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Told {
-    pub(crate) after: usize,
-    pub(crate) live: Live,
+pub(crate) struct LiveEvent {
+    pub(crate) after_entries: usize,
+    pub(crate) update: LiveUpdate,
 }
 
 /// Sends live events to all attached clients.
 #[derive(Debug, Clone)]
-pub(crate) struct Teller {
+pub(crate) struct LiveSender {
     session: Session,
-    to: broadcast::Sender<Told>,
+    sender: broadcast::Sender<LiveEvent>,
 }
 
-impl Teller {
-    pub(crate) fn new(session: Session) -> Teller {
-        Teller { session, to: broadcast::Sender::new(NEWS) }
+impl LiveSender {
+    pub(crate) fn new(session: Session) -> LiveSender {
+        LiveSender { session, sender: broadcast::Sender::new(CHANNEL_CAPACITY) }
     }
 
-    pub(crate) fn tell(&self, live: Live) {
+    pub(crate) fn send(&self, live: LiveUpdate) {
         // It is fine if no client is attached.
-        let _ = self.to.send(Told { after: self.session.version().entries, live });
+        let _ = self.sender.send(LiveEvent { after_entries: self.session.version().entries, update: live });
     }
 
-    pub(crate) fn listen(&self) -> broadcast::Receiver<Told> {
-        self.to.subscribe()
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<LiveEvent> {
+        self.sender.subscribe()
     }
 }

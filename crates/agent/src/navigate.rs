@@ -5,19 +5,19 @@
 use std::sync::Arc;
 
 use osier_model::CancellationToken;
-use osier_session::{Commit, Outcome, State};
-use osier_tree::continuing::Editor;
-use osier_tree::leaving::Leaving;
-use osier_tree::{Choice, Chosen, Landing, Place, SessionTree, summary};
+use osier_session::{Commit, CommitOutcome, SessionState};
+use osier_tree::abandoned_branch::AbandonedBranch;
+use osier_tree::move_target::EditorContent;
+use osier_tree::{MoveRequest, MoveTarget, Place, Selection, SessionTree, summary};
 use serde::Serialize;
 
-use crate::choice::Choice as InForce;
-use crate::error::Error;
-use crate::gates::{OwnSummary, TreePreparation};
-use crate::live::Live;
-use crate::saying::Said;
-use crate::summarizing::{NoSummary, Written, own_extra};
-use crate::workplace::Workplace;
+use crate::context::AgentContext;
+use crate::error::AgentError;
+use crate::gates::{ExtensionSummary, TreePreparation};
+use crate::live::LiveUpdate;
+use crate::model_choice::ModelChoice as InForce;
+use crate::prompt::Prompt;
+use crate::summarizer::{SummaryError, WrittenSummary, extension_fields};
 
 /// Where to move, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,7 +41,7 @@ pub struct Navigation {
 pub struct Navigated {
     /// The text to put into the editor.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub editor: Option<Editor>,
+    pub editor: Option<EditorContent>,
     /// A gate refused the move, or the user canceled it. Nothing changed.
     pub cancelled: bool,
     pub aborted: bool,
@@ -52,93 +52,95 @@ pub struct Navigated {
     /// Prompts that were queued at the old position. They are not sent at the new one; they go back into the
     /// editor.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub returned: Vec<Said>,
+    pub returned: Vec<Prompt>,
 }
 
 /// The gate's decision about a move.
-enum Gated {
-    Passed(Box<TreePreparation>, Option<OwnSummary>),
+enum GateDecision {
+    Passed(Box<TreePreparation>, Option<ExtensionSummary>),
     Refused,
     Stopped,
 }
 
 impl Navigation {
     /// Where the move ends, starting from `at`.
-    pub(crate) fn land(&self, tree: &SessionTree, at: Place) -> Result<Landing, Error> {
+    pub(crate) fn resolve(&self, tree: &SessionTree, at: Place) -> Result<MoveTarget, AgentError> {
         let Some(target) = self.target.as_deref() else {
-            return Ok(tree.land(at, &Choice { chosen: Chosen::Root, ..Choice::default() })?);
+            return Ok(
+                tree.resolve_move(at, &MoveRequest { selection: Selection::Root, ..MoveRequest::default() })?
+            );
         };
         if self.exact {
-            let place = Some(tree.require_shown(target)?);
-            return Ok(Landing { place, moves: !tree.same_place(at, place), text_of: None });
+            let place = Some(tree.require_visible(target)?);
+            return Ok(MoveTarget { place, needs_move: !tree.same_place(at, place), editor_entry: None });
         }
-        Ok(tree.land(at, &Choice::entry(target))?)
+        Ok(tree.resolve_move(at, &MoveRequest::entry(target))?)
     }
 }
 
-impl Workplace {
+impl AgentContext {
     pub(crate) async fn navigate(
         &self,
         navigation: &Navigation,
         cancel: &CancellationToken,
-    ) -> Result<Navigated, Error> {
-        let (state, at) = self.here();
-        let landing = navigation.land(&state.tree, at)?;
-        let text_of: Vec<_> = landing.text_of.into_iter().collect();
-        let editor = landing.editor(&self.lines(&state, &text_of).await?);
-        if !landing.moves {
-            self.put_label(navigation.label.as_deref(), navigation.target.as_deref()).await?;
-            return Ok(Navigated { editor, ..self.navigated() });
+    ) -> Result<Navigated, AgentError> {
+        let (state, at) = self.position();
+        let landing = navigation.resolve(&state.tree, at)?;
+        let text_of: Vec<_> = landing.editor_entry.into_iter().collect();
+        let editor = landing.editor_content(&self.read_lines(&state, &text_of).await?);
+        if !landing.needs_move {
+            self.set_label(navigation.label.as_deref(), navigation.target.as_deref()).await?;
+            return Ok(Navigated { editor, ..self.current_navigated() });
         }
-        self.cursor.check_free(&state.tree, landing.place).await?;
+        self.cursor.check_no_foreign_turn(&state.tree, landing.place).await?;
         // Text that returns to the editor is not part of the branch left behind, and neither are tool results
         // at the target.
-        let leaving = state.tree.leaving(at, landing.text_of.or(landing.place));
-        let (asked, own) = match self.gated(navigation, &state.tree, &leaving, cancel).await {
-            Gated::Passed(asked, own) => (asked, own),
-            Gated::Refused => return Ok(Navigated { cancelled: true, ..self.navigated() }),
-            Gated::Stopped => return Ok(self.aborted()),
+        let leaving = state.tree.abandoned_branch(at, landing.editor_entry.or(landing.place));
+        let (asked, own) = match self.ask_tree_gate(navigation, &state.tree, &leaving, cancel).await {
+            GateDecision::Passed(asked, own) => (asked, own),
+            GateDecision::Refused => return Ok(Navigated { cancelled: true, ..self.current_navigated() }),
+            GateDecision::Stopped => return Ok(self.aborted_navigation()),
         };
-        let written = match self.summary_of(&state, &leaving, &asked, own, cancel).await {
-            Err(Error::NoSummary(NoSummary::Stopped)) => return Ok(self.aborted()),
+        let written = match self.make_branch_summary(&state, &leaving, &asked, own, cancel).await {
+            Err(AgentError::Summary(SummaryError::Canceled)) => return Ok(self.aborted_navigation()),
             written => written?,
         };
-        let choice = self.choice().await?;
+        let choice = self.model_choice().await?;
         let outcome = match &written {
             None => {
                 self.cursor.move_to_entry(landing.place.map(|seq| state.tree.id(seq).to_string())).await?
             }
-            Some(written) => self.leave_summary(&state.tree, at, landing.place, written).await?,
+            Some(written) => self.store_branch_summary(&state.tree, at, landing.place, written).await?,
         };
-        if outcome == Outcome::Cancelled {
-            return Ok(Navigated { cancelled: true, ..self.navigated() });
+        if outcome == CommitOutcome::Cancelled {
+            return Ok(Navigated { cancelled: true, ..self.current_navigated() });
         }
-        self.after_jump(choice);
+        self.after_move(choice);
         let summary_entry = outcome.stored().filter(|_| written.is_some()).map(|stored| stored.id);
         let labeled = summary_entry.as_deref().or(asked.target_id.as_deref());
-        self.put_label(asked.label.as_deref(), labeled).await?;
-        let returned = self.unqueue().await?;
-        Ok(Navigated { editor, summary_entry, returned, ..self.navigated() })
+        self.set_label(asked.label.as_deref(), labeled).await?;
+        let returned = self.clear_queue().await?;
+        Ok(Navigated { editor, summary_entry, returned, ..self.current_navigated() })
     }
 
-    fn navigated(&self) -> Navigated {
-        let (state, at) = self.here();
+    fn current_navigated(&self) -> Navigated {
+        let (state, at) = self.position();
         let leaf = at.map(|seq| state.tree.id(seq).to_string());
         Navigated { leaf, ..Navigated::default() }
     }
 
-    fn aborted(&self) -> Navigated {
-        Navigated { cancelled: true, aborted: true, ..self.navigated() }
+    fn aborted_navigation(&self) -> Navigated {
+        Navigated { cancelled: true, aborted: true, ..self.current_navigated() }
     }
 
     /// Keeps the model and thinking level of the old position if the configuration says so.
-    pub(crate) fn after_jump(&self, choice: InForce) {
-        if !self.parts.restore_on_move {
-            self.keep_choice(choice);
+    pub(crate) fn after_move(&self, choice: InForce) {
+        if !self.config.restore_on_move {
+            self.keep_model_choice(choice);
         }
     }
 
-    async fn put_label(&self, label: Option<&str>, target: Option<&str>) -> Result<(), Error> {
+    async fn set_label(&self, label: Option<&str>, target: Option<&str>) -> Result<(), AgentError> {
         if let (Some(label), Some(target)) = (label, target) {
             self.session.label(target, Some(label)).await?;
         }
@@ -146,13 +148,13 @@ impl Workplace {
     }
 
     /// Asks the gate, which may change the move.
-    async fn gated(
+    async fn ask_tree_gate(
         &self,
         navigation: &Navigation,
         tree: &SessionTree,
-        leaving: &Leaving,
+        leaving: &AbandonedBranch,
         cancel: &CancellationToken,
-    ) -> Gated {
+    ) -> GateDecision {
         let mut asked = TreePreparation {
             user_wants_summary: navigation.summarize,
             custom_instructions: navigation.instructions.clone(),
@@ -160,30 +162,32 @@ impl Workplace {
             label: navigation.label.clone(),
             ..TreePreparation::new(tree, navigation.target.clone(), leaving)
         };
-        let answer = self.asked(self.parts.gates.before_tree(&asked, cancel), cancel).await;
-        let Some(answer) = answer else { return Gated::Stopped };
+        let answer = self.wait_for_gate(self.config.gates.before_tree(&asked, cancel), cancel).await;
+        let Some(answer) = answer else { return GateDecision::Stopped };
         if answer.cancel {
-            return Gated::Refused;
+            return GateDecision::Refused;
         }
         asked.custom_instructions = answer.custom_instructions.or(asked.custom_instructions);
         asked.replace_instructions = answer.replace_instructions.unwrap_or(asked.replace_instructions);
         asked.label = answer.label.or(asked.label);
-        Gated::Passed(Box::new(asked), answer.summary)
+        GateDecision::Passed(Box::new(asked), answer.summary)
     }
 
     /// The summary to store, if the user asked for one and the branch has content.
-    async fn summary_of(
+    async fn make_branch_summary(
         &self,
-        state: &State,
-        leaving: &Leaving,
+        state: &SessionState,
+        leaving: &AbandonedBranch,
         asked: &TreePreparation,
-        own: Option<OwnSummary>,
+        own: Option<ExtensionSummary>,
         cancel: &CancellationToken,
-    ) -> Result<Option<Written>, Error> {
+    ) -> Result<Option<WrittenSummary>, AgentError> {
         match own {
             _ if !asked.user_wants_summary => Ok(None),
             Some(own) if own.summary.trim().is_empty() => Ok(None),
-            Some(own) => Ok(Some(Written { text: own.summary, extra: own_extra(own.details.as_ref()) })),
+            Some(own) => {
+                Ok(Some(WrittenSummary { text: own.summary, extra: extension_fields(own.details.as_ref()) }))
+            }
             None if leaving.entries.is_empty() => Ok(None),
             None => self.summarize_branch(state, leaving, asked, cancel).await.map(Some),
         }
@@ -191,42 +195,42 @@ impl Workplace {
 
     async fn summarize_branch(
         &self,
-        state: &State,
-        leaving: &Leaving,
+        state: &SessionState,
+        leaving: &AbandonedBranch,
         asked: &TreePreparation,
         cancel: &CancellationToken,
-    ) -> Result<Written, Error> {
-        self.teller.tell(Live::SummaryStarted { of: "branch" });
+    ) -> Result<WrittenSummary, AgentError> {
+        self.live.send(LiveUpdate::SummaryStarted { of: "branch" });
         let mut summarizer = self.summarizer(cancel).await?;
-        let mut preparing = leaving.preparing(&state.tree, summarizer.budget());
-        self.answer_all(state, &mut preparing).await?;
+        let mut preparing = leaving.text_collector(&state.tree, summarizer.input_budget());
+        self.supply_lines(state, &mut preparing).await?;
         let left = preparing.finish();
         let text = match left.text.as_str() {
-            "" => summary::NOTHING_SAID.to_owned(),
+            "" => summary::NO_CONTENT.to_owned(),
             text => {
                 let (own, replace) = (asked.custom_instructions.as_deref(), asked.replace_instructions);
-                let text = summarizer.write(summary::ask_branch(text, own, replace)).await?;
-                summary::finish_branch(&text, &left.files)
+                let text = summarizer.summarize(summary::branch_prompt(text, own, replace)).await?;
+                summary::stored_branch_summary(&text, &left.files)
             }
         };
-        Ok(Written { text, extra: summarizer.extra(&left.files) })
+        Ok(WrittenSummary { text, extra: summarizer.entry_fields(&left.files) })
     }
 
     /// Stores a summary below `to`, which also moves the leaf there.
-    async fn leave_summary(
+    async fn store_branch_summary(
         &self,
         tree: &SessionTree,
         from: Place,
         to: Place,
-        written: &Written,
-    ) -> Result<Outcome, Error> {
+        written: &WrittenSummary,
+    ) -> Result<CommitOutcome, AgentError> {
         let id = |place: Place| place.map(|seq| tree.id(seq).to_string());
         let (from_id, to_id, written) = (id(from), id(to), written.clone());
         let commit = Commit::new(move |tree, _| {
-            let to = to_id.as_deref().map(|id| tree.require_shown(id)).transpose()?;
+            let to = to_id.as_deref().map(|id| tree.require_visible(id)).transpose()?;
             let from = from_id.as_deref().map(|id| tree.require(id)).transpose()?;
             Ok(tree.plan_branch_summary(to, from, &written.text, &written.extra))
         });
-        Ok(self.cursor.commit(commit.expecting(tree, from)).await?)
+        Ok(self.cursor.commit(commit.expect_at(tree, from)).await?)
     }
 }

@@ -1,26 +1,26 @@
 //! The one decision of the agent loop, as a pure function: from the end of the path and the pending work to
 //! the next step.
 
-use osier_tree::Why;
+use osier_tree::EntryReason;
 use serde::Serialize;
 
-use crate::tail::{Call, Tail};
+use crate::tail::{RecordedCall, Tail};
 
 /// Pending work that the path does not show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Waiting {
+pub struct PendingWork {
     /// The user stopped the turn.
     pub cancelled: bool,
     /// The tool calls at the end of the path come from before this turn: from a process that died or from
     /// another process. Only the process that made a call runs it and stores its result. The request tells
     /// the model that the call was interrupted.
-    pub left_behind: bool,
+    pub calls_from_before_turn: bool,
     /// The model called `backtrack`.
     pub backtrack: bool,
     /// The context is close to the model's limit.
-    pub full: bool,
+    pub context_full: bool,
     /// The context exceeded the model's limit, for the first time since the last prompt.
-    pub overflowed: bool,
+    pub context_overflowed: bool,
     /// A steering message is queued.
     pub steering: bool,
     /// A follow-up message is queued.
@@ -29,11 +29,11 @@ pub struct Waiting {
 
 /// What the loop does next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum NextStep {
     CallModel,
-    RunTools(Vec<Call>),
+    RunTools(Vec<RecordedCall>),
     /// Store a result for every open call that says why it did not run.
-    StopCalls(Vec<Call>, Why),
+    StopCalls(Vec<RecordedCall>, EntryReason),
     Backtrack,
     /// Shorten the context before the next model call.
     Compact,
@@ -42,13 +42,13 @@ pub enum Step {
     /// Store a message that the user queued during the turn.
     DeliverSteering,
     DeliverFollowUp,
-    Finish(Finished),
+    Finish(TurnOutcome),
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Finished {
+pub enum TurnOutcome {
     Done,
     Cancelled,
     /// The model call failed; the entry has the error.
@@ -60,24 +60,30 @@ pub enum Finished {
 }
 
 /// Decides the next step of the loop.
-pub fn next_step(tail: &Tail, waiting: Waiting) -> Step {
+pub fn next_step(tail: &Tail, waiting: PendingWork) -> NextStep {
     match tail {
-        Tail::Broken(why, calls) if !waiting.left_behind => Step::StopCalls(calls.clone(), *why),
-        Tail::Calling(calls) if waiting.cancelled && !waiting.left_behind => {
-            Step::StopCalls(calls.clone(), Why::Aborted)
+        Tail::BrokenOff(why, calls) if !waiting.calls_from_before_turn => {
+            NextStep::StopCalls(calls.clone(), *why)
         }
-        _ if waiting.cancelled => Step::Finish(Finished::Cancelled),
-        Tail::Calling(calls) if !waiting.left_behind => Step::RunTools(calls.clone()),
-        Tail::Answered if waiting.backtrack => Step::Backtrack,
-        Tail::Answered | Tail::Returned | Tail::Calling(_) if waiting.steering => Step::DeliverSteering,
-        Tail::Asked | Tail::Answered | Tail::Returned | Tail::Calling(_) if waiting.full => Step::Compact,
-        Tail::Asked | Tail::Answered | Tail::Returned | Tail::Calling(_) => Step::CallModel,
-        Tail::Said(Why::Error) if waiting.overflowed => Step::Recover,
-        Tail::Said(Why::Error) => Step::Finish(Finished::Failed),
-        Tail::Said(Why::Aborted) => Step::Finish(Finished::Cancelled),
-        _ if waiting.steering => Step::DeliverSteering,
-        _ if waiting.follow_up => Step::DeliverFollowUp,
-        Tail::Said(Why::Length) => Step::Finish(Finished::CutOff),
-        Tail::Said(_) | Tail::Broken(..) | Tail::Nothing => Step::Finish(Finished::Done),
+        Tail::Calling(calls) if waiting.cancelled && !waiting.calls_from_before_turn => {
+            NextStep::StopCalls(calls.clone(), EntryReason::Aborted)
+        }
+        _ if waiting.cancelled => NextStep::Finish(TurnOutcome::Cancelled),
+        Tail::Calling(calls) if !waiting.calls_from_before_turn => NextStep::RunTools(calls.clone()),
+        Tail::Answered if waiting.backtrack => NextStep::Backtrack,
+        Tail::Answered | Tail::Backtracked | Tail::Calling(_) if waiting.steering => {
+            NextStep::DeliverSteering
+        }
+        Tail::Prompted | Tail::Answered | Tail::Backtracked | Tail::Calling(_) if waiting.context_full => {
+            NextStep::Compact
+        }
+        Tail::Prompted | Tail::Answered | Tail::Backtracked | Tail::Calling(_) => NextStep::CallModel,
+        Tail::Replied(EntryReason::Error) if waiting.context_overflowed => NextStep::Recover,
+        Tail::Replied(EntryReason::Error) => NextStep::Finish(TurnOutcome::Failed),
+        Tail::Replied(EntryReason::Aborted) => NextStep::Finish(TurnOutcome::Cancelled),
+        _ if waiting.steering => NextStep::DeliverSteering,
+        _ if waiting.follow_up => NextStep::DeliverFollowUp,
+        Tail::Replied(EntryReason::Length) => NextStep::Finish(TurnOutcome::CutOff),
+        Tail::Replied(_) | Tail::BrokenOff(..) | Tail::Empty => NextStep::Finish(TurnOutcome::Done),
     }
 }

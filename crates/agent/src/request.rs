@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use osier_model::{Block, Message, Request, ToolSpec};
-use osier_session::State;
+use osier_model::{ContentBlock, Message, Request, ToolSpec};
+use osier_session::SessionState;
 use osier_store::StoreError;
 use osier_tree::Place;
-use osier_tree::projection::request::{Repairs, Telling, Told};
+use osier_tree::projection::request::{Repairs, RequestBuilder, RequestMessage};
 use serde_json::Value;
 
 use crate::backtrack;
-use crate::choice::Choice;
-use crate::error::Error;
-use crate::system::SystemPrompt;
-use crate::workplace::Workplace;
+use crate::context::AgentContext;
+use crate::error::AgentError;
+use crate::model_choice::ModelChoice;
+use crate::system_prompt::SystemPrompt;
 
 /// A request, and the repairs that made it valid.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,38 +23,40 @@ pub struct PreparedRequest {
     pub repairs: Repairs,
 }
 
-impl Workplace {
+impl AgentContext {
     /// The request at the cursor. First records the model and thinking level in use on the path.
-    pub(crate) async fn request(&self) -> Result<Request, Error> {
-        let choice = self.settle_choice().await?;
-        let (state, at) = self.here();
+    pub(crate) async fn request(&self) -> Result<Request, AgentError> {
+        let choice = self.record_model_choice().await?;
+        let (state, at) = self.position();
         Ok(self.request_at(state, at, choice).await?.request)
     }
 
     /// The request at a position. Writes nothing.
     pub(crate) async fn request_at(
         &self,
-        state: Arc<State>,
+        state: Arc<SessionState>,
         at: Place,
-        choice: Choice,
-    ) -> Result<PreparedRequest, Error> {
-        let mut telling: Telling<Piece> = Telling::new(state.tree.context_entries(at));
-        let wanted = telling.wanted();
+        choice: ModelChoice,
+    ) -> Result<PreparedRequest, AgentError> {
+        let mut telling: RequestBuilder<ContextPiece> = RequestBuilder::new(state.tree.context_entries(at));
+        let wanted = telling.needed_lines();
         let take = |seq, line: &[u8]| {
-            telling.take(seq, line);
+            telling.add_line(seq, line);
             Ok::<_, StoreError>(())
         };
-        self.session.each_line(state.version, &wanted, take).await?;
-        let (can_call, unprompted) = (choice.model.tools, self.parts.backtracking);
+        self.session.for_each_line(state.version, &wanted, take).await?;
+        let (can_call, unprompted) = (choice.model.tools, self.config.backtracking);
         // A long conversation takes a while; do not block other commands.
         let task = tokio::task::spawn_blocking(move || {
-            let request = state.tree.told(telling, |pieces| can_call && offers_backtrack(pieces, unprompted));
-            (Conversation::read(request.messages), request.repairs)
+            let request =
+                state.tree.finish_request(telling, |pieces| can_call && offers_backtrack(pieces, unprompted));
+            (RequestConversation::from_pieces(request.messages), request.repairs)
         });
         let (conversation, repairs) =
             task.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()));
-        let Conversation { first, prompt, items } = conversation;
-        let mut request = Request::new(choice.model, items.into_iter().map(Item::into_message).collect());
+        let RequestConversation { initial_prompt: first, prompt, items } = conversation;
+        let mut request =
+            Request::new(choice.model, items.into_iter().map(ConversationItem::into_message).collect());
         request.system = first.text();
         request.tools = prompt.tools().filter_map(tool_spec).collect();
         request.thinking = choice.thinking;
@@ -65,70 +67,70 @@ impl Workplace {
 
 /// Whether the model has the `backtrack` tool and therefore sees checkpoints. `unprompted` is the answer for
 /// a path without Osier's own system prompt, which is stored before the first request.
-fn offers_backtrack(pieces: &mut dyn Iterator<Item = &Piece>, unprompted: bool) -> bool {
+fn offers_backtrack(pieces: &mut dyn Iterator<Item = &ContextPiece>, unprompted: bool) -> bool {
     let mut prompt: Option<SystemPrompt> = None;
     for piece in pieces {
-        if let Piece::Prompt(message) = piece {
+        if let ContextPiece::Prompt(message) = piece {
             prompt.get_or_insert_default().replay_message(message);
         }
     }
     let own = prompt.filter(|prompt| prompt.content.trim().is_empty());
-    own.map_or(unprompted, |prompt| prompt.has_tool(backtrack::NAME))
+    own.map_or(unprompted, |prompt| prompt.has_tool(backtrack::TOOL_NAME))
 }
 
 /// The initial system prompt and what follows it. Later prompt changes become messages at their position, so
 /// a longer conversation starts with the same prefix as a shorter one.
 #[derive(Debug, Default)]
-struct Conversation {
+struct RequestConversation {
     /// The system prompt of the request.
-    first: SystemPrompt,
+    initial_prompt: SystemPrompt,
     /// The prompt after all changes.
     prompt: SystemPrompt,
-    items: Vec<Item>,
+    items: Vec<ConversationItem>,
 }
 
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "nearly all items are the large variant")]
-enum Item {
+enum ConversationItem {
     Message(Message),
     /// A prompt change, as text for the model.
     Change(String),
 }
 
-impl Conversation {
-    fn read(pieces: Vec<Piece>) -> Conversation {
+impl RequestConversation {
+    fn from_pieces(pieces: Vec<ContextPiece>) -> RequestConversation {
         let mut conversation =
-            Conversation { items: Vec::with_capacity(pieces.len()), ..Conversation::default() };
+            RequestConversation { items: Vec::with_capacity(pieces.len()), ..RequestConversation::default() };
         let mut is_first = true;
         for piece in pieces {
             match piece {
-                Piece::Said(message) => {
+                ContextPiece::Message(message) => {
                     is_first &= conversation.prompt == SystemPrompt::default();
-                    conversation.items.push(Item::Message(message));
+                    conversation.items.push(ConversationItem::Message(message));
                 }
-                Piece::Prompt(message) => conversation.change(&message, is_first),
+                ContextPiece::Prompt(message) => conversation.apply_prompt(&message, is_first),
             }
         }
         conversation
     }
 
-    fn change(&mut self, message: &Value, is_first: bool) {
+    fn apply_prompt(&mut self, message: &Value, is_first: bool) {
         let before = self.prompt.clone();
         self.prompt.replay_message(message);
-        if is_first || !self.prompt.continues(&self.first) {
-            self.first = self.prompt.clone();
-            self.items.retain(|item| matches!(item, Item::Message(_)));
+        if is_first || !self.prompt.continues(&self.initial_prompt) {
+            self.initial_prompt = self.prompt.clone();
+            self.items.retain(|item| matches!(item, ConversationItem::Message(_)));
         } else {
-            self.items.extend(before.describe_change(&self.prompt).map(Item::Change));
+            self.items.extend(before.describe_change(&self.prompt).map(ConversationItem::Change));
         }
     }
 }
 
-impl Item {
+impl ConversationItem {
     fn into_message(self) -> Message {
         match self {
-            Item::Message(message) => message,
-            Item::Change(text) => Message::user(format!("<system>\n{text}\n</system>")),
+            ConversationItem::Message(message) => message,
+            ConversationItem::Change(text) => Message::user(format!("<system>\n{text}\n</system>")),
         }
     }
 }
@@ -136,44 +138,46 @@ impl Item {
 /// A message of the context.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "nearly all pieces are the large variant")]
-enum Piece {
+enum ContextPiece {
     /// A full system prompt or a patch.
     Prompt(Value),
-    Said(Message),
+    Message(Message),
 }
 
-impl Told for Piece {
-    fn read(message: Value) -> Option<Piece> {
+impl RequestMessage for ContextPiece {
+    fn from_json(message: Value) -> Option<ContextPiece> {
         match message["role"] == "system" {
-            true => Some(Piece::Prompt(message)),
-            false => Message::read(message).ok().map(Piece::Said),
+            true => Some(ContextPiece::Prompt(message)),
+            false => Message::from_json(message).ok().map(ContextPiece::Message),
         }
     }
 
     fn is_reply(&self) -> bool {
-        matches!(self, Piece::Said(Message::Assistant(_)))
+        matches!(self, ContextPiece::Message(Message::Assistant(_)))
     }
 
     fn calls(&self) -> Vec<(String, String)> {
         match self {
-            Piece::Said(Message::Assistant(reply)) => {
+            ContextPiece::Message(Message::Assistant(reply)) => {
                 reply.calls().map(|call| (call.id.clone(), call.name.clone())).collect()
             }
             _ => Vec::new(),
         }
     }
 
-    fn answers(&self) -> Option<&str> {
+    fn answered_call_id(&self) -> Option<&str> {
         match self {
-            Piece::Said(Message::ToolResult(result)) => Some(&result.tool_call_id),
+            ContextPiece::Message(Message::ToolResult(result)) => Some(&result.tool_call_id),
             _ => None,
         }
     }
 
-    fn add(&mut self, text: String) {
+    fn push_text(&mut self, text: String) {
         match self {
-            Piece::Said(Message::User(user)) => user.content.push(Block::text(text)),
-            Piece::Said(Message::ToolResult(result)) => result.content.push(Block::text(text)),
+            ContextPiece::Message(Message::User(user)) => user.content.push(ContentBlock::text(text)),
+            ContextPiece::Message(Message::ToolResult(result)) => {
+                result.content.push(ContentBlock::text(text))
+            }
             _ => {}
         }
     }
@@ -188,22 +192,22 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn prompt(sections: Value) -> Piece {
-        Piece::Prompt(json!({ "role": "system", "content": "", "sections": sections }))
+    fn prompt(sections: Value) -> ContextPiece {
+        ContextPiece::Prompt(json!({ "role": "system", "content": "", "sections": sections }))
     }
 
-    fn user(text: &str) -> Piece {
-        Piece::Said(Message::user(text))
+    fn user(text: &str) -> ContextPiece {
+        ContextPiece::Message(Message::user(text))
     }
 
     /// The initial prompt and the text of each later change.
-    fn read(pieces: Vec<Piece>) -> (String, Vec<String>) {
-        let conversation = Conversation::read(pieces);
+    fn read(pieces: Vec<ContextPiece>) -> (String, Vec<String>) {
+        let conversation = RequestConversation::from_pieces(pieces);
         let change = |item| match item {
-            Item::Change(text) => Some(text),
-            Item::Message(_) => None,
+            ConversationItem::Change(text) => Some(text),
+            ConversationItem::Message(_) => None,
         };
-        (conversation.first.text(), conversation.items.into_iter().filter_map(change).collect())
+        (conversation.initial_prompt.text(), conversation.items.into_iter().filter_map(change).collect())
     }
 
     #[test]
@@ -223,9 +227,10 @@ mod tests {
 
     #[test]
     fn fully_replaced_prompt_becomes_the_initial_prompt() {
-        let foreign = Piece::Prompt(json!({ "role": "system", "content": "You are somebody else." }));
-        let own =
-            || Piece::Prompt(json!({ "role": "system", "content": " ", "sections": { "preamble": "P" } }));
+        let foreign = ContextPiece::Prompt(json!({ "role": "system", "content": "You are somebody else." }));
+        let own = || {
+            ContextPiece::Prompt(json!({ "role": "system", "content": " ", "sections": { "preamble": "P" } }))
+        };
         assert_eq!(read(vec![foreign, user("a"), own(), user("b")]), ("P".to_owned(), Vec::new()));
         let foreign = prompt(json!({ "theirs": "You are somebody else." }));
         let patch = prompt(json!({ "theirs": null, "preamble": "P" }));

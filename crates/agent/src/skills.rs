@@ -4,20 +4,20 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::frontmatter::Page;
-use crate::textfile::{self, Problem};
+use crate::frontmatter::MarkdownFile;
+use crate::text_file::{self, FileProblem};
 
-const FILE: &str = "SKILL.md";
+const SKILL_FILE: &str = "SKILL.md";
 
 /// How deep to search below a skill folder.
-const DEPTH: usize = 3;
+const MAX_DEPTH: usize = 3;
 
 /// How many folders to search. More than this means a symlink points somewhere else.
-const FOLDERS: usize = 1000;
+const MAX_FOLDERS: usize = 1000;
 
 /// The maximum size of the list in the prompt, and of one description.
-const LIST: usize = 16 << 10;
-const DESCRIPTION: usize = 1024;
+const MAX_LIST_BYTES: usize = 16 << 10;
+const MAX_DESCRIPTION_BYTES: usize = 1024;
 
 /// A skill that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,15 +27,15 @@ pub struct Skill {
     /// The path of its `SKILL.md`.
     pub path: PathBuf,
     /// Only the user can invoke this skill; the system prompt does not list it.
-    pub by_user_only: bool,
+    pub user_only: bool,
     body: String,
 }
 
 /// Finds the skills in these folders, sorted by name. Later folders take precedence.
-pub fn find(folders: &[PathBuf]) -> (Vec<Skill>, Vec<Problem>) {
-    let (mut skills, mut problems): (Vec<Skill>, Vec<Problem>) = Default::default();
+pub fn find_skills(folders: &[PathBuf]) -> (Vec<Skill>, Vec<FileProblem>) {
+    let (mut skills, mut problems): (Vec<Skill>, Vec<FileProblem>) = Default::default();
     let mut looked_into = 0;
-    for file in folders.iter().flat_map(|folder| files(folder, DEPTH, &mut looked_into)) {
+    for file in folders.iter().flat_map(|folder| skill_files(folder, MAX_DEPTH, &mut looked_into)) {
         match Skill::read(&file) {
             Ok((skill, problem)) => {
                 problems.extend(problem);
@@ -51,20 +51,20 @@ pub fn find(folders: &[PathBuf]) -> (Vec<Skill>, Vec<Problem>) {
 
 /// Every `SKILL.md` below a folder. Does not search hidden folders or below a skill, and stops after too many
 /// folders.
-fn files(folder: &Path, depth: usize, looked_into: &mut usize) -> Vec<PathBuf> {
+fn skill_files(folder: &Path, depth: usize, looked_into: &mut usize) -> Vec<PathBuf> {
     *looked_into += 1;
-    if *looked_into > FOLDERS {
+    if *looked_into > MAX_FOLDERS {
         return Vec::new();
     }
     let hidden = |path: &Path| {
         path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.') || name == "node_modules")
     };
-    let folders = textfile::entries(folder).into_iter().filter(|path| path.is_dir() && !hidden(path));
+    let folders = text_file::list_folder(folder).into_iter().filter(|path| path.is_dir() && !hidden(path));
     let found = folders.flat_map(|folder| {
-        let file = folder.join(FILE);
+        let file = folder.join(SKILL_FILE);
         match file.is_file() {
             true => vec![file],
-            false if depth > 1 => files(&folder, depth - 1, looked_into),
+            false if depth > 1 => skill_files(&folder, depth - 1, looked_into),
             false => Vec::new(),
         }
     });
@@ -72,21 +72,21 @@ fn files(folder: &Path, depth: usize, looked_into: &mut usize) -> Vec<PathBuf> {
 }
 
 impl Skill {
-    fn read(path: &Path) -> Result<(Skill, Option<Problem>), Problem> {
-        let problem = |what: &str| Problem { path: path.to_owned(), what: what.to_owned() };
-        let text = textfile::read(path)?;
-        let page = Page::read(&text);
+    fn read(path: &Path) -> Result<(Skill, Option<FileProblem>), FileProblem> {
+        let problem = |what: &str| FileProblem { path: path.to_owned(), message: what.to_owned() };
+        let text = text_file::read_text(path)?;
+        let page = MarkdownFile::parse(&text);
         let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-        let Some(description) = page.text("description") else {
+        let Some(description) = page.field("description") else {
             return Err(problem(page.problem.as_deref().unwrap_or("the front matter has no `description`")));
         };
         let skill = Skill {
             name: one_line(
-                page.text("name").map_or_else(|| folder.unwrap_or_default(), str::to_owned).as_str(),
+                page.field("name").map_or_else(|| folder.unwrap_or_default(), str::to_owned).as_str(),
             ),
             description: one_line(description),
             path: path.to_owned(),
-            by_user_only: page.text("disable-model-invocation") == Some("true"),
+            user_only: page.field("disable-model-invocation") == Some("true"),
             body: page.body.trim().to_owned(),
         };
         Ok((skill, page.problem.as_deref().map(problem)))
@@ -102,14 +102,19 @@ impl Skill {
 }
 
 /// The prompt section that lists skills; `None` if there are none.
-pub fn section(skills: &[Skill]) -> Option<String> {
+pub fn skills_section(skills: &[Skill]) -> Option<String> {
     let mut text = "# Skills\n\nEach of these files tells how to do something special. When a task fits a description, read \
                     the file first and follow it; paths in it start at its folder.\n"
         .to_owned();
-    let listed: Vec<&Skill> = skills.iter().filter(|skill| !skill.by_user_only).collect();
+    let listed: Vec<&Skill> = skills.iter().filter(|skill| !skill.user_only).collect();
     for (number, skill) in listed.iter().enumerate() {
-        let line = format!("\n- {}: {} ({})", skill.name, cut(&skill.description), skill.path.display());
-        if text.len() + line.len() > LIST {
+        let line = format!(
+            "\n- {}: {} ({})",
+            skill.name,
+            truncate_description(&skill.description),
+            skill.path.display()
+        );
+        if text.len() + line.len() > MAX_LIST_BYTES {
             text += &format!("\n\n{} more are not listed.", listed.len() - number);
             break;
         }
@@ -122,8 +127,8 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(DESCRIPTION)]
+fn truncate_description(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_DESCRIPTION_BYTES)]
 }
 
 #[cfg(test)]
@@ -156,7 +161,7 @@ mod tests {
             ("project/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads PDF files.\n---\nUse `pdftotext`."),
             ("project/pdf/deep/SKILL.md", "---\ndescription: Part of pdf.\n---\n"),
         ]);
-        let (skills, problems) = find(&[root.path().join("user"), root.path().join("project")]);
+        let (skills, problems) = find_skills(&[root.path().join("user"), root.path().join("project")]);
         let names: Vec<&str> = skills.iter().map(|skill| &*skill.name).collect();
         assert_eq!(names, ["pdf", "secret", "sql"]);
         expect![[r#"
@@ -166,18 +171,18 @@ mod tests {
 
             - pdf: Reads PDF files. (/project/pdf/SKILL.md)
             - sql: Asks databases. (/user/group/sql/SKILL.md)"#]]
-        .assert_eq(&without_root(&root, &section(&skills).unwrap()));
+        .assert_eq(&without_root(&root, &skills_section(&skills).unwrap()));
         assert_eq!(
             without_root(&root, &problems[0].to_string()),
             "/user/mute/SKILL.md: the front matter has no `description`"
         );
-        assert_eq!((problems.len(), section(&[])), (1, None));
+        assert_eq!((problems.len(), skills_section(&[])), (1, None));
     }
 
     #[test]
     fn expanding_a_skill_includes_its_whole_body() {
         let root = folder(&[("pdf/SKILL.md", "---\ndescription: d\n---\n\nUse `pdftotext`.\n")]);
-        let skills = find(&[root.path().to_owned()]).0;
+        let skills = find_skills(&[root.path().to_owned()]).0;
         expect![[r#"
             <skill name="pdf" location="/pdf/SKILL.md">
             Paths in it start at /pdf.
@@ -195,12 +200,12 @@ mod tests {
             name: format!("s{n}"),
             description: "é".repeat(5000),
             path: PathBuf::from("/s"),
-            by_user_only: false,
+            user_only: false,
             body: String::new(),
         };
-        let text = section(&(0..100).map(skill).collect::<Vec<_>>()).unwrap();
+        let text = skills_section(&(0..100).map(skill).collect::<Vec<_>>()).unwrap();
         assert!(
-            text.len() < LIST + 100 && text.ends_with("85 more are not listed."),
+            text.len() < MAX_LIST_BYTES + 100 && text.ends_with("85 more are not listed."),
             "{}",
             &text[text.len() - 40..]
         );

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::frontmatter::Page;
-use crate::textfile::{self, Problem};
+use crate::frontmatter::MarkdownFile;
+use crate::text_file::{self, FileProblem};
 
 /// A prompt template.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub(crate) fn builtin() -> Vec<Template> {
 }
 
 /// Finds the templates in these folders, sorted by name. Later folders take precedence.
-pub fn find(folders: &[PathBuf]) -> (Vec<Template>, Vec<Problem>) {
-    let (mut templates, mut problems): (Vec<Template>, Vec<Problem>) = Default::default();
-    for path in folders.iter().flat_map(|folder| textfile::entries(folder)) {
+pub fn find_templates(folders: &[PathBuf]) -> (Vec<Template>, Vec<FileProblem>) {
+    let (mut templates, mut problems): (Vec<Template>, Vec<FileProblem>) = Default::default();
+    for path in folders.iter().flat_map(|folder| text_file::list_folder(folder)) {
         let is_markdown = path.extension().is_some_and(|extension| extension == "md") && path.is_file();
         let Some(name) = path.file_stem().and_then(|name| name.to_str()).filter(|_| is_markdown) else {
             continue;
@@ -49,35 +49,35 @@ pub fn find(folders: &[PathBuf]) -> (Vec<Template>, Vec<Problem>) {
 }
 
 impl Template {
-    fn read(name: &str, path: &Path) -> Result<(Template, Option<Problem>), Problem> {
-        Ok(Template::parse(name, path, &textfile::read(path)?))
+    fn read(name: &str, path: &Path) -> Result<(Template, Option<FileProblem>), FileProblem> {
+        Ok(Template::parse(name, path, &text_file::read_text(path)?))
     }
 
-    fn parse(name: &str, path: &Path, text: &str) -> (Template, Option<Problem>) {
-        let page = Page::read(text);
+    fn parse(name: &str, path: &Path, text: &str) -> (Template, Option<FileProblem>) {
+        let page = MarkdownFile::parse(text);
         let first_line = || page.body.lines().map(str::trim).find(|line| !line.is_empty());
         let template = Template {
             name: name.to_owned(),
-            description: page.text("description").or_else(first_line).unwrap_or_default().to_owned(),
-            argument_hint: page.text("argument-hint").map(str::to_owned),
+            description: page.field("description").or_else(first_line).unwrap_or_default().to_owned(),
+            argument_hint: page.field("argument-hint").map(str::to_owned),
             path: path.to_owned(),
             body: page.body.trim().to_owned(),
         };
-        (template, page.problem.map(|what| Problem { path: path.to_owned(), what }))
+        (template, page.problem.map(|what| FileProblem { path: path.to_owned(), message: what }))
     }
 
     /// The template with the arguments inserted. If it has no placeholder, the arguments are appended.
     pub fn expand(&self, typed: &str) -> String {
         let typed = typed.trim();
-        let words = words(typed);
+        let words = split_words(typed);
         let (mut out, mut rest, mut taken) = (String::new(), self.body.as_str(), false);
         while let Some(at) = rest.find('$') {
             out.push_str(&rest[..at]);
             rest = &rest[at..];
-            match blank(rest) {
+            match parse_placeholder(rest) {
                 Some((length, place)) => {
                     taken = true;
-                    out.push_str(&place.fill(typed, &words));
+                    out.push_str(&place.expand(typed, &words));
                     rest = &rest[length..];
                 }
                 None => {
@@ -93,19 +93,19 @@ impl Template {
 
 /// A placeholder for arguments.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
+enum Placeholder {
     Word(usize),
     All,
     /// A range: the first argument and the count.
-    Some(usize, usize),
+    Range(usize, usize),
 }
 
-impl Place {
-    fn fill(&self, typed: &str, words: &[String]) -> String {
+impl Placeholder {
+    fn expand(&self, typed: &str, words: &[String]) -> String {
         match *self {
-            Place::All => typed.to_owned(),
-            Place::Word(number) => word(words, number).to_owned(),
-            Place::Some(from, count) => {
+            Placeholder::All => typed.to_owned(),
+            Placeholder::Word(number) => nth_word(words, number).to_owned(),
+            Placeholder::Range(from, count) => {
                 let chosen = words.iter().skip(from.saturating_sub(1)).take(count);
                 chosen.map(String::as_str).collect::<Vec<_>>().join(" ")
             }
@@ -113,17 +113,17 @@ impl Place {
     }
 }
 
-fn word(words: &[String], number: usize) -> &str {
+fn nth_word(words: &[String], number: usize) -> &str {
     number.checked_sub(1).and_then(|at| words.get(at)).map_or("", String::as_str)
 }
 
 /// Parses the placeholder that a text starts with, and returns its length.
-fn blank(text: &str) -> Option<(usize, Place)> {
+fn parse_placeholder(text: &str) -> Option<(usize, Placeholder)> {
     if text.starts_with("$ARGUMENTS") {
-        return Some(("$ARGUMENTS".len(), Place::All));
+        return Some(("$ARGUMENTS".len(), Placeholder::All));
     }
     if text.starts_with("$@") {
-        return Some((2, Place::All));
+        return Some((2, Placeholder::All));
     }
     if let Some(inner) = text.strip_prefix("${@:") {
         let (inner, _) = inner.split_once('}')?;
@@ -131,15 +131,15 @@ fn blank(text: &str) -> Option<(usize, Place)> {
             Some((from, count)) => (from, count.parse().ok()?),
             None => (inner, usize::MAX),
         };
-        return Some(("${@:".len() + inner.len() + 1, Place::Some(from.parse().ok()?, count)));
+        return Some(("${@:".len() + inner.len() + 1, Placeholder::Range(from.parse().ok()?, count)));
     }
     let digits: String = text[1..].chars().take_while(char::is_ascii_digit).collect();
     let number = digits.parse().ok().filter(|number| *number > 0)?;
-    Some((1 + digits.len(), Place::Word(number)))
+    Some((1 + digits.len(), Placeholder::Word(number)))
 }
 
 /// Splits arguments like a shell: quotes keep spaces together.
-fn words(typed: &str) -> Vec<String> {
+fn split_words(typed: &str) -> Vec<String> {
     let (mut words, mut word, mut quote): (Vec<String>, Option<String>, Option<char>) = Default::default();
     for c in typed.chars() {
         match (quote, c) {
@@ -195,7 +195,7 @@ mod tests {
             std::fs::create_dir_all(folder(file).parent().unwrap()).unwrap();
             std::fs::write(folder(file), text).unwrap();
         }
-        let (templates, problems) = find(&[folder("user"), folder("project"), folder("nowhere")]);
+        let (templates, problems) = find_templates(&[folder("user"), folder("project"), folder("nowhere")]);
         let shown: Vec<(&str, &str)> =
             templates.iter().map(|template| (&*template.name, &*template.description)).collect();
         assert_eq!(shown, [("fix", "Fix $1 here"), ("plan", "Make a plan.")]);

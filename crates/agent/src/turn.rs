@@ -5,108 +5,108 @@ use std::error::Error as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use osier_model::CancellationToken;
-use osier_tree::{Place, Why};
+use osier_tree::{EntryReason, Place};
 use tokio::sync::oneshot;
 
-use crate::asking::{Answer, Question};
-use crate::backtrack::Scheduled;
-use crate::client::Reply;
-use crate::compaction::Reason;
-use crate::error::Error;
-use crate::live::Live;
-use crate::next_step::{Finished, Step, Waiting, next_step};
-use crate::queue::Line;
-use crate::saying::Said;
-use crate::summarizing::NoSummary;
+use crate::backtrack::ScheduledBacktrack;
+use crate::client::CommandReply;
+use crate::compaction::CompactionReason;
+use crate::context::AgentContext;
+use crate::error::AgentError;
+use crate::live::LiveUpdate;
+use crate::next_step::{NextStep, PendingWork, TurnOutcome, next_step};
+use crate::prompt::Prompt;
+use crate::questions::{Question, UserAnswer};
+use crate::queue::QueueKind;
+use crate::summarizer::SummaryError;
 use crate::tail::{Tail, last_reply, tail_entries};
-use crate::workplace::Workplace;
 
 /// How often in a row to repeat a step because the log was replaced.
-const REPLACEMENTS: usize = 3;
+const MAX_REPLACED_RETRIES: usize = 3;
 
 /// Why a turn starts.
 #[derive(Debug)]
-pub(crate) enum Begin {
-    Say(Said),
+pub(crate) enum TurnStart {
+    Prompt(Prompt),
     Resume,
     /// Queued prompts are waiting.
     Queued,
 }
 
 /// Sends the reply to the client whose command started the turn.
-pub(crate) type Starter = oneshot::Sender<Result<Reply, Error>>;
+pub(crate) type ReplySender = oneshot::Sender<Result<CommandReply, AgentError>>;
 
 /// How a turn ended.
 #[derive(Debug, Default)]
-pub(crate) struct Ended {
+pub(crate) struct TurnResult {
     /// Whether clients know that the turn started.
-    pub(crate) began: bool,
-    pub(crate) finished: Option<Finished>,
+    pub(crate) started: bool,
+    pub(crate) outcome: Option<TurnOutcome>,
     pub(crate) error: Option<String>,
 }
 
 /// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    pub(crate) work: Arc<Workplace>,
+    pub(crate) agent: Arc<AgentContext>,
     pub(crate) cancel: CancellationToken,
     /// The reply whose calls this turn may run. It never runs calls of other replies or of an earlier
     /// process.
-    pub(crate) reply: Option<Arc<str>>,
+    pub(crate) reply_id: Option<Arc<str>>,
     /// Model calls since the last prompt or since the user agreed to continue.
-    calls: u32,
+    model_calls: u32,
     /// The last error from the model.
     pub(crate) failure: Option<String>,
-    pub(crate) overflow: Overflow,
+    pub(crate) overflow: OverflowState,
     /// Whether compacting has been given up.
-    gave_up: GaveUp,
-    scheduled: Mutex<Option<Scheduled>>,
+    compaction_given_up: CompactionGiveUp,
+    scheduled_backtrack: Mutex<Option<ScheduledBacktrack>>,
 }
 
 /// How this turn has handled a context overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Overflow {
+pub(crate) enum OverflowState {
     #[default]
     None,
     /// The last request exceeded the model's limit.
-    Now,
+    Detected,
     /// The path was compacted after an overflow. A second overflow is a failure.
     Recovered,
 }
 
 /// Whether another attempt to compact is pointless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum GaveUp {
+enum CompactionGiveUp {
     No,
     /// There was nothing to compact at this position.
-    Here(Place),
+    AtPosition(Place),
     /// The summary failed, or a gate refused it.
-    Altogether,
+    ForTurn,
 }
 
 impl Turn {
-    pub(crate) fn new(work: Arc<Workplace>, cancel: CancellationToken) -> Turn {
+    pub(crate) fn new(work: Arc<AgentContext>, cancel: CancellationToken) -> Turn {
         Turn {
-            work,
+            agent: work,
             cancel,
-            reply: None,
-            calls: 0,
+            reply_id: None,
+            model_calls: 0,
             failure: None,
-            overflow: Overflow::None,
-            gave_up: GaveUp::No,
-            scheduled: Mutex::default(),
+            overflow: OverflowState::None,
+            compaction_given_up: CompactionGiveUp::No,
+            scheduled_backtrack: Mutex::default(),
         }
     }
 
-    pub(crate) async fn run(mut self, begin: Begin, starter: Option<Starter>) -> Ended {
-        let mut ended = Ended::default();
-        let finished = self.whole(begin, starter, &mut ended.began).await;
+    pub(crate) async fn run(mut self, begin: TurnStart, starter: Option<ReplySender>) -> TurnResult {
+        let mut ended = TurnResult::default();
+        let finished = self.run_to_end(begin, starter, &mut ended.started).await;
         match finished {
             Ok(finished) => {
-                ended.finished = Some(finished);
+                ended.outcome = Some(finished);
                 ended.error = match finished {
-                    Finished::Failed => self.failure,
-                    Finished::StepLimit => Some(limit_reached(self.work.parts.max_steps)),
+                    TurnOutcome::Failed => self.failure,
+                    TurnOutcome::StepLimit => Some(step_limit_message(self.agent.config.max_steps)),
                     _ => None,
                 };
             }
@@ -116,20 +116,20 @@ impl Turn {
     }
 
     /// Returns the error as text, because `starter` may already own the error itself.
-    async fn whole(
+    async fn run_to_end(
         &mut self,
-        begin: Begin,
-        starter: Option<Starter>,
+        begin: TurnStart,
+        starter: Option<ReplySender>,
         began: &mut bool,
-    ) -> Result<Finished, String> {
+    ) -> Result<TurnOutcome, String> {
         let started = async {
-            if let Begin::Resume = begin {
-                self.make_way().await?;
+            if let TurnStart::Resume = begin {
+                self.prepare_resume().await?;
             }
-            let guard = self.work.cursor.begin_turn().await?;
+            let guard = self.agent.cursor.begin_turn().await?;
             *began = true;
-            self.work.teller.tell(Live::TurnStarted);
-            let reply = self.begin(begin).await?;
+            self.agent.live.send(LiveUpdate::TurnStarted);
+            let reply = self.store_start(begin).await?;
             Ok((guard, reply))
         };
         let guard = match started.await {
@@ -141,59 +141,59 @@ impl Turn {
                 guard
             }
             Err(error) => {
-                let text = told(&error);
+                let text = error_chain(&error);
                 if let Some(starter) = starter {
                     let _ = starter.send(Err(error));
                 }
                 return Err(text);
             }
         };
-        let mut finished = self.steps().await;
+        let mut finished = self.run_steps().await;
         if finished.is_ok() {
-            finished = self.work.record_usage().await.and(finished);
+            finished = self.agent.store_unrecorded_usage().await.and(finished);
         }
         let ended = guard.end().await;
-        let finished = finished.map_err(|error| told(&error))?;
-        ended.map(|()| finished).map_err(|error| told(&error.into()))
+        let finished = finished.map_err(|error| error_chain(&error))?;
+        ended.map(|()| finished).map_err(|error| error_chain(&error.into()))
     }
 
-    async fn begin(&mut self, begin: Begin) -> Result<Reply, Error> {
-        let Begin::Say(mut prompt) = begin else {
-            self.work.brief().await?;
-            return Ok(Reply::Done);
+    async fn store_start(&mut self, begin: TurnStart) -> Result<CommandReply, AgentError> {
+        let TurnStart::Prompt(mut prompt) = begin else {
+            self.agent.update_system_prompt().await?;
+            return Ok(CommandReply::Done);
         };
-        let expanded = self.work.expand(&mut prompt).await?;
-        self.work.forget_returned().await?;
-        self.work.settle_choice().await?;
-        self.work.brief().await?;
-        Ok(Reply::Started { entry: self.work.say_as_user(&prompt, expanded).await? })
+        let expanded = self.agent.expand_prompt(&mut prompt).await?;
+        self.agent.clear_returned_prompts().await?;
+        self.agent.record_model_choice().await?;
+        self.agent.update_system_prompt().await?;
+        Ok(CommandReply::Started { entry: self.agent.append_prompt(&prompt, expanded).await? })
     }
 
     /// Prepares a path for resuming: a failed or stopped reply stays on its own branch, and the model is
     /// called again.
-    async fn make_way(&self) -> Result<(), Error> {
-        let (state, at) = self.work.here();
-        match self.tail().await? {
-            Tail::Asked | Tail::Answered | Tail::Returned | Tail::Calling(_) => Ok(()),
-            Tail::Said(Why::Error | Why::Aborted) | Tail::Broken(..) => {
+    async fn prepare_resume(&self) -> Result<(), AgentError> {
+        let (state, at) = self.agent.position();
+        match self.read_tail().await? {
+            Tail::Prompted | Tail::Answered | Tail::Backtracked | Tail::Calling(_) => Ok(()),
+            Tail::Replied(EntryReason::Error | EntryReason::Aborted) | Tail::BrokenOff(..) => {
                 let above = last_reply(&state.tree, at).and_then(|seq| state.tree.head(seq).parent);
-                self.work.cursor.move_to_entry(above.map(|seq| state.tree.id(seq).to_string())).await?;
+                self.agent.cursor.move_to_entry(above.map(|seq| state.tree.id(seq).to_string())).await?;
                 Ok(())
             }
-            Tail::Said(_) | Tail::Nothing => Err(Error::NothingToResume),
+            Tail::Replied(_) | Tail::Empty => Err(AgentError::NothingToResume),
         }
     }
 
-    async fn steps(&mut self) -> Result<Finished, Error> {
+    async fn run_steps(&mut self) -> Result<TurnOutcome, AgentError> {
         let mut replaced = 0;
         loop {
-            match self.step().await {
+            match self.run_step().await {
                 Ok(Some(finished)) => return Ok(finished),
                 Ok(None) => replaced = 0,
                 // The new log has the same path, so decide the step again.
-                Err(error) if error.is_replaced() && replaced < REPLACEMENTS => {
+                Err(error) if error.is_log_replaced() && replaced < MAX_REPLACED_RETRIES => {
                     replaced += 1;
-                    self.work.session.refresh().await?;
+                    self.agent.session.refresh().await?;
                 }
                 Err(error) => return Err(error),
             }
@@ -201,131 +201,138 @@ impl Turn {
     }
 
     /// Runs the next step. Returns how the turn ended, if it did.
-    async fn step(&mut self) -> Result<Option<Finished>, Error> {
-        let tail = self.tail().await?;
-        match next_step(&tail, self.waiting(&tail).await?) {
-            Step::CallModel => match self.may_call().await {
+    async fn run_step(&mut self) -> Result<Option<TurnOutcome>, AgentError> {
+        let tail = self.read_tail().await?;
+        match next_step(&tail, self.pending_work(&tail).await?) {
+            NextStep::CallModel => match self.check_step_limit().await {
                 Some(true) => self.call_model().await?,
-                Some(false) => return Ok(Some(Finished::StepLimit)),
+                Some(false) => return Ok(Some(TurnOutcome::StepLimit)),
                 // The turn was stopped; the next step ends it.
                 None => {}
             },
-            Step::RunTools(calls) => self.run_tools(calls).await?,
-            Step::StopCalls(calls, why) => self.stop_calls(calls, why).await?,
-            Step::DeliverSteering => self.deliver(Line::Steering).await?,
-            Step::DeliverFollowUp => self.deliver(Line::FollowUp).await?,
-            Step::Finish(finished) => return Ok(Some(finished)),
-            Step::Backtrack => self.backtrack().await?,
-            Step::Compact => self.make_room().await?,
-            Step::Recover => self.recover().await?,
+            NextStep::RunTools(calls) => self.run_tools(calls).await?,
+            NextStep::StopCalls(calls, why) => self.stop_calls(calls, why).await?,
+            NextStep::DeliverSteering => self.deliver_queued(QueueKind::Steering).await?,
+            NextStep::DeliverFollowUp => self.deliver_queued(QueueKind::FollowUp).await?,
+            NextStep::Finish(finished) => return Ok(Some(finished)),
+            NextStep::Backtrack => self.backtrack().await?,
+            NextStep::Compact => self.compact_before_call().await?,
+            NextStep::Recover => self.compact_after_overflow().await?,
         }
         Ok(None)
     }
 
     /// Whether the model may be called again. At the limit, the user decides. `None` if the turn was stopped.
-    async fn may_call(&mut self) -> Option<bool> {
-        let limit = self.work.parts.max_steps;
-        if self.calls >= limit {
+    async fn check_step_limit(&mut self) -> Option<bool> {
+        let limit = self.agent.config.max_steps;
+        if self.model_calls >= limit {
             let question = Question::Continue { model_calls: limit };
-            match self.work.ask(question, &self.cancel).await? {
-                Answer::Once | Answer::Always(_) => self.calls = 0,
-                Answer::No(_) => return Some(false),
+            match self.agent.ask_user(question, &self.cancel).await? {
+                UserAnswer::Once | UserAnswer::Always(_) => self.model_calls = 0,
+                UserAnswer::No(_) => return Some(false),
             }
         }
-        self.calls += 1;
+        self.model_calls += 1;
         Some(true)
     }
 
     /// The backtrack to perform after the other calls of the reply.
-    pub(crate) fn scheduled(&self) -> MutexGuard<'_, Option<Scheduled>> {
-        self.scheduled.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn scheduled_backtrack(&self) -> MutexGuard<'_, Option<ScheduledBacktrack>> {
+        self.scheduled_backtrack.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn waiting(&self, tail: &Tail) -> Result<Waiting, Error> {
-        let (state, at) = self.work.here();
+    async fn pending_work(&self, tail: &Tail) -> Result<PendingWork, AgentError> {
+        let (state, at) = self.agent.position();
         let reply = last_reply(&state.tree, at).map(|seq| state.tree.id(seq));
-        let left_behind = reply.is_some_and(|id| Some(id.as_str()) != self.reply.as_deref());
-        let asks = matches!(tail, Tail::Asked | Tail::Answered | Tail::Returned)
+        let left_behind = reply.is_some_and(|id| Some(id.as_str()) != self.reply_id.as_deref());
+        let asks = matches!(tail, Tail::Prompted | Tail::Answered | Tail::Backtracked)
             || matches!(tail, Tail::Calling(_) if left_behind);
-        let full =
-            asks && !self.cancel.is_cancelled() && !self.has_given_up(at) && self.work.is_full().await?;
-        let agent_state = self.work.now();
-        Ok(Waiting {
+        let full = asks
+            && !self.cancel.is_cancelled()
+            && !self.has_given_up_compaction(at)
+            && self.agent.needs_compaction().await?;
+        let agent_state = self.agent.state();
+        Ok(PendingWork {
             cancelled: self.cancel.is_cancelled(),
-            left_behind,
-            backtrack: self.scheduled().is_some(),
-            full,
-            overflowed: self.overflow == Overflow::Now && self.work.parts.compacting.automatic,
+            calls_from_before_turn: left_behind,
+            backtrack: self.scheduled_backtrack().is_some(),
+            context_full: full,
+            context_overflowed: self.overflow == OverflowState::Detected
+                && self.agent.config.compaction.automatic,
             steering: !agent_state.queue.steering.is_empty(),
             follow_up: !agent_state.queue.follow_up.is_empty(),
         })
     }
 
-    fn has_given_up(&self, at: Place) -> bool {
-        self.gave_up == GaveUp::Altogether || self.gave_up == GaveUp::Here(at)
+    fn has_given_up_compaction(&self, at: Place) -> bool {
+        self.compaction_given_up == CompactionGiveUp::ForTurn
+            || self.compaction_given_up == CompactionGiveUp::AtPosition(at)
     }
 
     /// Compacts before the next model call. If that fails, the model is called anyway: the context may still
     /// fit.
-    async fn make_room(&mut self) -> Result<(), Error> {
-        let (state, at) = self.work.here();
-        match self.work.compact(&state, at, Reason::Threshold, None, &self.cancel).await {
+    async fn compact_before_call(&mut self) -> Result<(), AgentError> {
+        let (state, at) = self.agent.position();
+        match self.agent.compact(&state, at, CompactionReason::Threshold, None, &self.cancel).await {
             Ok(compacted) if compacted.entry.is_some() => {}
-            Err(Error::NothingToCut(_)) => self.gave_up = GaveUp::Here(at),
+            Err(AgentError::NothingToCompact(_)) => {
+                self.compaction_given_up = CompactionGiveUp::AtPosition(at)
+            }
             refused => {
-                self.gave_up = GaveUp::Altogether;
-                self.tell_of(refused.map(drop))?;
+                self.compaction_given_up = CompactionGiveUp::ForTurn;
+                self.report_compaction_error(refused.map(drop))?;
             }
         }
         Ok(())
     }
 
     /// Compacts after an overflow, above the failed reply, which stays on its own branch.
-    async fn recover(&mut self) -> Result<(), Error> {
-        let (state, at) = self.work.here();
+    async fn compact_after_overflow(&mut self) -> Result<(), AgentError> {
+        let (state, at) = self.agent.position();
         let above = last_reply(&state.tree, at).and_then(|seq| state.tree.head(seq).parent);
-        self.overflow = Overflow::Recovered;
-        let compacted = self.work.compact(&state, above, Reason::Overflow, None, &self.cancel).await;
-        self.tell_of(compacted.map(drop))
+        self.overflow = OverflowState::Recovered;
+        let compacted =
+            self.agent.compact(&state, above, CompactionReason::Overflow, None, &self.cancel).await;
+        self.report_compaction_error(compacted.map(drop))
     }
 
     /// Reports a failed compaction as a notice; the turn continues. A canceled compaction ends with its turn.
-    fn tell_of(&self, compacted: Result<(), Error>) -> Result<(), Error> {
+    fn report_compaction_error(&self, compacted: Result<(), AgentError>) -> Result<(), AgentError> {
         match compacted {
-            Err(Error::NoSummary(NoSummary::Stopped)) => Ok(()),
-            Err(error @ (Error::NoSummary(_) | Error::NothingToCut(_))) => {
-                let text = format!("cannot compact the conversation: {}", told(&error));
-                self.work.teller.tell(Live::Notice { text });
+            Err(AgentError::Summary(SummaryError::Canceled)) => Ok(()),
+            Err(error @ (AgentError::Summary(_) | AgentError::NothingToCompact(_))) => {
+                let text = format!("cannot compact the conversation: {}", error_chain(&error));
+                self.agent.live.send(LiveUpdate::Notice { text });
                 Ok(())
             }
             done => done,
         }
     }
 
-    async fn tail(&self) -> Result<Tail, Error> {
-        let (state, at) = self.work.here();
-        let lines = self.work.lines(&state, &tail_entries(&state.tree, at)).await?;
-        Ok(Tail::of(&state.tree, at, &lines))
+    async fn read_tail(&self) -> Result<Tail, AgentError> {
+        let (state, at) = self.agent.position();
+        let lines = self.agent.read_lines(&state, &tail_entries(&state.tree, at)).await?;
+        Ok(Tail::from_path(&state.tree, at, &lines))
     }
 
     /// Stores the oldest queued prompt, then removes it from the queue.
-    async fn deliver(&mut self, line: Line) -> Result<(), Error> {
-        let Some(mut prompt) = self.work.next_to_say(line) else { return Ok(()) };
-        self.calls = 0;
+    async fn deliver_queued(&mut self, line: QueueKind) -> Result<(), AgentError> {
+        let Some(mut prompt) = self.agent.start_delivery(line) else { return Ok(()) };
+        self.model_calls = 0;
         // A skill or file that no longer exists must not block the queue.
-        let expanded = self.work.expand(&mut prompt).await.unwrap_or_default();
-        let stored = self.work.say_as_user(&prompt, expanded).await;
-        self.work.said(line, stored.is_ok()).await?;
+        let expanded = self.agent.expand_prompt(&mut prompt).await.unwrap_or_default();
+        let stored = self.agent.append_prompt(&prompt, expanded).await;
+        self.agent.finish_delivery(line, stored.is_ok()).await?;
         stored.map(drop)
     }
 }
 
-fn limit_reached(limit: u32) -> String {
+fn step_limit_message(limit: u32) -> String {
     format!("stopped after {limit} model calls, the limit for one prompt (the setting max_steps)")
 }
 
 /// An error with its causes, as one line.
-pub(crate) fn told(error: &Error) -> String {
+pub(crate) fn error_chain(error: &AgentError) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

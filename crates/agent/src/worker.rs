@@ -8,329 +8,336 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use osier_model::CancellationToken;
 use osier_session::{Cursor, Session};
-use osier_store::Version;
+use osier_store::LogVersion;
 use osier_tools::user_bash::UserCommand;
 use osier_tree::Place;
 use serde_json::{Map, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle};
 
-use crate::choice::Choice;
-use crate::client::{Attached, Client, Command, Reply, When};
-use crate::errands::{is_errand, is_walk, stops_turns};
-use crate::error::Error;
-use crate::live::Live;
-use crate::next_step::Finished;
-use crate::parts::Parts;
-use crate::queue::Line;
+use crate::client::{Attached, Client, ClientCommand, CommandReply, PromptTiming};
+use crate::config::AgentConfig;
+use crate::context::AgentContext;
+use crate::error::AgentError;
+use crate::exclusive::{is_exclusive, is_undo_or_redo, stops_turn};
+use crate::live::LiveUpdate;
+use crate::model_choice::ModelChoice;
+use crate::next_step::TurnOutcome;
+use crate::prompt::Prompt;
+use crate::queue::QueueKind;
 use crate::request::PreparedRequest;
-use crate::saying::Said;
-use crate::side::SideState;
-use crate::turn::{Begin, Ended, Starter, Turn};
-use crate::workplace::Workplace;
+use crate::side_state::SideState;
+use crate::turn::{ReplySender, Turn, TurnResult, TurnStart};
 
 /// A handle to an agent loop. Clones share the loop, which ends when the last handle is dropped.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    work: Arc<Workplace>,
-    mailbox: mpsc::UnboundedSender<(Command, Starter)>,
+    agent: Arc<AgentContext>,
+    commands: mpsc::UnboundedSender<(ClientCommand, ReplySender)>,
 }
 
 impl Worker {
     /// Starts an agent on the session's main cursor, which all clients of this process share. Writes nothing.
-    pub async fn start(session: Session, parts: Parts) -> Result<Worker, Error> {
-        Worker::start_at(session.main(), parts).await
+    pub async fn start(session: Session, parts: AgentConfig) -> Result<Worker, AgentError> {
+        Worker::start_at(session.main_cursor(), parts).await
     }
 
     /// Starts an agent on its own cursor.
-    pub async fn start_at(cursor: Cursor, mut parts: Parts) -> Result<Worker, Error> {
-        parts.context.session = cursor.session().id().to_owned();
-        let work = Arc::new(Workplace::new(cursor, parts));
-        let returned = work.left_waiting().await?;
-        work.now().returned = returned;
+    pub async fn start_at(cursor: Cursor, mut parts: AgentConfig) -> Result<Worker, AgentError> {
+        parts.tool_context.session = cursor.session().id().to_owned();
+        let work = Arc::new(AgentContext::new(cursor, parts));
+        let returned = work.read_leftover_queue().await?;
+        work.state().returned_prompts = returned;
         let (mailbox, commands) = mpsc::unbounded_channel();
-        tokio::spawn(Desk::new(work.clone()).run(commands));
-        Ok(Worker { work, mailbox })
+        tokio::spawn(WorkerLoop::new(work.clone()).run(commands));
+        Ok(Worker { agent: work, commands: mailbox })
     }
 
     pub fn session(&self) -> &Session {
-        &self.work.session
+        &self.agent.session
     }
 
     /// The model and thinking level in use at the cursor. Writes nothing.
-    pub async fn choice(&self) -> Result<Choice, Error> {
-        self.work.choice().await
+    pub async fn model_choice(&self) -> Result<ModelChoice, AgentError> {
+        self.agent.model_choice().await
     }
 
     /// The request that a turn would send from this position. Writes nothing.
-    pub async fn request_at(&self, at: Place) -> Result<PreparedRequest, Error> {
-        let state = self.work.session.state();
-        let choice = self.work.choice_at(&state, at).await?;
-        self.work.request_at(state, at, choice).await
+    pub async fn request_at(&self, at: Place) -> Result<PreparedRequest, AgentError> {
+        let state = self.agent.session.state();
+        let choice = self.agent.model_choice_at(&state, at).await?;
+        self.agent.request_at(state, at, choice).await
     }
 
     /// The files read and the to-do list at the cursor.
-    pub async fn side_state(&self) -> Result<SideState, Error> {
-        self.work.side_state().await
+    pub async fn side_state(&self) -> Result<SideState, AgentError> {
+        self.agent.side_state().await
     }
 
     pub fn cursor(&self) -> &Cursor {
-        &self.work.cursor
+        &self.agent.cursor
     }
 }
 
 #[async_trait]
 impl Client for Worker {
-    async fn send(&self, command: Command) -> Result<Reply, Error> {
+    async fn send(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
         let (reply, answer) = oneshot::channel();
-        self.mailbox.send((command, reply)).map_err(|_| Error::Closed)?;
-        answer.await.map_err(|_| Error::Closed)?
+        self.commands.send((command, reply)).map_err(|_| AgentError::Closed)?;
+        answer.await.map_err(|_| AgentError::Closed)?
     }
 
-    async fn attach(&self, after: Option<Version>) -> Result<Attached, Error> {
-        self.work.attach(after).await
+    async fn attach(&self, after: Option<LogVersion>) -> Result<Attached, AgentError> {
+        self.agent.attach(after).await
     }
 }
 
 /// A task that runs next to the loop.
 #[derive(Debug)]
-struct Running<T> {
+struct RunningTask<T> {
     task: JoinHandle<T>,
     cancel: CancellationToken,
 }
 
 /// A reply and its sender. It is sent only when the loop is ready for the next command.
-type Ready = (Starter, Result<Reply, Error>);
+type PendingReply = (ReplySender, Result<CommandReply, AgentError>);
 
 /// The loop itself.
 #[derive(Debug)]
-struct Desk {
-    work: Arc<Workplace>,
-    turn: Option<Running<Ended>>,
-    bash: Option<Running<Ready>>,
+struct WorkerLoop {
+    agent: Arc<AgentContext>,
+    turn: Option<RunningTask<TurnResult>>,
+    bash: Option<RunningTask<PendingReply>>,
     /// A move, compaction or graft, which may be waiting for a summary.
-    errand: Option<Running<Ready>>,
+    exclusive: Option<RunningTask<PendingReply>>,
     /// The generation of the log and the position where the exclusive command started.
-    from: (u64, Place),
+    exclusive_start: (u64, Place),
     /// Whether the exclusive command is an undo or a redo.
-    walks: bool,
+    exclusive_is_undo_or_redo: bool,
     /// Commands that wait until the exclusive command ends.
-    waiting: VecDeque<(Command, Starter)>,
+    deferred: VecDeque<(ClientCommand, ReplySender)>,
 }
 
-impl Desk {
-    fn new(work: Arc<Workplace>) -> Desk {
-        Desk {
-            work,
+impl WorkerLoop {
+    fn new(work: Arc<AgentContext>) -> WorkerLoop {
+        WorkerLoop {
+            agent: work,
             turn: None,
             bash: None,
-            errand: None,
-            from: (0, None),
-            walks: false,
-            waiting: VecDeque::new(),
+            exclusive: None,
+            exclusive_start: (0, None),
+            exclusive_is_undo_or_redo: false,
+            deferred: VecDeque::new(),
         }
     }
 
-    async fn run(mut self, mut commands: mpsc::UnboundedReceiver<(Command, Starter)>) {
+    async fn run(mut self, mut commands: mpsc::UnboundedReceiver<(ClientCommand, ReplySender)>) {
         loop {
             tokio::select! {
                 command = commands.recv() => match command {
-                    Some((command, reply)) => self.hear(command, reply).await,
+                    Some((command, reply)) => self.receive(command, reply).await,
                     None => break,
                 },
-                ended = over(&mut self.turn) => self.turn_ended(ended, true),
-                ready = over(&mut self.bash) => {
+                ended = wait_for_end(&mut self.turn) => self.handle_turn_end(ended, true),
+                ready = wait_for_end(&mut self.bash) => {
                     self.bash = None;
-                    given(ready);
+                    send_finished(ready);
                 }
-                ready = over(&mut self.errand) => {
-                    self.errand = None;
-                    given(ready);
+                ready = wait_for_end(&mut self.exclusive) => {
+                    self.exclusive = None;
+                    send_finished(ready);
                 }
             }
-            while self.errand.is_none()
-                && let Some((command, reply)) = self.waiting.pop_front()
+            while self.exclusive.is_none()
+                && let Some((command, reply)) = self.deferred.pop_front()
             {
-                self.take(command, reply).await;
+                self.execute(command, reply).await;
             }
         }
-        self.stop().await;
+        self.stop_all().await;
     }
 
     /// Whether the exclusive command has already moved the cursor. Clients know about the move and may send
     /// the next command; the task ends in a moment.
-    fn has_landed(&self) -> bool {
-        let ((generation, from), (state, at)) = (self.from, self.work.here());
+    fn exclusive_has_moved(&self) -> bool {
+        let ((generation, from), (state, at)) = (self.exclusive_start, self.agent.position());
         let is_elsewhere = || generation != state.version.generation || !state.tree.same_place(from, at);
-        self.errand.is_some() && is_elsewhere()
+        self.exclusive.is_some() && is_elsewhere()
     }
 
     /// Whether a command waits instead of being refused. Undo and redo may follow each other as fast as keys
     /// are pressed.
-    fn waits(&self, command: &Command) -> bool {
-        let follows = self.errand.is_some() && self.walks && is_walk(command);
-        follows || self.has_landed() || !self.waiting.is_empty()
+    fn must_wait(&self, command: &ClientCommand) -> bool {
+        let follows = self.exclusive.is_some() && self.exclusive_is_undo_or_redo && is_undo_or_redo(command);
+        follows || self.exclusive_has_moved() || !self.deferred.is_empty()
     }
 
-    async fn hear(&mut self, command: Command, reply: Starter) {
+    async fn receive(&mut self, command: ClientCommand, reply: ReplySender) {
         match command {
-            Command::Cancel => {
-                let deferred = std::mem::take(&mut self.waiting);
-                deferred.into_iter().for_each(|(_, reply)| answered(reply, Err(Error::OnTheWay)));
-                self.take(Command::Cancel, reply).await;
+            ClientCommand::Cancel => {
+                let deferred = std::mem::take(&mut self.deferred);
+                deferred
+                    .into_iter()
+                    .for_each(|(_, reply)| send_reply(reply, Err(AgentError::ExclusiveRunning)));
+                self.execute(ClientCommand::Cancel, reply).await;
             }
-            command if self.waits(&command) => self.waiting.push_back((command, reply)),
-            command => self.take(command, reply).await,
+            command if self.must_wait(&command) => self.deferred.push_back((command, reply)),
+            command => self.execute(command, reply).await,
         }
     }
 
-    async fn take(&mut self, command: Command, reply: Starter) {
+    async fn execute(&mut self, command: ClientCommand, reply: ReplySender) {
         let answer = match command {
-            Command::Prompt { text, images, files, when } => {
-                return self.prompt(Said { text, images, files }, when, reply).await;
+            ClientCommand::Prompt { text, images, files, when } => {
+                return self.handle_prompt(Prompt { text, images, files }, when, reply).await;
             }
-            command if is_errand(&command) => return self.errand(command, reply).await,
-            Command::Resume if self.turn.is_some() => Err(Error::Busy),
-            Command::Resume if self.errand.is_some() => Err(Error::OnTheWay),
-            Command::Resume => return self.start(Begin::Resume, Some(reply)),
-            Command::Bash(command) => return self.bash(command, reply),
-            Command::Cancel => {
-                self.stop().await;
-                self.work.unqueue().await.map(Reply::Returned)
+            command if is_exclusive(&command) => return self.start_exclusive(command, reply).await,
+            ClientCommand::Resume if self.turn.is_some() => Err(AgentError::TurnRunning),
+            ClientCommand::Resume if self.exclusive.is_some() => Err(AgentError::ExclusiveRunning),
+            ClientCommand::Resume => return self.start_turn(TurnStart::Resume, Some(reply)),
+            ClientCommand::RunShell(command) => return self.start_shell_command(command, reply),
+            ClientCommand::Cancel => {
+                self.stop_all().await;
+                self.agent.clear_queue().await.map(CommandReply::Returned)
             }
-            Command::Unqueue => self.work.unqueue().await.map(Reply::Returned),
-            Command::Answer { question, answer } => self.work.answer(question, answer).map(|()| Reply::Done),
-            settings => self.set(settings).await.map(|()| Reply::Done),
+            ClientCommand::ClearQueue => self.agent.clear_queue().await.map(CommandReply::Returned),
+            ClientCommand::Answer { question, answer } => {
+                self.agent.answer_question(question, answer).map(|()| CommandReply::Done)
+            }
+            settings => self.apply_setting(settings).await.map(|()| CommandReply::Done),
         };
-        answered(reply, answer);
+        send_reply(reply, answer);
     }
 
-    async fn prompt(&mut self, prompt: Said, when: When, reply: Starter) {
+    async fn handle_prompt(&mut self, prompt: Prompt, when: PromptTiming, reply: ReplySender) {
         let line = match when {
-            _ if prompt.is_empty() => return answered(reply, Err(Error::Empty)),
-            _ if self.errand.is_some() => return answered(reply, Err(Error::OnTheWay)),
-            _ if self.turn.is_none() => return self.start(Begin::Say(prompt), Some(reply)),
-            When::Now => return answered(reply, Err(Error::Busy)),
-            When::Steer => Line::Steering,
-            When::FollowUp => Line::FollowUp,
+            _ if prompt.is_empty() => return send_reply(reply, Err(AgentError::EmptyPrompt)),
+            _ if self.exclusive.is_some() => return send_reply(reply, Err(AgentError::ExclusiveRunning)),
+            _ if self.turn.is_none() => return self.start_turn(TurnStart::Prompt(prompt), Some(reply)),
+            PromptTiming::Now => return send_reply(reply, Err(AgentError::TurnRunning)),
+            PromptTiming::Steer => QueueKind::Steering,
+            PromptTiming::FollowUp => QueueKind::FollowUp,
         };
-        answered(reply, self.work.enqueue(line, prompt).await.map(|()| Reply::Queued));
+        send_reply(reply, self.agent.enqueue(line, prompt).await.map(|()| CommandReply::Queued));
     }
 
-    async fn set(&mut self, command: Command) -> Result<(), Error> {
+    async fn apply_setting(&mut self, command: ClientCommand) -> Result<(), AgentError> {
         match command {
-            Command::SetModel(name) => {
-                self.work.now().model = Some(self.work.parts.lookup.find(&name)?);
+            ClientCommand::SetModel(name) => {
+                self.agent.state().chosen_model = Some(self.agent.config.model_lookup.find(&name)?);
             }
-            Command::SetThinking(level) => self.work.now().thinking = Some(level),
-            Command::SetApproval(mode) => {
-                if !self.work.parts.own_approvals {
-                    self.work.now().approval = Some(mode);
+            ClientCommand::SetThinking(level) => self.agent.state().chosen_thinking = Some(level),
+            ClientCommand::SetApproval(mode) => {
+                if !self.agent.config.trust_session_approvals {
+                    self.agent.state().approval_mode = Some(mode);
                     return Ok(());
                 }
-                self.work.now().approval = None;
+                self.agent.state().approval_mode = None;
                 let set = Map::from_iter([("approvalMode".to_owned(), json!(mode.name()))]);
-                self.work.session.config(set, Vec::new()).await?;
+                self.agent.session.set_config(set, Vec::new()).await?;
                 return Ok(());
             }
             _ => {}
         }
         // During a turn or an exclusive command, the choice takes effect at the next model call.
-        let is_idle = self.turn.is_none() && self.errand.is_none();
-        if is_idle { self.work.settle_choice().await.map(drop) } else { Ok(()) }
+        let is_idle = self.turn.is_none() && self.exclusive.is_none();
+        if is_idle { self.agent.record_model_choice().await.map(drop) } else { Ok(()) }
     }
 
-    fn start(&mut self, begin: Begin, starter: Option<Starter>) {
+    fn start_turn(&mut self, begin: TurnStart, starter: Option<ReplySender>) {
         let cancel = CancellationToken::new();
-        let turn = Turn::new(self.work.clone(), cancel.clone());
-        self.work.now().running = true;
-        self.turn = Some(Running { task: tokio::spawn(turn.run(begin, starter)), cancel });
+        let turn = Turn::new(self.agent.clone(), cancel.clone());
+        self.agent.state().turn_running = true;
+        self.turn = Some(RunningTask { task: tokio::spawn(turn.run(begin, starter)), cancel });
     }
 
-    fn bash(&mut self, command: UserCommand, reply: Starter) {
+    fn start_shell_command(&mut self, command: UserCommand, reply: ReplySender) {
         match () {
-            () if self.bash.is_some() => return answered(reply, Err(Error::CommandRuns)),
-            () if self.errand.is_some() => return answered(reply, Err(Error::OnTheWay)),
+            () if self.bash.is_some() => return send_reply(reply, Err(AgentError::ShellCommandRunning)),
+            () if self.exclusive.is_some() => return send_reply(reply, Err(AgentError::ExclusiveRunning)),
             () => {}
         }
-        let (work, cancel) = (self.work.clone(), CancellationToken::new());
+        let (work, cancel) = (self.agent.clone(), CancellationToken::new());
         let stop = cancel.clone();
-        let task =
-            tokio::spawn(
-                async move { (reply, work.bash(command, stop).await.map(|entry| Reply::Ran { entry })) },
-            );
-        self.bash = Some(Running { task, cancel });
+        let task = tokio::spawn(async move {
+            (reply, work.run_user_command(command, stop).await.map(|entry| CommandReply::Ran { entry }))
+        });
+        self.bash = Some(RunningTask { task, cancel });
     }
 
-    async fn errand(&mut self, command: Command, reply: Starter) {
+    async fn start_exclusive(&mut self, command: ClientCommand, reply: ReplySender) {
         let checked = match () {
-            () if self.errand.is_some() => Err(Error::OnTheWay),
-            () if self.turn.is_some() && !stops_turns(&command) => Err(Error::Busy),
-            () if self.bash.is_some() => Err(Error::CommandRuns),
-            () => self.work.check_errand(&command),
+            () if self.exclusive.is_some() => Err(AgentError::ExclusiveRunning),
+            () if self.turn.is_some() && !stops_turn(&command) => Err(AgentError::TurnRunning),
+            () if self.bash.is_some() => Err(AgentError::ShellCommandRunning),
+            () => self.agent.check_exclusive(&command),
         };
         if let Err(error) = checked {
-            return answered(reply, Err(error));
+            return send_reply(reply, Err(error));
         }
         self.stop_turn().await;
-        let (state, at) = self.work.here();
-        (self.from, self.walks) = ((state.version.generation, at), is_walk(&command));
-        let (work, cancel) = (self.work.clone(), CancellationToken::new());
+        let (state, at) = self.agent.position();
+        (self.exclusive_start, self.exclusive_is_undo_or_redo) =
+            ((state.version.generation, at), is_undo_or_redo(&command));
+        let (work, cancel) = (self.agent.clone(), CancellationToken::new());
         let stop = cancel.clone();
-        let task = tokio::spawn(async move { (reply, work.errand(command, &stop).await) });
-        self.errand = Some(Running { task, cancel });
+        let task = tokio::spawn(async move { (reply, work.run_exclusive(command, &stop).await) });
+        self.exclusive = Some(RunningTask { task, cancel });
     }
 
-    fn turn_ended(&mut self, ended: Result<Ended, JoinError>, continue_queue: bool) {
+    fn handle_turn_end(&mut self, ended: Result<TurnResult, JoinError>, continue_queue: bool) {
         let crashed = |_| {
             let error = Some(
                 "the turn crashed; everything it stored is safe, and you can resume the path".to_owned(),
             );
-            Ended { began: true, finished: None, error }
+            TurnResult { started: true, outcome: None, error }
         };
         let ended = ended.unwrap_or_else(crashed);
         self.turn = None;
         let has_queued = {
-            let mut agent_state = self.work.now();
-            agent_state.running = false;
-            if ended.began {
-                self.work.teller.tell(Live::TurnEnded { finished: ended.finished, error: ended.error });
+            let mut agent_state = self.agent.state();
+            agent_state.turn_running = false;
+            if ended.started {
+                self.agent.live.send(LiveUpdate::TurnEnded { finished: ended.outcome, error: ended.error });
             }
             !agent_state.queue.is_empty()
         };
         // A prompt may have been queued after the turn last checked.
-        if continue_queue && has_queued && matches!(ended.finished, Some(Finished::Done | Finished::CutOff)) {
-            self.start(Begin::Queued, None);
+        if continue_queue
+            && has_queued
+            && matches!(ended.outcome, Some(TurnOutcome::Done | TurnOutcome::CutOff))
+        {
+            self.start_turn(TurnStart::Queued, None);
         }
     }
 
     /// Stops everything that runs, and waits until it has ended.
-    async fn stop(&mut self) {
+    async fn stop_all(&mut self) {
         self.stop_turn().await;
-        stopped(&mut self.errand).await;
-        stopped(&mut self.bash).await;
+        stop_task(&mut self.exclusive).await;
+        stop_task(&mut self.bash).await;
     }
 
     async fn stop_turn(&mut self) {
         if let Some(turn) = &self.turn {
             turn.cancel.cancel();
-            let ended = over(&mut self.turn).await;
-            self.turn_ended(ended, false);
+            let ended = wait_for_end(&mut self.turn).await;
+            self.handle_turn_end(ended, false);
         }
     }
 }
 
-async fn stopped(running: &mut Option<Running<Ready>>) {
-    if let Some(Running { task, cancel }) = running {
+async fn stop_task(running: &mut Option<RunningTask<PendingReply>>) {
+    if let Some(RunningTask { task, cancel }) = running {
         cancel.cancel();
         let ready = task.await;
         *running = None;
-        given(ready);
+        send_finished(ready);
     }
 }
 
 /// Waits until the task ends; forever if there is none.
-async fn over<T>(running: &mut Option<Running<T>>) -> Result<T, JoinError> {
+async fn wait_for_end<T>(running: &mut Option<RunningTask<T>>) -> Result<T, JoinError> {
     match running {
         Some(running) => (&mut running.task).await,
         None => pending().await,
@@ -339,13 +346,13 @@ async fn over<T>(running: &mut Option<Running<T>>) -> Result<T, JoinError> {
 
 /// Sends the reply of a finished task. If the task panicked, dropping the sender reports `Closed` to the
 /// client.
-fn given(ready: Result<Ready, JoinError>) {
+fn send_finished(ready: Result<PendingReply, JoinError>) {
     if let Ok((reply, answer)) = ready {
-        answered(reply, answer);
+        send_reply(reply, answer);
     }
 }
 
-fn answered(reply: Starter, answer: Result<Reply, Error>) {
+fn send_reply(reply: ReplySender, answer: Result<CommandReply, AgentError>) {
     // The client may be gone.
     let _ = reply.send(answer);
 }

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use futures_util::StreamExt;
 use osier_model::{
-    AssistantMessage, Block, CancellationToken, Delta, Message, Model, Models, ProviderSpec, Registry,
-    Request, Surroundings, ToolResultMessage, ToolSpec,
+    AssistantMessage, CancellationToken, ContentBlock, Delta, Environment, Message, Model, ModelRouter,
+    ProviderSpec, Registry, Request, ToolResultMessage, ToolSpec,
 };
 use serde_json::json;
 
@@ -30,7 +30,7 @@ async fn main() {
         toml::from_str(&config).expect("the arguments form a valid provider");
     let registry = Arc::new(Registry::new(providers));
     let model = registry.find(&format!("live/{id}")).expect("the model is in the list");
-    let models = Models::new(registry, Surroundings::new(|name| std::env::var(name).ok()));
+    let models = ModelRouter::new(registry, Environment::new(|name| std::env::var(name).ok()));
     let limit = rest.first().and_then(|limit| limit.parse().ok());
     let mut request = Request {
         system: "You are a coding agent.".to_owned(),
@@ -53,12 +53,12 @@ fn result(id: &str, name: &str) -> Message {
     Message::ToolResult(ToolResultMessage {
         tool_call_id: id.to_owned(),
         tool_name: name.to_owned(),
-        content: vec![Block::text("# Osier\nA coding agent whose conversation is a tree.")],
+        content: vec![ContentBlock::text("# Osier\nA coding agent whose conversation is a tree.")],
         ..ToolResultMessage::default()
     })
 }
 
-async fn ask(models: &Models, request: Request) -> Option<AssistantMessage> {
+async fn ask(models: &ModelRouter, request: Request) -> Option<AssistantMessage> {
     let start = Instant::now();
     let mut stream = models.stream(request, CancellationToken::new());
     let mut count = 0;
@@ -73,7 +73,7 @@ async fn ask(models: &Models, request: Request) -> Option<AssistantMessage> {
             Delta::ToolCallStart { id, name, .. } => print!("call {name} {id} "),
             Delta::ToolCallArguments { json, .. } => print!("{json}·"),
             Delta::TextEnd { .. } | Delta::ThinkingEnd { .. } | Delta::ToolCallEnd { .. } => println!(),
-            Delta::Retrying { attempt, delay, why, .. } => {
+            Delta::Retrying { attempt, delay, error: why, .. } => {
                 println!("attempt {attempt} failed, retrying in {delay:?}: {}", why.message());
             }
             Delta::Usage(usage) => {
@@ -84,7 +84,7 @@ async fn ask(models: &Models, request: Request) -> Option<AssistantMessage> {
                 return Some(*message);
             }
             Delta::Failed(failure, message) => {
-                println!("\n[{now} ms] failed ({}): {}", failure.kind(), failure.message());
+                println!("\n[{now} ms] failed ({}): {}", failure.code(), failure.message());
                 println!("kept: {} blocks, {:?}", message.content.len(), message.stop_reason);
             }
             Delta::TextStart { .. } | Delta::ThinkingStart { .. } => {}

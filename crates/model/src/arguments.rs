@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 /// Deeper than any tool needs, and within the limits of every parser.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// Parses the arguments of a complete call. The error says why the text is not a JSON object.
 ///
@@ -43,7 +43,7 @@ fn excerpt(json: &str) -> String {
 }
 
 /// Repairs incomplete arguments. The result may be displayed and stored, but the call must not be run.
-pub(crate) fn mended(json: &str) -> Map<String, Value> {
+pub(crate) fn parse_partial(json: &str) -> Map<String, Value> {
     if let Ok(arguments) = parse(json) {
         return arguments;
     }
@@ -64,7 +64,7 @@ fn is_too_deep(json: &str) -> bool {
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        depth > DEEPEST
+        depth > MAX_DEPTH
     })
 }
 
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn partial_arguments_are_repaired() {
-        let mended = |json| Value::Object(super::mended(json));
+        let mended = |json| Value::Object(super::parse_partial(json));
         assert_eq!(
             mended(r#"{"path": "a.rs", "text": "fn main() {\n  print"#),
             json!({"path": "a.rs", "text": "fn main() {\n  print"})
@@ -112,13 +112,13 @@ mod tests {
         fn any_prefix_of_a_call_becomes_an_object(cut in 0usize..200, text in ".{0,20}", key in "[a-z]{1,4}") {
             let call = json!({ "path": text, key: [1, -2.5e3, true, null, { "in": "a,b:{" }] }).to_string();
             let cut = (0..=cut.min(call.len())).rev().find(|at| call.is_char_boundary(*at)).unwrap();
-            mended(&call[..cut]);
+            parse_partial(&call[..cut]);
             prop_assert!(cut == call.len() || parse(&call[..cut]).map_or(true, |whole| whole.is_empty()));
         }
 
         #[test]
         fn no_text_causes_a_panic(text in "[\\[\\]{}:,\"\\\\a1ntf\\. é\\n-]{0,40}") {
-            mended(&text);
+            parse_partial(&text);
         }
     }
 }

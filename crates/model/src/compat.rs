@@ -12,7 +12,7 @@ pub struct Compat {
     pub max_tokens_field: MaxTokensField,
     /// Requests usage at the end of the stream; many servers send none otherwise.
     pub stream_options: bool,
-    pub reasoning: Reasoning,
+    pub reasoning: ReasoningFormat,
     /// Sends earlier thinking back in the field it came in.
     pub reasoning_back: bool,
     /// Sends `store: false`, so that the provider stores nothing.
@@ -40,7 +40,7 @@ pub enum MaxTokensField {
 /// How a Chat Completions request enables thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reasoning {
+pub enum ReasoningFormat {
     None,
     /// `reasoning_effort: "low"`
     Effort,
@@ -58,7 +58,7 @@ impl Default for Compat {
             developer_role: false,
             max_tokens_field: MaxTokensField::MaxTokens,
             stream_options: true,
-            reasoning: Reasoning::None,
+            reasoning: ReasoningFormat::None,
             reasoning_back: true,
             store: false,
             prompt_cache_key: false,
@@ -77,7 +77,7 @@ pub struct CompatSpec {
     pub developer_role: Option<bool>,
     pub max_tokens_field: Option<MaxTokensField>,
     pub stream_options: Option<bool>,
-    pub reasoning: Option<Reasoning>,
+    pub reasoning: Option<ReasoningFormat>,
     pub reasoning_back: Option<bool>,
     pub store: Option<bool>,
     pub prompt_cache_key: Option<bool>,

@@ -6,64 +6,65 @@ use secrecy::SecretString;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::api::{Answer, refusal};
-use crate::failure::Failure;
-use crate::net::{Net, said};
+use crate::api::{ErrorResponse, classify_error};
+use crate::error::ModelError;
+use crate::http::{HttpTransport, error_chain};
 use crate::provider::Provider;
 use crate::registry::Registry;
 use crate::request::{Api, ModelInfo};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Larger than any model list.
-const LONGEST: usize = 16 << 20;
+const MAX_LIST_BYTES: usize = 16 << 20;
 
 /// The models of the server. Sizes come from the server if it sends them, everything else from the registry.
-pub(crate) async fn discover(
+pub(crate) async fn discover_models(
     registry: &Registry,
     provider: &Provider,
-    net: &Net,
+    net: &HttpTransport,
     key: Option<&SecretString>,
-) -> Result<Vec<ModelInfo>, Failure> {
-    let network = |said: String| Failure::Network { provider: provider.id.clone(), said };
+) -> Result<Vec<ModelInfo>, ModelError> {
+    let network = |said: String| ModelError::Network { provider: provider.id.clone(), detail: said };
     let path = if provider.api == Api::AnthropicMessages { "/v1/models" } else { "/models" };
     let client = net.client(&provider.base_url).map_err(network)?;
-    let headers = crate::remote::headers(provider, key, provider.api, &[])
-        .map_err(|hint| Failure::NotConfigured { provider: provider.id.clone(), hint })?;
+    let headers = crate::remote::request_headers(provider, key, provider.api, &[])
+        .map_err(|hint| ModelError::NotConfigured { provider: provider.id.clone(), hint })?;
     let exchange = async {
         let mut response = client.get(provider.url(path)).headers(headers).send().await?;
         let status = response.status().as_u16();
         let mut body = Vec::new();
-        while body.len() <= LONGEST
+        while body.len() <= MAX_LIST_BYTES
             && let Some(bytes) = response.chunk().await?
         {
             body.extend_from_slice(&bytes);
         }
         Ok::<_, reqwest::Error>((status, body))
     };
-    let (status, body) = match timeout(PATIENCE, exchange).await {
-        Err(_) => return Err(network(format!("no answer within {} s", PATIENCE.as_secs()))),
-        Ok(Err(error)) => return Err(network(said(&error.without_url()))),
+    let (status, body) = match timeout(DISCOVERY_TIMEOUT, exchange).await {
+        Err(_) => return Err(network(format!("no answer within {} s", DISCOVERY_TIMEOUT.as_secs()))),
+        Ok(Err(error)) => return Err(network(error_chain(&error.without_url()))),
         Ok(Ok(answer)) => answer,
     };
     if status != 200 {
-        return Err(refusal(&Answer::over_http(&provider.id, "", status, &body)));
+        return Err(classify_error(&ErrorResponse::from_http(&provider.id, "", status, &body)));
     }
-    let malformed = |said: String| Failure::Malformed { provider: provider.id.clone(), said };
-    if body.len() > LONGEST {
+    let malformed = |said: String| ModelError::Malformed { provider: provider.id.clone(), detail: said };
+    if body.len() > MAX_LIST_BYTES {
         return Err(malformed("the model list is larger than 16 MiB".to_owned()));
     }
     let list: Value = serde_json::from_slice(&body)
         .map_err(|error| malformed(format!("the model list is not JSON ({error})")))?;
-    Ok(read(&list, registry, provider))
+    Ok(parse_model_list(&list, registry, provider))
 }
 
-fn read(list: &Value, registry: &Registry, provider: &Provider) -> Vec<ModelInfo> {
+fn parse_model_list(list: &Value, registry: &Registry, provider: &Provider) -> Vec<ModelInfo> {
     let models = [&list["data"], &list["models"]].into_iter().find_map(Value::as_array);
     let info = |model: &Value| {
         let name = model["id"].as_str().or_else(|| model["name"].as_str())?;
         let id = name.strip_prefix("models/").unwrap_or(name);
         let listed = registry.models().iter().find(|known| known.provider == provider.id && known.id == id);
-        let mut info = listed.map_or_else(|| registry.assumed(provider, id), |known| ModelInfo::clone(known));
+        let mut info =
+            listed.map_or_else(|| registry.assume_model(provider, id), |known| ModelInfo::clone(known));
         let first = |keys: [&Value; 4]| keys.into_iter().find_map(Value::as_u64);
         let meta = &model["meta"];
         let window =
@@ -89,7 +90,7 @@ mod tests {
     fn reads_model_sizes_from_each_kind_of_server() {
         let registry = Registry::built_in();
         let sizes = |provider: &str, list: Value| -> Vec<(String, u64, u64)> {
-            let models = read(&list, &registry, registry.provider(provider).unwrap());
+            let models = parse_model_list(&list, &registry, registry.provider(provider).unwrap());
             models.into_iter().map(|model| (model.id, model.context_window, model.max_output)).collect()
         };
         let one = |id: &str, window, output| vec![(id.to_owned(), window, output)];

@@ -11,12 +11,12 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
-use crate::surroundings::Surroundings;
+use crate::environment::Environment;
 
 /// A command that waits for a password must not block a turn forever.
-const PATIENCE: Duration = Duration::from_secs(20);
+const KEY_COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 /// The maximum size of a key file and of the output of a key command.
-const LONGEST: u64 = 64 << 10;
+const MAX_KEY_BYTES: u64 = 64 << 10;
 
 /// Where a key comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -33,44 +33,44 @@ pub enum KeySource {
 }
 
 /// A key, or a hint that says what to do about a missing key.
-pub type Found = Result<Option<SecretString>, String>;
+pub type KeyResult = Result<Option<SecretString>, String>;
 
 impl KeySource {
     /// The key, or `None` if the server needs no key. May run a command.
-    pub async fn fetch(&self, surroundings: &Surroundings) -> Found {
-        self.fetch_within(surroundings, PATIENCE).await
+    pub async fn fetch(&self, surroundings: &Environment) -> KeyResult {
+        self.fetch_with_timeout(surroundings, KEY_COMMAND_TIMEOUT).await
     }
 
-    async fn fetch_within(&self, surroundings: &Surroundings, limit: Duration) -> Found {
+    async fn fetch_with_timeout(&self, surroundings: &Environment, limit: Duration) -> KeyResult {
         match self {
             KeySource::None => Ok(None),
             KeySource::Env(names) => match names.iter().find_map(|name| surroundings.var(name)) {
                 Some(key) => Ok(Some(secret(key))),
                 None => Err(format!("set {}", names.join(" or "))),
             },
-            KeySource::Command(command) => run(command, limit).await.map(Some),
-            KeySource::File(path) => read(&surroundings.path(path)).map(Some),
+            KeySource::Command(command) => run_key_command(command, limit).await.map(Some),
+            KeySource::File(path) => read_key_file(&surroundings.expand_path(path)).map(Some),
         }
     }
 
     /// The keys that are available without running a command. Used to redact them in output.
-    pub fn known(&self, surroundings: &Surroundings) -> Vec<SecretString> {
+    pub fn available_keys(&self, surroundings: &Environment) -> Vec<SecretString> {
         match self {
             KeySource::Env(names) => {
                 names.iter().filter_map(|name| surroundings.var(name)).map(secret).collect()
             }
-            KeySource::File(path) => read(&surroundings.path(path)).into_iter().collect(),
+            KeySource::File(path) => read_key_file(&surroundings.expand_path(path)).into_iter().collect(),
             KeySource::None | KeySource::Command(_) => Vec::new(),
         }
     }
 
     /// Checks that a key is configured, without running a command. The error says what is missing.
-    pub fn is_ready(&self, surroundings: &Surroundings) -> Result<(), String> {
+    pub fn check_configured(&self, surroundings: &Environment) -> Result<(), String> {
         match self {
             KeySource::None | KeySource::Command(_) => Ok(()),
             KeySource::Env(names) if names.iter().any(|name| surroundings.var(name).is_some()) => Ok(()),
             KeySource::Env(names) => Err(format!("set {}", names.join(" or "))),
-            KeySource::File(path) => check(&surroundings.path(path)),
+            KeySource::File(path) => check_key_file(&surroundings.expand_path(path)),
         }
     }
 }
@@ -79,11 +79,13 @@ fn secret(text: String) -> SecretString {
     SecretString::from(text.trim().to_owned())
 }
 
-fn read(path: &Path) -> Result<SecretString, String> {
-    check(path)?;
+fn read_key_file(path: &Path) -> Result<SecretString, String> {
+    check_key_file(path)?;
     let mut text = String::new();
     std::fs::File::open(path)
-        .and_then(|file| std::io::Read::read_to_string(&mut std::io::Read::take(file, LONGEST), &mut text))
+        .and_then(|file| {
+            std::io::Read::read_to_string(&mut std::io::Read::take(file, MAX_KEY_BYTES), &mut text)
+        })
         .map_err(|error| format!("cannot read the key file {}: {error}", path.display()))?;
     let key = secret(text);
     if key.expose_secret().is_empty() {
@@ -94,11 +96,11 @@ fn read(path: &Path) -> Result<SecretString, String> {
 }
 
 /// Refuses a key file that other users can read.
-fn check(path: &Path) -> Result<(), String> {
+fn check_key_file(path: &Path) -> Result<(), String> {
     let shown = path.display();
     let metadata =
         std::fs::metadata(path).map_err(|error| format!("cannot read the key file {shown}: {error}"))?;
-    if !metadata.is_file() || metadata.len() > LONGEST {
+    if !metadata.is_file() || metadata.len() > MAX_KEY_BYTES {
         return Err(format!("cannot read the key file {shown}: not a regular file, or larger than 64 KiB"));
     }
     #[cfg(unix)]
@@ -115,7 +117,7 @@ fn check(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-async fn run(command: &str, limit: Duration) -> Result<SecretString, String> {
+async fn run_key_command(command: &str, limit: Duration) -> Result<SecretString, String> {
     let mut shell = Command::new("sh");
     shell
         .arg("-c")
@@ -127,11 +129,11 @@ async fn run(command: &str, limit: Duration) -> Result<SecretString, String> {
     #[cfg(unix)]
     shell.process_group(0);
     let mut child = shell.spawn().map_err(|error| format!("cannot run the key command: {error}"))?;
-    let _group = Group(child.id());
+    let _group = KillGroupOnDrop(child.id());
     let mut printed = Vec::new();
     let running = async {
         if let Some(stdout) = child.stdout.take() {
-            stdout.take(LONGEST).read_to_end(&mut printed).await?;
+            stdout.take(MAX_KEY_BYTES).read_to_end(&mut printed).await?;
         }
         child.wait().await
     };
@@ -152,9 +154,9 @@ async fn run(command: &str, limit: Duration) -> Result<SecretString, String> {
 }
 
 /// Kills the command and its child processes when dropped: after a timeout, or when the request is canceled.
-struct Group(Option<u32>);
+struct KillGroupOnDrop(Option<u32>);
 
-impl Drop for Group {
+impl Drop for KillGroupOnDrop {
     fn drop(&mut self) {
         #[cfg(unix)]
         if let Some(group) = self.0.and_then(|group| rustix::process::Pid::from_raw(group.cast_signed())) {
@@ -169,13 +171,13 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn shown(found: Found) -> Result<String, String> {
+    fn shown(found: KeyResult) -> Result<String, String> {
         found.map(|key| key.map_or_else(String::new, |key| key.expose_secret().to_owned()))
     }
 
     #[tokio::test]
     async fn first_set_variable_is_used() {
-        let surroundings = Surroundings::new(|name| match name {
+        let surroundings = Environment::new(|name| match name {
             "A" => Some("  ".to_owned()),
             "B" => Some("key-b\n".to_owned()),
             _ => None,
@@ -183,7 +185,7 @@ mod tests {
         let env = |names: &[&str]| KeySource::Env(names.iter().map(|name| (*name).to_owned()).collect());
         assert_eq!(shown(env(&["A", "B"]).fetch(&surroundings).await), Ok("key-b".to_owned()));
         assert_eq!(shown(env(&["A", "C"]).fetch(&surroundings).await), Err("set A or C".to_owned()));
-        assert_eq!(env(&["A"]).is_ready(&surroundings), Err("set A".to_owned()));
+        assert_eq!(env(&["A"]).check_configured(&surroundings), Err("set A".to_owned()));
     }
 
     #[tokio::test]
@@ -191,7 +193,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("key");
         std::fs::write(&path, "sk-file\n").unwrap();
-        let surroundings = Surroundings::none().with_home(home.path());
+        let surroundings = Environment::empty().with_home(home.path());
         let source = KeySource::File(PathBuf::from("~/key"));
         let set = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
         set(0o600);
@@ -200,7 +202,7 @@ mod tests {
             set(mode);
             let error = shown(source.fetch(&surroundings).await).unwrap_err();
             assert!(error.contains("can be read by others") && error.contains("chmod 600"), "{error}");
-            assert!(source.is_ready(&surroundings).is_err());
+            assert!(source.check_configured(&surroundings).is_err());
         }
         assert!(shown(KeySource::File(PathBuf::from("~/none")).fetch(&surroundings).await).is_err());
     }
@@ -209,7 +211,9 @@ mod tests {
     async fn key_command_gives_its_first_line_and_times_out() {
         let fetch = |command: &str, millis| {
             let source = KeySource::Command(command.to_owned());
-            async move { shown(source.fetch_within(&Surroundings::none(), Duration::from_millis(millis)).await) }
+            async move {
+                shown(source.fetch_with_timeout(&Environment::empty(), Duration::from_millis(millis)).await)
+            }
         };
         assert_eq!(fetch("echo key-1; echo more", 5_000).await, Ok("key-1".to_owned()));
         assert!(fetch("yes", 30_000).await.unwrap_err().contains("failed"), "endless output is cut off");

@@ -5,58 +5,58 @@
 //! This crate does not read the environment or the home folder; the caller passes in an `Environment`. It does not
 //! decide what to ask or how to act on a reply.
 
+mod adapt;
 mod api;
 mod arguments;
 mod block;
 mod compat;
 mod discover;
-mod draft;
-mod failure;
-mod fit;
+mod environment;
+mod error;
+mod http;
 mod key;
 mod message;
-mod models;
-mod net;
+mod model;
 pub mod offline;
-mod port;
 mod provider;
+mod redact;
 mod registry;
 mod remote;
+mod reply_draft;
 mod request;
 mod retry;
+mod router;
 pub mod scripted;
 mod sse;
-mod surroundings;
 mod thinking;
-mod told;
 mod tool_id;
 mod usage;
 
-pub use block::{Block, Image, Text, Thinking, ToolCall};
-pub use compat::{Compat, CompatSpec, MaxTokensField, Reasoning};
-pub use draft::Draft;
-pub use failure::Failure;
-pub use key::{Found, KeySource};
+pub use block::{ContentBlock, Image, TextBlock, ThinkingBlock, ToolCall};
+pub use compat::{Compat, CompatSpec, MaxTokensField, ReasoningFormat};
+pub use environment::Environment;
+pub use error::ModelError;
+pub use key::{KeyResult, KeySource};
 pub use message::{
-    AssistantMessage, Message, StopReason, SystemMessage, ToolResultMessage, Unreadable, UserMessage,
+    AssistantMessage, Message, MessageError, StopReason, SystemMessage, ToolResultMessage, UserMessage,
 };
-pub use models::Models;
-pub use port::{Delta, Deltas, Model};
-pub use provider::{Patience, Provider};
+pub use model::{Delta, DeltaStream, Model};
+pub use provider::{Provider, Timeouts};
 pub use registry::{LookupError, ModelSpec, OneOrMany, ProviderSpec, Registry, ThinkingSpec};
-pub use request::{Api, Cache, ModelInfo, Request, ToolSpec};
-pub use retry::Retry;
-pub use surroundings::Surroundings;
-pub use thinking::{Ability as ThinkingAbility, Style as ThinkingStyle, ThinkingLevel};
+pub use reply_draft::ReplyDraft;
+pub use request::{Api, CacheRetention, ModelInfo, Request, ToolSpec};
+pub use retry::RetryPolicy;
+pub use router::ModelRouter;
+pub use thinking::{ThinkingAbility, ThinkingLevel, ThinkingStyle};
 pub use tokio_util::sync::CancellationToken;
-pub use usage::{Cost, Price, Tier, Usage};
+pub use usage::{Cost, Price, PriceTier, TokenUsage};
 
 /// The body of a request, byte for byte as it is sent. `None` for models without a wire protocol.
 pub fn body_text(request: &Request) -> Option<String> {
-    Some(api::call(request)?.body.into_text())
+    Some(api::build_request(request)?.body.into_text())
 }
 
 /// The body of a request as a JSON value. `None` for models without a wire protocol.
-pub fn body_of(request: &Request) -> Option<serde_json::Value> {
+pub fn body_json(request: &Request) -> Option<serde_json::Value> {
     serde_json::from_str(&body_text(request)?).ok()
 }

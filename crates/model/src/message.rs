@@ -3,8 +3,8 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::block::{Block, Text, Thinking, ToolCall, text};
-use crate::usage::Usage;
+use crate::block::{ContentBlock, TextBlock, ThinkingBlock, ToolCall, take_string};
+use crate::usage::TokenUsage;
 
 /// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,14 +19,14 @@ pub enum Message {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct SystemMessage {
-    pub content: Vec<Block>,
+    pub content: Vec<ContentBlock>,
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct UserMessage {
-    pub content: Vec<Block>,
+    pub content: Vec<ContentBlock>,
     pub timestamp: i64,
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -35,11 +35,11 @@ pub struct UserMessage {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
-    pub content: Vec<Block>,
+    pub content: Vec<ContentBlock>,
     pub api: String,
     pub provider: String,
     pub model: String,
-    pub usage: Usage,
+    pub usage: TokenUsage,
     pub stop_reason: StopReason,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
@@ -53,7 +53,7 @@ pub struct AssistantMessage {
 pub struct ToolResultMessage {
     pub tool_call_id: String,
     pub tool_name: String,
-    pub content: Vec<Block>,
+    pub content: Vec<ContentBlock>,
     pub is_error: bool,
     pub timestamp: i64,
     #[serde(flatten)]
@@ -75,61 +75,62 @@ pub enum StopReason {
 
 /// Why a JSON value is not a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum MessageError {
     #[error("a message is not a JSON object")]
     NotAnObject,
     #[error("cannot send a message with role `{0}` to a model; project the context into a request first")]
-    Role(String),
+    UnknownRole(String),
 }
 
 impl Message {
     pub fn user(text: impl Into<String>) -> Message {
-        Message::User(UserMessage { content: vec![Block::text(text)], ..UserMessage::default() })
+        Message::User(UserMessage { content: vec![ContentBlock::text(text)], ..UserMessage::default() })
     }
 
     /// Reads a message from JSON. Strings are moved, not copied.
-    pub fn read(value: Value) -> Result<Message, Unreadable> {
-        let Value::Object(mut fields) = value else { return Err(Unreadable::NotAnObject) };
-        let role = take(&mut fields, "role");
+    pub fn from_json(value: Value) -> Result<Message, MessageError> {
+        let Value::Object(mut fields) = value else { return Err(MessageError::NotAnObject) };
+        let role = take_string_or_empty(&mut fields, "role");
         match role.as_str() {
-            "system" => {
-                Ok(Message::System(SystemMessage { content: content(&mut fields), extra: rest(fields) }))
-            }
-            "user" => Ok(Message::User(UserMessage {
-                content: content(&mut fields),
-                timestamp: number(&mut fields, "timestamp"),
-                extra: rest(fields),
+            "system" => Ok(Message::System(SystemMessage {
+                content: take_content(&mut fields),
+                extra: remaining_fields(fields),
             })),
-            "assistant" => Ok(Message::Assistant(AssistantMessage::read(fields))),
-            "toolResult" | "tool" => Ok(Message::ToolResult(ToolResultMessage::read(fields))),
-            _ => Err(Unreadable::Role(role)),
+            "user" => Ok(Message::User(UserMessage {
+                content: take_content(&mut fields),
+                timestamp: take_number(&mut fields, "timestamp"),
+                extra: remaining_fields(fields),
+            })),
+            "assistant" => Ok(Message::Assistant(AssistantMessage::from_fields(fields))),
+            "toolResult" | "tool" => Ok(Message::ToolResult(ToolResultMessage::from_fields(fields))),
+            _ => Err(MessageError::UnknownRole(role)),
         }
     }
 }
 
 impl AssistantMessage {
-    fn read(mut fields: Map<String, Value>) -> AssistantMessage {
+    fn from_fields(mut fields: Map<String, Value>) -> AssistantMessage {
         AssistantMessage {
-            content: content(&mut fields),
-            api: take(&mut fields, "api"),
-            provider: take(&mut fields, "provider"),
-            model: take(&mut fields, "model"),
+            content: take_content(&mut fields),
+            api: take_string_or_empty(&mut fields, "api"),
+            provider: take_string_or_empty(&mut fields, "provider"),
+            model: take_string_or_empty(&mut fields, "model"),
             usage: fields
                 .get_mut("usage")
                 .map(Value::take)
                 .and_then(|usage| serde_json::from_value(usage).ok())
                 .unwrap_or_default(),
-            stop_reason: StopReason::read(&take(&mut fields, "stopReason")),
-            error_message: text(&mut fields, "errorMessage"),
-            timestamp: number(&mut fields, "timestamp"),
-            extra: rest(fields),
+            stop_reason: StopReason::parse(&take_string_or_empty(&mut fields, "stopReason")),
+            error_message: take_string(&mut fields, "errorMessage"),
+            timestamp: take_number(&mut fields, "timestamp"),
+            extra: remaining_fields(fields),
         }
     }
 
     /// The text, without thinking and calls.
     pub fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|block| match block {
-            Block::Text(Text { text, .. }) => Some(text.as_str()),
+            ContentBlock::Text(TextBlock { text, .. }) => Some(text.as_str()),
             _ => None,
         });
         texts.collect::<Vec<_>>().join("\n")
@@ -137,7 +138,7 @@ impl AssistantMessage {
 
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|block| match block {
-            Block::ToolCall(call) => Some(call),
+            ContentBlock::ToolCall(call) => Some(call),
             _ => None,
         })
     }
@@ -147,40 +148,40 @@ impl AssistantMessage {
         self.calls().filter(|_| self.stop_reason == StopReason::ToolUse)
     }
 
-    pub fn thinking(&self) -> impl Iterator<Item = &Thinking> {
+    pub fn thinking(&self) -> impl Iterator<Item = &ThinkingBlock> {
         self.content.iter().filter_map(|block| match block {
-            Block::Thinking(thinking) => Some(thinking),
+            ContentBlock::Thinking(thinking) => Some(thinking),
             _ => None,
         })
     }
 }
 
 impl ToolResultMessage {
-    fn read(mut fields: Map<String, Value>) -> ToolResultMessage {
+    fn from_fields(mut fields: Map<String, Value>) -> ToolResultMessage {
         ToolResultMessage {
-            tool_call_id: take(&mut fields, "toolCallId"),
-            tool_name: take(&mut fields, "toolName"),
-            content: content(&mut fields),
+            tool_call_id: take_string_or_empty(&mut fields, "toolCallId"),
+            tool_name: take_string_or_empty(&mut fields, "toolName"),
+            content: take_content(&mut fields),
             is_error: fields.get_mut("isError").map(Value::take) == Some(Value::Bool(true)),
-            timestamp: number(&mut fields, "timestamp"),
-            extra: rest(fields),
+            timestamp: take_number(&mut fields, "timestamp"),
+            extra: remaining_fields(fields),
         }
     }
 
     pub fn text(&self) -> String {
-        joined(&self.content)
+        join_text(&self.content)
     }
 }
 
 impl UserMessage {
     pub fn text(&self) -> String {
-        joined(&self.content)
+        join_text(&self.content)
     }
 }
 
 impl StopReason {
     /// Unknown reasons, from newer versions, are read as a normal stop.
-    fn read(name: &str) -> StopReason {
+    fn parse(name: &str) -> StopReason {
         match name {
             "length" => StopReason::Length,
             "toolUse" => StopReason::ToolUse,
@@ -193,38 +194,38 @@ impl StopReason {
 
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Message, D::Error> {
-        Message::read(Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+        Message::from_json(Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
 /// The text blocks, joined with newlines.
-pub(crate) fn joined(blocks: &[Block]) -> String {
+pub(crate) fn join_text(blocks: &[ContentBlock]) -> String {
     let texts = blocks.iter().filter_map(|block| match block {
-        Block::Text(text) => Some(text.text.as_str()),
+        ContentBlock::Text(text) => Some(text.text.as_str()),
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn take(fields: &mut Map<String, Value>, key: &str) -> String {
-    text(fields, key).unwrap_or_default()
+fn take_string_or_empty(fields: &mut Map<String, Value>, key: &str) -> String {
+    take_string(fields, key).unwrap_or_default()
 }
 
-fn number(fields: &mut Map<String, Value>, key: &str) -> i64 {
+fn take_number(fields: &mut Map<String, Value>, key: &str) -> i64 {
     let value = fields.get_mut(key).map(Value::take);
     value.and_then(|value| value.as_i64().or_else(|| value.as_f64().map(|number| number as i64))).unwrap_or(0)
 }
 
-fn content(fields: &mut Map<String, Value>) -> Vec<Block> {
+fn take_content(fields: &mut Map<String, Value>) -> Vec<ContentBlock> {
     match fields.get_mut("content").map(Value::take) {
-        Some(Value::String(text)) if !text.is_empty() => vec![Block::text(text)],
-        Some(Value::Array(blocks)) => blocks.into_iter().map(Block::read).collect(),
+        Some(Value::String(text)) if !text.is_empty() => vec![ContentBlock::text(text)],
+        Some(Value::Array(blocks)) => blocks.into_iter().map(ContentBlock::from_json).collect(),
         _ => Vec::new(),
     }
 }
 
 /// The remaining fields. Fields that were taken out are null.
-fn rest(fields: Map<String, Value>) -> Map<String, Value> {
+fn remaining_fields(fields: Map<String, Value>) -> Map<String, Value> {
     fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
 
@@ -272,7 +273,7 @@ mod tests {
 
     #[test]
     fn stored_partial_call_is_repaired() {
-        let message = Message::read(serde_json::json!({ "role": "assistant", "content": [
+        let message = Message::from_json(serde_json::json!({ "role": "assistant", "content": [
             { "type": "toolCall", "id": "1", "name": "read", "arguments": "{\"path\": \"src/ma" },
         ]}));
         let Ok(Message::Assistant(message)) = message else { panic!("{message:?}") };
@@ -284,7 +285,7 @@ mod tests {
 
     #[test]
     fn unknown_roles_are_refused_with_a_hint() {
-        let error = Message::read(serde_json::json!({ "role": "bashExecution" })).unwrap_err();
+        let error = Message::from_json(serde_json::json!({ "role": "bashExecution" })).unwrap_err();
         assert_eq!(
             error.to_string(),
             "cannot send a message with role `bashExecution` to a model; project the context into a request first"

@@ -22,21 +22,21 @@ pub struct Provider {
     /// Also accept model names that are not in the registry.
     pub any_model: bool,
     pub compat: CompatSpec,
-    pub patience: Patience,
+    pub timeouts: Timeouts,
 }
 
 /// Timeouts for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// Until the response starts. A small machine takes minutes to process a long prompt.
-    pub answer: Duration,
+    pub response: Duration,
     /// Between two chunks of a response.
-    pub silence: Duration,
+    pub idle: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { answer: Duration::from_secs(600), silence: Duration::from_secs(300) }
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts { response: Duration::from_secs(600), idle: Duration::from_secs(300) }
     }
 }
 
@@ -53,7 +53,7 @@ impl Provider {
             headers: Vec::new(),
             any_model: true,
             compat: CompatSpec::default(),
-            patience: Patience::default(),
+            timeouts: Timeouts::default(),
         }
     }
 
@@ -75,7 +75,7 @@ impl Provider {
 
     /// Values to redact in errors: all header values, and the password and query values in the URL.
     pub(crate) fn secrets(&self) -> Vec<SecretString> {
-        self.headers.iter().map(|(_, value)| value.clone()).chain(self.in_address()).collect()
+        self.headers.iter().map(|(_, value)| value.clone()).chain(self.secrets_in_url()).collect()
     }
 
     /// The secrets that grant access: values of headers with names like `authorization`, and those in the URL.
@@ -86,10 +86,10 @@ impl Provider {
         };
         let headers =
             self.headers.iter().filter(|(name, _)| is_credential(name)).map(|(_, value)| value.clone());
-        headers.chain(self.in_address()).collect()
+        headers.chain(self.secrets_in_url()).collect()
     }
 
-    fn in_address(&self) -> Vec<SecretString> {
+    fn secrets_in_url(&self) -> Vec<SecretString> {
         let rest = self.base_url.split_once("://").map_or(&*self.base_url, |(_, rest)| rest);
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let user = rest[..end].rsplit_once('@').map(|(user, _)| user);
@@ -110,7 +110,7 @@ impl fmt::Debug for Provider {
         f.debug_struct("Provider")
             .field("id", &self.id)
             .field("api", &self.api)
-            .field("base_url", &without_userinfo(&self.base_url))
+            .field("base_url", &display_url(&self.base_url))
             .field("key", &self.key)
             .field("headers", &headers)
             .finish_non_exhaustive()
@@ -133,7 +133,7 @@ impl PartialEq for Provider {
 }
 
 /// The URL without user, password, query and fragment, for display.
-pub(crate) fn without_userinfo(url: &str) -> String {
+pub(crate) fn display_url(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let host = rest[..end].rsplit('@').next().unwrap_or_default();

@@ -11,9 +11,9 @@ use std::sync::Arc;
 pub use self::lookup::LookupError;
 pub use self::spec::{ModelSpec, OneOrMany, ProviderSpec, ThinkingSpec};
 use crate::compat::Compat;
+use crate::environment::Environment;
 use crate::provider::Provider;
 use crate::request::ModelInfo;
-use crate::surroundings::Surroundings;
 
 /// The list of providers and models.
 #[derive(Debug, Clone, Default)]
@@ -75,9 +75,9 @@ impl Registry {
     }
 
     /// Checks that a model can be used. The error says what is missing.
-    pub fn is_ready(&self, model: &ModelInfo, surroundings: &Surroundings) -> Result<(), String> {
+    pub fn check_configured(&self, model: &ModelInfo, surroundings: &Environment) -> Result<(), String> {
         match self.providers.get(&model.provider) {
-            Some(provider) => provider.key.is_ready(surroundings),
+            Some(provider) => provider.key.check_configured(surroundings),
             None => Err(format!("unknown provider {}", model.provider)),
         }
     }
@@ -88,7 +88,7 @@ impl Registry {
     }
 
     /// The assumed properties of an unlisted model: those of the listed model with the most similar id, without its price.
-    pub(crate) fn assumed(&self, provider: &Provider, id: &str) -> ModelInfo {
+    pub(crate) fn assume_model(&self, provider: &Provider, id: &str) -> ModelInfo {
         let shared = |model: &&Arc<ModelInfo>| {
             model.id.bytes().zip(id.bytes()).take_while(|(theirs, ours)| theirs == ours).count()
         };
@@ -107,17 +107,17 @@ impl Registry {
 
 fn built_in_specs() -> BTreeMap<String, ProviderSpec> {
     #[derive(serde::Deserialize)]
-    struct File {
+    struct ModelsFile {
         providers: BTreeMap<String, ProviderSpec>,
     }
-    let file: File =
+    let file: ModelsFile =
         toml::from_str(include_str!("../models.toml")).expect("the built-in list is valid; a test checks it");
     file.providers
 }
 
 impl Provider {
     fn compat_for(&self, model: &ModelSpec) -> Compat {
-        Compat::of(model.api.unwrap_or(self.api)).with(&self.compat).with(&model.compat)
+        Compat::for_api(model.api.unwrap_or(self.api)).with(&self.compat).with(&model.compat)
     }
 }
 
@@ -170,9 +170,9 @@ mod tests {
         let model = registry.find("local/smollm2").unwrap();
         assert_eq!((model.api, model.context_window, model.max_output), (Api::OpenaiCompletions, 8192, 4096));
         assert_eq!(registry.provider("local").unwrap().key, KeySource::Env(vec!["LOCAL_KEY".to_owned()]));
-        assert_eq!(registry.is_ready(&model, &Surroundings::none()), Err("set LOCAL_KEY".to_owned()));
-        let with_key = Surroundings::new(|name| (name == "LOCAL_KEY").then(|| "x".to_owned()));
-        assert_eq!(registry.is_ready(&model, &with_key), Ok(()));
+        assert_eq!(registry.check_configured(&model, &Environment::empty()), Err("set LOCAL_KEY".to_owned()));
+        let with_key = Environment::new(|name| (name == "LOCAL_KEY").then(|| "x".to_owned()));
+        assert_eq!(registry.check_configured(&model, &with_key), Ok(()));
     }
 
     #[test]

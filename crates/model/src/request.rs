@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::compat::Compat;
 use crate::message::Message;
-use crate::thinking::{Ability, ThinkingLevel};
+use crate::thinking::{ThinkingAbility, ThinkingLevel};
 use crate::usage::Price;
 
 /// A request to a model. The same request always produces the same bytes on the wire.
@@ -22,7 +22,7 @@ pub struct Request {
     pub max_tokens: Option<u64>,
     /// The session id, used as the key of the provider's prompt cache.
     pub session: Option<String>,
-    pub cache: Cache,
+    pub cache: CacheRetention,
 }
 
 /// A tool the model may call. `parameters` is a JSON schema.
@@ -35,7 +35,7 @@ pub struct ToolSpec {
 
 /// How long the provider caches the start of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Cache {
+pub enum CacheRetention {
     /// Not at all, for a request that is not continued.
     Off,
     /// A few minutes, extended by each use.
@@ -84,11 +84,11 @@ pub struct ModelInfo {
     pub max_output: u64,
     /// Whether requests always send `max_output`, because the user set it.
     #[serde(skip)]
-    pub limits_output: bool,
+    pub always_send_max_output: bool,
     pub price: Price,
     pub tools: bool,
     pub images: bool,
-    pub thinking: Ability,
+    pub thinking: ThinkingAbility,
     #[serde(skip)]
     pub compat: Compat,
 }
@@ -104,11 +104,11 @@ impl ModelInfo {
             api,
             context_window: 128_000,
             max_output: 16_384,
-            limits_output: false,
+            always_send_max_output: false,
             price: Price::default(),
             tools: true,
             images: false,
-            thinking: Ability::default(),
+            thinking: ThinkingAbility::default(),
             compat: Compat::default(),
         }
     }
@@ -129,17 +129,17 @@ impl Request {
             thinking: ThinkingLevel::Off,
             max_tokens: None,
             session: None,
-            cache: Cache::default(),
+            cache: CacheRetention::default(),
         }
     }
 
     /// The output limit, if the request or the user's settings have one.
-    pub(crate) fn limit(&self) -> Option<u64> {
-        self.max_tokens.or(self.model.limits_output.then_some(self.model.max_output))
+    pub(crate) fn output_limit(&self) -> Option<u64> {
+        self.max_tokens.or(self.model.always_send_max_output.then_some(self.model.max_output))
     }
 
     /// The thinking level to use: the closest one that the model supports.
-    pub(crate) fn level(&self) -> ThinkingLevel {
+    pub(crate) fn thinking_level(&self) -> ThinkingLevel {
         self.model.thinking.nearest(self.thinking)
     }
 }

@@ -4,44 +4,44 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::failure::Failure;
+use crate::error::ModelError;
 
 /// How to retry transient errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Retry {
+pub struct RetryPolicy {
     /// Maximum number of attempts.
-    pub tries: u32,
+    pub max_attempts: u32,
     /// The delay before the second attempt; doubles with each further attempt.
-    pub first: Duration,
-    pub longest: Duration,
+    pub initial_delay: Duration,
+    pub max_delay: Duration,
     /// If the server asks for a longer delay, the error is reported instead of retried.
-    pub most_patience: Duration,
+    pub max_retry_after: Duration,
 }
 
-impl Default for Retry {
-    fn default() -> Retry {
-        Retry {
-            tries: 4,
-            first: Duration::from_secs(2),
-            longest: Duration::from_secs(30),
-            most_patience: Duration::from_secs(60),
+impl Default for RetryPolicy {
+    fn default() -> RetryPolicy {
+        RetryPolicy {
+            max_attempts: 4,
+            initial_delay: Duration::from_secs(2),
+            max_delay: Duration::from_secs(30),
+            max_retry_after: Duration::from_secs(60),
         }
     }
 }
 
-impl Retry {
+impl RetryPolicy {
     /// The delay after `tried` failed attempts; `None` to give up. `dice` is a random number between 0 and 1, so that clients
     /// that failed at the same time do not retry at the same time.
-    pub fn delay(&self, tried: u32, failure: &Failure, dice: f64) -> Option<Duration> {
-        if tried >= self.tries || !failure.is_transient() {
+    pub fn delay(&self, tried: u32, failure: &ModelError, dice: f64) -> Option<Duration> {
+        if tried >= self.max_attempts || !failure.is_transient() {
             return None;
         }
         match failure.retry_after() {
-            Some(asked) if asked > self.most_patience => None,
+            Some(asked) if asked > self.max_retry_after => None,
             // Slightly longer than requested, to spread the retries.
-            Some(asked) => Some(asked + self.first.mul_f64(0.25 * dice)),
+            Some(asked) => Some(asked + self.initial_delay.mul_f64(0.25 * dice)),
             None => {
-                let doubled = self.first.saturating_mul(1 << (tried - 1).min(16)).min(self.longest);
+                let doubled = self.initial_delay.saturating_mul(1 << (tried - 1).min(16)).min(self.max_delay);
                 Some(doubled.mul_f64(0.5 + 0.5 * dice))
             }
         }
@@ -49,7 +49,11 @@ impl Retry {
 }
 
 /// Reads `Retry-After` (seconds, or a date) and `retry-after-ms`. `now` is in milliseconds since 1970.
-pub(crate) fn retry_after(seconds_or_date: Option<&str>, millis: Option<&str>, now: i64) -> Option<Duration> {
+pub(crate) fn parse_retry_after(
+    seconds_or_date: Option<&str>,
+    millis: Option<&str>,
+    now: i64,
+) -> Option<Duration> {
     if let Some(millis) = millis.and_then(|text| text.trim().parse::<f64>().ok()) {
         return Duration::try_from_secs_f64(millis / 1000.0).ok();
     }
@@ -65,15 +69,15 @@ pub(crate) fn retry_after(seconds_or_date: Option<&str>, millis: Option<&str>, n
 mod tests {
     use super::*;
 
-    fn overloaded(retry_after: Option<u64>) -> Failure {
+    fn overloaded(retry_after: Option<u64>) -> ModelError {
         let retry_after = retry_after.map(Duration::from_secs);
-        Failure::Overloaded { provider: "p".to_owned(), retry_after, said: String::new() }
+        ModelError::Overloaded { provider: "p".to_owned(), retry_after, detail: String::new() }
     }
 
     #[test]
     fn delays_double_with_jitter_and_end() {
         let delays = |dice| {
-            let retry = Retry { tries: 7, ..Retry::default() };
+            let retry = RetryPolicy { max_attempts: 7, ..RetryPolicy::default() };
             (1..=7)
                 .map(|tried| retry.delay(tried, &overloaded(None), dice).map(|delay| delay.as_secs_f64()))
                 .collect::<Vec<_>>()
@@ -84,7 +88,7 @@ mod tests {
 
     #[test]
     fn retry_after_is_honored_up_to_a_maximum() {
-        let retry = Retry::default();
+        let retry = RetryPolicy::default();
         assert_eq!(retry.delay(1, &overloaded(Some(7)), 0.0), Some(Duration::from_secs(7)));
         assert!(retry.delay(1, &overloaded(Some(7)), 1.0).unwrap() > Duration::from_secs(7));
         assert_eq!(retry.delay(1, &overloaded(Some(3600)), 0.0), None);
@@ -92,23 +96,23 @@ mod tests {
 
     #[test]
     fn permanent_errors_are_not_retried() {
-        for failure in [Failure::Cancelled, Failure::Refused { said: String::new() }] {
-            assert_eq!(Retry::default().delay(1, &failure, 0.5), None);
+        for failure in [ModelError::Cancelled, ModelError::Refused { detail: String::new() }] {
+            assert_eq!(RetryPolicy::default().delay(1, &failure, 0.5), None);
         }
-        let once = Retry { tries: 1, ..Retry::default() };
+        let once = RetryPolicy { max_attempts: 1, ..RetryPolicy::default() };
         assert_eq!(once.delay(1, &overloaded(None), 0.5), None);
     }
 
     #[test]
     fn retry_after_is_seconds_or_a_date() {
         let now = 784_111_777_000;
-        let read = |text| retry_after(Some(text), None, now).map(|delay| delay.as_secs_f64());
+        let read = |text| parse_retry_after(Some(text), None, now).map(|delay| delay.as_secs_f64());
         assert_eq!(read("7"), Some(7.0));
         assert_eq!(read(" 0.5 "), Some(0.5));
         assert_eq!(read("Sun, 06 Nov 1994 08:50:07 GMT"), Some(30.0));
         assert_eq!(read("Sun, 06 Nov 1994 08:00:00 GMT"), Some(0.0));
         assert_eq!(read("soon"), None);
         assert_eq!(read("-3"), None);
-        assert_eq!(retry_after(Some("7"), Some("1500"), now), Some(Duration::from_millis(1500)));
+        assert_eq!(parse_retry_after(Some("7"), Some("1500"), now), Some(Duration::from_millis(1500)));
     }
 }

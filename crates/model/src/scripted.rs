@@ -11,23 +11,23 @@ use futures_util::stream;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::draft::Draft;
-use crate::failure::Failure;
+use crate::error::ModelError;
 use crate::message::StopReason;
-use crate::port::{Delta, Deltas, Model};
+use crate::model::{Delta, DeltaStream, Model};
+use crate::reply_draft::ReplyDraft;
 use crate::request::{Api, ModelInfo, Request};
-use crate::usage::Usage;
+use crate::usage::TokenUsage;
 
 /// One reply of the script, built step by step.
 #[derive(Debug, Clone, Default)]
-pub struct Turn {
-    steps: Vec<Step>,
-    usage: Usage,
+pub struct ScriptedTurn {
+    steps: Vec<ScriptStep>,
+    usage: TokenUsage,
     stop: Option<StopReason>,
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+enum ScriptStep {
     Text(String),
     Thinking {
         text: String,
@@ -41,67 +41,72 @@ enum Step {
     Pause(Duration),
     /// Waits until the request is canceled.
     Hang,
-    Retrying(Failure),
-    Fault(Failure),
+    Retrying(ModelError),
+    Fail(ModelError),
 }
 
-impl Turn {
-    pub fn new() -> Turn {
-        Turn::default()
+impl ScriptedTurn {
+    pub fn new() -> ScriptedTurn {
+        ScriptedTurn::default()
     }
 
     /// A reply with only text.
-    pub fn reply(text: impl Into<String>) -> Turn {
-        Turn::new().text(text)
+    pub fn reply(text: impl Into<String>) -> ScriptedTurn {
+        ScriptedTurn::new().text(text)
     }
 
-    pub fn text(self, text: impl Into<String>) -> Turn {
-        self.step(Step::Text(text.into()))
+    pub fn text(self, text: impl Into<String>) -> ScriptedTurn {
+        self.step(ScriptStep::Text(text.into()))
     }
 
-    pub fn thinking(self, text: impl Into<String>, signature: impl Into<String>) -> Turn {
-        self.step(Step::Thinking { text: text.into(), signature: signature.into() })
+    pub fn thinking(self, text: impl Into<String>, signature: impl Into<String>) -> ScriptedTurn {
+        self.step(ScriptStep::Thinking { text: text.into(), signature: signature.into() })
     }
 
-    pub fn call(self, id: impl Into<String>, name: impl Into<String>, arguments: &Value) -> Turn {
+    pub fn call(self, id: impl Into<String>, name: impl Into<String>, arguments: &Value) -> ScriptedTurn {
         self.raw_call(id, name, arguments.to_string())
     }
 
     /// A call with arguments as raw text, which may be invalid or incomplete.
-    pub fn raw_call(self, id: impl Into<String>, name: impl Into<String>, json: impl Into<String>) -> Turn {
-        self.step(Step::Call { id: id.into(), name: name.into(), json: json.into() })
+    pub fn raw_call(
+        self,
+        id: impl Into<String>,
+        name: impl Into<String>,
+        json: impl Into<String>,
+    ) -> ScriptedTurn {
+        self.step(ScriptStep::Call { id: id.into(), name: name.into(), json: json.into() })
     }
 
-    pub fn pause(self, duration: Duration) -> Turn {
-        self.step(Step::Pause(duration))
+    pub fn pause(self, duration: Duration) -> ScriptedTurn {
+        self.step(ScriptStep::Pause(duration))
     }
 
     /// Waits until the request is canceled.
-    pub fn hang(self) -> Turn {
-        self.step(Step::Hang)
+    pub fn hang(self) -> ScriptedTurn {
+        self.step(ScriptStep::Hang)
     }
 
-    pub fn retrying(self, why: Failure) -> Turn {
-        self.step(Step::Retrying(why))
+    pub fn retrying(self, why: ModelError) -> ScriptedTurn {
+        self.step(ScriptStep::Retrying(why))
     }
 
     /// Ends the reply with an error.
-    pub fn fail(self, failure: Failure) -> Turn {
-        self.step(Step::Fault(failure))
+    pub fn fail(self, failure: ModelError) -> ScriptedTurn {
+        self.step(ScriptStep::Fail(failure))
     }
 
-    pub fn usage(mut self, input: u64, output: u64) -> Turn {
-        self.usage = Usage { input, output, ..Usage::default() }.totalled();
+    pub fn usage(mut self, input: u64, output: u64) -> ScriptedTurn {
+        self.usage = TokenUsage { input, output, ..TokenUsage::default() }.with_total();
         self
     }
 
     /// Sets the stop reason. By default it follows from the content.
-    pub fn stop(mut self, stop: StopReason) -> Turn {
+    pub fn stop(mut self, stop: StopReason) -> ScriptedTurn {
         self.stop = Some(stop);
         self
     }
 
-    fn step(mut self, step: Step) -> Turn {
+    fn step(mut self, step: ScriptStep) -> ScriptedTurn {
         self.steps.push(step);
         self
     }
@@ -109,20 +114,20 @@ impl Turn {
 
 /// A model that plays a script.
 #[derive(Debug, Clone, Default)]
-pub struct Scripted {
-    inner: Arc<Mutex<Inner>>,
+pub struct ScriptedModel {
+    inner: Arc<Mutex<ScriptState>>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    turns: VecDeque<Turn>,
+struct ScriptState {
+    turns: VecDeque<ScriptedTurn>,
     requests: Vec<Request>,
 }
 
-impl Scripted {
-    pub fn new(turns: impl IntoIterator<Item = Turn>) -> Scripted {
-        let inner = Inner { turns: turns.into_iter().collect(), requests: Vec::new() };
-        Scripted { inner: Arc::new(Mutex::new(inner)) }
+impl ScriptedModel {
+    pub fn new(turns: impl IntoIterator<Item = ScriptedTurn>) -> ScriptedModel {
+        let inner = ScriptState { turns: turns.into_iter().collect(), requests: Vec::new() };
+        ScriptedModel { inner: Arc::new(Mutex::new(inner)) }
     }
 
     /// The model to use in requests.
@@ -131,7 +136,7 @@ impl Scripted {
     }
 
     /// Adds a turn to the end of the script.
-    pub fn push(&self, turn: Turn) {
+    pub fn push(&self, turn: ScriptedTurn) {
         self.lock().turns.push_back(turn);
     }
 
@@ -141,75 +146,75 @@ impl Scripted {
     }
 
     /// The number of turns that were not played yet.
-    pub fn left(&self) -> usize {
+    pub fn remaining_turns(&self) -> usize {
         self.lock().turns.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, ScriptState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Model for Scripted {
-    fn stream(&self, request: Request, cancel: CancellationToken) -> Deltas {
+impl Model for ScriptedModel {
+    fn stream(&self, request: Request, cancel: CancellationToken) -> DeltaStream {
         let mut inner = self.lock();
         let over = || {
-            Turn::new().fail(Failure::BadRequest {
+            ScriptedTurn::new().fail(ModelError::BadRequest {
                 provider: "scripted".to_owned(),
                 status: 400,
-                said: "The script has no more turns.".to_owned(),
+                detail: "The script has no more turns.".to_owned(),
             })
         };
         let turn = inner.turns.pop_front().unwrap_or_else(over);
-        let play = Play::new(turn, &request.model, cancel);
+        let play = ScriptPlayer::new(turn, &request.model, cancel);
         inner.requests.push(request);
         Box::pin(stream::unfold(play, |mut play| async move { play.next().await.map(|delta| (delta, play)) }))
     }
 }
 
 /// A turn that is being played.
-struct Play {
-    beats: VecDeque<Beat>,
-    draft: Draft,
+struct ScriptPlayer {
+    events: VecDeque<PlayerEvent>,
+    draft: ReplyDraft,
     stop: StopReason,
     cancel: CancellationToken,
     ended: bool,
 }
 
-enum Beat {
+enum PlayerEvent {
     Delta(Delta),
     Pause(Duration),
     Hang,
-    Fault(Failure),
+    Fail(ModelError),
 }
 
-impl Play {
-    fn new(turn: Turn, model: &ModelInfo, cancel: CancellationToken) -> Play {
+impl ScriptPlayer {
+    fn new(turn: ScriptedTurn, model: &ModelInfo, cancel: CancellationToken) -> ScriptPlayer {
         let mut beats =
-            VecDeque::from([Beat::Delta(Delta::Start { response_id: None, response_model: None })]);
+            VecDeque::from([PlayerEvent::Delta(Delta::Start { response_id: None, response_model: None })]);
         let mut block = 0;
         for step in turn.steps {
             match step {
-                Step::Pause(duration) => beats.push_back(Beat::Pause(duration)),
-                Step::Hang => beats.push_back(Beat::Hang),
-                Step::Fault(failure) => beats.push_back(Beat::Fault(failure)),
-                Step::Retrying(why) => {
-                    beats.push_front(Beat::Delta(Delta::Retrying {
+                ScriptStep::Pause(duration) => beats.push_back(PlayerEvent::Pause(duration)),
+                ScriptStep::Hang => beats.push_back(PlayerEvent::Hang),
+                ScriptStep::Fail(failure) => beats.push_back(PlayerEvent::Fail(failure)),
+                ScriptStep::Retrying(why) => {
+                    beats.push_front(PlayerEvent::Delta(Delta::Retrying {
                         attempt: 1,
                         delay: Duration::ZERO,
-                        why,
-                        usage: Usage::default(),
+                        error: why,
+                        usage: TokenUsage::default(),
                     }));
                 }
                 content => {
-                    beats.extend(deltas(content, block).into_iter().map(Beat::Delta));
+                    beats.extend(step_deltas(content, block).into_iter().map(PlayerEvent::Delta));
                     block += 1;
                 }
             }
         }
-        beats.push_back(Beat::Delta(Delta::Usage(turn.usage)));
+        beats.push_back(PlayerEvent::Delta(Delta::Usage(turn.usage)));
         let stop = turn.stop.unwrap_or(StopReason::Stop);
-        Play { beats, draft: Draft::new(model, 0), stop, cancel, ended: false }
+        ScriptPlayer { events: beats, draft: ReplyDraft::new(model, 0), stop, cancel, ended: false }
     }
 
     async fn next(&mut self) -> Option<Delta> {
@@ -218,57 +223,57 @@ impl Play {
                 return None;
             }
             if self.cancel.is_cancelled() {
-                return Some(self.end(Err(Failure::Cancelled)));
+                return Some(self.end(Err(ModelError::Cancelled)));
             }
-            match self.beats.pop_front() {
-                Some(Beat::Delta(delta)) => {
+            match self.events.pop_front() {
+                Some(PlayerEvent::Delta(delta)) => {
                     self.draft.apply(&delta);
                     return Some(delta);
                 }
-                Some(Beat::Fault(failure)) => return Some(self.end(Err(failure))),
-                Some(Beat::Pause(duration)) => {
+                Some(PlayerEvent::Fail(failure)) => return Some(self.end(Err(failure))),
+                Some(PlayerEvent::Pause(duration)) => {
                     tokio::select! {
                         () = self.cancel.cancelled() => {}
                         () = tokio::time::sleep(duration) => {}
                     }
                 }
-                Some(Beat::Hang) => self.cancel.cancelled().await,
+                Some(PlayerEvent::Hang) => self.cancel.cancelled().await,
                 None => return Some(self.end(Ok(self.stop))),
             }
         }
     }
 
-    fn end(&mut self, ending: Result<StopReason, Failure>) -> Delta {
+    fn end(&mut self, ending: Result<StopReason, ModelError>) -> Delta {
         self.ended = true;
-        self.draft.clone().end(ending, None)
+        self.draft.clone().finish(ending, None)
     }
 }
 
-fn deltas(step: Step, block: usize) -> Vec<Delta> {
+fn step_deltas(step: ScriptStep, block: usize) -> Vec<Delta> {
     let mut out = Vec::new();
     match step {
-        Step::Text(text) => {
+        ScriptStep::Text(text) => {
             out.push(Delta::TextStart { block });
-            out.extend(pieces(&text).map(|text| Delta::Text { block, text }));
+            out.extend(split_pieces(&text).map(|text| Delta::Text { block, text }));
             out.push(Delta::TextEnd { block, signature: None });
         }
-        Step::Thinking { text, signature } => {
+        ScriptStep::Thinking { text, signature } => {
             out.push(Delta::ThinkingStart { block });
-            out.extend(pieces(&text).map(|text| Delta::Thinking { block, text }));
+            out.extend(split_pieces(&text).map(|text| Delta::Thinking { block, text }));
             out.push(Delta::ThinkingEnd { block, signature: Some(signature), redacted: false });
         }
-        Step::Call { id, name, json } => {
+        ScriptStep::Call { id, name, json } => {
             out.push(Delta::ToolCallStart { block, id, name });
-            out.extend(pieces(&json).map(|json| Delta::ToolCallArguments { block, json }));
+            out.extend(split_pieces(&json).map(|json| Delta::ToolCallArguments { block, json }));
             out.push(Delta::ToolCallEnd { block, signature: None });
         }
-        Step::Pause(_) | Step::Hang | Step::Retrying(_) | Step::Fault(_) => {}
+        ScriptStep::Pause(_) | ScriptStep::Hang | ScriptStep::Retrying(_) | ScriptStep::Fail(_) => {}
     }
     out
 }
 
 /// Splits text after each space, similar to the tokens of a model.
-pub(crate) fn pieces(text: &str) -> impl Iterator<Item = String> + '_ {
+pub(crate) fn split_pieces(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split_inclusive(' ').map(str::to_owned)
 }
 
@@ -279,15 +284,15 @@ mod tests {
     use futures_util::StreamExt;
     use serde_json::json;
 
-    async fn play(turn: Turn, cancel: CancellationToken) -> Vec<Delta> {
-        let model = Scripted::new([turn]);
-        let request = Request::new(Arc::new(Scripted::info()), vec![Message::user("hi")]);
+    async fn play(turn: ScriptedTurn, cancel: CancellationToken) -> Vec<Delta> {
+        let model = ScriptedModel::new([turn]);
+        let request = Request::new(Arc::new(ScriptedModel::info()), vec![Message::user("hi")]);
         model.stream(request, cancel).collect().await
     }
 
     #[tokio::test]
     async fn turn_produces_every_kind_of_delta_and_one_end() {
-        let turn = Turn::new()
+        let turn = ScriptedTurn::new()
             .thinking("hm", "sig")
             .text("I will look.")
             .call("c1", "ls", &json!({ "path": "." }))
@@ -304,25 +309,25 @@ mod tests {
 
     #[tokio::test]
     async fn records_requests_and_fails_after_the_last_turn() {
-        let model = Scripted::new([Turn::reply("one")]);
+        let model = ScriptedModel::new([ScriptedTurn::reply("one")]);
         for text in ["a", "b"] {
-            let request = Request::new(Arc::new(Scripted::info()), vec![Message::user(text)]);
+            let request = Request::new(Arc::new(ScriptedModel::info()), vec![Message::user(text)]);
             let deltas: Vec<Delta> = model.stream(request, CancellationToken::new()).collect().await;
             assert!(deltas.last().unwrap().is_end());
         }
         assert_eq!(model.requests()[1].messages, [Message::user("b")]);
-        assert_eq!(model.left(), 0);
+        assert_eq!(model.remaining_turns(), 0);
     }
 
     #[tokio::test]
     async fn hanging_turn_can_be_canceled() {
         let cancel = CancellationToken::new();
-        let turn = Turn::reply("half").hang();
+        let turn = ScriptedTurn::reply("half").hang();
         let later = cancel.clone();
         tokio::spawn(async move { later.cancel() });
         let deltas = play(turn, cancel).await;
         assert!(
-            matches!(deltas.last(), Some(Delta::Failed(Failure::Cancelled, message)) if message.stop_reason == StopReason::Aborted)
+            matches!(deltas.last(), Some(Delta::Failed(ModelError::Cancelled, message)) if message.stop_reason == StopReason::Aborted)
         );
     }
 }

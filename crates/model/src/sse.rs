@@ -1,72 +1,72 @@
 //! Decodes server-sent events from bytes that arrive in arbitrary chunks. Each byte is scanned once.
 
 /// Larger than any event of a model. Keeps an endless line from filling the memory.
-const LONGEST: usize = 64 << 20;
+const MAX_EVENT_BYTES: usize = 64 << 20;
 
 /// One event. Its data lines are joined by newlines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Event {
+pub(crate) struct SseEvent {
     pub(crate) name: String,
     pub(crate) data: String,
 }
 
 /// The server sent an event that exceeds the size limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TooLong;
+pub(crate) struct EventTooLong;
 
 /// An incremental decoder for server-sent events.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
+pub(crate) struct SseDecoder {
     /// The start of a line whose end was not received yet.
     line: Vec<u8>,
-    event: Event,
+    event: SseEvent,
     has_data: bool,
     /// The last byte was a carriage return; a line feed right after it belongs to the same line ending.
-    after_return: bool,
+    after_carriage_return: bool,
     past_first_line: bool,
 }
 
-impl Decoder {
+impl SseDecoder {
     /// Decodes the next bytes and appends the completed events to `events`.
-    pub(crate) fn push(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), TooLong> {
+    pub(crate) fn push(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), EventTooLong> {
         let mut rest = bytes;
-        if self.after_return {
-            self.after_return = rest.is_empty();
+        if self.after_carriage_return {
+            self.after_carriage_return = rest.is_empty();
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
         }
         while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
             let end = at + 1;
             if self.line.is_empty() {
-                self.take_line(&rest[..at], events);
+                self.process_line(&rest[..at], events);
             } else {
                 let mut line = std::mem::take(&mut self.line);
                 line.extend_from_slice(&rest[..at]);
-                self.take_line(&line, events);
+                self.process_line(&line, events);
                 line.clear();
                 self.line = line;
             }
             let is_return = rest[at] == b'\r';
             rest = &rest[end..];
             if is_return {
-                self.after_return = rest.is_empty();
+                self.after_carriage_return = rest.is_empty();
                 rest = rest.strip_prefix(b"\n").unwrap_or(rest);
             }
         }
         self.line.extend_from_slice(rest);
-        if self.line.len() + self.event.data.len() > LONGEST { Err(TooLong) } else { Ok(()) }
+        if self.line.len() + self.event.data.len() > MAX_EVENT_BYTES { Err(EventTooLong) } else { Ok(()) }
     }
 
     /// The unfinished event at the end of the stream. Many servers omit the last empty line.
-    pub(crate) fn finish(mut self) -> Option<Event> {
+    pub(crate) fn finish(mut self) -> Option<SseEvent> {
         let line = std::mem::take(&mut self.line);
         let mut none = Vec::new();
         if !line.is_empty() {
-            self.take_line(&line, &mut none);
+            self.process_line(&line, &mut none);
         }
         self.has_data.then_some(self.event)
     }
 
-    fn take_line(&mut self, line: &[u8], events: &mut Vec<Event>) {
+    fn process_line(&mut self, line: &[u8], events: &mut Vec<SseEvent>) {
         let line = if std::mem::replace(&mut self.past_first_line, true) {
             line
         } else {
@@ -104,7 +104,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<(String, String)> {
-        let mut decoder = Decoder::default();
+        let mut decoder = SseDecoder::default();
         let mut events = Vec::new();
         for chunk in chunks {
             decoder.push(chunk, &mut events).unwrap();
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn long_line_in_tiny_chunks_takes_linear_time() {
-        let mut decoder = Decoder::default();
+        let mut decoder = SseDecoder::default();
         let mut events = Vec::new();
         decoder.push(b"data: ", &mut events).unwrap();
         for _ in 0..400_000 {
@@ -163,10 +163,10 @@ mod tests {
 
     #[test]
     fn endless_line_is_refused() {
-        let mut decoder = Decoder::default();
+        let mut decoder = SseDecoder::default();
         let chunk = vec![b'x'; 8 << 20];
         let results: Vec<_> = (0..9).map(|_| decoder.push(&chunk, &mut Vec::new())).collect();
-        assert_eq!(results.last(), Some(&Err(TooLong)));
+        assert_eq!(results.last(), Some(&Err(EventTooLong)));
     }
 
     proptest! {

@@ -54,7 +54,7 @@ impl ThinkingLevel {
 /// How a request specifies the thinking level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Style {
+pub enum ThinkingStyle {
     /// The model does not think, or its thinking cannot be controlled.
     #[default]
     None,
@@ -69,8 +69,8 @@ pub enum Style {
 /// The thinking support of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Ability {
-    pub style: Style,
+pub struct ThinkingAbility {
+    pub style: ThinkingStyle,
     /// The supported levels, without `off`.
     pub levels: Vec<ThinkingLevel>,
     /// The API's value for "do not think", or `omit` if leaving the field out has that effect. `None` if the model always
@@ -79,9 +79,9 @@ pub struct Ability {
     pub off: Option<String>,
 }
 
-impl Ability {
+impl ThinkingAbility {
     pub fn can_think(&self) -> bool {
-        self.style != Style::None
+        self.style != ThinkingStyle::None
     }
 
     /// All supported levels in order, including `off` if thinking can be turned off.
@@ -102,7 +102,7 @@ impl Ability {
     }
 
     /// The value that turns thinking off, if the request must contain one.
-    pub(crate) fn off_word(&self) -> Option<&str> {
+    pub(crate) fn off_value(&self) -> Option<&str> {
         self.off.as_deref().filter(|word| *word != "omit")
     }
 }
@@ -114,14 +114,18 @@ mod tests {
 
     #[test]
     fn missing_level_maps_to_the_next_lower_or_the_lowest() {
-        let some = Ability { style: Style::Effort, levels: vec![Low, High], off: Some("none".to_owned()) };
+        let some = ThinkingAbility {
+            style: ThinkingStyle::Effort,
+            levels: vec![Low, High],
+            off: Some("none".to_owned()),
+        };
         assert_eq!(
             ThinkingLevel::ALL.map(|level| some.nearest(level)),
             [Off, Low, Low, Low, High, High, High]
         );
-        let always = Ability { off: None, ..some };
+        let always = ThinkingAbility { off: None, ..some };
         assert_eq!(always.nearest(Off), Low);
-        assert_eq!(ThinkingLevel::ALL.map(|level| Ability::default().nearest(level)), [Off; 7]);
+        assert_eq!(ThinkingLevel::ALL.map(|level| ThinkingAbility::default().nearest(level)), [Off; 7]);
         assert_eq!(always.choices(), [Low, High]);
     }
 

@@ -7,7 +7,7 @@ use crate::message::Message;
 
 /// Converts an id to the form that an API accepts. The result is stable, distinct ids stay distinct, and a valid id is
 /// unchanged.
-pub(crate) fn fitting(id: &str, longest: usize) -> String {
+pub(crate) fn sanitize_id(id: &str, longest: usize) -> String {
     // Ids of the Responses API are `call_id|item_id`; results refer to the first.
     let own = id.split('|').next().filter(|first| !first.is_empty()).unwrap_or(id);
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -34,25 +34,25 @@ fn fingerprint(text: &str) -> u32 {
 /// Generates ids for calls of servers that send none. The same conversation gets the same ids; different branches of a tree
 /// get different ids.
 #[derive(Debug, Default)]
-pub(crate) struct Minter {
+pub(crate) struct IdGenerator {
     used: HashSet<String>,
-    mark: u32,
+    fingerprint: u32,
     next: usize,
 }
 
-impl Minter {
-    pub(crate) fn new(messages: &[Message]) -> Minter {
+impl IdGenerator {
+    pub(crate) fn new(messages: &[Message]) -> IdGenerator {
         let mut used = HashSet::new();
         for message in messages {
             if let Message::Assistant(message) = message {
                 used.extend(message.calls().map(|call| call.id.clone()));
             }
         }
-        Minter { used, mark: place(messages), next: 0 }
+        IdGenerator { used, fingerprint: position_fingerprint(messages), next: 0 }
     }
 
     /// The server's id, or a generated one if it is missing or already used.
-    pub(crate) fn id(&mut self, given: Option<&str>) -> String {
+    pub(crate) fn given_or_new(&mut self, given: Option<&str>) -> String {
         if let Some(given) = given.filter(|given| !given.is_empty())
             && self.used.insert(given.to_owned())
         {
@@ -60,7 +60,7 @@ impl Minter {
         }
         loop {
             self.next += 1;
-            let id = format!("call_{:08x}_{}", self.mark, self.next);
+            let id = format!("call_{:08x}_{}", self.fingerprint, self.next);
             if self.used.insert(id.clone()) {
                 return id;
             }
@@ -69,7 +69,7 @@ impl Minter {
 }
 
 /// A fingerprint of this position in a conversation: its depth, and the messages since the last user message.
-fn place(messages: &[Message]) -> u32 {
+fn position_fingerprint(messages: &[Message]) -> u32 {
     let last = messages.iter().rposition(|message| matches!(message, Message::User(_))).unwrap_or(0);
     let mut text = messages.len().to_string();
     for message in &messages[last..] {
@@ -91,11 +91,11 @@ mod tests {
 
     #[test]
     fn valid_ids_are_unchanged_and_others_stay_distinct() {
-        assert_eq!(fitting("toolu_01A-b", 64), "toolu_01A-b");
-        assert_eq!(fitting("call_a|fc_1", 64), "call_a");
-        assert_eq!(fitting("", 64), "call_4fd0bfc1");
-        assert_ne!(fitting("a.b", 64), fitting("a:b", 64));
-        assert_ne!(fitting(&"x".repeat(100), 40), fitting(&"x".repeat(101), 40));
+        assert_eq!(sanitize_id("toolu_01A-b", 64), "toolu_01A-b");
+        assert_eq!(sanitize_id("call_a|fc_1", 64), "call_a");
+        assert_eq!(sanitize_id("", 64), "call_4fd0bfc1");
+        assert_ne!(sanitize_id("a.b", 64), sanitize_id("a:b", 64));
+        assert_ne!(sanitize_id(&"x".repeat(100), 40), sanitize_id(&"x".repeat(101), 40));
     }
 
     fn conversation(prompt: &str) -> Vec<Message> {
@@ -111,13 +111,13 @@ mod tests {
     #[test]
     fn missing_ids_are_derived_from_the_conversation() {
         let ids = |prompt: &str| {
-            let mut generator = Minter::new(&conversation(prompt));
+            let mut generator = IdGenerator::new(&conversation(prompt));
             [
-                generator.id(None),
-                generator.id(Some("")),
-                generator.id(Some("x")),
-                generator.id(Some("x")),
-                generator.id(Some("given")),
+                generator.given_or_new(None),
+                generator.given_or_new(Some("")),
+                generator.given_or_new(Some("x")),
+                generator.given_or_new(Some("x")),
+                generator.given_or_new(Some("given")),
             ]
         };
         assert_eq!(
@@ -131,10 +131,10 @@ mod tests {
     proptest! {
         #[test]
         fn every_id_becomes_valid(id in ".{0,80}", longest in 20usize..64) {
-            let fit = fitting(&id, longest);
+            let fit = sanitize_id(&id, longest);
             prop_assert!(!fit.is_empty() && fit.len() <= longest);
             prop_assert!(fit.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'));
-            prop_assert_eq!(fitting(&fit, longest), fit);
+            prop_assert_eq!(sanitize_id(&fit, longest), fit);
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The tokens of one reply. `input` excludes tokens read from or written to a prompt cache.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Usage {
+pub struct TokenUsage {
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
@@ -35,21 +35,21 @@ fn is_zero(tokens: &u64) -> bool {
     *tokens == 0
 }
 
-impl Usage {
+impl TokenUsage {
     /// Sets `total_tokens` to the sum of the parts.
-    pub fn totalled(mut self) -> Usage {
-        self.total_tokens = self.read().saturating_add(self.output);
+    pub fn with_total(mut self) -> TokenUsage {
+        self.total_tokens = self.prompt_tokens().saturating_add(self.output);
         self
     }
 
     /// All tokens of the prompt, cached or not.
-    pub fn read(&self) -> u64 {
+    pub fn prompt_tokens(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 }
 
-impl std::ops::AddAssign for Usage {
-    fn add_assign(&mut self, other: Usage) {
+impl std::ops::AddAssign for TokenUsage {
+    fn add_assign(&mut self, other: TokenUsage) {
         for (sum, more) in [
             (&mut self.input, other.input),
             (&mut self.output, other.output),
@@ -83,12 +83,12 @@ pub struct Price {
     pub cache_write: f64,
     /// Prices for the whole request if the prompt is longer than a tier's `above`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tiers: Vec<Tier>,
+    pub tiers: Vec<PriceTier>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tier {
+pub struct PriceTier {
     pub above: u64,
     pub input: f64,
     pub output: f64,
@@ -97,19 +97,20 @@ pub struct Tier {
 }
 
 /// Caching for an hour costs 2 times the input price, caching for five minutes 1.25 times.
-const HOUR_OVER_SHORT: f64 = 2.0 / 1.25;
+const HOUR_CACHE_PRICE_FACTOR: f64 = 2.0 / 1.25;
 
 impl Price {
     /// The cost of a reply. Tokens without a price cost nothing.
-    pub fn cost(&self, usage: &Usage) -> Cost {
-        let base = Tier {
+    pub fn cost(&self, usage: &TokenUsage) -> Cost {
+        let base = PriceTier {
             above: 0,
             input: self.input,
             output: self.output,
             cache_read: self.cache_read,
             cache_write: self.cache_write,
         };
-        let tiers = self.tiers.iter().filter(|tier| usage.read() > tier.above).max_by_key(|tier| tier.above);
+        let tiers =
+            self.tiers.iter().filter(|tier| usage.prompt_tokens() > tier.above).max_by_key(|tier| tier.above);
         let rate = tiers.copied().unwrap_or(base);
         let dollars = |tokens: u64, price: f64| tokens as f64 * price / 1_000_000.0;
         let hour = usage.cache_write_1h.min(usage.cache_write);
@@ -118,7 +119,7 @@ impl Price {
             output: dollars(usage.output, rate.output),
             cache_read: dollars(usage.cache_read, rate.cache_read),
             cache_write: dollars(usage.cache_write - hour, rate.cache_write)
-                + dollars(hour, rate.cache_write * HOUR_OVER_SHORT),
+                + dollars(hour, rate.cache_write * HOUR_CACHE_PRICE_FACTOR),
             total: 0.0,
         };
         cost.total = cost.input + cost.output + cost.cache_read + cost.cache_write;
@@ -133,13 +134,13 @@ mod tests {
     #[test]
     fn each_token_type_has_its_price() {
         let price = Price { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75, tiers: vec![] };
-        let usage = Usage {
+        let usage = TokenUsage {
             input: 1_000_000,
             output: 100_000,
             cache_read: 2_000_000,
             cache_write: 400_000,
             cache_write_1h: 200_000,
-            ..Usage::default()
+            ..TokenUsage::default()
         };
         let cost = price.cost(&usage);
         assert_eq!((cost.input, cost.output, cost.cache_read), (3.0, 1.5, 0.6));
@@ -149,16 +150,17 @@ mod tests {
 
     #[test]
     fn long_prompt_is_billed_at_its_tier() {
-        let tier = |above, input| Tier { above, input, ..Tier::default() };
+        let tier = |above, input| PriceTier { above, input, ..PriceTier::default() };
         let price = Price { input: 1.0, tiers: vec![tier(200, 2.0), tier(1_000, 4.0)], ..Price::default() };
-        let cost = |input| price.cost(&Usage { input, ..Usage::default() }).input * 1e6 / input as f64;
+        let cost =
+            |input| price.cost(&TokenUsage { input, ..TokenUsage::default() }).input * 1e6 / input as f64;
         assert_eq!([cost(200), cost(201), cost(5_000)].map(f64::round), [1.0, 2.0, 4.0]);
     }
 
     #[test]
     fn usage_without_a_total_is_read() {
-        let usage: Usage =
+        let usage: TokenUsage =
             serde_json::from_str(r#"{"input":5,"output":6,"cacheRead":0,"cacheWrite":0}"#).unwrap();
-        assert_eq!((usage.total_tokens, usage.totalled().total_tokens), (0, 11));
+        assert_eq!((usage.total_tokens, usage.with_total().total_tokens), (0, 11));
     }
 }

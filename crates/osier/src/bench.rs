@@ -5,16 +5,18 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Subcommand;
-use osier_store::{FileStore, Filter, PagedHeads, Store, StoreError, each_line, file::folder_of};
-use osier_tree::projection::outline::{Options, Outline};
+use osier_store::{
+    FileStore, PagedHeads, SessionFilter, Store, StoreError, file::folder_name, for_each_line,
+};
+use osier_tree::projection::outline::{Outline, OutlineOptions};
 use osier_tree::{Header, Seq};
 
 use crate::home::Home;
 use crate::reading;
-use crate::target::Target;
+use crate::target::SessionTarget;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum BenchCommand {
     #[command(hide = true)]
     BenchOpen {
         file: String,
@@ -35,14 +37,17 @@ pub(crate) enum Command {
     BenchContinue,
 }
 
-pub(crate) async fn run(command: Command, home: Home) -> Result<ExitCode> {
+pub(crate) async fn run(command: BenchCommand, home: Home) -> Result<ExitCode> {
     match command {
-        Command::BenchOpen { file, what } => open(&home, &file, &what).await?,
-        Command::BenchAppend { file, count, durability } => append(&home, &file, count, &durability).await?,
-        Command::BenchDir { cwd } => println!("{}", folder_of(&cwd)),
-        Command::BenchContinue => {
-            let filter = Filter { cwd: Some(home.cwd.clone()), limit: Some(1), ..Filter::default() };
-            let page = home.files().list(&filter).await?;
+        BenchCommand::BenchOpen { file, what } => open(&home, &file, &what).await?,
+        BenchCommand::BenchAppend { file, count, durability } => {
+            append(&home, &file, count, &durability).await?
+        }
+        BenchCommand::BenchDir { cwd } => println!("{}", folder_name(&cwd)),
+        BenchCommand::BenchContinue => {
+            let filter =
+                SessionFilter { cwd: Some(home.cwd.clone()), limit: Some(1), ..SessionFilter::default() };
+            let page = home.file_store().list(&filter).await?;
             println!("{}", page.cards.first().map(|card| card.id.as_str()).unwrap_or_default());
         }
     }
@@ -51,17 +56,18 @@ pub(crate) async fn run(command: Command, home: Home) -> Result<ExitCode> {
 
 /// Opens a file, reads the requested projection and discards it.
 async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
-    let target = Target::find(home, file).await?;
+    let target = SessionTarget::find(home, file).await?;
     let store = &*target.store;
     let mut heads = PagedHeads::new(store, &target.key, target.opened.version);
     let leaf = heads.leaf().await?;
     match what {
         "path" => println!("{} entries", heads.path(leaf).await?.len()),
         "outline" => {
-            let session = target.session(home).await?;
+            let session = target.open_session(home).await?;
             let tree = session.tree();
-            let texts = reading::previews(&session).await?;
-            let outline = Outline::new(&tree, tree.leaf(), &Options::default(), &|seq: Seq| texts.get(seq));
+            let texts = reading::read_previews(&session).await?;
+            let outline =
+                Outline::new(&tree, tree.leaf(), &OutlineOptions::default(), &|seq: Seq| texts.get(seq));
             let bytes: usize = outline.rows.iter().map(|row| texts.get(row.seq).len()).sum();
             println!("{} rows, {bytes} bytes of text", outline.rows.len());
         }
@@ -70,9 +76,9 @@ async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
             let wanted: Vec<Seq> = plan.items.iter().map(|item| item.seq).collect();
             let (mut count, mut bytes) = (0, 0);
             let mut items = plan.items.iter();
-            each_line(store, &target.key, target.opened.version.generation, &wanted, |_, line| {
+            for_each_line(store, &target.key, target.opened.version.generation, &wanted, |_, line| {
                 if let Some(item) = items.next() {
-                    item.messages(line, None, &mut |message| {
+                    item.emit_messages(line, None, &mut |message| {
                         count += 1;
                         bytes += message.len();
                     });
@@ -89,11 +95,11 @@ async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
 
 /// Appends directly to the store, one line at a time.
 async fn append(home: &Home, file: &std::path::Path, count: usize, durability: &str) -> Result<()> {
-    let store = home.files();
+    let store = home.file_store();
     if !file.exists() {
         store.create_at(file, &Header::new("bench", 0, "/bench"), &[]).await?;
     }
-    let key = FileStore::id_of_path(file)?;
+    let key = FileStore::path_to_id(file)?;
     let opened = store.open(&key).await?;
     let mut version = opened.version;
     let mut leaf = PagedHeads::new(&*store, &key, version).leaf().await?.map(|_| String::new());

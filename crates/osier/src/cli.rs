@@ -9,11 +9,11 @@ use clap::{CommandFactory, Parser, Subcommand};
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::home::{Home, Said};
+use crate::home::{CliOverrides, Home};
 use crate::out::Out;
 use crate::{bench, config, demo, doctor, failure, models, run, sessions, trust};
 
-const AFTER: &str = "\
+const AFTER_HELP: &str = "\
 Examples:
   osier                              start an interactive session
   osier -p 'list the files here'     print the answer and exit
@@ -28,20 +28,20 @@ Sessions are stored in $OSIER_HOME/sessions (default: ~/.osier/sessions).
 Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted with Ctrl-C. With --json, errors are JSON too.";
 
 /// How long threads may finish their work at exit, so that no line is half written. A thread that blocks on a dead mount is abandoned.
-const LAST: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A coding agent and session engine whose conversation is a tree.
 #[derive(Debug, Parser)]
-#[command(name = "osier", version, about, after_help = AFTER, args_conflicts_with_subcommands = true)]
+#[command(name = "osier", version, about, after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CliCommand>,
     #[command(flatten)]
     run: run::Args,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// List, show and change sessions
     #[command(
         visible_alias = "s",
@@ -69,51 +69,52 @@ enum Command {
     )]
     Man,
     #[command(flatten)]
-    Bench(bench::Command),
+    Bench(bench::BenchCommand),
 }
 
 /// Parses the command line. For a mistyped command with extra words, the error is about the command, not about the extra words.
-pub(crate) fn read() -> Cli {
+pub(crate) fn parse() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         let words: Vec<String> = std::env::args().skip(1).take_while(|word| !word.starts_with('-')).collect();
         let osier = Cli::command();
         let is_command = words.first().is_some_and(|word| osier.find_subcommand(word).is_some());
         let may_be_slip = error.kind() == ErrorKind::UnknownArgument && !is_command;
         match run::check_words(&words, &osier).filter(|_| may_be_slip) {
-            Some(meant) => {
-                failure::report_usage(&clap::Error::raw(ErrorKind::InvalidSubcommand, format!("{meant}\n")))
-            }
-            None => failure::report_usage(&error),
+            Some(meant) => failure::exit_with_usage_error(&clap::Error::raw(
+                ErrorKind::InvalidSubcommand,
+                format!("{meant}\n"),
+            )),
+            None => failure::exit_with_usage_error(&error),
         }
     })
 }
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
-        None => agent(cli.run),
-        Some(Command::Completions { shell }) => completions(shell),
-        Some(Command::Man) => manual(),
-        Some(Command::Sessions(args)) => {
-            let overrides = Said { store: args.store, agent: None };
-            block_on(sessions::run(args.command, Home::find()?.told_to(&overrides)?))
+        None => run_agent(cli.run),
+        Some(CliCommand::Completions { shell }) => print_completions(shell),
+        Some(CliCommand::Man) => print_manual(),
+        Some(CliCommand::Sessions(args)) => {
+            let overrides = CliOverrides { store: args.store, agent: None };
+            block_on(sessions::run(args.command, Home::find()?.with_overrides(&overrides)?))
         }
-        Some(Command::Config(args)) => config::run(args),
-        Some(Command::Models(args)) => {
+        Some(CliCommand::Config(args)) => config::run(args),
+        Some(CliCommand::Models(args)) => {
             let home = Home::find()?;
             block_on(models::run(args, &home))
         }
-        Some(Command::Doctor(args)) => block_on(doctor::run(args)),
-        Some(Command::Trust(args)) => trust::command::run(args),
-        Some(Command::Demo(args)) => block_on(demo::run(args, Home::find()?)),
-        Some(Command::Bench(command)) => block_on(bench::run(command, Home::find()?)),
+        Some(CliCommand::Doctor(args)) => block_on(doctor::run(args)),
+        Some(CliCommand::Trust(args)) => trust::command::run(args),
+        Some(CliCommand::Demo(args)) => block_on(demo::run(args, Home::find()?)),
+        Some(CliCommand::Bench(command)) => block_on(bench::run(command, Home::find()?)),
     }
 }
 
-fn agent(args: run::Args) -> Result<ExitCode> {
+fn run_agent(args: run::Args) -> Result<ExitCode> {
     let line: Vec<_> = std::env::args_os().skip(1).collect();
     run::check(&args, &line, &Cli::command())?;
     run::go_there(&args)?;
-    let home = Home::find()?.told_to(&args.said())?;
+    let home = Home::find()?.with_overrides(&args.said())?;
     block_on(run::run(args, home))
 }
 
@@ -125,24 +126,24 @@ fn block_on(work: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
         let _handler = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
         work.await
     });
-    runtime.shutdown_timeout(LAST);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     done
 }
 
 fn print(text: &[u8]) -> Result<ExitCode> {
     let mut out = Out::new();
     out.raw(text)?;
-    out.done()
+    out.finish()
 }
 
-fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
+fn print_completions(shell: clap_complete::Shell) -> Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "osier", &mut script);
     print(&script)
 }
 
 /// One page for the program, followed by its session commands: a page per subcommand would be too many.
-fn manual() -> Result<ExitCode> {
+fn print_manual() -> Result<ExitCode> {
     let mut page = Vec::new();
     let mut command = Cli::command();
     command.build();

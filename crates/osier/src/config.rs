@@ -13,10 +13,10 @@ use clap::Subcommand;
 
 pub(crate) use self::names::{BACKTRACK, no_tool};
 use self::rows::Row;
-use crate::failure::usage;
+use crate::failure::usage_error;
 use crate::home::{self, Home};
-use crate::layout::{fit, left, plain, width};
-use crate::out::{Out, Style};
+use crate::layout::{pad_right, sanitize_line, truncate, width};
+use crate::out::{Out, TextStyle};
 use crate::settings::table::{Key, Meaning, meaning, nearest};
 use crate::settings::{Loaded, dotted};
 
@@ -63,7 +63,7 @@ enum Command {
 
 /// Works with settings that stop every other command: here one sees what is wrong with them.
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
-    let (home, loaded) = Home::look(&home::cwd()?)?;
+    let (home, loaded) = Home::load_unchecked(&home::cwd()?)?;
     match args.command {
         None => list(args.json, &home, &loaded),
         Some(Command::Get { key }) => get(&key, args.json, &home, &loaded),
@@ -79,9 +79,9 @@ fn path(json: bool, home: &Home) -> Result<ExitCode> {
     let mut out = Out::new();
     match json {
         true => out.json(&serde_json::json!({ "path": file.to_string_lossy() }))?,
-        false => out.line(&plain(&file.to_string_lossy()))?,
+        false => out.line(&sanitize_line(&file.to_string_lossy()))?,
     }
-    out.done()
+    out.finish()
 }
 
 fn list(json: bool, home: &Home, loaded: &Loaded) -> Result<ExitCode> {
@@ -92,20 +92,24 @@ fn list(json: bool, home: &Home, loaded: &Loaded) -> Result<ExitCode> {
     } else {
         write(&rows, home, &mut out)?;
     }
-    let code = out.done()?;
-    home.warn(&loaded.problems);
+    let code = out.finish()?;
+    home.warn_about(&loaded.problems);
     Ok(code)
 }
 
 fn write(rows: &[Row], home: &Home, out: &mut Out) -> Result<()> {
-    let values: Vec<String> = rows.iter().map(|row| fit(&plain(&row.shown()), VALUE)).collect();
-    let keys = rows.iter().map(|row| width(&plain(&row.key))).max().unwrap_or(0);
+    let values: Vec<String> = rows.iter().map(|row| truncate(&sanitize_line(&row.shown()), VALUE)).collect();
+    let keys = rows.iter().map(|row| width(&sanitize_line(&row.key))).max().unwrap_or(0);
     let widest = values.iter().map(|value| width(value)).max().unwrap_or(0);
     for (row, value) in rows.iter().zip(&values) {
-        let key = left(&plain(&row.key), keys);
-        let from = out.paint(Style::Dim, &plain(&row.origin(home)));
-        let key = if row.is_in_force() { out.paint(Style::Label, &key) } else { out.paint(Style::Dim, &key) };
-        out.line(format!("{key}  {}  {from}", left(value, widest)).trim_end())?;
+        let key = pad_right(&sanitize_line(&row.key), keys);
+        let from = out.paint(TextStyle::Dim, &sanitize_line(&row.origin(home)));
+        let key = if row.is_in_force() {
+            out.paint(TextStyle::Label, &key)
+        } else {
+            out.paint(TextStyle::Dim, &key)
+        };
+        out.line(format!("{key}  {}  {from}", pad_right(value, widest)).trim_end())?;
     }
     Ok(())
 }
@@ -117,25 +121,26 @@ fn get(name: &str, json: bool, home: &Home, loaded: &Loaded) -> Result<ExitCode>
     let mut out = Out::new();
     match row {
         Some(row) if json => out.json(row)?,
-        Some(row) if row.has_value() => out.line(&plain(&row.bare()))?,
+        Some(row) if row.has_value() => out.line(&sanitize_line(&row.bare()))?,
         _ => anyhow::bail!("{name} is not set"),
     }
-    out.done()
+    out.finish()
 }
 
 /// The setting somebody names, or the nearest to it.
 fn key_of(name: &str) -> Result<(Vec<String>, &'static Key)> {
-    let words = toml_edit::Key::parse(name).map_err(|_| usage(format!("{} is no key", plain(name))))?;
+    let words =
+        toml_edit::Key::parse(name).map_err(|_| usage_error(format!("{} is no key", sanitize_line(name))))?;
     let path: Vec<String> = words.iter().map(|word| word.get().to_owned()).collect();
     match meaning(&path) {
         Meaning::Key(key) => Ok((path, key)),
-        Meaning::Table => Err(usage(format!("{name} is a table; name one of its keys"))),
+        Meaning::Table => Err(usage_error(format!("{name} is a table; name one of its keys"))),
         Meaning::Unknown(names) => {
             let word = path.last().map(String::as_str).unwrap_or_default();
             let above = &path[..path.len().saturating_sub(1)];
             let near = nearest(word, &names).map(|near| [above, &[near.to_owned()]].concat());
             let hint = near.map_or_else(String::new, |near| format!("; did you mean {}?", dotted(&near)));
-            Err(usage(format!("there is no setting {}{hint}", plain(name))))
+            Err(usage_error(format!("there is no setting {}{hint}", sanitize_line(name))))
         }
     }
 }

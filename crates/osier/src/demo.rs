@@ -7,8 +7,8 @@ use osier_tree::time::{self, Millis};
 use serde_json::{Value, json};
 
 use crate::home::Home;
-use crate::layout::{left, plain};
-use crate::out::{Out, Style};
+use crate::layout::{pad_right, sanitize_line};
+use crate::out::{Out, TextStyle};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 /// Two approaches to adding a flag, a dead end with its summary, and labels: enough to show what a tree is good for.
-const LINES: &str = include_str!("demo.jsonl");
+const DEMO_LINES: &str = include_str!("demo.jsonl");
 
 /// Commands, their arguments after the session's id, and what they do.
 const HINTS: [(&str, &str, &str); 10] = [
@@ -41,18 +41,18 @@ const HINTS: [(&str, &str, &str); 10] = [
 ];
 
 pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
-    let store = home.store();
-    let header = home.header(&*store, &home.cwd.to_string_lossy()).await?;
-    let lines = lines(home.now())?;
+    let store = home.default_store();
+    let header = home.new_header(&*store, &home.cwd.to_string_lossy()).await?;
+    let lines = shifted_lines(home.now())?;
     let opened = store.create(&header, &lines).await?;
     let mut out = Out::new();
     if args.quiet {
         out.line(&header.id)?;
-        return out.done();
+        return out.finish();
     }
     let what = match opened.file {
         Some(file) => {
-            let file = plain(&file.to_string_lossy());
+            let file = sanitize_line(&file.to_string_lossy());
             out.line(&format!("Created a session with {} entries:\n  {file}\n", lines.len()))?;
             "It is a plain file that holds a tree."
         }
@@ -69,14 +69,14 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     let short = store.short_id(&header.id).await?;
     for (command, rest, what) in HINTS {
         let call = format!("osier sessions {command} {short}{rest}");
-        out.line(&format!("  {} {}", left(&call, 52), out.paint(Style::Dim, what)))?;
+        out.line(&format!("  {} {}", pad_right(&call, 52), out.paint(TextStyle::Dim, what)))?;
     }
-    out.done()
+    out.finish()
 }
 
 /// The entries, with times shifted so that the last one is from now.
-fn lines(now: Millis) -> Result<Vec<Vec<u8>>> {
-    let mut entries = LINES.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
+fn shifted_lines(now: Millis) -> Result<Vec<Vec<u8>>> {
+    let mut entries = DEMO_LINES.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
     let time = |entry: &Value| entry["timestamp"].as_str().and_then(time::parse);
     let shift = now - entries.last().and_then(time).unwrap_or(now);
     for entry in &mut entries {

@@ -13,8 +13,8 @@ use osier_tree::projection::preview::one_line;
 use serde::Serialize;
 
 use crate::home::{self, Home};
-use crate::layout::left;
-use crate::out::{Out, Style};
+use crate::layout::pad_right;
+use crate::out::{Out, TextStyle};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -64,7 +64,7 @@ impl Check {
 }
 
 pub(crate) async fn run(args: Args) -> Result<ExitCode> {
-    let (home, loaded) = Home::look(&home::cwd()?)?;
+    let (home, loaded) = Home::load_unchecked(&home::cwd()?)?;
     let mut checks = settings::checks(&home, &loaded);
     checks.extend(servers::checks(&home).await);
     checks.extend(terminal::checks());
@@ -78,19 +78,19 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode> {
             write(check, &mut out)?;
         }
     }
-    let code = out.done()?;
+    let code = out.finish()?;
     let failed = checks.iter().any(|check| check.status == Status::Fail);
     Ok(if failed { ExitCode::FAILURE } else { code })
 }
 
 fn write(check: &Check, out: &mut Out) -> Result<()> {
     let (word, style) = match check.status {
-        Status::Ok => ("ok", Style::Active),
-        Status::Warn => ("warn", Style::Label),
-        Status::Fail => ("fail", Style::Bad),
+        Status::Ok => ("ok", TextStyle::Active),
+        Status::Warn => ("warn", TextStyle::Label),
+        Status::Fail => ("fail", TextStyle::Error),
     };
-    let status = out.paint(style, &left(word, 4));
-    out.line(&format!("{status}  {}  {}", left(check.area, 8), one_line(&check.said, 400)))?;
+    let status = out.paint(style, &pad_right(word, 4));
+    out.line(&format!("{status}  {}  {}", pad_right(check.area, 8), one_line(&check.said, 400)))?;
     if let Some(advice) = &check.advice {
         out.line(&format!("{}→ {}", " ".repeat(16), one_line(advice, 400)))?;
     }

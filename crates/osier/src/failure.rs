@@ -12,28 +12,28 @@ use serde_json::{Value, json};
 /// A usage error: the command line makes no sense.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Usage(pub(crate) String);
+pub(crate) struct UsageError(pub(crate) String);
 
-pub(crate) fn usage(text: impl Into<String>) -> Error {
-    Error::new(Usage(text.into()))
+pub(crate) fn usage_error(text: impl Into<String>) -> Error {
+    Error::new(UsageError(text.into()))
 }
 
 /// A failed command, with its error code.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
-struct Failure {
+struct CodedError {
     code: ErrorCode,
     text: String,
 }
 
-pub(crate) fn failure(code: ErrorCode, text: impl Into<String>) -> Error {
-    Error::new(Failure { code, text: text.into() })
+pub(crate) fn coded_error(code: ErrorCode, text: impl Into<String>) -> Error {
+    Error::new(CodedError { code, text: text.into() })
 }
 
 /// Like `bail!`, with an error code.
 macro_rules! fail {
     ($code:ident, $($text:tt)*) => {
-        return Err($crate::failure::failure(osier_tree::ErrorCode::$code, format!($($text)*)))
+        return Err($crate::failure::coded_error(osier_tree::ErrorCode::$code, format!($($text)*)))
     };
 }
 pub(crate) use fail;
@@ -44,28 +44,28 @@ pub(crate) fn report(error: &Error) -> ExitCode {
     if error.chain().any(is_broken_pipe) {
         return ExitCode::SUCCESS;
     }
-    write(code_of(error), "osier: ", &told(error), fields_of(error));
+    write_error(error_code(error), "osier: ", &error_chain(error), fields_of(error));
     if error.chain().any(is_usage) { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
 /// Reports an error that does not end the command.
 pub(crate) fn warn(error: &Error) {
-    write(code_of(error), "osier: ", &told(error), fields_of(error));
+    write_error(error_code(error), "osier: ", &error_chain(error), fields_of(error));
 }
 
 /// Reports an invalid command line and exits.
-pub(crate) fn report_usage(error: &clap::Error) -> ! {
+pub(crate) fn exit_with_usage_error(error: &clap::Error) -> ! {
     if !error.use_stderr() || !wants_json() {
         error.exit();
     }
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
-    write(ErrorCode::Usage, "", text.split("\n\n").next().unwrap_or(text).trim(), json!({}));
+    write_error(ErrorCode::Usage, "", text.split("\n\n").next().unwrap_or(text).trim(), json!({}));
     std::process::exit(2)
 }
 
 /// Writes an error as text or, if the caller wants JSON, as JSON.
-fn write(code: ErrorCode, before: &str, text: &str, fields: Value) {
+fn write_error(code: ErrorCode, before: &str, text: &str, fields: Value) {
     let line = match wants_json() {
         true => {
             let mut error = json!({ "code": code.name(), "message": text });
@@ -90,17 +90,18 @@ fn wants_json() -> bool {
 }
 
 /// The code of the outermost cause that has one.
-pub(crate) fn code_of(error: &Error) -> ErrorCode {
-    error.chain().find_map(code_of_cause).unwrap_or(ErrorCode::Failed)
+pub(crate) fn error_code(error: &Error) -> ErrorCode {
+    error.chain().find_map(cause_code).unwrap_or(ErrorCode::Failed)
 }
 
-fn code_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
-    let own = cause.downcast_ref::<Failure>().map(|failure| failure.code);
-    let agent = || cause.downcast_ref::<osier_agent::Error>().map(osier_agent::Error::code);
-    let session = || cause.downcast_ref::<osier_session::Error>().map(osier_session::Error::code);
+fn cause_code(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
+    let own = cause.downcast_ref::<CodedError>().map(|failure| failure.code);
+    let agent = || cause.downcast_ref::<osier_agent::AgentError>().map(osier_agent::AgentError::code);
+    let session =
+        || cause.downcast_ref::<osier_session::SessionError>().map(osier_session::SessionError::code);
     let store = || cause.downcast_ref::<StoreError>().map(StoreError::code);
     let plan = || cause.downcast_ref::<PlanError>().map(PlanError::code);
-    let usage = || cause.is::<Usage>().then_some(ErrorCode::Usage);
+    let usage = || cause.is::<UsageError>().then_some(ErrorCode::Usage);
     let model = || cause.is::<osier_model::LookupError>().then_some(ErrorCode::ModelNotFound);
     let io = || cause.is::<std::io::Error>().then_some(ErrorCode::Io);
     own.or_else(usage).or_else(agent).or_else(session).or_else(store).or_else(plan).or_else(model).or_else(io)
@@ -109,8 +110,9 @@ fn code_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode>
 /// The fields that a JSON error adds: those of the outermost cause that has any.
 fn fields_of(error: &Error) -> Value {
     let fields = error.chain().find_map(|cause| {
-        let agent = cause.downcast_ref::<osier_agent::Error>().map(osier_agent::Error::fields);
-        let session = || cause.downcast_ref::<osier_session::Error>().map(osier_session::Error::fields);
+        let agent = cause.downcast_ref::<osier_agent::AgentError>().map(osier_agent::AgentError::fields);
+        let session =
+            || cause.downcast_ref::<osier_session::SessionError>().map(osier_session::SessionError::fields);
         let store = || cause.downcast_ref::<StoreError>().map(StoreError::fields);
         let plan = || cause.downcast_ref::<PlanError>().map(PlanError::fields);
         agent.or_else(session).or_else(store).or_else(plan)
@@ -124,10 +126,10 @@ fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
 
 fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
     let plan = cause.downcast_ref::<PlanError>().or_else(|| match cause.downcast_ref() {
-        Some(osier_session::Error::Plan(plan)) => Some(plan),
+        Some(osier_session::SessionError::Plan(plan)) => Some(plan),
         _ => None,
     });
-    cause.is::<Usage>()
+    cause.is::<UsageError>()
         || matches!(
             plan,
             Some(PlanError::NotAnEntry { .. } | PlanError::Empty { .. } | PlanError::WrongSetting { .. })
@@ -135,8 +137,8 @@ fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 /// The error with its causes, in the same form as in the terminal interface.
-pub(crate) fn told(error: &Error) -> String {
-    osier_tui::told(error.as_ref())
+pub(crate) fn error_chain(error: &Error) -> String {
+    osier_tui::error_chain(error.as_ref())
 }
 
 #[cfg(test)]
@@ -147,8 +149,8 @@ mod tests {
     #[test]
     fn error_chain_repeats_no_cause_and_indents_continuation_lines() {
         let error = anyhow!("disk full").context("cannot write a\nosier: all is well").context("cannot save");
-        assert_eq!(told(&error), "cannot save: cannot write a\n  osier: all is well: disk full");
-        let passed_on = osier_session::Error::from(PlanError::NothingToUndo);
-        assert_eq!(told(&passed_on.into()), "there is no move to undo");
+        assert_eq!(error_chain(&error), "cannot save: cannot write a\n  osier: all is well: disk full");
+        let passed_on = osier_session::SessionError::from(PlanError::NothingToUndo);
+        assert_eq!(error_chain(&passed_on.into()), "there is no move to undo");
     }
 }

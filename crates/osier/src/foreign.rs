@@ -16,7 +16,7 @@ const FOLDER: &str = "foreign";
 impl Home {
     /// Call this before copying the first line, so that an interrupted copy is marked too.
     pub(crate) fn mark_foreign(&self, id: &str) -> Result<()> {
-        let mark = self.mark(id);
+        let mark = self.foreign_mark(id);
         let make = || -> std::io::Result<()> {
             DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(FOLDER))?;
             OpenOptions::new().create(true).append(true).mode(0o600).open(&mark)?.sync_all()?;
@@ -27,10 +27,10 @@ impl Home {
 
     /// Whether a session is marked. If this cannot be determined, it counts as marked.
     pub(crate) fn is_foreign(&self, id: &str) -> bool {
-        !is_valid_id(id) || !matches!(self.mark(id).try_exists(), Ok(false))
+        !is_valid_id(id) || !matches!(self.foreign_mark(id).try_exists(), Ok(false))
     }
 
-    fn mark(&self, id: &str) -> PathBuf {
+    fn foreign_mark(&self, id: &str) -> PathBuf {
         self.folder.join(FOLDER).join(id)
     }
 }

@@ -8,24 +8,24 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
 use jiff::tz::TimeZone;
-use osier_model::{Models, Registry, Surroundings};
-use osier_session::{Env, Session};
-use osier_store::{Filter, Store};
+use osier_model::{Environment, ModelRouter, Registry};
+use osier_session::{Session, SessionEnv};
+use osier_store::{SessionFilter, Store};
 use osier_tools::Keys;
 use osier_tree::Header;
 use osier_tree::time::Millis;
 
-use crate::layout::plain;
-use crate::out::remark;
+use crate::layout::sanitize_line;
+use crate::out::notice;
 use crate::settings::{self, Loaded, OfProject, Problem, Project, Settings};
-use crate::stores::{self, Shelf};
+use crate::stores::{self, StoreHandle};
 use crate::trust::{Asked, Records};
 
 /// The agent of sessions without an agent id.
-const MAIN: &str = "main";
+const MAIN_AGENT: &str = "main";
 
 /// How many warnings are printed: more would bury the output of the command.
-const MOST_WARNINGS: usize = 8;
+const MAX_WARNINGS: usize = 8;
 
 /// The environment of a command. See the module documentation.
 #[derive(Debug, Clone)]
@@ -40,17 +40,17 @@ pub(crate) struct Home {
     /// Why the project is ignored, and whether it has an `.osier` folder.
     objection: Option<(String, bool)>,
     /// The project's settings and files that need trust.
-    pub(crate) asked: Option<Asked>,
+    pub(crate) trust_request: Option<Asked>,
     pub(crate) settings: Settings,
     /// All stores.
-    pub(crate) shelves: Vec<Shelf>,
+    pub(crate) store_handles: Vec<StoreHandle>,
     /// The store and the agent named on the command line.
-    pub(crate) said: Said,
+    pub(crate) overrides: CliOverrides,
 }
 
 /// Options of the command line that override the settings.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Said {
+pub(crate) struct CliOverrides {
     pub(crate) store: Option<String>,
     pub(crate) agent: Option<String>,
 }
@@ -63,40 +63,40 @@ impl Home {
 
     /// The environment of a command in another directory.
     pub(crate) fn at(cwd: &Path) -> Result<Home> {
-        let (home, loaded) = Home::look(cwd)?;
-        home.no_mistakes(&loaded.problems)?;
-        home.warn(&loaded.problems);
+        let (home, loaded) = Home::load_unchecked(cwd)?;
+        home.check_problems(&loaded.problems)?;
+        home.warn_about(&loaded.problems);
         Ok(home)
     }
 
     /// Reloads everything, after a decision about the project.
-    pub(crate) fn again(&self) -> Result<Home> {
-        Home::look(&self.cwd)?.0.told_to(&self.said)
+    pub(crate) fn reload(&self) -> Result<Home> {
+        Home::load_unchecked(&self.cwd)?.0.with_overrides(&self.overrides)
     }
 
     /// The environment for the directory of a session, with the same overrides.
-    pub(crate) fn moved(&self, cwd: &Path) -> Result<Home> {
-        Home::at(cwd)?.told_to(&self.said)
+    pub(crate) fn for_directory(&self, cwd: &Path) -> Result<Home> {
+        Home::at(cwd)?.with_overrides(&self.overrides)
     }
 
     /// Applies the options of the command line.
-    pub(crate) fn told_to(mut self, overrides: &Said) -> Result<Home> {
+    pub(crate) fn with_overrides(mut self, overrides: &CliOverrides) -> Result<Home> {
         if let Some(agent) = &overrides.agent {
             let mut problems = Vec::new();
             self.settings = self.settings.of_agent(agent, &mut problems);
-            self.no_mistakes(&problems)?;
+            self.check_problems(&problems)?;
         }
         if let Some(store) = &overrides.store {
-            self.shelf(store).ok_or_else(|| stores::unknown(store, &self.shelves))?;
+            self.store_handle(store).ok_or_else(|| stores::unknown_store(store, &self.store_handles))?;
         }
-        self.said = overrides.clone();
+        self.overrides = overrides.clone();
         Ok(self)
     }
 
     /// The environment with all problems of the settings, fatal ones too.
-    pub(crate) fn look(cwd: &Path) -> Result<(Home, Loaded)> {
+    pub(crate) fn load_unchecked(cwd: &Path) -> Result<(Home, Loaded)> {
         let user = etcetera::choose_base_strategy().ok().map(|user| user.home_dir().to_owned());
-        let folder = match (set("OSIER_HOME"), &user) {
+        let folder = match (non_empty_var("OSIER_HOME"), &user) {
             (Some(folder), _) => std::path::absolute(folder)?,
             (None, user) => user.as_ref().context("no home folder; set OSIER_HOME")?.join(".osier"),
         };
@@ -108,19 +108,19 @@ impl Home {
             user,
             project: None,
             objection: None,
-            asked: None,
+            trust_request: None,
             settings: Settings::default(),
-            shelves: Vec::new(),
-            said: Said::default(),
+            store_handles: Vec::new(),
+            overrides: CliOverrides::default(),
         };
-        let loaded = home.load();
+        let loaded = home.load_settings();
         home.settings = loaded.settings.clone();
-        home.shelves = Shelf::all(&home);
+        home.store_handles = StoreHandle::all(&home);
         Ok((home, loaded))
     }
 
-    fn load(&mut self) -> Loaded {
-        let found = Project::find(&self.cwd, &self.homes());
+    fn load_settings(&mut self) -> Loaded {
+        let found = Project::find(&self.cwd, &self.home_folders());
         let objection = found.as_ref().and_then(Project::objection);
         let project = found.as_ref().filter(|_| objection.is_none());
         let mut of_project = project.map(OfProject::read).unwrap_or_default();
@@ -135,12 +135,12 @@ impl Home {
         let objection = objection.or_else(|| asked.as_ref().err().cloned());
         let has_folder = found.as_ref().is_some_and(|project| project.folder().exists());
         self.objection = objection.map(|text| (text, has_folder));
-        self.asked = asked.ok().flatten();
+        self.trust_request = asked.ok().flatten();
         self.project = found.filter(|_| self.objection.is_none());
         if self.project.is_none() {
             of_project = OfProject::default();
         }
-        let is_trusted = self.asked.as_ref().is_none_or(Asked::is_trusted);
+        let is_trusted = self.trust_request.as_ref().is_none_or(Asked::is_trusted);
         settings::load(&self.config_file(), of_project, is_trusted)
     }
 
@@ -151,11 +151,11 @@ impl Home {
 
     /// The API keys and store passwords that are known without running a command. Tool results and replies never show them.
     pub(crate) fn known_keys(&self, registry: &Registry) -> Keys {
-        let surroundings = self.surroundings();
+        let surroundings = self.environment();
         let stores = self.settings.stores.values().map(|spec| &spec.password);
         let sources = registry.providers().map(|provider| &provider.key).chain(stores);
         let said = registry.providers().flat_map(|provider| provider.credentials());
-        Keys::new(sources.flat_map(|source| source.known(&surroundings)).chain(said))
+        Keys::new(sources.flat_map(|source| source.available_keys(&surroundings)).chain(said))
     }
 
     /// The folder of command outputs that were too long for a result.
@@ -166,19 +166,19 @@ impl Home {
     /// Removes the kept outputs of a session that was deleted.
     pub(crate) fn remove_outputs(&self, session: &str) {
         if let Err(error) = osier_tools::remove_outputs(&self.outputs(), session) {
-            remark(&format!("osier: cannot remove the kept outputs of {session}: {error}"));
+            notice(&format!("osier: cannot remove the kept outputs of {session}: {error}"));
         }
     }
 
     /// `.osier` folders that do not belong to a project.
-    pub(crate) fn homes(&self) -> Vec<PathBuf> {
+    pub(crate) fn home_folders(&self) -> Vec<PathBuf> {
         let usual = self.user.as_ref().map(|user| Path::new(user).join(".osier"));
         usual.into_iter().chain([self.folder.clone()]).collect()
     }
 
     /// The project's `.osier` folder, if the project is trusted.
     pub(crate) fn trusted_folder(&self) -> Option<PathBuf> {
-        let is_trusted = self.asked.as_ref().is_some_and(Asked::is_trusted);
+        let is_trusted = self.trust_request.as_ref().is_some_and(Asked::is_trusted);
         self.project.as_ref().filter(|_| is_trusted).map(Project::folder)
     }
 
@@ -188,44 +188,47 @@ impl Home {
     }
 
     /// Why the project is ignored, if it has an `.osier` folder.
-    pub(crate) fn ignored(&self) -> Option<&str> {
+    pub(crate) fn ignored_project(&self) -> Option<&str> {
         self.objection.as_ref().filter(|(_, has_folder)| *has_folder).map(|(text, _)| text.as_str())
     }
 
     /// Fails if any of the problems is fatal.
-    pub(crate) fn no_mistakes(&self, problems: &[Problem]) -> Result<()> {
-        let fatal: Vec<String> =
-            problems.iter().filter(|problem| problem.is_fatal).map(|problem| self.told(problem)).collect();
+    pub(crate) fn check_problems(&self, problems: &[Problem]) -> Result<()> {
+        let fatal: Vec<String> = problems
+            .iter()
+            .filter(|problem| problem.is_fatal)
+            .map(|problem| self.format_problem(problem))
+            .collect();
         if fatal.is_empty() { Ok(()) } else { anyhow::bail!(fatal.join("\n")) }
     }
 
-    pub(crate) fn told(&self, problem: &Problem) -> String {
+    pub(crate) fn format_problem(&self, problem: &Problem) -> String {
         let place = problem.line.map_or_else(String::new, |line| format!(":{line}"));
-        plain(&format!("{}{place}: {}", self.shown(&problem.file), problem.text))
+        sanitize_line(&format!("{}{place}: {}", self.display_path(&problem.file), problem.text))
     }
 
     /// Prints the problems, only the first ones if there are many.
-    pub(crate) fn warn(&self, problems: &[Problem]) {
-        for problem in problems.iter().take(MOST_WARNINGS) {
-            remark(&format!("osier: {}", self.told(problem)));
+    pub(crate) fn warn_about(&self, problems: &[Problem]) {
+        for problem in problems.iter().take(MAX_WARNINGS) {
+            notice(&format!("osier: {}", self.format_problem(problem)));
         }
-        if problems.len() > MOST_WARNINGS {
-            remark(&format!(
+        if problems.len() > MAX_WARNINGS {
+            notice(&format!(
                 "osier: and {} more; `osier doctor` lists all of them",
-                problems.len() - MOST_WARNINGS
+                problems.len() - MAX_WARNINGS
             ));
         }
     }
 
     /// A path for display, with `~` for the home folder.
-    pub(crate) fn shown(&self, path: &Path) -> String {
+    pub(crate) fn display_path(&self, path: &Path) -> String {
         let below = self.user.as_ref().and_then(|user| path.strip_prefix(user).ok());
         below.map_or_else(|| path.to_owned(), |below| Path::new("~").join(below)).display().to_string()
     }
 
     /// What model providers may use: environment variables, the clock, and the home folder.
-    pub(crate) fn surroundings(&self) -> Surroundings {
-        let surroundings = Surroundings::new(|name| std::env::var(name).ok());
+    pub(crate) fn environment(&self) -> Environment {
+        let surroundings = Environment::new(|name| std::env::var(name).ok());
         match &self.user {
             Some(user) => surroundings.with_home(user),
             None => surroundings,
@@ -242,30 +245,30 @@ impl Home {
         Arc::new(Registry::new(self.settings.providers.clone()))
     }
 
-    pub(crate) fn models(&self) -> Models {
-        Models::new(self.registry(), self.surroundings()).with_retry(self.settings.retry)
+    pub(crate) fn models(&self) -> ModelRouter {
+        ModelRouter::new(self.registry(), self.environment()).with_retry(self.settings.retry)
     }
 
     /// The sessions of this directory, or all.
-    pub(crate) fn filter(&self, all: bool) -> Filter {
-        Filter { cwd: (!all).then(|| self.cwd.clone()), ..Filter::default() }
+    pub(crate) fn session_filter(&self, all: bool) -> SessionFilter {
+        SessionFilter { cwd: (!all).then(|| self.cwd.clone()), ..SessionFilter::default() }
     }
 
     /// The session environment of a short-lived command.
-    pub(crate) fn env(&self) -> Env {
+    pub(crate) fn session_env(&self) -> SessionEnv {
         let host = rustix::system::uname().nodename().to_string_lossy().as_ref().into();
-        Env { durability: self.settings.durability, host, watch: false, ..Env::default() }
+        SessionEnv { durability: self.settings.durability, host, watch: false, ..SessionEnv::default() }
     }
 
     pub(crate) fn now(&self) -> Millis {
-        self.env().clock.now()
+        self.session_env().clock.now()
     }
 
     /// The header of a new session.
-    pub(crate) async fn header(&self, store: &dyn Store, cwd: &str) -> Result<Header> {
-        let env = self.env();
-        let mut header = Header::new(Session::fresh_id(store, &env).await?, env.clock.now(), cwd);
-        header.agent_id = Some(self.settings.agent.clone()).filter(|agent| agent != MAIN);
+    pub(crate) async fn new_header(&self, store: &dyn Store, cwd: &str) -> Result<Header> {
+        let env = self.session_env();
+        let mut header = Header::new(Session::new_session_id(store, &env).await?, env.clock.now(), cwd);
+        header.agent_id = Some(self.settings.agent.clone()).filter(|agent| agent != MAIN_AGENT);
         Ok(header)
     }
 }
@@ -276,83 +279,84 @@ pub(crate) fn cwd() -> Result<PathBuf> {
 }
 
 /// An environment variable, if it is not empty.
-fn set(name: &str) -> Option<OsString> {
+fn non_empty_var(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// The value of an environment variable. Not for secrets.
-pub(crate) fn variable(name: &str) -> Option<String> {
-    set(name).and_then(|value| value.into_string().ok())
+pub(crate) fn env_var(name: &str) -> Option<String> {
+    non_empty_var(name).and_then(|value| value.into_string().ok())
 }
 
 /// Whether an environment variable is set. Its value may be a secret.
-pub(crate) fn has_variable(name: &str) -> bool {
-    set(name).is_some()
+pub(crate) fn has_env_var(name: &str) -> bool {
+    non_empty_var(name).is_some()
 }
 
-pub(crate) fn is_dumb() -> bool {
-    set("TERM").is_some_and(|term| term == "dumb")
+pub(crate) fn is_dumb_terminal() -> bool {
+    non_empty_var("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// How many seconds the user's clock is ahead of UTC.
 pub(crate) fn utc_offset() -> i64 {
     // `TimeZone::system` reads the names of all time zones first, which takes longer than drawing a screen.
     let local = || TimeZone::tzif("", &std::fs::read("/etc/localtime").ok()?).ok();
-    let zone = if has_variable("TZ") { None } else { local() };
+    let zone = if has_env_var("TZ") { None } else { local() };
     let offset = zone.unwrap_or_else(TimeZone::system).to_offset(jiff::Timestamp::now());
     i64::from(offset.seconds())
 }
 
 /// Whether to use colors: on a terminal, unless `NO_COLOR` is set.
-pub(crate) fn wants_colour() -> bool {
-    set("NO_COLOR").is_none() && !is_dumb() && std::io::stdout().is_terminal()
+pub(crate) fn wants_color() -> bool {
+    non_empty_var("NO_COLOR").is_none() && !is_dumb_terminal() && std::io::stdout().is_terminal()
 }
 
 /// Whether to show progress: standard error is a terminal.
 pub(crate) fn wants_progress() -> bool {
-    !is_dumb() && std::io::stderr().is_terminal()
+    !is_dumb_terminal() && std::io::stderr().is_terminal()
 }
 
 /// The number of columns; `None` without a terminal.
 pub(crate) fn columns() -> Option<usize> {
-    let configured = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
+    let configured = non_empty_var("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
     let real = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
     configured.or_else(real).filter(|columns| *columns > 0)
 }
 
 /// The terminal of standard output.
 #[derive(Debug)]
-pub(crate) struct Terminal {
+pub(crate) struct TerminalInfo {
     /// Columns and rows, if known.
     pub(crate) size: Option<(usize, usize)>,
     pub(crate) term: String,
-    pub(crate) colours: &'static str,
+    pub(crate) colors: &'static str,
     /// The locale uses UTF-8.
     pub(crate) utf8: bool,
 }
 
-pub(crate) fn terminal() -> Option<Terminal> {
+pub(crate) fn terminal_info() -> Option<TerminalInfo> {
     let out = std::io::stdout();
     if !out.is_terminal() {
         return None;
     }
     let size = terminal_size::terminal_size_of(&out).map(|(width, height)| (width.0.into(), height.0.into()));
-    let text = |name| set(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
+    let text =
+        |name| non_empty_var(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
     let term = text("TERM");
     let language = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().map(text).find(|value| !value.is_empty());
     let language = language.unwrap_or_default().to_lowercase().replace('-', "");
     let colours = match text("COLORTERM").as_str() {
-        _ if !wants_colour() => "no colors",
+        _ if !wants_color() => "no colors",
         "truecolor" | "24bit" => "true color",
         _ if term.contains("256color") => "256 colors",
         _ => "16 colors",
     };
-    Some(Terminal { size, term, colours, utf8: language.contains("utf8") })
+    Some(TerminalInfo { size, term, colors: colours, utf8: language.contains("utf8") })
 }
 
 /// Finds a program in `PATH`.
-pub(crate) fn program(name: &str) -> Option<PathBuf> {
-    let path = set("PATH")?;
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let path = non_empty_var("PATH")?;
     let places = std::env::split_paths(&path).map(|folder| folder.join(name));
     places
         .into_iter()

@@ -1,6 +1,6 @@
 //! Text in columns, measured in terminal widths and free of control characters from logs.
 
-use osier_tree::projection::preview::inert;
+use osier_tree::projection::preview::sanitize;
 use osier_tree::time::Millis;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -11,7 +11,7 @@ pub(crate) fn width(text: &str) -> usize {
 }
 
 /// Cuts a text to a number of columns, with an ellipsis where it is cut.
-pub(crate) fn fit(text: &str, columns: usize) -> String {
+pub(crate) fn truncate(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
     }
@@ -25,35 +25,35 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
 }
 
 /// Pads a text with spaces on the right.
-pub(crate) fn left(text: &str, columns: usize) -> String {
+pub(crate) fn pad_right(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
 /// Pads a text with spaces on the left.
-pub(crate) fn right(text: &str, columns: usize) -> String {
+pub(crate) fn pad_left(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
 /// Aligns the cells of rows: the first column to the left, the others to the right.
-pub(crate) fn table(rows: &[Vec<String>]) -> Vec<String> {
+pub(crate) fn align_table(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max();
     let widths: Vec<usize> = (0..columns).map(|at| widest(at).unwrap_or(0)).collect();
     let cell = |(at, cell): (usize, &String)| match at {
-        0 => left(cell, widths[at]),
-        _ => right(cell, widths[at]),
+        0 => pad_right(cell, widths[at]),
+        _ => pad_left(cell, widths[at]),
     };
     let line = |row: &Vec<String>| row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ");
     rows.iter().map(|row| line(row).trim_end().to_owned()).collect()
 }
 
 /// A name, path or id on one line: control characters and line breaks become U+FFFD, spaces stay.
-pub(crate) fn plain(text: &str) -> String {
-    inert(text).replace(['\n', '\t'], "\u{fffd}")
+pub(crate) fn sanitize_line(text: &str) -> String {
+    sanitize(text).replace(['\n', '\t'], "\u{fffd}")
 }
 
 /// How long ago, in one unit: `5m`, `3d`.
-pub(crate) fn age(then: Millis, now: Millis) -> String {
+pub(crate) fn format_age(then: Millis, now: Millis) -> String {
     let minutes = now.saturating_sub(then).max(0) / 60_000;
     match minutes {
         0 => "now".to_owned(),
@@ -67,7 +67,7 @@ pub(crate) fn age(then: Millis, now: Millis) -> String {
 }
 
 /// `1 entry`, `2 entries`.
-pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+pub(crate) fn pluralize(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
@@ -77,38 +77,39 @@ mod tests {
 
     #[test]
     fn cut_text_never_exceeds_its_columns() {
-        assert_eq!(fit("short", 5), "short");
-        assert_eq!(fit("longer", 5), "long…");
-        assert_eq!(fit("一二三", 5), "一二…");
-        assert_eq!(fit("一二三", 4), "一…");
-        assert_eq!(fit("一二三", 1), "…");
-        assert_eq!(fit("一二三", 0), "");
+        assert_eq!(truncate("short", 5), "short");
+        assert_eq!(truncate("longer", 5), "long…");
+        assert_eq!(truncate("一二三", 5), "一二…");
+        assert_eq!(truncate("一二三", 4), "一…");
+        assert_eq!(truncate("一二三", 1), "…");
+        assert_eq!(truncate("一二三", 0), "");
     }
 
     #[test]
     fn grapheme_clusters_are_never_split() {
         let family = "👨‍👩‍👧";
-        assert_eq!(fit(&format!("{family}abc"), 4), format!("{family}a…"));
-        assert_eq!(fit(&format!("a{family}bc"), 3), "a…");
-        assert_eq!(fit("e\u{301}tude", 3), "e\u{301}t…");
+        assert_eq!(truncate(&format!("{family}abc"), 4), format!("{family}a…"));
+        assert_eq!(truncate(&format!("a{family}bc"), 3), "a…");
+        assert_eq!(truncate("e\u{301}tude", 3), "e\u{301}t…");
     }
 
     #[test]
     fn table_aligns_by_terminal_width() {
         let rows =
             [["model", "tokens"], ["一二", "1.2k"], ["x", "7"]].map(|row| row.map(str::to_owned).to_vec());
-        assert_eq!(table(&rows), ["model  tokens", "一二     1.2k", "x           7"]);
+        assert_eq!(align_table(&rows), ["model  tokens", "一二     1.2k", "x           7"]);
     }
 
     #[test]
     fn control_characters_and_line_breaks_are_replaced() {
-        assert_eq!(plain("/a  b\nc\x1b[2J\u{202e}"), "/a  b\u{fffd}c\u{fffd}[2J\u{fffd}");
+        assert_eq!(sanitize_line("/a  b\nc\x1b[2J\u{202e}"), "/a  b\u{fffd}c\u{fffd}[2J\u{fffd}");
     }
 
     #[test]
     fn ages_use_one_unit() {
         let minute = 60_000;
-        let ages = [-5, 0, 1, 59, 60, 1_440, 20_160, 86_400, 525_600].map(|then| age(0, then * minute));
+        let ages =
+            [-5, 0, 1, 59, 60, 1_440, 20_160, 86_400, 525_600].map(|then| format_age(0, then * minute));
         assert_eq!(ages, ["now", "now", "1m", "59m", "1h", "1d", "2w", "2mo", "1y"]);
     }
 }

@@ -1,18 +1,18 @@
 //! The `osier` command: composes the crates and contains no logic of its own.
 
-mod agree;
 #[expect(clippy::enum_variant_names, reason = "the names of hidden commands state their purpose")]
 mod bench;
 mod cli;
 mod config;
+mod confirm;
 mod demo;
 mod doctor;
-mod errand;
 mod failure;
 mod foreign;
 mod home;
 mod layout;
 mod models;
+mod one_shot;
 mod out;
 mod progress;
 mod reading;
@@ -33,5 +33,5 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == osier_tools::sandbox::COMMAND) {
         return osier_tools::sandbox::enter(std::env::args_os().skip(2));
     }
-    cli::run(cli::read()).unwrap_or_else(|error| failure::report(&error))
+    cli::run(cli::parse()).unwrap_or_else(|error| failure::report(&error))
 }

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use osier_model::{Api, Failure, KeySource, ModelInfo, Models, Provider};
+use osier_model::{Api, KeySource, ModelError, ModelInfo, ModelRouter, Provider};
 use osier_tree::projection::preview::one_line;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
 use crate::home::Home;
-use crate::layout::{left, plain, right, width};
-use crate::out::{Out, Style, remark};
+use crate::layout::{pad_left, pad_right, sanitize_line, width};
+use crate::out::{Out, TextStyle, notice};
 use crate::settings::choice::{Wanted, choose};
 use crate::trust;
 
 /// A server that takes longer to list its models is reported as not responding.
-const PATIENCE: Duration = Duration::from_secs(2);
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 /// A row of the list.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+struct ModelRow {
     /// The name that selects it, for example `anthropic/claude-opus-5-5`.
     full_name: String,
     #[serde(flatten)]
@@ -60,63 +60,63 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     trust::tell(home);
     let models = Arc::new(home.models());
     for problem in models.registry().problems() {
-        remark(&format!("osier: {problem}"));
+        notice(&format!("osier: {problem}"));
     }
-    let asked = asked(&models, args.all, home).await;
+    let asked = discover_models(&models, args.all, home).await;
     let mut rows = rows(&models, &asked, home);
-    rows.retain(|row| (args.all || row.usable) && row.is_like(&args.filter));
+    rows.retain(|row| (args.all || row.usable) && row.matches_filter(&args.filter));
     let mut out = Out::new();
     if args.json {
         out.json(&rows)?;
-        return out.done();
+        return out.finish();
     }
-    write(&rows, &mut out)?;
+    write_table(&rows, &mut out)?;
     if args.all && args.filter.is_empty() {
-        for line in open_ended(&models, &asked, home) {
-            out.line(&out.paint(Style::Dim, &line))?;
+        for line in unlisted_providers(&models, &asked, home) {
+            out.line(&out.paint(TextStyle::Dim, &line))?;
         }
     }
-    let code = out.done()?;
-    tell(&rows, &args, &asked, home);
+    let code = out.finish()?;
+    show_notices(&rows, &args, &asked, home);
     Ok(code)
 }
 
-type Answers = BTreeMap<String, Result<Vec<ModelInfo>, String>>;
+type DiscoveryResults = BTreeMap<String, Result<Vec<ModelInfo>, String>>;
 
 /// Asks the servers for their models, all at once.
-async fn asked(models: &Arc<Models>, all: bool, home: &Home) -> Answers {
+async fn discover_models(models: &Arc<ModelRouter>, all: bool, home: &Home) -> DiscoveryResults {
     let is_asked = |provider: &&Arc<Provider>| {
         let is_ours = home.settings.providers.get(&provider.id).is_some_and(|spec| spec.base_url.is_some());
         let is_usual = all && provider.key == KeySource::None;
         // A key command may prompt for a password, which would be a surprise in a list.
         let has_key = !matches!(provider.key, KeySource::Command(_))
-            && provider.key.is_ready(&home.surroundings()).is_ok();
+            && provider.key.check_configured(&home.environment()).is_ok();
         (is_ours || is_usual) && has_key && provider.api != Api::Offline
     };
     let mut asking = JoinSet::new();
     for provider in models.registry().providers().filter(is_asked) {
         let (models, id) = (models.clone(), provider.id.clone());
         asking.spawn(async move {
-            let answer = tokio::time::timeout(PATIENCE, models.discover(&id)).await;
-            let late = || format!("no response within {} s", PATIENCE.as_secs());
-            (id, answer.map_or_else(|_| Err(late()), |answer| answer.map_err(|failure| said(&failure))))
+            let answer = tokio::time::timeout(DISCOVERY_TIMEOUT, models.discover(&id)).await;
+            let late = || format!("no response within {} s", DISCOVERY_TIMEOUT.as_secs());
+            (id, answer.map_or_else(|_| Err(late()), |answer| answer.map_err(|failure| error_line(&failure))))
         });
     }
     asking.join_all().await.into_iter().collect()
 }
 
 /// The text of an error on one line.
-fn said(failure: &Failure) -> String {
+fn error_line(failure: &ModelError) -> String {
     let text = match failure {
-        Failure::Network { said, .. } => said.clone(),
+        ModelError::Network { detail: said, .. } => said.clone(),
         other => other.to_string(),
     };
     one_line(&text, 200)
 }
 
-fn rows(models: &Models, asked: &Answers, home: &Home) -> Vec<Row> {
+fn rows(models: &ModelRouter, asked: &DiscoveryResults, home: &Home) -> Vec<ModelRow> {
     let registry = models.registry();
-    let surroundings = home.surroundings();
+    let surroundings = home.environment();
     let chosen =
         choose(Wanted::default(), &home.settings, registry, &surroundings).ok().map(|choice| choice.model);
     let default = chosen.as_ref().map(|model| model.full_name()).unwrap_or_default();
@@ -133,28 +133,28 @@ fn rows(models: &Models, asked: &Answers, home: &Home) -> Vec<Row> {
             all.push(model.clone());
         }
     }
-    let mut rows: Vec<Row> = all
+    let mut rows: Vec<ModelRow> = all
         .into_iter()
         .map(|model| {
             let missing = match asked.get(&model.provider) {
                 Some(Err(_)) => Some("its server is not responding".to_owned()),
-                _ => registry.is_ready(&model, &surroundings).err(),
+                _ => registry.check_configured(&model, &surroundings).err(),
             };
             let full_name = model.full_name();
-            Row { default: full_name == default, full_name, usable: missing.is_none(), missing, model }
+            ModelRow { default: full_name == default, full_name, usable: missing.is_none(), missing, model }
         })
         .collect();
     rows.sort_by(|a, b| a.model.provider.cmp(&b.model.provider));
     rows
 }
 
-impl Row {
-    fn is_like(&self, words: &[String]) -> bool {
+impl ModelRow {
+    fn matches_filter(&self, words: &[String]) -> bool {
         let name = format!("{} {}", self.full_name, self.model.name).to_lowercase();
         words.iter().all(|word| name.contains(&word.to_lowercase()))
     }
 
-    fn abilities(&self) -> String {
+    fn capabilities(&self) -> String {
         let model = &self.model;
         let can =
             [(model.tools, "tools"), (model.images, "images"), (model.thinking.can_think(), "thinking")];
@@ -166,16 +166,16 @@ impl Row {
         let price = |dollars: f64| if dollars > 0.0 { format!("{dollars}") } else { "-".to_owned() };
         let model = &self.model;
         [
-            plain(&self.full_name),
-            size(model.context_window),
-            size(model.max_output),
+            sanitize_line(&self.full_name),
+            format_tokens(model.context_window),
+            format_tokens(model.max_output),
             price(model.price.input),
             price(model.price.output),
         ]
     }
 }
 
-fn size(tokens: u64) -> String {
+fn format_tokens(tokens: u64) -> String {
     match tokens {
         0..1_000 => tokens.to_string(),
         1_000..1_000_000 => format!("{}k", tokens / 1_000),
@@ -183,39 +183,43 @@ fn size(tokens: u64) -> String {
     }
 }
 
-fn write(rows: &[Row], out: &mut Out) -> Result<()> {
+fn write_table(rows: &[ModelRow], out: &mut Out) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
     let head = ["model", "window", "output", "$ in", "$ out"].map(str::to_owned);
-    let cells: Vec<[String; 5]> = std::iter::once(head).chain(rows.iter().map(Row::cells)).collect();
+    let cells: Vec<[String; 5]> = std::iter::once(head).chain(rows.iter().map(ModelRow::cells)).collect();
     let widths: [usize; 5] =
         std::array::from_fn(|at| cells.iter().map(|row| width(&row[at])).max().unwrap_or(0));
     let line = |row: &[String; 5]| {
-        let others: Vec<String> = (1..5).map(|at| right(&row[at], widths[at])).collect();
-        format!("{}  {}", left(&row[0], widths[0]), others.join("  "))
+        let others: Vec<String> = (1..5).map(|at| pad_left(&row[at], widths[at])).collect();
+        format!("{}  {}", pad_right(&row[0], widths[0]), others.join("  "))
     };
-    out.line(&out.paint(Style::Dim, &format!("  {}  can", line(&cells[0]))))?;
+    out.line(&out.paint(TextStyle::Dim, &format!("  {}  can", line(&cells[0]))))?;
     for (row, cells) in rows.iter().zip(&cells[1..]) {
         let star = if row.default { "* " } else { "  " };
         let missing =
-            row.missing.as_ref().map(|missing| format!("  ({})", plain(missing))).unwrap_or_default();
-        let text = format!("{}  {}", line(cells), row.abilities());
-        let text = if row.usable { text } else { out.paint(Style::Dim, &text) };
-        out.line(&format!("{}{text}{}", out.paint(Style::Active, star), out.paint(Style::Bad, &missing)))?;
+            row.missing.as_ref().map(|missing| format!("  ({})", sanitize_line(missing))).unwrap_or_default();
+        let text = format!("{}  {}", line(cells), row.capabilities());
+        let text = if row.usable { text } else { out.paint(TextStyle::Dim, &text) };
+        out.line(&format!(
+            "{}{text}{}",
+            out.paint(TextStyle::Active, star),
+            out.paint(TextStyle::Error, &missing)
+        ))?;
     }
     Ok(())
 }
 
 /// Notices below the list: servers that do not respond, and how to get more models.
-fn tell(rows: &[Row], args: &Args, asked: &Answers, home: &Home) {
+fn show_notices(rows: &[ModelRow], args: &Args, asked: &DiscoveryResults, home: &Home) {
     for (provider, why) in asked.iter().filter_map(|(id, answer)| Some((id, answer.as_ref().err()?))) {
         if home.settings.providers.contains_key(provider) {
-            remark(&format!("osier: {} is not responding: {}", plain(provider), plain(why)));
+            notice(&format!("osier: {} is not responding: {}", sanitize_line(provider), sanitize_line(why)));
         }
     }
     if rows.is_empty() {
-        remark(if args.all {
+        notice(if args.all {
             "no matching model"
         } else {
             "no matching model; --all includes models that are not set up"
@@ -224,12 +228,12 @@ fn tell(rows: &[Row], args: &Args, asked: &Answers, home: &Home) {
         && home.settings.providers.is_empty()
         && rows.iter().all(|row| row.model.api == Api::Offline)
     {
-        remark("no API key or server is configured; --all lists all models and what they need");
+        notice("no API key or server is configured; --all lists all models and what they need");
     }
 }
 
 /// Providers without a list of models: any model of theirs can be chosen as `provider/id`.
-fn open_ended(models: &Models, asked: &Answers, home: &Home) -> Vec<String> {
+fn unlisted_providers(models: &ModelRouter, asked: &DiscoveryResults, home: &Home) -> Vec<String> {
     let registry = models.registry();
     let is_listed = |provider: &Provider| {
         let answered =
@@ -240,10 +244,12 @@ fn open_ended(models: &Models, asked: &Answers, home: &Home) -> Vec<String> {
     let state = |provider: &Provider| match asked.get(&provider.id) {
         Some(Ok(_)) => "its server has no models".to_owned(),
         Some(Err(_)) => "its server is not responding".to_owned(),
-        None => provider.key.is_ready(&home.surroundings()).err().unwrap_or_else(|| "ready".to_owned()),
+        None => {
+            provider.key.check_configured(&home.environment()).err().unwrap_or_else(|| "ready".to_owned())
+        }
     };
     let line = |provider: &Arc<Provider>| {
-        plain(&format!("  {}/…  any model of {}  ({})", provider.id, provider.name, state(provider)))
+        sanitize_line(&format!("  {}/…  any model of {}  ({})", provider.id, provider.name, state(provider)))
     };
     unlisted.map(line).collect()
 }

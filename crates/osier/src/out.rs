@@ -7,27 +7,27 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
 use osier_tools::is_hidden;
-use osier_tree::projection::preview::{inert, is_live};
+use osier_tree::projection::preview::{is_unsafe_char, sanitize};
 use serde::Serialize;
 
 use crate::home;
 
 /// A role of text, mapped to one of the 16 colors that every terminal has.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Style {
+pub(crate) enum TextStyle {
     Dim,
     Bold,
     Label,
     Active,
     User,
-    Bad,
+    Error,
 }
 
 /// Standard output.
 #[derive(Debug)]
 pub(crate) struct Out {
     writer: BufWriter<StdoutLock<'static>>,
-    colour: bool,
+    color: bool,
     is_terminal: bool,
 }
 
@@ -35,13 +35,13 @@ impl Out {
     pub(crate) fn new() -> Out {
         Out {
             writer: BufWriter::with_capacity(1 << 16, std::io::stdout().lock()),
-            colour: home::wants_colour(),
+            color: home::wants_color(),
             is_terminal: std::io::stdout().is_terminal(),
         }
     }
 
-    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
-        painted(self.colour, style, text)
+    pub(crate) fn paint(&self, style: TextStyle, text: &str) -> String {
+        paint_if(self.color, style, text)
     }
 
     pub(crate) fn line(&mut self, text: &str) -> Result<()> {
@@ -58,7 +58,7 @@ impl Out {
     /// the same.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<()> {
         if self.is_terminal {
-            return self.text(&escaped(&String::from_utf8_lossy(bytes)));
+            return self.text(&escape_json(&String::from_utf8_lossy(bytes)));
         }
         Ok(self.writer.write_all(bytes)?)
     }
@@ -73,19 +73,19 @@ impl Out {
         self.text("\n")
     }
 
-    pub(crate) fn done(mut self) -> Result<ExitCode> {
+    pub(crate) fn finish(mut self) -> Result<ExitCode> {
         self.writer.flush()?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 /// The same JSON with control and invisible characters escaped.
-pub(crate) fn escaped(json: &str) -> String {
+pub(crate) fn escape_json(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for ch in json.chars() {
         match ch {
             '\n' | '\t' => safe.push(ch),
-            _ if is_live(ch) || is_hidden(ch) => {
+            _ if is_unsafe_char(ch) || is_hidden(ch) => {
                 for unit in ch.encode_utf16(&mut [0; 2]) {
                     safe += &format!("\\u{unit:04x}");
                 }
@@ -97,55 +97,55 @@ pub(crate) fn escaped(json: &str) -> String {
 }
 
 /// Text in a style, if `colour` is set.
-pub(crate) fn painted(colour: bool, style: Style, text: &str) -> String {
+pub(crate) fn paint_if(colour: bool, style: TextStyle, text: &str) -> String {
     if !colour || text.is_empty() {
         return text.to_owned();
     }
     let code = match style {
-        Style::Dim => "2",
-        Style::Bold => "1",
-        Style::Label => "33",
-        Style::Active => "32",
-        Style::User => "36",
-        Style::Bad => "31",
+        TextStyle::Dim => "2",
+        TextStyle::Bold => "1",
+        TextStyle::Label => "33",
+        TextStyle::Active => "32",
+        TextStyle::User => "36",
+        TextStyle::Error => "31",
     };
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
 /// Prints a notice on standard error and ignores write errors. While the terminal interface is active, the notice is held until
 /// the interface takes it.
-pub(crate) fn remark(text: &str) {
-    match &mut *kept() {
-        Some(kept) => kept.push(inert(text).into_owned()),
-        None => drop(writeln!(std::io::stderr(), "{}", inert(text))),
+pub(crate) fn notice(text: &str) {
+    match &mut *held_notices() {
+        Some(kept) => kept.push(sanitize(text).into_owned()),
+        None => drop(writeln!(std::io::stderr(), "{}", sanitize(text))),
     }
 }
 
 /// The held notices; `None` while no terminal interface is active.
-static KEPT: Mutex<Option<Vec<String>>> = Mutex::new(None);
+static HELD_NOTICES: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
-fn kept() -> MutexGuard<'static, Option<Vec<String>>> {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+fn held_notices() -> MutexGuard<'static, Option<Vec<String>>> {
+    HELD_NOTICES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether the terminal interface is active, so that nothing else may write to the terminal.
-pub(crate) fn is_drawn_on() -> bool {
-    kept().is_some()
+pub(crate) fn is_interface_active() -> bool {
+    held_notices().is_some()
 }
 
 /// Holds notices from now on.
-pub(crate) fn keep_remarks() {
-    *kept() = Some(Vec::new());
+pub(crate) fn hold_notices() {
+    *held_notices() = Some(Vec::new());
 }
 
 /// Takes the held notices, without the `osier: ` prefix.
-pub(crate) fn kept_remarks() -> Vec<String> {
-    let remarks = kept().as_mut().map(std::mem::take).unwrap_or_default();
+pub(crate) fn take_held_notices() -> Vec<String> {
+    let remarks = held_notices().as_mut().map(std::mem::take).unwrap_or_default();
     remarks.iter().map(|text| text.strip_prefix("osier: ").unwrap_or(text).to_owned()).collect()
 }
 
 /// Prints the held notices, and prints later ones directly again.
-pub(crate) fn write_remarks() {
-    let remarks = kept().take();
-    remarks.into_iter().flatten().for_each(|text| remark(&text));
+pub(crate) fn release_notices() {
+    let remarks = held_notices().take();
+    remarks.into_iter().flatten().for_each(|text| notice(&text));
 }

@@ -6,37 +6,37 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::home;
-use crate::layout::{fit, plain};
+use crate::layout::{sanitize_line, truncate};
 use crate::out;
 
-const PATIENCE: Duration = Duration::from_secs(1);
+const SHOW_AFTER: Duration = Duration::from_secs(1);
 
 /// Shows a progress line until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct ProgressLine {
     done: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Starts a progress line with this text.
-pub(crate) fn waiting(what: &str) -> Waiting {
-    match home::wants_progress() && !out::is_drawn_on() {
-        true => Waiting::on(what, PATIENCE, std::io::stderr()),
-        false => Waiting { done: None, thread: None },
+pub(crate) fn show_progress(what: &str) -> ProgressLine {
+    match home::wants_progress() && !out::is_interface_active() {
+        true => ProgressLine::start(what, SHOW_AFTER, std::io::stderr()),
+        false => ProgressLine { done: None, thread: None },
     }
 }
 
-impl Waiting {
-    fn on(what: &str, patience: Duration, out: impl Write + Send + 'static) -> Waiting {
-        let what = fit(&plain(what), 60);
+impl ProgressLine {
+    fn start(what: &str, patience: Duration, out: impl Write + Send + 'static) -> ProgressLine {
+        let what = truncate(&sanitize_line(what), 60);
         let (done, end) = mpsc::channel();
-        let thread = std::thread::spawn(move || tell(&what, patience, &end, out));
-        Waiting { done: Some(done), thread: Some(thread) }
+        let thread = std::thread::spawn(move || draw_progress(&what, patience, &end, out));
+        ProgressLine { done: Some(done), thread: Some(thread) }
     }
 }
 
 /// Updates the line each second and clears it at the end.
-fn tell(what: &str, patience: Duration, end: &Receiver<()>, mut out: impl Write) {
+fn draw_progress(what: &str, patience: Duration, end: &Receiver<()>, mut out: impl Write) {
     let mut waited = 0;
     while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(patience) {
         waited += 1;
@@ -47,7 +47,7 @@ fn tell(what: &str, patience: Duration, end: &Receiver<()>, mut out: impl Write)
     }
 }
 
-impl Drop for Waiting {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.done.take();
         if let Some(thread) = self.thread.take() {
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn slow_work_shows_a_line_and_clears_it() {
         let (sender, written) = mpsc::channel();
-        let progress = Waiting::on("reading a\nb", Duration::ZERO, SendingWriter(sender));
+        let progress = ProgressLine::start("reading a\nb", Duration::ZERO, SendingWriter(sender));
         assert_eq!(written.recv().unwrap(), "\r");
         assert_eq!(written.recv().unwrap(), "reading a\u{fffd}b");
         drop(progress);
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn quick_work_shows_no_line() {
         let (sender, written) = mpsc::channel();
-        drop(Waiting::on("reading", Duration::from_secs(3600), SendingWriter(sender)));
+        drop(ProgressLine::start("reading", Duration::from_secs(3600), SendingWriter(sender)));
         assert_eq!(written.iter().next(), None);
     }
 }

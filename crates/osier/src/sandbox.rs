@@ -11,7 +11,7 @@ use crate::home::Home;
 use crate::settings::{SandboxSettings, SandboxWhen};
 
 /// Paths in Osier's own folder that stay readable, because the model is asked to read them.
-const SHOWN: &[&str] = &["skills", "prompts", "AGENTS.md", "CLAUDE.md", "cache/output"];
+const READABLE: &[&str] = &["skills", "prompts", "AGENTS.md", "CLAUDE.md", "cache/output"];
 
 /// Common locations of credentials.
 const CREDENTIALS: &[&str] = &[
@@ -28,19 +28,25 @@ const CREDENTIALS: &[&str] = &[
 ];
 
 /// The sandbox for commands in the working directory; `None` if the settings disable it.
-pub(crate) fn of(home: &Home) -> Option<Arc<Sandbox>> {
+pub(crate) fn from_settings(home: &Home) -> Option<Arc<Sandbox>> {
     let SandboxSettings { when, user_commands, write, hide, show, network, unix_sockets } =
         &home.settings.sandbox;
-    let surroundings = home.surroundings();
-    let path = |text: &str| home.cwd.join(surroundings.path(text.as_ref()));
+    let surroundings = home.environment();
+    let path = |text: &str| home.cwd.join(surroundings.expand_path(text.as_ref()));
     let paths = |texts: &[String]| -> Vec<PathBuf> { texts.iter().map(|text| path(text)).collect() };
     let shown = paths(show);
     let credentials = CREDENTIALS.iter().map(|text| path(text)).filter(|path| !shown.contains(path));
     let rules = Rules {
         project: home.cwd.clone(),
         write: paths(write),
-        hide: home.homes().into_iter().chain(key_files(home)).chain(paths(hide)).chain(credentials).collect(),
-        show: SHOWN.iter().map(|name| home.folder.join(name)).collect(),
+        hide: home
+            .home_folders()
+            .into_iter()
+            .chain(key_files(home))
+            .chain(paths(hide))
+            .chain(credentials)
+            .collect(),
+        show: READABLE.iter().map(|name| home.folder.join(name)).collect(),
         network: network.clone(),
         unix_sockets: *unix_sockets,
         only_in_mode: *when == SandboxWhen::Mode,
@@ -59,11 +65,11 @@ fn launcher() -> PathBuf {
 
 /// The files of the settings that hold API keys or store passwords.
 pub(crate) fn key_files(home: &Home) -> Vec<PathBuf> {
-    let surroundings = home.surroundings();
+    let surroundings = home.environment();
     let providers = home.settings.providers.values().filter_map(|spec| spec.api_key_file.as_ref());
     let stores = home.settings.stores.values().filter_map(|spec| match &spec.password {
         KeySource::File(file) => Some(file),
         _ => None,
     });
-    providers.chain(stores).map(|file| home.cwd.join(surroundings.path(file))).collect()
+    providers.chain(stores).map(|file| home.cwd.join(surroundings.expand_path(file))).collect()
 }

@@ -18,42 +18,42 @@ pub(crate) const AUTO: &str = "auto";
 
 /// The result of loading the configured theme.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedTheme {
     /// `None`: choose by the background of the terminal.
     pub(crate) theme: Option<Theme>,
     pub(crate) problems: Vec<String>,
 }
 
 /// The theme that the settings name.
-pub(crate) fn load(home: &Home) -> Loaded {
+pub(crate) fn load(home: &Home) -> LoadedTheme {
     let name = home.settings.screen.theme.as_str();
     if name == AUTO {
-        return Loaded { theme: None, problems: Vec::new() };
+        return LoadedTheme { theme: None, problems: Vec::new() };
     }
-    match read(name, home) {
+    match read_theme(name, home) {
         Ok((theme, problems)) => {
             let problems = problems.iter().map(|problem| format!("theme {name}: {problem}")).collect();
-            Loaded { theme: Some(theme), problems }
+            LoadedTheme { theme: Some(theme), problems }
         }
-        Err(problem) => Loaded { theme: None, problems: vec![problem] },
+        Err(problem) => LoadedTheme { theme: None, problems: vec![problem] },
     }
 }
 
 /// A theme with its problems, or why it cannot be loaded.
-pub(crate) fn read(name: &str, home: &Home) -> Result<(Theme, Vec<String>), String> {
+pub(crate) fn read_theme(name: &str, home: &Home) -> Result<(Theme, Vec<String>), String> {
     // A user's file overrides a built-in theme.
-    if let Some(path) = path(name, home) {
+    if let Some(path) = theme_file(name, home) {
         match read_regular_text(&path, MAX_BYTES) {
             Ok(text) => return Ok(Theme::parse(&text)),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(format!("cannot read {}: {error}", home.shown(&path))),
+            Err(error) => return Err(format!("cannot read {}: {error}", home.display_path(&path))),
         }
     }
-    Theme::builtin(name).map(|theme| (theme, Vec::new())).ok_or_else(|| unknown(name, home))
+    Theme::builtin(name).map(|theme| (theme, Vec::new())).ok_or_else(|| unknown_theme(name, home))
 }
 
 /// All valid names for the setting.
-pub(crate) fn names(home: &Home) -> Vec<String> {
+pub(crate) fn theme_names(home: &Home) -> Vec<String> {
     let files = fs::read_dir(home.folder.join("themes")).into_iter().flatten().filter_map(Result::ok);
     let name = |file: fs::DirEntry| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned());
     let mut own: Vec<String> = files.filter_map(name).collect();
@@ -66,15 +66,15 @@ pub(crate) fn names(home: &Home) -> Vec<String> {
 }
 
 /// The file of a theme. The name must not be a path, because a project's settings may set it.
-fn path(name: &str, home: &Home) -> Option<PathBuf> {
+fn theme_file(name: &str, home: &Home) -> Option<PathBuf> {
     let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
     is_name.then(|| home.folder.join("themes").join(format!("{name}.toml")))
 }
 
-fn unknown(name: &str, home: &Home) -> String {
-    let names = names(home);
+fn unknown_theme(name: &str, home: &Home) -> String {
+    let names = theme_names(home);
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
     let meant = nearest(name, &known).map(|near| format!("did you mean {near}? ")).unwrap_or_default();
-    let folder = home.shown(&home.folder.join("themes"));
+    let folder = home.display_path(&home.folder.join("themes"));
     format!("unknown theme {name}; {meant}Themes are {}, and files in {folder}", known.join(", "))
 }

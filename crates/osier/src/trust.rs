@@ -16,8 +16,8 @@ use osier_tools::visible_line;
 use self::contents::Contents;
 pub(crate) use self::records::{Records, replace};
 use crate::home::Home;
-use crate::layout::{fit, plain};
-use crate::out::remark;
+use crate::layout::{sanitize_line, truncate};
+use crate::out::notice;
 use crate::settings::{Found, Project, dotted};
 
 /// The parts of a project's folder that a model or this program would follow.
@@ -118,31 +118,31 @@ fn wishes(project: &Project, wanted: &[Found]) -> Result<Vec<Wish>, String> {
 /// Tells a person, in one line, that the project does not get what it asks for.
 pub(crate) fn tell(home: &Home) {
     if let Some(text) = untrusted(home) {
-        remark(&format!("osier: {text}"));
+        notice(&format!("osier: {text}"));
     }
 }
 
 /// That line, if there is something to tell.
 pub(crate) fn untrusted(home: &Home) -> Option<String> {
-    if let Some(objection) = home.ignored() {
-        return Some(format!("the .osier folder of this project is ignored: {}", plain(objection)));
+    if let Some(objection) = home.ignored_project() {
+        return Some(format!("the .osier folder of this project is ignored: {}", sanitize_line(objection)));
     }
-    let asked = home.asked.as_ref().filter(|asked| !asked.is_trusted())?;
+    let asked = home.trust_request.as_ref().filter(|asked| !asked.is_trusted())?;
     let names: Vec<&str> = asked.wishes.iter().map(|wish| wish.name.as_str()).collect();
     Some(format!(
         "{} is not trusted, so this of its .osier folder does not count: {}; `osier trust` shows it and asks",
-        plain(&home.shown(&asked.root)),
-        plain(&fit(&names.join(", "), 200)),
+        sanitize_line(&home.display_path(&asked.root)),
+        sanitize_line(&truncate(&names.join(", "), 200)),
     ))
 }
 
 /// Asks the person at the terminal, once, whether to trust the project. Without a terminal nobody is asked.
 pub(crate) fn ask(home: Home) -> Result<Home> {
     let is_open = |asked: &&Asked| matches!(asked.standing, Standing::Unknown | Standing::Changed);
-    if home.ignored().is_some() {
+    if home.ignored_project().is_some() {
         tell(&home);
     }
-    let Some(asked) = home.asked.as_ref().filter(is_open) else { return Ok(home) };
+    let Some(asked) = home.trust_request.as_ref().filter(is_open) else { return Ok(home) };
     if !is_somebody_there() {
         tell(&home);
         return Ok(home);
@@ -151,7 +151,7 @@ pub(crate) fn ask(home: Home) -> Result<Home> {
         None => Ok(home),
         Some(yes) => {
             asked.decide(yes, &home)?;
-            home.again()
+            home.reload()
         }
     }
 }
@@ -169,7 +169,7 @@ fn answer(asked: &Asked, home: &Home) -> Result<Option<bool>> {
     };
     let question = format!(
         "{} {since}:\n{}Whoever wrote this could read what you send and have commands run. Trust it? [y/N] ",
-        visible_line(&home.shown(&asked.root)),
+        visible_line(&home.display_path(&asked.root)),
         listed(&asked.wishes),
     );
     write!(stderr, "{question}")?;
@@ -183,7 +183,7 @@ fn listed(wishes: &[Wish]) -> String {
     let mut rows: Vec<String> = wishes
         .iter()
         .take(ROWS)
-        .map(|wish| format!("  {}\n", fit(&visible_line(&wish.shown), COLUMNS)))
+        .map(|wish| format!("  {}\n", truncate(&visible_line(&wish.shown), COLUMNS)))
         .collect();
     if wishes.len() > ROWS {
         rows.push(format!("  and {} more, which is a lot: look into the file\n", wishes.len() - ROWS));
@@ -193,8 +193,8 @@ fn listed(wishes: &[Wish]) -> String {
 
 /// The project of a directory, or why there is none.
 fn project_of(directory: &Path, home: &Home) -> Result<Project> {
-    let shown = plain(&home.shown(directory));
-    Project::find(directory, &home.homes()).ok_or_else(|| {
+    let shown = sanitize_line(&home.display_path(directory));
+    Project::find(directory, &home.home_folders()).ok_or_else(|| {
         anyhow::anyhow!(
             "{shown} belongs to no project: neither it nor a folder above it holds .osier or .git"
         )

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use osier_session::{Env, Session};
+use osier_session::{Session, SessionEnv};
 use osier_store::FileStore;
 use osier_tree::Header;
 use serde_json::json;
@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 pub(crate) async fn run(folder: &Path, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
-    let env = Env::default();
+    let env = SessionEnv::default();
     let store = Arc::new(FileStore::new(folder.join("sessions"), Some(folder.join("cache"))));
     let header = Header::new(env.ids.session(), env.clock.now(), folder.to_string_lossy());
     let session = Session::create(store, &header, &[], env).await?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use osier_session::{Env, NewSession, Put, Sessions, SnapshotAsk};
+use osier_session::{EntryPlacement, NewSession, SessionEnv, Sessions, SnapshotOptions};
 use osier_store::MemoryStore;
 
 type Failure = Box<dyn std::error::Error>;
@@ -16,20 +16,21 @@ async fn main() -> Result<(), Failure> {
 /// Appends the same message twice and reports the result.
 pub(crate) async fn run() -> Result<String, Failure> {
     let store = Arc::new(MemoryStore::default());
-    let sessions = Sessions::new(store, Env::default());
+    let sessions = Sessions::new(store, SessionEnv::default());
     let session = sessions.create(NewSession { cwd: "/work".to_owned(), ..NewSession::default() }).await?;
     let id = session["id"].as_str().ok_or("no id")?;
 
     // With an id, a call can be repeated: the entry is written once.
-    let put = Put { id: Some("first".to_owned()), ..Put::default() };
+    let put = EntryPlacement { id: Some("first".to_owned()), ..EntryPlacement::default() };
     sessions.append_message(id, &put, br#"{"role":"user","content":"How do I begin?"}"#).await?;
     sessions.append_message(id, &put, br#"{"role":"user","content":"How do I begin?"}"#).await?;
 
     let other = sessions.append_message(id, &put, br#"{"role":"user","content":"Something else."}"#).await;
     let refused = other.err().map(|error| error.code().name()).unwrap_or_default();
     let entries = sessions.list_entries(id, 0, None).await?.len();
-    let snapshot =
-        sessions.snapshot(id, SnapshotAsk { without_context: true, ..SnapshotAsk::default() }).await?;
+    let snapshot = sessions
+        .snapshot(id, SnapshotOptions { without_context: true, ..SnapshotOptions::default() })
+        .await?;
     let snapshot: serde_json::Value = serde_json::from_slice(&snapshot)?;
     Ok(format!(
         "{entries} entry, leaf {}; different content with that id: {refused}",

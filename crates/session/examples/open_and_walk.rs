@@ -7,10 +7,10 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use osier_session::{Env, Session};
+use osier_session::{Session, SessionEnv};
 use osier_store::{FileStore, StoreError};
 use osier_tree::Seq;
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::Lines;
 use osier_tree::projection::preview::Previews;
 use rustc_hash::FxHashMap;
@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 pub(crate) async fn run(file: &Path, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     // A key with a `/` is the path of a file, so the session folder does not matter here.
     let store = Arc::new(FileStore::new(".", None));
-    let session = Session::open(store, &FileStore::id_of_path(file)?, Env::default()).await?;
+    let session = Session::open(store, &FileStore::path_to_id(file)?, SessionEnv::default()).await?;
     let (tree, version) = (session.tree(), session.version());
 
     // The tree contains heads. Lines are read on demand.
@@ -32,8 +32,8 @@ pub(crate) async fn run(file: &Path, out: &mut impl Write) -> Result<(), Box<dyn
     let mut previews = Previews::default();
     let mut rows = Vec::new();
     session
-        .each_line(version, &path, |seq, line| {
-            if let Ok(entry) = read_entry(line) {
+        .for_each_line(version, &path, |seq, line| {
+            if let Ok(entry) = parse_entry(line) {
                 rows.push(format!("{}  {}", tree.id(seq), previews.preview(&entry)));
             }
             Ok::<_, StoreError>(())
@@ -47,7 +47,7 @@ pub(crate) async fn run(file: &Path, out: &mut impl Write) -> Result<(), Box<dyn
     let wanted: Vec<Seq> = plan.items.iter().flat_map(|item| [Some(item.seq), item.edit]).flatten().collect();
     let mut lines: FxHashMap<Seq, Vec<u8>> = FxHashMap::default();
     session
-        .each_line(version, &wanted, |seq, line| {
+        .for_each_line(version, &wanted, |seq, line| {
             lines.insert(seq, line.to_vec());
             Ok::<_, StoreError>(())
         })
@@ -56,7 +56,7 @@ pub(crate) async fn run(file: &Path, out: &mut impl Write) -> Result<(), Box<dyn
     for item in &plan.items {
         let edit = item.edit.and_then(|edit| lines.line(edit));
         if let Some(line) = lines.line(item.seq) {
-            item.messages(line, edit, &mut |message| messages.push(message.len()));
+            item.emit_messages(line, edit, &mut |message| messages.push(message.len()));
         }
     }
     writeln!(out, "context: {} messages, {} bytes", messages.len(), messages.iter().sum::<usize>())?;

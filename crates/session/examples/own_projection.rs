@@ -9,11 +9,11 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use osier_session::{Env, Session};
+use osier_session::{Session, SessionEnv};
 use osier_store::{FileStore, StoreError};
 use osier_tree::projection::Lines;
 use osier_tree::projection::preview::full_text;
-use osier_tree::{Kind, Place, Seq, SessionTree};
+use osier_tree::{EntryKind, Place, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
 #[tokio::main(flavor = "current_thread")]
@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// First step, from heads alone: selects the lines that the projection needs.
 pub(crate) fn word_entries(tree: &SessionTree, at: Place) -> Vec<Seq> {
-    tree.path(at).into_iter().filter(|seq| tree.head(*seq).kind == Kind::Message).collect()
+    tree.path(at).into_iter().filter(|seq| tree.head(*seq).kind == EntryKind::Message).collect()
 }
 
 /// Second step, with those lines: counts the words of each role.
@@ -40,11 +40,11 @@ pub(crate) fn words(tree: &SessionTree, at: Place, lines: &impl Lines) -> BTreeM
 
 pub(crate) async fn run(file: &Path, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let store = Arc::new(FileStore::new(".", None));
-    let session = Session::open(store, &FileStore::id_of_path(file)?, Env::default()).await?;
+    let session = Session::open(store, &FileStore::path_to_id(file)?, SessionEnv::default()).await?;
     let tree = session.tree();
     let mut lines: FxHashMap<Seq, Vec<u8>> = FxHashMap::default();
     session
-        .each_line(session.version(), &word_entries(&tree, tree.leaf()), |seq, line| {
+        .for_each_line(session.version(), &word_entries(&tree, tree.leaf()), |seq, line| {
             lines.insert(seq, line.to_vec());
             Ok::<_, StoreError>(())
         })

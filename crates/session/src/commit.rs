@@ -3,41 +3,41 @@
 use std::fmt;
 use std::sync::Arc;
 
-use osier_store::Version;
-use osier_tree::history::History;
+use osier_store::LogVersion;
+use osier_tree::history::MoveHistory;
 use osier_tree::projection::json::stored_form;
-use osier_tree::{Draft, Place, PlanError, Seq, SessionTree};
+use osier_tree::{EntryDraft, Place, PlanError, Seq, SessionTree};
 
 use crate::cursor::Cursor;
+use crate::cursor_state::CursorId;
 use crate::draft::DraftHandle;
-use crate::error::Error;
-use crate::gate::{Change, Verdict};
-use crate::given::Given;
+use crate::error::SessionError;
+use crate::gate::{GateVerdict, PlannedChange};
 use crate::handle::Session;
-use crate::mail::{Answer, Job, Mail};
-use crate::standing::CursorId;
-use crate::state::State;
+use crate::provided_fields::ProvidedFields;
+use crate::state::SessionState;
+use crate::writer_message::{AppendJob, AppendResult, WriterMessage};
 
 /// How often a change is planned and gated before the commit fails.
-const TRIES: usize = 8;
+const MAX_ATTEMPTS: usize = 8;
 
 /// The input of a plan.
 #[derive(Debug, Clone, Copy)]
-pub struct View<'a> {
+pub struct PlanView<'a> {
     pub tree: &'a SessionTree,
     /// The position of the cursor, or the leaf of the log if there is no cursor.
     pub at: Place,
-    pub history: &'a History,
+    pub history: &'a MoveHistory,
 }
 
-impl View<'_> {
+impl PlanView<'_> {
     /// The target of an undo: the last position that differs from the current one.
-    pub fn back(&self) -> Option<Place> {
+    pub fn undo_target(&self) -> Option<Place> {
         self.nearest(&self.history.back)
     }
 
     /// The target of a redo.
-    pub fn forward(&self) -> Option<Place> {
+    pub fn redo_target(&self) -> Option<Place> {
         self.nearest(&self.history.forward)
     }
 
@@ -48,74 +48,76 @@ impl View<'_> {
 
 /// Plans the entry of a change, or `None` if there is nothing to do. It is called again when the tree has changed, so
 /// it must refer to entries by id: sequence numbers become invalid when the log is replaced.
-pub(crate) type Plan = Arc<dyn Fn(View<'_>) -> Result<Option<Draft>, PlanError> + Send + Sync>;
+pub(crate) type PlanFn = Arc<dyn Fn(PlanView<'_>) -> Result<Option<EntryDraft>, PlanError> + Send + Sync>;
 
 /// A change to make: one entry, planned against the current tree.
 #[derive(Clone)]
 pub struct Commit {
-    plan: Plan,
+    plan: PlanFn,
     cursor: Option<Cursor>,
     expect: Option<Option<String>>,
-    given: Given,
+    provided: ProvidedFields,
 }
 
 impl Commit {
     /// One entry at the leaf of the log or, with [`Commit::at`], at a cursor.
     pub fn new(
-        plan: impl Fn(&SessionTree, Place) -> Result<Draft, PlanError> + Send + Sync + 'static,
+        plan: impl Fn(&SessionTree, Place) -> Result<EntryDraft, PlanError> + Send + Sync + 'static,
     ) -> Commit {
-        Commit::of(move |view| plan(view.tree, view.at).map(Some))
+        Commit::with_plan(move |view| plan(view.tree, view.at).map(Some))
     }
 
     /// One entry, or nothing.
-    pub fn of(plan: impl Fn(View<'_>) -> Result<Option<Draft>, PlanError> + Send + Sync + 'static) -> Commit {
-        Commit { plan: Arc::new(plan), cursor: None, expect: None, given: Given::default() }
+    pub fn with_plan(
+        plan: impl Fn(PlanView<'_>) -> Result<Option<EntryDraft>, PlanError> + Send + Sync + 'static,
+    ) -> Commit {
+        Commit { plan: Arc::new(plan), cursor: None, expect: None, provided: ProvidedFields::default() }
     }
 
     /// An external entry as a JSON object. A missing id, parent or timestamp is filled in. If the same entry exists
     /// already, the commit succeeds without a write. Osier's own entry types can have the stored form or the form of
     /// JSON output.
-    pub fn entry(object: &[u8]) -> Result<Commit, Error> {
-        let stored = osier_tree::scan::Raw::parse(object).ok().and_then(stored_form);
+    pub fn from_entry(object: &[u8]) -> Result<Commit, SessionError> {
+        let stored = osier_tree::scan::RawJson::parse(object).ok().and_then(stored_form);
         let object = stored.unwrap_or_else(|| object.to_vec());
-        let given = Given::read(&object)?;
+        let given = ProvidedFields::parse(&object)?;
         let named = given.clone();
-        let plan = move |view: View<'_>| {
-            let at = named.place(view.tree)?;
-            let object = osier_tree::scan::Raw::parse(&object)
+        let plan = move |view: PlanView<'_>| {
+            let at = named.parent_place(view.tree)?;
+            let object = osier_tree::scan::RawJson::parse(&object)
                 .map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
             view.tree.plan_entry(at, object).map(Some)
         };
-        Ok(Commit { given, ..Commit::of(plan) })
+        Ok(Commit { provided: given, ..Commit::with_plan(plan) })
     }
 
     /// Commits at this cursor, which then advances to the entry.
-    pub fn at(self, cursor: &Cursor) -> Commit {
+    pub fn at_cursor(self, cursor: &Cursor) -> Commit {
         Commit { cursor: Some(cursor.clone()), ..self }
     }
 
     /// Fails with [`Error::LeafChanged`] unless the cursor or the log is still at this position of `tree`.
-    pub fn expecting(self, tree: &SessionTree, place: Place) -> Commit {
+    pub fn expect_at(self, tree: &SessionTree, place: Place) -> Commit {
         // Use the anchor: marks below it may be gone if the log is replaced.
         let anchor = tree.heads().anchor(place);
         Commit { expect: Some(anchor.map(|seq| tree.id(seq).to_string())), ..self }
     }
 
     /// Sets the id of the entry. If the same entry exists already, the commit succeeds without a write.
-    pub fn called(mut self, id: &str) -> Commit {
-        self.given.insist(id);
+    pub fn with_id(mut self, id: &str) -> Commit {
+        self.provided.require_id(id);
         self
     }
 
     /// Prefers an id, so that the commit can be repeated after an error without storing the entry twice.
     pub fn repeatable(mut self, id: &str) -> Commit {
-        self.given.wish(id);
+        self.provided.prefer_id(id);
         self
     }
 
     /// Uses the id of a live draft and ends that draft.
-    pub fn finishing(mut self, draft: &DraftHandle) -> Commit {
-        self.given.wish(draft.id());
+    pub fn finish_draft(mut self, draft: &DraftHandle) -> Commit {
+        self.provided.prefer_id(draft.id());
         self
     }
 
@@ -135,7 +137,7 @@ impl fmt::Debug for Commit {
 
 /// A stored entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredEntry {
     pub seq: Seq,
     pub id: Arc<str>,
     /// The stored line, without its newline.
@@ -143,43 +145,43 @@ pub struct Stored {
     /// Whether the entry existed already, so that nothing was written.
     pub existed: bool,
     /// The version of the log that includes the entry.
-    pub version: Version,
+    pub version: LogVersion,
 }
 
 /// The result of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    Stored(Stored),
+pub enum CommitOutcome {
+    Stored(StoredEntry),
     /// There was nothing to do.
     Nothing,
     /// A gate refused.
     Cancelled,
 }
 
-impl Outcome {
-    pub fn stored(self) -> Option<Stored> {
+impl CommitOutcome {
+    pub fn stored(self) -> Option<StoredEntry> {
         match self {
-            Outcome::Stored(stored) => Some(stored),
-            Outcome::Nothing | Outcome::Cancelled => None,
+            CommitOutcome::Stored(stored) => Some(stored),
+            CommitOutcome::Nothing | CommitOutcome::Cancelled => None,
         }
     }
 }
 
 /// A change after planning and gating.
-enum Prepared {
-    Job(Box<Job>),
-    Done(Outcome),
-    Again,
+enum PreparedCommit {
+    Job(Box<AppendJob>),
+    Done(CommitOutcome),
+    Retry,
 }
 
-impl State {
+impl SessionState {
     /// The input of a plan at a cursor or at the leaf of the log. `None` if the cursor was dropped.
-    fn view<'a>(&'a self, cursor: Option<CursorId>, none: &'a History) -> Option<View<'a>> {
+    fn view<'a>(&'a self, cursor: Option<CursorId>, none: &'a MoveHistory) -> Option<PlanView<'a>> {
         match cursor {
-            None => Some(View { tree: &self.tree, at: self.tree.leaf(), history: none }),
+            None => Some(PlanView { tree: &self.tree, at: self.tree.leaf(), history: none }),
             Some(cursor) => {
-                let standing = self.standing(cursor)?;
-                Some(View { tree: &self.tree, at: standing.place, history: &standing.history })
+                let standing = self.cursor_state(cursor)?;
+                Some(PlanView { tree: &self.tree, at: standing.place, history: &standing.history })
             }
         }
     }
@@ -188,67 +190,67 @@ impl State {
 impl Session {
     /// Commits a change: plans it, calls the gate, and sends it to the writer. Plans again if the plan has become
     /// invalid because of other writers.
-    pub async fn commit(&self, commit: Commit) -> Result<Outcome, Error> {
-        for _ in 0..TRIES {
+    pub async fn commit(&self, commit: Commit) -> Result<CommitOutcome, SessionError> {
+        for _ in 0..MAX_ATTEMPTS {
             let job = match self.prepare(&commit).await? {
-                Prepared::Job(job) => job,
-                Prepared::Done(outcome) => return Ok(outcome),
-                Prepared::Again => continue,
+                PreparedCommit::Job(job) => job,
+                PreparedCommit::Done(outcome) => return Ok(outcome),
+                PreparedCommit::Retry => continue,
             };
-            match self.ask(|reply| Mail::Append { job, reply }).await? {
-                Answer::Stored(stored) => return Ok(Outcome::Stored(stored)),
-                Answer::Nothing => return Ok(Outcome::Nothing),
-                Answer::PlanAgain => {}
+            match self.request(|reply| WriterMessage::Append { job, reply }).await? {
+                AppendResult::Stored(stored) => return Ok(CommitOutcome::Stored(stored)),
+                AppendResult::Nothing => return Ok(CommitOutcome::Nothing),
+                AppendResult::PlanAgain => {}
             }
         }
-        Err(Error::Contended)
+        Err(SessionError::Contended)
     }
 
     /// Plans and gates a change.
-    async fn prepare(&self, commit: &Commit) -> Result<Prepared, Error> {
-        let (state, none) = (self.state(), History::default());
+    async fn prepare(&self, commit: &Commit) -> Result<PreparedCommit, SessionError> {
+        let (state, none) = (self.state(), MoveHistory::default());
         let cursor = commit.cursor_id();
-        let view = state.view(cursor, &none).ok_or(Error::Closed)?;
+        let view = state.view(cursor, &none).ok_or(SessionError::Closed)?;
         let planned = match (commit.plan)(view) {
             Ok(Some(planned)) => planned,
-            Ok(None) => return Ok(Prepared::Done(Outcome::Nothing)),
+            Ok(None) => return Ok(PreparedCommit::Done(CommitOutcome::Nothing)),
             // Another process may just have appended the entries that the plan needs.
             Err(error) if self.refresh().await? == state.version => return Err(error.into()),
-            Err(_) => return Ok(Prepared::Again),
+            Err(_) => return Ok(PreparedCommit::Retry),
         };
-        let gated = match self.ask_gate(view, &planned).await {
-            Verdict::Pass => None,
-            Verdict::Alter(draft) => Some(draft),
-            Verdict::Refuse => return Ok(Prepared::Done(Outcome::Cancelled)),
+        let gated = match self.review_by_gate(view, &planned).await {
+            GateVerdict::Pass => None,
+            GateVerdict::Alter(draft) => Some(draft),
+            GateVerdict::Refuse => return Ok(PreparedCommit::Done(CommitOutcome::Cancelled)),
         };
-        Ok(Prepared::Job(Box::new(Job {
+        Ok(PreparedCommit::Job(Box::new(AppendJob {
             plan: commit.plan.clone(),
             planned,
             gated,
-            must_ask_again: self.env().gate.is_some(),
-            relied_on: (state.version, view.at),
+            has_gate: self.env().gate.is_some(),
+            planned_for: (state.version, view.at),
             cursor,
-            expect: commit.expect.clone(),
-            given: commit.given.clone(),
+            expected_place: commit.expect.clone(),
+            provided: commit.provided.clone(),
             id: None,
             time: None,
         })))
     }
 
-    async fn ask_gate(&self, view: View<'_>, draft: &Draft) -> Verdict {
+    async fn review_by_gate(&self, view: PlanView<'_>, draft: &EntryDraft) -> GateVerdict {
         match &self.env().gate {
-            None => Verdict::Pass,
-            Some(gate) => gate.ask(Change { tree: view.tree, at: view.at, draft }).await,
+            None => GateVerdict::Pass,
+            Some(gate) => gate.review(PlannedChange { tree: view.tree, at: view.at, draft }).await,
         }
     }
 
     /// Appends an external entry; see [`Commit::entry`].
-    pub async fn append_entry(&self, object: &[u8]) -> Result<Outcome, Error> {
-        let commit = Commit::entry(object)?;
-        let parent = commit.given.parent.clone().flatten();
+    pub async fn append_entry(&self, object: &[u8]) -> Result<CommitOutcome, SessionError> {
+        let commit = Commit::from_entry(object)?;
+        let parent = commit.provided.parent.clone().flatten();
         match self.commit(commit).await {
-            Err(Error::Plan(PlanError::NotFound { id })) if parent.as_ref() == Some(&id) => {
-                Err(Error::ParentNotFound { id })
+            Err(SessionError::Plan(PlanError::NotFound { id })) if parent.as_ref() == Some(&id) => {
+                Err(SessionError::ParentNotFound { id })
             }
             outcome => outcome,
         }

@@ -1,10 +1,10 @@
 //! Reads the context at a position as JSON, message by message. Lines are read in batches and never all held in
 //! memory.
 
-use osier_store::{Store, StoreError, each_line};
-use osier_tree::entry::read_entry;
-use osier_tree::projection::context::{model_of, thinking_of};
-use osier_tree::scan::Raw;
+use osier_store::{Store, StoreError, for_each_line};
+use osier_tree::entry::parse_entry;
+use osier_tree::projection::context::{model_fields, thinking_level};
+use osier_tree::scan::RawJson;
 use osier_tree::{ContextPlan, Seq};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
@@ -21,18 +21,18 @@ pub struct ContextReader<'a> {
 
 impl ContextReader<'_> {
     /// Calls `each` with every message, oldest first.
-    pub async fn each_message<E: From<StoreError>>(
+    pub async fn for_each_message<E: From<StoreError>>(
         &self,
         mut each: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let edits = self.edits().await?;
         let wanted: Vec<Seq> = self.plan.items.iter().map(|item| item.seq).collect();
         let mut items = self.plan.items.iter();
-        each_line(self.store, self.key, self.generation, &wanted, |_, line| {
+        for_each_line(self.store, self.key, self.generation, &wanted, |_, line| {
             let Some(item) = items.next() else { return Ok(()) };
             let edit = item.edit.and_then(|edit| edits.get(&edit)).map(Vec::as_slice);
             let mut result = Ok(());
-            item.messages(line, edit, &mut |message| {
+            item.emit_messages(line, edit, &mut |message| {
                 if result.is_ok() {
                     result = each(message);
                 }
@@ -43,17 +43,17 @@ impl ContextReader<'_> {
     }
 
     /// Writes the members of the context object, without braces: `leafId`, `messages`, `thinkingLevel`, `model`.
-    pub async fn members<E: From<StoreError>>(
+    pub async fn write_members<E: From<StoreError>>(
         &self,
         mut write: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let leaf = match self.plan.leaf {
-            Some(leaf) => json!(read_entry(&self.line(leaf).await?).ok().map(|entry| entry.id.into_owned())),
+            Some(leaf) => json!(parse_entry(&self.line(leaf).await?).ok().map(|entry| entry.id.into_owned())),
             None => Value::Null,
         };
         write(format!("\"leafId\":{leaf},\"messages\":[").as_bytes())?;
         let mut first = true;
-        self.each_message(|message| {
+        self.for_each_message(|message| {
             if !std::mem::take(&mut first) {
                 write(b",")?;
             }
@@ -68,7 +68,7 @@ impl ContextReader<'_> {
     async fn edits(&self) -> Result<FxHashMap<Seq, Vec<u8>>, StoreError> {
         let wanted: Vec<Seq> = self.plan.items.iter().filter_map(|item| item.edit).collect();
         let mut edits = FxHashMap::default();
-        each_line(self.store, self.key, self.generation, &wanted, |seq, line| {
+        for_each_line(self.store, self.key, self.generation, &wanted, |seq, line| {
             edits.insert(seq, line.to_vec());
             Ok::<_, StoreError>(())
         })
@@ -78,7 +78,7 @@ impl ContextReader<'_> {
 
     async fn line(&self, seq: Seq) -> Result<Vec<u8>, StoreError> {
         let mut found = Vec::new();
-        each_line(self.store, self.key, self.generation, &[seq], |_, line| {
+        for_each_line(self.store, self.key, self.generation, &[seq], |_, line| {
             found = line.to_vec();
             Ok::<_, StoreError>(())
         })
@@ -89,15 +89,15 @@ impl ContextReader<'_> {
     async fn thinking(&self) -> Result<Value, StoreError> {
         let Some(seq) = self.plan.thinking else { return Ok(json!("off")) };
         let line = self.line(seq).await?;
-        let entry = read_entry(&line).ok();
-        Ok(entry.as_ref().and_then(thinking_of).map_or_else(|| json!("off"), value))
+        let entry = parse_entry(&line).ok();
+        Ok(entry.as_ref().and_then(thinking_level).map_or_else(|| json!("off"), value))
     }
 
     async fn model(&self) -> Result<Value, StoreError> {
         let Some(seq) = self.plan.model else { return Ok(Value::Null) };
         let line = self.line(seq).await?;
-        let entry = read_entry(&line).ok();
-        let model = entry.as_ref().and_then(model_of);
+        let entry = parse_entry(&line).ok();
+        let model = entry.as_ref().and_then(model_fields);
         Ok(model.map_or(
             Value::Null,
             |(provider, id)| json!({ "provider": value(provider), "modelId": value(id) }),
@@ -105,6 +105,6 @@ impl ContextReader<'_> {
     }
 }
 
-fn value(raw: Raw<'_>) -> Value {
+fn value(raw: RawJson<'_>) -> Value {
     raw.text().map_or_else(|| serde_json::from_slice(raw.bytes()).unwrap_or_default(), |text| json!(text))
 }

@@ -3,11 +3,11 @@
 //! An existing session in the target store must be a prefix or a continuation of the source. So an interrupted copy
 //! can be resumed, and repeating a finished copy writes nothing. Lines that are not valid entries are not copied.
 
-use osier_store::{Batch, Opened, Store, StoreError, Version};
+use osier_store::{LineBatch, LogVersion, OpenedLog, Store, StoreError};
 use osier_tree::{Header, Seq, header};
 use serde::Serialize;
 
-use crate::error::Error;
+use crate::error::SessionError;
 
 /// Entries requested at once.
 const PAGE: usize = 4096;
@@ -15,7 +15,7 @@ const PAGE: usize = 4096;
 /// The result of a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Copied {
+pub struct CopyReport {
     pub session: String,
     pub from: String,
     pub to: String,
@@ -28,15 +28,15 @@ pub struct Copied {
 }
 
 /// Copies a session. `key` is its id in `from`.
-pub async fn copy(from: &dyn Store, key: &str, to: &dyn Store) -> Result<Copied, Error> {
+pub async fn copy_session(from: &dyn Store, key: &str, to: &dyn Store) -> Result<CopyReport, SessionError> {
     let source = from.open(key).await?;
     let id = source.header.id.as_str();
-    let (mut there, mut copied) = begun(from, key, &source, to).await?;
+    let (mut there, mut copied) = open_or_create(from, key, &source, to).await?;
     let mut at = 0;
     while at < source.version.entries {
-        let lines = some_lines(from, key, source.version, at).await?;
+        let lines = read_batch(from, key, source.version, at).await?;
         let known = lines.len().min(there.entries.saturating_sub(at));
-        same(to, id, there, at, &lines[..known]).await?;
+        compare_lines(to, id, there, at, &lines[..known]).await?;
         let new = &lines[known..];
         if !new.is_empty() {
             let before = there;
@@ -49,32 +49,32 @@ pub async fn copy(from: &dyn Store, key: &str, to: &dyn Store) -> Result<Copied,
                 }
                 Err(error) => return Err(error.into()),
             };
-            same(to, id, there, before.entries, new).await?;
+            compare_lines(to, id, there, before.entries, new).await?;
             copied += new.len();
         }
         at += lines.len();
     }
     to.sync(id).await?;
-    Ok(Copied {
+    Ok(CopyReport {
         session: id.to_owned(),
         from: from.name().to_owned(),
         to: to.name().to_owned(),
         entries: source.version.entries,
         copied,
-        odd_lines: source.odd_lines,
+        odd_lines: source.invalid_lines,
     })
 }
 
 /// Opens the session in the target store, or creates it with the first batch. Returns its version and the number of
 /// lines written. So a session that fits in one batch is never visible partially.
-async fn begun(
+async fn open_or_create(
     from: &dyn Store,
     key: &str,
-    source: &Opened,
+    source: &OpenedLog,
     to: &dyn Store,
-) -> Result<(Version, usize), Error> {
+) -> Result<(LogVersion, usize), SessionError> {
     // Files of old versions are migrated when they are read.
-    let header = Header { version: header::VERSION, ..source.header.clone() };
+    let header = Header { version: header::FORMAT_VERSION, ..source.header.clone() };
     // The file store would interpret any other id as a path.
     if !header::is_valid_id(&header.id) {
         return Err(StoreError::InvalidId { id: header.id }.into());
@@ -83,7 +83,7 @@ async fn begun(
         Err(StoreError::NotFound { .. }) => {
             let lines = match source.version.entries {
                 0 => Vec::new(),
-                _ => some_lines(from, key, source.version, 0).await?,
+                _ => read_batch(from, key, source.version, 0).await?,
             };
             match to.create(&header, &lines).await {
                 Ok(made) => return Ok((made.version, lines.len())),
@@ -95,22 +95,22 @@ async fn begun(
         there => there?,
     };
     // A copy made by an older version of Osier has only the fields known to that version.
-    let known = |header: &Header| Header { others: Vec::new(), ..header.clone() };
-    match known(&there.header).line() == known(&header).line() {
+    let known = |header: &Header| Header { unknown_fields: Vec::new(), ..header.clone() };
+    match known(&there.header).to_line() == known(&header).to_line() {
         true => Ok((there.version, 0)),
-        false => Err(Error::Different { store: to.name().to_owned(), id: header.id, at: None }),
+        false => Err(SessionError::CopyConflict { store: to.name().to_owned(), id: header.id, at: None }),
     }
 }
 
 /// Reads a batch of lines starting at `from`; at least one.
-async fn some_lines(
+async fn read_batch(
     store: &dyn Store,
     key: &str,
-    version: Version,
+    version: LogVersion,
     from: usize,
 ) -> Result<Vec<Vec<u8>>, StoreError> {
     let wanted: Vec<Seq> = (from..version.entries.min(from + PAGE)).map(Seq::new).collect();
-    let mut batch = Batch::default();
+    let mut batch = LineBatch::default();
     store.lines(key, version.generation, &wanted, &mut batch).await?;
     if batch.is_empty() {
         return Err(StoreError::NoSuchEntry { seq: from });
@@ -119,21 +119,21 @@ async fn some_lines(
 }
 
 /// Reads lines and compares them with `lines`.
-async fn same(
+async fn compare_lines(
     store: &dyn Store,
     id: &str,
-    version: Version,
+    version: LogVersion,
     from: usize,
     lines: &[Vec<u8>],
-) -> Result<(), Error> {
+) -> Result<(), SessionError> {
     let mut done = 0;
     while done < lines.len() {
-        let there = some_lines(store, id, version, from + done).await?;
+        let there = read_batch(store, id, version, from + done).await?;
         let equal = there.iter().zip(&lines[done..]).take_while(|(there, line)| there == line).count();
         done += equal;
         if equal == 0 || equal < there.len() && done < lines.len() {
             let at = Some(from + done);
-            return Err(Error::Different { store: store.name().to_owned(), id: id.to_owned(), at });
+            return Err(SessionError::CopyConflict { store: store.name().to_owned(), id: id.to_owned(), at });
         }
     }
     Ok(())

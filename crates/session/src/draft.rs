@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use crate::event::Event;
+use crate::cursor_state::CursorId;
+use crate::event::SessionEvent;
 use crate::handle::Session;
-use crate::mail::Mail;
-use crate::standing::CursorId;
+use crate::writer_message::WriterMessage;
 
 /// An open draft, as a client receives it when it attaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,22 +20,22 @@ pub struct OpenDraft {
 
 /// The open drafts. There are only a few.
 #[derive(Debug, Default)]
-pub(crate) struct Drafts(Vec<OpenDraft>);
+pub(crate) struct OpenDrafts(Vec<OpenDraft>);
 
-impl Drafts {
-    pub(crate) fn has(&self, id: &str) -> bool {
+impl OpenDrafts {
+    pub(crate) fn contains(&self, id: &str) -> bool {
         self.0.iter().any(|draft| &*draft.id == id)
     }
 
-    pub(crate) fn begin(&mut self, id: Arc<str>, cursor: CursorId) -> Event {
+    pub(crate) fn start(&mut self, id: Arc<str>, cursor: CursorId) -> SessionEvent {
         self.0.push(OpenDraft { id: id.clone(), cursor, deltas: Vec::new() });
-        Event::DraftBegun { id, cursor }
+        SessionEvent::DraftStarted { id, cursor }
     }
 
-    pub(crate) fn push(&mut self, id: &Arc<str>, delta: Arc<str>) -> Option<Event> {
+    pub(crate) fn push(&mut self, id: &Arc<str>, delta: Arc<str>) -> Option<SessionEvent> {
         let draft = self.0.iter_mut().find(|draft| draft.id == *id)?;
         draft.deltas.push(delta.clone());
-        Some(Event::Draft { id: id.clone(), index: draft.deltas.len() - 1, delta })
+        Some(SessionEvent::DraftDelta { id: id.clone(), index: draft.deltas.len() - 1, delta })
     }
 
     /// Ends a draft. Returns whether it was open.
@@ -45,7 +45,7 @@ impl Drafts {
         self.0.len() < before
     }
 
-    pub(crate) fn all(&self) -> Vec<OpenDraft> {
+    pub(crate) fn to_vec(&self) -> Vec<OpenDraft> {
         self.0.clone()
     }
 }
@@ -69,12 +69,12 @@ impl DraftHandle {
 
     /// Sends a delta to the clients.
     pub fn push(&self, delta: impl Into<Arc<str>>) {
-        self.session.tell(Mail::PushDraft { id: self.id.clone(), delta: delta.into() });
+        self.session.send(WriterMessage::PushDraft { id: self.id.clone(), delta: delta.into() });
     }
 }
 
 impl Drop for DraftHandle {
     fn drop(&mut self) {
-        self.session.tell(Mail::DropDraft { id: self.id.clone() });
+        self.session.send(WriterMessage::DropDraft { id: self.id.clone() });
     }
 }

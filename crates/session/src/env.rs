@@ -9,12 +9,12 @@ use osier_tree::time::Millis;
 use crate::gate::Gate;
 
 /// Returns the current time.
-pub trait Clock: Send + Sync + Debug {
+pub trait WallClock: Send + Sync + Debug {
     fn now(&self) -> Millis;
 }
 
 /// Generates ids. The writer checks that an id is unused, so an occasional duplicate is fine.
-pub trait Ids: Send + Sync + Debug {
+pub trait IdSource: Send + Sync + Debug {
     fn entry(&self) -> String;
     fn session(&self) -> String;
 }
@@ -33,9 +33,9 @@ pub enum Durability {
 
 /// The environment of a session.
 #[derive(Debug, Clone)]
-pub struct Env {
-    pub clock: Arc<dyn Clock>,
-    pub ids: Arc<dyn Ids>,
+pub struct SessionEnv {
+    pub clock: Arc<dyn WallClock>,
+    pub ids: Arc<dyn IdSource>,
     /// Called before every change. Without a gate, every change passes.
     pub gate: Option<Arc<dyn Gate>>,
     pub durability: Durability,
@@ -46,9 +46,9 @@ pub struct Env {
     pub watch: bool,
 }
 
-impl Default for Env {
-    fn default() -> Env {
-        Env {
+impl Default for SessionEnv {
+    fn default() -> SessionEnv {
+        SessionEnv {
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
             gate: None,
@@ -63,7 +63,7 @@ impl Default for Env {
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock;
 
-impl Clock for SystemClock {
+impl WallClock for SystemClock {
     fn now(&self) -> Millis {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
@@ -74,7 +74,7 @@ impl Clock for SystemClock {
 #[derive(Debug, Clone, Copy)]
 pub struct RandomIds;
 
-impl Ids for RandomIds {
+impl IdSource for RandomIds {
     fn entry(&self) -> String {
         format!("{:08x}", u32::from_ne_bytes(random()))
     }

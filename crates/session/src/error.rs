@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// An error of a session. After any error, the state in memory is exactly what the store acknowledged.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum SessionError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(transparent)]
@@ -29,46 +29,48 @@ pub enum Error {
     Closed,
     /// A copy is refused because the session in the target store has different content.
     #[error("store {store} has a different session {id}: the first difference is in {}; the store was not changed", place(*at))]
-    Different { store: String, id: String, at: Option<usize> },
+    CopyConflict { store: String, id: String, at: Option<usize> },
     /// `why` can have several lines. The last one is the shortest description.
     #[error("invalid regular expression: {why}")]
-    Pattern { why: String },
+    InvalidPattern { why: String },
 }
 
 fn place(at: Option<usize>) -> String {
     at.map_or_else(|| "the first line".to_owned(), |at| format!("entry number {}", at + 1))
 }
 
-impl Error {
+impl SessionError {
     /// The machine-readable code.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Error::Plan(plan) => plan.code(),
-            Error::Store(store) => store.code(),
-            Error::LeafChanged { .. } => ErrorCode::LeafChanged,
-            Error::EntryConflict { .. } => ErrorCode::EntryConflict,
-            Error::ParentNotFound { .. } => ErrorCode::ParentNotFound,
-            Error::Busy { .. } => ErrorCode::SessionBusy,
-            Error::Contended => ErrorCode::Contended,
-            Error::NotDurable { .. } => ErrorCode::NotDurable,
-            Error::Closed => ErrorCode::SessionClosed,
-            Error::Different { .. } => ErrorCode::AlreadyExists,
-            Error::Pattern { .. } => ErrorCode::BadPattern,
+            SessionError::Plan(plan) => plan.code(),
+            SessionError::Store(store) => store.code(),
+            SessionError::LeafChanged { .. } => ErrorCode::LeafChanged,
+            SessionError::EntryConflict { .. } => ErrorCode::EntryConflict,
+            SessionError::ParentNotFound { .. } => ErrorCode::ParentNotFound,
+            SessionError::Busy { .. } => ErrorCode::SessionBusy,
+            SessionError::Contended => ErrorCode::Contended,
+            SessionError::NotDurable { .. } => ErrorCode::NotDurable,
+            SessionError::Closed => ErrorCode::SessionClosed,
+            SessionError::CopyConflict { .. } => ErrorCode::AlreadyExists,
+            SessionError::InvalidPattern { .. } => ErrorCode::BadPattern,
         }
     }
 
     /// What programs need to know in addition to the code: an object whose fields `docs/json.md` lists.
     pub fn fields(&self) -> Value {
         match self {
-            Error::Plan(plan) => plan.fields(),
-            Error::Store(store) => store.fields(),
-            Error::LeafChanged { now } => json!({ "leaf": now }),
-            Error::EntryConflict { id } | Error::ParentNotFound { id } | Error::NotDurable { id, .. } => {
+            SessionError::Plan(plan) => plan.fields(),
+            SessionError::Store(store) => store.fields(),
+            SessionError::LeafChanged { now } => json!({ "leaf": now }),
+            SessionError::EntryConflict { id }
+            | SessionError::ParentNotFound { id }
+            | SessionError::NotDurable { id, .. } => {
                 json!({ "entry": id })
             }
-            Error::Busy { at } => json!({ "entry": at }),
-            Error::Different { store, id, .. } => json!({ "store": store, "session": id }),
-            Error::Contended | Error::Closed | Error::Pattern { .. } => json!({}),
+            SessionError::Busy { at } => json!({ "entry": at }),
+            SessionError::CopyConflict { store, id, .. } => json!({ "store": store, "session": id }),
+            SessionError::Contended | SessionError::Closed | SessionError::InvalidPattern { .. } => json!({}),
         }
     }
 }

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use osier_store::Version;
+use osier_store::LogVersion;
 use osier_tree::{Place, Seq};
 use tokio::sync::broadcast;
 
-use crate::standing::CursorId;
+use crate::cursor_state::CursorId;
 
 /// An event of a session. Entries and cursors are announced after they are stored and published.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum SessionEvent {
     Committed {
         seq: Seq,
         id: Arc<str>,
@@ -23,12 +23,12 @@ pub enum Event {
         /// The stored line, without its newline.
         line: Arc<[u8]>,
     },
-    DraftBegun {
+    DraftStarted {
         id: Arc<str>,
         cursor: CursorId,
     },
     /// Delta number `index` of a draft.
-    Draft {
+    DraftDelta {
         id: Arc<str>,
         index: usize,
         delta: Arc<str>,
@@ -49,7 +49,7 @@ pub enum Event {
     },
     /// The log was replaced. Earlier sequence numbers are invalid.
     Reset {
-        version: Version,
+        version: LogVersion,
     },
     /// This receiver was too slow and missed events. It receives no more: attach again.
     Lagged {
@@ -59,35 +59,35 @@ pub enum Event {
 
 /// The events of a session, starting at one state.
 #[derive(Debug)]
-pub struct Events {
-    receiver: Option<broadcast::Receiver<Event>>,
+pub struct SessionEvents {
+    receiver: Option<broadcast::Receiver<SessionEvent>>,
 }
 
-impl Events {
-    pub(crate) fn new(receiver: broadcast::Receiver<Event>) -> Events {
-        Events { receiver: Some(receiver) }
+impl SessionEvents {
+    pub(crate) fn new(receiver: broadcast::Receiver<SessionEvent>) -> SessionEvents {
+        SessionEvents { receiver: Some(receiver) }
     }
 
     /// The next event; `None` once the session is closed or this receiver lagged.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<SessionEvent> {
         match self.receiver.as_mut()?.recv().await {
             Ok(event) => Some(event),
             Err(broadcast::error::RecvError::Closed) => None,
             Err(broadcast::error::RecvError::Lagged(missed)) => {
                 self.receiver = None;
-                Some(Event::Lagged { missed })
+                Some(SessionEvent::Lagged { missed })
             }
         }
     }
 
     /// The next event, if one is available.
-    pub fn try_next(&mut self) -> Option<Event> {
+    pub fn try_next(&mut self) -> Option<SessionEvent> {
         match self.receiver.as_mut()?.try_recv() {
             Ok(event) => Some(event),
             Err(broadcast::error::TryRecvError::Empty | broadcast::error::TryRecvError::Closed) => None,
             Err(broadcast::error::TryRecvError::Lagged(missed)) => {
                 self.receiver = None;
-                Some(Event::Lagged { missed })
+                Some(SessionEvent::Lagged { missed })
             }
         }
     }

@@ -5,29 +5,29 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use osier_tree::{Draft, Place, SessionTree};
+use osier_tree::{EntryDraft, Place, SessionTree};
 
 /// Reviews changes before they are written.
 #[async_trait]
 pub trait Gate: Send + Sync + Debug {
-    async fn ask(&self, change: Change<'_>) -> Verdict;
+    async fn review(&self, change: PlannedChange<'_>) -> GateVerdict;
 }
 
 /// A planned change.
 #[derive(Debug, Clone, Copy)]
-pub struct Change<'a> {
+pub struct PlannedChange<'a> {
     pub tree: &'a SessionTree,
     /// The position that the change is planned from.
     pub at: Place,
-    pub draft: &'a Draft,
+    pub draft: &'a EntryDraft,
 }
 
 /// The decision of a gate.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
+pub enum GateVerdict {
     Pass,
     /// Write this draft instead.
-    Alter(Draft),
+    Alter(EntryDraft),
     /// Write nothing. The commit returns `Cancelled`, which is not an error.
     Refuse,
 }

@@ -4,47 +4,49 @@
 //! task runs the others as one message. Only the writer appends, and it announces nothing before it is stored.
 
 mod attach;
+mod batch_updates;
 mod commit;
 mod context;
 mod copy;
 mod cursor;
+mod cursor_state;
 mod draft;
 mod env;
 mod error;
 mod event;
-mod forking;
+mod fork;
 mod gate;
-mod given;
 mod handle;
 mod load;
-mod mail;
+mod provided_fields;
 mod search;
 mod sessions;
 mod snapshot;
-mod standing;
 mod state;
 mod stores;
 mod transcript;
-mod updates;
 mod writer;
+mod writer_message;
 
 pub use attach::Attached;
-pub use commit::{Commit, Outcome, Stored, View};
+pub use commit::{Commit, CommitOutcome, PlanView, StoredEntry};
 pub use context::ContextReader;
-pub use copy::{Copied, copy};
+pub use copy::{CopyReport, copy_session};
 pub use cursor::{Cursor, TurnGuard};
+pub use cursor_state::{CursorId, CursorState, ForeignContinuation};
 pub use draft::{DraftHandle, OpenDraft};
-pub use env::{Clock, Durability, Env, Ids, RandomIds, SystemClock};
-pub use error::Error;
-pub use event::{Event, Events};
-pub use forking::ForkLines;
-pub use gate::{Change, Gate, Verdict};
-pub use handle::{Session, chained};
-pub use search::{Query, Unread};
+pub use env::{Durability, IdSource, RandomIds, SessionEnv, SystemClock, WallClock};
+pub use error::SessionError;
+pub use event::{SessionEvent, SessionEvents};
+pub use fork::ForkLines;
+pub use gate::{Gate, GateVerdict, PlannedChange};
+pub use handle::{Session, chain_drafts};
+pub use search::{SearchErrors, SearchQuery};
 #[cfg(feature = "contract")]
 pub use sessions::contract;
-pub use sessions::{ActivePath, Below, Broken, Compacted, NewSession, Put, SessionUpdate, Sessions};
-pub use snapshot::{Since, SnapshotAsk};
-pub use standing::{CursorId, Elsewhere, Standing};
-pub use state::State;
-pub use stores::{Down, Found, Listed, Owned, Stores};
+pub use sessions::{
+    ActivePath, AppendParent, EntryPlacement, NewCompaction, NewSession, PathError, SessionUpdate, Sessions,
+};
+pub use snapshot::{KnownRevision, SnapshotOptions};
+pub use state::SessionState;
+pub use stores::{FindResult, ListResult, LocatedSession, Stores, UnavailableStore};

@@ -1,47 +1,47 @@
 //! Loads a session: builds a tree from its heads, shared with the store or read in pages, and from the few lines that
 //! the fold needs. Writes nothing.
 
-use osier_store::{Opened, Store, StoreError, Version, each_line};
-use osier_tree::entry::{Entry, read_entry};
+use osier_store::{LogVersion, OpenedLog, Store, StoreError, for_each_line};
+use osier_tree::entry::{Entry, parse_entry};
 use osier_tree::{Head, Heads, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
 /// Heads requested at once.
-const PAGE: usize = 4032;
+const HEADS_PER_PAGE: usize = 4032;
 
 /// How often to retry when another process appends during the load.
-const TRIES: usize = 3;
+const MAX_ATTEMPTS: usize = 3;
 
 /// A loaded session.
 #[derive(Debug)]
-pub(crate) struct Loaded {
-    pub(crate) opened: Opened,
+pub(crate) struct LoadedSession {
+    pub(crate) opened: OpenedLog,
     pub(crate) tree: SessionTree,
-    pub(crate) version: Version,
+    pub(crate) version: LogVersion,
 }
 
 /// Reads a session.
 ///
 /// In a damaged log a new line can change older heads, so heads are valid only if the log did not grow while they
 /// were read. If the log keeps growing, the tree is built from the lines, which never change.
-pub(crate) async fn load(store: &dyn Store, id: &str) -> Result<Loaded, StoreError> {
+pub(crate) async fn load_session(store: &dyn Store, id: &str) -> Result<LoadedSession, StoreError> {
     let mut opened = store.open(id).await?;
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let version = opened.version;
         let tree = from_heads(store, id, version).await;
         opened = store.open(id).await?;
         match tree {
-            Ok(tree) if opened.version == version => return Ok(Loaded { opened, tree, version }),
+            Ok(tree) if opened.version == version => return Ok(LoadedSession { opened, tree, version }),
             Ok(_) | Err(StoreError::Replaced) => {}
             Err(error) => return Err(error),
         }
     }
     let version = opened.version;
     let tree = from_lines(store, id, version).await?;
-    Ok(Loaded { opened, tree, version })
+    Ok(LoadedSession { opened, tree, version })
 }
 
-async fn from_heads(store: &dyn Store, id: &str, version: Version) -> Result<SessionTree, StoreError> {
+async fn from_heads(store: &dyn Store, id: &str, version: LogVersion) -> Result<SessionTree, StoreError> {
     match store.shared_heads(id, version.generation).await? {
         Some(heads) if heads.len() == version.entries => from_shared(store, id, version, heads).await,
         // The log grew since it was opened.
@@ -53,25 +53,25 @@ async fn from_heads(store: &dyn Store, id: &str, version: Version) -> Result<Ses
 async fn from_shared(
     store: &dyn Store,
     id: &str,
-    version: Version,
+    version: LogVersion,
     heads: Heads,
 ) -> Result<SessionTree, StoreError> {
     let wanted: Vec<Seq> =
         heads.iter().filter(|(_, head)| head.kind.folds_body()).map(|(seq, _)| seq).collect();
     let mut marks: Vec<(Seq, Vec<u8>)> = Vec::with_capacity(wanted.len());
-    each_line(store, id, version.generation, &wanted, |seq, line| {
+    for_each_line(store, id, version.generation, &wanted, |seq, line| {
         marks.push((seq, line.to_vec()));
         Ok::<_, StoreError>(())
     })
     .await?;
-    let marks = marks.iter().filter_map(|(seq, line)| Some((*seq, read_entry(line).ok()?)));
-    Ok(SessionTree::of(heads, marks))
+    let marks = marks.iter().filter_map(|(seq, line)| Some((*seq, parse_entry(line).ok()?)));
+    Ok(SessionTree::from_heads(heads, marks))
 }
 
-async fn from_pages(store: &dyn Store, id: &str, version: Version) -> Result<SessionTree, StoreError> {
+async fn from_pages(store: &dyn Store, id: &str, version: LogVersion) -> Result<SessionTree, StoreError> {
     let mut heads: Vec<Head> = Vec::with_capacity(version.entries);
     while heads.len() < version.entries {
-        let limit = PAGE.min(version.entries - heads.len());
+        let limit = HEADS_PER_PAGE.min(version.entries - heads.len());
         let page = store.heads(id, version.generation, heads.len(), limit).await?;
         if page.is_empty() {
             return Err(StoreError::NoSuchEntry { seq: heads.len() });
@@ -79,21 +79,21 @@ async fn from_pages(store: &dyn Store, id: &str, version: Version) -> Result<Ses
         heads.extend(page);
     }
     let wanted: Vec<Seq> =
-        heads.iter().enumerate().filter(|(_, head)| head.wants_line()).map(|(at, _)| Seq::new(at)).collect();
-    let mut seen: FxHashMap<Seq, Seen> = FxHashMap::default();
-    each_line(store, id, version.generation, &wanted, |seq, line| {
-        seen.insert(seq, Seen::read(line)?);
+        heads.iter().enumerate().filter(|(_, head)| head.needs_line()).map(|(at, _)| Seq::new(at)).collect();
+    let mut seen: FxHashMap<Seq, FoldLine> = FxHashMap::default();
+    for_each_line(store, id, version.generation, &wanted, |seq, line| {
+        seen.insert(seq, FoldLine::read(line)?);
         Ok::<_, StoreError>(())
     })
     .await?;
-    Ok(SessionTree::restore(heads, |seq| seen.get(&seq).and_then(Seen::entry)))
+    Ok(SessionTree::restore(heads, |seq| seen.get(&seq).and_then(FoldLine::entry)))
 }
 
-async fn from_lines(store: &dyn Store, id: &str, version: Version) -> Result<SessionTree, StoreError> {
+async fn from_lines(store: &dyn Store, id: &str, version: LogVersion) -> Result<SessionTree, StoreError> {
     let mut tree = SessionTree::default();
     let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
-    each_line(store, id, version.generation, &wanted, |_, line| {
-        let entry = read_entry(line).map_err(|_| StoreError::Replaced)?;
+    for_each_line(store, id, version.generation, &wanted, |_, line| {
+        let entry = parse_entry(line).map_err(|_| StoreError::Replaced)?;
         tree.append(&entry, 0, u32::try_from(line.len()).unwrap_or(u32::MAX));
         Ok::<_, StoreError>(())
     })
@@ -103,19 +103,19 @@ async fn from_lines(store: &dyn Store, id: &str, version: Version) -> Result<Ses
 
 /// The part of a line that the fold needs. In a log with long ids it needs every line, so only marks keep their
 /// bodies.
-enum Seen {
-    Whole(Vec<u8>),
-    Facts(Entry<'static>),
+enum FoldLine {
+    FullLine(Vec<u8>),
+    Fields(Entry<'static>),
 }
 
-impl Seen {
-    fn read(line: &[u8]) -> Result<Seen, StoreError> {
-        let entry = read_entry(line).map_err(|_| StoreError::Replaced)?;
+impl FoldLine {
+    fn read(line: &[u8]) -> Result<FoldLine, StoreError> {
+        let entry = parse_entry(line).map_err(|_| StoreError::Replaced)?;
         if entry.kind.folds_body() {
-            return Ok(Seen::Whole(line.to_vec()));
+            return Ok(FoldLine::FullLine(line.to_vec()));
         }
-        let nothing = read_entry(br#"{"type":"","id":""}"#).map_err(|_| StoreError::Replaced)?;
-        Ok(Seen::Facts(Entry {
+        let nothing = parse_entry(br#"{"type":"","id":""}"#).map_err(|_| StoreError::Replaced)?;
+        Ok(FoldLine::Fields(Entry {
             kind: entry.kind,
             id: entry.id.into_owned().into(),
             parent: entry.parent.map(|parent| parent.into_owned().into()),
@@ -126,8 +126,8 @@ impl Seen {
 
     fn entry(&self) -> Option<Entry<'_>> {
         match self {
-            Seen::Whole(line) => read_entry(line).ok(),
-            Seen::Facts(entry) => Some(entry.clone()),
+            FoldLine::FullLine(line) => parse_entry(line).ok(),
+            FoldLine::Fields(entry) => Some(entry.clone()),
         }
     }
 }

@@ -3,32 +3,32 @@
 //! Each call opens the session, runs one operation of [`Session`], and closes it. Use [`Session`] directly for many
 //! operations on one session. [`Error::code`] distinguishes errors.
 
-mod appending;
+mod append;
 #[cfg(feature = "contract")]
 pub mod contract;
 mod path;
 
 use std::sync::Arc;
 
-use osier_store::{Counts, Deleted, Store, StoreError};
-use osier_tree::entry::read_entry;
+use osier_store::{DeleteResult, DeletedCounts, Store, StoreError};
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::entry_json;
 use osier_tree::{Header, Seq, SessionTree, header};
 use serde_json::{Map, Value, json};
 
-pub use self::appending::{Below, Compacted, Put};
-pub use self::path::{ActivePath, Broken};
-use crate::env::Env;
-use crate::error::Error;
-use crate::handle::{Session, chained};
-use crate::snapshot::SnapshotAsk;
+pub use self::append::{AppendParent, EntryPlacement, NewCompaction};
+pub use self::path::{ActivePath, PathError};
+use crate::env::SessionEnv;
+use crate::error::SessionError;
+use crate::handle::{Session, chain_drafts};
+use crate::snapshot::SnapshotOptions;
 use crate::stores::Stores;
 
 /// The façade over the sessions of one store.
 #[derive(Debug, Clone)]
 pub struct Sessions {
     store: Arc<dyn Store>,
-    env: Env,
+    env: SessionEnv,
 }
 
 /// A session to create.
@@ -54,8 +54,8 @@ pub struct SessionUpdate {
 
 impl Sessions {
     /// A façade over one store. Sessions are not watched, because each is open for one call only.
-    pub fn new(store: Arc<dyn Store>, env: Env) -> Sessions {
-        Sessions { store, env: Env { watch: false, ..env } }
+    pub fn new(store: Arc<dyn Store>, env: SessionEnv) -> Sessions {
+        Sessions { store, env: SessionEnv { watch: false, ..env } }
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -63,7 +63,7 @@ impl Sessions {
     }
 
     /// Opens a session, for more than one call.
-    pub async fn open(&self, id: &str) -> Result<Session, Error> {
+    pub async fn open(&self, id: &str) -> Result<Session, SessionError> {
         // The file store would interpret any other id as a path.
         if !header::is_valid_id(id) {
             return Err(self.not_found(id));
@@ -71,34 +71,34 @@ impl Sessions {
         Session::open(self.store.clone(), id, self.env.clone()).await
     }
 
-    fn not_found(&self, id: &str) -> Error {
+    fn not_found(&self, id: &str) -> SessionError {
         StoreError::NotFound { store: self.store.name().to_owned(), id: id.to_owned() }.into()
     }
 
     /// `createSession`. Returns the same as [`Sessions::get`].
-    pub async fn create(&self, new: NewSession) -> Result<Value, Error> {
+    pub async fn create(&self, new: NewSession) -> Result<Value, SessionError> {
         let id = match new.id {
             Some(id) => id,
-            None => Session::fresh_id(&*self.store, &self.env).await?,
+            None => Session::new_session_id(&*self.store, &self.env).await?,
         };
         let mut header = Header::new(id, self.env.clock.now(), new.cwd);
         header.agent_id = new.agent_id.filter(|agent| agent != "main");
         let named = new.title.map(|title| SessionTree::default().plan_name(&title));
-        let lines = chained(named.as_slice(), &self.env);
+        let lines = chain_drafts(named.as_slice(), &self.env);
         Session::create(self.store.clone(), &header, &lines, self.env.clone()).await?.describe().await
     }
 
     /// `getSession`: the `session` of a snapshot; `None` if there is no such session.
-    pub async fn get(&self, id: &str) -> Result<Option<Value>, Error> {
+    pub async fn get(&self, id: &str) -> Result<Option<Value>, SessionError> {
         match self.open(id).await {
             Ok(session) => session.describe().await.map(Some),
-            Err(Error::Store(StoreError::NotFound { .. })) => Ok(None),
+            Err(SessionError::Store(StoreError::NotFound { .. })) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// `updateSession`: writes one entry for the name and one for everything else.
-    pub async fn update(&self, id: &str, update: SessionUpdate) -> Result<Value, Error> {
+    pub async fn update(&self, id: &str, update: SessionUpdate) -> Result<Value, SessionError> {
         let session = self.open(id).await?;
         let mut set = Map::new();
         let texts = [("status", update.status), ("cwd", update.cwd), ("agentId", update.agent_id)];
@@ -108,18 +108,21 @@ impl Sessions {
             session.rename(title).await?;
         }
         if !set.is_empty() {
-            session.config(set, Vec::new()).await?;
+            session.set_config(set, Vec::new()).await?;
         }
-        session.before_prompt().await?;
+        session.sync_if_configured().await?;
         session.describe().await
     }
 
     /// `deleteSession`, including the sessions of its sub-agents in this store. Deleting a missing session is not an
     /// error. If the session is in use, nothing is deleted. A sub-agent's session that is in use is kept, with the
     /// sessions below it.
-    pub async fn delete(&self, id: &str) -> Result<Deleted, Error> {
-        let nothing =
-            Deleted { deleted: false, store: self.store.name().to_owned(), counts: Counts::default() };
+    pub async fn delete(&self, id: &str) -> Result<DeleteResult, SessionError> {
+        let nothing = DeleteResult {
+            deleted: false,
+            store: self.store.name().to_owned(),
+            counts: DeletedCounts::default(),
+        };
         if !header::is_valid_id(id) {
             return Ok(nothing);
         }
@@ -128,7 +131,7 @@ impl Sessions {
             Err(StoreError::NotFound { .. }) => return Ok(nothing),
             Err(error) => return Err(error.into()),
         };
-        let (below, _) = Stores::new(vec![self.store.clone()]).below(&[card]).await?;
+        let (below, _) = Stores::new(vec![self.store.clone()]).subagent_sessions(&[card]).await?;
         let mut deleted = self.store.delete(id).await?;
         let mut kept: Vec<&str> = Vec::new();
         for card in &below {
@@ -154,7 +157,7 @@ impl Sessions {
         id: &str,
         after: usize,
         limit: Option<usize>,
-    ) -> Result<Vec<Vec<u8>>, Error> {
+    ) -> Result<Vec<Vec<u8>>, SessionError> {
         if !header::is_valid_id(id) {
             return Err(self.not_found(id));
         }
@@ -164,10 +167,10 @@ impl Sessions {
         self.entries(id, version.generation, &wanted).await
     }
 
-    async fn entries(&self, id: &str, generation: u64, wanted: &[Seq]) -> Result<Vec<Vec<u8>>, Error> {
+    async fn entries(&self, id: &str, generation: u64, wanted: &[Seq]) -> Result<Vec<Vec<u8>>, SessionError> {
         let mut entries = Vec::with_capacity(wanted.len());
-        osier_store::each_line(&*self.store, id, generation, wanted, |_, line| {
-            entries.extend(read_entry(line).map(|entry| entry_json(&entry).into_owned()));
+        osier_store::for_each_line(&*self.store, id, generation, wanted, |_, line| {
+            entries.extend(parse_entry(line).map(|entry| entry_json(&entry).into_owned()));
             Ok::<_, StoreError>(())
         })
         .await?;
@@ -176,11 +179,11 @@ impl Sessions {
 
     /// `createBranchedSession`: a new session with the path to `leaf`, or to the current leaf. The entries keep their
     /// ids.
-    pub async fn create_branched(&self, id: &str, leaf: Option<&str>) -> Result<Value, Error> {
+    pub async fn create_branched(&self, id: &str, leaf: Option<&str>) -> Result<Value, SessionError> {
         let source = self.open(id).await?;
         let tree = source.tree();
         let at = match leaf {
-            Some(leaf) => Some(tree.require_shown(leaf)?),
+            Some(leaf) => Some(tree.require_visible(leaf)?),
             None => tree.leaf(),
         };
         let header = source.fork_header(&*self.store).await?;
@@ -190,13 +193,13 @@ impl Sessions {
     }
 
     /// `getSnapshot`, as JSON.
-    pub async fn snapshot(&self, id: &str, ask: SnapshotAsk) -> Result<Vec<u8>, Error> {
+    pub async fn snapshot(&self, id: &str, ask: SnapshotOptions) -> Result<Vec<u8>, SessionError> {
         let mut json = Vec::new();
-        let write = |piece: &[u8]| -> Result<(), Error> {
+        let write = |piece: &[u8]| -> Result<(), SessionError> {
             json.extend_from_slice(piece);
             Ok(())
         };
-        self.open(id).await?.snapshot(ask, write).await?;
+        self.open(id).await?.write_snapshot(ask, write).await?;
         Ok(json)
     }
 }

@@ -3,31 +3,31 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use osier_store::Version;
+use osier_store::LogVersion;
 use osier_tree::{Place, SessionTree};
 
-use crate::standing::{CursorId, Cursors, Standing};
+use crate::cursor_state::{CursorId, CursorState, Cursors};
 
 /// An immutable state of a session.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct SessionState {
     pub tree: Arc<SessionTree>,
-    pub version: Version,
-    pub(crate) cursors: BTreeMap<CursorId, Arc<Standing>>,
+    pub version: LogVersion,
+    pub(crate) cursors: BTreeMap<CursorId, Arc<CursorState>>,
 }
 
-impl State {
-    pub(crate) fn of(tree: &SessionTree, version: Version, cursors: &Cursors) -> State {
-        State { tree: Arc::new(tree.clone()), version, cursors: cursors.all().clone() }
+impl SessionState {
+    pub(crate) fn new(tree: &SessionTree, version: LogVersion, cursors: &Cursors) -> SessionState {
+        SessionState { tree: Arc::new(tree.clone()), version, cursors: cursors.all().clone() }
     }
 
     /// The state of a cursor; `None` if it was dropped.
-    pub fn standing(&self, cursor: CursorId) -> Option<&Standing> {
+    pub fn cursor_state(&self, cursor: CursorId) -> Option<&CursorState> {
         self.cursors.get(&cursor).map(|standing| &**standing)
     }
 
     /// The position of the main cursor.
-    pub fn main(&self) -> Place {
-        self.standing(CursorId::MAIN).and_then(|standing| standing.place)
+    pub fn main_place(&self) -> Place {
+        self.cursor_state(CursorId::MAIN).and_then(|standing| standing.place)
     }
 }

@@ -5,61 +5,61 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use osier_store::{Filter, Page, Store, StoreError};
+use osier_store::{SessionFilter, SessionPage, Store, StoreError};
 use osier_tree::Header;
 use osier_tree::projection::card::Card;
 use osier_tree::short_ids::{SESSION_ID_LENGTH, ShortIds};
 
 /// How long to wait for one store.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The configured stores. Their names are unique.
 #[derive(Debug, Clone)]
 pub struct Stores {
     all: Vec<Arc<dyn Store>>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// A session and its store.
 #[derive(Debug, Clone)]
-pub struct Owned {
+pub struct LocatedSession {
     pub store: Arc<dyn Store>,
     pub id: String,
 }
 
 /// A store that could not be queried.
 #[derive(Debug)]
-pub struct Down {
+pub struct UnavailableStore {
     pub store: String,
-    pub why: StoreError,
+    pub error: StoreError,
 }
 
 /// The sessions that match an id prefix.
 #[derive(Debug, Default)]
-pub struct Found {
-    pub owned: Vec<Owned>,
-    pub down: Vec<Down>,
+pub struct FindResult {
+    pub sessions: Vec<LocatedSession>,
+    pub unavailable: Vec<UnavailableStore>,
 }
 
 /// A list of the sessions of all stores. Each card names its store.
 #[derive(Debug, Default)]
-pub struct Listed {
-    pub page: Page,
-    pub down: Vec<Down>,
+pub struct ListResult {
+    pub page: SessionPage,
+    pub unavailable: Vec<UnavailableStore>,
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("no answer within {0:?}")]
-struct Silent(Duration);
+struct NoAnswer(Duration);
 
 impl Stores {
     pub fn new(all: Vec<Arc<dyn Store>>) -> Stores {
-        Stores { all, patience: PATIENCE }
+        Stores { all, timeout: STORE_TIMEOUT }
     }
 
     /// Sets how long to wait for one store.
-    pub fn with_patience(self, patience: Duration) -> Stores {
-        Stores { patience, ..self }
+    pub fn with_timeout(self, patience: Duration) -> Stores {
+        Stores { timeout: patience, ..self }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Store>> {
@@ -79,39 +79,44 @@ impl Stores {
     }
 
     /// Finds sessions whose ids start with `prefix`, in the order of the stores. Fails if no store answers.
-    pub async fn find(&self, prefix: &str) -> Result<Found, StoreError> {
-        let asked = self.ask(|store| async move { (store.clone(), store.find(prefix).await) }).await;
-        let (found, down) = self.answers(asked)?;
-        let owned = found
-            .into_iter()
-            .flat_map(|(store, ids)| ids.into_iter().map(move |id| Owned { store: store.clone(), id }));
-        Ok(Found { owned: owned.collect(), down })
+    pub async fn find(&self, prefix: &str) -> Result<FindResult, StoreError> {
+        let asked =
+            self.query_all(|store| async move { (store.clone(), store.find_ids(prefix).await) }).await;
+        let (found, down) = self.split_answers(asked)?;
+        let owned = found.into_iter().flat_map(|(store, ids)| {
+            ids.into_iter().map(move |id| LocatedSession { store: store.clone(), id })
+        });
+        Ok(FindResult { sessions: owned.collect(), unavailable: down })
     }
 
     /// Lists the sessions of all stores, most recently used first, with unique short ids. Fails if no store answers.
-    pub async fn list(&self, filter: &Filter) -> Result<Listed, StoreError> {
+    pub async fn list(&self, filter: &SessionFilter) -> Result<ListResult, StoreError> {
         let wanted = filter.limit.map(|limit| limit.saturating_add(filter.skip));
         let each = match self.all.len() {
             1 => filter.clone(),
-            _ => Filter { skip: 0, limit: wanted, ..filter.clone() },
+            _ => SessionFilter { skip: 0, limit: wanted, ..filter.clone() },
         };
         let each = &each;
-        let asked = self.ask(|store| async move { (store.clone(), page_and_ids(&*store, each).await) }).await;
-        let (answers, down) = self.answers(asked)?;
-        let (pages, ids): (Vec<Page>, Vec<Vec<String>>) =
+        let asked =
+            self.query_all(|store| async move { (store.clone(), page_and_ids(&*store, each).await) }).await;
+        let (answers, down) = self.split_answers(asked)?;
+        let (pages, ids): (Vec<SessionPage>, Vec<Vec<String>>) =
             answers.into_iter().map(|(_, answer)| answer).unzip();
         let mut page = match self.all.len() {
             1 => pages.into_iter().next().unwrap_or_default(),
-            _ => merged(pages, filter),
+            _ => merge_pages(pages, filter),
         };
-        shorten(&mut page.cards, &ids.concat());
-        Ok(Listed { page, down })
+        set_short_ids(&mut page.cards, &ids.concat());
+        Ok(ListResult { page, unavailable: down })
     }
 
     /// The sessions of the sub-agents of these sessions in the same store, recursively, each after its parent. Does
     /// not include forks.
-    pub async fn below(&self, cards: &[Card]) -> Result<(Vec<Card>, Vec<Down>), StoreError> {
-        let Listed { page, down } = self.list(&Filter::default()).await?;
+    pub async fn subagent_sessions(
+        &self,
+        cards: &[Card],
+    ) -> Result<(Vec<Card>, Vec<UnavailableStore>), StoreError> {
+        let ListResult { page, unavailable: down } = self.list(&SessionFilter::default()).await?;
         let mut below: Vec<Card> = Vec::new();
         let mut open = cards.to_vec();
         while let Some(parent) = open.pop() {
@@ -119,7 +124,7 @@ impl Stores {
                 let is_same = |known: &Card| known.id == card.id && known.store == card.store;
                 if card.id != parent.id
                     && !below.iter().any(is_same)
-                    && self.is_of_another_agent(card, &parent).await?
+                    && self.has_another_agent(card, &parent).await?
                 {
                     below.push(card.clone());
                     open.push(card.clone());
@@ -131,7 +136,7 @@ impl Stores {
 
     /// Compares the headers, because the agent of a session can change later, and a fork keeps the agent of its
     /// header.
-    async fn is_of_another_agent(&self, card: &Card, parent: &Card) -> Result<bool, StoreError> {
+    async fn has_another_agent(&self, card: &Card, parent: &Card) -> Result<bool, StoreError> {
         let (Some(card), Some(parent)) = (self.header(card).await?, self.header(parent).await?) else {
             return Ok(false);
         };
@@ -149,68 +154,75 @@ impl Stores {
         }
     }
 
-    async fn ask<T, F: Future<Output = (Arc<dyn Store>, Result<T, StoreError>)>>(
+    async fn query_all<T, F: Future<Output = (Arc<dyn Store>, Result<T, StoreError>)>>(
         &self,
         ask: impl Fn(Arc<dyn Store>) -> F,
     ) -> Vec<(Arc<dyn Store>, Result<T, StoreError>)> {
-        join_all(self.all.iter().map(|store| {
-            let asked = tokio::time::timeout(self.patience, ask(store.clone()));
-            async move { asked.await.unwrap_or_else(|_| (store.clone(), Err(self.silent(store.name())))) }
-        }))
+        join_all(
+            self.all.iter().map(|store| {
+                let asked = tokio::time::timeout(self.timeout, ask(store.clone()));
+                async move {
+                    asked.await.unwrap_or_else(|_| (store.clone(), Err(self.timeout_error(store.name()))))
+                }
+            }),
+        )
         .await
     }
 
-    fn silent(&self, store: &str) -> StoreError {
+    fn timeout_error(&self, store: &str) -> StoreError {
         StoreError::Unavailable {
             store: store.to_owned(),
-            why: Silent(self.patience).to_string(),
+            why: NoAnswer(self.timeout).to_string(),
             advice: "check whether the server is busy, then try again",
-            source: Box::new(Silent(self.patience)),
+            source: Box::new(NoAnswer(self.timeout)),
         }
     }
 
     /// Separates the answers from the stores that failed. Fails if no store answered.
     #[expect(clippy::type_complexity, reason = "the answers with their stores, and the stores that failed")]
-    fn answers<T>(
+    fn split_answers<T>(
         &self,
         asked: Vec<(Arc<dyn Store>, Result<T, StoreError>)>,
-    ) -> Result<(Vec<(Arc<dyn Store>, T)>, Vec<Down>), StoreError> {
+    ) -> Result<(Vec<(Arc<dyn Store>, T)>, Vec<UnavailableStore>), StoreError> {
         let (mut answers, mut down) = (Vec::new(), Vec::new());
         for (store, answer) in asked {
             match answer {
                 Ok(answer) => answers.push((store, answer)),
-                Err(why) => down.push(Down { store: store.name().to_owned(), why }),
+                Err(why) => down.push(UnavailableStore { store: store.name().to_owned(), error: why }),
             }
         }
         match (answers.is_empty(), down.is_empty()) {
-            (true, false) => Err(down.remove(0).why),
+            (true, false) => Err(down.remove(0).error),
             _ => Ok((answers, down)),
         }
     }
 }
 
 /// A page of a store, and the ids of all its sessions.
-async fn page_and_ids(store: &dyn Store, filter: &Filter) -> Result<(Page, Vec<String>), StoreError> {
+async fn page_and_ids(
+    store: &dyn Store,
+    filter: &SessionFilter,
+) -> Result<(SessionPage, Vec<String>), StoreError> {
     let page = store.list(filter).await?;
-    let ids = if page.cards.is_empty() { Vec::new() } else { store.find("").await? };
+    let ids = if page.cards.is_empty() { Vec::new() } else { store.find_ids("").await? };
     Ok((page, ids))
 }
 
 /// Merges the pages of several stores into one.
-fn merged(pages: Vec<Page>, filter: &Filter) -> Page {
-    let more = pages.iter().any(|page| page.more);
+fn merge_pages(pages: Vec<SessionPage>, filter: &SessionFilter) -> SessionPage {
+    let more = pages.iter().any(|page| page.has_more);
     let (mut cards, mut unreadable) = (Vec::new(), Vec::new());
     for page in pages {
         cards.extend(page.cards);
         unreadable.extend(page.unreadable);
     }
-    let page = filter.page(cards, unreadable);
-    Page { more: page.more || more, ..page }
+    let page = filter.paginate(cards, unreadable);
+    SessionPage { has_more: page.has_more || more, ..page }
 }
 
 /// Sets short ids that are unique among all ids. The name of a file can differ from the id in its header, so the ids
 /// of the cards are included.
-fn shorten(cards: &mut [Card], ids: &[String]) {
+fn set_short_ids(cards: &mut [Card], ids: &[String]) {
     let all = ShortIds::new(ids.iter().chain(cards.iter().map(|card| &card.id)));
     for card in cards {
         card.short_id = all.shorten(&card.id, SESSION_ID_LENGTH).to_owned();

@@ -2,7 +2,7 @@
 
 use osier_store::StoreError;
 use osier_tree::Place;
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::transcript::{TranscriptItem, TranscriptReader};
 
 use crate::handle::Session;
@@ -17,18 +17,19 @@ impl Session {
         let state = self.state();
         let mut reader = TranscriptReader::new(&state.tree, at);
         let match_call = |seq, line: &[u8]| {
-            if let Ok(entry) = read_entry(line) {
+            if let Ok(entry) = parse_entry(line) {
                 reader.match_call(seq, &entry);
             }
             Ok::<_, StoreError>(())
         };
         let calls = TranscriptReader::new(&state.tree, at).call_entries();
-        self.each_line(state.version, &calls, match_call).await?;
+        self.for_each_line(state.version, &calls, match_call).await?;
         let entries = reader.entries();
-        let item = |seq, line: &[u8]| match read_entry(line).ok().and_then(|entry| reader.item(seq, &entry)) {
+        let item = |seq, line: &[u8]| match parse_entry(line).ok().and_then(|entry| reader.item(seq, &entry))
+        {
             Some(item) => each(item),
             None => Ok(()),
         };
-        self.each_line(state.version, &entries, item).await
+        self.for_each_line(state.version, &entries, item).await
     }
 }

@@ -6,51 +6,56 @@ mod resync;
 
 use std::sync::Arc;
 
-use osier_store::{Store, StoreError, Version, Watch};
+use osier_store::{LogVersion, Store, StoreError, Watch};
 use osier_tree::{Place, Seq, SessionTree};
 use tokio::sync::{broadcast, mpsc, watch};
 
 use crate::attach::Attached;
-use crate::draft::Drafts;
-use crate::env::{Durability, Env};
-use crate::error::Error;
-use crate::event::{Event, Events};
-use crate::load::Loaded;
-use crate::mail::{Followed, Mail};
-use crate::standing::{CursorId, Cursors};
-use crate::state::State;
+use crate::cursor_state::{CursorId, Cursors};
+use crate::draft::OpenDrafts;
+use crate::env::{Durability, SessionEnv};
+use crate::error::SessionError;
+use crate::event::{SessionEvent, SessionEvents};
+use crate::load::LoadedSession;
+use crate::state::SessionState;
+use crate::writer_message::{FollowResult, WriterMessage};
 
 /// How many events a slow client can lag behind before it must attach again.
-const EVENTS: usize = 1024;
+const EVENT_CAPACITY: usize = 1024;
 
 /// How many short ids to try before using a longer one.
-const MINTS: usize = 100;
+const MAX_ID_ATTEMPTS: usize = 100;
 
 /// The writer of a session.
-pub(crate) struct Writer {
+pub(crate) struct SessionWriter {
     store: Arc<dyn Store>,
     key: String,
     /// The session id. `key` can differ from it.
     id: String,
-    env: Env,
+    env: SessionEnv,
     tree: SessionTree,
-    version: Version,
+    version: LogVersion,
     cursors: Cursors,
-    drafts: Drafts,
+    drafts: OpenDrafts,
     leases: leases::OwnLeases,
     /// The cursors of released leases.
     ended_leases: Vec<u64>,
-    published: watch::Sender<Arc<State>>,
-    events: broadcast::Sender<Event>,
+    published: watch::Sender<Arc<SessionState>>,
+    events: broadcast::Sender<SessionEvent>,
     /// Whether there are acknowledged entries that are not synced.
     unsynced: bool,
 }
 
-impl Writer {
-    pub(crate) fn new(store: Arc<dyn Store>, key: String, env: Env, loaded: Loaded) -> Writer {
+impl SessionWriter {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        key: String,
+        env: SessionEnv,
+        loaded: LoadedSession,
+    ) -> SessionWriter {
         let cursors = Cursors::new(&loaded.tree);
-        let state = State::of(&loaded.tree, loaded.version, &cursors);
-        Writer {
+        let state = SessionState::new(&loaded.tree, loaded.version, &cursors);
+        SessionWriter {
             store,
             key,
             id: loaded.opened.header.id,
@@ -58,28 +63,32 @@ impl Writer {
             tree: loaded.tree,
             version: loaded.version,
             cursors,
-            drafts: Drafts::default(),
+            drafts: OpenDrafts::default(),
             leases: leases::OwnLeases::default(),
             ended_leases: Vec::new(),
             published: watch::Sender::new(Arc::new(state)),
-            events: broadcast::Sender::new(EVENTS),
+            events: broadcast::Sender::new(EVENT_CAPACITY),
             unsynced: false,
         }
     }
 
-    pub(crate) fn state(&self) -> watch::Receiver<Arc<State>> {
+    pub(crate) fn subscribe_state(&self) -> watch::Receiver<Arc<SessionState>> {
         self.published.subscribe()
     }
 
     /// Runs until the last handle is dropped.
-    pub(crate) async fn run(mut self, mut mailbox: mpsc::UnboundedReceiver<Mail>, mut watch: Option<Watch>) {
+    pub(crate) async fn run(
+        mut self,
+        mut mailbox: mpsc::UnboundedReceiver<WriterMessage>,
+        mut watch: Option<Watch>,
+    ) {
         loop {
             let mail = tokio::select! {
                 mail = mailbox.recv() => mail,
-                () = changed(&mut watch) => Some(Mail::Changed),
+                () = changed(&mut watch) => Some(WriterMessage::Changed),
             };
             match mail {
-                Some(mail) => self.open(mail).await,
+                Some(mail) => self.handle_message(mail).await,
                 None => break,
             }
         }
@@ -89,43 +98,47 @@ impl Writer {
     }
 
     /// Handles a message. The result of `send` is ignored, because the caller may have stopped waiting.
-    async fn open(&mut self, mail: Mail) {
+    async fn handle_message(&mut self, mail: WriterMessage) {
         match mail {
-            Mail::Append { job, reply } => drop(reply.send(self.append(*job).await)),
-            Mail::Attach { after, reply } => drop(reply.send(Ok(self.attach(after)))),
+            WriterMessage::Append { job, reply } => drop(reply.send(self.append(*job).await)),
+            WriterMessage::Attach { after, reply } => drop(reply.send(Ok(self.attach(after)))),
             // The next operation reports errors of the store.
-            Mail::Changed => drop(self.read_on().await),
-            Mail::ReadOn { reply } => drop(reply.send(self.read_on().await.map(|()| self.version))),
-            Mail::Sync { whatever_the_setting, reply } => {
-                drop(reply.send(self.sync(whatever_the_setting).await.map_err(Error::from)));
+            WriterMessage::Changed => drop(self.read_appended().await),
+            WriterMessage::Refresh { reply } => {
+                drop(reply.send(self.read_appended().await.map(|()| self.version)))
             }
-            Mail::NewCursor { at, reply } => drop(reply.send(Ok(self.new_cursor(at)))),
-            Mail::DropCursor { cursor } => self.drop_cursor(cursor).await,
-            Mail::Follow { cursor, reply } => drop(reply.send(self.follow(cursor))),
-            Mail::BeginTurn { turn, reply } => {
+            WriterMessage::Sync { whatever_the_setting, reply } => {
+                drop(reply.send(self.sync(whatever_the_setting).await.map_err(SessionError::from)));
+            }
+            WriterMessage::NewCursor { at, reply } => drop(reply.send(Ok(self.new_cursor(at)))),
+            WriterMessage::DropCursor { cursor } => self.drop_cursor(cursor).await,
+            WriterMessage::Follow { cursor, reply } => drop(reply.send(self.follow(cursor))),
+            WriterMessage::BeginTurn { turn, reply } => {
                 let begun = self.begin_turn(turn.cursor()).await;
                 // Nobody waits for it any more.
                 if let Err(Ok(turn)) = reply.send(begun.map(|()| turn.started())) {
                     self.end_turn(turn.abandon(), None).await;
                 }
             }
-            Mail::EndTurn { cursor, reply } => self.end_turn(cursor, reply).await,
-            Mail::CheckFree { at, reply } => drop(reply.send(self.check_place(at).await)),
-            Mail::BeginDraft { cursor, reply } => drop(reply.send(Ok(self.begin_draft(cursor)))),
-            Mail::PushDraft { id, delta } => {
+            WriterMessage::EndTurn { cursor, reply } => self.end_turn(cursor, reply).await,
+            WriterMessage::CheckNoForeignTurn { at, reply } => {
+                drop(reply.send(self.check_no_foreign_turn_at(at).await))
+            }
+            WriterMessage::BeginDraft { cursor, reply } => drop(reply.send(Ok(self.begin_draft(cursor)))),
+            WriterMessage::PushDraft { id, delta } => {
                 let event = self.drafts.push(&id, delta);
                 self.announce(event);
             }
-            Mail::DropDraft { id } => self.drop_draft(&id),
+            WriterMessage::DropDraft { id } => self.drop_draft(&id),
         }
     }
 
     /// Publishes the current state to readers. Always called before the events about it are sent.
     fn publish(&self) {
-        self.published.send_replace(Arc::new(State::of(&self.tree, self.version, &self.cursors)));
+        self.published.send_replace(Arc::new(SessionState::new(&self.tree, self.version, &self.cursors)));
     }
 
-    fn announce(&self, events: impl IntoIterator<Item = Event>) {
+    fn announce(&self, events: impl IntoIterator<Item = SessionEvent>) {
         for event in events {
             // An error means that there are no receivers.
             let _ = self.events.send(event);
@@ -141,9 +154,9 @@ impl Writer {
         }
     }
 
-    fn attach(&self, after: Option<Version>) -> Attached {
+    fn attach(&self, after: Option<LogVersion>) -> Attached {
         let state = self.published.borrow().clone();
-        Attached::new(state, after, self.drafts.all(), Events::new(self.events.subscribe()))
+        Attached::new(state, after, self.drafts.to_vec(), SessionEvents::new(self.events.subscribe()))
     }
 
     async fn sync(&mut self, whatever_the_setting: bool) -> Result<(), StoreError> {
@@ -167,56 +180,58 @@ impl Writer {
         self.publish();
     }
 
-    fn follow(&mut self, cursor: CursorId) -> Result<Followed, Error> {
-        let standing = self.cursors.get(cursor).ok_or(Error::Closed)?;
-        let (place, busy, elsewhere) = (standing.place, standing.busy, standing.elsewhere);
-        let Some(tip) = elsewhere.map(|elsewhere| elsewhere.tip) else { return Ok(Followed::Stands(place)) };
+    fn follow(&mut self, cursor: CursorId) -> Result<FollowResult, SessionError> {
+        let standing = self.cursors.get(cursor).ok_or(SessionError::Closed)?;
+        let (place, busy, elsewhere) = (standing.place, standing.busy, standing.continuation);
+        let Some(tip) = elsewhere.map(|elsewhere| elsewhere.tip) else {
+            return Ok(FollowResult::AtPlace(place));
+        };
         if busy {
-            return Err(Error::Busy { at: self.name(place) });
+            return Err(SessionError::Busy { at: self.id_at(place) });
         }
         if !self.tree.same_place(Some(tip), self.tree.leaf()) {
-            return Ok(Followed::Move(Some(tip)));
+            return Ok(FollowResult::NeedsMove(Some(tip)));
         }
         let place = self.cursors.follow(&self.tree, cursor);
         self.publish();
-        self.announce([Event::CursorMoved { cursor, place }]);
-        Ok(Followed::Stands(place))
+        self.announce([SessionEvent::CursorMoved { cursor, place }]);
+        Ok(FollowResult::AtPlace(place))
     }
 
-    async fn end_turn(&mut self, cursor: CursorId, reply: Option<crate::mail::Reply<()>>) {
+    async fn end_turn(&mut self, cursor: CursorId, reply: Option<crate::writer_message::ReplySender<()>>) {
         self.release_lease(cursor).await;
-        if let Some(standing) = self.cursors.change(cursor) {
+        if let Some(standing) = self.cursors.get_mut(cursor) {
             standing.busy = false;
             self.publish();
             self.settle_cursors();
         }
-        let synced = self.sync(false).await.map_err(Error::from);
+        let synced = self.sync(false).await.map_err(SessionError::from);
         if let Some(reply) = reply {
             let _ = reply.send(synced);
         }
     }
 
     fn begin_draft(&mut self, cursor: CursorId) -> Arc<str> {
-        let id = self.mint();
-        let event = self.drafts.begin(id.clone(), cursor);
+        let id = self.new_entry_id();
+        let event = self.drafts.start(id.clone(), cursor);
         self.announce([event]);
         id
     }
 
     fn drop_draft(&mut self, id: &Arc<str>) {
         if self.drafts.end(id) {
-            self.announce([Event::DraftDropped { id: id.clone() }]);
+            self.announce([SessionEvent::DraftDropped { id: id.clone() }]);
         }
     }
 
     /// An id that no entry and no open draft has.
-    fn mint(&self) -> Arc<str> {
-        let is_free = |id: &String| self.tree.find(id).is_none() && !self.drafts.has(id);
-        let short = std::iter::repeat_with(|| self.env.ids.entry()).take(MINTS).find(is_free);
+    fn new_entry_id(&self) -> Arc<str> {
+        let is_free = |id: &String| self.tree.find(id).is_none() && !self.drafts.contains(id);
+        let short = std::iter::repeat_with(|| self.env.ids.entry()).take(MAX_ID_ATTEMPTS).find(is_free);
         short.unwrap_or_else(|| self.env.ids.session()).into()
     }
 
-    fn name(&self, place: Place) -> Option<String> {
+    fn id_at(&self, place: Place) -> Option<String> {
         place.map(|seq: Seq| self.tree.id(seq).to_string())
     }
 }

@@ -4,8 +4,8 @@
 
 use std::time::Instant;
 
-use osier_store::{Batch, StoreError, Version};
-use osier_tree::entry::read_entry;
+use osier_store::{LineBatch, LogVersion, StoreError};
+use osier_tree::entry::parse_entry;
 use osier_tree::heads::IdKey;
 use osier_tree::{Entry, Heads, Seq};
 use sqlx::{Executor, MySqlConnection};
@@ -23,7 +23,7 @@ use crate::watching::Standing;
 pub(crate) struct Append<'a> {
     pub(crate) store: &'a Inner,
     pub(crate) id: &'a str,
-    pub(crate) expected: Version,
+    pub(crate) expected: LogVersion,
     pub(crate) lines: &'a [Vec<u8>],
 }
 
@@ -33,7 +33,7 @@ impl Append<'_> {
         &self,
         connection: &mut Connection,
         LogState { known, contention }: &mut LogState,
-    ) -> Result<Version, Failure> {
+    ) -> Result<LogVersion, Failure> {
         let is_sure =
             |known: &Known| known.version() == self.expected && connection.was_there(known.confirmed);
         if !known.as_ref().is_some_and(is_sure) {
@@ -52,7 +52,7 @@ impl Append<'_> {
         let Some(mut before) = known.as_ref() else { return Err(StoreError::Replaced.into()) };
         let mut after = before.clone();
         let mut entries = after.folded.take_all(self.lines);
-        if after.folded.card.is_doubtful() {
+        if after.folded.card.needs_rebuild() {
             let log = self.store.log(self.id, before.generation);
             // It is kept: should somebody else be faster now, the next attempt reads only what came since.
             before = known.insert(before.completed(connection, log).await?);
@@ -184,7 +184,7 @@ impl Append<'_> {
         &self,
         connection: &mut MySqlConnection,
         row: Option<SessionRow>,
-    ) -> Result<Version, Failure> {
+    ) -> Result<LogVersion, Failure> {
         let now = row.ok_or_else(|| self.store.not_found(self.id))?.version;
         if now.generation != self.expected.generation {
             return Err(StoreError::Replaced.into());
@@ -196,16 +196,16 @@ impl Append<'_> {
     }
 
     /// Whether these very lines lie where they were to go.
-    async fn is_there(&self, connection: &mut MySqlConnection, now: Version) -> Result<bool, Failure> {
+    async fn is_there(&self, connection: &mut MySqlConnection, now: LogVersion) -> Result<bool, Failure> {
         let (log, first) = (self.store.log(self.id, now.generation), self.expected.entries);
-        let mine: Vec<Entry<'_>> = self.lines.iter().filter_map(|line| read_entry(line).ok()).collect();
-        let Some(id) = mine.first().map(|entry| IdKey::of(&entry.id).0) else { return Ok(false) };
+        let mine: Vec<Entry<'_>> = self.lines.iter().filter_map(|line| parse_entry(line).ok()).collect();
+        let Some(id) = mine.first().map(|entry| IdKey::from_id(&entry.id).0) else { return Ok(false) };
         let head = log.heads(connection, first, 1).await?.unwrap_or_default();
         if now.entries < first + mine.len() || head.first().is_some_and(|head| head.id != id) {
             return Ok(false);
         }
         let places: Vec<Seq> = (first..first + mine.len()).map(Seq::new).collect();
-        let (mut at, mut batch) = (0, Batch::default());
+        let (mut at, mut batch) = (0, LineBatch::default());
         while at < places.len() {
             log.lines(connection, &places[at..], &mut batch).await?;
             if !batch.iter().zip(&mine[at..]).all(|(line, mine)| line == mine.line) {

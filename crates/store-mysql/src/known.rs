@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use osier_store::{Batch, Version};
-use osier_tree::entry::read_entry;
+use osier_store::{LineBatch, LogVersion};
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::card::CardFold;
 use osier_tree::{Header, Heads, Seq};
 use sqlx::MySqlConnection;
@@ -25,8 +25,8 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    pub(crate) fn version(&self) -> Version {
-        Version { generation: self.generation, entries: self.folded.heads.len() }
+    pub(crate) fn version(&self) -> LogVersion {
+        LogVersion { generation: self.generation, entries: self.folded.heads.len() }
     }
 
     /// The log as its row tells it. `before` spares what is known already.
@@ -123,11 +123,11 @@ impl Known {
         entries: usize,
     ) -> Result<Folded, Failure> {
         let wanted: Vec<Seq> = (folded.heads.len()..entries).map(Seq::new).collect();
-        let (mut rest, mut batch) = (wanted.as_slice(), Batch::default());
+        let (mut rest, mut batch) = (wanted.as_slice(), LineBatch::default());
         while !rest.is_empty() {
             log.lines(connection, rest, &mut batch).await?;
             for line in batch.iter() {
-                if let Ok(entry) = read_entry(line) {
+                if let Ok(entry) = parse_entry(line) {
                     folded.take(&entry);
                 }
             }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
-use osier_store::{InTheWay, Lease, StoreError};
+use osier_store::{Lease, LeaseConflictFn, StoreError};
 use rustc_hash::FxHashMap;
 use sqlx::{Executor, MySqlConnection, Row};
 use tokio::task::AbortHandle;
@@ -52,7 +52,7 @@ impl Inner {
     pub(crate) async fn lease(
         self: &Arc<Self>,
         lease: &Lease,
-        in_the_way: InTheWay<'_>,
+        in_the_way: LeaseConflictFn<'_>,
     ) -> Result<(), StoreError> {
         let (seconds, now) = (self.hold_seconds(), clocks());
         let is_held = self.leases.held().contains_key(&lease.cursor);
@@ -89,7 +89,7 @@ impl Inner {
         &self,
         connection: &mut MySqlConnection,
         lease: &Lease,
-        in_the_way: InTheWay<'_>,
+        in_the_way: LeaseConflictFn<'_>,
         seconds: u64,
     ) -> Result<(), Failure> {
         connection.execute("START TRANSACTION").await?;

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use osier_store::{Filter, Page};
+use osier_store::{SessionFilter, SessionPage};
 use osier_tree::projection::card::Card;
 use osier_tree::short_ids::has_prefix;
 use sqlx::mysql::MySqlRow;
@@ -59,9 +59,9 @@ struct Listed {
 pub(crate) async fn list(
     connection: &mut MySqlConnection,
     store: &str,
-    filter: &Filter,
+    filter: &SessionFilter,
     guess: &Older,
-) -> Result<Page, Failure> {
+) -> Result<SessionPage, Failure> {
     // One more than wanted tells whether there are more.
     let most = filter.limit.map_or(usize::MAX, |limit| limit.saturating_add(filter.skip).saturating_add(1));
     let mut addition = guess.0.load(Ordering::Relaxed);
@@ -82,7 +82,8 @@ pub(crate) async fn list(
         addition = MORE.max(2 * older.len());
     };
     let wanted = filter.limit.unwrap_or(usize::MAX);
-    let mut page = Page { more: all.len().saturating_sub(filter.skip) > wanted, ..Page::default() };
+    let mut page =
+        SessionPage { has_more: all.len().saturating_sub(filter.skip) > wanted, ..SessionPage::default() };
     for listed in all.into_iter().skip(filter.skip).take(wanted) {
         match listed.card {
             Some(card) => page.cards.push(card),
@@ -96,7 +97,7 @@ pub(crate) async fn list(
 async fn rows(
     connection: &mut MySqlConnection,
     store: &str,
-    filter: &Filter,
+    filter: &SessionFilter,
     most: usize,
 ) -> Result<Vec<Listed>, Failure> {
     let asked = match &filter.cwd {

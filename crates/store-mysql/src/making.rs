@@ -1,7 +1,7 @@
 //! Making a session, and putting another log in the place of one. Rows of a generation that no session names are seen by
 //! nobody, so many lines are written in many short transactions, and one more makes them count.
 
-use osier_store::{StoreError, Version};
+use osier_store::{LogVersion, StoreError};
 use osier_tree::{Entry, Header};
 use sqlx::{Executor, MySqlConnection};
 
@@ -26,7 +26,7 @@ pub(crate) struct Making<'a> {
     /// The generation under which the lines were written already, if they were.
     pub(crate) written: Option<u64>,
     /// The state of the log that goes; none for a new session.
-    pub(crate) instead_of: Option<Version>,
+    pub(crate) instead_of: Option<LogVersion>,
     /// Fails if others than this one have the session open.
     pub(crate) allowed_holder: Option<Holder>,
 }
@@ -37,7 +37,7 @@ impl Making<'_> {
         &self,
         connection: &mut MySqlConnection,
         tried: &mut Vec<u64>,
-    ) -> Result<Version, Failure> {
+    ) -> Result<LogVersion, Failure> {
         if let Some(version) = self.made_before(connection, tried).await? {
             return Ok(version);
         }
@@ -82,7 +82,7 @@ impl Making<'_> {
             false => removing::forget(connection, place.session, generation).await?,
         }
         connection.execute("COMMIT").await?;
-        Ok(Version { generation, entries: self.folded.heads.len() })
+        Ok(LogVersion { generation, entries: self.folded.heads.len() })
     }
 
     /// The state of the session if an earlier attempt made it, of which nobody was told; fails if the time has passed.
@@ -90,7 +90,7 @@ impl Making<'_> {
         &self,
         connection: &mut MySqlConnection,
         tried: &[u64],
-    ) -> Result<Option<Version>, Failure> {
+    ) -> Result<Option<LogVersion>, Failure> {
         let row = SessionRow::read(connection, &self.header.id).await?;
         let Some(now) = row.map(|row| row.version) else {
             return match self.instead_of {
@@ -144,7 +144,7 @@ impl Making<'_> {
             );
             let query = query.bind(generation).bind(entries).bind(odd).bind(regular).bind(card.json);
             let query = query.bind(card.cost).bind(card.minus_modified).bind(card.minus_created);
-            let query = query.bind(card.cwd_hash).bind(self.header.line()).bind(&self.header.id);
+            let query = query.bind(card.cwd_hash).bind(self.header.to_line()).bind(&self.header.id);
             return match query.execute(connection).await {
                 Err(error) if is_duplicate(&error) => Ok(false),
                 done => Ok(done?.rows_affected() == 1),
@@ -157,7 +157,7 @@ impl Making<'_> {
             " WHERE id = ? AND generation = ?"
         ));
         let query = query
-            .bind(self.header.line())
+            .bind(self.header.to_line())
             .bind(generation)
             .bind(entries)
             .bind(odd)

@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use osier_store::{
-    Batch, Deleted, Filter, InTheWay, Lease, LineSource, Opened, Page, Store, StoreError, Version, Watch,
+    DeleteResult, Lease, LeaseConflictFn, LineBatch, LineSource, LogVersion, OpenedLog, SessionFilter,
+    SessionPage, Store, StoreError, Watch,
 };
 use osier_tree::projection::card::Card;
 use osier_tree::{Head, Header, Heads, Seq, header};
@@ -32,11 +33,11 @@ impl Inner {
         Ok(self.find_row(connection, id).await?.ok_or_else(|| self.not_found(id))?)
     }
 
-    async fn opened(&self, id: &str) -> Result<Opened, StoreError> {
+    async fn opened(&self, id: &str) -> Result<OpenedLog, StoreError> {
         let row = self.row(id).await?;
         let why = "its row has no session header";
         let header = row.header().ok_or_else(|| StoreError::NotASession { path: id.into(), why })?;
-        Ok(Opened { header, version: row.version, odd_lines: row.odd, file: None })
+        Ok(OpenedLog { header, version: row.version, invalid_lines: row.odd, file: None })
     }
 
     /// A log of which another version of Osier made the heads or the card.
@@ -70,20 +71,20 @@ impl Inner {
         Ok(known.as_ref().map(|known| known.folded.heads.clone()))
     }
 
-    pub(crate) async fn make(&self, making: &Making<'_>) -> Result<Version, StoreError> {
+    pub(crate) async fn make(&self, making: &Making<'_>) -> Result<LogVersion, StoreError> {
         let bytes: usize = making.entries.iter().map(|entry| entry.line.len()).sum();
         let mut tried = Vec::new();
         Ok(attempt!(self, bytes, |connection| making.make(connection, &mut tried)))
     }
 
     /// Remembers what the next append to a new session has to know.
-    async fn created(&self, header: &Header, version: Version, folded: Folded) -> Opened {
+    async fn created(&self, header: &Header, version: LogVersion, folded: Folded) -> OpenedLog {
         let (header, odd_lines, generation) = (header.clone(), folded.odd, version.generation);
         let known =
             Known { confirmed: Instant::now(), header: header.clone(), generation, folded, complete: true };
         self.note_length(&header.id, version);
         self.slot(&header.id).lock().await.known = Some(known);
-        Opened { header, version, odd_lines, file: None }
+        OpenedLog { header, version, invalid_lines: odd_lines, file: None }
     }
 
     /// Somebody has the session open, here or elsewhere.
@@ -95,15 +96,15 @@ impl Inner {
     async fn rewrite(
         &self,
         id: &str,
-        expected: Version,
+        expected: LogVersion,
         lines: &[Vec<u8>],
         allowed_holder: Option<Holder>,
-    ) -> Result<Version, StoreError> {
+    ) -> Result<LogVersion, StoreError> {
         if !header::is_valid_id(id) {
             return Err(self.not_found(id));
         }
         let header = self.header(id, expected.generation).await?;
-        let header = Header { rewritten: header.rewritten + 1, ..header };
+        let header = Header { rewrite_count: header.rewrite_count + 1, ..header };
         let mut folded = Folded::new(&header, &self.name);
         let entries = folded.take_all(lines);
         let making = Making {
@@ -119,7 +120,7 @@ impl Inner {
     }
 
     /// Deletes a session. With an `allowed_holder`, fails if any other process has it open.
-    async fn delete(&self, id: &str, allowed_holder: Option<Holder>) -> Result<Deleted, StoreError> {
+    async fn delete(&self, id: &str, allowed_holder: Option<Holder>) -> Result<DeleteResult, StoreError> {
         let mut found = None;
         if header::is_valid_id(id) {
             attempt!(self, 0, |connection| removing::remove(connection, id, allowed_holder, &mut found));
@@ -128,7 +129,7 @@ impl Inner {
             let _ = self.tidy(id).await;
         }
         let counts = found.unwrap_or_default();
-        Ok(Deleted { deleted: found.is_some(), store: self.name.clone(), counts })
+        Ok(DeleteResult { deleted: found.is_some(), store: self.name.clone(), counts })
     }
 
     async fn tidy(&self, id: &str) -> Result<(), StoreError> {
@@ -144,7 +145,7 @@ impl Inner {
 
 impl MySqlStore {
     /// Deletes a session although somebody has it open. Whoever has will find it gone, and can store nothing more in it.
-    pub async fn delete_in_use(&self, id: &str) -> Result<Deleted, StoreError> {
+    pub async fn delete_in_use(&self, id: &str) -> Result<DeleteResult, StoreError> {
         self.inner.delete(id, None).await
     }
 }
@@ -155,7 +156,7 @@ impl Store for MySqlStore {
         &self.inner.name
     }
 
-    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
+    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
         if !header::is_valid_id(&header.id) {
             return Err(StoreError::InvalidId { id: header.id.clone() });
         }
@@ -174,7 +175,11 @@ impl Store for MySqlStore {
         Ok(self.inner.created(header, version, folded).await)
     }
 
-    async fn create_from(&self, header: &Header, lines: &mut dyn LineSource) -> Result<Opened, StoreError> {
+    async fn create_from(
+        &self,
+        header: &Header,
+        lines: &mut dyn LineSource,
+    ) -> Result<OpenedLog, StoreError> {
         if !header::is_valid_id(&header.id) {
             return Err(StoreError::InvalidId { id: header.id.clone() });
         }
@@ -183,7 +188,7 @@ impl Store for MySqlStore {
         Ok(self.inner.created(header, version, streamed.folded).await)
     }
 
-    async fn open(&self, id: &str) -> Result<Opened, StoreError> {
+    async fn open(&self, id: &str) -> Result<OpenedLog, StoreError> {
         self.inner.opened(id).await
     }
 
@@ -199,7 +204,7 @@ impl Store for MySqlStore {
             Some(heads) => Ok(heads),
             None => {
                 let known = self.inner.refolded(id, generation).await?;
-                Ok(known.folded.heads.from(after).take(limit).map(|(_, head)| *head).collect())
+                Ok(known.folded.heads.iter_from(after).take(limit).map(|(_, head)| *head).collect())
             }
         }
     }
@@ -213,14 +218,19 @@ impl Store for MySqlStore {
         id: &str,
         generation: u64,
         wanted: &[Seq],
-        batch: &mut Batch,
+        batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
         let log = self.inner.log(id, generation);
-        attempt!(self.inner, Batch::FULL, |connection| log.lines(connection, wanted, batch));
+        attempt!(self.inner, LineBatch::FULL_BYTES, |connection| log.lines(connection, wanted, batch));
         Ok(())
     }
 
-    async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn append(
+        &self,
+        id: &str,
+        expected: LogVersion,
+        lines: &[Vec<u8>],
+    ) -> Result<LogVersion, StoreError> {
         if !header::is_valid_id(id) {
             return Err(self.inner.not_found(id));
         }
@@ -247,11 +257,11 @@ impl Store for MySqlStore {
     }
 
     /// Nobody waits longer for this than for a list.
-    async fn leave(&self) {
+    async fn close(&self) {
         let _ = tokio::time::timeout(self.inner.limits.glance, self.inner.leave()).await;
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
         Ok(attempt!(self.inner, 0, self.inner.list_tries(), |connection| listing::list(
             connection,
             self.name(),
@@ -271,18 +281,18 @@ impl Store for MySqlStore {
         }
     }
 
-    async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn find_ids(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         Ok(attempt!(self.inner, 0, self.inner.list_tries(), |connection| listing::find(connection, prefix)))
     }
 
-    async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
+    async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
         match self.inner.is_watched(id) {
             true => Err(StoreError::Busy { id: id.to_owned() }),
             false => self.inner.delete(id, Some(self.inner.holder())).await,
         }
     }
 
-    async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
+    async fn acquire_lease(&self, lease: &Lease, in_the_way: LeaseConflictFn<'_>) -> Result<(), StoreError> {
         self.inner.lease(lease, in_the_way).await
     }
 
@@ -290,7 +300,7 @@ impl Store for MySqlStore {
         self.inner.may_have_expired(lease)
     }
 
-    async fn release(&self, lease: &Lease) {
+    async fn release_lease(&self, lease: &Lease) {
         self.inner.release(lease).await;
     }
 
@@ -298,7 +308,12 @@ impl Store for MySqlStore {
         self.inner.leases_of(id).await
     }
 
-    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn rewrite(
+        &self,
+        id: &str,
+        expected: LogVersion,
+        lines: &[Vec<u8>],
+    ) -> Result<LogVersion, StoreError> {
         match self.inner.is_in_use(id).await? {
             true => Err(StoreError::Busy { id: id.to_owned() }),
             false => self.inner.rewrite(id, expected, lines, Some(self.inner.holder())).await,
@@ -308,9 +323,9 @@ impl Store for MySqlStore {
     async fn rewrite_in_use(
         &self,
         id: &str,
-        expected: Version,
+        expected: LogVersion,
         lines: &[Vec<u8>],
-    ) -> Result<Version, StoreError> {
+    ) -> Result<LogVersion, StoreError> {
         self.inner.rewrite(id, expected, lines, None).await
     }
 }

@@ -1,7 +1,7 @@
 //! Heads by range over the narrow index, and lines by batches of keys. Costs what is asked for, not what the log holds.
 
-use osier_store::{Batch, StoreError};
-use osier_tree::entry::{Kind, Role, Why, flag};
+use osier_store::{LineBatch, StoreError};
+use osier_tree::entry::{EntryKind, EntryReason, MessageRole, flag};
 use osier_tree::{Entry, Head, Heads, Seq};
 use rustc_hash::FxHashMap;
 use sqlx::mysql::MySqlRow;
@@ -85,7 +85,7 @@ impl Log<'_> {
         &self,
         connection: &mut MySqlConnection,
         wanted: &[Seq],
-        batch: &mut Batch,
+        batch: &mut LineBatch,
     ) -> Result<(), Failure> {
         batch.clear();
         let wanted = &wanted[..wanted.len().min(MOST_LINES)];
@@ -97,7 +97,7 @@ impl Log<'_> {
                 self.check(connection).await?;
                 return Err(StoreError::NoSuchEntry { seq: seq.index() }.into());
             };
-            if bytes >= Batch::FULL {
+            if bytes >= LineBatch::FULL_BYTES {
                 break;
             }
             bytes += length;
@@ -211,12 +211,12 @@ impl Log<'_> {
         if more.len() != until - from {
             return Ok(false);
         }
-        let ids = match more.iter().any(|head| head.has(flag::LONG_ID)) {
+        let ids = match more.iter().any(|head| head.has_flag(flag::LONG_ID)) {
             true => self.ids(connection, from, until).await?,
             false => FxHashMap::default(),
         };
         for (at, head) in more.into_iter().enumerate() {
-            match (head.has(flag::LONG_ID), ids.get(&narrow(from + at))) {
+            match (head.has_flag(flag::LONG_ID), ids.get(&narrow(from + at))) {
                 (false, _) => heads.restore(head, None),
                 (true, Some(id)) => heads.restore(head, Some(&named(id))),
                 (true, None) => return Ok(false),
@@ -261,9 +261,9 @@ fn narrow(place: usize) -> u32 {
 fn named(id: &str) -> Entry<'_> {
     Entry {
         line: b"",
-        kind: Kind::Custom,
-        role: Role::None,
-        why: Why::None,
+        kind: EntryKind::Custom,
+        role: MessageRole::None,
+        reason: EntryReason::None,
         flags: 0,
         calls: 0,
         id: id.into(),
@@ -271,6 +271,6 @@ fn named(id: &str) -> Entry<'_> {
         target: None,
         time: None,
         message: None,
-        body: 0,
+        message_offset: 0,
     }
 }

@@ -1,7 +1,7 @@
 //! A head as the database keeps it: fifty-six bytes, the first of which says how to read the others.
 
 use osier_tree::heads::IdKey;
-use osier_tree::{Head, Kind, Role, Seq, Why};
+use osier_tree::{EntryKind, EntryReason, Head, MessageRole, Seq};
 
 /// Raised whenever heads are made otherwise. What another version wrote is not read but worked out from the lines.
 const FORMAT: u8 = 1;
@@ -11,8 +11,14 @@ pub(crate) const RECORD: usize = 56;
 pub(crate) fn encode(head: &Head) -> [u8; RECORD] {
     let mut record = [0; RECORD];
     record[0] = FORMAT;
-    record[1..6].copy_from_slice(&[head.kind as u8, head.role as u8, head.why as u8, head.flags, head.calls]);
-    record[6..8].copy_from_slice(&head.body.to_le_bytes());
+    record[1..6].copy_from_slice(&[
+        head.kind as u8,
+        head.role as u8,
+        head.reason as u8,
+        head.flags,
+        head.calls,
+    ]);
+    record[6..8].copy_from_slice(&head.message_offset.to_le_bytes());
     record[8..16].copy_from_slice(&head.id.0.to_le_bytes());
     record[16..24].copy_from_slice(&head.time.to_le_bytes());
     let numbers = [
@@ -52,12 +58,12 @@ pub(crate) fn decode(record: &[u8]) -> Option<Head> {
         thinking: link(44),
         anchor: link(48),
         depth: narrow(52),
-        kind: *Kind::ALL.get(record[1] as usize)?,
-        role: *Role::ALL.get(record[2] as usize)?,
-        why: *Why::ALL.get(record[3] as usize)?,
+        kind: *EntryKind::ALL.get(record[1] as usize)?,
+        role: *MessageRole::ALL.get(record[2] as usize)?,
+        reason: *EntryReason::ALL.get(record[3] as usize)?,
         flags: record[4],
         calls: record[5],
-        body: u16::from_le_bytes([record[6], record[7]]),
+        message_offset: u16::from_le_bytes([record[6], record[7]]),
     })
 }
 

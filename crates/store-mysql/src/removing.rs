@@ -5,7 +5,7 @@
 //! On a full disk there is no room for a note, and deleting is what helps: it goes on without. What should be
 //! left then goes when the session is deleted again.
 
-use osier_store::{Counts, StoreError};
+use osier_store::{DeletedCounts, StoreError};
 use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
 
 use crate::failure::{Failure, is_full};
@@ -28,7 +28,7 @@ pub(crate) async fn remove(
     connection: &mut MySqlConnection,
     id: &str,
     allowed_holder: Option<Holder>,
-    found: &mut Option<Counts>,
+    found: &mut Option<DeletedCounts>,
 ) -> Result<(), Failure> {
     for _ in 0..DELETERS {
         let announced = match allowed_holder {
@@ -90,7 +90,7 @@ async fn delete_row(
     connection: &mut MySqlConnection,
     id: &str,
     announced: Option<u64>,
-    found: &mut Option<Counts>,
+    found: &mut Option<DeletedCounts>,
     note: bool,
 ) -> Result<bool, Failure> {
     connection.execute("START TRANSACTION").await?;
@@ -118,7 +118,7 @@ async fn delete_row(
         }
         sqlx::query("DELETE FROM osier_sessions WHERE id = ?").bind(id).execute(&mut *connection).await?;
         holding::forget(connection, id).await?;
-        *found = Some(Counts { sessions: 1, entries });
+        *found = Some(DeletedCounts { sessions: 1, entries });
     } else {
         locks::forget(connection, id).await?;
     }

@@ -1,9 +1,9 @@
 //! Rows of sessions and entries: how they are read and written.
 
-use osier_store::Version;
-use osier_tree::entry::{Read, read};
+use osier_store::LogVersion;
+use osier_tree::entry::{ParsedLine, parse_line};
 use osier_tree::projection::card::{CARD_VERSION, Card, CardFold};
-use osier_tree::scan::Raw;
+use osier_tree::scan::RawJson;
 use osier_tree::short_ids::first_eight;
 use osier_tree::{Entry, Header, Heads, Seq};
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ const ROW: &str = concat!(
 /// A session's row, and what its newest line adds.
 #[derive(Debug)]
 pub(crate) struct SessionRow {
-    pub(crate) version: Version,
+    pub(crate) version: LogVersion,
     pub(crate) odd: usize,
     pub(crate) regular: bool,
     pub(crate) header: Vec<u8>,
@@ -122,7 +122,7 @@ impl SessionRow {
     }
 
     pub(crate) fn header(&self) -> Option<Header> {
-        Raw::parse(&self.header).ok().and_then(Header::read)
+        RawJson::parse(&self.header).ok().and_then(Header::from_raw)
     }
 
     /// The card of the session `id`, which this row is of. `None` if another version of Osier wrote it.
@@ -171,10 +171,10 @@ impl CardRow {
 }
 
 /// The state of a log, from the columns of its generation and of the place of its newest line.
-pub(crate) fn version(row: &MySqlRow, generation: usize, newest: usize) -> Result<Version, sqlx::Error> {
+pub(crate) fn version(row: &MySqlRow, generation: usize, newest: usize) -> Result<LogVersion, sqlx::Error> {
     let newest: Option<u32> = row.try_get(newest)?;
     let entries = newest.map_or(0, |newest| newest as usize + 1);
-    Ok(Version { generation: row.try_get(generation)?, entries })
+    Ok(LogVersion { generation: row.try_get(generation)?, entries })
 }
 
 /// A card as it is written.
@@ -235,8 +235,8 @@ impl Folded {
     pub(crate) fn take_all<'a>(&mut self, lines: &'a [Vec<u8>]) -> Vec<Entry<'a>> {
         let mut entries = Vec::with_capacity(lines.len());
         for line in lines {
-            match read(line) {
-                Read::Entry(entry) => {
+            match parse_line(line) {
+                ParsedLine::Entry(entry) => {
                     self.take(&entry);
                     entries.push(entry);
                 }
@@ -302,7 +302,7 @@ async fn write_group(
     let mut query = sqlx::query(AssertSqlSafe(sql));
     for (number, entry) in group.iter().enumerate() {
         let seq = first + number;
-        let kind = entry.get("type").and_then(Raw::text);
+        let kind = entry.get("type").and_then(RawJson::text);
         query = query.bind(place.session).bind(place.generation).bind(seq as u32);
         query = query.bind(short(Some(&entry.id))).bind(short(entry.parent.as_deref()));
         query = query.bind(short(kind.as_deref()).map(<[u8]>::to_vec)).bind(entry.time);
@@ -322,7 +322,7 @@ pub(crate) async fn write_with_tally(
     heads: &Heads,
     tally: &[u8],
 ) -> Result<bool, Failure> {
-    let kind = entry.get("type").and_then(Raw::text);
+    let kind = entry.get("type").and_then(RawJson::text);
     let head = record::encode(heads.get(seq));
     let query = sqlx::query(
         "INSERT INTO osier_entries (session, generation, seq, id, parent_id, type, timestamp, head, tally, line)

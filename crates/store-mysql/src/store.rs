@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use osier_store::{StoreError, Version};
+use osier_store::{LogVersion, StoreError};
 use rustc_hash::FxHashMap;
 use sqlx::MySqlConnection;
 use tokio::sync::Mutex as Turn;
@@ -42,7 +42,7 @@ pub(crate) struct Inner {
     prepared: AtomicBool,
     known: Mutex<FxHashMap<String, Slot>>,
     /// The longest state of each log that this process has seen.
-    seen: Mutex<FxHashMap<String, Version>>,
+    seen: Mutex<FxHashMap<String, LogVersion>>,
 }
 
 /// What is known of a log. One append at a time has it.
@@ -113,7 +113,7 @@ impl Inner {
     }
 
     /// Remembers a state of a log that a server told or acknowledged.
-    pub(crate) fn note_length(&self, id: &str, now: Version) {
+    pub(crate) fn note_length(&self, id: &str, now: LogVersion) {
         let mut seen = self.seen();
         let before = seen.entry(id.to_owned()).or_insert(now);
         if before.generation != now.generation || before.entries < now.entries {
@@ -121,7 +121,7 @@ impl Inner {
         }
     }
 
-    fn seen(&self) -> MutexGuard<'_, FxHashMap<String, Version>> {
+    fn seen(&self) -> MutexGuard<'_, FxHashMap<String, LogVersion>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

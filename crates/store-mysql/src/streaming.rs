@@ -1,7 +1,7 @@
 //! Making a session of lines that arrive in batches. Each batch is written when it arrives, under a generation that no session
 //! names; the last step names it. So only one batch is in memory, and nobody sees a part of the session.
 
-use osier_store::{LineSource, StoreError, Version};
+use osier_store::{LineSource, LogVersion, StoreError};
 use osier_tree::{Entry, Header, Heads, Seq};
 use sqlx::MySqlConnection;
 
@@ -27,7 +27,7 @@ impl<'a> Streamed<'a> {
     }
 
     /// Writes all lines, and makes the session name them.
-    pub(crate) async fn make(&mut self, lines: &mut dyn LineSource) -> Result<Version, StoreError> {
+    pub(crate) async fn make(&mut self, lines: &mut dyn LineSource) -> Result<LogVersion, StoreError> {
         if let Err(error) = self.write_all(lines).await {
             self.sweep().await;
             return Err(error);
@@ -59,7 +59,7 @@ impl<'a> Streamed<'a> {
             }
             self.write(&batch).await?;
         }
-        match self.folded.heads.is_in_order() && !self.folded.card.is_doubtful() {
+        match self.folded.heads.is_in_order() && !self.folded.card.needs_rebuild() {
             true => Ok(()),
             false => self.settle().await,
         }

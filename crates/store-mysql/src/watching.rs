@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use osier_store::{StoreError, Version, Watch};
+use osier_store::{LogVersion, StoreError, Watch};
 use rustc_hash::FxHashMap;
 use sqlx::{AssertSqlSafe, MySqlConnection, Row};
 use tokio::sync::{Mutex as Turn, Notify, watch};
@@ -63,9 +63,9 @@ struct Watched {
 
 #[derive(Debug)]
 struct Seen {
-    version: Option<Version>,
+    version: Option<LogVersion>,
     /// The state that this process led to when it last appended.
-    own: Option<Version>,
+    own: Option<LogVersion>,
     /// Others know that it is open here.
     held: Option<Lease>,
     /// This process has marked its row, which stays so while it is held.
@@ -155,7 +155,7 @@ impl Inner {
     }
 
     /// Notes an append of this process: it is no reason to expect more of others.
-    pub(crate) fn appended(&self, id: &str, version: Version) {
+    pub(crate) fn appended(&self, id: &str, version: LogVersion) {
         if let Some(seen) = self.watching.watched().sessions.get_mut(id) {
             seen.own = Some(version);
         }
@@ -285,7 +285,7 @@ impl Watching {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(inner: &Arc<Inner>, id: &str, version: Version, held: Option<Lease>) -> Watch {
+    fn add(inner: &Arc<Inner>, id: &str, version: LogVersion, held: Option<Lease>) -> Watch {
         let mut watched = inner.watching.watched();
         let new = || Seen {
             version: Some(version),
@@ -323,7 +323,7 @@ impl Watching {
     }
 
     /// Tells whoever watches a session that is not as it was. Comes back with whether others changed any.
-    fn compare(&self, ids: &[String], now: &FxHashMap<String, (Version, bool)>) -> bool {
+    fn compare(&self, ids: &[String], now: &FxHashMap<String, (LogVersion, bool)>) -> bool {
         let mut watched = self.watched();
         let mut any = false;
         for id in ids {
@@ -331,7 +331,7 @@ impl Watching {
             let (version, is_marked) = now.get(id).copied().unzip();
             seen.marked &= is_marked.unwrap_or_default();
             if seen.version != version {
-                let generation = |version: Option<Version>| version.map(|version| version.generation);
+                let generation = |version: Option<LogVersion>| version.map(|version| version.generation);
                 if generation(seen.version) != generation(version) {
                     // Another session of this name, which nobody knows to be open here.
                     (seen.held, seen.marked) = (None, false);
@@ -381,7 +381,7 @@ async fn ask(inner: Arc<Inner>) {
 async fn versions_of(
     inner: &Inner,
     ids: &[String],
-) -> Result<FxHashMap<String, (Version, bool)>, StoreError> {
+) -> Result<FxHashMap<String, (LogVersion, bool)>, StoreError> {
     Ok(attempt!(inner, 0, |connection| versions(connection, ids)))
 }
 
@@ -389,7 +389,7 @@ async fn versions_of(
 async fn versions(
     connection: &mut MySqlConnection,
     ids: &[String],
-) -> Result<FxHashMap<String, (Version, bool)>, Failure> {
+) -> Result<FxHashMap<String, (LogVersion, bool)>, Failure> {
     let marks = padded(ids).map(|_| "?").collect::<Vec<_>>().join(",");
     let (newest, mark) = (newest!(), open_mark!());
     let sql = format!(
@@ -407,7 +407,11 @@ async fn versions(
 }
 
 /// The state of one session. A process that holds it refuses a deletion that did not know yet, or finds nothing.
-async fn version(connection: &mut MySqlConnection, id: &str, held: bool) -> Result<Option<Version>, Failure> {
+async fn version(
+    connection: &mut MySqlConnection,
+    id: &str,
+    held: bool,
+) -> Result<Option<LogVersion>, Failure> {
     const ASKED: &str = concat!("SELECT s.generation, ", newest!(), " FROM osier_sessions s WHERE s.id = ?");
     if held {
         locks::refuse_removal(connection, id).await?;

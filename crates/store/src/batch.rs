@@ -4,17 +4,17 @@ use std::ops::Range;
 
 /// Lines in one reusable buffer.
 #[derive(Debug, Default)]
-pub struct Batch {
+pub struct LineBatch {
     bytes: Vec<u8>,
     spans: Vec<Range<usize>>,
 }
 
-impl Batch {
+impl LineBatch {
     /// The approximate number of bytes after which a batch is full.
-    pub const FULL: usize = 256 << 10;
+    pub const FULL_BYTES: usize = 256 << 10;
 
     pub fn is_full(&self) -> bool {
-        self.bytes.len() >= Batch::FULL
+        self.bytes.len() >= LineBatch::FULL_BYTES
     }
 
     pub fn clear(&mut self) {
@@ -30,13 +30,13 @@ impl Batch {
     }
 
     /// Appends `len` bytes and returns their start and the buffer to fill. Call `add_span` for each line in them.
-    pub(crate) fn room(&mut self, len: usize) -> (usize, &mut [u8]) {
+    pub(crate) fn reserve(&mut self, len: usize) -> (usize, &mut [u8]) {
         let start = self.bytes.len();
         self.bytes.resize(start + len, 0);
         (start, &mut self.bytes[start..])
     }
 
-    pub(crate) fn name(&mut self, span: Range<usize>) {
+    pub(crate) fn add_span(&mut self, span: Range<usize>) {
         self.spans.push(span);
     }
 

@@ -12,11 +12,11 @@ mod writing;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::card::{Card, CardFold};
 use osier_tree::{Head, Header, Heads, Seq};
 
-use crate::{Batch, Opened, Store, StoreError, Version};
+use crate::{LineBatch, LogVersion, OpenedLog, Store, StoreError};
 
 pub use damage::*;
 pub use leases::*;
@@ -35,7 +35,7 @@ pub trait Fixture: Send + Sync {
     }
 
     /// Whether the store knows if a session is open. One that does not deletes open sessions.
-    fn knows_who_is_there(&self) -> bool {
+    fn tracks_open_sessions(&self) -> bool {
         true
     }
 }
@@ -128,7 +128,7 @@ fn chain(count: usize) -> Vec<Vec<u8>> {
 fn fold(lines: &[Vec<u8>]) -> Heads {
     let mut heads = Heads::default();
     for line in lines {
-        heads.append(&read_entry(line).expect("the lines of the tests are valid"), 0, line.len() as u32);
+        heads.append(&parse_entry(line).expect("the lines of the tests are valid"), 0, line.len() as u32);
     }
     heads.settle();
     heads
@@ -138,7 +138,7 @@ fn card(header: &Header, store: &dyn Store, lines: &[Vec<u8>]) -> Card {
     let mut heads = Heads::default();
     let mut card = CardFold::new(Card::new(header, store.name()));
     for line in lines {
-        let entry = read_entry(line).expect("the lines of the tests are valid");
+        let entry = parse_entry(line).expect("the lines of the tests are valid");
         let seq = heads.append(&entry, 0, line.len() as u32);
         card.feed(&entry, seq, &heads);
     }
@@ -169,7 +169,7 @@ async fn all_lines(store: &dyn Store, id: &str) -> Vec<Vec<u8>> {
     let version = store.open(id).await.expect("opens").version;
     let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
     let mut lines = Vec::new();
-    let read = crate::each_line(store, id, version.generation, &wanted, |_, line| {
+    let read = crate::for_each_line(store, id, version.generation, &wanted, |_, line| {
         lines.push(line.to_vec());
         Ok::<_, StoreError>(())
     });
@@ -177,12 +177,17 @@ async fn all_lines(store: &dyn Store, id: &str) -> Vec<Vec<u8>> {
     lines
 }
 
-async fn created(store: &dyn Store, id: &str, lines: &[Vec<u8>]) -> Opened {
+async fn created(store: &dyn Store, id: &str, lines: &[Vec<u8>]) -> OpenedLog {
     store.create(&header(id), lines).await.expect("a new session")
 }
 
-async fn one_line(store: &dyn Store, id: &str, version: Version, at: usize) -> Result<Vec<u8>, StoreError> {
-    let mut batch = Batch::default();
+async fn one_line(
+    store: &dyn Store,
+    id: &str,
+    version: LogVersion,
+    at: usize,
+) -> Result<Vec<u8>, StoreError> {
+    let mut batch = LineBatch::default();
     store.lines(id, version.generation, &[Seq::new(at)], &mut batch).await?;
     Ok(batch.get(0).expect("at least one line").to_vec())
 }

@@ -6,10 +6,10 @@ use osier_tree::ErrorCode;
 use serde_json::{Value, json};
 
 use crate::lease::Lease;
-use crate::port::Version;
+use crate::store::LogVersion;
 
 /// The error of a server or its driver.
-type Cause = Box<dyn std::error::Error + Send + Sync>;
+type ErrorSource = Box<dyn std::error::Error + Send + Sync>;
 
 /// An error of a store.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum StoreError {
     InvalidId { id: String },
     /// Another writer appended first. Read the new entries and plan again.
     #[error("another writer changed the session; try again")]
-    Conflict { now: Version },
+    Conflict { now: LogVersion },
     /// The log was replaced, so earlier sequence numbers are invalid.
     #[error("the session's log was replaced; open the session again")]
     Replaced,
@@ -46,10 +46,10 @@ pub enum StoreError {
     NoSuchEntry { seq: usize },
     /// The server is down or does not answer. Acknowledged entries are safe, and the call can be retried.
     #[error("store {store} cannot be reached: {why}; {advice}")]
-    Unavailable { store: String, why: String, advice: &'static str, source: Cause },
+    Unavailable { store: String, why: String, advice: &'static str, source: ErrorSource },
     /// The server rejects the request until the configuration changes.
     #[error("store {store} refuses: {why}; {advice}")]
-    Refused { store: String, why: String, advice: &'static str, source: Cause },
+    Refused { store: String, why: String, advice: &'static str, source: ErrorSource },
     #[error("cannot {what} {}", path.display())]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
 }

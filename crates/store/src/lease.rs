@@ -28,7 +28,7 @@ pub struct Lease {
 }
 
 /// Returns whether the lease of another holder conflicts with a new one.
-pub type InTheWay<'a> = &'a (dyn Fn(&Lease) -> bool + Send + Sync);
+pub type LeaseConflictFn<'a> = &'a (dyn Fn(&Lease) -> bool + Send + Sync);
 
 impl Lease {
     /// The process that holds the lease, as text for messages.

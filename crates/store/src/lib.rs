@@ -11,14 +11,16 @@ pub mod file;
 mod lease;
 mod memory;
 mod paged;
-mod port;
-mod texts;
+mod preview_texts;
+mod store;
 
-pub use batch::Batch;
+pub use batch::LineBatch;
 pub use error::StoreError;
 pub use file::FileStore;
-pub use lease::{InTheWay, Lease};
+pub use lease::{Lease, LeaseConflictFn};
 pub use memory::MemoryStore;
-pub use paged::{PagedHeads, each_line};
-pub use port::{Counts, Deleted, Filter, LineSource, Opened, Page, Store, Version, Watch};
-pub use texts::Texts;
+pub use paged::{PagedHeads, for_each_line};
+pub use preview_texts::PreviewTexts;
+pub use store::{
+    DeleteResult, DeletedCounts, LineSource, LogVersion, OpenedLog, SessionFilter, SessionPage, Store, Watch,
+};

@@ -3,54 +3,56 @@
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use osier_tree::entry::{Read, read};
+use osier_tree::entry::{ParsedLine, parse_line};
 use osier_tree::projection::card::{Card, CardFold};
 use osier_tree::short_ids::has_prefix;
 use osier_tree::{Head, Header, Heads, Seq, header};
 use rustc_hash::FxHashMap;
 use tokio::sync::watch;
 
-use crate::batch::Batch;
+use crate::batch::LineBatch;
 use crate::error::StoreError;
-use crate::lease::{InTheWay, Lease};
-use crate::port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};
+use crate::lease::{Lease, LeaseConflictFn};
+use crate::store::{
+    DeleteResult, DeletedCounts, LogVersion, OpenedLog, SessionFilter, SessionPage, Store, Watch,
+};
 
 /// A store that keeps its logs in memory.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    logs: Mutex<FxHashMap<String, Log>>,
+    logs: Mutex<FxHashMap<String, MemoryLog>>,
 }
 
 #[derive(Debug)]
-struct Log {
+struct MemoryLog {
     header: Header,
     generation: u64,
     heads: Heads,
     lines: Vec<Vec<u8>>,
-    odd: usize,
+    invalid_lines: usize,
     card: CardFold,
     changed: watch::Sender<u64>,
     leases: Vec<Lease>,
 }
 
-impl Log {
-    fn new(header: &Header, generation: u64) -> Log {
-        Log {
+impl MemoryLog {
+    fn new(header: &Header, generation: u64) -> MemoryLog {
+        MemoryLog {
             header: header.clone(),
             generation,
             heads: Heads::default(),
             lines: Vec::new(),
-            odd: 0,
+            invalid_lines: 0,
             card: CardFold::new(Card::new(header, "memory")),
             changed: watch::Sender::new(0),
             leases: Vec::new(),
         }
     }
 
-    fn take_in(&mut self, lines: &[Vec<u8>]) {
+    fn append_lines(&mut self, lines: &[Vec<u8>]) {
         for line in lines {
-            let Read::Entry(entry) = read(line) else {
-                self.odd += 1;
+            let ParsedLine::Entry(entry) = parse_line(line) else {
+                self.invalid_lines += 1;
                 continue;
             };
             let seq = self.heads.append(&entry, self.lines.len() as u64, line.len() as u32);
@@ -61,12 +63,17 @@ impl Log {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    fn version(&self) -> Version {
-        Version { generation: self.generation, entries: self.heads.len() }
+    fn version(&self) -> LogVersion {
+        LogVersion { generation: self.generation, entries: self.heads.len() }
     }
 
-    fn opened(&self) -> Opened {
-        Opened { header: self.header.clone(), version: self.version(), odd_lines: self.odd, file: None }
+    fn opened(&self) -> OpenedLog {
+        OpenedLog {
+            header: self.header.clone(),
+            version: self.version(),
+            invalid_lines: self.invalid_lines,
+            file: None,
+        }
     }
 
     /// Whether the session is open or a turn is running in it.
@@ -74,16 +81,16 @@ impl Log {
         self.changed.receiver_count() > 0 || !self.leases.is_empty()
     }
 
-    fn rewrite(&mut self, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
-        self.expect(expected)?;
+    fn rewrite(&mut self, expected: LogVersion, lines: &[Vec<u8>]) -> Result<LogVersion, StoreError> {
+        self.check_version(expected)?;
         let (changed, leases) = (self.changed.clone(), std::mem::take(&mut self.leases));
-        let header = Header { rewritten: self.header.rewritten + 1, ..self.header.clone() };
-        *self = Log { changed, leases, ..Log::new(&header, self.generation + 1) };
-        self.take_in(lines);
+        let header = Header { rewrite_count: self.header.rewrite_count + 1, ..self.header.clone() };
+        *self = MemoryLog { changed, leases, ..MemoryLog::new(&header, self.generation + 1) };
+        self.append_lines(lines);
         Ok(self.version())
     }
 
-    fn expect(&self, expected: Version) -> Result<(), StoreError> {
+    fn check_version(&self, expected: LogVersion) -> Result<(), StoreError> {
         match self.version() {
             now if now == expected => Ok(()),
             now if now.generation != expected.generation => Err(StoreError::Replaced),
@@ -93,20 +100,24 @@ impl Log {
 }
 
 impl MemoryStore {
-    fn with<T>(&self, id: &str, f: impl FnOnce(&mut Log) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn with_log<T>(
+        &self,
+        id: &str,
+        f: impl FnOnce(&mut MemoryLog) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut logs = self.logs.lock().expect("no code panics while holding the lock");
         let log =
             logs.get_mut(id).ok_or_else(|| StoreError::NotFound { store: "memory".into(), id: id.into() })?;
         f(log)
     }
 
-    fn of_generation<T>(
+    fn with_generation<T>(
         &self,
         id: &str,
         generation: u64,
-        f: impl FnOnce(&Log) -> Result<T, StoreError>,
+        f: impl FnOnce(&MemoryLog) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.with(id, |log| if log.generation == generation { f(log) } else { Err(StoreError::Replaced) })
+        self.with_log(id, |log| if log.generation == generation { f(log) } else { Err(StoreError::Replaced) })
     }
 }
 
@@ -116,7 +127,7 @@ impl Store for MemoryStore {
         "memory"
     }
 
-    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
+    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
         if !header::is_valid_id(&header.id) {
             return Err(StoreError::InvalidId { id: header.id.clone() });
         }
@@ -124,15 +135,15 @@ impl Store for MemoryStore {
         if logs.contains_key(&header.id) {
             return Err(StoreError::AlreadyExists { id: header.id.clone() });
         }
-        let mut log = Log::new(header, 1);
-        log.take_in(lines);
+        let mut log = MemoryLog::new(header, 1);
+        log.append_lines(lines);
         let opened = log.opened();
         logs.insert(header.id.clone(), log);
         Ok(opened)
     }
 
-    async fn open(&self, id: &str) -> Result<Opened, StoreError> {
-        self.with(id, |log| Ok(log.opened()))
+    async fn open(&self, id: &str) -> Result<OpenedLog, StoreError> {
+        self.with_log(id, |log| Ok(log.opened()))
     }
 
     async fn heads(
@@ -142,13 +153,13 @@ impl Store for MemoryStore {
         after: usize,
         limit: usize,
     ) -> Result<Vec<Head>, StoreError> {
-        self.of_generation(id, generation, |log| {
-            Ok(log.heads.from(after).take(limit).map(|(_, head)| *head).collect())
+        self.with_generation(id, generation, |log| {
+            Ok(log.heads.iter_from(after).take(limit).map(|(_, head)| *head).collect())
         })
     }
 
     async fn shared_heads(&self, id: &str, generation: u64) -> Result<Option<Heads>, StoreError> {
-        self.of_generation(id, generation, |log| Ok(Some(log.heads.clone())))
+        self.with_generation(id, generation, |log| Ok(Some(log.heads.clone())))
     }
 
     async fn lines(
@@ -156,10 +167,10 @@ impl Store for MemoryStore {
         id: &str,
         generation: u64,
         wanted: &[Seq],
-        batch: &mut Batch,
+        batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
         batch.clear();
-        self.of_generation(id, generation, |log| {
+        self.with_generation(id, generation, |log| {
             for seq in wanted {
                 if batch.is_full() {
                     break;
@@ -171,52 +182,61 @@ impl Store for MemoryStore {
         })
     }
 
-    async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
-        self.with(id, |log| {
-            log.expect(expected)?;
-            log.take_in(lines);
+    async fn append(
+        &self,
+        id: &str,
+        expected: LogVersion,
+        lines: &[Vec<u8>],
+    ) -> Result<LogVersion, StoreError> {
+        self.with_log(id, |log| {
+            log.check_version(expected)?;
+            log.append_lines(lines);
             Ok(log.version())
         })
     }
 
     async fn sync(&self, id: &str) -> Result<(), StoreError> {
-        self.with(id, |_| Ok(()))
+        self.with_log(id, |_| Ok(()))
     }
 
     async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
-        self.with(id, |log| Ok(Watch::new(log.changed.subscribe(), None)))
+        self.with_log(id, |log| Ok(Watch::new(log.changed.subscribe(), None)))
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
         let logs = self.logs.lock().expect("no code panics while holding the lock");
         let mut cards: Vec<Card> = logs.values().map(|log| log.card.card().clone()).collect();
         cards.retain(|card| filter.cwd.as_ref().is_none_or(|cwd| cwd.to_string_lossy() == card.cwd));
-        Ok(filter.page(cards, Vec::new()))
+        Ok(filter.paginate(cards, Vec::new()))
     }
 
     async fn card(&self, id: &str) -> Result<Card, StoreError> {
-        self.with(id, |log| Ok(log.card.card().clone()))
+        self.with_log(id, |log| Ok(log.card.card().clone()))
     }
 
-    async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn find_ids(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         let logs = self.logs.lock().expect("no code panics while holding the lock");
         let mut ids: Vec<String> = logs.keys().filter(|id| has_prefix(id, prefix)).cloned().collect();
         ids.sort();
         Ok(ids)
     }
 
-    async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
+    async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
         let mut logs = self.logs.lock().expect("no code panics while holding the lock");
-        if logs.get(id).is_some_and(Log::is_in_use) {
+        if logs.get(id).is_some_and(MemoryLog::is_in_use) {
             return Err(StoreError::Busy { id: id.to_owned() });
         }
         let removed = logs.remove(id);
-        let counts = removed.as_ref().map(|log| Counts { sessions: 1, entries: log.lines.len() });
-        Ok(Deleted { deleted: removed.is_some(), store: "memory".into(), counts: counts.unwrap_or_default() })
+        let counts = removed.as_ref().map(|log| DeletedCounts { sessions: 1, entries: log.lines.len() });
+        Ok(DeleteResult {
+            deleted: removed.is_some(),
+            store: "memory".into(),
+            counts: counts.unwrap_or_default(),
+        })
     }
 
-    async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
-        self.with(&lease.session, |log| {
+    async fn acquire_lease(&self, lease: &Lease, in_the_way: LeaseConflictFn<'_>) -> Result<(), StoreError> {
+        self.with_log(&lease.session, |log| {
             let mut others = log.leases.iter().filter(|other| other.cursor != lease.cursor);
             if let Some(other) = others.find(|other| in_the_way(other)) {
                 return Err(StoreError::Leased { lease: Box::new(other.clone()) });
@@ -227,8 +247,8 @@ impl Store for MemoryStore {
         })
     }
 
-    async fn release(&self, lease: &Lease) {
-        let released = self.with(&lease.session, |log| {
+    async fn release_lease(&self, lease: &Lease) {
+        let released = self.with_log(&lease.session, |log| {
             log.leases.retain(|other| other.cursor != lease.cursor);
             Ok(())
         });
@@ -237,11 +257,16 @@ impl Store for MemoryStore {
     }
 
     async fn leases(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
-        self.with(id, |log| Ok(log.leases.clone()))
+        self.with_log(id, |log| Ok(log.leases.clone()))
     }
 
-    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
-        self.with(id, |log| match log.is_in_use() {
+    async fn rewrite(
+        &self,
+        id: &str,
+        expected: LogVersion,
+        lines: &[Vec<u8>],
+    ) -> Result<LogVersion, StoreError> {
+        self.with_log(id, |log| match log.is_in_use() {
             true => Err(StoreError::Busy { id: id.to_owned() }),
             false => log.rewrite(expected, lines),
         })
@@ -250,9 +275,9 @@ impl Store for MemoryStore {
     async fn rewrite_in_use(
         &self,
         id: &str,
-        expected: Version,
+        expected: LogVersion,
         lines: &[Vec<u8>],
-    ) -> Result<Version, StoreError> {
-        self.with(id, |log| log.rewrite(expected, lines))
+    ) -> Result<LogVersion, StoreError> {
+        self.with_log(id, |log| log.rewrite(expected, lines))
     }
 }

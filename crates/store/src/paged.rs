@@ -4,55 +4,57 @@
 use osier_tree::{ContextPlan, ContextWalk, Head, Place, Seq};
 use rustc_hash::FxHashMap;
 
-use crate::batch::Batch;
+use crate::batch::LineBatch;
 use crate::error::StoreError;
-use crate::port::{Store, Version};
+use crate::store::{LogVersion, Store};
 
 /// Heads per page. A multiple of the number of heads in one block of an index file.
-const PAGE: usize = 1008;
+const HEADS_PER_PAGE: usize = 1008;
 
 /// The number of cached pages. A path walks from page to page and rarely returns to one.
-const KEPT: usize = 2;
+const MAX_CACHED_PAGES: usize = 2;
 
 /// The heads of one version of a log, fetched on demand.
 #[derive(Debug)]
 pub struct PagedHeads<'a> {
     store: &'a dyn Store,
     id: &'a str,
-    version: Version,
+    version: LogVersion,
     pages: FxHashMap<usize, Vec<Head>>,
-    last: Option<(usize, Vec<Head>)>,
+    current: Option<(usize, Vec<Head>)>,
 }
 
 impl<'a> PagedHeads<'a> {
-    pub fn new(store: &'a dyn Store, id: &'a str, version: Version) -> PagedHeads<'a> {
-        PagedHeads { store, id, version, pages: FxHashMap::default(), last: None }
+    pub fn new(store: &'a dyn Store, id: &'a str, version: LogVersion) -> PagedHeads<'a> {
+        PagedHeads { store, id, version, pages: FxHashMap::default(), current: None }
     }
 
     pub async fn get(&mut self, seq: Seq) -> Result<Head, StoreError> {
-        let page = self.page(seq.index() / PAGE).await?;
-        page.get(seq.index() % PAGE).copied().ok_or(StoreError::NoSuchEntry { seq: seq.index() })
+        let page = self.page(seq.index() / HEADS_PER_PAGE).await?;
+        page.get(seq.index() % HEADS_PER_PAGE).copied().ok_or(StoreError::NoSuchEntry { seq: seq.index() })
     }
 
     async fn page(&mut self, number: usize) -> Result<&[Head], StoreError> {
-        if self.last.as_ref().is_none_or(|(kept, _)| *kept != number) {
-            self.turn_to(number).await?;
+        if self.current.as_ref().is_none_or(|(kept, _)| *kept != number) {
+            self.load_page(number).await?;
         }
-        Ok(self.last.as_ref().map(|(_, page)| page.as_slice()).unwrap_or_default())
+        Ok(self.current.as_ref().map(|(_, page)| page.as_slice()).unwrap_or_default())
     }
 
-    async fn turn_to(&mut self, number: usize) -> Result<(), StoreError> {
+    async fn load_page(&mut self, number: usize) -> Result<(), StoreError> {
         let page = match self.pages.remove(&number) {
             Some(page) => page,
             None => {
                 tokio::task::yield_now().await;
-                self.store.heads(self.id, self.version.generation, number * PAGE, PAGE).await?
+                self.store
+                    .heads(self.id, self.version.generation, number * HEADS_PER_PAGE, HEADS_PER_PAGE)
+                    .await?
             }
         };
-        if self.pages.len() >= KEPT {
+        if self.pages.len() >= MAX_CACHED_PAGES {
             self.pages.clear();
         }
-        if let Some((number, page)) = self.last.replace((number, page)) {
+        if let Some((number, page)) = self.current.replace((number, page)) {
             self.pages.insert(number, page);
         }
         Ok(())
@@ -62,7 +64,7 @@ impl<'a> PagedHeads<'a> {
     pub async fn leaf(&mut self) -> Result<Place, StoreError> {
         let Some(last) = self.version.entries.checked_sub(1).map(Seq::new) else { return Ok(None) };
         let head = self.get(last).await?;
-        Ok(if head.kind == osier_tree::Kind::Leaf { head.parent } else { Some(last) })
+        Ok(if head.kind == osier_tree::EntryKind::Leaf { head.parent } else { Some(last) })
     }
 
     /// The entries from the root down to `at`.
@@ -72,14 +74,15 @@ impl<'a> PagedHeads<'a> {
         // The depth decreases by one at each step. If a damaged cache violates that, the walk might not end.
         let mut depth = None;
         while let Some(seq) = next {
-            let number = seq.index() / PAGE;
+            let number = seq.index() / HEADS_PER_PAGE;
             let page = self.page(number).await?;
-            while let Some(seq) = next.filter(|seq| seq.index() / PAGE == number) {
-                let head =
-                    page.get(seq.index() % PAGE).ok_or(StoreError::NoSuchEntry { seq: seq.index() })?;
+            while let Some(seq) = next.filter(|seq| seq.index() / HEADS_PER_PAGE == number) {
+                let head = page
+                    .get(seq.index() % HEADS_PER_PAGE)
+                    .ok_or(StoreError::NoSuchEntry { seq: seq.index() })?;
                 if depth.is_some_and(|depth| depth != head.depth) {
                     let child = path.last().copied().unwrap_or(seq);
-                    return Err(self.doubt(child).await);
+                    return Err(self.recheck_entry(child).await);
                 }
                 path.push(seq);
                 (next, depth) = (head.parent, Some(head.depth.wrapping_sub(1)));
@@ -90,8 +93,9 @@ impl<'a> PagedHeads<'a> {
     }
 
     /// Makes the store check an entry whose head is wrong.
-    async fn doubt(&mut self, seq: Seq) -> StoreError {
-        let looked = self.store.lines(self.id, self.version.generation, &[seq], &mut Batch::default()).await;
+    async fn recheck_entry(&mut self, seq: Seq) -> StoreError {
+        let looked =
+            self.store.lines(self.id, self.version.generation, &[seq], &mut LineBatch::default()).await;
         looked.err().unwrap_or(StoreError::Replaced)
     }
 
@@ -99,10 +103,10 @@ impl<'a> PagedHeads<'a> {
     pub async fn context(&mut self, at: Place) -> Result<ContextPlan, StoreError> {
         let mut walk = ContextWalk::new(at);
         let mut steps = self.version.entries + 2;
-        while let Some(seq) = walk.wants() {
+        while let Some(seq) = walk.needed_head() {
             steps = steps.checked_sub(1).ok_or(StoreError::Replaced)?;
             let head = self.get(seq).await?;
-            walk.give(&head);
+            walk.feed(&head);
         }
         Ok(walk.finish())
     }
@@ -110,14 +114,14 @@ impl<'a> PagedHeads<'a> {
 
 /// Reads the lines of `wanted` in batches and passes each to `each`. Yields to other tasks between batches, even if
 /// the store never waits.
-pub async fn each_line<E: From<StoreError>, S: Store + ?Sized>(
+pub async fn for_each_line<E: From<StoreError>, S: Store + ?Sized>(
     store: &S,
     id: &str,
     generation: u64,
     wanted: &[Seq],
     mut each: impl FnMut(Seq, &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut batch = Batch::default();
+    let mut batch = LineBatch::default();
     let mut rest = wanted;
     while !rest.is_empty() {
         store.lines(id, generation, rest, &mut batch).await?;
@@ -145,7 +149,7 @@ mod tests {
     #[tokio::test]
     async fn other_tasks_run_between_batches_of_a_store_that_never_waits() {
         let store = MemoryStore::default();
-        let text = "x".repeat(Batch::FULL);
+        let text = "x".repeat(LineBatch::FULL_BYTES);
         let line = |id: &str| {
             format!(r#"{{"type":"custom","id":"{id}","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","customType":"x","data":"{text}"}}"#)
                 .into_bytes()
@@ -157,7 +161,7 @@ mod tests {
         tokio::spawn(async move { other_task_ran.store(true, Ordering::Relaxed) });
         let mut seen = Vec::new();
         let wanted: Vec<Seq> = (0..opened.version.entries).map(Seq::new).collect();
-        let read = each_line(&store, "s", opened.version.generation, &wanted, |_, _| {
+        let read = for_each_line(&store, "s", opened.version.generation, &wanted, |_, _| {
             seen.push(ran.load(Ordering::Relaxed));
             Ok::<(), StoreError>(())
         });

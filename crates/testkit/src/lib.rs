@@ -12,4 +12,4 @@ mod step;
 pub use draw::{check, context_text, draw, draw_with, outline, previews};
 pub use expect_test::{Expect, expect};
 pub use random::{RandomLog, random_logs};
-pub use script::{Script, fold};
+pub use script::{ScriptedSession, fold};

@@ -2,29 +2,29 @@
 
 use serde_json::{Value, json};
 
-pub(crate) fn text(text: &str) -> Value {
-    json!([{ "type": "text", "text": sized(text) }])
+pub(crate) fn text_content(text: &str) -> Value {
+    json!([{ "type": "text", "text": expand_size(text) }])
 }
 
 /// Expands `TEXT ~N` to N tokens of four characters each.
-pub(crate) fn sized(given: &str) -> String {
-    match size(given) {
+pub(crate) fn expand_size(given: &str) -> String {
+    match split_size(given) {
         (name, Some(tokens)) => format!("{name} {}", "x".repeat((4 * tokens).saturating_sub(name.len() + 1))),
         (text, None) => text.to_owned(),
     }
 }
 
 /// Splits `TEXT ~N` into the text and N.
-pub(crate) fn size(given: &str) -> (&str, Option<usize>) {
+pub(crate) fn split_size(given: &str) -> (&str, Option<usize>) {
     let parts = given.rsplit_once(" ~").map(|(name, size)| (name, size.parse().ok()));
     parts.filter(|(_, size)| size.is_some()).unwrap_or((given, None))
 }
 
-pub(crate) fn user(content: &str, now: i64) -> Value {
-    json!({ "role": "user", "content": text(content), "timestamp": now })
+pub(crate) fn user_message(content: &str, now: i64) -> Value {
+    json!({ "role": "user", "content": text_content(content), "timestamp": now })
 }
 
-pub(crate) fn assistant(content: &Value, stop: &str, now: i64) -> Value {
+pub(crate) fn assistant_message(content: &Value, stop: &str, now: i64) -> Value {
     json!({
         "role": "assistant",
         "content": content,
@@ -53,10 +53,10 @@ pub(crate) fn usage(input: u64, output: u64) -> Value {
 }
 
 /// The content of a reply: its text, if any, and its calls, given as `read a.txt, bash ls`.
-pub(crate) fn reply(text: &str, calls: &str, number: usize) -> Value {
+pub(crate) fn reply_content(text: &str, calls: &str, number: usize) -> Value {
     let mut content = Vec::new();
     if !text.is_empty() {
-        content.push(json!({ "type": "text", "text": sized(text) }));
+        content.push(json!({ "type": "text", "text": expand_size(text) }));
     }
     for (at, call) in calls.split(',').map(str::trim).filter(|call| !call.is_empty()).enumerate() {
         let (name, argument) = call.split_once(' ').unwrap_or((call, ""));

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::ops::Range;
 
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::message::{assistant, reply, text, usage, user};
+use crate::message::{assistant_message, reply_content, text_content, usage, user_message};
 
 /// The lines of a random log, without the header. A longer log from the same seed starts with the shorter one.
 #[derive(Clone)]
@@ -31,18 +31,18 @@ pub fn random_logs(damaged: bool, lines: Range<usize>) -> impl Strategy<Value = 
 
 impl RandomLog {
     pub fn new(seed: u64, lines: usize, damaged: bool) -> RandomLog {
-        let mut writer = Writer { random: Random(seed), entries: 0, leaf: None };
+        let mut writer = RandomLogWriter { random: SplitMix64(seed), entries: 0, leaf: None };
         let lines: Vec<_> =
-            (0..lines).map(|_| if damaged { writer.damaged_line() } else { writer.line() }).collect();
-        let entries = lines.iter().filter(|line| read_entry(line).is_ok()).cloned().collect();
+            (0..lines).map(|_| if damaged { writer.damaged_line() } else { writer.valid_line() }).collect();
+        let entries = lines.iter().filter(|line| parse_entry(line).is_ok()).cloned().collect();
         RandomLog { lines, entries }
     }
 }
 
 /// SplitMix64, a small random number generator.
-struct Random(u64);
+struct SplitMix64(u64);
 
-impl Random {
+impl SplitMix64 {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -56,8 +56,8 @@ impl Random {
     }
 }
 
-struct Writer {
-    random: Random,
+struct RandomLogWriter {
+    random: SplitMix64,
     entries: usize,
     leaf: Option<String>,
 }
@@ -66,13 +66,13 @@ fn id(number: usize) -> String {
     format!("{number:08x}")
 }
 
-impl Writer {
+impl RandomLogWriter {
     /// A valid line.
-    fn line(&mut self) -> Vec<u8> {
-        let mut object = self.body();
+    fn valid_line(&mut self) -> Vec<u8> {
+        let mut object = self.random_body();
         let own = id(self.entries);
         let parent = match self.random.below(8) {
-            0 if self.entries > 0 => Some(self.earlier()),
+            0 if self.entries > 0 => Some(self.earlier_id()),
             1 if self.random.one_in(8) => None,
             _ => self.leaf.clone(),
         };
@@ -98,30 +98,34 @@ impl Writer {
     }
 
     /// The id of a random earlier entry.
-    fn earlier(&mut self) -> String {
+    fn earlier_id(&mut self) -> String {
         id(self.random.below(self.entries))
     }
 
-    fn message(&mut self, message: &Value) -> Value {
+    fn message_entry(&mut self, message: &Value) -> Value {
         json!({ "type": "message", "message": message })
     }
 
-    fn body(&mut self) -> Value {
+    fn random_body(&mut self) -> Value {
         let content = format!("text {}", self.random.below(1000));
         match self.random.below(22) {
-            0..5 => self.message(&user(&content, 0)),
-            5..8 => self.message(&assistant(&reply(&content, "", 0), "stop", 0)),
-            8 => self.message(&assistant(&reply("", "read a, bash b", self.entries), "toolUse", 0)),
+            0..5 => self.message_entry(&user_message(&content, 0)),
+            5..8 => self.message_entry(&assistant_message(&reply_content(&content, "", 0), "stop", 0)),
+            8 => self.message_entry(&assistant_message(
+                &reply_content("", "read a, bash b", self.entries),
+                "toolUse",
+                0,
+            )),
             9..11 => {
                 let call = format!("call_{}_{}", self.entries, self.random.below(2));
-                self.message(&json!({ "role": "toolResult", "toolCallId": call, "toolName": "read", "content": text(&content), "isError": false }))
+                self.message_entry(&json!({ "role": "toolResult", "toolCallId": call, "toolName": "read", "content": text_content(&content), "isError": false }))
             }
             11 => {
-                json!({ "type": "compaction", "summary": content, "firstKeptEntryId": self.target(), "tokensBefore": 5, "usage": usage(5, 1) })
+                json!({ "type": "compaction", "summary": content, "firstKeptEntryId": self.target_id(), "tokensBefore": 5, "usage": usage(5, 1) })
             }
-            12 => json!({ "type": "branch_summary", "summary": content, "fromId": self.target() }),
+            12 => json!({ "type": "branch_summary", "summary": content, "fromId": self.target_id() }),
             13 => {
-                json!({ "type": "label", "targetId": self.target(), "label": if self.random.one_in(3) { "" } else { &*content } })
+                json!({ "type": "label", "targetId": self.target_id(), "label": if self.random.one_in(3) { "" } else { &*content } })
             }
             14 => {
                 let reason = ["move", "undo", "redo"][self.random.below(3)];
@@ -130,23 +134,23 @@ impl Writer {
             15 => {
                 json!({ "type": "custom_message", "customType": "x", "content": content, "display": self.random.one_in(2) })
             }
-            16 => json!({ "type": "context_edit", "targetId": self.target(), "replacement": null }),
+            16 => json!({ "type": "context_edit", "targetId": self.target_id(), "replacement": null }),
             17 => {
                 json!({ "type": "usage", "kind": "k", "provider": "p", "model": "m", "usage": usage(7, 0) })
             }
-            18 => self.rare(&content),
+            18 => self.rare_body(&content),
             19 => json!({ "type": "thinking_level_change", "thinkingLevel": "low" }),
             20 => {
                 json!({ "type": "custom_message", "customType": "osier.backtrack", "content": content, "display": true, "details": { "checkpointId": 0, "note": content } })
             }
-            _ => self.message(
+            _ => self.message_entry(
                 &json!({ "role": "bashExecution", "command": content, "output": "", "exitCode": 1 }),
             ),
         }
     }
 
-    fn rare(&mut self, content: &str) -> Value {
-        let target = self.target();
+    fn rare_body(&mut self, content: &str) -> Value {
+        let target = self.target_id();
         match self.random.below(9) {
             0 => {
                 json!({ "type": "custom", "customType": "osier.delete_branch", "data": { "targetId": target } })
@@ -160,7 +164,7 @@ impl Writer {
             3 => json!({ "type": "session_info", "name": content }),
             4 => json!({ "type": "model_change", "provider": "p", "modelId": "m" }),
             5 => json!({ "type": "subagent_batch", "content": { "tasks": [], "status": "running" } }),
-            6 => self.message(&json!({ "role": "system", "content": content })),
+            6 => self.message_entry(&json!({ "role": "system", "content": content })),
             7 => json!({ "type": "custom", "customType": "x", "data": content }),
             _ => {
                 json!({ "type": "custom", "customType": "osier.entry_update", "data": { "targetId": target, "status": "completed" } })
@@ -169,8 +173,8 @@ impl Writer {
     }
 
     /// A random target: an earlier entry, if there is one.
-    fn target(&mut self) -> String {
-        if self.entries == 0 { id(0) } else { self.earlier() }
+    fn target_id(&mut self) -> String {
+        if self.entries == 0 { id(0) } else { self.earlier_id() }
     }
 
     /// A line that may be damaged, or written by another program.
@@ -182,31 +186,31 @@ impl Writer {
             3 => br#"{"type":"session","version":3,"id":"again"}"#.to_vec(),
             4 => br#"{"type":"message","parentId":null,"message":{"role":"user"}}"#.to_vec(),
             5 => {
-                let mut torn = self.line();
+                let mut torn = self.valid_line();
                 let end = self.random.below(torn.len());
                 torn.truncate(end);
                 torn
             }
             6 => {
-                let mut line = self.line();
+                let mut line = self.valid_line();
                 let at = self.random.below(line.len());
                 line[at] = 0xFF;
                 line
             }
             7..20 => self.misplaced_line(),
-            _ => self.line(),
+            _ => self.valid_line(),
         }
     }
 
     /// An entry that conflicts with others, or refers to missing entries.
     fn misplaced_line(&mut self) -> Vec<u8> {
-        let mut object = self.body();
+        let mut object = self.random_body();
         let later = id(self.entries + 1 + self.random.below(4));
         let (own, parent) = match self.random.below(8) {
             0 => (id(self.entries), Some("nowhere0".to_owned())),
             1..3 => (id(self.entries), Some(later.clone())),
             3 => (id(self.entries), Some(id(self.entries))),
-            4 | 5 => (self.target(), Some(self.target())),
+            4 | 5 => (self.target_id(), Some(self.target_id())),
             6 => (
                 format!("a long id {}", self.random.below(4)),
                 Some(format!("a long id {}", self.random.below(4))),

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use osier_tree::time::Millis;
-use osier_tree::{Draft, Place, Seq, SessionTree, Under};
+use osier_tree::{DraftParent, EntryDraft, Place, Seq, SessionTree};
 
-use crate::message::size;
+use crate::message::split_size;
 use crate::step;
 
 /// 2026-01-01T00:00:00.000Z
@@ -16,16 +16,16 @@ const START: Millis = 1_767_225_600_000;
 ///
 /// Steps are separated by `;` or line ends. An entry is named by its text. See `ScriptedSession::run`.
 #[derive(Debug, Clone, Default)]
-pub struct Script {
+pub struct ScriptedSession {
     pub tree: SessionTree,
     /// The lines of the entries, in log order, without line feeds.
     pub lines: Vec<Vec<u8>>,
     names: HashMap<String, String>,
     /// The parent of the next conversation entry, if it is not the leaf.
-    below: Option<Place>,
+    next_parent: Option<Place>,
 }
 
-impl Script {
+impl ScriptedSession {
     /// Runs the steps of a script.
     ///
     /// | step | appends |
@@ -46,22 +46,22 @@ impl Script {
     /// | `TEXT ~N` in any step | a text that starts with TEXT and takes N tokens |
     /// | `below X` | nothing: the next entry goes below X, as if another window had written it |
     /// | `reopen` | nothing: the log is folded again |
-    pub fn run(script: &str) -> Script {
-        let mut session = Script::default();
-        session.play(script);
+    pub fn run(script: &str) -> ScriptedSession {
+        let mut session = ScriptedSession::default();
+        session.run_steps(script);
         session
     }
 
     /// A session with these lines, which must all be entries.
-    pub fn of_lines<L: AsRef<[u8]>>(lines: impl IntoIterator<Item = L>) -> Script {
+    pub fn from_lines<L: AsRef<[u8]>>(lines: impl IntoIterator<Item = L>) -> ScriptedSession {
         let lines: Vec<Vec<u8>> = lines.into_iter().map(|line| line.as_ref().to_vec()).collect();
-        Script { tree: fold(&lines), lines, ..Script::default() }
+        ScriptedSession { tree: fold(&lines), lines, ..ScriptedSession::default() }
     }
 
     /// Runs more steps.
-    pub fn play(&mut self, script: &str) {
+    pub fn run_steps(&mut self, script: &str) {
         for step in steps(script) {
-            step::play(self, step);
+            step::run_step(self, step);
         }
     }
 
@@ -87,30 +87,30 @@ impl Script {
     }
 
     /// Appends an entry as a session does.
-    pub fn append(&mut self, draft: &Draft, name: &str) -> Seq {
-        let parent = match draft.under {
-            Under::Log => self.tree.leaf(),
-            Under::Place(place) => place,
+    pub fn append(&mut self, draft: &EntryDraft, name: &str) -> Seq {
+        let parent = match draft.parent {
+            DraftParent::CurrentLeaf => self.tree.leaf(),
+            DraftParent::At(place) => place,
         };
         let number = self.lines.len();
         let id = format!("{:08x}", number + 1);
         let parent = parent.map(|seq| self.tree.id(seq).to_string());
-        let line = draft.line(&id, parent.as_deref(), START + 1000 * number as Millis);
+        let line = draft.to_line(&id, parent.as_deref(), START + 1000 * number as Millis);
         let entry =
-            read_entry(&line).unwrap_or_else(|odd| panic!("{odd:?} in {}", String::from_utf8_lossy(&line)));
+            parse_entry(&line).unwrap_or_else(|odd| panic!("{odd:?} in {}", String::from_utf8_lossy(&line)));
         let seq = self.tree.append(&entry, 0, line.len() as u32);
         self.lines.push(line);
-        self.names.insert(size(name).0.to_owned(), id);
+        self.names.insert(split_size(name).0.to_owned(), id);
         seq
     }
 
     /// The parent of the next conversation entry.
-    pub(crate) fn here(&mut self) -> Place {
-        self.below.take().unwrap_or_else(|| self.tree.leaf())
+    pub(crate) fn take_next_parent(&mut self) -> Place {
+        self.next_parent.take().unwrap_or_else(|| self.tree.leaf())
     }
 
-    pub(crate) fn stand_below(&mut self, place: Place) {
-        self.below = Some(place);
+    pub(crate) fn set_next_parent(&mut self, place: Place) {
+        self.next_parent = Some(place);
     }
 
     pub(crate) fn now(&self) -> Millis {
@@ -126,7 +126,7 @@ impl Script {
 pub fn fold(lines: &[Vec<u8>]) -> SessionTree {
     let mut tree = SessionTree::default();
     for line in lines {
-        if let Ok(entry) = read_entry(line) {
+        if let Ok(entry) = parse_entry(line) {
             tree.append(&entry, 0, line.len() as u32);
         }
     }

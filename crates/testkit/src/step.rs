@@ -1,67 +1,71 @@
 //! Runs the steps of a script.
 
-use osier_tree::asking::answer;
-use osier_tree::entry::read_entry;
-use osier_tree::note::BUDGET;
-use osier_tree::projection::preview::calls_of;
-use osier_tree::scan::Raw;
-use osier_tree::{Draft, Place, Role};
+use osier_tree::backtrack::ADDENDUM_BUDGET;
+use osier_tree::entry::parse_entry;
+use osier_tree::line_consumer::feed_all;
+use osier_tree::projection::preview::tool_calls;
+use osier_tree::scan::RawJson;
+use osier_tree::{EntryDraft, MessageRole, Place};
 use serde_json::{Map, Value, json};
 
-use crate::Script;
-use crate::message::{assistant, reply, sized, text, usage, user};
+use crate::ScriptedSession;
+use crate::message::{assistant_message, expand_size, reply_content, text_content, usage, user_message};
 
-pub(crate) fn play(script: &mut Script, step: &str) {
+pub(crate) fn run_step(script: &mut ScriptedSession, step: &str) {
     let (word, rest) = step.split_once(' ').unwrap_or((step, ""));
     let rest = rest.trim();
     match word {
         "reopen" => script.reopen(),
         "below" => {
             let place = place(script, rest);
-            script.stand_below(place);
+            script.set_next_parent(place);
         }
         "say" | "system" | "bash" | "aside" | "reply" | "fail" | "abort" | "result" | "error" => {
-            said(script, word, rest);
+            run_message_step(script, word, rest);
         }
-        "label" | "unlabel" | "name" | "config" | "delete" | "restore" | "update" => mark(script, word, rest),
-        "move" | "root" | "undo" | "redo" | "backtrack" | "return" | "summarize" => jump(script, word, rest),
-        _ => other(script, word, rest),
+        "label" | "unlabel" | "name" | "config" | "delete" | "restore" | "update" => {
+            run_mark_step(script, word, rest)
+        }
+        "move" | "root" | "undo" | "redo" | "backtrack" | "return" | "summarize" => {
+            run_move_step(script, word, rest)
+        }
+        _ => run_other_step(script, word, rest),
     }
 }
 
-fn message(script: &mut Script, message: &Value, name: &str) {
-    let at = script.here();
+fn append_message(script: &mut ScriptedSession, message: &Value, name: &str) {
+    let at = script.take_next_parent();
     let message = message.to_string();
-    let raw = Raw::parse(message.as_bytes()).expect("a Value is JSON");
-    let draft = planned(script.tree.plan_message(at, raw));
+    let raw = RawJson::parse(message.as_bytes()).expect("a Value is JSON");
+    let draft = expect_plan(script.tree.plan_message(at, raw));
     script.append(&draft, name);
 }
 
-fn said(script: &mut Script, word: &str, rest: &str) {
+fn run_message_step(script: &mut ScriptedSession, word: &str, rest: &str) {
     let now = script.now();
     let (text_part, calls) = match rest.strip_prefix("calls ") {
         Some(calls) => ("", calls),
         None => rest.split_once(" calls ").unwrap_or((rest, "")),
     };
     let made = match word {
-        "say" => user(rest, now),
-        "system" => json!({ "role": "system", "content": sized(rest), "timestamp": now }),
-        "bash" | "aside" => ran(rest, word == "aside", now),
+        "say" => user_message(rest, now),
+        "system" => json!({ "role": "system", "content": expand_size(rest), "timestamp": now }),
+        "bash" | "aside" => bash_execution(rest, word == "aside", now),
         "reply" => {
             let stop = if calls.is_empty() { "stop" } else { "toolUse" };
-            assistant(&reply(text_part, calls, script.lines.len()), stop, now)
+            assistant_message(&reply_content(text_part, calls, script.lines.len()), stop, now)
         }
-        "abort" => assistant(&json!([]), "aborted", now),
+        "abort" => assistant_message(&json!([]), "aborted", now),
         "fail" => {
-            let mut failed = assistant(&json!([]), "error", now);
+            let mut failed = assistant_message(&json!([]), "error", now);
             failed["errorMessage"] = json!(rest);
             failed
         }
         _ => {
-            let (id, tool) = open_call(script).expect("no unanswered call on the path");
-            let (output, details) = with_details(rest);
+            let (id, tool) = unanswered_call(script).expect("no unanswered call on the path");
+            let (output, details) = split_details(rest);
             let mut result = json!({
-                "role": "toolResult", "toolCallId": id, "toolName": tool, "content": text(output),
+                "role": "toolResult", "toolCallId": id, "toolName": tool, "content": text_content(output),
                 "isError": word == "error", "timestamp": now,
             });
             if let Some(details) = details {
@@ -72,18 +76,18 @@ fn said(script: &mut Script, word: &str, rest: &str) {
     };
     let name = match word {
         "reply" => text_part,
-        "result" | "error" => with_details(rest).0,
+        "result" | "error" => split_details(rest).0,
         _ => rest,
     };
-    message(script, &made, name);
+    append_message(script, &made, name);
 }
 
 /// A user command with its exit code. `aside` excludes it from the context.
-fn ran(rest: &str, aside: bool, now: i64) -> Value {
+fn bash_execution(rest: &str, aside: bool, now: i64) -> Value {
     let (command, code) = rest.split_once(" exits ").unwrap_or((rest, "0"));
     let code: i64 = code.parse().expect("bash COMMAND exits N");
     let mut ran = json!({
-        "role": "bashExecution", "command": sized(command), "output": "ok", "exitCode": code,
+        "role": "bashExecution", "command": expand_size(command), "output": "ok", "exitCode": code,
         "cancelled": false, "truncated": false, "timestamp": now,
     });
     if aside {
@@ -92,7 +96,7 @@ fn ran(rest: &str, aside: bool, now: i64) -> Value {
     ran
 }
 
-fn with_details(rest: &str) -> (&str, Option<Value>) {
+fn split_details(rest: &str) -> (&str, Option<Value>) {
     match rest.split_once(" details ") {
         Some((output, details)) => {
             (output, Some(serde_json::from_str(details).expect("details {…} must be JSON")))
@@ -102,20 +106,20 @@ fn with_details(rest: &str) -> (&str, Option<Value>) {
 }
 
 /// The oldest call on the path without a result.
-fn open_call(script: &Script) -> Option<(String, String)> {
+fn unanswered_call(script: &ScriptedSession) -> Option<(String, String)> {
     let mut open: Vec<(String, String)> = Vec::new();
     for seq in script.tree.path(script.tree.leaf()) {
-        let entry = read_entry(&script.lines[seq.index()]).expect("every line of a script is an entry");
-        open.extend(calls_of(&entry).into_iter().map(|(id, call)| (id.to_string(), call.name.to_string())));
-        if let (Role::ToolResult, Some(message)) = (entry.role, entry.message) {
-            let answered = message.get("toolCallId").and_then(Raw::text);
+        let entry = parse_entry(&script.lines[seq.index()]).expect("every line of a script is an entry");
+        open.extend(tool_calls(&entry).into_iter().map(|(id, call)| (id.to_string(), call.name.to_string())));
+        if let (MessageRole::ToolResult, Some(message)) = (entry.role, entry.message) {
+            let answered = message.get("toolCallId").and_then(RawJson::text);
             open.retain(|(id, _)| Some(&**id) != answered.as_deref());
         }
     }
     open.into_iter().next()
 }
 
-fn mark(script: &mut Script, word: &str, rest: &str) {
+fn run_mark_step(script: &mut ScriptedSession, word: &str, rest: &str) {
     let tree = &script.tree;
     let draft = match word {
         "label" => match rest.split_once(" on ") {
@@ -139,18 +143,18 @@ fn mark(script: &mut Script, word: &str, rest: &str) {
             tree.plan_entry_update(script.id(target), status, &json!({}))
         }
     };
-    script.append(&planned(draft), &format!("{word} {rest}"));
+    script.append(&expect_plan(draft), &format!("{word} {rest}"));
 }
 
-fn jump(script: &mut Script, word: &str, rest: &str) {
-    let from = script.here();
+fn run_move_step(script: &mut ScriptedSession, word: &str, rest: &str) {
+    let from = script.take_next_parent();
     let tree = &script.tree;
-    let history = tree.history();
+    let history = tree.move_history();
     let draft = match word {
         "move" => tree.plan_move(from, place(script, rest)).expect("already at this place"),
         "root" => tree.plan_move(from, None).expect("already at this place"),
-        "undo" => planned(tree.plan_undo(from, history.back.last().copied())),
-        "redo" => planned(tree.plan_redo(from, history.forward.last().copied())),
+        "undo" => expect_plan(tree.plan_undo(from, history.back.last().copied())),
+        "redo" => expect_plan(tree.plan_redo(from, history.forward.last().copied())),
         "backtrack" | "return" => {
             let (number, note) = rest.split_once(' ').expect("backtrack N NOTE");
             let number: usize = number.parse().expect("the checkpoint must be a number");
@@ -158,9 +162,9 @@ fn jump(script: &mut Script, word: &str, rest: &str) {
             match word {
                 "backtrack" => tree.plan_backtrack(from, checkpoint, note, "", ""),
                 _ => {
-                    let mut returning = tree.returning(from, checkpoint);
-                    answer(&mut returning, &script.lines);
-                    returning.plan(note, BUDGET)
+                    let mut returning = tree.backtrack_planner(from, checkpoint);
+                    feed_all(&mut returning, &script.lines);
+                    returning.plan(note, ADDENDUM_BUDGET)
                 }
             }
         }
@@ -169,7 +173,7 @@ fn jump(script: &mut Script, word: &str, rest: &str) {
                 Some((summary, at)) => (summary, place(script, at)),
                 None => (rest, from),
             };
-            let draft = tree.plan_branch_summary(at, from, &sized(summary), &Map::new());
+            let draft = tree.plan_branch_summary(at, from, &expand_size(summary), &Map::new());
             script.append(&draft, summary);
             return;
         }
@@ -177,27 +181,30 @@ fn jump(script: &mut Script, word: &str, rest: &str) {
     script.append(&draft, &format!("{word} {rest}"));
 }
 
-fn other(script: &mut Script, word: &str, rest: &str) {
-    let at = script.here();
+fn run_other_step(script: &mut ScriptedSession, word: &str, rest: &str) {
+    let at = script.take_next_parent();
     let tree = &script.tree;
     let pair = || rest.split_once(' ').unwrap_or_else(|| panic!("{word} needs two words, got {rest:?}"));
-    let object = |value: Value, name: &str| (any(script, at, &value), name.to_owned());
+    let object = |value: Value, name: &str| (plan_object(script, at, &value), name.to_owned());
     let (draft, name) = match word {
         "model" => {
             let (provider, id) = rest.split_once('/').expect("model PROVIDER/ID");
-            (planned(tree.plan_model_change(at, provider, id)), rest.to_owned())
+            (expect_plan(tree.plan_model_change(at, provider, id)), rest.to_owned())
         }
-        "thinking" => (planned(tree.plan_thinking_level(at, rest)), rest.to_owned()),
+        "thinking" => (expect_plan(tree.plan_thinking_level(at, rest)), rest.to_owned()),
         "custom" => (tree.plan_custom(at, rest, None), rest.to_owned()),
         "note" | "hidden" => {
             let (kind, text) = pair();
-            (tree.plan_custom_message(at, kind, &json!(sized(text)), word == "note", None), text.to_owned())
+            (
+                tree.plan_custom_message(at, kind, &json!(expand_size(text)), word == "note", None),
+                text.to_owned(),
+            )
         }
-        "omit" => (planned(tree.plan_context_edit(at, script.id(rest), None)), format!("omit {rest}")),
+        "omit" => (expect_plan(tree.plan_context_edit(at, script.id(rest), None)), format!("omit {rest}")),
         "edit" => {
             let (target, text) = pair();
             (
-                planned(tree.plan_context_edit(at, script.id(target), Some(&json!(sized(text))))),
+                expect_plan(tree.plan_context_edit(at, script.id(target), Some(&json!(expand_size(text))))),
                 text.to_owned(),
             )
         }
@@ -206,7 +213,7 @@ fn other(script: &mut Script, word: &str, rest: &str) {
             let (kept, summary) = keep.split_once(' ').expect("compact keep X TEXT");
             let summary = summary.trim_matches('"');
             let draft = tree.plan_compaction(at, summary, script.id(kept), 12_000, &Map::new());
-            (planned(draft), summary.to_owned())
+            (expect_plan(draft), summary.to_owned())
         }
         "spend" => {
             let tokens = rest.parse().expect("spend TOKENS");
@@ -231,16 +238,16 @@ fn other(script: &mut Script, word: &str, rest: &str) {
     script.append(&draft, &name);
 }
 
-fn any(script: &Script, at: Place, value: &Value) -> Draft {
+fn plan_object(script: &ScriptedSession, at: Place, value: &Value) -> EntryDraft {
     let text = value.to_string();
-    let raw = Raw::parse(text.as_bytes()).expect("a Value is JSON");
-    planned(script.tree.plan_entry(Some(at), raw))
+    let raw = RawJson::parse(text.as_bytes()).expect("a Value is JSON");
+    expect_plan(script.tree.plan_entry(Some(at), raw))
 }
 
-fn place(script: &Script, name: &str) -> Place {
+fn place(script: &ScriptedSession, name: &str) -> Place {
     (name != "root").then(|| script.seq(name))
 }
 
-fn planned<E: std::fmt::Display>(draft: Result<Draft, E>) -> Draft {
+fn expect_plan<E: std::fmt::Display>(draft: Result<EntryDraft, E>) -> EntryDraft {
     draft.unwrap_or_else(|error| panic!("cannot run this step: {error}"))
 }

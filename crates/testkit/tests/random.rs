@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use osier_testkit::{RandomLog, fold};
-use osier_tree::entry::{flag, read_entry};
-use osier_tree::{Kind, Role};
+use osier_tree::entry::{flag, parse_entry};
+use osier_tree::{EntryKind, MessageRole};
 
 #[test]
 fn a_longer_log_starts_with_the_shorter_one() {
@@ -24,13 +24,13 @@ fn valid_logs_contain_all_kinds_and_no_damage() {
         assert!(
             tree.heads()
                 .iter()
-                .all(|(_, head)| head.flags & (flag::ORPHAN | flag::CUT | flag::SUPERSEDED) == 0)
+                .all(|(_, head)| head.flags & (flag::ORPHAN | flag::CYCLE_BROKEN | flag::SUPERSEDED) == 0)
         );
         kinds.extend(tree.heads().iter().map(|(_, head)| head.kind.name()));
     }
-    let never = [Kind::Unknown, Kind::SubagentResult];
+    let never = [EntryKind::Unknown, EntryKind::SubagentResult];
     let all: BTreeSet<_> =
-        Kind::ALL.into_iter().filter(|kind| !never.contains(kind)).map(Kind::name).collect();
+        EntryKind::ALL.into_iter().filter(|kind| !never.contains(kind)).map(EntryKind::name).collect();
     assert_eq!(kinds, all);
 }
 
@@ -44,12 +44,13 @@ fn damaged_logs_contain_every_kind_of_damage() {
         for (seq, head) in tree.heads().iter() {
             flags |= head.flags;
             late_parents += usize::from(head.parent.is_some_and(|parent| parent > seq));
-            unknown_kinds += usize::from(head.kind == Kind::Unknown || head.role == Role::Unknown);
-            let entry = read_entry(&log.entries[seq.index()]).expect("log.entries contains only entries");
-            long_cycles += usize::from(head.has(flag::CUT) && entry.parent != Some(entry.id));
+            unknown_kinds +=
+                usize::from(head.kind == EntryKind::Unknown || head.role == MessageRole::Unknown);
+            let entry = parse_entry(&log.entries[seq.index()]).expect("log.entries contains only entries");
+            long_cycles += usize::from(head.has_flag(flag::CYCLE_BROKEN) && entry.parent != Some(entry.id));
         }
     }
-    let damage = flag::ORPHAN | flag::CUT | flag::SUPERSEDED | flag::LONG_ID | flag::NO_CONTENT;
+    let damage = flag::ORPHAN | flag::CYCLE_BROKEN | flag::SUPERSEDED | flag::LONG_ID | flag::NO_CONTENT;
     assert_eq!(flags & damage, damage);
     for (what, seen) in [
         ("bad lines", bad_lines),

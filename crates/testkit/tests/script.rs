@@ -1,10 +1,10 @@
 //! Scripts write lines in pi's format, the same in every run.
 
-use osier_testkit::{Script, check, expect, fold};
+use osier_testkit::{ScriptedSession, check, expect, fold};
 
 #[test]
 fn a_script_writes_lines_with_fixed_ids_and_times() {
-    let script = Script::run("say a; reply calls read x.txt; result ok; label L on a; move a");
+    let script = ScriptedSession::run("say a; reply calls read x.txt; result ok; label L on a; move a");
     let lines: Vec<_> = script.lines.iter().map(|line| String::from_utf8_lossy(line)).collect();
     expect![[r#"
         {"type":"message","id":"00000001","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":[{"type":"text","text":"a"}],"timestamp":1767225600000}}
@@ -14,13 +14,13 @@ fn a_script_writes_lines_with_fixed_ids_and_times() {
         {"type":"custom","id":"00000005","parentId":"00000001","timestamp":"2026-01-01T00:00:04.000Z","customType":"osier.leaf","data":{"fromId":"00000004","why":"move"}}"#]].assert_eq(&lines.join("\n"));
     assert_eq!(
         script.lines,
-        Script::run("say a\nreply calls read x.txt\nresult ok; label L on a; move a").lines
+        ScriptedSession::run("say a\nreply calls read x.txt\nresult ok; label L on a; move a").lines
     );
 }
 
 #[test]
 fn an_entry_is_named_by_its_text_and_the_last_one_wins() {
-    let script = Script::run("say a; reply b; say a");
+    let script = ScriptedSession::run("say a; reply b; say a");
     assert_eq!((script.id("a"), script.id("b")), ("00000003", "00000002"));
     assert_eq!(script.seq("b").index(), 1);
 }
@@ -39,7 +39,7 @@ fn below_places_the_next_entry_under_any_other() {
 
 #[test]
 fn reopening_and_the_file_give_the_same_session() {
-    let script = Script::run("say a; reply b; move a; reopen");
+    let script = ScriptedSession::run("say a; reply b; move a; reopen");
     assert_eq!(script.tree.leaf(), Some(script.seq("a")));
     let file = script.file();
     let lines: Vec<Vec<u8>> = file.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
@@ -49,5 +49,5 @@ fn reopening_and_the_file_give_the_same_session() {
 #[test]
 #[should_panic(expected = "the script has no entry \"z\"")]
 fn an_invalid_script_panics_with_the_reason() {
-    Script::run("say a; move z");
+    ScriptedSession::run("say a; move z");
 }

@@ -4,13 +4,13 @@
 
 use std::io::{Read, Write};
 
-use osier_tree::cutting::Limits;
-use osier_tree::entry::read_entry;
+use osier_tree::compaction_cut::ContextLimits;
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::Lines;
-use osier_tree::scan::Raw;
-use osier_tree::serialize::tell;
-use osier_tree::tokens::estimate;
-use osier_tree::walk::Item;
+use osier_tree::scan::RawJson;
+use osier_tree::serialize::serialize_message;
+use osier_tree::tokens::estimate_tokens;
+use osier_tree::walk::ContextItem;
 use osier_tree::{Place, Seq, SessionTree};
 use serde_json::{Value, json};
 
@@ -36,7 +36,8 @@ fn main() {
 
 fn is_full(case: &Value) -> bool {
     let number = |key: &str| case[key].as_u64().unwrap();
-    let limits = Limits { reserve: Some(number("reserve")), ..Limits::new(number("window"), None) };
+    let limits =
+        ContextLimits { reserve: Some(number("reserve")), ..ContextLimits::new(number("window"), None) };
     limits.should_compact(number("tokens"))
 }
 
@@ -45,11 +46,11 @@ impl FoldedLog {
         let bytes = std::fs::read(file).unwrap();
         let lines: Vec<Vec<u8>> = bytes
             .split(|byte| *byte == b'\n')
-            .filter(|line| read_entry(line).is_ok())
+            .filter(|line| parse_entry(line).is_ok())
             .map(<[u8]>::to_vec)
             .collect();
         let mut tree = SessionTree::default();
-        tree.extend(lines.iter().map(|line| (read_entry(line).unwrap(), 0, line.len() as u32)));
+        tree.extend(lines.iter().map(|line| (parse_entry(line).unwrap(), 0, line.len() as u32)));
         FoldedLog { tree, lines }
     }
 
@@ -74,9 +75,9 @@ impl FoldedLog {
         let mut seen = Vec::new();
         for item in self.tree.context_entries(at).items {
             self.each_message(&item, |message| {
-                let raw = Raw::parse(message).unwrap();
+                let raw = RawJson::parse(message).unwrap();
                 if !is_excluded(raw) {
-                    seen.push(json!({ "tokens": estimate(raw), "text": tell(message) }));
+                    seen.push(json!({ "tokens": estimate_tokens(raw), "text": serialize_message(message) }));
                 }
             });
         }
@@ -85,10 +86,11 @@ impl FoldedLog {
 
     fn leave(&self, case: &Value) -> Value {
         let from = self.place(&case["from"]);
-        let leaving = self.tree.leaving(from, self.place(&case["to"]));
-        let left = leaving.prepare(&self.tree, case["budget"].as_u64().unwrap(), &self.lines);
+        let leaving = self.tree.abandoned_branch(from, self.place(&case["to"]));
+        let left = leaving.collect_text(&self.tree, case["budget"].as_u64().unwrap(), &self.lines);
         let items = self.tree.context_entries(from).items;
-        let included: Vec<Item> = items.into_iter().filter(|item| left.told.contains(&item.seq)).collect();
+        let included: Vec<ContextItem> =
+            items.into_iter().filter(|item| left.entries.contains(&item.seq)).collect();
         json!({
             "ancestor": leaving.ancestor.map(|seq| self.id(seq)),
             "entries": leaving.entries.iter().map(|seq| self.id(*seq)).collect::<Vec<_>>(),
@@ -99,36 +101,37 @@ impl FoldedLog {
     }
 
     fn cut(&self, case: &Value) -> Value {
-        let cut = match self.tree.cut(self.place(&case["at"]), case["keep"].as_u64().unwrap(), &self.lines) {
-            Ok(cut) => cut,
-            Err(error) => return json!({ "nothing": format!("{error:?}") }),
-        };
-        let text = cut.prepare(&self.tree, 0, &self.lines);
-        let summarized: Vec<Item> = cut.history.iter().chain(&cut.prefix).copied().collect();
+        let cut =
+            match self.tree.find_cut(self.place(&case["at"]), case["keep"].as_u64().unwrap(), &self.lines) {
+                Ok(cut) => cut,
+                Err(error) => return json!({ "nothing": format!("{error:?}") }),
+            };
+        let text = cut.collect_text(&self.tree, 0, &self.lines);
+        let summarized: Vec<ContextItem> = cut.history.iter().chain(&cut.turn_prefix).copied().collect();
         json!({
             "firstKept": self.id(cut.first_kept),
             "told": self.sent_messages(&summarized),
-            "prefix": self.sent_messages(&cut.prefix).len(),
+            "prefix": self.sent_messages(&cut.turn_prefix).len(),
             "isSplit": cut.is_split_turn(),
             "tokensBefore": cut.tokens_before,
-            "previous": text.previous,
+            "previous": text.previous_summary,
             "files": text.files.details(),
         })
     }
 
-    fn each_message(&self, item: &Item, mut f: impl FnMut(&[u8])) {
+    fn each_message(&self, item: &ContextItem, mut f: impl FnMut(&[u8])) {
         let edit = item.edit.and_then(|edit| self.lines.line(edit));
-        item.messages(self.lines.line(item.seq).unwrap(), edit, &mut f);
+        item.emit_messages(self.lines.line(item.seq).unwrap(), edit, &mut f);
     }
 
     /// The messages of these entries as JSON text, because they may contain lone surrogates. Without system messages and
     /// commands excluded from the context.
-    fn sent_messages(&self, items: &[Item]) -> Vec<String> {
+    fn sent_messages(&self, items: &[ContextItem]) -> Vec<String> {
         let mut sent = Vec::new();
         for item in items {
             self.each_message(item, |message| {
-                let raw = Raw::parse(message).unwrap();
-                let is_system = raw.get("role").and_then(Raw::text).as_deref() == Some("system");
+                let raw = RawJson::parse(message).unwrap();
+                let is_system = raw.get("role").and_then(RawJson::text).as_deref() == Some("system");
                 if !is_system && !is_excluded(raw) {
                     sent.push(String::from_utf8_lossy(message).into_owned());
                 }
@@ -139,6 +142,6 @@ impl FoldedLog {
 }
 
 /// A command that the user excluded from the context.
-fn is_excluded(message: Raw<'_>) -> bool {
-    message.get("excludeFromContext").is_some_and(Raw::is_true)
+fn is_excluded(message: RawJson<'_>) -> bool {
+    message.get("excludeFromContext").is_some_and(RawJson::is_true)
 }

@@ -12,10 +12,10 @@ pub struct Children {
 }
 
 impl Children {
-    pub(crate) fn of(heads: &Heads) -> Children {
+    pub(crate) fn from_heads(heads: &Heads) -> Children {
         let roots = heads.len();
         let slot = |parent: Option<Seq>| parent.map_or(roots, Seq::index);
-        let current = || heads.iter().filter(|(_, head)| !head.has(flag::SUPERSEDED));
+        let current = || heads.iter().filter(|(_, head)| !head.has_flag(flag::SUPERSEDED));
         let mut start = vec![0u32; roots + 2];
         for (_, head) in current() {
             start[slot(head.parent) + 1] += 1;

@@ -4,24 +4,24 @@
 
 use std::borrow::Cow;
 
-pub use crate::kind::{Kind, Role, Why, flag};
-use crate::scan::{NotJson, Raw, Scanner};
+pub use crate::kind::{EntryKind, EntryReason, MessageRole, flag};
+use crate::scan::{NotJson, RawJson, Scanner};
 use crate::time::{self, Millis};
 
 /// A parsed line of a log.
 #[derive(Debug)]
-pub enum Read<'a> {
+pub enum ParsedLine<'a> {
     Entry(Entry<'a>),
     /// `type: "session"`. Only the first one in a log is its header.
-    Header(Raw<'a>),
+    Header(RawJson<'a>),
     Blank,
-    Odd(Odd),
+    Invalid(InvalidLine),
 }
 
 /// Why a line is not an entry. The line stays in the log and is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Odd {
+pub enum InvalidLine {
     /// Not JSON: a truncated line, or other text.
     NotJson,
     /// JSON, but not an object.
@@ -34,9 +34,9 @@ pub enum Odd {
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
     pub line: &'a [u8],
-    pub kind: Kind,
-    pub role: Role,
-    pub why: Why,
+    pub kind: EntryKind,
+    pub role: MessageRole,
+    pub reason: EntryReason,
     pub flags: u8,
     /// The number of tool calls in the message, at most 255.
     pub calls: u8,
@@ -46,55 +46,59 @@ pub struct Entry<'a> {
     /// keeps.
     pub target: Option<Cow<'a, str>>,
     pub time: Option<Millis>,
-    pub message: Option<Raw<'a>>,
+    pub message: Option<RawJson<'a>>,
     /// The offset of the message if it has content and is the last member of the line (the usual case); otherwise 0.
-    pub body: u16,
+    pub message_offset: u16,
 }
 
 impl<'a> Entry<'a> {
     /// The line as JSON.
-    pub fn object(&self) -> Raw<'a> {
-        Raw::checked(self.line)
+    pub fn object(&self) -> RawJson<'a> {
+        RawJson::from_valid(self.line)
     }
 
     /// A member of the line.
-    pub fn get(&self, key: &str) -> Option<Raw<'a>> {
+    pub fn get(&self, key: &str) -> Option<RawJson<'a>> {
         self.object().get(key)
     }
 }
 
 /// Parses a line, given without its line feed.
-pub fn read(line: &[u8]) -> Read<'_> {
+pub fn parse_line(line: &[u8]) -> ParsedLine<'_> {
     if line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r')) {
-        return Read::Blank;
+        return ParsedLine::Blank;
     }
     let mut scanner = Scanner::new(line);
     if !scanner.at_object() {
-        return Read::Odd(if Raw::parse(line).is_ok() { Odd::NotAnObject } else { Odd::NotJson });
+        return ParsedLine::Invalid(if RawJson::parse(line).is_ok() {
+            InvalidLine::NotAnObject
+        } else {
+            InvalidLine::NotJson
+        });
     }
-    let mut facts = Facts::default();
-    let read = facts.read(&mut scanner).and_then(|()| scanner.end());
+    let mut facts = EntryFields::default();
+    let read = facts.scan(&mut scanner).and_then(|()| scanner.expect_end());
     match read {
-        Err(NotJson) => Read::Odd(Odd::NotJson),
-        Ok(()) if facts.kind.as_deref() == Some("session") => match Raw::parse(line) {
-            Ok(header) => Read::Header(header),
-            Err(NotJson) => Read::Odd(Odd::NotJson),
+        Err(NotJson) => ParsedLine::Invalid(InvalidLine::NotJson),
+        Ok(()) if facts.kind.as_deref() == Some("session") => match RawJson::parse(line) {
+            Ok(header) => ParsedLine::Header(header),
+            Err(NotJson) => ParsedLine::Invalid(InvalidLine::NotJson),
         },
-        Ok(()) => facts.into_entry(line).map_or(Read::Odd(Odd::NoId), Read::Entry),
+        Ok(()) => facts.into_entry(line).map_or(ParsedLine::Invalid(InvalidLine::NoId), ParsedLine::Entry),
     }
 }
 
 /// Parses a line that must be an entry.
-pub fn read_entry(line: &[u8]) -> Result<Entry<'_>, Odd> {
-    match read(line) {
-        Read::Entry(entry) => Ok(entry),
-        Read::Odd(odd) => Err(odd),
-        Read::Header(_) | Read::Blank => Err(Odd::NoId),
+pub fn parse_entry(line: &[u8]) -> Result<Entry<'_>, InvalidLine> {
+    match parse_line(line) {
+        ParsedLine::Entry(entry) => Ok(entry),
+        ParsedLine::Invalid(odd) => Err(odd),
+        ParsedLine::Header(_) | ParsedLine::Blank => Err(InvalidLine::NoId),
     }
 }
 
 #[derive(Default)]
-struct Facts<'a> {
+struct EntryFields<'a> {
     kind: Option<Cow<'a, str>>,
     id: Option<Cow<'a, str>>,
     parent: Option<Cow<'a, str>>,
@@ -102,114 +106,124 @@ struct Facts<'a> {
     target: Option<Cow<'a, str>>,
     first_kept: Option<Cow<'a, str>>,
     time: Option<Millis>,
-    data: Option<Raw<'a>>,
-    message: Option<Raw<'a>>,
-    said: Said<'a>,
+    data: Option<RawJson<'a>>,
+    message: Option<RawJson<'a>>,
+    message_fields: MessageFields<'a>,
     flags: u8,
 }
 
 /// The fields of a message that the fold needs.
 #[derive(Default)]
-struct Said<'a> {
+struct MessageFields<'a> {
     role: Option<Cow<'a, str>>,
-    stop: Option<Cow<'a, str>>,
-    content: Content,
+    stop_reason: Option<Cow<'a, str>>,
+    content: ContentFields,
 }
 
 #[derive(Default)]
-struct Content {
+struct ContentFields {
     present: bool,
     has_text: bool,
     calls: u8,
 }
 
-impl<'a> Facts<'a> {
-    fn read(&mut self, scanner: &mut Scanner<'a>) -> Result<(), NotJson> {
+impl<'a> EntryFields<'a> {
+    fn scan(&mut self, scanner: &mut Scanner<'a>) -> Result<(), NotJson> {
         scanner.object(|scanner, key| {
             match key {
-                b"message" => return self.read_message(scanner),
+                b"message" => return self.scan_message(scanner),
                 b"type" => self.kind = scanner.value()?.text(),
                 b"id" => self.id = scanner.value()?.text(),
                 b"parentId" => self.parent = scanner.value()?.text(),
-                b"timestamp" => self.time = read_time(scanner.value()?),
+                b"timestamp" => self.time = parse_time(scanner.value()?),
                 b"customType" => self.custom_type = scanner.value()?.text(),
                 b"targetId" => self.target = scanner.value()?.text(),
                 b"firstKeptEntryId" => self.first_kept = scanner.value()?.text(),
                 b"data" => self.data = Some(scanner.value()?),
-                b"display" => self.set(flag::NOT_SHOWN, scanner.value()?.is_false()),
-                b"inContext" => self.set(flag::NOT_SENT, scanner.value()?.is_false()),
+                b"display" => self.set_flag(flag::NOT_SHOWN, scanner.value()?.is_false()),
+                b"inContext" => self.set_flag(flag::NOT_SENT, scanner.value()?.is_false()),
                 _ => drop(scanner.value()?),
             }
             Ok(())
         })
     }
 
-    fn set(&mut self, flag: u8, on: bool) {
+    fn set_flag(&mut self, flag: u8, on: bool) {
         self.flags = if on { self.flags | flag } else { self.flags & !flag };
     }
 
-    fn read_message(&mut self, scanner: &mut Scanner<'a>) -> Result<(), NotJson> {
+    fn scan_message(&mut self, scanner: &mut Scanner<'a>) -> Result<(), NotJson> {
         if !scanner.at_object() {
             scanner.value()?;
             self.message = None;
             return Ok(());
         }
-        let start = scanner.mark();
-        let mut said = Said::default();
+        let start = scanner.value_start();
+        let mut said = MessageFields::default();
         scanner.object(|scanner, key| {
             match key {
                 b"role" => said.role = scanner.value()?.text(),
-                b"content" => said.content = read_content(scanner)?,
-                b"stopReason" => said.stop = scanner.value()?.text(),
+                b"content" => said.content = scan_content(scanner)?,
+                b"stopReason" => said.stop_reason = scanner.value()?.text(),
                 _ => drop(scanner.value()?),
             }
             Ok(())
         })?;
-        self.said = said;
-        self.message = Some(scanner.since(start));
+        self.message_fields = said;
+        self.message = Some(scanner.raw_since(start));
         Ok(())
     }
 
     fn into_entry(self, line: &'a [u8]) -> Option<Entry<'a>> {
-        let kind = Kind::read(self.kind.as_deref().unwrap_or(""), self.custom_type.as_deref().unwrap_or(""));
-        let is_message = kind == Kind::Message && self.message.is_some();
+        let kind =
+            EntryKind::parse(self.kind.as_deref().unwrap_or(""), self.custom_type.as_deref().unwrap_or(""));
+        let is_message = kind == EntryKind::Message && self.message.is_some();
         let role = match is_message {
-            true => Role::read(self.said.role.as_deref().unwrap_or("")),
-            false => Role::None,
+            true => MessageRole::parse(self.message_fields.role.as_deref().unwrap_or("")),
+            false => MessageRole::None,
         };
-        let data = |key| self.data.and_then(|data| data.get(key)).and_then(Raw::text);
+        let data = |key| self.data.and_then(|data| data.get(key)).and_then(RawJson::text);
         let (target, why) = match kind {
-            Kind::Compaction => (self.first_kept, Why::None),
-            Kind::Label | Kind::ContextEdit => (self.target, Why::None),
-            Kind::DeleteBranch | Kind::RestoreBranch | Kind::EntryUpdate => (data("targetId"), Why::None),
-            Kind::Leaf => (
+            EntryKind::Compaction => (self.first_kept, EntryReason::None),
+            EntryKind::Label | EntryKind::ContextEdit => (self.target, EntryReason::None),
+            EntryKind::DeleteBranch | EntryKind::RestoreBranch | EntryKind::EntryUpdate => {
+                (data("targetId"), EntryReason::None)
+            }
+            EntryKind::Leaf => (
                 None,
                 match data("why").as_deref() {
-                    Some("undo") => Why::Undo,
-                    Some("redo") => Why::Redo,
-                    _ => Why::Move,
+                    Some("undo") => EntryReason::Undo,
+                    Some("redo") => EntryReason::Redo,
+                    _ => EntryReason::Move,
                 },
             ),
-            Kind::Message => (None, self.said.stop.as_deref().map_or(Why::None, Why::of_stop)),
-            _ => (None, Why::None),
+            EntryKind::Message => (
+                None,
+                self.message_fields
+                    .stop_reason
+                    .as_deref()
+                    .map_or(EntryReason::None, EntryReason::from_stop_reason),
+            ),
+            _ => (None, EntryReason::None),
         };
         let mut flags = self.flags;
-        if is_message && !self.said.content.present {
+        if is_message && !self.message_fields.content.present {
             flags |= flag::NO_CONTENT;
         }
-        if self.said.content.has_text {
+        if self.message_fields.content.has_text {
             flags |= flag::HAS_TEXT;
         }
-        let complete = self.message.filter(|_| kind == Kind::Message && self.said.content.present);
-        let body = complete.map_or(0, |message| last_member(line, message));
+        let complete =
+            self.message.filter(|_| kind == EntryKind::Message && self.message_fields.content.present);
+        let body = complete.map_or(0, |message| last_member_offset(line, message));
         Some(Entry {
             line,
-            body,
+            message_offset: body,
             kind,
             role,
-            why,
+            reason: why,
             flags,
-            calls: self.said.content.calls,
+            calls: self.message_fields.content.calls,
             id: self.id?,
             parent: self.parent.filter(|parent| !parent.is_empty()),
             target,
@@ -220,7 +234,7 @@ impl<'a> Facts<'a> {
 }
 
 /// The message that begins at offset `body` and ends the line, without parsing it again. `None` if it is not there.
-pub fn cut_message(line: &[u8], body: u16) -> Option<&[u8]> {
+pub fn message_slice(line: &[u8], body: u16) -> Option<&[u8]> {
     let (before, rest) = line.split_at_checked(body as usize)?;
     let message = rest.strip_suffix(b"}")?;
     let is_message =
@@ -229,25 +243,25 @@ pub fn cut_message(line: &[u8], body: u16) -> Option<&[u8]> {
 }
 
 /// The offset of `value` if it is the last member of the line; otherwise 0.
-fn last_member(line: &[u8], value: Raw<'_>) -> u16 {
+fn last_member_offset(line: &[u8], value: RawJson<'_>) -> u16 {
     let start = value.bytes().as_ptr() as usize - line.as_ptr() as usize;
     let is_last = start + value.bytes().len() + 1 == line.len();
     u16::try_from(start).ok().filter(|_| is_last).unwrap_or(0)
 }
 
-fn read_time(value: Raw<'_>) -> Option<Millis> {
+fn parse_time(value: RawJson<'_>) -> Option<Millis> {
     match value.text() {
         Some(text) => time::parse(&text),
         None => value.number().map(|millis| millis as Millis),
     }
 }
 
-fn read_content(scanner: &mut Scanner<'_>) -> Result<Content, NotJson> {
-    let mut content = Content { present: true, ..Content::default() };
+fn scan_content(scanner: &mut Scanner<'_>) -> Result<ContentFields, NotJson> {
+    let mut content = ContentFields { present: true, ..ContentFields::default() };
     if !scanner.at_array() {
         let value = scanner.value()?;
         content.present = !value.is_null();
-        content.has_text = is_text(value);
+        content.has_text = has_visible_text(value);
         return Ok(content);
     }
     scanner.array(|scanner| {
@@ -264,9 +278,9 @@ fn read_content(scanner: &mut Scanner<'_>) -> Result<Content, NotJson> {
             }
             Ok(())
         })?;
-        match kind.map(Raw::bytes) {
+        match kind.map(RawJson::bytes) {
             Some(b"\"toolCall\"") => content.calls = content.calls.saturating_add(1),
-            Some(b"\"text\"") => content.has_text |= text.is_some_and(is_text),
+            Some(b"\"text\"") => content.has_text |= text.is_some_and(has_visible_text),
             _ => {}
         }
         Ok(())
@@ -275,7 +289,7 @@ fn read_content(scanner: &mut Scanner<'_>) -> Result<Content, NotJson> {
 }
 
 /// Whether the value is a string with more than white space. Usually its first bytes decide.
-fn is_text(value: Raw<'_>) -> bool {
+fn has_visible_text(value: RawJson<'_>) -> bool {
     let [b'"', inner @ ..] = value.bytes() else { return false };
     let mut rest = inner;
     loop {
@@ -295,7 +309,7 @@ mod tests {
     use super::*;
 
     fn entry(line: &str) -> Entry<'_> {
-        read_entry(line.as_bytes()).unwrap()
+        parse_entry(line.as_bytes()).unwrap()
     }
 
     #[test]
@@ -303,8 +317,8 @@ mod tests {
         let line = r#"{"type":"message","id":"0a0a0a0a","parentId":"b","timestamp":"2026-01-02T03:04:05.678Z","message":{"role":"assistant","content":[{"type":"text","text":" "},{"type":"toolCall","id":"x"},{"type":"toolCall"}],"stopReason":"toolUse"}}"#;
         let entry = entry(line);
         assert_eq!(
-            (entry.kind, entry.role, entry.why, entry.calls),
-            (Kind::Message, Role::Assistant, Why::ToolUse, 2)
+            (entry.kind, entry.role, entry.reason, entry.calls),
+            (EntryKind::Message, MessageRole::Assistant, EntryReason::ToolUse, 2)
         );
         assert_eq!(
             (&*entry.id, entry.parent.as_deref(), entry.time),
@@ -318,29 +332,32 @@ mod tests {
         let moved = entry(
             r#"{"type":"custom","id":"1","parentId":null,"customType":"osier.leaf","data":{"why":"undo"}}"#,
         );
-        assert_eq!((moved.kind, moved.why, moved.parent), (Kind::Leaf, Why::Undo, None));
+        assert_eq!((moved.kind, moved.reason, moved.parent), (EntryKind::Leaf, EntryReason::Undo, None));
         assert_eq!(
             entry(r#"{"type":"custom_message","id":"1","customType":"osier.backtrack"}"#).kind,
-            Kind::Backtrack
+            EntryKind::Backtrack
         );
-        assert_eq!(entry(r#"{"type":"custom","id":"1","customType":"osier.backtrack"}"#).kind, Kind::Custom);
+        assert_eq!(
+            entry(r#"{"type":"custom","id":"1","customType":"osier.backtrack"}"#).kind,
+            EntryKind::Custom
+        );
         let deleted =
             entry(r#"{"type":"custom","id":"1","customType":"osier.delete_branch","data":{"targetId":"7"}}"#);
-        assert_eq!((deleted.kind, deleted.target.as_deref()), (Kind::DeleteBranch, Some("7")));
+        assert_eq!((deleted.kind, deleted.target.as_deref()), (EntryKind::DeleteBranch, Some("7")));
     }
 
     #[test]
     fn invalid_lines_report_the_reason() {
-        let odd = |line: &str| match read(line.as_bytes()) {
-            Read::Odd(odd) => odd,
+        let odd = |line: &str| match parse_line(line.as_bytes()) {
+            ParsedLine::Invalid(odd) => odd,
             other => panic!("{other:?}"),
         };
-        assert_eq!(odd("{\"type\":\"mess"), Odd::NotJson);
-        assert_eq!(odd("null"), Odd::NotAnObject);
-        assert_eq!(odd("17"), Odd::NotAnObject);
-        assert_eq!(odd(r#"{"type":"message","id":5}"#), Odd::NoId);
-        assert!(matches!(read(b" \r"), Read::Blank));
-        assert!(matches!(read(br#"{"type":"session","id":"x"}"#), Read::Header(_)));
+        assert_eq!(odd("{\"type\":\"mess"), InvalidLine::NotJson);
+        assert_eq!(odd("null"), InvalidLine::NotAnObject);
+        assert_eq!(odd("17"), InvalidLine::NotAnObject);
+        assert_eq!(odd(r#"{"type":"message","id":5}"#), InvalidLine::NoId);
+        assert!(matches!(parse_line(b" \r"), ParsedLine::Blank));
+        assert!(matches!(parse_line(br#"{"type":"session","id":"x"}"#), ParsedLine::Header(_)));
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashSet;
 
 use crate::children::Children;
-use crate::entry::{Entry, Kind, Role, Why};
-use crate::heads::{Head, Heads, Id, Seq};
+use crate::entry::{Entry, EntryKind, EntryReason, MessageRole};
+use crate::heads::{EntryId, Head, Heads, Seq};
 use crate::marks::{Label, Marks};
 
 /// A place in the conversation where the next entry can go: below an entry, or before the first one (`None`).
@@ -60,7 +60,7 @@ impl SessionTree {
     }
 
     /// A tree that shares heads folded elsewhere. `marks` must yield the entries whose bodies the fold reads.
-    pub fn of<'a>(heads: Heads, marks: impl IntoIterator<Item = (Seq, Entry<'a>)>) -> SessionTree {
+    pub fn from_heads<'a>(heads: Heads, marks: impl IntoIterator<Item = (Seq, Entry<'a>)>) -> SessionTree {
         let mut tree = SessionTree { heads, ..SessionTree::default() };
         let folded = Arc::make_mut(&mut tree.marks);
         marks.into_iter().for_each(|(seq, entry)| folded.apply(seq, &entry));
@@ -75,11 +75,11 @@ impl SessionTree {
         let mut tree = SessionTree::default();
         let mut cuts = Vec::new();
         for (index, head) in heads.into_iter().enumerate() {
-            let entry = if head.wants_line() { line_of(Seq::new(index)) } else { None };
+            let entry = if head.needs_line() { line_of(Seq::new(index)) } else { None };
             let seq = tree.heads.restore(head, entry.as_ref());
             let Some(entry) = entry else { continue };
             // An entry that names itself as its parent has no parent to restore.
-            let was_cut = head.has(crate::entry::flag::CUT);
+            let was_cut = head.has_flag(crate::entry::flag::CYCLE_BROKEN);
             if let Some(parent) = entry.parent.as_ref().filter(|parent| was_cut && **parent != entry.id) {
                 cuts.push((seq, parent.to_string()));
             }
@@ -87,7 +87,7 @@ impl SessionTree {
                 Arc::make_mut(&mut tree.marks).apply(seq, &entry);
             }
         }
-        tree.heads.restore_cuts(cuts);
+        tree.heads.restore_cycle_parents(cuts);
         tree
     }
 
@@ -107,7 +107,7 @@ impl SessionTree {
         self.heads.is_empty()
     }
 
-    pub fn id(&self, seq: Seq) -> Id<'_> {
+    pub fn id(&self, seq: Seq) -> EntryId<'_> {
         self.heads.id(seq)
     }
 
@@ -130,7 +130,7 @@ impl SessionTree {
     }
 
     pub fn children(&self) -> &Children {
-        self.children.get_or_init(|| Arc::new(Children::of(&self.heads)))
+        self.children.get_or_init(|| Arc::new(Children::from_heads(&self.heads)))
     }
 
     pub fn marks(&self) -> &Marks {
@@ -138,7 +138,7 @@ impl SessionTree {
     }
 
     pub fn label(&self, seq: Seq) -> Option<&Label> {
-        self.marks.label_of(self.id(seq).as_str())
+        self.marks.label(self.id(seq).as_str())
     }
 
     /// The deepest entry that is on both paths.
@@ -156,7 +156,7 @@ impl SessionTree {
     }
 
     /// All entries in deleted branches.
-    pub fn hidden(&self) -> FxHashSet<Seq> {
+    pub fn hidden_entries(&self) -> FxHashSet<Seq> {
         let mut hidden = FxHashSet::default();
         let mut open: Vec<Seq> = self.marks.deleted().filter_map(|(id, _)| self.find(id)).collect();
         while let Some(seq) = open.pop() {
@@ -170,7 +170,7 @@ impl SessionTree {
     /// Whether an entry is in a deleted branch.
     pub fn is_hidden(&self, seq: Seq) -> bool {
         self.marks.deleted().next().is_some()
-            && self.heads.up(Some(seq)).any(|seq| self.marks.is_deleted(self.id(seq).as_str()))
+            && self.heads.ancestors(Some(seq)).any(|seq| self.marks.is_deleted(self.id(seq).as_str()))
     }
 
     /// The checkpoints on the path to `at`, numbered from 0 at the root: each user message, and each tool result that
@@ -181,12 +181,12 @@ impl SessionTree {
         for seq in self.path(at) {
             let head = self.head(seq);
             let is_checkpoint = match head.role {
-                Role::User => true,
-                Role::Assistant => {
+                MessageRole::User => true,
+                MessageRole::Assistant => {
                     waiting = head.calls;
                     false
                 }
-                Role::ToolResult if waiting > 0 => {
+                MessageRole::ToolResult if waiting > 0 => {
                     waiting -= 1;
                     waiting == 0
                 }
@@ -201,14 +201,17 @@ impl SessionTree {
 
     /// Whether the path waits for a response: of the model to a user message or to tool results, or of a tool to a call.
     /// Entries that are neither (marks, model changes, system prompts, summaries) are skipped.
-    pub fn is_waiting(&self, at: Place) -> bool {
+    pub fn awaits_response(&self, at: Place) -> bool {
         let mut results = 0u8;
-        for head in self.heads.up(at).map(|seq| self.head(seq)) {
+        for head in self.heads.ancestors(at).map(|seq| self.head(seq)) {
             match (head.kind, head.role) {
-                (Kind::Backtrack, _) | (Kind::Message, Role::User) => return true,
-                (Kind::Message, Role::ToolResult) => results = results.saturating_add(1),
-                (Kind::Message, Role::Assistant) => {
-                    let broken = matches!(head.why, Why::Error | Why::Aborted | Why::Length);
+                (EntryKind::Backtrack, _) | (EntryKind::Message, MessageRole::User) => return true,
+                (EntryKind::Message, MessageRole::ToolResult) => results = results.saturating_add(1),
+                (EntryKind::Message, MessageRole::Assistant) => {
+                    let broken = matches!(
+                        head.reason,
+                        EntryReason::Error | EntryReason::Aborted | EntryReason::Length
+                    );
                     return if broken { head.calls > results } else { head.calls > 0 };
                 }
                 _ => {}

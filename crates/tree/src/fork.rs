@@ -4,18 +4,18 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value, json};
 
-use crate::draft::{Draft, Under};
-use crate::entry::{Entry, Kind};
+use crate::draft::{DraftParent, EntryDraft};
+use crate::entry::{Entry, EntryKind};
 use crate::fold::{Place, SessionTree};
 use crate::heads::Seq;
 use crate::projection::{Lines, context::with_field};
-use crate::scan::{Raw, quote};
+use crate::scan::{RawJson, write_json_string};
 use crate::time::Millis;
 
 impl SessionTree {
     /// The entries whose lines a fork at `at` needs.
     pub fn fork_entries(&self, at: Place) -> Vec<Seq> {
-        let fork = Fork::new(self.clone(), at);
+        let fork = ForkWriter::new(self.clone(), at);
         fork.entries().into_iter().chain(fork.tail_entries()).collect()
     }
 
@@ -28,7 +28,7 @@ impl SessionTree {
         now: Millis,
         mint: impl FnMut(&dyn Fn(&str) -> bool) -> String,
     ) -> Vec<Vec<u8>> {
-        let mut fork = Fork::new(self.clone(), at);
+        let mut fork = ForkWriter::new(self.clone(), at);
         let mut out = Vec::new();
         for seq in fork.entries() {
             if let Some(entry) = lines.entry(seq) {
@@ -43,28 +43,28 @@ impl SessionTree {
 /// Produces a fork line by line, so that the lines of the path are never all in memory: first `line` for each of
 /// `entries`, then `tail`.
 #[derive(Debug)]
-pub struct Fork {
+pub struct ForkWriter {
     tree: SessionTree,
     path: Vec<Seq>,
     /// The number of entries of the path that are processed.
-    reached: usize,
+    processed: usize,
     /// The entries left out since the last line.
     dropped: Vec<Seq>,
     /// For each entry left out earlier, the next entry that was copied.
-    instead: FxHashMap<Seq, Seq>,
+    replacements: FxHashMap<Seq, Seq>,
     written: FxHashSet<Seq>,
     last: Option<Seq>,
 }
 
-impl Fork {
-    pub fn new(tree: SessionTree, at: Place) -> Fork {
+impl ForkWriter {
+    pub fn new(tree: SessionTree, at: Place) -> ForkWriter {
         let path = tree.path(at);
-        Fork {
+        ForkWriter {
             tree,
             path,
-            reached: 0,
+            processed: 0,
             dropped: Vec::new(),
-            instead: FxHashMap::default(),
+            replacements: FxHashMap::default(),
             written: FxHashSet::default(),
             last: None,
         }
@@ -72,7 +72,7 @@ impl Fork {
 
     /// The entries of the path that are copied, oldest first.
     pub fn entries(&self) -> Vec<Seq> {
-        self.path.iter().copied().filter(|seq| stays(self.tree.head(*seq).kind)).collect()
+        self.path.iter().copied().filter(|seq| is_copied(self.tree.head(*seq).kind)).collect()
     }
 
     /// The entries whose lines `tail` needs.
@@ -82,24 +82,24 @@ impl Fork {
 
     /// The line of an entry, with the entry copied before it as its parent.
     pub fn line(&mut self, seq: Seq, entry: &Entry<'_>) -> Vec<u8> {
-        while let Some(next) = self.path.get(self.reached).copied() {
-            self.reached += 1;
+        while let Some(next) = self.path.get(self.processed).copied() {
+            self.processed += 1;
             if next == seq {
                 break;
             }
-            if !stays(self.tree.head(next).kind) {
+            if !is_copied(self.tree.head(next).kind) {
                 self.dropped.push(next);
             }
         }
-        self.instead.extend(self.dropped.drain(..).map(|dropped| (dropped, seq)));
+        self.replacements.extend(self.dropped.drain(..).map(|dropped| (dropped, seq)));
         let head = self.tree.head(seq);
-        let kept_from = head.target.filter(|_| head.kind == Kind::Compaction);
-        let kept_from = kept_from.and_then(|target| self.instead.get(&target));
+        let kept_from = head.target.filter(|_| head.kind == EntryKind::Compaction);
+        let kept_from = kept_from.and_then(|target| self.replacements.get(&target));
         let id = |seq: Seq| self.tree.id(seq).to_string();
         let (parent, kept_from) = (self.last.map(id), kept_from.map(|seq| id(*seq)));
         self.last = Some(seq);
         self.written.insert(seq);
-        rechain(entry, parent.as_deref(), kept_from.as_deref())
+        with_parent(entry, parent.as_deref(), kept_from.as_deref())
     }
 
     /// The lines after the path: the updates of its sub-agent batches, its labels, the session's settings, and a name.
@@ -110,27 +110,32 @@ impl Fork {
         now: Millis,
         mut mint: impl FnMut(&dyn Fn(&str) -> bool) -> String,
     ) -> Vec<Vec<u8>> {
-        let Fork { tree, written, last, .. } = self;
+        let ForkWriter { tree, written, last, .. } = self;
         let marks = tree.marks();
         let is_written = |id: &str| tree.find(id).is_some_and(|seq| written.contains(&seq));
-        let mut drafts: Vec<(Draft, Millis)> = Vec::new();
+        let mut drafts: Vec<(EntryDraft, Millis)> = Vec::new();
         for (target, update) in marks.updates() {
             if let Some(entry) = lines.entry(update).filter(|_| is_written(target)) {
-                let draft = Draft::of_object(Kind::EntryUpdate, Under::Log, entry.object());
+                let draft =
+                    EntryDraft::from_object(EntryKind::EntryUpdate, DraftParent::CurrentLeaf, entry.object());
                 drafts.push((draft, entry.time.unwrap_or(now)));
             }
         }
         for (target, label) in marks.labels().into_iter().filter(|(target, _)| is_written(target)) {
-            let draft =
-                Draft::new(Kind::Label, Under::Log).with("targetId", target).with("label", &label.text);
+            let draft = EntryDraft::new(EntryKind::Label, DraftParent::CurrentLeaf)
+                .with("targetId", target)
+                .with("label", &label.text);
             drafts.push((draft, tree.head(label.set_by).time().unwrap_or(now)));
         }
-        let is_copied = |key: &&String| !OF_ONE_SESSION.contains(&key.as_str());
+        let is_copied = |key: &&String| !SESSION_ONLY_SETTINGS.contains(&key.as_str());
         let set = marks.settings().iter().filter(|(key, _)| is_copied(key));
         let set: Map<String, Value> = set.map(|(key, value)| (key.clone(), value.clone())).collect();
         if !set.is_empty() {
             let data = json!({ "set": set, "unset": [] });
-            drafts.push((Draft::new(Kind::Config, Under::Log).with_value("data", &data), now));
+            drafts.push((
+                EntryDraft::new(EntryKind::Config, DraftParent::CurrentLeaf).with_value("data", &data),
+                now,
+            ));
         }
         drafts.extend(name.map(|name| (tree.plan_name(name), now)));
         let mut last = last.map(|seq| tree.id(seq).to_string());
@@ -138,7 +143,7 @@ impl Fork {
         let mut out = Vec::with_capacity(drafts.len());
         for (draft, time) in drafts {
             let id = mint(&|id| is_written(id) || new.contains(id));
-            out.push(draft.line(&id, last.as_deref(), time));
+            out.push(draft.to_line(&id, last.as_deref(), time));
             new.insert(id.clone());
             last = Some(id);
         }
@@ -148,23 +153,24 @@ impl Fork {
 
 /// Settings that a fork does not copy: approvals are valid in one session only, and queued prompts, status, folder and
 /// agent belong to the original session.
-const OF_ONE_SESSION: [&str; 6] = ["approvalMode", "approvalTools", "queue", "status", "cwd", "agentId"];
+const SESSION_ONLY_SETTINGS: [&str; 6] =
+    ["approvalMode", "approvalTools", "queue", "status", "cwd", "agentId"];
 
 /// Whether a fork copies entries of this kind from the path. Labels, settings and updates are written again after it.
-fn stays(kind: Kind) -> bool {
+fn is_copied(kind: EntryKind) -> bool {
     !matches!(
         kind,
-        Kind::Label
-            | Kind::Leaf
-            | Kind::Config
-            | Kind::DeleteBranch
-            | Kind::RestoreBranch
-            | Kind::EntryUpdate
+        EntryKind::Label
+            | EntryKind::Leaf
+            | EntryKind::Config
+            | EntryKind::DeleteBranch
+            | EntryKind::RestoreBranch
+            | EntryKind::EntryUpdate
     )
 }
 
 /// A copy of a line with another parent and, if given, another `firstKeptEntryId`. All other bytes stay the same.
-pub fn rechain(entry: &Entry<'_>, parent: Option<&str>, first_kept: Option<&str>) -> Vec<u8> {
+pub fn with_parent(entry: &Entry<'_>, parent: Option<&str>, first_kept: Option<&str>) -> Vec<u8> {
     let mut line = entry.line.to_vec();
     if entry.parent.as_deref() != parent {
         line = with_text(&line, "parentId", parent);
@@ -178,15 +184,15 @@ pub fn rechain(entry: &Entry<'_>, parent: Option<&str>, first_kept: Option<&str>
 fn with_text(line: &[u8], key: &str, text: Option<&str>) -> Vec<u8> {
     let mut value = Vec::new();
     match text {
-        Some(text) => quote(text, &mut value),
+        Some(text) => write_json_string(text, &mut value),
         None => value.extend_from_slice(b"null"),
     }
-    splice(line, key, &value)
+    replace_member(line, key, &value)
 }
 
 /// A copy of a line with the value of one member replaced in place.
-pub(crate) fn splice(line: &[u8], key: &str, value: &[u8]) -> Vec<u8> {
-    let Ok(object) = Raw::parse(line) else { return line.to_vec() };
+pub(crate) fn replace_member(line: &[u8], key: &str, value: &[u8]) -> Vec<u8> {
+    let Ok(object) = RawJson::parse(line) else { return line.to_vec() };
     match object.get(key) {
         None => with_field(object, key, value),
         Some(old) => {
@@ -199,15 +205,15 @@ pub(crate) fn splice(line: &[u8], key: &str, value: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::read_entry;
+    use crate::entry::parse_entry;
 
     #[test]
     fn changing_the_parent_keeps_all_other_bytes() {
         let line = br#"{ "type":"message","id":"b","odd" : [1.0,"\u00e9"],"parentId":"a","message":{"role":"user"} }"#;
-        let entry = read_entry(line).unwrap();
+        let entry = parse_entry(line).unwrap();
         let expected =
             String::from_utf8(line.to_vec()).unwrap().replace(r#""parentId":"a""#, r#""parentId":null"#);
-        assert_eq!(String::from_utf8(rechain(&entry, None, None)).unwrap(), expected);
-        assert_eq!(rechain(&entry, Some("a"), None), line);
+        assert_eq!(String::from_utf8(with_parent(&entry, None, None)).unwrap(), expected);
+        assert_eq!(with_parent(&entry, Some("a"), None), line);
     }
 }

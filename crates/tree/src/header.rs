@@ -1,11 +1,11 @@
 //! The first line of a log: the header of the session. It is not part of the tree.
 
-use crate::scan::{Raw, quote};
+use crate::scan::{RawJson, write_json_string};
 use crate::time::{self, Millis};
 
 /// The version of the format that Osier writes, the same as pi's. New kinds of entries did not change the number, so only
 /// the migration of older files may depend on it.
-pub const VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// The header of a session; see the module documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,13 +20,13 @@ pub struct Header {
     pub parent_store: Option<String>,
     pub agent_id: Option<String>,
     /// How often garbage collection replaced the log.
-    pub rewritten: u32,
+    pub rewrite_count: u32,
     /// Unknown fields, byte for byte, each preceded by a comma.
-    pub others: Vec<u8>,
+    pub unknown_fields: Vec<u8>,
 }
 
 /// The fields that Osier reads.
-const KNOWN: [&str; 10] = [
+const KNOWN_FIELDS: [&str; 10] = [
     "type",
     "version",
     "id",
@@ -43,26 +43,26 @@ impl Header {
     pub fn new(id: impl Into<String>, created: Millis, cwd: impl Into<String>) -> Header {
         Header {
             id: id.into(),
-            version: VERSION,
+            version: FORMAT_VERSION,
             created: Some(created),
             cwd: cwd.into(),
             parent_session: None,
             parent_session_id: None,
             parent_store: None,
             agent_id: None,
-            rewritten: 0,
-            others: Vec::new(),
+            rewrite_count: 0,
+            unknown_fields: Vec::new(),
         }
     }
 
     /// Reads a line that was parsed as a header. `None` if it has no string `id`: then the file is not a session.
-    pub fn read(header: Raw<'_>) -> Option<Header> {
-        let text = |key| header.get(key).and_then(Raw::text).map(String::from);
+    pub fn from_raw(header: RawJson<'_>) -> Option<Header> {
+        let text = |key| header.get(key).and_then(RawJson::text).map(String::from);
         Some(Header {
             id: text("id")?,
             version: header
                 .get("version")
-                .and_then(Raw::number)
+                .and_then(RawJson::number)
                 .map_or(1, |version| version.clamp(1.0, 1e6) as u32),
             created: text("timestamp").as_deref().and_then(time::parse),
             cwd: text("cwd").unwrap_or_default(),
@@ -70,16 +70,16 @@ impl Header {
             parent_session_id: text("parentSessionId"),
             parent_store: text("parentStore"),
             agent_id: text("agentId"),
-            rewritten: header
+            rewrite_count: header
                 .get("rewritten")
-                .and_then(Raw::number)
+                .and_then(RawJson::number)
                 .map_or(0, |times| times.clamp(0.0, 1e9) as u32),
-            others: others(header),
+            unknown_fields: unknown_fields(header),
         })
     }
 
     /// The line of the header, without a line feed.
-    pub fn line(&self) -> Vec<u8> {
+    pub fn to_line(&self) -> Vec<u8> {
         let mut out = format!(r#"{{"type":"session","version":{}"#, self.version).into_bytes();
         let created = time::format(self.created.unwrap_or_default());
         let fields = [
@@ -94,25 +94,25 @@ impl Header {
         for (key, value) in fields {
             if let Some(value) = value {
                 out.extend_from_slice(format!(r#","{key}":"#).as_bytes());
-                quote(value, &mut out);
+                write_json_string(value, &mut out);
             }
         }
-        if self.rewritten > 0 {
-            out.extend_from_slice(format!(r#","rewritten":{}"#, self.rewritten).as_bytes());
+        if self.rewrite_count > 0 {
+            out.extend_from_slice(format!(r#","rewritten":{}"#, self.rewrite_count).as_bytes());
         }
-        out.extend_from_slice(&self.others);
+        out.extend_from_slice(&self.unknown_fields);
         out.push(b'}');
         out
     }
 }
 
-fn others(header: Raw<'_>) -> Vec<u8> {
+fn unknown_fields(header: RawJson<'_>) -> Vec<u8> {
     let mut others = Vec::new();
     header.each_field(|key, value| {
         // A header that does not come from a file can contain line feeds, which would split the line.
-        if !KNOWN.contains(&key) && !value.bytes().contains(&b'\n') {
+        if !KNOWN_FIELDS.contains(&key) && !value.bytes().contains(&b'\n') {
             others.push(b',');
-            quote(key, &mut others);
+            write_json_string(key, &mut others);
             others.push(b':');
             others.extend_from_slice(value.bytes());
         }
@@ -138,23 +138,26 @@ mod tests {
     fn header_round_trips() {
         let mut header = Header::new("a-1", 1_767_323_045_678, "/tmp/ü \"x\"");
         header.parent_session = Some("/x.jsonl".into());
-        header.rewritten = 2;
-        let line = header.line();
-        assert_eq!(Header::read(Raw::parse(&line).unwrap()), Some(header));
+        header.rewrite_count = 2;
+        let line = header.to_line();
+        assert_eq!(Header::from_raw(RawJson::parse(&line).unwrap()), Some(header));
     }
 
     #[test]
     fn unknown_fields_are_kept_unless_they_contain_a_line_feed() {
         let line = r#"{"type":"session","version":3,"id":"a","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/","x":{"y": [1.50, "ü\n"]},"z":null}"#;
-        assert_eq!(Header::read(Raw::parse(line.as_bytes()).unwrap()).unwrap().line(), line.as_bytes());
+        assert_eq!(
+            Header::from_raw(RawJson::parse(line.as_bytes()).unwrap()).unwrap().to_line(),
+            line.as_bytes()
+        );
         let broken = line.replace("[1.50", "[\n1.50");
-        let line = Header::read(Raw::parse(broken.as_bytes()).unwrap()).unwrap().line();
+        let line = Header::from_raw(RawJson::parse(broken.as_bytes()).unwrap()).unwrap().to_line();
         assert!(line.ends_with(br#","cwd":"/","z":null}"#), "{}", String::from_utf8_lossy(&line));
     }
 
     #[test]
     fn header_without_version_is_version_1_and_without_id_is_refused() {
-        let read = |text: &str| Header::read(Raw::parse(text.as_bytes()).unwrap());
+        let read = |text: &str| Header::from_raw(RawJson::parse(text.as_bytes()).unwrap());
         assert_eq!(read(r#"{"type":"session","id":"x"}"#).unwrap().version, 1);
         assert_eq!(read(r#"{"type":"session","id":7}"#), None);
     }

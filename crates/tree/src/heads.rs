@@ -3,7 +3,7 @@
 //! A `Heads` value is cheap to copy, because copies share their data: a reader keeps its snapshot while the writer
 //! appends. Bodies stay in the store; a head has the offset of its line.
 
-mod ids;
+mod id_index;
 mod long_ids;
 
 use std::hash::BuildHasher;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::entry::{Entry, Kind, Role, Why, flag};
+use crate::entry::{Entry, EntryKind, EntryReason, MessageRole, flag};
 use crate::time::Millis;
-use ids::Ids;
+use id_index::IdIndex;
 use long_ids::LongIds;
 
 /// The index of an entry in its log, counted from 0. Invalid lines and headers are not counted.
@@ -53,7 +53,7 @@ pub struct IdKey(pub u64);
 
 impl IdKey {
     /// The key of an id, and [`flag::LONG_ID`] if the key is only a hash.
-    pub fn of(id: &str) -> (IdKey, u8) {
+    pub fn from_id(id: &str) -> (IdKey, u8) {
         match <[u8; 8]>::try_from(id.as_bytes()) {
             Ok(bytes) => (IdKey(u64::from_le_bytes(bytes)), 0),
             Err(_) => (IdKey(FxBuildHasher.hash_one(id)), flag::LONG_ID),
@@ -83,17 +83,17 @@ pub struct Head {
     pub anchor: Option<Seq>,
     /// The number of ancestors.
     pub depth: u32,
-    pub kind: Kind,
-    pub role: Role,
-    pub why: Why,
+    pub kind: EntryKind,
+    pub role: MessageRole,
+    pub reason: EntryReason,
     pub flags: u8,
     pub calls: u8,
     /// The offset of the message in the line; see the same field of [`Entry`].
-    pub body: u16,
+    pub message_offset: u16,
 }
 
 impl Head {
-    pub fn has(&self, flag: u8) -> bool {
+    pub fn has_flag(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
@@ -102,12 +102,12 @@ impl Head {
     }
 
     pub fn is_user(&self) -> bool {
-        self.role == Role::User
+        self.role == MessageRole::User
     }
 
     /// Whether it counts as a message. The stored system prompt does not count.
     pub fn is_message(&self) -> bool {
-        self.kind == Kind::Message && self.role != Role::System
+        self.kind == EntryKind::Message && self.role != MessageRole::System
     }
 
     /// Computes the fields that depend on the parent: nearest entries above, anchor and depth.
@@ -115,22 +115,25 @@ impl Head {
         let nearest = |is_own: bool, get: fn(&Head) -> Option<Seq>| {
             if is_own { Some(own) } else { above.and_then(get) }
         };
-        self.compaction = nearest(self.kind == Kind::Compaction, |head| head.compaction);
+        self.compaction = nearest(self.kind == EntryKind::Compaction, |head| head.compaction);
         self.model =
-            nearest(self.kind == Kind::ModelChange || self.role == Role::Assistant, |head| head.model);
-        self.thinking = nearest(self.kind == Kind::ThinkingLevelChange, |head| head.thinking);
+            nearest(self.kind == EntryKind::ModelChange || self.role == MessageRole::Assistant, |head| {
+                head.model
+            });
+        self.thinking = nearest(self.kind == EntryKind::ThinkingLevelChange, |head| head.thinking);
         self.anchor = nearest(self.kind.reaches_context(), |head| head.anchor);
         self.depth = above.map_or(0, |above| above.depth.saturating_add(1));
     }
 
     /// Whether the fold needs the line in addition to this head.
-    pub fn wants_line(&self) -> bool {
-        self.kind.folds_body() || self.wants_ids()
+    pub fn needs_line(&self) -> bool {
+        self.kind.folds_body() || self.needs_ids()
     }
 
     /// Whether ids must be read from the line because the head does not have them: a long id, or the id of a missing entry.
-    pub fn wants_ids(&self) -> bool {
-        self.has(flag::LONG_ID | flag::ORPHAN | flag::CUT) || self.target.is_none() && self.kind.has_target()
+    pub fn needs_ids(&self) -> bool {
+        self.has_flag(flag::LONG_ID | flag::ORPHAN | flag::CYCLE_BROKEN)
+            || self.target.is_none() && self.kind.has_target()
     }
 }
 
@@ -139,29 +142,29 @@ const CHUNK: usize = 256;
 /// The heads of a log; see the module documentation.
 #[derive(Clone, Default)]
 pub struct Heads {
-    full: Arc<Vec<Arc<[Head]>>>,
-    last: Arc<Vec<Head>>,
-    ids: Ids,
+    full_chunks: Arc<Vec<Arc<[Head]>>>,
+    last_chunk: Arc<Vec<Head>>,
+    ids: IdIndex,
     long_ids: LongIds,
     /// Ids that lines refer to but that no line has yet.
-    missing: Arc<Missing>,
+    missing: Arc<MissingIds>,
     /// Parents that were removed to break a cycle, by entry.
-    cut: Arc<FxHashMap<Seq, Seq>>,
+    cycle_parents: Arc<FxHashMap<Seq, Seq>>,
     /// A line changed the meaning of earlier lines; `settle` must recompute all derived fields.
     unsettled: bool,
     /// An id occurs more than once.
-    repeats: bool,
+    has_repeated_ids: bool,
     /// An entry came before its parent or its parent is missing, or an id occurs more than once.
-    astray: bool,
+    out_of_order: bool,
     /// Entries whose id occurred again, with the later entry; emptied by `settle`.
     superseded: Vec<(Seq, Seq)>,
 }
 
 /// For each missing id, the entries that refer to it, and how.
-type Missing = FxHashMap<Box<str>, Vec<(Seq, Link)>>;
+type MissingIds = FxHashMap<Box<str>, Vec<(Seq, LinkKind)>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Link {
+enum LinkKind {
     Parent,
     Target,
 }
@@ -174,7 +177,7 @@ impl std::fmt::Debug for Heads {
 
 impl Heads {
     pub fn len(&self) -> usize {
-        self.full.len() * CHUNK + self.last.len()
+        self.full_chunks.len() * CHUNK + self.last_chunk.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -185,18 +188,18 @@ impl Heads {
     /// If `seq` is not from this log.
     pub fn get(&self, seq: Seq) -> &Head {
         let index = seq.index();
-        match self.full.get(index / CHUNK) {
+        match self.full_chunks.get(index / CHUNK) {
             Some(chunk) => &chunk[index % CHUNK],
-            None => &self.last[index - self.full.len() * CHUNK],
+            None => &self.last_chunk[index - self.full_chunks.len() * CHUNK],
         }
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Seq, &Head)> + Clone {
-        self.from(0)
+        self.iter_from(0)
     }
 
     /// The heads starting at `index`.
-    pub fn from(&self, index: usize) -> impl DoubleEndedIterator<Item = (Seq, &Head)> + Clone {
+    pub fn iter_from(&self, index: usize) -> impl DoubleEndedIterator<Item = (Seq, &Head)> + Clone {
         (index..self.len()).map(|index| {
             let seq = Seq::new(index);
             (seq, self.get(seq))
@@ -215,12 +218,12 @@ impl Heads {
     /// The leaf if the log ended in `seq`.
     pub fn leaf_after(&self, seq: Seq) -> Option<Seq> {
         let head = self.get(seq);
-        if head.kind == Kind::Leaf { head.parent } else { Some(seq) }
+        if head.kind == EntryKind::Leaf { head.parent } else { Some(seq) }
     }
 
     /// The entry with this id; if there are several, the last one.
     pub fn find(&self, id: &str) -> Option<Seq> {
-        let (key, long) = IdKey::of(id);
+        let (key, long) = IdKey::from_id(id);
         self.ids.find(key, |seq| {
             let head = self.get(seq);
             head.id == key
@@ -229,11 +232,11 @@ impl Heads {
         })
     }
 
-    pub fn id(&self, seq: Seq) -> Id<'_> {
+    pub fn id(&self, seq: Seq) -> EntryId<'_> {
         let head = self.get(seq);
-        match head.has(flag::LONG_ID) {
-            true => Id::Long(self.long_ids.get(seq).unwrap_or_default()),
-            false => Id::Short(head.id.0.to_le_bytes()),
+        match head.has_flag(flag::LONG_ID) {
+            true => EntryId::Long(self.long_ids.get(seq).unwrap_or_default()),
+            false => EntryId::Short(head.id.0.to_le_bytes()),
         }
     }
 
@@ -250,18 +253,18 @@ impl Heads {
     /// Whether `above` is on the path to `at` (or is `at`).
     pub fn is_ancestor(&self, above: Seq, at: Option<Seq>) -> bool {
         let depth = self.get(above).depth;
-        self.up(at).take_while(|seq| self.get(*seq).depth >= depth).any(|seq| seq == above)
+        self.ancestors(at).take_while(|seq| self.get(*seq).depth >= depth).any(|seq| seq == above)
     }
 
     /// From `at` up to its root.
-    pub fn up(&self, at: Option<Seq>) -> impl Iterator<Item = Seq> + '_ {
+    pub fn ancestors(&self, at: Option<Seq>) -> impl Iterator<Item = Seq> + '_ {
         std::iter::successors(at, |seq| self.get(*seq).parent)
     }
 
     /// From the root down to `at`.
     pub fn path(&self, at: Option<Seq>) -> Vec<Seq> {
         let mut path = Vec::with_capacity(at.map_or(0, |seq| self.get(seq).depth as usize + 1));
-        path.extend(self.up(at));
+        path.extend(self.ancestors(at));
         path.reverse();
         path
     }
@@ -269,19 +272,19 @@ impl Heads {
     /// Whether no line contradicts another one or refers to a missing entry. In any other log, a later line can change an
     /// earlier head.
     pub fn is_regular(&self) -> bool {
-        self.missing.is_empty() && self.cut.is_empty() && !self.repeats
+        self.missing.is_empty() && self.cycle_parents.is_empty() && !self.has_repeated_ids
     }
 
     /// Whether every entry came after its parent, and no id occurs twice. Then anything derived from the heads while they
     /// were appended is still correct.
     pub fn is_in_order(&self) -> bool {
-        !self.astray
+        !self.out_of_order
     }
 
     /// Appends the next entry. Call [`Heads::settle`] after the last one of a batch.
     pub fn append(&mut self, entry: &Entry<'_>, offset: u64, len: u32) -> Seq {
         let seq = Seq::new(self.len());
-        let (id, long) = IdKey::of(&entry.id);
+        let (id, long) = IdKey::from_id(&entry.id);
         let mut head = Head {
             id,
             time: entry.time.unwrap_or(Millis::MIN),
@@ -296,10 +299,11 @@ impl Heads {
             depth: 0,
             kind: entry.kind,
             role: entry.role,
-            why: entry.why,
-            flags: entry.flags & !(flag::ORPHAN | flag::CUT | flag::SUPERSEDED | flag::LONG_ID) | long,
+            reason: entry.reason,
+            flags: entry.flags & !(flag::ORPHAN | flag::CYCLE_BROKEN | flag::SUPERSEDED | flag::LONG_ID)
+                | long,
             calls: entry.calls,
-            body: entry.body,
+            message_offset: entry.message_offset,
         };
         if long != 0 {
             self.long_ids.push(seq, &entry.id);
@@ -309,7 +313,7 @@ impl Heads {
         self.link_target(&mut head, seq, entry);
         self.derive(&mut head, seq);
         self.push(head);
-        self.ids.insert(id, seq, earlier, |seq| self_key(&self.full, &self.last, seq));
+        self.ids.insert(id, seq, earlier, |seq| key_at(&self.full_chunks, &self.last_chunk, seq));
         if let Some(earlier) = earlier {
             self.supersede(earlier, seq);
         }
@@ -320,15 +324,15 @@ impl Heads {
     fn link_parent(&mut self, head: &mut Head, seq: Seq, entry: &Entry<'_>) {
         let Some(parent) = &entry.parent else { return };
         if *parent == entry.id {
-            head.flags |= flag::CUT;
-            self.astray = true;
+            head.flags |= flag::CYCLE_BROKEN;
+            self.out_of_order = true;
             return;
         }
         head.parent = self.find(parent);
         if head.parent.is_none() {
             head.flags |= flag::ORPHAN;
-            self.astray = true;
-            self.miss(parent, seq, Link::Parent);
+            self.out_of_order = true;
+            self.record_missing(parent, seq, LinkKind::Parent);
         }
     }
 
@@ -336,30 +340,30 @@ impl Heads {
         let Some(target) = &entry.target else { return };
         head.target = if *target == entry.id { Some(seq) } else { self.find(target) };
         if head.target.is_none() {
-            self.miss(target, seq, Link::Target);
+            self.record_missing(target, seq, LinkKind::Target);
         }
     }
 
-    fn miss(&mut self, id: &str, seq: Seq, link: Link) {
+    fn record_missing(&mut self, id: &str, seq: Seq, link: LinkKind) {
         Arc::make_mut(&mut self.missing).entry(id.into()).or_default().push((seq, link));
     }
 
     fn push(&mut self, head: Head) {
-        let last = Arc::make_mut(&mut self.last);
+        let last = Arc::make_mut(&mut self.last_chunk);
         last.push(head);
         if last.len() == CHUNK {
             let chunk: Arc<[Head]> = std::mem::take(last).into();
-            Arc::make_mut(&mut self.full).push(chunk);
+            Arc::make_mut(&mut self.full_chunks).push(chunk);
             last.reserve(CHUNK);
         }
     }
 
     fn update(&mut self, seq: Seq, change: impl FnOnce(&mut Head)) {
         let (chunk, at) = (seq.index() / CHUNK, seq.index() % CHUNK);
-        if chunk < self.full.len() {
-            change(&mut Arc::make_mut(&mut Arc::make_mut(&mut self.full)[chunk])[at]);
+        if chunk < self.full_chunks.len() {
+            change(&mut Arc::make_mut(&mut Arc::make_mut(&mut self.full_chunks)[chunk])[at]);
         } else {
-            change(&mut Arc::make_mut(&mut self.last)[at]);
+            change(&mut Arc::make_mut(&mut self.last_chunk)[at]);
         }
     }
 
@@ -371,8 +375,8 @@ impl Heads {
     fn supersede(&mut self, earlier: Seq, seq: Seq) {
         self.update(earlier, |head| head.flags |= flag::SUPERSEDED);
         self.superseded.push((earlier, seq));
-        self.repeats = true;
-        self.astray = true;
+        self.has_repeated_ids = true;
+        self.out_of_order = true;
         self.unsettled = true;
     }
 
@@ -383,11 +387,11 @@ impl Heads {
         let Some(waiting) = Arc::make_mut(&mut self.missing).remove(id) else { return };
         for (child, link) in waiting {
             self.update(child, |head| match link {
-                Link::Parent => {
+                LinkKind::Parent => {
                     head.parent = Some(seq);
                     head.flags &= !flag::ORPHAN;
                 }
-                Link::Target => head.target = Some(seq),
+                LinkKind::Target => head.target = Some(seq),
             });
         }
         self.unsettled = true;
@@ -408,9 +412,9 @@ impl Heads {
             seq
         };
         let mut heads: Vec<Head> = self.iter().map(|(_, head)| *head).collect();
-        for (seq, parent) in Arc::make_mut(&mut self.cut).drain() {
+        for (seq, parent) in Arc::make_mut(&mut self.cycle_parents).drain() {
             heads[seq.index()].parent = Some(parent);
-            heads[seq.index()].flags &= !flag::CUT;
+            heads[seq.index()].flags &= !flag::CYCLE_BROKEN;
         }
         for (index, head) in heads.iter_mut().enumerate() {
             let own = Seq::new(index);
@@ -418,15 +422,15 @@ impl Heads {
             head.parent = head.parent.map(follow);
             if head.parent == Some(own) {
                 head.parent = None;
-                head.flags |= flag::CUT;
+                head.flags |= flag::CYCLE_BROKEN;
             }
         }
-        let order = self.break_circles(&mut heads);
+        let order = self.break_cycles(&mut heads);
         self.rebuild(heads, &order);
     }
 
     /// Breaks each cycle of parents at its earliest line, and returns all entries with parents first.
-    fn break_circles(&mut self, heads: &mut [Head]) -> Vec<Seq> {
+    fn break_cycles(&mut self, heads: &mut [Head]) -> Vec<Seq> {
         #[derive(Clone, Copy, PartialEq)]
         enum VisitState {
             New,
@@ -448,8 +452,8 @@ impl Heads {
                 let root_at = (from..trail.len()).min_by_key(|at| trail[*at]).expect("a cycle is not empty");
                 let root = trail[root_at];
                 let parent = heads[root.index()].parent.take().expect("entries of a cycle have parents");
-                heads[root.index()].flags |= flag::CUT;
-                Arc::make_mut(&mut self.cut).insert(root, parent);
+                heads[root.index()].flags |= flag::CYCLE_BROKEN;
+                Arc::make_mut(&mut self.cycle_parents).insert(root, parent);
                 // Entries after the break on the trail are now descendants of those before it.
                 trail[from..].rotate_left(root_at - from + 1);
             }
@@ -462,8 +466,8 @@ impl Heads {
     }
 
     fn rebuild(&mut self, heads: Vec<Head>, order: &[Seq]) {
-        self.full = Arc::default();
-        self.last = Arc::default();
+        self.full_chunks = Arc::default();
+        self.last_chunk = Arc::default();
         for head in heads {
             self.push(head);
         }
@@ -479,35 +483,36 @@ impl Heads {
         let seq = Seq::new(self.len());
         self.push(head);
         if let Some(entry) = entry {
-            if head.has(flag::LONG_ID) {
+            if head.has_flag(flag::LONG_ID) {
                 self.long_ids.push(seq, &entry.id);
             }
-            if let Some(parent) = entry.parent.as_ref().filter(|_| head.has(flag::ORPHAN)) {
-                self.miss(parent, seq, Link::Parent);
+            if let Some(parent) = entry.parent.as_ref().filter(|_| head.has_flag(flag::ORPHAN)) {
+                self.record_missing(parent, seq, LinkKind::Parent);
             }
             if let Some(target) = entry.target.as_ref().filter(|_| head.target.is_none()) {
-                self.miss(target, seq, Link::Target);
+                self.record_missing(target, seq, LinkKind::Target);
             }
         }
-        self.repeats |= head.has(flag::SUPERSEDED);
-        self.astray |= head.has(flag::SUPERSEDED | flag::ORPHAN | flag::CUT) || head.parent >= Some(seq);
-        if !head.has(flag::SUPERSEDED) {
-            self.ids.insert(head.id, seq, None, |seq| self_key(&self.full, &self.last, seq));
+        self.has_repeated_ids |= head.has_flag(flag::SUPERSEDED);
+        self.out_of_order |=
+            head.has_flag(flag::SUPERSEDED | flag::ORPHAN | flag::CYCLE_BROKEN) || head.parent >= Some(seq);
+        if !head.has_flag(flag::SUPERSEDED) {
+            self.ids.insert(head.id, seq, None, |seq| key_at(&self.full_chunks, &self.last_chunk, seq));
         }
         seq
     }
 
     /// Restores the parents that were removed to break cycles. Call it after all heads are restored.
-    pub fn restore_cuts(&mut self, cuts: impl IntoIterator<Item = (Seq, String)>) {
+    pub fn restore_cycle_parents(&mut self, cuts: impl IntoIterator<Item = (Seq, String)>) {
         for (seq, parent) in cuts {
             if let Some(parent) = self.find(&parent).filter(|parent| *parent != seq) {
-                Arc::make_mut(&mut self.cut).insert(seq, parent);
+                Arc::make_mut(&mut self.cycle_parents).insert(seq, parent);
             }
         }
     }
 }
 
-fn self_key(full: &[Arc<[Head]>], last: &[Head], seq: Seq) -> IdKey {
+fn key_at(full: &[Arc<[Head]>], last: &[Head], seq: Seq) -> IdKey {
     let index = seq.index();
     match full.get(index / CHUNK) {
         Some(chunk) => chunk[index % CHUNK].id,
@@ -517,23 +522,23 @@ fn self_key(full: &[Arc<[Head]>], last: &[Head], seq: Seq) -> IdKey {
 
 /// An entry's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Id<'a> {
+pub enum EntryId<'a> {
     Short([u8; 8]),
     Long(&'a str),
 }
 
-impl Id<'_> {
+impl EntryId<'_> {
     pub fn as_str(&self) -> &str {
         match self {
-            Id::Short(bytes) => {
+            EntryId::Short(bytes) => {
                 std::str::from_utf8(bytes).expect("a short id was created from eight bytes of text")
             }
-            Id::Long(text) => text,
+            EntryId::Long(text) => text,
         }
     }
 }
 
-impl std::fmt::Display for Id<'_> {
+impl std::fmt::Display for EntryId<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }

@@ -1,24 +1,24 @@
 //! Undo and redo of moves, like the back and forward buttons of a browser.
 
-use crate::entry::{Kind, Why};
+use crate::entry::{EntryKind, EntryReason};
 use crate::fold::{Place, SessionTree};
 
 /// The places that undo and redo return to, the nearest one last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct History {
+pub struct MoveHistory {
     pub back: Vec<Place>,
     pub forward: Vec<Place>,
 }
 
-impl History {
+impl MoveHistory {
     /// Records that the leaf moved from `from` to another place.
-    pub fn jump(&mut self, why: Why, from: Place) {
+    pub fn record_jump(&mut self, why: EntryReason, from: Place) {
         match why {
-            Why::Undo => {
+            EntryReason::Undo => {
                 self.back.pop();
                 self.forward.push(from);
             }
-            Why::Redo => {
+            EntryReason::Redo => {
                 self.forward.pop();
                 self.back.push(from);
             }
@@ -30,13 +30,13 @@ impl History {
     }
 
     /// Records a new entry at the leaf: there is nothing left to redo.
-    pub fn go_on(&mut self) {
+    pub fn record_append(&mut self) {
         self.forward.clear();
     }
 
     /// Records the current leaf, and drops it from the ends of both lists: undo and redo must lead to another place. Entries
     /// that are not jumps can also lead to a recorded place.
-    pub fn stand(&mut self, is_here: impl Fn(Place) -> bool) {
+    pub fn record_leaf(&mut self, is_here: impl Fn(Place) -> bool) {
         for places in [&mut self.back, &mut self.forward] {
             while places.pop_if(|place| is_here(*place)).is_some() {}
         }
@@ -45,18 +45,19 @@ impl History {
 
 impl SessionTree {
     /// Replays the jumps of the whole log.
-    pub fn history(&self) -> History {
-        let mut history = History::default();
+    pub fn move_history(&self) -> MoveHistory {
+        let mut history = MoveHistory::default();
         let mut leaf: Place = None;
         for (seq, head) in self.heads().iter() {
-            let jumps = matches!(head.kind, Kind::Leaf | Kind::BranchSummary | Kind::Backtrack);
+            let jumps =
+                matches!(head.kind, EntryKind::Leaf | EntryKind::BranchSummary | EntryKind::Backtrack);
             if jumps && !self.same_place(leaf, head.parent) {
-                history.jump(head.why, leaf);
+                history.record_jump(head.reason, leaf);
             } else if head.kind.reaches_context() {
-                history.go_on();
+                history.record_append();
             }
-            leaf = if head.kind == Kind::Leaf { head.parent } else { Some(seq) };
-            history.stand(|place| self.same_place(place, leaf));
+            leaf = if head.kind == EntryKind::Leaf { head.parent } else { Some(seq) };
+            history.record_leaf(|place| self.same_place(place, leaf));
         }
         history
     }

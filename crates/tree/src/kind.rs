@@ -4,7 +4,7 @@
 /// `docs/session-format.md`), so that pi handles them correctly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum EntryKind {
     Unknown,
     Message,
     ModelChange,
@@ -27,96 +27,102 @@ pub enum Kind {
     SubagentResult,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 20] = [
-        Kind::Unknown,
-        Kind::Message,
-        Kind::ModelChange,
-        Kind::ThinkingLevelChange,
-        Kind::Compaction,
-        Kind::BranchSummary,
-        Kind::Custom,
-        Kind::CustomMessage,
-        Kind::Label,
-        Kind::SessionInfo,
-        Kind::ContextEdit,
-        Kind::Usage,
-        Kind::Leaf,
-        Kind::Backtrack,
-        Kind::Config,
-        Kind::DeleteBranch,
-        Kind::RestoreBranch,
-        Kind::EntryUpdate,
-        Kind::SubagentBatch,
-        Kind::SubagentResult,
+impl EntryKind {
+    pub const ALL: [EntryKind; 20] = [
+        EntryKind::Unknown,
+        EntryKind::Message,
+        EntryKind::ModelChange,
+        EntryKind::ThinkingLevelChange,
+        EntryKind::Compaction,
+        EntryKind::BranchSummary,
+        EntryKind::Custom,
+        EntryKind::CustomMessage,
+        EntryKind::Label,
+        EntryKind::SessionInfo,
+        EntryKind::ContextEdit,
+        EntryKind::Usage,
+        EntryKind::Leaf,
+        EntryKind::Backtrack,
+        EntryKind::Config,
+        EntryKind::DeleteBranch,
+        EntryKind::RestoreBranch,
+        EntryKind::EntryUpdate,
+        EntryKind::SubagentBatch,
+        EntryKind::SubagentResult,
     ];
 
     /// The name in JSON output. On disk, Osier's own kinds use their `custom_type` instead.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Unknown => "unknown",
-            Kind::Message => "message",
-            Kind::ModelChange => "model_change",
-            Kind::ThinkingLevelChange => "thinking_level_change",
-            Kind::Compaction => "compaction",
-            Kind::BranchSummary => "branch_summary",
-            Kind::Custom => "custom",
-            Kind::CustomMessage => "custom_message",
-            Kind::Label => "label",
-            Kind::SessionInfo => "session_info",
-            Kind::ContextEdit => "context_edit",
-            Kind::Usage => "usage",
-            Kind::Leaf => "leaf",
-            Kind::Backtrack => "backtrack",
-            Kind::Config => "config",
-            Kind::DeleteBranch => "delete_branch",
-            Kind::RestoreBranch => "restore_branch",
-            Kind::EntryUpdate => "entry_update",
-            Kind::SubagentBatch => "subagent_batch",
-            Kind::SubagentResult => "subagent_result",
+            EntryKind::Unknown => "unknown",
+            EntryKind::Message => "message",
+            EntryKind::ModelChange => "model_change",
+            EntryKind::ThinkingLevelChange => "thinking_level_change",
+            EntryKind::Compaction => "compaction",
+            EntryKind::BranchSummary => "branch_summary",
+            EntryKind::Custom => "custom",
+            EntryKind::CustomMessage => "custom_message",
+            EntryKind::Label => "label",
+            EntryKind::SessionInfo => "session_info",
+            EntryKind::ContextEdit => "context_edit",
+            EntryKind::Usage => "usage",
+            EntryKind::Leaf => "leaf",
+            EntryKind::Backtrack => "backtrack",
+            EntryKind::Config => "config",
+            EntryKind::DeleteBranch => "delete_branch",
+            EntryKind::RestoreBranch => "restore_branch",
+            EntryKind::EntryUpdate => "entry_update",
+            EntryKind::SubagentBatch => "subagent_batch",
+            EntryKind::SubagentResult => "subagent_result",
         }
     }
 
     /// The `customType` on disk, for Osier's own kinds.
     pub fn custom_type(self) -> Option<&'static str> {
         Some(match self {
-            Kind::Leaf => "osier.leaf",
-            Kind::Backtrack => "osier.backtrack",
-            Kind::Config => "osier.config",
-            Kind::DeleteBranch => "osier.delete_branch",
-            Kind::RestoreBranch => "osier.restore_branch",
-            Kind::EntryUpdate => "osier.entry_update",
+            EntryKind::Leaf => "osier.leaf",
+            EntryKind::Backtrack => "osier.backtrack",
+            EntryKind::Config => "osier.config",
+            EntryKind::DeleteBranch => "osier.delete_branch",
+            EntryKind::RestoreBranch => "osier.restore_branch",
+            EntryKind::EntryUpdate => "osier.entry_update",
             _ => return None,
         })
     }
 
     /// The kind with this name in JSON output, if it is one of Osier's own.
-    pub(crate) fn own(name: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.custom_type().is_some() && kind.name() == name)
+    pub(crate) fn from_osier_name(name: &str) -> Option<EntryKind> {
+        EntryKind::ALL.into_iter().find(|kind| kind.custom_type().is_some() && kind.name() == name)
     }
 
-    pub(crate) fn read(kind: &str, custom_type: &str) -> Kind {
-        let of_type = |wanted: &[Kind], otherwise| {
+    pub(crate) fn parse(kind: &str, custom_type: &str) -> EntryKind {
+        let of_type = |wanted: &[EntryKind], otherwise| {
             wanted.iter().copied().find(|kind| kind.custom_type() == Some(custom_type)).unwrap_or(otherwise)
         };
         match kind {
-            "message" => Kind::Message,
-            "model_change" => Kind::ModelChange,
-            "thinking_level_change" => Kind::ThinkingLevelChange,
-            "compaction" => Kind::Compaction,
-            "branch_summary" => Kind::BranchSummary,
+            "message" => EntryKind::Message,
+            "model_change" => EntryKind::ModelChange,
+            "thinking_level_change" => EntryKind::ThinkingLevelChange,
+            "compaction" => EntryKind::Compaction,
+            "branch_summary" => EntryKind::BranchSummary,
             "custom" => of_type(
-                &[Kind::Leaf, Kind::Config, Kind::DeleteBranch, Kind::RestoreBranch, Kind::EntryUpdate],
-                Kind::Custom,
+                &[
+                    EntryKind::Leaf,
+                    EntryKind::Config,
+                    EntryKind::DeleteBranch,
+                    EntryKind::RestoreBranch,
+                    EntryKind::EntryUpdate,
+                ],
+                EntryKind::Custom,
             ),
-            "custom_message" => of_type(&[Kind::Backtrack], Kind::CustomMessage),
-            "label" => Kind::Label,
-            "session_info" => Kind::SessionInfo,
-            "context_edit" => Kind::ContextEdit,
-            "usage" => Kind::Usage,
-            "subagent_batch" => Kind::SubagentBatch,
-            "subagent_result" => Kind::SubagentResult,
-            _ => Kind::Unknown,
+            "custom_message" => of_type(&[EntryKind::Backtrack], EntryKind::CustomMessage),
+            "label" => EntryKind::Label,
+            "session_info" => EntryKind::SessionInfo,
+            "context_edit" => EntryKind::ContextEdit,
+            "usage" => EntryKind::Usage,
+            "subagent_batch" => EntryKind::SubagentBatch,
+            "subagent_result" => EntryKind::SubagentResult,
+            _ => EntryKind::Unknown,
         }
     }
 
@@ -125,32 +131,32 @@ impl Kind {
     pub fn is_mark(self) -> bool {
         matches!(
             self,
-            Kind::Label
-                | Kind::SessionInfo
-                | Kind::Usage
-                | Kind::Config
-                | Kind::DeleteBranch
-                | Kind::RestoreBranch
-                | Kind::EntryUpdate
+            EntryKind::Label
+                | EntryKind::SessionInfo
+                | EntryKind::Usage
+                | EntryKind::Config
+                | EntryKind::DeleteBranch
+                | EntryKind::RestoreBranch
+                | EntryKind::EntryUpdate
         )
     }
 
     /// Whether the entry can change what is sent to a model. Two leaves whose paths differ only in other kinds are the same
     /// place.
     pub fn reaches_context(self) -> bool {
-        !(self.is_mark() || matches!(self, Kind::Custom | Kind::Leaf))
+        !(self.is_mark() || matches!(self, EntryKind::Custom | EntryKind::Leaf))
     }
 
     /// Whether the entry points at another one.
     pub fn has_target(self) -> bool {
         matches!(
             self,
-            Kind::Compaction
-                | Kind::ContextEdit
-                | Kind::Label
-                | Kind::DeleteBranch
-                | Kind::RestoreBranch
-                | Kind::EntryUpdate
+            EntryKind::Compaction
+                | EntryKind::ContextEdit
+                | EntryKind::Label
+                | EntryKind::DeleteBranch
+                | EntryKind::RestoreBranch
+                | EntryKind::EntryUpdate
         )
     }
 
@@ -158,12 +164,12 @@ impl Kind {
     pub fn folds_body(self) -> bool {
         matches!(
             self,
-            Kind::Label
-                | Kind::SessionInfo
-                | Kind::Config
-                | Kind::DeleteBranch
-                | Kind::RestoreBranch
-                | Kind::EntryUpdate
+            EntryKind::Label
+                | EntryKind::SessionInfo
+                | EntryKind::Config
+                | EntryKind::DeleteBranch
+                | EntryKind::RestoreBranch
+                | EntryKind::EntryUpdate
         )
     }
 }
@@ -171,7 +177,7 @@ impl Kind {
 /// The role of a message. `None` for entries that are not messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Role {
+pub enum MessageRole {
     None,
     User,
     Assistant,
@@ -182,41 +188,41 @@ pub enum Role {
     Unknown,
 }
 
-impl Role {
-    pub const ALL: [Role; 8] = [
-        Role::None,
-        Role::User,
-        Role::Assistant,
-        Role::ToolResult,
-        Role::BashExecution,
-        Role::Custom,
-        Role::System,
-        Role::Unknown,
+impl MessageRole {
+    pub const ALL: [MessageRole; 8] = [
+        MessageRole::None,
+        MessageRole::User,
+        MessageRole::Assistant,
+        MessageRole::ToolResult,
+        MessageRole::BashExecution,
+        MessageRole::Custom,
+        MessageRole::System,
+        MessageRole::Unknown,
     ];
 
-    pub fn read(role: &str) -> Role {
+    pub fn parse(role: &str) -> MessageRole {
         match role {
-            "user" => Role::User,
-            "assistant" => Role::Assistant,
+            "user" => MessageRole::User,
+            "assistant" => MessageRole::Assistant,
             // Other programs write `tool`.
-            "toolResult" | "tool" => Role::ToolResult,
-            "bashExecution" => Role::BashExecution,
-            "custom" | "hookMessage" => Role::Custom,
-            "system" => Role::System,
-            _ => Role::Unknown,
+            "toolResult" | "tool" => MessageRole::ToolResult,
+            "bashExecution" => MessageRole::BashExecution,
+            "custom" | "hookMessage" => MessageRole::Custom,
+            "system" => MessageRole::System,
+            _ => MessageRole::Unknown,
         }
     }
 
     pub fn name(self) -> &'static str {
         match self {
-            Role::None => "",
-            Role::User => "user",
-            Role::Assistant => "assistant",
-            Role::ToolResult => "toolResult",
-            Role::BashExecution => "bashExecution",
-            Role::Custom => "custom",
-            Role::System => "system",
-            Role::Unknown => "unknown",
+            MessageRole::None => "",
+            MessageRole::User => "user",
+            MessageRole::Assistant => "assistant",
+            MessageRole::ToolResult => "toolResult",
+            MessageRole::BashExecution => "bashExecution",
+            MessageRole::Custom => "custom",
+            MessageRole::System => "system",
+            MessageRole::Unknown => "unknown",
         }
     }
 }
@@ -224,7 +230,7 @@ impl Role {
 /// The reason of an entry: why the assistant stopped, or why the leaf moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Why {
+pub enum EntryReason {
     None,
     Stop,
     Length,
@@ -236,27 +242,27 @@ pub enum Why {
     Redo,
 }
 
-impl Why {
-    pub const ALL: [Why; 9] = [
-        Why::None,
-        Why::Stop,
-        Why::Length,
-        Why::ToolUse,
-        Why::Error,
-        Why::Aborted,
-        Why::Move,
-        Why::Undo,
-        Why::Redo,
+impl EntryReason {
+    pub const ALL: [EntryReason; 9] = [
+        EntryReason::None,
+        EntryReason::Stop,
+        EntryReason::Length,
+        EntryReason::ToolUse,
+        EntryReason::Error,
+        EntryReason::Aborted,
+        EntryReason::Move,
+        EntryReason::Undo,
+        EntryReason::Redo,
     ];
 
-    pub(crate) fn of_stop(reason: &str) -> Why {
+    pub(crate) fn from_stop_reason(reason: &str) -> EntryReason {
         match reason {
-            "stop" => Why::Stop,
-            "length" => Why::Length,
-            "toolUse" => Why::ToolUse,
-            "error" => Why::Error,
-            "aborted" => Why::Aborted,
-            _ => Why::None,
+            "stop" => EntryReason::Stop,
+            "length" => EntryReason::Length,
+            "toolUse" => EntryReason::ToolUse,
+            "error" => EntryReason::Error,
+            "aborted" => EntryReason::Aborted,
+            _ => EntryReason::None,
         }
     }
 }
@@ -276,7 +282,7 @@ pub mod flag {
     /// The parent is not in the log.
     pub const ORPHAN: u8 = 1 << 5;
     /// The ancestors form a cycle, which was broken at this entry.
-    pub const CUT: u8 = 1 << 6;
+    pub const CYCLE_BROKEN: u8 = 1 << 6;
     /// A later line with the same id replaces this one.
     pub const SUPERSEDED: u8 = 1 << 7;
 }

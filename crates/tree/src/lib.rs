@@ -3,10 +3,10 @@
 //!
 //! Nothing here does I/O, reads the clock, generates ids or blocks. Callers do all of that.
 
-pub mod asking;
+pub mod abandoned_branch;
+pub mod backtrack;
 pub mod children;
-pub mod continuing;
-pub mod cutting;
+pub mod compaction_cut;
 pub mod draft;
 pub mod entry;
 pub mod error_code;
@@ -20,10 +20,10 @@ pub mod heads;
 pub mod history;
 pub mod kind;
 mod layered;
-pub mod leaving;
+pub mod line_consumer;
 pub mod marks;
 pub mod migrate;
-pub mod note;
+pub mod move_target;
 pub mod plan;
 pub mod projection;
 pub mod scan;
@@ -34,12 +34,12 @@ pub mod time;
 pub mod tokens;
 pub mod walk;
 
-pub use continuing::{Choice, Chosen, Landing};
-pub use draft::{Draft, Under};
-pub use entry::{Entry, Kind, Odd, Read, Role, Why};
+pub use draft::{DraftParent, EntryDraft};
+pub use entry::{Entry, EntryKind, EntryReason, InvalidLine, MessageRole, ParsedLine};
 pub use error_code::ErrorCode;
 pub use fold::{Checkpoint, Place, SessionTree};
 pub use header::Header;
-pub use heads::{Head, Heads, Id, Seq};
+pub use heads::{EntryId, Head, Heads, Seq};
+pub use move_target::{MoveRequest, MoveTarget, Selection};
 pub use plan::PlanError;
 pub use walk::{ContextPlan, ContextWalk};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::entry::{Entry, Kind};
+use crate::entry::{Entry, EntryKind};
 use crate::heads::Seq;
 use crate::layered::LayeredMap;
-use crate::scan::Raw;
+use crate::scan::RawJson;
 
 /// A name that a user gave to an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Label {
     /// The entry that set it.
     pub set_by: Seq,
     /// The entry that first set a label on this target since it last had none. Labels are listed in this order.
-    since: Seq,
+    first_set_by: Seq,
 }
 
 /// The state defined by the marks of a log. Every published state of a session has its own copy, so copies share data.
@@ -35,31 +35,31 @@ impl Marks {
     pub(crate) fn apply(&mut self, seq: Seq, entry: &Entry<'_>) {
         let body = entry.object();
         match (entry.kind, entry.target.as_deref()) {
-            (Kind::Label, Some(target)) => self.label(seq, target, body),
-            (Kind::SessionInfo, _) => {
-                let name = body.get("name").and_then(Raw::text);
+            (EntryKind::Label, Some(target)) => self.apply_label(seq, target, body),
+            (EntryKind::SessionInfo, _) => {
+                let name = body.get("name").and_then(RawJson::text);
                 self.name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
             }
-            (Kind::Config, _) => self.configure(body),
-            (Kind::DeleteBranch, Some(target)) => self.deleted.insert(target.into(), seq),
-            (Kind::RestoreBranch, Some(target)) => self.deleted.remove(target.into()),
-            (Kind::EntryUpdate, Some(target)) => self.updates.insert(target.into(), seq),
+            (EntryKind::Config, _) => self.apply_config(body),
+            (EntryKind::DeleteBranch, Some(target)) => self.deleted.insert(target.into(), seq),
+            (EntryKind::RestoreBranch, Some(target)) => self.deleted.remove(target.into()),
+            (EntryKind::EntryUpdate, Some(target)) => self.updates.insert(target.into(), seq),
             _ => {}
         }
     }
 
-    fn label(&mut self, seq: Seq, target: &str, body: Raw<'_>) {
-        match body.get("label").and_then(Raw::text).filter(|label| !label.is_empty()) {
+    fn apply_label(&mut self, seq: Seq, target: &str, body: RawJson<'_>) {
+        match body.get("label").and_then(RawJson::text).filter(|label| !label.is_empty()) {
             None => self.labels.remove(target.into()),
             Some(text) => {
-                let since = self.labels.get(target).map_or(seq, |label| label.since);
-                let label = Label { text: text.into_owned(), set_by: seq, since };
+                let since = self.labels.get(target).map_or(seq, |label| label.first_set_by);
+                let label = Label { text: text.into_owned(), set_by: seq, first_set_by: since };
                 self.labels.insert(target.into(), Arc::new(label));
             }
         }
     }
 
-    fn configure(&mut self, body: Raw<'_>) {
+    fn apply_config(&mut self, body: RawJson<'_>) {
         let Some(data) = body.get("data") else { return };
         let settings = Arc::make_mut(&mut self.settings);
         if let Some(set) = data.get("set") {
@@ -78,14 +78,14 @@ impl Marks {
         }
     }
 
-    pub fn label_of(&self, id: &str) -> Option<&Label> {
+    pub fn label(&self, id: &str) -> Option<&Label> {
         self.labels.get(id).map(|label| &**label)
     }
 
     /// All labels with the ids of their entries, in the order in which they were first set.
     pub fn labels(&self) -> Vec<(&str, &Label)> {
         let mut labels: Vec<_> = self.labels.iter().map(|(id, label)| (&**id, &**label)).collect();
-        labels.sort_by_key(|(_, label)| label.since);
+        labels.sort_by_key(|(_, label)| label.first_set_by);
         labels
     }
 
@@ -115,7 +115,7 @@ impl Marks {
     }
 
     /// The latest `entry_update` of an entry.
-    pub fn update_of(&self, id: &str) -> Option<Seq> {
+    pub fn latest_update(&self, id: &str) -> Option<Seq> {
         self.updates.get(id).copied()
     }
 }

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::draft::{Draft, Under};
-use crate::entry::{Kind, Role, flag};
+use crate::draft::{DraftParent, EntryDraft};
+use crate::entry::{EntryKind, MessageRole, flag};
 use crate::error_code::ErrorCode;
 use crate::fold::{Checkpoint, Place, SessionTree};
 use crate::heads::Seq;
 use crate::projection::context::with_field;
-use crate::projection::settings::wrong_setting;
-use crate::scan::Raw;
+use crate::projection::settings::expected_if_invalid;
+use crate::scan::RawJson;
 use crate::short_ids::has_prefix;
 
 /// Why a request cannot be carried out.
@@ -17,7 +17,7 @@ use crate::short_ids::has_prefix;
 pub enum PlanError {
     #[error("no entry {id} in this session; `osier sessions tree --ids` lists the entries")]
     NotFound { id: String },
-    #[error("{prefix} is ambiguous: it could mean {}; give more characters", candidates(ids))]
+    #[error("{prefix} is ambiguous: it could mean {}; give more characters", format_candidates(ids))]
     Ambiguous { prefix: String, ids: Vec<String> },
     #[error("entry {id} is in a deleted branch; restore the branch with `osier sessions restore-branch`")]
     Hidden { id: String },
@@ -118,7 +118,7 @@ impl SessionTree {
         if let Some(seq) = self.find(word) {
             return Ok(seq);
         }
-        let is_current = |seq: &Seq| !self.head(*seq).has(flag::SUPERSEDED);
+        let is_current = |seq: &Seq| !self.head(*seq).has_flag(flag::SUPERSEDED);
         let has_word = |seq: &Seq| !word.is_empty() && has_prefix(self.id(*seq).as_str(), word);
         let all = || self.heads().iter().map(|(seq, _)| seq).filter(is_current).filter(has_word);
         let is_exact = |seq: &Seq| self.id(*seq).as_str().len() == word.len();
@@ -134,94 +134,105 @@ impl SessionTree {
     }
 
     /// Finds an entry that is not in a deleted branch.
-    pub fn require_shown(&self, id: &str) -> Result<Seq, PlanError> {
+    pub fn require_visible(&self, id: &str) -> Result<Seq, PlanError> {
         let seq = self.require(id)?;
         if self.is_hidden(seq) { Err(PlanError::Hidden { id: id.to_owned() }) } else { Ok(seq) }
     }
 
     /// Plans a message below a place. `message` is a JSON object; the role `tool` becomes `toolResult`.
-    pub fn plan_message(&self, at: Place, message: Raw<'_>) -> Result<Draft, PlanError> {
+    pub fn plan_message(&self, at: Place, message: RawJson<'_>) -> Result<EntryDraft, PlanError> {
         if !message.is_object() {
             return Err(PlanError::NotAnEntry { why: "a message must be a JSON object" });
         }
-        let renamed = renamed_tool(message);
+        let renamed = with_tool_result_role(message);
         let message = renamed.as_deref().unwrap_or(message.bytes());
-        Ok(Draft::new(Kind::Message, Under::Place(at)).with_raw("message", message))
+        Ok(EntryDraft::new(EntryKind::Message, DraftParent::At(at)).with_raw("message", message))
     }
 
     /// Plans any entry, given as a JSON object. Its ids are checked as in the typed plans.
-    pub fn plan_entry(&self, at: Option<Place>, object: Raw<'_>) -> Result<Draft, PlanError> {
+    pub fn plan_entry(&self, at: Option<Place>, object: RawJson<'_>) -> Result<EntryDraft, PlanError> {
         let line = with_field(object, "id", b"\"0\"");
-        let entry = crate::entry::read_entry(&line)
+        let entry = crate::entry::parse_entry(&line)
             .map_err(|_| PlanError::NotAnEntry { why: "it must be a JSON object with a `type`" })?;
         if object.get("type").is_none_or(|kind| !kind.is_string()) {
             return Err(PlanError::NotAnEntry { why: "it has no `type`" });
         }
-        if entry.kind == Kind::Message && entry.message.is_none() {
+        if entry.kind == EntryKind::Message && entry.message.is_none() {
             return Err(PlanError::NotAnEntry { why: "a message entry needs a `message`" });
         }
         // An entry that already exists was allowed before. The writer checks whether it is the same one.
-        let already_exists = object.get("id").and_then(Raw::text).is_some_and(|id| self.find(&id).is_some());
+        let already_exists =
+            object.get("id").and_then(RawJson::text).is_some_and(|id| self.find(&id).is_some());
         match (entry.kind, entry.target.as_deref()) {
-            (Kind::Label | Kind::ContextEdit, Some(target)) if !already_exists => {
-                self.require_shown(target)?;
+            (EntryKind::Label | EntryKind::ContextEdit, Some(target)) if !already_exists => {
+                self.require_visible(target)?;
             }
-            (Kind::Label | Kind::ContextEdit | Kind::DeleteBranch | Kind::RestoreBranch, Some(target)) => {
+            (
+                EntryKind::Label
+                | EntryKind::ContextEdit
+                | EntryKind::DeleteBranch
+                | EntryKind::RestoreBranch,
+                Some(target),
+            ) => {
                 self.require(target)?;
             }
             _ => {}
         }
-        if entry.kind == Kind::EntryUpdate && !already_exists {
-            let status = entry.get("data").and_then(|data| data.get("status")).and_then(Raw::text);
+        if entry.kind == EntryKind::EntryUpdate && !already_exists {
+            let status = entry.get("data").and_then(|data| data.get("status")).and_then(RawJson::text);
             let target = entry.target.as_deref().unwrap_or_default();
             self.check_update(target, status.as_deref().unwrap_or_default())?;
         }
-        if entry.kind == Kind::Config && !already_exists {
+        if entry.kind == EntryKind::Config && !already_exists {
             check_settings(&entry)?;
         }
         let under = match (entry.kind, &entry.target) {
-            _ if already_exists => at.map_or(Under::Log, Under::Place),
+            _ if already_exists => at.map_or(DraftParent::CurrentLeaf, DraftParent::At),
             // Its parent decides whether the leaf stays inside the deleted branch.
-            (Kind::DeleteBranch, Some(target)) if at.is_none() => self.plan_delete_branch(target)?.under,
-            (Kind::DeleteBranch | Kind::RestoreBranch, None) => {
+            (EntryKind::DeleteBranch, Some(target)) if at.is_none() => {
+                self.plan_delete_branch(target)?.parent
+            }
+            (EntryKind::DeleteBranch | EntryKind::RestoreBranch, None) => {
                 return Err(PlanError::NotAnEntry { why: "it needs a `targetId`" });
             }
-            (Kind::Leaf, _) if at.is_none() => {
+            (EntryKind::Leaf, _) if at.is_none() => {
                 return Err(PlanError::NotAnEntry {
                     why: "it needs a `parentId`: the place to move to, or null",
                 });
             }
-            _ => at.map_or(Under::Log, Under::Place),
+            _ => at.map_or(DraftParent::CurrentLeaf, DraftParent::At),
         };
-        let message = entry.message.and_then(renamed_tool);
+        let message = entry.message.and_then(with_tool_result_role);
         match message.map(|message| with_field(object, "message", &message)) {
-            None => Ok(Draft::of_object(entry.kind, under, object)),
+            None => Ok(EntryDraft::from_object(entry.kind, under, object)),
             Some(renamed) => {
                 let renamed =
-                    Raw::parse(&renamed).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
-                Ok(Draft::of_object(entry.kind, under, renamed))
+                    RawJson::parse(&renamed).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+                Ok(EntryDraft::from_object(entry.kind, under, renamed))
             }
         }
     }
 
-    pub fn plan_model_change(&self, at: Place, provider: &str, model: &str) -> Result<Draft, PlanError> {
+    pub fn plan_model_change(&self, at: Place, provider: &str, model: &str) -> Result<EntryDraft, PlanError> {
         if provider.is_empty() || model.is_empty() {
             return Err(PlanError::Empty { what: "provider and model" });
         }
-        Ok(Draft::new(Kind::ModelChange, Under::Place(at)).with("provider", provider).with("modelId", model))
+        Ok(EntryDraft::new(EntryKind::ModelChange, DraftParent::At(at))
+            .with("provider", provider)
+            .with("modelId", model))
     }
 
-    pub fn plan_thinking_level(&self, at: Place, level: &str) -> Result<Draft, PlanError> {
+    pub fn plan_thinking_level(&self, at: Place, level: &str) -> Result<EntryDraft, PlanError> {
         if level.is_empty() {
             return Err(PlanError::Empty { what: "the thinking level" });
         }
-        Ok(Draft::new(Kind::ThinkingLevelChange, Under::Place(at)).with("thinkingLevel", level))
+        Ok(EntryDraft::new(EntryKind::ThinkingLevelChange, DraftParent::At(at)).with("thinkingLevel", level))
     }
 
     /// Labels an entry; an empty label removes it.
-    pub fn plan_label(&self, target: &str, label: Option<&str>) -> Result<Draft, PlanError> {
-        self.require_shown(target)?;
-        let draft = Draft::new(Kind::Label, Under::Log).with("targetId", target);
+    pub fn plan_label(&self, target: &str, label: Option<&str>) -> Result<EntryDraft, PlanError> {
+        self.require_visible(target)?;
+        let draft = EntryDraft::new(EntryKind::Label, DraftParent::CurrentLeaf).with("targetId", target);
         Ok(match label.map(one_line).filter(|label| !label.is_empty()) {
             Some(label) => draft.with("label", &label),
             None => draft,
@@ -229,54 +240,57 @@ impl SessionTree {
     }
 
     /// Names the session; an empty name removes it.
-    pub fn plan_name(&self, name: &str) -> Draft {
-        Draft::new(Kind::SessionInfo, Under::Log).with("name", &one_line(name))
+    pub fn plan_name(&self, name: &str) -> EntryDraft {
+        EntryDraft::new(EntryKind::SessionInfo, DraftParent::CurrentLeaf).with("name", &one_line(name))
     }
 
     /// Changes individual settings of the session.
-    pub fn plan_config(&self, set: &Map<String, Value>, unset: &[String]) -> Result<Draft, PlanError> {
+    pub fn plan_config(&self, set: &Map<String, Value>, unset: &[String]) -> Result<EntryDraft, PlanError> {
         if set.is_empty() && unset.is_empty() {
             return Err(PlanError::Empty { what: "a change of settings" });
         }
         set.iter().try_for_each(|(key, value)| check_setting(key, value))?;
-        Ok(Draft::new(Kind::Config, Under::Log).with_value("data", &json!({ "set": set, "unset": unset })))
+        Ok(EntryDraft::new(EntryKind::Config, DraftParent::CurrentLeaf)
+            .with_value("data", &json!({ "set": set, "unset": unset })))
     }
 
     /// Moves the leaf. `None` if it is already at `to`.
-    pub fn plan_move(&self, from: Place, to: Place) -> Option<Draft> {
+    pub fn plan_move(&self, from: Place, to: Place) -> Option<EntryDraft> {
         (!self.same_place(from, to)).then(|| self.move_entry(from, to, "move"))
     }
 
-    fn move_entry(&self, from: Place, to: Place, reason: &str) -> Draft {
+    fn move_entry(&self, from: Place, to: Place, reason: &str) -> EntryDraft {
         let from = from.map(|seq| self.id(seq).to_string());
-        Draft::new(Kind::Leaf, Under::Place(to)).with_value("data", &json!({ "fromId": from, "why": reason }))
+        EntryDraft::new(EntryKind::Leaf, DraftParent::At(to))
+            .with_value("data", &json!({ "fromId": from, "why": reason }))
     }
 
-    pub fn plan_undo(&self, from: Place, to: Option<Place>) -> Result<Draft, PlanError> {
+    pub fn plan_undo(&self, from: Place, to: Option<Place>) -> Result<EntryDraft, PlanError> {
         to.map(|to| self.move_entry(from, to, "undo")).ok_or(PlanError::NothingToUndo)
     }
 
-    pub fn plan_redo(&self, from: Place, to: Option<Place>) -> Result<Draft, PlanError> {
+    pub fn plan_redo(&self, from: Place, to: Option<Place>) -> Result<EntryDraft, PlanError> {
         to.map(|to| self.move_entry(from, to, "redo")).ok_or(PlanError::NothingToRedo)
     }
 
     /// Hides an entry and everything below it. If the leaf is inside, the same entry moves it out.
-    pub fn plan_delete_branch(&self, first: &str) -> Result<Draft, PlanError> {
+    pub fn plan_delete_branch(&self, first: &str) -> Result<EntryDraft, PlanError> {
         let seq = self.require(first)?;
         if self.is_hidden(seq) {
             return Err(PlanError::AlreadyDeleted { id: first.to_owned() });
         }
         let inside = self.heads().is_ancestor(seq, self.leaf());
-        let under = if inside { Under::Place(self.head(seq).parent) } else { Under::Log };
-        Ok(Draft::new(Kind::DeleteBranch, under).with_value("data", &json!({ "targetId": first })))
+        let under = if inside { DraftParent::At(self.head(seq).parent) } else { DraftParent::CurrentLeaf };
+        Ok(EntryDraft::new(EntryKind::DeleteBranch, under).with_value("data", &json!({ "targetId": first })))
     }
 
-    pub fn plan_restore_branch(&self, first: &str) -> Result<Draft, PlanError> {
+    pub fn plan_restore_branch(&self, first: &str) -> Result<EntryDraft, PlanError> {
         self.require(first)?;
         if !self.marks().is_deleted(first) {
             return Err(PlanError::NotDeleted { id: first.to_owned() });
         }
-        Ok(Draft::new(Kind::RestoreBranch, Under::Log).with_value("data", &json!({ "targetId": first })))
+        Ok(EntryDraft::new(EntryKind::RestoreBranch, DraftParent::CurrentLeaf)
+            .with_value("data", &json!({ "targetId": first })))
     }
 
     /// Adds a summary of the branch that ends at `from` below `at`, which also moves the leaf there.
@@ -286,11 +300,12 @@ impl SessionTree {
         from: Place,
         summary: &str,
         extra: &Map<String, Value>,
-    ) -> Draft {
+    ) -> EntryDraft {
         let from = from.map_or_else(|| "root".to_owned(), |seq| self.id(seq).to_string());
-        let draft =
-            Draft::new(Kind::BranchSummary, Under::Place(at)).with("fromId", &from).with("summary", summary);
-        with_all(draft, extra)
+        let draft = EntryDraft::new(EntryKind::BranchSummary, DraftParent::At(at))
+            .with("fromId", &from)
+            .with("summary", summary);
+        with_fields(draft, extra)
     }
 
     /// Replaces everything on the path before `first_kept` with a summary.
@@ -301,16 +316,16 @@ impl SessionTree {
         first_kept: &str,
         tokens_before: u64,
         extra: &Map<String, Value>,
-    ) -> Result<Draft, PlanError> {
+    ) -> Result<EntryDraft, PlanError> {
         let kept = self.require(first_kept)?;
         if !self.heads().is_ancestor(kept, at) {
             return Err(PlanError::NotOnPath { id: first_kept.to_owned() });
         }
-        let draft = Draft::new(Kind::Compaction, Under::Place(at))
+        let draft = EntryDraft::new(EntryKind::Compaction, DraftParent::At(at))
             .with("summary", summary)
             .with("firstKeptEntryId", first_kept)
             .with_value("tokensBefore", &json!(tokens_before));
-        Ok(with_all(draft, extra))
+        Ok(with_fields(draft, extra))
     }
 
     /// Omits (`None`) or replaces the content of an earlier entry on the path in the model's context.
@@ -319,31 +334,34 @@ impl SessionTree {
         at: Place,
         target: &str,
         content: Option<&Value>,
-    ) -> Result<Draft, PlanError> {
+    ) -> Result<EntryDraft, PlanError> {
         let seq = self.require(target)?;
         if !self.heads().is_ancestor(seq, at) {
             return Err(PlanError::NotOnPath { id: target.to_owned() });
         }
         let head = self.head(seq);
-        let has_content = matches!(head.role, Role::User | Role::Assistant | Role::ToolResult)
-            || head.kind == Kind::CustomMessage;
+        let has_content =
+            matches!(head.role, MessageRole::User | MessageRole::Assistant | MessageRole::ToolResult)
+                || head.kind == EntryKind::CustomMessage;
         if !has_content {
             return Err(PlanError::NotEditable { id: target.to_owned() });
         }
         let replacement = match content {
             None => Value::Null,
-            Some(Value::String(text)) if matches!(head.role, Role::Assistant | Role::ToolResult) => {
+            Some(Value::String(text))
+                if matches!(head.role, MessageRole::Assistant | MessageRole::ToolResult) =>
+            {
                 json!({ "content": [{ "type": "text", "text": text }] })
             }
             Some(content) => json!({ "content": content }),
         };
-        Ok(Draft::new(Kind::ContextEdit, Under::Place(at))
+        Ok(EntryDraft::new(EntryKind::ContextEdit, DraftParent::At(at))
             .with("targetId", target)
             .with_value("replacement", &replacement))
     }
 
-    pub fn plan_custom(&self, at: Place, custom_type: &str, data: Option<&Value>) -> Draft {
-        let draft = Draft::new(Kind::Custom, Under::Place(at)).with("customType", custom_type);
+    pub fn plan_custom(&self, at: Place, custom_type: &str, data: Option<&Value>) -> EntryDraft {
+        let draft = EntryDraft::new(EntryKind::Custom, DraftParent::At(at)).with("customType", custom_type);
         match data {
             Some(data) => draft.with_value("data", data),
             None => draft,
@@ -357,8 +375,8 @@ impl SessionTree {
         content: &Value,
         display: bool,
         details: Option<&Value>,
-    ) -> Draft {
-        let draft = Draft::new(Kind::CustomMessage, Under::Place(at))
+    ) -> EntryDraft {
+        let draft = EntryDraft::new(EntryKind::CustomMessage, DraftParent::At(at))
             .with("customType", custom_type)
             .with_value("content", content)
             .with_value("display", &json!(display));
@@ -377,8 +395,8 @@ impl SessionTree {
         note: &str,
         addendum: &str,
         original: &str,
-    ) -> Draft {
-        let discarded = self.heads().up(from).take_while(|seq| *seq != to.entry);
+    ) -> EntryDraft {
+        let discarded = self.heads().ancestors(from).take_while(|seq| *seq != to.entry);
         let discarded = discarded.filter(|seq| self.head(*seq).is_message()).count();
         let text =
             [note, addendum].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
@@ -392,7 +410,7 @@ impl SessionTree {
             "originalUserMessage": original,
             "discarded": discarded,
         });
-        Draft::new(Kind::Backtrack, Under::Place(Some(to.entry)))
+        EntryDraft::new(EntryKind::Backtrack, DraftParent::At(Some(to.entry)))
             .with("content", &format!("<system>Note from your future self: {text}</system>"))
             .with_value("display", &json!(true))
             .with_value("details", &details)
@@ -400,7 +418,8 @@ impl SessionTree {
 
     fn check_update(&self, target: &str, status: &str) -> Result<(), PlanError> {
         let seq = self.require(target)?;
-        let open = self.head(seq).kind == Kind::SubagentBatch && self.marks().update_of(target).is_none();
+        let open =
+            self.head(seq).kind == EntryKind::SubagentBatch && self.marks().latest_update(target).is_none();
         match open && matches!(status, "completed" | "failed" | "cancelled") {
             true => Ok(()),
             false => Err(PlanError::EntryImmutable { id: target.to_owned() }),
@@ -408,15 +427,20 @@ impl SessionTree {
     }
 
     /// Completes a running batch of sub-agents, the only entry that can change.
-    pub fn plan_entry_update(&self, target: &str, status: &str, payload: &Value) -> Result<Draft, PlanError> {
+    pub fn plan_entry_update(
+        &self,
+        target: &str,
+        status: &str,
+        payload: &Value,
+    ) -> Result<EntryDraft, PlanError> {
         self.check_update(target, status)?;
         let data = json!({ "targetId": target, "status": status, "payload": payload });
-        Ok(Draft::new(Kind::EntryUpdate, Under::Log).with_value("data", &data))
+        Ok(EntryDraft::new(EntryKind::EntryUpdate, DraftParent::CurrentLeaf).with_value("data", &data))
     }
 }
 
 /// Lists the first ids, and the number of the others.
-fn candidates(ids: &[String]) -> String {
+fn format_candidates(ids: &[String]) -> String {
     const SHOWN: usize = 10;
     let shown = ids.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     match ids.len().saturating_sub(SHOWN) {
@@ -426,8 +450,8 @@ fn candidates(ids: &[String]) -> String {
 }
 
 /// A message with the role `tool`, which other programs use, changed to `toolResult`. `None` for other roles.
-fn renamed_tool(message: Raw<'_>) -> Option<Vec<u8>> {
-    let is_tool = message.get("role").and_then(Raw::text).as_deref() == Some("tool");
+fn with_tool_result_role(message: RawJson<'_>) -> Option<Vec<u8>> {
+    let is_tool = message.get("role").and_then(RawJson::text).as_deref() == Some("tool");
     is_tool.then(|| with_field(message, "role", b"\"toolResult\""))
 }
 
@@ -444,7 +468,7 @@ fn check_settings(entry: &crate::entry::Entry<'_>) -> Result<(), PlanError> {
 }
 
 fn check_setting(key: &str, value: &Value) -> Result<(), PlanError> {
-    match wrong_setting(key, value) {
+    match expected_if_invalid(key, value) {
         None => Ok(()),
         Some(expected) => {
             Err(PlanError::WrongSetting { key: key.to_owned(), expected, value: value.to_string() })
@@ -452,7 +476,7 @@ fn check_setting(key: &str, value: &Value) -> Result<(), PlanError> {
     }
 }
 
-fn with_all(draft: Draft, extra: &Map<String, Value>) -> Draft {
+fn with_fields(draft: EntryDraft, extra: &Map<String, Value>) -> EntryDraft {
     extra.iter().fold(draft, |draft, (key, value)| draft.with_value(key, value))
 }
 

@@ -14,20 +14,20 @@ pub struct NotJson;
 
 /// A JSON value inside a larger text, without surrounding white space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Raw<'a>(&'a [u8]);
+pub struct RawJson<'a>(&'a [u8]);
 
-impl<'a> Raw<'a> {
+impl<'a> RawJson<'a> {
     /// Validates `text` as one value.
-    pub fn parse(text: &'a [u8]) -> Result<Raw<'a>, NotJson> {
+    pub fn parse(text: &'a [u8]) -> Result<RawJson<'a>, NotJson> {
         let mut scanner = Scanner::new(text);
         let value = scanner.value()?;
-        scanner.end()?;
+        scanner.expect_end()?;
         Ok(value)
     }
 
     /// Wraps text that is already validated.
-    pub(crate) fn checked(text: &'a [u8]) -> Raw<'a> {
-        Raw(text.trim_ascii())
+    pub(crate) fn from_valid(text: &'a [u8]) -> RawJson<'a> {
+        RawJson(text.trim_ascii())
     }
 
     pub fn bytes(self) -> &'a [u8] {
@@ -73,7 +73,7 @@ impl<'a> Raw<'a> {
     }
 
     /// The value of `key` if this is an object. As in JavaScript, the last of several equal keys wins.
-    pub fn get(self, key: &str) -> Option<Raw<'a>> {
+    pub fn get(self, key: &str) -> Option<RawJson<'a>> {
         let mut found = None;
         let mut scanner = Scanner::new(self.0);
         let _ = scanner.object(|scanner, name| {
@@ -87,18 +87,18 @@ impl<'a> Raw<'a> {
     }
 
     /// Calls `f` for each field of an object, in order; does nothing for other values.
-    pub fn each_field(self, mut f: impl FnMut(&str, Raw<'a>)) {
+    pub fn each_field(self, mut f: impl FnMut(&str, RawJson<'a>)) {
         let mut scanner = Scanner::new(self.0);
         // The text is valid JSON, so an error here only means "not an object".
         let _ = scanner.object(|scanner, key| {
             let value = scanner.value()?;
-            f(&lossy(key), value);
+            f(&decode_lossy(key), value);
             Ok(())
         });
     }
 
     /// Calls `f` for each item of an array, in order; does nothing for other values.
-    pub fn each_item(self, mut f: impl FnMut(Raw<'a>)) {
+    pub fn each_item(self, mut f: impl FnMut(RawJson<'a>)) {
         let mut scanner = Scanner::new(self.0);
         let _ = scanner.array(|scanner| {
             f(scanner.value()?);
@@ -109,10 +109,10 @@ impl<'a> Raw<'a> {
 
 /// The length of the plain prefix of a string: up to the first quote, backslash or control character, or the end.
 #[inline]
-fn plain_part(text: &[u8]) -> usize {
+fn plain_prefix_len(text: &[u8]) -> usize {
     let mut at = 0;
     while let Some(block) = text[at..].first_chunk::<BLOCK>() {
-        let found = ends_of_plain(*block);
+        let found = special_byte_mask(*block);
         if found != 0 {
             return at + found.trailing_zeros() as usize;
         }
@@ -127,7 +127,7 @@ const BLOCK: usize = 32;
 
 /// A bit mask of the bytes that end plain text.
 #[inline]
-fn ends_of_plain(block: [u8; BLOCK]) -> u32 {
+fn special_byte_mask(block: [u8; BLOCK]) -> u32 {
     let text = u8x32::new(block);
     let quotes = text.simd_eq(u8x32::splat(b'"'));
     let backslashes = text.simd_eq(u8x32::splat(b'\\'));
@@ -147,14 +147,14 @@ impl<'a> Scanner<'a> {
         Scanner { text, at: 0 }
     }
 
-    fn white_space(&mut self) {
+    fn skip_white_space(&mut self) {
         while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.text.get(self.at) {
             self.at += 1;
         }
     }
 
     fn peek(&mut self) -> Option<u8> {
-        self.white_space();
+        self.skip_white_space();
         self.text.get(self.at).copied()
     }
 
@@ -167,7 +167,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Checks that only white space follows.
-    pub(crate) fn end(&mut self) -> Result<(), NotJson> {
+    pub(crate) fn expect_end(&mut self) -> Result<(), NotJson> {
         if self.peek().is_none() { Ok(()) } else { Err(NotJson) }
     }
 
@@ -182,7 +182,7 @@ impl<'a> Scanner<'a> {
             return Ok(());
         }
         loop {
-            self.white_space();
+            self.skip_white_space();
             let (key, escaped) = self.string()?;
             self.expect(b':')?;
             match escaped {
@@ -233,18 +233,18 @@ impl<'a> Scanner<'a> {
     }
 
     /// The start of the next value, for a later `raw_since`.
-    pub(crate) fn mark(&mut self) -> usize {
-        self.white_space();
+    pub(crate) fn value_start(&mut self) -> usize {
+        self.skip_white_space();
         self.at
     }
 
-    pub(crate) fn since(&self, mark: usize) -> Raw<'a> {
-        Raw(&self.text[mark..self.at])
+    pub(crate) fn raw_since(&self, mark: usize) -> RawJson<'a> {
+        RawJson(&self.text[mark..self.at])
     }
 
     /// Consumes one value of any shape and depth.
-    pub(crate) fn value(&mut self) -> Result<Raw<'a>, NotJson> {
-        let start = self.mark();
+    pub(crate) fn value(&mut self) -> Result<RawJson<'a>, NotJson> {
+        let start = self.value_start();
         let mut open = Nesting::default();
         loop {
             // At the start of a value.
@@ -255,7 +255,7 @@ impl<'a> Scanner<'a> {
                         self.at += 1;
                     } else {
                         open.push(true);
-                        self.key()?;
+                        self.skip_key()?;
                         continue;
                     }
                 }
@@ -270,18 +270,18 @@ impl<'a> Scanner<'a> {
                 }
                 b'"' => drop(self.string()?),
                 b'-' | b'0'..=b'9' => self.number()?,
-                b't' => self.word(b"true")?,
-                b'f' => self.word(b"false")?,
-                b'n' => self.word(b"null")?,
+                b't' => self.literal(b"true")?,
+                b'f' => self.literal(b"false")?,
+                b'n' => self.literal(b"null")?,
                 _ => return Err(NotJson),
             }
             // After a value: continue or close the open containers.
             loop {
-                let Some(in_object) = open.top() else { return Ok(self.since(start)) };
+                let Some(in_object) = open.top() else { return Ok(self.raw_since(start)) };
                 match (self.peek().ok_or(NotJson)?, in_object) {
                     (b',', true) => {
                         self.at += 1;
-                        self.key()?;
+                        self.skip_key()?;
                         break;
                     }
                     (b',', false) => {
@@ -298,13 +298,13 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn key(&mut self) -> Result<(), NotJson> {
-        self.white_space();
+    fn skip_key(&mut self) -> Result<(), NotJson> {
+        self.skip_white_space();
         self.string()?;
         self.expect(b':')
     }
 
-    fn word(&mut self, word: &[u8]) -> Result<(), NotJson> {
+    fn literal(&mut self, word: &[u8]) -> Result<(), NotJson> {
         if !self.text[self.at..].starts_with(word) {
             return Err(NotJson);
         }
@@ -318,7 +318,7 @@ impl<'a> Scanner<'a> {
         let mut at = 0;
         let mut escaped = false;
         loop {
-            at += plain_part(&rest[at..]);
+            at += plain_prefix_len(&rest[at..]);
             match rest.get(at) {
                 Some(b'"') => break,
                 Some(b'\\') => escaped = true,
@@ -370,30 +370,30 @@ impl<'a> Scanner<'a> {
 /// A stack of open brackets, `true` for an object. The first 64 levels need no allocation.
 #[derive(Default)]
 struct Nesting {
-    near: u64,
+    recent_levels: u64,
     depth: usize,
-    far: Vec<u64>,
+    outer_levels: Vec<u64>,
 }
 
 impl Nesting {
     fn push(&mut self, object: bool) {
         if self.depth > 0 && self.depth.is_multiple_of(64) {
-            self.far.push(self.near);
+            self.outer_levels.push(self.recent_levels);
         }
-        self.near = self.near << 1 | u64::from(object);
+        self.recent_levels = self.recent_levels << 1 | u64::from(object);
         self.depth += 1;
     }
 
     fn pop(&mut self) {
         self.depth -= 1;
-        self.near >>= 1;
+        self.recent_levels >>= 1;
         if self.depth > 0 && self.depth.is_multiple_of(64) {
-            self.near = self.far.pop().unwrap_or_default();
+            self.recent_levels = self.outer_levels.pop().unwrap_or_default();
         }
     }
 
     fn top(&self) -> Option<bool> {
-        (self.depth > 0).then_some(self.near & 1 == 1)
+        (self.depth > 0).then_some(self.recent_levels & 1 == 1)
     }
 }
 
@@ -407,13 +407,13 @@ fn unescape(inner: &[u8]) -> Cow<'_, str> {
     let is_plain =
         if inner.len() < 48 { !inner.contains(&b'\\') } else { memchr::memchr(b'\\', inner).is_none() };
     if is_plain {
-        return lossy(inner);
+        return decode_lossy(inner);
     }
     let mut text = String::with_capacity(inner.len());
     let mut rest = inner;
     while let Some(at) = memchr::memchr(b'\\', rest) {
         text.push_str(&String::from_utf8_lossy(&rest[..at]));
-        let (ch, used) = escape(&rest[at..]);
+        let (ch, used) = decode_escape(&rest[at..]);
         text.push(ch);
         rest = &rest[(at + used).min(rest.len())..];
     }
@@ -422,12 +422,12 @@ fn unescape(inner: &[u8]) -> Cow<'_, str> {
 }
 
 /// Decodes bytes that are nearly always valid UTF-8.
-fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+fn decode_lossy(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// Decodes an escape. Returns the character and the number of bytes used.
-fn escape(text: &[u8]) -> (char, usize) {
+fn decode_escape(text: &[u8]) -> (char, usize) {
     let simple = match text.get(1) {
         Some(b'u') => {
             let Some(high) = text.get(2..).and_then(hex4) else { return (char::REPLACEMENT_CHARACTER, 2) };
@@ -452,7 +452,7 @@ fn escape(text: &[u8]) -> (char, usize) {
 }
 
 /// Writes `text` as a JSON string, including the quotes.
-pub fn quote(text: &str, out: &mut Vec<u8>) {
+pub fn write_json_string(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(out, text).expect("serializing a string to a Vec cannot fail");
 }
 
@@ -466,7 +466,7 @@ mod tests {
         for good in
             ["{}", " [ ] ", "null", "-0.5e+3", r#""\u00e9\ud800""#, r#"{"a":[1,{"b":null}],"a":2}"#, "[[[]]]"]
         {
-            assert!(Raw::parse(good.as_bytes()).is_ok(), "{good}");
+            assert!(RawJson::parse(good.as_bytes()).is_ok(), "{good}");
         }
         for bad in [
             "",
@@ -484,28 +484,28 @@ mod tests {
             "[1}",
             "{\"a\":1]",
         ] {
-            assert!(Raw::parse(bad.as_bytes()).is_err(), "{bad}");
+            assert!(RawJson::parse(bad.as_bytes()).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn nesting_depth_is_unlimited() {
         let deep = format!("{}{}", "[".repeat(300_000), "]".repeat(300_000));
-        assert!(Raw::parse(deep.as_bytes()).is_ok());
+        assert!(RawJson::parse(deep.as_bytes()).is_ok());
         let mixed = format!("{}1{}", "[{\"a\":".repeat(100_000), "}]".repeat(100_000));
-        assert!(Raw::parse(mixed.as_bytes()).is_ok());
-        assert!(Raw::parse(&mixed.as_bytes()[..mixed.len() - 1]).is_err());
+        assert!(RawJson::parse(mixed.as_bytes()).is_ok());
+        assert!(RawJson::parse(&mixed.as_bytes()[..mixed.len() - 1]).is_err());
     }
 
     #[test]
     fn the_last_of_equal_keys_wins_and_escaped_keys_are_decoded() {
-        let object = Raw::parse(br#"{"id":1,"\u0069d":2}"#).unwrap();
+        let object = RawJson::parse(br#"{"id":1,"\u0069d":2}"#).unwrap();
         assert_eq!(object.get("id").unwrap().bytes(), b"2");
     }
 
     #[test]
     fn strings_are_decoded() {
-        let raw = Raw::parse(r#""a\n\"\\\/é\u00e9\ud83d\ude80\ud83dx""#.as_bytes()).unwrap();
+        let raw = RawJson::parse(r#""a\n\"\\\/é\u00e9\ud83d\ude80\ud83dx""#.as_bytes()).unwrap();
         assert_eq!(raw.text().unwrap(), "a\n\"\\/éé🚀\u{fffd}x");
     }
 
@@ -513,7 +513,7 @@ mod tests {
         #[test]
         fn the_scanner_agrees_with_serde_json_on_any_text(text in r#"[\[\]{}:,"\\a-cu0-9eE+. \t\x01ntrulfs-]{0,24}"#) {
             let theirs = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok();
-            prop_assert_eq!(Raw::parse(text.as_bytes()).is_ok(), theirs);
+            prop_assert_eq!(RawJson::parse(text.as_bytes()).is_ok(), theirs);
         }
 
         #[test]
@@ -524,15 +524,15 @@ mod tests {
             let theirs = serde_json::from_slice::<&serde_json::value::RawValue>(&text);
             // serde_json also rejects invalid UTF-8, which JavaScript replaces.
             if std::str::from_utf8(&text).is_ok() {
-                prop_assert_eq!(Raw::parse(&text).is_ok(), theirs.is_ok());
+                prop_assert_eq!(RawJson::parse(&text).is_ok(), theirs.is_ok());
             }
         }
 
         #[test]
         fn quoted_text_decodes_to_the_original(text in any::<String>()) {
             let mut out = Vec::new();
-            quote(&text, &mut out);
-            prop_assert_eq!(Raw::parse(&out).unwrap().text().unwrap(), text);
+            write_json_string(&text, &mut out);
+            prop_assert_eq!(RawJson::parse(&out).unwrap().text().unwrap(), text);
         }
     }
 }

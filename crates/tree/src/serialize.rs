@@ -6,25 +6,27 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use crate::entry::Role;
-use crate::projection::preview::{Call, each_block};
+use crate::entry::MessageRole;
+use crate::projection::preview::{RawToolCall, each_block};
 use crate::projection::request;
-use crate::scan::{Raw, quote};
+use crate::scan::{RawJson, write_json_string};
 use crate::tokens;
 
 /// The maximum length of a tool result, in UTF-16 units.
-const RESULT: usize = 2000;
+const MAX_RESULT_UNITS: usize = 2000;
 
 /// Serializes one message of a context as paragraphs. Empty if the message has no text.
-pub fn tell(message: &[u8]) -> String {
-    let Ok(raw) = Raw::parse(message) else { return String::new() };
+pub fn serialize_message(message: &[u8]) -> String {
+    let Ok(raw) = RawJson::parse(message) else { return String::new() };
     let content = raw.get("content");
-    match role_of(raw) {
-        "user" | "custom" => paragraph("User", &text_of(content, "")),
-        "assistant" => reply(content),
-        "toolResult" => paragraph("Tool result", &shortened(&text_of(content, ""), RESULT)),
+    match role_name(raw) {
+        "user" | "custom" => paragraph("User", &join_text_blocks(content, "")),
+        "assistant" => serialize_reply(content),
+        "toolResult" => {
+            paragraph("Tool result", &truncate_units(&join_text_blocks(content, ""), MAX_RESULT_UNITS))
+        }
         "bashExecution" | "branchSummary" | "compactionSummary" => {
-            let sent = request::told(message);
+            let sent = request::to_request_message(message);
             let text = sent.as_ref().and_then(|sent| sent["content"][0]["text"].as_str());
             paragraph("User", text.unwrap_or_default())
         }
@@ -33,12 +35,12 @@ pub fn tell(message: &[u8]) -> String {
 }
 
 /// The role name of a message of a context.
-pub(crate) fn role_of(message: Raw<'_>) -> &'static str {
-    let Some(role) = message.get("role").and_then(Raw::text) else { return "" };
+pub(crate) fn role_name(message: RawJson<'_>) -> &'static str {
+    let Some(role) = message.get("role").and_then(RawJson::text) else { return "" };
     match &*role {
         "branchSummary" => "branchSummary",
         "compactionSummary" => "compactionSummary",
-        role => Role::read(role).name(),
+        role => MessageRole::parse(role).name(),
     }
 }
 
@@ -46,25 +48,27 @@ fn paragraph(speaker: &str, text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("[{speaker}]: {text}") }
 }
 
-fn reply(content: Option<Raw<'_>>) -> String {
-    let mut paragraphs = vec![paragraph("Assistant", &text_of(content, "\n"))];
+fn serialize_reply(content: Option<RawJson<'_>>) -> String {
+    let mut paragraphs = vec![paragraph("Assistant", &join_text_blocks(content, "\n"))];
     let mut calls = Vec::new();
     if let Some(content) = content {
-        content.each_item(|block| calls.extend(Call::read(block).map(|(_, call)| call_text(&call))));
+        content.each_item(|block| {
+            calls.extend(RawToolCall::parse_block(block).map(|(_, call)| call_text(&call)))
+        });
     }
     paragraphs.push(paragraph("Assistant tool calls", &calls.join("; ")));
     paragraphs.retain(|paragraph| !paragraph.is_empty());
     paragraphs.join("\n\n")
 }
 
-fn call_text(call: &Call<'_>) -> String {
+fn call_text(call: &RawToolCall<'_>) -> String {
     let mut arguments = Vec::new();
-    call.arguments.each_field(|key, value| arguments.push(format!("{key}={}", compact(value))));
+    call.arguments.each_field(|key, value| arguments.push(format!("{key}={}", compact_json(value))));
     format!("{}({})", call.name, arguments.join(", "))
 }
 
 /// The text blocks of a content, joined.
-fn text_of(content: Option<Raw<'_>>, between: &str) -> String {
+fn join_text_blocks(content: Option<RawJson<'_>>, between: &str) -> String {
     let Some(content) = content else { return String::new() };
     if let Some(text) = content.text() {
         return text.into_owned();
@@ -72,16 +76,16 @@ fn text_of(content: Option<Raw<'_>>, between: &str) -> String {
     let mut texts: Vec<Cow<'_, str>> = Vec::new();
     each_block(content, |kind, block| {
         if kind == "text" {
-            texts.push(block.get("text").and_then(Raw::text).unwrap_or_default());
+            texts.push(block.get("text").and_then(RawJson::text).unwrap_or_default());
         }
     });
     texts.join(between)
 }
 
 /// Truncates a text to a number of UTF-16 units and appends a notice.
-pub(crate) fn shortened(text: &str, units: usize) -> Cow<'_, str> {
+pub(crate) fn truncate_units(text: &str, units: usize) -> Cow<'_, str> {
     let (head, left) = split_at_units(text, units);
-    match tokens::units(left) {
+    match tokens::utf16_len(left) {
         0 => Cow::Borrowed(head),
         cut => Cow::Owned(format!("{head}\n\n[... {cut} more characters truncated]")),
     }
@@ -98,13 +102,13 @@ fn split_at_units(text: &str, units: usize) -> (&str, &str) {
 }
 
 /// Formats a value like `JSON.stringify`, except that numbers are unchanged.
-pub(crate) fn compact(value: Raw<'_>) -> String {
+pub(crate) fn compact_json(value: RawJson<'_>) -> String {
     let mut out = String::with_capacity(value.bytes().len());
     let mut rest = value.bytes();
     while let Some(byte) = rest.first() {
         let used = match byte {
             b'"' => {
-                let end = string_end(rest);
+                let end = string_len(rest);
                 push_string(&rest[..end], &mut out);
                 end
             }
@@ -120,7 +124,7 @@ pub(crate) fn compact(value: Raw<'_>) -> String {
 }
 
 /// The length of the string at the start of `text`, including its quotes.
-fn string_end(text: &[u8]) -> usize {
+fn string_len(text: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = text.get(at) {
         match byte {
@@ -135,9 +139,9 @@ fn string_end(text: &[u8]) -> usize {
 /// Writes a string with only the necessary escapes. A string with escaped surrogates is copied unchanged.
 fn push_string(string: &[u8], out: &mut String) {
     let mut plain = Vec::new();
-    match halves(string) {
+    match has_escaped_surrogate(string) {
         false => {
-            quote(&Raw::checked(string).text().unwrap_or_default(), &mut plain);
+            write_json_string(&RawJson::from_valid(string).text().unwrap_or_default(), &mut plain);
             out.push_str(&String::from_utf8_lossy(&plain));
         }
         true => out.push_str(&String::from_utf8_lossy(string)),
@@ -145,42 +149,42 @@ fn push_string(string: &[u8], out: &mut String) {
 }
 
 /// Whether a string contains escaped surrogates, single or in pairs.
-fn halves(string: &[u8]) -> bool {
+fn has_escaped_surrogate(string: &[u8]) -> bool {
     string.windows(3).any(|part| matches!(part, [b'\\', b'u', b'd' | b'D']))
 }
 
 /// Serializes a conversation in parts, each small enough for one summarizer request.
 #[derive(Debug)]
-pub struct Telling {
+pub struct ConversationParts {
     parts: Vec<String>,
     /// In UTF-16 units.
     room: usize,
     used: usize,
 }
 
-impl Telling {
+impl ConversationParts {
     /// `budget` is the maximum size of a part in tokens; 0 means no limit.
-    pub fn new(budget: u64) -> Telling {
+    pub fn new(budget: u64) -> ConversationParts {
         let room = if budget == 0 {
             usize::MAX
         } else {
             usize::try_from(budget.saturating_mul(4)).unwrap_or(usize::MAX)
         };
-        Telling { parts: Vec::new(), room, used: 0 }
+        ConversationParts { parts: Vec::new(), room, used: 0 }
     }
 
-    pub fn add(&mut self, message: &[u8]) {
-        let text = tell(message);
+    pub fn add_message(&mut self, message: &[u8]) {
+        let text = serialize_message(message);
         let mut rest = &*text;
         while !rest.is_empty() {
             let (piece, left) = split_at_units(rest, self.room);
-            self.push(piece);
+            self.push_paragraph(piece);
             rest = left;
         }
     }
 
-    fn push(&mut self, paragraph: &str) {
-        let units = tokens::units(paragraph);
+    fn push_paragraph(&mut self, paragraph: &str) {
+        let units = tokens::utf16_len(paragraph);
         match self.parts.last_mut().filter(|_| self.used + 2 + units <= self.room) {
             Some(part) => {
                 write!(part, "\n\n{paragraph}").expect("writing to a String cannot fail");
@@ -205,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_value_is_written_without_spaces_and_needless_escapes() {
-        let short = |text: &str| compact(Raw::parse(text.as_bytes()).unwrap());
+        let short = |text: &str| compact_json(RawJson::parse(text.as_bytes()).unwrap());
         assert_eq!(
             short(r#"{ "a" : [ 1 , "x y" ], "é\u0041\/\n":null }"#),
             r#"{"a":[1,"x y"],"éA/\n":null}"#

@@ -5,12 +5,12 @@ pub type Millis = i64;
 
 /// Parses the timestamp of an entry. The usual format has a fast path, because opening a session parses one per line.
 pub fn parse(text: &str) -> Option<Millis> {
-    canonical(text.as_bytes())
+    parse_canonical(text.as_bytes())
         .or_else(|| text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond))
 }
 
 /// Parses exactly the format `2026-01-02T03:04:05.678Z`.
-fn canonical(text: &[u8]) -> Option<Millis> {
+fn parse_canonical(text: &[u8]) -> Option<Millis> {
     let [
         y3,
         y2,
@@ -47,7 +47,7 @@ fn canonical(text: &[u8]) -> Option<Millis> {
     let (hour, minute, second) = (digits(&[h1, h0])?, digits(&[mi1, mi0])?, digits(&[s1, s0])?);
     let millis = digits(&[f2, f1, f0])?;
     if !(1..=12).contains(&month)
-        || !(1..=days_in(year, month)).contains(&day)
+        || !(1..=days_in_month(year, month)).contains(&day)
         || hour > 23
         || minute > 59
         || second > 59
@@ -57,7 +57,7 @@ fn canonical(text: &[u8]) -> Option<Millis> {
     Some((((days_since_epoch(year, month, day) * 24 + hour) * 60 + minute) * 60 + second) * 1000 + millis)
 }
 
-fn days_in(year: i64, month: i64) -> i64 {
+fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
         2 => 28,
@@ -96,7 +96,7 @@ mod tests {
     proptest! {
         #[test]
         fn formatted_times_parse_to_the_original(millis in 0i64..253_402_300_799_000) {
-            prop_assert_eq!(canonical(format(millis).as_bytes()), Some(millis));
+            prop_assert_eq!(parse_canonical(format(millis).as_bytes()), Some(millis));
         }
     }
 }

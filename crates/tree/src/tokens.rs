@@ -5,15 +5,15 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::asking::{Asks, Batches, Piece};
-use crate::entry::{Entry, Kind, Role, Why};
+use crate::entry::{Entry, EntryKind, EntryReason, MessageRole};
 use crate::fold::{Place, SessionTree};
 use crate::heads::Seq;
+use crate::line_consumer::{Batches, ContextEntry, LineConsumer};
 use crate::projection::preview::each_block;
-use crate::projection::usage::{format_tokens, spent_by};
+use crate::projection::usage::{entry_usage, format_tokens};
 use crate::projection::{Lines, context};
-use crate::scan::Raw;
-use crate::serialize::{compact, role_of};
+use crate::scan::RawJson;
+use crate::serialize::{compact_json, role_name};
 
 /// A number of tokens, and where it comes from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,13 +42,13 @@ impl Display for TokenCount {
 }
 
 /// The estimated size of an image, in characters.
-const IMAGE: usize = 4800;
+const IMAGE_UNITS: usize = 4800;
 
 /// Estimates the tokens of one message of a context.
-pub fn estimate(message: Raw<'_>) -> u64 {
-    let words = |key| message.get(key).and_then(Raw::text).map_or(0, |text| units(&text));
+pub fn estimate_tokens(message: RawJson<'_>) -> u64 {
+    let words = |key| message.get(key).and_then(RawJson::text).map_or(0, |text| utf16_len(&text));
     let content = || message.get("content").map_or(0, content_units);
-    let units = match role_of(message) {
+    let units = match role_name(message) {
         "user" | "custom" | "toolResult" => content(),
         "assistant" => message.get("content").map_or(0, reply_units),
         "bashExecution" => words("command") + words("output"),
@@ -56,9 +56,11 @@ pub fn estimate(message: Raw<'_>) -> u64 {
         "system" => {
             let mut sections = 0;
             if let Some(list) = message.get("sections") {
-                list.each_field(|_, section| sections += section.text().map_or(0, |text| self::units(&text)));
+                list.each_field(|_, section| {
+                    sections += section.text().map_or(0, |text| self::utf16_len(&text))
+                });
             }
-            let tools = message.get("toolsAdded").map_or(0, |tools| self::units(&compact(tools)));
+            let tools = message.get("toolsAdded").map_or(0, |tools| self::utf16_len(&compact_json(tools)));
             content() + sections + tools
         }
         _ => 0,
@@ -67,34 +69,36 @@ pub fn estimate(message: Raw<'_>) -> u64 {
 }
 
 /// The length of a text in UTF-16 units, as JavaScript counts.
-pub(crate) fn units(text: &str) -> usize {
+pub(crate) fn utf16_len(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
 
-fn content_units(content: Raw<'_>) -> usize {
+fn content_units(content: RawJson<'_>) -> usize {
     if let Some(text) = content.text() {
-        return units(&text);
+        return utf16_len(&text);
     }
     let mut sum = 0;
     each_block(content, |kind, block| match kind {
-        "text" => sum += block.get("text").and_then(Raw::text).map_or(0, |text| units(&text)),
-        "image" => sum += IMAGE,
+        "text" => sum += block.get("text").and_then(RawJson::text).map_or(0, |text| utf16_len(&text)),
+        "image" => sum += IMAGE_UNITS,
         _ => {}
     });
     sum
 }
 
-fn reply_units(content: Raw<'_>) -> usize {
+fn reply_units(content: RawJson<'_>) -> usize {
     if let Some(text) = content.text() {
-        return units(&text);
+        return utf16_len(&text);
     }
     let mut sum = 0;
     each_block(content, |kind, block| {
-        let words = |key| block.get(key).and_then(Raw::text).map_or(0, |text| units(&text));
+        let words = |key| block.get(key).and_then(RawJson::text).map_or(0, |text| utf16_len(&text));
         sum += match kind {
             "text" => words("text"),
             "thinking" => words("thinking"),
-            "toolCall" => words("name") + block.get("arguments").map_or(0, |given| units(&compact(given))),
+            "toolCall" => {
+                words("name") + block.get("arguments").map_or(0, |given| utf16_len(&compact_json(given)))
+            }
             _ => 0,
         };
     });
@@ -102,35 +106,35 @@ fn reply_units(content: Raw<'_>) -> usize {
 }
 
 /// The estimated tokens of an entry in a context. `None` if it has no message.
-pub(crate) fn weigh(entry: &Entry<'_>, edit: Option<&Entry<'_>>) -> Option<u64> {
-    if is_kept_from_models(entry) {
+pub(crate) fn entry_tokens(entry: &Entry<'_>, edit: Option<&Entry<'_>>) -> Option<u64> {
+    if is_excluded_from_context(entry) {
         return None;
     }
     let mut weight = None;
-    context::messages(entry, edit, &mut |message| {
-        let tokens = Raw::parse(message).map_or(0, estimate);
+    context::emit_messages(entry, edit, &mut |message| {
+        let tokens = RawJson::parse(message).map_or(0, estimate_tokens);
         weight = Some(weight.unwrap_or(0) + tokens);
     });
     weight
 }
 
 /// A user command that is excluded from the context: `!!` in pi.
-pub(crate) fn is_kept_from_models(entry: &Entry<'_>) -> bool {
+pub(crate) fn is_excluded_from_context(entry: &Entry<'_>) -> bool {
     let excluded = || entry.message?.get("excludeFromContext");
-    entry.role == Role::BashExecution && excluded().is_some_and(Raw::is_true)
+    entry.role == MessageRole::BashExecution && excluded().is_some_and(RawJson::is_true)
 }
 
 /// Counts the tokens of a context from its end, until a reply reports the usage up to itself.
 ///
 /// The usage of a reply is valid only while the context before it is unchanged: not after a compaction or a context edit.
 #[derive(Debug)]
-pub struct Weighing {
+pub struct TokenCounter {
     /// Newest first. A compaction, if any, is the last.
-    pieces: Vec<Piece>,
-    weights: Vec<Option<u64>>,
+    entries: Vec<ContextEntry>,
+    tokens_per_entry: Vec<Option<u64>>,
     batches: Batches,
     /// Replies at this depth and above belong to a different context.
-    distrusted: Option<u32>,
+    stale_depth: Option<u32>,
     /// The total, once it is known.
     total: Option<TokenCount>,
     sum: u64,
@@ -138,24 +142,29 @@ pub struct Weighing {
 
 impl SessionTree {
     /// Starts counting the tokens of the context at a place.
-    pub fn weighing(&self, at: Place) -> Weighing {
+    pub fn token_counter(&self, at: Place) -> TokenCounter {
         let plan = self.context_entries(at);
-        let changes = |seq: &Seq| matches!(self.head(*seq).kind, Kind::Compaction | Kind::ContextEdit);
-        let changed = self.heads().up(at).find(changes);
-        let pieces: Vec<Piece> =
-            plan.items.iter().rev().map(|item| Piece { item: *item, head: *self.head(item.seq) }).collect();
-        Weighing {
+        let changes =
+            |seq: &Seq| matches!(self.head(*seq).kind, EntryKind::Compaction | EntryKind::ContextEdit);
+        let changed = self.heads().ancestors(at).find(changes);
+        let pieces: Vec<ContextEntry> = plan
+            .items
+            .iter()
+            .rev()
+            .map(|item| ContextEntry { item: *item, head: *self.head(item.seq) })
+            .collect();
+        TokenCounter {
             total: pieces.is_empty().then(TokenCount::default),
-            weights: Vec::with_capacity(pieces.len()),
-            pieces,
+            tokens_per_entry: Vec::with_capacity(pieces.len()),
+            entries: pieces,
             batches: Batches::new(),
-            distrusted: changed.map(|seq| self.head(seq).depth),
+            stale_depth: changed.map(|seq| self.head(seq).depth),
             sum: 0,
         }
     }
 }
 
-impl Weighing {
+impl TokenCounter {
     /// The tokens of the context, or of the part counted so far.
     pub fn tokens(&self) -> u64 {
         self.count().tokens
@@ -171,26 +180,26 @@ impl Weighing {
     }
 
     /// All pieces, newest first.
-    pub(crate) fn pieces(&self) -> &[Piece] {
-        &self.pieces
+    pub(crate) fn pieces(&self) -> &[ContextEntry] {
+        &self.entries
     }
 
     /// The tokens of the newest entries.
-    pub(crate) fn weights(&self) -> &[Option<u64>] {
-        &self.weights
+    pub(crate) fn tokens_per_entry(&self) -> &[Option<u64>] {
+        &self.tokens_per_entry
     }
 
     pub(crate) fn next_lines(&self) -> Vec<Seq> {
-        self.batches.wants(&self.pieces)
+        self.batches.needed_lines(&self.entries)
     }
 
     /// Counts the next batch, even if the total is already known.
-    pub(crate) fn weigh_next(&mut self, lines: &dyn Lines) {
-        let batch = self.batches.next(&self.pieces).to_vec();
+    pub(crate) fn count_next_batch(&mut self, lines: &dyn Lines) {
+        let batch = self.batches.next(&self.entries).to_vec();
         for piece in &batch {
             let entry = lines.entry(piece.item.seq);
             let edit = piece.item.edit.and_then(|edit| lines.entry(edit));
-            let reported = entry.as_ref().and_then(|entry| self.reported(piece, entry));
+            let reported = entry.as_ref().and_then(|entry| self.reported_tokens(piece, entry));
             if self.total.is_none() {
                 let count = |tokens: u64| TokenCount {
                     tokens: tokens.saturating_add(self.sum),
@@ -198,32 +207,33 @@ impl Weighing {
                 };
                 self.total = reported.map(count);
             }
-            let weight = entry.and_then(|entry| weigh(&entry, edit.as_ref()));
+            let weight = entry.and_then(|entry| entry_tokens(&entry, edit.as_ref()));
             self.sum = self.sum.saturating_add(weight.unwrap_or(0));
-            self.weights.push(weight);
+            self.tokens_per_entry.push(weight);
         }
-        self.batches.take(batch.len());
-        if self.weights.len() == self.pieces.len() {
+        self.batches.advance(batch.len());
+        if self.tokens_per_entry.len() == self.entries.len() {
             self.total.get_or_insert(TokenCount::estimated(self.sum));
         }
     }
 
     /// The usage that a reply reports for itself and everything before it.
-    fn reported(&self, piece: &Piece, entry: &Entry<'_>) -> Option<u64> {
-        let answered = entry.role == Role::Assistant && !matches!(entry.why, Why::Error | Why::Aborted);
-        let trusted = self.distrusted.is_none_or(|depth| piece.head.depth > depth);
-        let usage = spent_by(entry).filter(|_| answered && trusted)?.usage;
+    fn reported_tokens(&self, piece: &ContextEntry, entry: &Entry<'_>) -> Option<u64> {
+        let answered = entry.role == MessageRole::Assistant
+            && !matches!(entry.reason, EntryReason::Error | EntryReason::Aborted);
+        let trusted = self.stale_depth.is_none_or(|depth| piece.head.depth > depth);
+        let usage = entry_usage(entry).filter(|_| answered && trusted)?.usage;
         Some(usage.total_tokens).filter(|tokens| *tokens > 0)
     }
 }
 
-impl Asks for Weighing {
-    fn wants(&self) -> Vec<Seq> {
+impl LineConsumer for TokenCounter {
+    fn needed_lines(&self) -> Vec<Seq> {
         if self.is_done() { Vec::new() } else { self.next_lines() }
     }
 
-    fn give(&mut self, lines: &dyn Lines) {
-        self.weigh_next(lines);
+    fn feed(&mut self, lines: &dyn Lines) {
+        self.count_next_batch(lines);
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry as Slot;
 
 use rustc_hash::FxHashMap;
 
-use crate::entry::{Kind, Role, cut_message, flag, read_entry};
+use crate::entry::{EntryKind, MessageRole, flag, message_slice, parse_entry};
 use crate::fold::{Place, SessionTree};
 use crate::heads::{Head, Seq};
 use crate::projection::context;
@@ -17,7 +17,7 @@ use crate::projection::context;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContextPlan {
     pub leaf: Place,
-    pub items: Vec<Item>,
+    pub items: Vec<ContextItem>,
     /// The entries that set the model and the thinking level.
     pub model: Option<Seq>,
     pub thinking: Option<Seq>,
@@ -28,29 +28,29 @@ pub struct ContextPlan {
 
 /// An entry of a context, and the edit that changes its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Item {
+pub struct ContextItem {
     pub seq: Seq,
     pub edit: Option<Seq>,
     /// See [`crate::Entry::body`].
     body: u16,
 }
 
-impl Item {
+impl ContextItem {
     /// An entry without an edit.
-    pub(crate) fn bare(seq: Seq) -> Item {
-        Item { seq, edit: None, body: 0 }
+    pub(crate) fn without_edit(seq: Seq) -> ContextItem {
+        ContextItem { seq, edit: None, body: 0 }
     }
 
     /// Emits the messages of this item. `line` is its line, `edit` the line of its edit.
-    pub fn messages(&self, line: &[u8], edit: Option<&[u8]>, emit: &mut dyn FnMut(&[u8])) {
+    pub fn emit_messages(&self, line: &[u8], edit: Option<&[u8]>, emit: &mut dyn FnMut(&[u8])) {
         if edit.is_none()
-            && let Some(message) = cut_message(line, self.body)
+            && let Some(message) = message_slice(line, self.body)
         {
             return emit(message);
         }
-        let edit = edit.and_then(|edit| read_entry(edit).ok());
-        if let Ok(entry) = read_entry(line) {
-            context::messages(&entry, edit.as_ref(), emit);
+        let edit = edit.and_then(|edit| parse_entry(edit).ok());
+        if let Ok(entry) = parse_entry(line) {
+            context::emit_messages(&entry, edit.as_ref(), emit);
         }
     }
 }
@@ -60,16 +60,16 @@ impl Item {
 pub struct ContextWalk {
     plan: ContextPlan,
     /// Newest first.
-    chosen: Vec<(Seq, u16)>,
+    selected: Vec<(Seq, u16)>,
     /// The last edit of each entry.
     edits: FxHashMap<Seq, Seq>,
     /// The targets of the edits in the kept part.
     kept_edits: Vec<Seq>,
-    stage: Stage,
+    stage: WalkStage,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Stage {
+enum WalkStage {
     Leaf(Seq),
     /// Walking up to the compaction or the root.
     Recent(Seq),
@@ -92,107 +92,113 @@ impl ContextWalk {
     pub fn new(at: Place) -> ContextWalk {
         ContextWalk {
             plan: ContextPlan { leaf: at, ..ContextPlan::default() },
-            chosen: Vec::new(),
+            selected: Vec::new(),
             edits: FxHashMap::default(),
             kept_edits: Vec::new(),
-            stage: at.map_or(Stage::Done, Stage::Leaf),
+            stage: at.map_or(WalkStage::Done, WalkStage::Leaf),
         }
     }
 
     /// The head that the walk needs next. `None` when it is done.
-    pub fn wants(&self) -> Option<Seq> {
+    pub fn needed_head(&self) -> Option<Seq> {
         match self.stage {
-            Stage::Leaf(seq) | Stage::Recent(seq) | Stage::Kept { at: seq, .. } => Some(seq),
-            Stage::Boundary { keep_from, .. } => Some(keep_from),
-            Stage::Done => None,
+            WalkStage::Leaf(seq) | WalkStage::Recent(seq) | WalkStage::Kept { at: seq, .. } => Some(seq),
+            WalkStage::Boundary { keep_from, .. } => Some(keep_from),
+            WalkStage::Done => None,
         }
     }
 
     /// Passes the requested head to the walk.
-    pub fn give(&mut self, head: &Head) {
+    pub fn feed(&mut self, head: &Head) {
         match self.stage {
-            Stage::Leaf(seq) => {
+            WalkStage::Leaf(seq) => {
                 self.plan.model = head.model;
                 self.plan.thinking = head.thinking;
                 self.plan.compaction = head.compaction;
-                self.recent(seq, head);
+                self.visit_recent(seq, head);
             }
-            Stage::Recent(seq) => self.recent(seq, head),
-            Stage::Boundary { keep_from, resume_at } => {
-                let mark = self.chosen.len();
+            WalkStage::Recent(seq) => self.visit_recent(seq, head),
+            WalkStage::Boundary { keep_from, resume_at } => {
+                let mark = self.selected.len();
                 self.stage = match resume_at {
-                    Some(at) => Stage::Kept { at, keep_from, keep_depth: head.depth, mark },
-                    None => self.nothing_kept(mark),
+                    Some(at) => WalkStage::Kept { at, keep_from, keep_depth: head.depth, mark },
+                    None => self.drop_kept_part(mark),
                 };
             }
-            Stage::Kept { at, keep_from, keep_depth, mark } => {
+            WalkStage::Kept { at, keep_from, keep_depth, mark } => {
                 if head.depth < keep_depth {
-                    self.stage = self.nothing_kept(mark);
+                    self.stage = self.drop_kept_part(mark);
                     return;
                 }
-                if head.kind != Kind::Compaction && head.role != Role::System {
-                    self.choose(at, head);
+                if head.kind != EntryKind::Compaction && head.role != MessageRole::System {
+                    self.select(at, head);
                 }
                 self.stage = match head.parent {
-                    _ if at == keep_from => Stage::Done,
-                    Some(parent) => Stage::Kept { at: parent, keep_from, keep_depth, mark },
-                    None => self.nothing_kept(mark),
+                    _ if at == keep_from => WalkStage::Done,
+                    Some(parent) => WalkStage::Kept { at: parent, keep_from, keep_depth, mark },
+                    None => self.drop_kept_part(mark),
                 };
             }
-            Stage::Done => {}
+            WalkStage::Done => {}
         }
     }
 
-    fn recent(&mut self, seq: Seq, head: &Head) {
+    fn visit_recent(&mut self, seq: Seq, head: &Head) {
         if Some(seq) == self.plan.compaction {
             self.stage = match head.target {
-                Some(keep_from) if keep_from != seq => Stage::Boundary { keep_from, resume_at: head.parent },
+                Some(keep_from) if keep_from != seq => {
+                    WalkStage::Boundary { keep_from, resume_at: head.parent }
+                }
                 own => {
                     self.plan.dangling = own.is_none();
-                    Stage::Done
+                    WalkStage::Done
                 }
             };
             return;
         }
-        self.choose(seq, head);
-        self.stage = head.parent.map_or(Stage::Done, Stage::Recent);
+        self.select(seq, head);
+        self.stage = head.parent.map_or(WalkStage::Done, WalkStage::Recent);
     }
 
-    fn nothing_kept(&mut self, mark: usize) -> Stage {
-        self.chosen.truncate(mark);
+    fn drop_kept_part(&mut self, mark: usize) -> WalkStage {
+        self.selected.truncate(mark);
         for target in self.kept_edits.drain(..) {
             self.edits.remove(&target);
         }
         self.plan.dangling = true;
-        Stage::Done
+        WalkStage::Done
     }
 
-    fn choose(&mut self, seq: Seq, head: &Head) {
+    fn select(&mut self, seq: Seq, head: &Head) {
         match head.kind {
-            Kind::ContextEdit => self.choose_edit(seq, head),
-            Kind::Message | Kind::CustomMessage | Kind::Backtrack | Kind::BranchSummary
-                if !head.has(flag::NOT_SENT) =>
+            EntryKind::ContextEdit => self.select_edit(seq, head),
+            EntryKind::Message
+            | EntryKind::CustomMessage
+            | EntryKind::Backtrack
+            | EntryKind::BranchSummary
+                if !head.has_flag(flag::NOT_SENT) =>
             {
-                self.chosen.push((seq, head.body));
+                self.selected.push((seq, head.message_offset));
             }
             _ => {}
         }
     }
 
-    fn choose_edit(&mut self, seq: Seq, head: &Head) {
+    fn select_edit(&mut self, seq: Seq, head: &Head) {
         let Some(target) = head.target else { return };
         if let Slot::Vacant(slot) = self.edits.entry(target) {
             slot.insert(seq);
-            if let Stage::Kept { .. } = self.stage {
+            if let WalkStage::Kept { .. } = self.stage {
                 self.kept_edits.push(target);
             }
         }
     }
 
     pub fn finish(mut self) -> ContextPlan {
-        let item = |(seq, body): (Seq, u16)| Item { seq, edit: self.edits.get(&seq).copied(), body };
+        let item = |(seq, body): (Seq, u16)| ContextItem { seq, edit: self.edits.get(&seq).copied(), body };
         let compaction = self.plan.compaction.map(|seq| (seq, 0));
-        self.plan.items = compaction.into_iter().chain(self.chosen.iter().rev().copied()).map(item).collect();
+        self.plan.items =
+            compaction.into_iter().chain(self.selected.iter().rev().copied()).map(item).collect();
         self.plan
     }
 }
@@ -201,8 +207,8 @@ impl SessionTree {
     /// The entries of the context at a place.
     pub fn context_entries(&self, at: Place) -> ContextPlan {
         let mut walk = ContextWalk::new(at);
-        while let Some(seq) = walk.wants() {
-            walk.give(self.head(seq));
+        while let Some(seq) = walk.needed_head() {
+            walk.feed(self.head(seq));
         }
         walk.finish()
     }

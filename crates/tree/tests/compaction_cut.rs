@@ -5,32 +5,32 @@
 use std::fmt::Write;
 
 use expect_test::{Expect, expect};
-use osier_testkit::{Script, previews};
-use osier_tree::asking::Asks;
-use osier_tree::cutting::Cut;
+use osier_testkit::{ScriptedSession, previews};
+use osier_tree::compaction_cut::Cut;
+use osier_tree::line_consumer::LineConsumer;
 use osier_tree::projection::Lines;
-use osier_tree::{Kind, Seq};
+use osier_tree::{EntryKind, Seq};
 
 /// Runs a script, searches for a cut that keeps `keep_recent` tokens, and shows the part of each entry.
 #[track_caller]
 fn check(script: &str, keep_recent: u64, expected: Expect) {
-    let script = Script::run(script);
-    let cut = script.tree.cut(script.tree.leaf(), keep_recent, &script.lines);
+    let script = ScriptedSession::run(script);
+    let cut = script.tree.find_cut(script.tree.leaf(), keep_recent, &script.lines);
     expected.assert_eq(&cut.map_or_else(|error| format!("{error}\n"), |cut| drawn(&script, &cut)));
 }
 
-fn drawn(script: &Script, cut: &Cut) -> String {
+fn drawn(script: &ScriptedSession, cut: &Cut) -> String {
     let previews = previews(script);
     let mut drawing = String::new();
     let mut kept = false;
     for seq in script.tree.path(script.tree.leaf()) {
         kept |= seq == cut.first_kept;
-        let is_in = |items: &[osier_tree::walk::Item]| items.iter().any(|item| item.seq == seq);
+        let is_in = |items: &[osier_tree::walk::ContextItem]| items.iter().any(|item| item.seq == seq);
         let part = match seq {
             _ if kept => "kept",
             _ if is_in(&cut.history) => "history",
-            _ if is_in(&cut.prefix) => "prefix",
-            _ if Some(seq) == cut.previous => "previous",
+            _ if is_in(&cut.turn_prefix) => "prefix",
+            _ if Some(seq) == cut.previous_compaction => "previous",
             _ => "",
         };
         let preview = previews[seq.index()].split(" xx").next().unwrap().trim_end_matches('"');
@@ -491,24 +491,24 @@ fn other_branches_do_not_affect_the_cut() {
 
 #[test]
 fn only_the_end_of_a_long_path_is_read() {
-    let mut script = Script::default();
+    let mut script = ScriptedSession::default();
     for turn in 0..5_000 {
-        script.play(&format!("say q{turn} ~20; reply a{turn} ~20"));
+        script.run_steps(&format!("say q{turn} ~20; reply a{turn} ~20"));
     }
     let all: usize = script.lines.iter().map(Vec::len).sum();
     let mut seen = 0;
-    let mut cutting = script.tree.cutting(script.tree.leaf(), 2_000);
+    let mut cutting = script.tree.cut_finder(script.tree.leaf(), 2_000);
     loop {
-        let wanted = cutting.wants();
+        let wanted = cutting.needed_lines();
         if wanted.is_empty() {
             break;
         }
         seen += wanted.iter().map(|seq| script.lines[seq.index()].len()).sum::<usize>();
-        cutting.give(&script.lines);
+        cutting.feed(&script.lines);
     }
     let cut = cutting.finish(&script.tree).unwrap();
     assert_eq!(cut.history.len(), 9_900);
-    assert_eq!(script.tree.head(cut.first_kept).kind, Kind::Message);
+    assert_eq!(script.tree.head(cut.first_kept).kind, EntryKind::Message);
     assert!(seen * 20 < all, "{seen} of {all} bytes");
 }
 
@@ -520,6 +520,6 @@ fn missing_lines_count_as_empty() {
             None
         }
     }
-    let script = Script::run(TURNS);
-    assert!(script.tree.cut(script.tree.leaf(), 20, &NoLines).is_err());
+    let script = ScriptedSession::run(TURNS);
+    assert!(script.tree.find_cut(script.tree.leaf(), 20, &NoLines).is_err());
 }

@@ -4,9 +4,9 @@
 use std::fmt::Write;
 
 use expect_test::{Expect, expect};
-use osier_testkit::{Script, fold, random_logs};
-use osier_tree::asking::Asks;
-use osier_tree::projection::compare::{Comparing, Comparison, compare};
+use osier_testkit::{ScriptedSession, fold, random_logs};
+use osier_tree::line_consumer::LineConsumer;
+use osier_tree::projection::compare::{Comparison, ComparisonBuilder, compare};
 use osier_tree::{Place, Seq};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
@@ -15,14 +15,14 @@ const BRANCHES: &str = "say Which store?; reply Two ways.
     say Try files.; reply calls read notes.md, edit a.rs; result text; result ok; reply Files work. calls bash make; result ok; label files
     move Two ways.; say 试试数据库 please; reply calls write b.rs, edit a.rs; result ok; result ok; reply The database is slow.";
 
-fn compared(script: &Script, left: &str, right: &str) -> Comparison {
+fn compared(script: &ScriptedSession, left: &str, right: &str) -> Comparison {
     let place = |name: &str| -> Place { (name != "root").then(|| script.seq(name)) };
     compare(&script.tree, place(left), place(right), &script.lines)
 }
 
 #[track_caller]
 fn check(script: &str, left: &str, right: &str, width: usize, expected: Expect) {
-    let drawn = compared(&Script::run(script), left, right).draw(width);
+    let drawn = compared(&ScriptedSession::run(script), left, right).draw(width);
     assert!(drawn.iter().all(|line| line.width() <= width), "{drawn:#?}");
     expected.assert_eq(&(drawn.join("\n") + "\n"));
 }
@@ -129,7 +129,7 @@ fn ancestor_has_an_empty_side_and_unrelated_roots_have_nothing_in_common() {
 
 #[test]
 fn json_has_the_same_data() {
-    let script = Script::run(
+    let script = ScriptedSession::run(
         "say a; reply b calls read x, edit y; result r; result s; move a; reply c; label L; name n",
     );
     let compared = compared(&script, "s", "name n");
@@ -216,7 +216,7 @@ fn long_branch_shows_its_beginning_and_end() {
     for number in 0..150 {
         write!(script, "; reply {number} calls read f{number:03}; result r").unwrap();
     }
-    let script = Script::run(&format!("{script}; move start; reply other"));
+    let script = ScriptedSession::run(&format!("{script}; move start; reply other"));
     let compared = compared(&script, "149", "other");
     let left = &compared.left;
     assert_eq!((left.said.len(), left.left_out), (100, 200));
@@ -232,7 +232,7 @@ fn long_branch_shows_its_beginning_and_end() {
 
 #[test]
 fn control_characters_in_file_names_are_neutralized() {
-    let script = Script::run(
+    let script = ScriptedSession::run(
         r#"say a; entry {"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"edit","arguments":{"path":"x\u001b[2J\ny"}}],"stopReason":"toolUse"}}
            say b; move a; reply c"#,
     );
@@ -247,12 +247,12 @@ fn lines_are_read_in_batches_and_never_twice() {
     for _ in 0..10 {
         write!(script, "; reply {long}").unwrap();
     }
-    let script = Script::run(&format!("{script}; move a; reply c"));
-    let mut comparing = Comparing::new(&script.tree, Some(Seq::new(10)), script.tree.leaf());
+    let script = ScriptedSession::run(&format!("{script}; move a; reply c"));
+    let mut comparing = ComparisonBuilder::new(&script.tree, Some(Seq::new(10)), script.tree.leaf());
     let mut batches = Vec::new();
-    while !comparing.wants().is_empty() {
-        batches.push(comparing.wants().len());
-        comparing.give(&script.lines);
+    while !comparing.needed_lines().is_empty() {
+        batches.push(comparing.needed_lines().len());
+        comparing.feed(&script.lines);
     }
     assert_eq!(batches, [4, 4, 2, 1]);
     assert_eq!(comparing.finish().left.messages, 10);
@@ -276,7 +276,7 @@ proptest! {
 
 #[test]
 fn files_listed_in_a_branch_summary_do_not_count_for_its_branch() {
-    let script = Script::run(
+    let script = ScriptedSession::run(
         r#"say go; reply ok
         say one; reply calls edit a.rs, read b.rs; result r; result r; reply one done
         move ok; entry {"type":"branch_summary","fromId":"00000006","summary":"It tried one.","details":{"readFiles":["b.rs"],"modifiedFiles":["a.rs"]}}

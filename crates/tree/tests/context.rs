@@ -1,10 +1,10 @@
 //! The context of a script as a model sees it, one line per message.
 
 use expect_test::{Expect, expect};
-use osier_testkit::{Script, context_text};
+use osier_testkit::{ScriptedSession, context_text};
 
 fn check(script: &str, expected: Expect) {
-    expected.assert_eq(&context_text(&Script::run(script)));
+    expected.assert_eq(&context_text(&ScriptedSession::run(script)));
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn deeply_nested_tool_call_is_sent_unchanged() {
         br#"{"type":"message","id":"00000003","parentId":"00000002","message":{"role":"toolResult","toolCallId":"c","content":[]}}"#.to_vec(),
     ];
     let mut tree = osier_tree::SessionTree::default();
-    tree.extend(lines.iter().map(|line| (osier_tree::entry::read_entry(line).unwrap(), 0, 0)));
-    let request = tree.request(&tree.context_entries(tree.leaf()), &lines, false);
+    tree.extend(lines.iter().map(|line| (osier_tree::entry::parse_entry(line).unwrap(), 0, 0)));
+    let request = tree.prepare_request(&tree.context_entries(tree.leaf()), &lines, false);
     assert_eq!(request.messages.len(), 3);
     assert_eq!(request.repairs, Default::default());
 }

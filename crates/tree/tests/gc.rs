@@ -3,26 +3,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use osier_testkit::{RandomLog, Script, check, context_text, expect, random_logs};
-use osier_tree::entry::read_entry;
-use osier_tree::projection::usage::{Meter, UsageReport, usage_entries};
-use osier_tree::{Head, Kind, Seq};
+use osier_testkit::{RandomLog, ScriptedSession, check, context_text, expect, random_logs};
+use osier_tree::entry::parse_entry;
+use osier_tree::projection::usage::{UsageMeter, UsageReport, usage_entries};
+use osier_tree::{EntryKind, Head, Seq};
 use proptest::prelude::*;
 
 /// The session after garbage collection.
-fn collected(script: &Script) -> Script {
+fn collected(script: &ScriptedSession) -> ScriptedSession {
     let mut count = 0;
     let mint = || {
         count += 1;
         format!("gc{count:06}")
     };
     let plan = script.tree.plan_gc();
-    Script::of_lines(script.tree.gc(&plan, &script.lines, 0, mint).expect("all lines are available"))
+    ScriptedSession::from_lines(
+        script.tree.gc(&plan, &script.lines, 0, mint).expect("all lines are available"),
+    )
 }
 
 #[track_caller]
 fn check_gc(script: &str, expected: osier_testkit::Expect) {
-    let script = Script::run(script);
+    let script = ScriptedSession::run(script);
     let new = collected(&script);
     expected.assert_eq(&osier_testkit::draw(&new));
     assert_eq!(context_text(&new), context_text(&script));
@@ -55,26 +57,28 @@ fn leaf_does_not_change() {
 
 #[test]
 fn deleted_branch_with_the_leaf_is_kept() {
-    let script = Script::run("say a; reply b; say c; reply d; move b; say e; delete c; below d; say f");
+    let script =
+        ScriptedSession::run("say a; reply b; say c; reply d; move b; say e; delete c; below d; say f");
     let new = collected(&script);
     assert_eq!(context_text(&new), context_text(&script));
-    assert_eq!(script.tree.plan_gc().removed(), 0);
+    assert_eq!(script.tree.plan_gc().removed_count(), 0);
 }
 
 #[test]
 fn entry_that_another_one_points_at_is_kept_and_stays_hidden() {
     // The first entry that the compaction keeps is deleted. Without that entry, the summary would replace other entries.
-    let script = Script::run("say a; reply b; say c; reply d; move b; say e; compact keep a \"s\"; delete c");
+    let script =
+        ScriptedSession::run("say a; reply b; say c; reply d; move b; say e; compact keep a \"s\"; delete c");
     let mut lines = script.lines.clone();
     let compaction = script.seq("s").index();
     let text = String::from_utf8(lines[compaction].clone()).unwrap();
     let kept = format!("\"firstKeptEntryId\":\"{}\"", script.id("d"));
     lines[compaction] =
         text.replace(&format!("\"firstKeptEntryId\":\"{}\"", script.id("a")), &kept).into_bytes();
-    let script = Script::of_lines(lines);
+    let script = ScriptedSession::from_lines(lines);
     let new = collected(&script);
     assert_eq!(new.lines.len(), script.lines.len());
-    assert_eq!(new.tree.hidden().len(), 2);
+    assert_eq!(new.tree.hidden_entries().len(), 2);
 }
 
 #[test]
@@ -99,7 +103,7 @@ fn restored_branch_stays_restored_if_the_restoring_mark_is_in_a_deleted_branch()
 
 #[test]
 fn cost_of_removed_entries_is_kept() {
-    let script = Script::run(
+    let script = ScriptedSession::run(
         "say a; reply b; say c; reply d; reply d2; move b; say e; reply f; delete c; move e; say g; reply h; delete g",
     );
     let new = collected(&script);
@@ -108,7 +112,7 @@ fn cost_of_removed_entries_is_kept() {
     assert_eq!(after.session, before.session);
     assert_eq!((after.path, after.models), (before.path, before.models));
     assert_eq!(
-        new.tree.heads().iter().filter(|(_, head)| head.kind == Kind::Usage).count(),
+        new.tree.heads().iter().filter(|(_, head)| head.kind == EntryKind::Usage).count(),
         2,
         "one per branch"
     );
@@ -116,23 +120,23 @@ fn cost_of_removed_entries_is_kept() {
 
 #[test]
 fn missing_line_stops_the_collection() {
-    let script = Script::run("say a; reply b; say c; move b; say d; delete c");
+    let script = ScriptedSession::run("say a; reply b; say c; move b; say d; delete c");
     let plan = script.tree.plan_gc();
     let mut lines = script.lines.clone();
     lines.truncate(2);
     assert_eq!(script.tree.gc(&plan, &lines, 0, || "x".to_owned()), None);
 }
 
-fn usage(script: &Script) -> UsageReport {
-    let mut meter = Meter::default();
+fn usage(script: &ScriptedSession) -> UsageReport {
+    let mut meter = UsageMeter::default();
     for seq in usage_entries(&script.tree) {
-        meter.take(seq, &read_entry(&script.lines[seq.index()]).unwrap());
+        meter.add_entry(seq, &parse_entry(&script.lines[seq.index()]).unwrap());
     }
     meter.report(&script.tree, script.tree.leaf())
 }
 
 /// A random session, formatted as its lines.
-struct RandomSession(Script);
+struct RandomSession(ScriptedSession);
 
 impl std::fmt::Debug for RandomSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -142,7 +146,7 @@ impl std::fmt::Debug for RandomSession {
 
 /// A random log with more branches deleted and restored.
 fn with_deletions(log: RandomLog, picks: &[(usize, bool)]) -> RandomSession {
-    let mut script = Script::of_lines(log.entries);
+    let mut script = ScriptedSession::from_lines(log.entries);
     for (pick, restore) in picks {
         if script.tree.is_empty() {
             break;
@@ -157,7 +161,7 @@ fn with_deletions(log: RandomLog, picks: &[(usize, bool)]) -> RandomSession {
         }
     }
     // Random logs number their ids from 0 and scripts from 1, so the appended ids are unique.
-    RandomSession(Script::of_lines(script.lines))
+    RandomSession(ScriptedSession::from_lines(script.lines))
 }
 
 fn sessions(damaged: bool) -> impl Strategy<Value = RandomSession> {
@@ -166,7 +170,7 @@ fn sessions(damaged: bool) -> impl Strategy<Value = RandomSession> {
 }
 
 /// The visible labels. Labels on marks are not visible.
-fn labels(script: &Script) -> BTreeMap<String, String> {
+fn labels(script: &ScriptedSession) -> BTreeMap<String, String> {
     let labels = script.tree.marks().labels();
     let is_visible_entry = |seq: Seq| !script.tree.is_hidden(seq) && !script.tree.head(seq).kind.is_mark();
     let is_visible = |id: &str| script.tree.find(id).is_some_and(is_visible_entry);
@@ -175,7 +179,7 @@ fn labels(script: &Script) -> BTreeMap<String, String> {
 }
 
 /// All visible entries of the conversation, each with its parent.
-fn visible(script: &Script) -> BTreeMap<String, Option<String>> {
+fn visible(script: &ScriptedSession) -> BTreeMap<String, Option<String>> {
     let tree = &script.tree;
     let visible =
         tree.heads().iter().filter(|(seq, head)| head.kind.reaches_context() && !tree.is_hidden(*seq));
@@ -183,7 +187,7 @@ fn visible(script: &Script) -> BTreeMap<String, Option<String>> {
     visible.map(|(seq, head)| (id(seq), tree.heads().anchor(head.parent).map(id))).collect()
 }
 
-fn place(script: &Script) -> Option<String> {
+fn place(script: &ScriptedSession) -> Option<String> {
     script.tree.heads().anchor(script.tree.leaf()).map(|seq| script.tree.id(seq).to_string())
 }
 
@@ -217,7 +221,7 @@ proptest! {
         let plan = script.tree.plan_gc();
         let kept: BTreeSet<Seq> = plan.kept().collect();
         for (seq, head) in script.tree.heads().iter() {
-            let is_removed = |target: Seq| !kept.contains(&target) || script.tree.is_hidden(target) && head.kind == Kind::Label;
+            let is_removed = |target: Seq| !kept.contains(&target) || script.tree.is_hidden(target) && head.kind == EntryKind::Label;
             let marks_removed = head.kind.is_mark() && head.target.is_some_and(is_removed);
             prop_assert!(kept.contains(&seq) || script.tree.is_hidden(seq) || marks_removed);
             if kept.contains(&seq) && !head.kind.is_mark() {
@@ -236,7 +240,7 @@ proptest! {
                 open.extend(new.tree.head(seq).target);
             }
         }
-        for seq in new.tree.hidden() {
+        for seq in new.tree.hidden_entries() {
             let head = new.tree.head(seq);
             let above = |below: Seq| new.tree.heads().is_ancestor(seq, Some(below));
             let pointed_at = pointed.iter().copied().any(above);
@@ -248,7 +252,7 @@ proptest! {
     fn kept_lines_keep_their_order_and_change_only_their_parent(RandomSession(script) in sessions(false)) {
         let plan = script.tree.plan_gc();
         let new = collected(&script);
-        let is_new = |line: &&Vec<u8>| read_entry(line).unwrap().id.starts_with("gc0");
+        let is_new = |line: &&Vec<u8>| parse_entry(line).unwrap().id.starts_with("gc0");
         let mut kept = new.lines.iter().filter(|line| !is_new(line));
         for seq in plan.kept() {
             let (old, new_line) = (&script.lines[seq.index()], kept.next().unwrap());
@@ -267,7 +271,7 @@ proptest! {
     #[test]
     fn second_collection_removes_nothing(RandomSession(script) in sessions(false)) {
         let once = collected(&script);
-        prop_assert_eq!(once.tree.plan_gc().removed(), 0);
+        prop_assert_eq!(once.tree.plan_gc().removed_count(), 0);
         prop_assert_eq!(collected(&once).lines, once.lines);
     }
 

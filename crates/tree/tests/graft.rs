@@ -2,16 +2,16 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use expect_test::{Expect, expect};
-use osier_testkit::{Script, context_text, draw, fold, random_logs};
+use osier_testkit::{ScriptedSession, context_text, draw, fold, random_logs};
 use osier_tree::Seq;
-use osier_tree::graft::{graft, read_graft};
+use osier_tree::graft::{build_graft, parse_graft};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 #[track_caller]
 fn check(script: &str, tip: &str, expected: Expect) {
-    let script = Script::run(script);
-    let text = match graft(&script.tree, script.tree.leaf(), script.id(tip), &script.lines) {
+    let script = ScriptedSession::run(script);
+    let text = match build_graft(&script.tree, script.tree.leaf(), script.id(tip), &script.lines) {
         Ok(graft) => graft.text(None),
         Err(error) => format!("refused, {}: {error}", error.code().name()),
     };
@@ -158,11 +158,12 @@ fn only_another_branch_can_be_grafted() {
 
 #[test]
 fn graft_is_one_summary_that_names_the_branch() {
-    let mut script = Script::run("say a; reply b calls edit x; result r; reply found it; move a; reply c");
+    let mut script =
+        ScriptedSession::run("say a; reply b calls edit x; result r; reply found it; move a; reply c");
     let at = script.tree.leaf();
-    let graft = graft(&script.tree, at, script.id("found it"), &script.lines).unwrap();
+    let graft = build_graft(&script.tree, at, script.id("found it"), &script.lines).unwrap();
     let usage = Map::from_iter([("usage".to_owned(), json!({ "input": 5 }))]);
-    let draft = graft.plan(&script.tree, at, Some("A model's words."), &usage);
+    let draft = graft.to_draft(&script.tree, at, Some("A model's words."), &usage);
     script.append(&draft, "graft");
     let line: Value = serde_json::from_slice(script.lines.last().unwrap()).unwrap();
     assert_eq!((&line["parentId"], &line["fromId"]), (&json!("00000006"), &json!("00000004")));
@@ -184,8 +185,8 @@ fn graft_is_one_summary_that_names_the_branch() {
 
 #[test]
 fn long_conclusions_are_truncated() {
-    let script = Script::run(&format!("say a; reply b; say c; reply {}; move b", "x".repeat(9_000)));
-    let graft = graft(&script.tree, script.tree.leaf(), "00000004", &script.lines).unwrap();
+    let script = ScriptedSession::run(&format!("say a; reply b; say c; reply {}; move b", "x".repeat(9_000)));
+    let graft = build_graft(&script.tree, script.tree.leaf(), "00000004", &script.lines).unwrap();
     assert_eq!(graft.text(None).matches('x').count(), 5_999);
 }
 
@@ -200,7 +201,7 @@ proptest! {
             lines[seq.index()] = line.into_bytes();
         }
         for seq in (0..tree.len()).map(Seq::new) {
-            if let Ok(graft) = graft(&tree, leaf, tree.id(seq).as_str(), &lines) {
+            if let Ok(graft) = build_graft(&tree, leaf, tree.id(seq).as_str(), &lines) {
                 prop_assert!(!graft.text(None).contains("HERE"));
             }
         }
@@ -209,15 +210,15 @@ proptest! {
 
 #[test]
 fn conclusion_is_parsed_from_the_summary() {
-    let script = Script::run(
+    let script = ScriptedSession::run(
         "say a; reply b calls edit x; result r; say which?; reply Take the list.; move a; reply c",
     );
     let tip = script.id("Take the list.");
-    let graft = graft(&script.tree, script.tree.leaf(), tip, &script.lines).unwrap();
+    let graft = build_graft(&script.tree, script.tree.leaf(), tip, &script.lines).unwrap();
     for (written, conclusion) in [(None, "Take the list."), (Some("A model's words."), "A model's words.")] {
         let text = graft.text(written);
-        let read = read_graft(&text).unwrap();
+        let read = parse_graft(&text).unwrap();
         assert_eq!((read.tip, read.conclusion), (tip, conclusion), "{text}");
     }
-    assert_eq!(read_graft("The user tried another branch."), None);
+    assert_eq!(parse_graft("The user tried another branch."), None);
 }

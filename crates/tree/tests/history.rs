@@ -1,10 +1,10 @@
 //! Undo and redo of moves.
 
-use osier_testkit::Script;
+use osier_testkit::ScriptedSession;
 
 /// Runs a script and returns whether the leaf is at the entry with this text.
 fn ends_at(script: &str, text: &str) -> bool {
-    let script = Script::run(script);
+    let script = ScriptedSession::run(script);
     let wanted = (text != "root").then(|| script.seq(text));
     script.tree.same_place(script.tree.leaf(), wanted)
 }
@@ -27,17 +27,23 @@ fn summaries_and_backtracks_are_undone_like_moves() {
 
 #[test]
 fn marks_keep_the_redo_history_and_messages_clear_it() {
-    assert_eq!(Script::run("say a; reply b; move a; undo; label x").tree.history().forward.len(), 1);
-    assert_eq!(Script::run("say a; reply b; move a; undo; say c").tree.history().forward.len(), 0);
+    assert_eq!(
+        ScriptedSession::run("say a; reply b; move a; undo; label x").tree.move_history().forward.len(),
+        1
+    );
+    assert_eq!(
+        ScriptedSession::run("say a; reply b; move a; undo; say c").tree.move_history().forward.len(),
+        0
+    );
 }
 
 #[test]
 fn undo_skips_the_current_place() {
     let mark = r#"entry {"type":"label","targetId":"00000001","label":"x"}"#;
-    let script = Script::run(&format!("say a; reply b; move a; below b; {mark}"));
+    let script = ScriptedSession::run(&format!("say a; reply b; move a; below b; {mark}"));
     assert!(
         script.tree.same_place(script.tree.leaf(), Some(script.seq("b"))),
         "a label that pi appended moved the leaf"
     );
-    assert!(script.tree.history().back.is_empty());
+    assert!(script.tree.move_history().back.is_empty());
 }

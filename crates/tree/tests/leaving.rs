@@ -1,7 +1,7 @@
 //! The text of an abandoned branch for the summarizer: up to the common ancestor, newest first within a budget.
 
 use expect_test::{Expect, expect};
-use osier_testkit::Script;
+use osier_testkit::ScriptedSession;
 use osier_tree::SessionTree;
 
 /// Moves from the leaf of a script to an entry, and compares the text for the summarizer.
@@ -12,10 +12,10 @@ fn check(script: &str, chosen: &str, expected: Expect) {
 
 #[track_caller]
 fn check_within(script: &str, chosen: &str, budget: u64, expected: Expect) {
-    let script = Script::run(script);
+    let script = ScriptedSession::run(script);
     let chosen = (chosen != "root").then(|| script.seq(chosen));
-    let leaving = script.tree.leaving(script.tree.leaf(), chosen);
-    let left = leaving.prepare(&script.tree, budget, &script.lines);
+    let leaving = script.tree.abandoned_branch(script.tree.leaf(), chosen);
+    let left = leaving.collect_text(&script.tree, budget, &script.lines);
     let ancestor = leaving.ancestor.map_or("root".to_owned(), |seq| name(&script.tree, seq));
     let ids: Vec<String> = leaving.entries.iter().map(|seq| name(&script.tree, *seq)).collect();
     let paragraphs = left.text.split("\n\n").map(|text| text.split(" xx").next().unwrap_or_default());
@@ -24,9 +24,9 @@ fn check_within(script: &str, chosen: &str, budget: u64, expected: Expect) {
         "from {ancestor}: {}\n{} tokens in {}\n{}{}\n",
         ids.join(" "),
         left.tokens,
-        left.told.len(),
+        left.entries.len(),
         paragraphs.join("\n"),
-        left.files.blocks()
+        left.files.summary_blocks()
     ));
 }
 

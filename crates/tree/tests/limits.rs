@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use expect_test::expect;
-use osier_tree::cutting::Limits;
+use osier_tree::compaction_cut::ContextLimits;
 
 #[test]
 fn the_compaction_threshold_depends_on_the_context_window() {
@@ -25,7 +25,7 @@ fn the_compaction_threshold_depends_on_the_context_window() {
         (400_000, Some(128_000)),
         (1_000_000, Some(64_000)),
     ] {
-        let limits = Limits::new(window, output);
+        let limits = ContextLimits::new(window, output);
         let output = output.map_or("-".to_owned(), |output| output.to_string());
         let from = limits.threshold();
         assert!(limits.should_compact(from) && !limits.should_compact(from - 1));
@@ -56,7 +56,7 @@ fn the_compaction_threshold_depends_on_the_context_window() {
 #[test]
 fn settings_apply_within_limits() {
     let of = |window, reserve, keep_recent| {
-        let limits = Limits { reserve, keep_recent, ..Limits::new(window, Some(8_192)) };
+        let limits = ContextLimits { reserve, keep_recent, ..ContextLimits::new(window, Some(8_192)) };
         (limits.threshold(), limits.keep_recent())
     };
     assert_eq!(of(200_000, Some(100_000), Some(30_000)), (100_000, 30_000));

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use osier_testkit::random_logs;
 use osier_tree::Header;
-use osier_tree::entry::{Read, read, read_entry};
+use osier_tree::entry::{ParsedLine, parse_entry, parse_line};
 use osier_tree::migrate::migrate;
-use osier_tree::scan::Raw;
+use osier_tree::scan::RawJson;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn fixture(name: &str) -> Vec<Vec<u8>> {
 }
 
 fn migrated(lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let header = Header::read(Raw::parse(&lines[0]).unwrap()).unwrap();
+    let header = Header::from_raw(RawJson::parse(&lines[0]).unwrap()).unwrap();
     let lines: Vec<&[u8]> = lines.iter().map(Vec::as_slice).collect();
     migrate(&header, &lines)
 }
@@ -97,7 +97,7 @@ fn a_compaction_keeps_the_line_that_its_index_refers_to() {
         let compaction: Value = serde_json::from_slice(&new[5]).unwrap();
         let id = compaction.get("firstKeptEntryId").cloned();
         let place = id
-            .map(|id| new.iter().position(|line| read_entry(line).is_ok_and(|entry| json!(entry.id) == id)));
+            .map(|id| new.iter().position(|line| parse_entry(line).is_ok_and(|entry| json!(entry.id) == id)));
         (place, compaction.get("firstKeptEntryIndex").cloned())
     };
     assert_eq!(kept(json!(1)), (Some(Some(1)), None));
@@ -132,15 +132,15 @@ proptest! {
         let mut previous = None;
         let mut ids = BTreeSet::new();
         for (old, new) in old.iter().zip(&new).skip(1) {
-            match read(new) {
-                Read::Entry(entry) => {
+            match parse_line(new) {
+                ParsedLine::Entry(entry) => {
                     prop_assert_eq!(entry.parent.as_deref(), previous.as_deref());
                     prop_assert!(entry.id.len() == 8 && entry.id.bytes().all(|byte| byte.is_ascii_hexdigit()));
                     prop_assert!(ids.insert(entry.id.to_string()), "{} twice", entry.id);
                     previous = Some(entry.id.into_owned());
                 }
-                Read::Header(_) => {}
-                Read::Odd(_) | Read::Blank => prop_assert_eq!(old, new),
+                ParsedLine::Header(_) => {}
+                ParsedLine::Invalid(_) | ParsedLine::Blank => prop_assert_eq!(old, new),
             }
         }
     }
@@ -155,7 +155,7 @@ proptest! {
     #[test]
     fn a_migrated_log_has_the_current_version(log in random_logs(true, 0..60)) {
         let new = migrated(&older(&log.lines));
-        prop_assert_eq!(Header::read(Raw::parse(&new[0]).unwrap()).unwrap().version, 3);
+        prop_assert_eq!(Header::from_raw(RawJson::parse(&new[0]).unwrap()).unwrap().version, 3);
         prop_assert_eq!(migrated(&new), new);
     }
 }

@@ -2,20 +2,21 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use expect_test::{Expect, expect};
-use osier_testkit::{Script, fold, previews, random_logs};
-use osier_tree::continuing::{Heard, PendingLeaf};
-use osier_tree::entry::read_entry;
-use osier_tree::{Choice, Chosen, Place, PlanError, Seq, SessionTree};
+use osier_testkit::{ScriptedSession, fold, previews, random_logs};
+use osier_tree::entry::parse_entry;
+use osier_tree::move_target::{PendingLeaf, PendingLeafStatus};
+use osier_tree::{MoveRequest, Place, PlanError, Selection, Seq, SessionTree};
 use proptest::prelude::*;
 
-fn describe(script: &Script, choice: &Choice<'_>) -> String {
+fn describe(script: &ScriptedSession, choice: &MoveRequest<'_>) -> String {
     let place =
         |place: Place| place.map_or("root".to_owned(), |seq: Seq| previews(script)[seq.index()].clone());
-    match script.tree.land(script.tree.leaf(), choice) {
+    match script.tree.resolve_move(script.tree.leaf(), choice) {
         Err(error) => format!("refused, {}: {error}", error.code().name()),
         Ok(landing) => {
-            let how = if landing.moves { "to" } else { "stays at" };
-            let text = landing.editor(&script.lines).map(|editor| format!(", editor {:?}", editor.text));
+            let how = if landing.needs_move { "to" } else { "stays at" };
+            let text =
+                landing.editor_content(&script.lines).map(|editor| format!(", editor {:?}", editor.text));
             format!("{how} {}{}", place(landing.place), text.unwrap_or_default())
         }
     }
@@ -23,9 +24,9 @@ fn describe(script: &Script, choice: &Choice<'_>) -> String {
 
 /// Runs a script, then selects the entry with that text or id.
 fn lands(script: &str, chosen: &str) -> String {
-    let script = Script::run(script);
+    let script = ScriptedSession::run(script);
     let id = if script.tree.find(chosen).is_some() { chosen } else { script.id(chosen) };
-    describe(&script, &Choice::entry(id))
+    describe(&script, &MoveRequest::entry(id))
 }
 
 #[track_caller]
@@ -35,23 +36,27 @@ fn check(script: &str, chosen: &str, expected: Expect) {
 
 #[test]
 fn any_entry_can_be_selected_and_continued_from() {
-    let script = Script::run(
+    let script = ScriptedSession::run(
         r#"system prompt; model p/m; thinking low; say a; reply b calls read x; result r; reply c; bash ls; note t n
            hidden t h; custom s; label l; name title; config k=v; spend 3; edit a A; omit c
            compact keep a "sum"; summarize left; backtrack 0 again; batch one; update one completed
            entry {"type":"subagent_result","content":{"results":[]}}; entry {"type":"brand new"}; say z; move a"#,
     );
     for (seq, _) in script.tree.heads().iter() {
-        let outcome = describe(&script, &Choice::entry(script.tree.id(seq).as_str()));
+        let outcome = describe(&script, &MoveRequest::entry(script.tree.id(seq).as_str()));
         assert!(!outcome.starts_with("refused"), "{}: {outcome}", previews(&script)[seq.index()]);
     }
 }
 
 #[test]
 fn no_selection_or_the_leaf_continues_at_the_leaf() {
-    let script = Script::run("say a; reply b; label x; name n");
-    assert_eq!(describe(&script, &Choice::default()), "stays at [title: n]");
-    assert_eq!(describe(&script, &Choice::entry(script.id("b"))), "stays at [title: n]", "the same place");
+    let script = ScriptedSession::run("say a; reply b; label x; name n");
+    assert_eq!(describe(&script, &MoveRequest::default()), "stays at [title: n]");
+    assert_eq!(
+        describe(&script, &MoveRequest::entry(script.id("b"))),
+        "stays at [title: n]",
+        "the same place"
+    );
     check(
         "note t said by an extension",
         "said by an extension",
@@ -78,17 +83,18 @@ fn user_message_moves_to_its_parent_and_fills_the_editor() {
 
 #[test]
 fn editor_gets_sent_text_typed_text_and_images() {
-    let script = Script::run(
+    let script = ScriptedSession::run(
         r#"entry {"type":"message","message":{"role":"user","content":[{"type":"text","text":"Review "},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"all of it."}],"uiContent":"/review"}}
            reply b"#,
     );
-    let landing = script.tree.land(script.tree.leaf(), &Choice::entry("00000001")).unwrap();
-    let editor = landing.editor(&script.lines).unwrap();
+    let landing = script.tree.resolve_move(script.tree.leaf(), &MoveRequest::entry("00000001")).unwrap();
+    let editor = landing.editor_content(&script.lines).unwrap();
     expect![[r#"{"text":"Review all of it.","typed":"/review","images":[{"type":"image","data":"AA==","mimeType":"image/png"}]}"#]]
         .assert_eq(&serde_json::to_string(&editor).unwrap());
-    let plain = Script::run("say a; reply b");
-    let landing = plain.tree.land(plain.tree.leaf(), &Choice::entry("00000001")).unwrap();
-    expect![[r#"{"text":"a"}"#]].assert_eq(&serde_json::to_string(&landing.editor(&plain.lines)).unwrap());
+    let plain = ScriptedSession::run("say a; reply b");
+    let landing = plain.tree.resolve_move(plain.tree.leaf(), &MoveRequest::entry("00000001")).unwrap();
+    expect![[r#"{"text":"a"}"#]]
+        .assert_eq(&serde_json::to_string(&landing.editor_content(&plain.lines)).unwrap());
 }
 
 #[test]
@@ -138,13 +144,14 @@ fn result_on_the_path_is_preferred_over_the_newest() {
     let script =
         "say a; reply b calls read x; result one; reply c; move b; result two; reply d; move b; result three";
     check(&format!("{script}; move c"), "b", expect!["to [read: x]"]);
-    let played = Script::run(&format!("{script}; move c"));
-    let lands_on =
-        |script: &Script| script.tree.land(script.tree.leaf(), &Choice::entry(script.id("b"))).unwrap().place;
+    let played = ScriptedSession::run(&format!("{script}; move c"));
+    let lands_on = |script: &ScriptedSession| {
+        script.tree.resolve_move(script.tree.leaf(), &MoveRequest::entry(script.id("b"))).unwrap().place
+    };
     assert_eq!(lands_on(&played), Some(played.seq("one")));
-    let played = Script::run(&format!("{script}; move a"));
+    let played = ScriptedSession::run(&format!("{script}; move a"));
     assert_eq!(lands_on(&played), Some(played.seq("three")));
-    let played = Script::run(&format!("{script}; move a; delete three"));
+    let played = ScriptedSession::run(&format!("{script}; move a; delete three"));
     assert_eq!(lands_on(&played), Some(played.seq("two")), "a deleted branch is never selected");
 }
 
@@ -164,88 +171,97 @@ fn marks_and_extension_state_resolve_to_the_entry_above() {
 
 #[test]
 fn move_is_pending_until_the_leaf_arrives_or_moves_elsewhere() {
-    let mut script = Script::run("say a; reply b; say c; reply d");
+    let mut script = ScriptedSession::run("say a; reply b; say c; reply d");
     let at = script.tree.leaf();
-    let landing = script.tree.land(at, &Choice::entry(script.id("b"))).unwrap();
-    let pending = landing.pending(&script.tree, at, 7).unwrap();
+    let landing = script.tree.resolve_move(at, &MoveRequest::entry(script.id("b"))).unwrap();
+    let pending = landing.pending_leaf(&script.tree, at, 7).unwrap();
     expect![[r#"{"targetEntryId":"00000002","previousLeafId":"00000004","requestId":7}"#]]
         .assert_eq(&serde_json::to_string(&pending).unwrap());
-    assert_eq!(pending.hear(&script.tree, at), Heard::NothingYet);
-    script.play("label x on a");
+    assert_eq!(pending.status(&script.tree, at), PendingLeafStatus::Pending);
+    script.run_steps("label x on a");
     assert_eq!(
-        pending.hear(&script.tree, script.tree.leaf()),
-        Heard::NothingYet,
+        pending.status(&script.tree, script.tree.leaf()),
+        PendingLeafStatus::Pending,
         "a mark does not move the leaf"
     );
-    assert_eq!(pending.hear(&script.tree, Some(script.seq("a"))), Heard::Elsewhere);
-    script.play("move b; label y");
-    assert_eq!(pending.hear(&script.tree, script.tree.leaf()), Heard::Arrived);
-    let stays = script.tree.land(script.tree.leaf(), &Choice::entry(script.id("b"))).unwrap();
-    assert_eq!(stays.pending(&script.tree, script.tree.leaf(), 8), None);
+    assert_eq!(pending.status(&script.tree, Some(script.seq("a"))), PendingLeafStatus::MovedElsewhere);
+    script.run_steps("move b; label y");
+    assert_eq!(pending.status(&script.tree, script.tree.leaf()), PendingLeafStatus::Arrived);
+    let stays = script.tree.resolve_move(script.tree.leaf(), &MoveRequest::entry(script.id("b"))).unwrap();
+    assert_eq!(stays.pending_leaf(&script.tree, script.tree.leaf(), 8), None);
     let lost = PendingLeaf { target_entry_id: Some("nowhere0".to_owned()), ..pending };
-    assert_eq!(lost.hear(&script.tree, None), Heard::Elsewhere);
+    assert_eq!(lost.status(&script.tree, None), PendingLeafStatus::MovedElsewhere);
 }
 
 #[test]
 fn heads_alone_decide_the_target() {
-    let script = Script::run(
+    let script = ScriptedSession::run(
         "say a; reply b calls read x; result r; label l; reply c; say d; summarize s at b; note t n; bash ls; move c",
     );
     let heads: Vec<_> = script.tree.heads().iter().map(|(_, head)| *head).collect();
-    let bare = SessionTree::restore(heads, |seq| read_entry(&script.lines[seq.index()]).ok());
+    let bare = SessionTree::restore(heads, |seq| parse_entry(&script.lines[seq.index()]).ok());
     for (seq, _) in script.tree.heads().iter() {
         let id = script.tree.id(seq);
-        let choice = Choice::entry(id.as_str());
-        assert_eq!(bare.land(bare.leaf(), &choice), script.tree.land(script.tree.leaf(), &choice));
+        let choice = MoveRequest::entry(id.as_str());
+        assert_eq!(
+            bare.resolve_move(bare.leaf(), &choice),
+            script.tree.resolve_move(script.tree.leaf(), &choice)
+        );
     }
 }
 
 #[test]
 fn changed_leaf_is_refused() {
-    let script = Script::run("say a; reply b; say c; reply d; label l");
-    let seen = |expected| Choice { expected: Some(expected), ..Choice::default() };
+    let script = ScriptedSession::run("say a; reply b; say c; reply d; label l");
+    let seen = |expected| MoveRequest { expected_leaf: Some(expected), ..MoveRequest::default() };
     assert_eq!(describe(&script, &seen(Some(script.id("d")))), "stays at [label: l]", "the same place");
     expect!["refused, leaf_changed: the session has moved to 00000005; check it, then try again"]
         .assert_eq(&describe(&script, &seen(Some(script.id("b")))));
     for expected in [None, Some("nowhere0")] {
-        let error = script.tree.land(script.tree.leaf(), &seen(expected)).unwrap_err();
+        let error = script.tree.resolve_move(script.tree.leaf(), &seen(expected)).unwrap_err();
         assert_eq!(error.code().name(), "leaf_changed");
     }
-    let chosen = Choice { chosen: Chosen::Entry(script.id("b")), ..seen(Some(script.id("c"))) };
-    assert_eq!(script.tree.land(script.tree.leaf(), &chosen).unwrap_err().code().name(), "leaf_changed");
+    let chosen = MoveRequest { selection: Selection::Entry(script.id("b")), ..seen(Some(script.id("c"))) };
+    assert_eq!(
+        script.tree.resolve_move(script.tree.leaf(), &chosen).unwrap_err().code().name(),
+        "leaf_changed"
+    );
     let empty = SessionTree::default();
-    assert!(empty.land(None, &seen(None)).is_ok());
+    assert!(empty.resolve_move(None, &seen(None)).is_ok());
 }
 
 #[test]
 fn selection_is_refused_while_a_turn_runs() {
-    let script = Script::run("say a; reply b");
-    let busy = |chosen| Choice { chosen, busy: true, ..Choice::default() };
+    let script = ScriptedSession::run("say a; reply b");
+    let busy = |chosen| MoveRequest { selection: chosen, busy: true, ..MoveRequest::default() };
     expect!["refused, session_busy: a turn is running in this session; wait until it ends, or stop it"]
-        .assert_eq(&describe(&script, &busy(Chosen::Entry(script.id("a")))));
-    assert_eq!(script.tree.land(script.tree.leaf(), &busy(Chosen::Root)), Err(PlanError::SessionBusy));
+        .assert_eq(&describe(&script, &busy(Selection::Entry(script.id("a")))));
+    assert_eq!(
+        script.tree.resolve_move(script.tree.leaf(), &busy(Selection::Root)),
+        Err(PlanError::SessionBusy)
+    );
     assert!(
-        script.tree.land(script.tree.leaf(), &busy(Chosen::Nothing)).is_ok(),
+        script.tree.resolve_move(script.tree.leaf(), &busy(Selection::None)).is_ok(),
         "continuing without a selection is allowed"
     );
 }
 
 #[test]
 fn root_is_before_the_first_entry_and_hidden_or_missing_entries_are_refused() {
-    let script = Script::run("say a; reply b; say c; move a; delete c");
-    let root = Choice { chosen: Chosen::Root, ..Choice::default() };
+    let script = ScriptedSession::run("say a; reply b; say c; move a; delete c");
+    let root = MoveRequest { selection: Selection::Root, ..MoveRequest::default() };
     assert_eq!(describe(&script, &root), "to root");
-    assert!(describe(&script, &Choice::entry(script.id("c"))).starts_with("refused, entry_hidden"));
-    assert!(describe(&script, &Choice::entry("nowhere0")).starts_with("refused, entry_not_found"));
-    assert_eq!(describe(&Script::default(), &root), "stays at root");
+    assert!(describe(&script, &MoveRequest::entry(script.id("c"))).starts_with("refused, entry_hidden"));
+    assert!(describe(&script, &MoveRequest::entry("nowhere0")).starts_with("refused, entry_not_found"));
+    assert_eq!(describe(&ScriptedSession::default(), &root), "stays at root");
 }
 
 /// A copy of the tree with the draft appended.
-fn with(tree: &SessionTree, draft: &osier_tree::Draft, place: Place) -> SessionTree {
+fn with(tree: &SessionTree, draft: &osier_tree::EntryDraft, place: Place) -> SessionTree {
     let mut tree = tree.clone();
     let parent = place.map(|seq| tree.id(seq).to_string());
-    let line = draft.line("ffffffff", parent.as_deref(), 0);
-    tree.append(&read_entry(&line).unwrap(), 0, 0);
+    let line = draft.to_line("ffffffff", parent.as_deref(), 0);
+    tree.append(&parse_entry(&line).unwrap(), 0, 0);
     tree
 }
 
@@ -255,30 +271,30 @@ proptest! {
         let tree = fold(&log.entries);
         let at = tree.leaf();
         for (seq, _) in tree.heads().iter() {
-            let Ok(landing) = tree.land(at, &Choice::entry(tree.id(seq).as_str())) else { continue };
+            let Ok(landing) = tree.resolve_move(at, &MoveRequest::entry(tree.id(seq).as_str())) else { continue };
             let planned = tree.plan_move(at, landing.place);
-            prop_assert_eq!(planned.is_some(), landing.moves);
+            prop_assert_eq!(planned.is_some(), landing.needs_move);
             if let Some(draft) = planned {
                 prop_assert!(landing.place.is_none_or(|place| !tree.is_hidden(place)));
                 let moved = with(&tree, &draft, landing.place);
                 prop_assert!(moved.same_place(moved.leaf(), landing.place));
                 prop_assert_eq!(moved.context_entries(moved.leaf()).items, tree.context_entries(landing.place).items);
             }
-            if let Some(said) = landing.text_of {
+            if let Some(said) = landing.editor_entry {
                 prop_assert_eq!(tree.head(said).parent, landing.place);
-                prop_assert!(landing.editor(&log.entries).is_some());
+                prop_assert!(landing.editor_content(&log.entries).is_some());
             }
         }
     }
 
     #[test]
     fn moving_away_and_back_restores_the_context(log in random_logs(false, 2..60)) {
-        let mut script = Script::of_lines(&log.entries);
-        let context = |script: &Script| {
+        let mut script = ScriptedSession::from_lines(&log.entries);
+        let context = |script: &ScriptedSession| {
             let mut seen: Vec<Vec<u8>> = Vec::new();
             for item in script.tree.context_entries(script.tree.leaf()).items {
                 let edit = item.edit.map(|edit| script.lines[edit.index()].as_slice());
-                item.messages(&script.lines[item.seq.index()], edit, &mut |message| seen.push(message.to_vec()));
+                item.emit_messages(&script.lines[item.seq.index()], edit, &mut |message| seen.push(message.to_vec()));
             }
             seen
         };
@@ -286,7 +302,7 @@ proptest! {
         let all: Vec<Seq> = script.tree.heads().iter().map(|(seq, _)| seq).collect();
         for seq in all {
             let id = script.tree.id(seq).to_string();
-            let Ok(landing) = script.tree.land(home, &Choice::entry(&id)) else { continue };
+            let Ok(landing) = script.tree.resolve_move(home, &MoveRequest::entry(&id)) else { continue };
             let Some(there) = script.tree.plan_move(home, landing.place) else { continue };
             script.append(&there, "there");
             let back = script.tree.plan_move(script.tree.leaf(), home).unwrap();

@@ -2,23 +2,23 @@
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use expect_test::{Expect, expect};
-use osier_testkit::{Script, previews};
-use osier_tree::entry::read_entry;
-use osier_tree::projection::preview::{Call, Previews, editor_text, full_text, preview, search_text};
-use osier_tree::scan::Raw;
+use osier_testkit::{ScriptedSession, previews};
+use osier_tree::entry::parse_entry;
+use osier_tree::projection::preview::{Previews, RawToolCall, editor_text, full_text, preview, search_text};
+use osier_tree::scan::RawJson;
 
 fn check(script: &str, expected: Expect) {
-    expected.assert_eq(&previews(&Script::run(script)).join("\n"));
+    expected.assert_eq(&previews(&ScriptedSession::run(script)).join("\n"));
 }
 
 /// The preview of a message, given as JSON fields.
 fn message(members: &str) -> String {
     let line = format!(r#"{{"type":"message","id":"1","message":{{{members}}}}}"#);
-    preview(&read_entry(line.as_bytes()).unwrap(), |_| None)
+    preview(&parse_entry(line.as_bytes()).unwrap(), |_| None)
 }
 
 fn entry(members: &str) -> String {
-    preview(&read_entry(format!(r#"{{"id":"1",{members}}}"#).as_bytes()).unwrap(), |_| None)
+    preview(&parse_entry(format!(r#"{{"id":"1",{members}}}"#).as_bytes()).unwrap(), |_| None)
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn results_are_shown_as_their_calls() {
     assert_eq!(message(r#""role":"toolResult","toolCallId":"gone","toolName":"read""#), "[read]");
     assert_eq!(message(r#""role":"tool""#), "[tool]");
     let line = br#"{"type":"message","id":"1","message":{"role":"toolResult","toolCallId":"c7"}}"#;
-    let arguments = Raw::parse(br#"{"path":"a","offset":3,"limit":2}"#).unwrap();
-    let call_of = |id: &str| (id == "c7").then(|| Call { name: "read".into(), arguments });
-    assert_eq!(preview(&read_entry(line).unwrap(), call_of), "[read: a:3-4]");
+    let arguments = RawJson::parse(br#"{"path":"a","offset":3,"limit":2}"#).unwrap();
+    let call_of = |id: &str| (id == "c7").then(|| RawToolCall { name: "read".into(), arguments });
+    assert_eq!(preview(&parse_entry(line).unwrap(), call_of), "[read: a:3-4]");
 }
 
 /// Two writers, and a model that numbers its calls from 1 in each conversation.
@@ -84,7 +84,7 @@ fn a_result_is_shown_as_the_call_that_it_is_below() {
     ];
     let mut previews = Previews::new(None);
     let shown: Vec<String> =
-        lines.iter().map(|line| previews.preview(&read_entry(line.as_bytes()).unwrap())).collect();
+        lines.iter().map(|line| previews.preview(&parse_entry(line.as_bytes()).unwrap())).collect();
     assert_eq!(
         shown[2..],
         ["[read: here]", "[read: there]", "[read: there2]", "[read: here2]", "[read: there]"]
@@ -109,8 +109,8 @@ fn a_branch_summary_is_shown_without_its_preamble() {
 fn the_home_directory_is_shown_as_a_tilde() {
     let mut previews = Previews::new(Some("/home/u"));
     let mut last = String::new();
-    for line in Script::run("reply calls read /home/u/a.txt; result x").lines {
-        last = previews.preview(&read_entry(&line).unwrap());
+    for line in ScriptedSession::run("reply calls read /home/u/a.txt; result x").lines {
+        last = previews.preview(&parse_entry(&line).unwrap());
     }
     assert_eq!(last, "[read: ~/a.txt]");
 }
@@ -120,7 +120,7 @@ fn the_display_text_is_preferred_over_the_model_text() {
     assert_eq!(message(r#""role":"user","content":"long expansion","uiContent":"/fix""#), r#"user: "/fix""#);
     let beside =
         r#"{"type":"message","id":"1","uiContent":"/fix","message":{"role":"user","content":"long"}}"#;
-    let beside = read_entry(beside.as_bytes()).unwrap();
+    let beside = parse_entry(beside.as_bytes()).unwrap();
     assert_eq!(preview(&beside, |_| None), r#"user: "/fix""#);
     assert_eq!(search_text(&beside), "user  /fix");
     assert_eq!(editor_text(&beside).as_deref(), Some("long"));
@@ -217,7 +217,7 @@ fn entries_with_invalid_bodies_have_previews() {
     ] {
         assert!(!message(members).is_empty(), "{members}");
     }
-    for kind in osier_tree::Kind::ALL {
+    for kind in osier_tree::EntryKind::ALL {
         let custom = kind.custom_type().unwrap_or("x");
         for clothes in ["custom", "custom_message", kind.name()] {
             let text =
@@ -230,8 +230,9 @@ fn entries_with_invalid_bodies_have_previews() {
 #[test]
 fn the_editor_gets_the_full_text_of_entries_that_can_be_resent() {
     let texts = |script: &str| {
-        let script = Script::run(script);
-        let texts: Vec<_> = script.lines.iter().map(|line| editor_text(&read_entry(line).unwrap())).collect();
+        let script = ScriptedSession::run(script);
+        let texts: Vec<_> =
+            script.lines.iter().map(|line| editor_text(&parse_entry(line).unwrap())).collect();
         texts
     };
     assert_eq!(
@@ -240,23 +241,24 @@ fn the_editor_gets_the_full_text_of_entries_that_can_be_resent() {
     );
     assert_eq!(texts("say a; backtrack 0 x")[1], None);
     let blocks = br#"{"type":"message","id":"1","message":{"role":"user","content":[{"type":"text","text":"a\n"},{"type":"image"},{"type":"text","text":" b"}]}}"#;
-    assert_eq!(editor_text(&read_entry(blocks).unwrap()).as_deref(), Some("a\n b"));
+    assert_eq!(editor_text(&parse_entry(blocks).unwrap()).as_deref(), Some("a\n b"));
 }
 
 #[test]
 fn the_full_text_of_an_entry_can_be_copied() {
-    let script = Script::run(r#"say a; bash ls; fail broke; compact keep a "sum"; summarize left; label x"#);
-    let texts: Vec<_> = script.lines.iter().map(|line| full_text(&read_entry(line).unwrap())).collect();
+    let script =
+        ScriptedSession::run(r#"say a; bash ls; fail broke; compact keep a "sum"; summarize left; label x"#);
+    let texts: Vec<_> = script.lines.iter().map(|line| full_text(&parse_entry(line).unwrap())).collect();
     assert_eq!(texts, ["a", "ls", "broke", "sum", "left", ""]);
 }
 
 #[test]
 fn search_covers_role_kind_and_text() {
-    let script = Script::run(
+    let script = ScriptedSession::run(
         r#"say Hello; bash ls -l; reply b calls read x; result content; compact keep Hello "sum"; summarize left
            model p/id; thinking low; custom state; note info words; label L; name title; omit Hello; backtrack 0 why"#,
     );
-    let texts: Vec<_> = script.lines.iter().map(|line| search_text(&read_entry(line).unwrap())).collect();
+    let texts: Vec<_> = script.lines.iter().map(|line| search_text(&parse_entry(line).unwrap())).collect();
     expect![[r#"
         user  Hello
         bashExecution  ls -l

@@ -2,13 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use expect_test::{Expect, expect};
-use osier_testkit::Script;
-use osier_tree::cutting::CutText;
-use osier_tree::files::Files;
-use osier_tree::scan::Raw;
-use osier_tree::serialize::{Telling, tell};
+use osier_testkit::ScriptedSession;
+use osier_tree::compaction_cut::CutText;
+use osier_tree::files::TouchedFiles;
+use osier_tree::scan::RawJson;
+use osier_tree::serialize::{ConversationParts, serialize_message};
 use osier_tree::summary::{
-    ask_branch, ask_history, ask_prefix, finish_branch, finish_compaction, without_files,
+    branch_prompt, history_prompt, stored_branch_summary, stored_compaction_summary, turn_prefix_prompt,
+    without_file_lists,
 };
 
 #[test]
@@ -28,7 +29,8 @@ fn a_message_is_serialized_as_paragraphs() {
         r#"{"role":"system","content":"prompt"}"#,
         r#"{"role":"odd","content":"odd"}"#,
     ];
-    let told: Vec<String> = messages.iter().map(|message| tell(message.as_bytes()) + "\n~\n").collect();
+    let told: Vec<String> =
+        messages.iter().map(|message| serialize_message(message.as_bytes()) + "\n~\n").collect();
     expect![[r#"
         [User]: hi
         ~
@@ -78,7 +80,8 @@ fn a_message_is_serialized_as_paragraphs() {
 
 #[test]
 fn a_long_result_is_truncated_with_a_notice() {
-    let told = |text: &str| tell(format!(r#"{{"role":"toolResult","content":"{text}"}}"#).as_bytes());
+    let told =
+        |text: &str| serialize_message(format!(r#"{{"role":"toolResult","content":"{text}"}}"#).as_bytes());
     assert_eq!(told(&"x".repeat(2000)).len(), "[Tool result]: ".len() + 2000);
     assert!(told(&"x".repeat(2003)).ends_with("xxx\n\n[... 3 more characters truncated]"));
     assert!(told(&format!("{}🧵y", "x".repeat(1999))).ends_with("xxx\n\n[... 3 more characters truncated]"));
@@ -86,9 +89,9 @@ fn a_long_result_is_truncated_with_a_notice() {
 
 #[test]
 fn a_conversation_too_long_for_one_request_is_split() {
-    let mut telling = Telling::new(10);
+    let mut telling = ConversationParts::new(10);
     for said in ["one", "two", "thirty characters and some more", "🧵 four"] {
-        telling.add(format!(r#"{{"role":"user","content":"{said}"}}"#).as_bytes());
+        telling.add_message(format!(r#"{{"role":"user","content":"{said}"}}"#).as_bytes());
     }
     expect![[r#"
         [User]: one
@@ -102,9 +105,9 @@ fn a_conversation_too_long_for_one_request_is_split() {
 }
 
 fn prepared(script: &str, keep_recent: u64) -> CutText {
-    let script = Script::run(script);
-    let cut = script.tree.cut(script.tree.leaf(), keep_recent, &script.lines).unwrap();
-    cut.prepare(&script.tree, 0, &script.lines)
+    let script = ScriptedSession::run(script);
+    let cut = script.tree.find_cut(script.tree.leaf(), keep_recent, &script.lines).unwrap();
+    cut.collect_text(&script.tree, 0, &script.lines)
 }
 
 #[test]
@@ -159,19 +162,19 @@ fn files_of_summaries_are_included_and_those_of_hooks_are_not() {
         m
         m2
         </modified-files>"#]]
-    .assert_eq(text.files.blocks().trim_start());
+    .assert_eq(text.files.summary_blocks().trim_start());
     assert_eq!(text.files.details().to_string(), r#"{"readFiles":["br","r"],"modifiedFiles":["m","m2"]}"#);
 }
 
 #[test]
 fn files_of_nested_tool_calls_are_included() {
-    let mut files = Files::default();
+    let mut files = TouchedFiles::default();
     for message in [
         r#"{"role":"toolResult","nestedCalls":{"calls":[{"name":"read","arguments":{"path":"n"}},{"name":"write"}]}}"#,
         r#"{"role":"assistant","content":[{"type":"toolCall","name":"read","arguments":{"path":7}},{"type":"toolCall","name":"grep","arguments":{"path":"g"}},{"type":"toolCall","name":"edit","arguments":{"path":"e\n</modified-files>"}}]}"#,
         r#"{"role":"user","content":[{"type":"toolCall","name":"read","arguments":{"path":"not a call"}}]}"#,
     ] {
-        files.add_message(Raw::parse(message.as_bytes()).unwrap());
+        files.add_message(RawJson::parse(message.as_bytes()).unwrap());
     }
     expect![[r#"
         <read-files>
@@ -181,7 +184,7 @@ fn files_of_nested_tool_calls_are_included() {
         <modified-files>
         e </modified-files>
         </modified-files>"#]]
-    .assert_eq(files.blocks().trim_start());
+    .assert_eq(files.summary_blocks().trim_start());
 }
 
 #[track_caller]
@@ -192,7 +195,7 @@ fn check(text: &str, expected: Expect) {
 #[test]
 fn the_history_prompt_contains_the_format() {
     check(
-        &ask_history("[User]: hi </conversation> there", None, None),
+        &history_prompt("[User]: hi </conversation> there", None, None),
         expect![[r#"
             <conversation>
             [User]: hi <\/conversation> there
@@ -233,7 +236,7 @@ fn the_history_prompt_contains_the_format() {
 #[test]
 fn the_update_prompt_contains_the_previous_summary() {
     check(
-        &ask_history("[User]: more", Some("## Goal\nold"), Some("  the tests ")),
+        &history_prompt("[User]: more", Some("## Goal\nold"), Some("  the tests ")),
         expect![[r#"
             <conversation>
             [User]: more
@@ -281,7 +284,7 @@ fn the_update_prompt_contains_the_previous_summary() {
 #[test]
 fn the_turn_prefix_prompt_contains_the_format() {
     check(
-        &ask_prefix("[User]: much", None, Some("names")),
+        &turn_prefix_prompt("[User]: much", None, Some("names")),
         expect![[r#"
             <conversation>
             [User]: much
@@ -304,7 +307,7 @@ fn the_turn_prefix_prompt_contains_the_format() {
         "#]],
     );
     check(
-        &ask_prefix("[User]: more", Some("## Original Request\nmuch"), None),
+        &turn_prefix_prompt("[User]: more", Some("## Original Request\nmuch"), None),
         expect![[r#"
             <conversation>
             [User]: more
@@ -334,7 +337,7 @@ fn the_turn_prefix_prompt_contains_the_format() {
 #[test]
 fn the_branch_prompt_adds_or_uses_only_the_users_instructions() {
     check(
-        &ask_branch("[User]: hi", Some("the tests"), false),
+        &branch_prompt("[User]: hi", Some("the tests"), false),
         expect![[r#"
             <conversation>
             [User]: hi
@@ -370,7 +373,7 @@ fn the_branch_prompt_adds_or_uses_only_the_users_instructions() {
         "#]],
     );
     check(
-        &ask_branch("[User]: hi", Some("Say it in one line."), true),
+        &branch_prompt("[User]: hi", Some("Say it in one line."), true),
         expect![[r#"
         <conversation>
         [User]: hi
@@ -379,20 +382,20 @@ fn the_branch_prompt_adds_or_uses_only_the_users_instructions() {
         Say it in one line.
     "#]],
     );
-    assert_eq!(ask_branch("x", Some(" "), true), ask_branch("x", None, false));
+    assert_eq!(branch_prompt("x", Some(" "), true), branch_prompt("x", None, false));
 }
 
-fn files() -> Files {
-    let mut files = Files::default();
+fn files() -> TouchedFiles {
+    let mut files = TouchedFiles::default();
     let message = r#"{"role":"assistant","content":[{"type":"toolCall","name":"read","arguments":{"path":"a"}},{"type":"toolCall","name":"edit","arguments":{"path":"b"}}]}"#;
-    files.add_message(Raw::parse(message.as_bytes()).unwrap());
+    files.add_message(RawJson::parse(message.as_bytes()).unwrap());
     files
 }
 
 #[test]
 fn a_stored_summary_ends_with_its_files() {
     check(
-        &finish_compaction(Some("## Goal\nto win\n"), None, &files()),
+        &stored_compaction_summary(Some("## Goal\nto win\n"), None, &files()),
         expect![[r#"
         ## Goal
         to win
@@ -407,7 +410,11 @@ fn a_stored_summary_ends_with_its_files() {
     "#]],
     );
     check(
-        &finish_compaction(Some("## Goal\nto win"), Some("## Original Request\nplay"), &Files::default()),
+        &stored_compaction_summary(
+            Some("## Goal\nto win"),
+            Some("## Original Request\nplay"),
+            &TouchedFiles::default(),
+        ),
         expect![[r#"
         ## Goal
         to win
@@ -421,7 +428,7 @@ fn a_stored_summary_ends_with_its_files() {
     "#]],
     );
     check(
-        &finish_compaction(None, Some("## Original Request\nplay"), &files()),
+        &stored_compaction_summary(None, Some("## Original Request\nplay"), &files()),
         expect![[r#"
         No prior history.
 
@@ -442,7 +449,7 @@ fn a_stored_summary_ends_with_its_files() {
     "#]],
     );
     check(
-        &finish_branch("## Goal\nto win", &files()),
+        &stored_branch_summary("## Goal\nto win", &files()),
         expect![[r#"
         The user tried another branch of this conversation before coming back here.
         Summary of that branch:
@@ -463,11 +470,11 @@ fn a_stored_summary_ends_with_its_files() {
 
 #[test]
 fn file_lists_repeated_by_the_model_are_written_once() {
-    let once = finish_compaction(Some("text"), None, &files());
-    assert_eq!(finish_compaction(Some(&once), None, &files()), once);
-    assert_eq!(without_files(&once), "text");
+    let once = stored_compaction_summary(Some("text"), None, &files());
+    assert_eq!(stored_compaction_summary(Some(&once), None, &files()), once);
+    assert_eq!(without_file_lists(&once), "text");
     assert_eq!(
-        without_files("<read-files> in the middle\n\nand text"),
+        without_file_lists("<read-files> in the middle\n\nand text"),
         "<read-files> in the middle\n\nand text"
     );
 }

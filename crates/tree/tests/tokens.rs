@@ -1,13 +1,13 @@
 //! Counting the tokens of a context.
 
 use expect_test::expect;
-use osier_testkit::Script;
-use osier_tree::asking::{Asks, answer};
-use osier_tree::scan::Raw;
-use osier_tree::tokens::estimate;
+use osier_testkit::ScriptedSession;
+use osier_tree::line_consumer::{LineConsumer, feed_all};
+use osier_tree::scan::RawJson;
+use osier_tree::tokens::estimate_tokens;
 
 fn estimated(message: &str) -> u64 {
-    estimate(Raw::parse(message.as_bytes()).expect("test messages are valid JSON"))
+    estimate_tokens(RawJson::parse(message.as_bytes()).expect("test messages are valid JSON"))
 }
 
 #[test]
@@ -52,12 +52,12 @@ fn a_message_is_estimated_by_its_characters() {
 
 /// The tokens of a script's context, and the number of lines needed to count them.
 fn count(script: &str) -> (u64, usize) {
-    let script = Script::run(script);
-    let mut counter = script.tree.weighing(script.tree.leaf());
+    let script = ScriptedSession::run(script);
+    let mut counter = script.tree.token_counter(script.tree.leaf());
     let mut seen = 0;
-    while !counter.wants().is_empty() {
-        seen += counter.wants().len();
-        counter.give(&script.lines);
+    while !counter.needed_lines().is_empty() {
+        seen += counter.needed_lines().len();
+        counter.feed(&script.lines);
     }
     (counter.tokens(), seen)
 }
@@ -94,14 +94,14 @@ fn excluded_commands_count_nothing() {
 
 #[test]
 fn a_long_context_is_counted_from_its_end() {
-    let mut script = Script::default();
+    let mut script = ScriptedSession::default();
     for turn in 0..2_000 {
-        script.play(&format!("say q{turn} ~20; reply a{turn} ~20"));
+        script.run_steps(&format!("say q{turn} ~20; reply a{turn} ~20"));
     }
-    let mut counter = script.tree.weighing(script.tree.leaf());
-    assert!(counter.wants().len() < 200);
-    counter.give(&script.lines);
+    let mut counter = script.tree.token_counter(script.tree.leaf());
+    assert!(counter.needed_lines().len() < 200);
+    counter.feed(&script.lines);
     assert!(counter.is_done());
-    answer(&mut counter, &script.lines);
+    feed_all(&mut counter, &script.lines);
     assert_eq!(counter.tokens(), 110);
 }

@@ -2,21 +2,21 @@
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use expect_test::{Expect, expect};
-use osier_testkit::Script;
+use osier_testkit::ScriptedSession;
 use osier_tree::projection::transcript::{TranscriptItem, markdown, transcript, transcript_entries};
 
-fn items(script: &Script) -> Vec<TranscriptItem> {
+fn items(script: &ScriptedSession) -> Vec<TranscriptItem> {
     transcript(&script.tree, script.tree.leaf(), &script.lines)
 }
 
 fn check(script: &str, expected: Expect) {
-    let items = items(&Script::run(script));
+    let items = items(&ScriptedSession::run(script));
     let lines: Vec<String> = items.iter().map(|item| serde_json::to_string(item).unwrap()).collect();
     expected.assert_eq(&lines.join("\n"));
 }
 
 fn check_markdown(script: &str, expected: Expect) {
-    expected.assert_eq(&markdown(&items(&Script::run(script)), "A session"));
+    expected.assert_eq(&markdown(&items(&ScriptedSession::run(script)), "A session"));
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn calls_without_a_result_are_interrupted_even_if_ids_repeat() {
         )
     };
     let result = r#"entry {"type":"message","message":{"role":"toolResult","toolCallId":"0","toolName":"read","content":"x"}}"#;
-    let script = Script::run(&[&call("0"), result, &call("0")].join(";"));
+    let script = ScriptedSession::run(&[&call("0"), result, &call("0")].join(";"));
     let told: Vec<bool> = items(&script)
         .iter()
         .map(|item| serde_json::to_value(item).unwrap()["toolCalls"][0]["interrupted"] == true)
@@ -114,7 +114,7 @@ fn errors_thinking_images_and_display_texts_are_included() {
 
 #[test]
 fn transcript_entries_lists_the_needed_lines() {
-    let script = Script::run("say a; label x; reply b; move a; move b; batch t; update t completed");
+    let script = ScriptedSession::run("say a; label x; reply b; move a; move b; batch t; update t completed");
     let wanted: Vec<usize> =
         transcript_entries(&script.tree, script.tree.leaf()).iter().map(|seq| seq.index()).collect();
     assert_eq!(wanted, [0, 2, 6, 5], "the messages, the update of the batch, and the batch");

@@ -2,28 +2,30 @@
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use expect_test::{Expect, expect};
-use osier_testkit::Script;
-use osier_tree::entry::read_entry;
+use osier_testkit::ScriptedSession;
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::Lines;
-use osier_tree::projection::usage::{Meter, Usage, UsageReport, format_cost, format_tokens, usage_entries};
-use osier_tree::scan::Raw;
+use osier_tree::projection::usage::{
+    UsageMeter, UsageReport, UsageTotals, format_cost, format_tokens, usage_entries,
+};
+use osier_tree::scan::RawJson;
 
-fn report(script: &Script) -> UsageReport {
-    let mut meter = Meter::default();
+fn report(script: &ScriptedSession) -> UsageReport {
+    let mut meter = UsageMeter::default();
     for seq in usage_entries(&script.tree) {
-        meter.take(seq, &script.lines.entry(seq).unwrap());
+        meter.add_entry(seq, &script.lines.entry(seq).unwrap());
     }
     meter.report(&script.tree, script.tree.leaf())
 }
 
 fn tokens(script: &str) -> (u64, u64, u64) {
-    let report = report(&Script::run(script));
+    let report = report(&ScriptedSession::run(script));
     (report.session.total_tokens, report.path.total_tokens, report.session.requests)
 }
 
 /// Compares one line per branch: first entry, tip, entries and tokens.
 fn check_branches(script: &str, expected: Expect) {
-    let script = Script::run(script);
+    let script = ScriptedSession::run(script);
     let text = |id: &str| {
         let entry = script.lines.entry(script.tree.find(id).unwrap()).unwrap();
         osier_tree::projection::preview::full_text(&entry)
@@ -65,12 +67,12 @@ fn a_replaced_line_is_not_counted() {
     let line =
         r#"{"type":"message","id":"1","parentId":null,"message":{"role":"assistant","usage":{"input":5}}}"#;
     let later = line.replace(":5", ":6");
-    assert_eq!(report(&Script::of_lines([line, &*later])).session.total_tokens, 6);
-    let script = Script::of_lines([line, &*later]);
-    let mut streamed = Meter::default();
+    assert_eq!(report(&ScriptedSession::from_lines([line, &*later])).session.total_tokens, 6);
+    let script = ScriptedSession::from_lines([line, &*later]);
+    let mut streamed = UsageMeter::default();
     for (at, line) in script.lines.iter().enumerate() {
-        streamed.take(osier_tree::Seq::new(at), &read_entry(line).unwrap());
-        streamed.take(osier_tree::Seq::new(at), &read_entry(line).unwrap());
+        streamed.add_entry(osier_tree::Seq::new(at), &parse_entry(line).unwrap());
+        streamed.add_entry(osier_tree::Seq::new(at), &parse_entry(line).unwrap());
     }
     assert_eq!(streamed.report(&script.tree, None).session.total_tokens, 6);
 }
@@ -109,7 +111,7 @@ fn a_branch_counts_only_its_own_entries() {
 
 #[test]
 fn models_are_sorted_by_cost() {
-    let script = Script::run(
+    let script = ScriptedSession::run(
         r#"say a; reply b; reply c
            entry {"type":"message","message":{"role":"assistant","provider":"p","model":"m","responseModel":"m-2","usage":{"input":1,"cost":{"total":2}}}}
            entry {"type":"message","message":{"role":"toolResult","usage":{"input":3,"cost":{"total":0.001}}}}
@@ -158,13 +160,13 @@ fn models_are_sorted_by_cost() {
 
 #[test]
 fn a_report_serializes_to_json() {
-    let json = serde_json::to_string(&report(&Script::run("say a; reply b"))).unwrap();
+    let json = serde_json::to_string(&report(&ScriptedSession::run("say a; reply b"))).unwrap();
     expect![[r#"{"session":{"input":100,"output":10,"cacheRead":0,"cacheWrite":0,"totalTokens":110,"requests":1,"cost":0.11},"path":{"input":100,"output":10,"cacheRead":0,"cacheWrite":0,"totalTokens":110,"requests":1,"cost":0.11},"models":[{"provider":"anthropic","model":"claude","input":100,"output":10,"cacheRead":0,"cacheWrite":0,"totalTokens":110,"requests":1,"cost":0.11}],"branches":[{"tip":"00000002","first":"00000001","entries":2,"active":true,"deleted":false,"input":100,"output":10,"cacheRead":0,"cacheWrite":0,"totalTokens":110,"requests":1,"cost":0.11}]}"#]].assert_eq(&json);
 }
 
 #[test]
 fn invalid_numbers_are_ignored() {
-    let read = |text: &str| Usage::read(Raw::parse(text.as_bytes()).unwrap());
+    let read = |text: &str| UsageTotals::parse(RawJson::parse(text.as_bytes()).unwrap());
     assert_eq!(read("7"), None);
     assert_eq!(read("{}").unwrap().total_tokens, 0);
     let odd =

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use osier_agent::Event;
-use osier_session::{CursorId, Event as SessionEvent};
+use osier_agent::AgentEvent;
+use osier_session::{CursorId, SessionEvent};
 use osier_store::{MemoryStore, Store};
-use osier_testkit::Script;
+use osier_testkit::ScriptedSession;
 use osier_tree::Header;
 use osier_tui::key::{Input, Key};
-use osier_tui::msg::{Forest, Msg};
-use osier_tui::state::{Setting, State};
+use osier_tui::msg::{Msg, TreeSnapshot};
+use osier_tui::state::{UiConfig, UiState};
 use osier_tui::update::update;
 use osier_tui::view::view;
 
@@ -20,7 +20,7 @@ type Failure = Box<dyn std::error::Error>;
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let entries = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(100_000);
-    let mut state = State::new(Setting::default(), 120, 40);
+    let mut state = UiState::new(UiConfig::default(), 120, 40);
     let forest = forest(entries).await?;
     measure(&mut state, "open the tree", Msg::Tree(Box::new(forest)));
     for key in
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-fn measure(state: &mut State, what: &str, msg: Msg) {
+fn measure(state: &mut UiState, what: &str, msg: Msg) {
     let began = Instant::now();
     update(state, msg);
     let lines = view(state).lines.len();
@@ -42,14 +42,14 @@ fn measure(state: &mut State, what: &str, msg: Msg) {
 }
 
 /// A megabyte in 20,000 pieces; a frame after every eight, as at 500 pieces a second.
-fn stream(state: &mut State) {
+fn stream(state: &mut UiState) {
     let id: Arc<str> = "d".into();
-    let say = |state: &mut State, delta: String| {
-        let event = SessionEvent::Draft { id: id.clone(), index: 0, delta: delta.into() };
-        update(state, Msg::Event(Event::Session(event)));
+    let say = |state: &mut UiState, delta: String| {
+        let event = SessionEvent::DraftDelta { id: id.clone(), index: 0, delta: delta.into() };
+        update(state, Msg::Event(AgentEvent::Session(event)));
     };
-    let begun = SessionEvent::DraftBegun { id: "d".into(), cursor: CursorId::MAIN };
-    update(state, Msg::Event(Event::Session(begun)));
+    let begun = SessionEvent::DraftStarted { id: "d".into(), cursor: CursorId::MAIN };
+    update(state, Msg::Event(AgentEvent::Session(begun)));
     say(state, r#"{"type":"text_start"}"#.to_owned());
     let (began, mut worst, mut frames) = (Instant::now(), 0.0_f64, 0);
     for number in 0..20_000 {
@@ -71,7 +71,7 @@ fn stream(state: &mut State) {
     println!("stream of 1 MB   {all:>8.2} ms  {frames} frames, the worst {worst:.2} ms");
 }
 
-async fn forest(entries: usize) -> Result<Forest, Failure> {
+async fn forest(entries: usize) -> Result<TreeSnapshot, Failure> {
     let mut script = String::from("say a");
     for number in 0..entries / 2 {
         script += &format!("; reply words of reply {number}; say words of question {number}");
@@ -79,9 +79,9 @@ async fn forest(entries: usize) -> Result<Forest, Failure> {
             script += &format!("; move words of reply {number}");
         }
     }
-    let script = Script::run(&script);
+    let script = ScriptedSession::run(&script);
     let store = MemoryStore::default();
     let made = store.create(&Header::new("s", 0, "/x"), &script.lines).await?;
     let texts = store.previews("s", made.version).await?;
-    Ok(Forest { leaf: script.tree.leaf(), tree: Arc::new(script.tree), texts: Arc::new(texts) })
+    Ok(TreeSnapshot { leaf: script.tree.leaf(), tree: Arc::new(script.tree), texts: Arc::new(texts) })
 }

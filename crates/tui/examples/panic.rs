@@ -4,9 +4,9 @@
 use std::io::{self, Read};
 
 fn main() -> io::Result<()> {
-    let terminal = osier_tui::Terminal::enter()?;
+    let terminal = osier_tui::TerminalGuard::enter()?;
     if std::env::args().any(|arg| arg == "beside") {
-        terminal.tell_panics(|words| print!("told: {words}\r\n"));
+        terminal.set_panic_handler(|words| print!("told: {words}\r\n"));
         assert!(std::thread::spawn(|| panic!("in a thread")).join().is_err());
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         assert!(runtime.block_on(async { tokio::spawn(async { panic!("in a task") }).await }).is_err());

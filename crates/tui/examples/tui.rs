@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use osier_agent::{Facts, Parts, Worker};
-use osier_model::{Models, Registry, Surroundings};
-use osier_session::{Env, Session};
+use osier_agent::{AgentConfig, StandardSystemPrompt, Worker};
+use osier_model::{Environment, ModelRouter, Registry};
+use osier_session::{Session, SessionEnv};
 use osier_store::{FileStore, Store};
 use osier_tools::{ToolContext, Tools};
 use osier_tree::Header;
 use osier_tree::short_ids::first_eight;
-use osier_tui::msg::{Spot, Which};
-use osier_tui::state::Setting;
-use osier_tui::theme::{Depth, Theme, depth, is_light};
-use osier_tui::{Host, Opened, Setup, run};
+use osier_tui::msg::{OpenTarget, SessionRef};
+use osier_tui::state::UiConfig;
+use osier_tui::theme::{ColorDepth, Theme, detect_color_depth, detect_light_background};
+use osier_tui::{Host, OpenedSession, UiSetup, run};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -28,37 +28,38 @@ struct Folder {
 }
 
 impl Folder {
-    async fn work(&self, session: Session) -> Result<Worker, osier_agent::Error> {
+    async fn work(&self, session: Session) -> Result<Worker, osier_agent::AgentError> {
         let registry = Arc::new(Registry::built_in());
         let model = registry.find("offline")?;
-        let models = Models::new(registry.clone(), Surroundings::none());
+        let models = ModelRouter::new(registry.clone(), Environment::empty());
         let tools = ToolContext::new(
             &self.cwd,
             self.folder.join("output"),
             osier_tools::Env::new(std::env::vars_os()),
         );
-        let mut parts = Parts::new(Arc::new(models), registry, model, Arc::new(Tools::standard()), tools);
-        parts.attended = true;
-        parts.briefing = Arc::new(Facts { cwd: self.cwd.clone(), ..facts() });
+        let mut parts =
+            AgentConfig::new(Arc::new(models), registry, model, Arc::new(Tools::standard()), tools);
+        parts.has_user = true;
+        parts.system_prompt = Arc::new(StandardSystemPrompt { cwd: self.cwd.clone(), ..facts() });
         Worker::start(session, parts).await
     }
 
-    async fn made(&self, lines: &[Vec<u8>]) -> Result<Session, osier_session::Error> {
-        let env = Env::default();
-        let id = Session::fresh_id(&*self.store, &env).await?;
+    async fn made(&self, lines: &[Vec<u8>]) -> Result<Session, osier_session::SessionError> {
+        let env = SessionEnv::default();
+        let id = Session::new_session_id(&*self.store, &env).await?;
         let header = Header::new(&id, env.clock.now(), self.cwd.to_string_lossy());
         Session::create(self.store.clone(), &header, lines, env).await
     }
 
     async fn found(&self, prefix: &str) -> Result<Session, String> {
-        let ids = self.store.find(prefix).await.map_err(|error| error.to_string())?;
+        let ids = self.store.find_ids(prefix).await.map_err(|error| error.to_string())?;
         let id = ids.first().ok_or_else(|| format!("no session {prefix}"))?;
-        Session::open(self.store.clone(), id, Env::default()).await.map_err(|error| error.to_string())
+        Session::open(self.store.clone(), id, SessionEnv::default()).await.map_err(|error| error.to_string())
     }
 }
 
-fn facts() -> Facts {
-    Facts {
+fn facts() -> StandardSystemPrompt {
+    StandardSystemPrompt {
         preamble: None,
         append: None,
         cwd: PathBuf::new(),
@@ -71,14 +72,20 @@ fn facts() -> Facts {
 
 #[async_trait]
 impl Host for Folder {
-    async fn open(&self, which: Which, _from: &Worker) -> Result<Opened, String> {
+    async fn open(&self, which: OpenTarget, _from: &Worker) -> Result<OpenedSession, String> {
         let session = match which {
-            Which::New => self.made(&[]).await.map_err(|error| error.to_string())?,
-            Which::There(key) | Which::Listed(Spot { key, .. }) => self.found(&key).await?,
-            Which::Fork { .. } => return Err("this example cannot fork".to_owned()),
+            OpenTarget::New => self.made(&[]).await.map_err(|error| error.to_string())?,
+            OpenTarget::Named(key) | OpenTarget::Listed(SessionRef { key, .. }) => self.found(&key).await?,
+            OpenTarget::Fork { .. } => return Err("this example cannot fork".to_owned()),
         };
         let worker = self.work(session).await.map_err(|error| error.to_string())?;
-        Ok(Opened { worker, setting: setting(&self.cwd), text: None, stopped: false, remarks: Vec::new() })
+        Ok(OpenedSession {
+            worker,
+            config: setting(&self.cwd),
+            editor_text: None,
+            turn_stopped: false,
+            notices: Vec::new(),
+        })
     }
 
     fn editor(&self) -> Option<String> {
@@ -104,24 +111,24 @@ async fn main() -> Result<std::process::ExitCode, Failure> {
     Ok(code.into())
 }
 
-fn setup(cwd: &Path) -> Setup {
+fn setup(cwd: &Path) -> UiSetup {
     let variable = |name: &str| std::env::var(name).ok();
     let [none, term, many, ground] = ["NO_COLOR", "TERM", "COLORTERM", "COLORFGBG"].map(variable);
-    let depth = depth(none.as_deref(), term.as_deref(), many.as_deref());
-    let theme = if is_light(ground.as_deref()) { Theme::light() } else { Theme::dark() };
-    let theme = theme.with_depth(depth);
-    Setup {
-        setting: setting(cwd),
+    let depth = detect_color_depth(none.as_deref(), term.as_deref(), many.as_deref());
+    let theme = if detect_light_background(ground.as_deref()) { Theme::light() } else { Theme::dark() };
+    let theme = theme.with_color_depth(depth);
+    UiSetup {
+        config: setting(cwd),
         theme,
-        ask_background: depth != Depth::None,
-        first: None,
+        ask_background: depth != ColorDepth::None,
+        first_prompt: None,
         choose_session: false,
     }
 }
 
-fn setting(cwd: &Path) -> Setting {
+fn setting(cwd: &Path) -> UiConfig {
     let name = cwd.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Setting {
+    UiConfig {
         directory: name,
         cwd: cwd.to_string_lossy().into_owned(),
         store: "file".to_owned(),
@@ -130,6 +137,6 @@ fn setting(cwd: &Path) -> Setting {
             "Osier, with the built-in model: it needs no key, and follows simple requests only.".to_owned(),
             "/help lists the commands, escape twice opens the tree.".to_owned(),
         ],
-        ..Setting::default()
+        ..UiConfig::default()
     }
 }

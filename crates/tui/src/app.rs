@@ -1,94 +1,94 @@
 //! The main loop: keys, events and task results go in as messages, frames come out. It makes no decisions: it runs the actions
 //! that [`update`] returns, and always restores the terminal.
 
-mod doing;
-mod editing;
-mod errands;
+mod actions;
+mod command_sender;
+mod external_editor;
 mod images;
-mod patience;
-mod reading;
-mod sending;
+mod queries;
 mod signals;
+mod tasks;
+mod waiting;
 
 use std::collections::VecDeque;
 use std::io::{BufWriter, Stdout, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use osier_agent::{Client, Command, Event, Events, Live, Said, When, Worker};
-use osier_session::{Event as SessionEvent, Session};
+use osier_agent::{AgentEvent, AgentEvents, Client, ClientCommand, LiveUpdate, Prompt, PromptTiming, Worker};
+use osier_session::{Session, SessionEvent};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
-use self::patience::{Waited, patiently};
-use self::sending::Outgoing;
-use self::signals::{Signals, Told};
-use crate::draft::Draft;
+use self::command_sender::OutgoingCommand;
+use self::signals::{SignalEvent, Signals};
+use self::waiting::{WaitOutcome, wait_or_cancel};
 use crate::editor::Pastes;
-use crate::error::{Error, told};
-use crate::host::{Host, Opened, Setup};
+use crate::error::{TuiError, error_chain};
+use crate::host::{Host, OpenedSession, UiSetup};
 use crate::input::Keyboard;
 use crate::key::Input;
-use crate::msg::{Action, Joined, Msg, Purpose};
+use crate::msg::{Action, JoinedSession, Msg, Purpose};
 use crate::overlay::Sessions;
-use crate::screen::{Output, Screen};
-use crate::state::{Setting, State};
-use crate::terminal::{Terminal, reflows, size};
+use crate::screen::{Screen, ScreenOutput};
+use crate::state::{UiConfig, UiState};
+use crate::streamed_reply::StreamedReply;
+use crate::terminal::{TerminalGuard, terminal_reflows, terminal_size};
 use crate::text::{Line, wrap};
-use crate::theme::{Depth, Role, Theme};
-use crate::update::{tell, update};
+use crate::theme::{ColorDepth, ColorRole, Theme};
+use crate::update::{show_notice, update};
 use crate::view::view;
 
 /// The minimum time between two frames, and the time between two steps of the spinner.
-const FRAME: Duration = Duration::from_millis(16);
-const TICK: Duration = Duration::from_millis(120);
+const FRAME_INTERVAL: Duration = Duration::from_millis(16);
+const TICK_INTERVAL: Duration = Duration::from_millis(120);
 /// The time between two attempts to join a session.
-const AGAIN: Duration = Duration::from_secs(2);
+const REJOIN_DELAY: Duration = Duration::from_secs(2);
 
 /// Asks the terminal for its background color.
-const QUESTION: &[u8] = b"\x1b]11;?\x1b\\";
+const BACKGROUND_QUERY: &[u8] = b"\x1b]11;?\x1b\\";
 /// How long finished output waits for the background color. A later answer still changes the theme.
-const PATIENCE: Duration = Duration::from_millis(80);
+const BACKGROUND_TIMEOUT: Duration = Duration::from_millis(80);
 
 /// The result of a background task.
-enum Heard {
+enum TaskResult {
     Msg(Msg),
-    Opened(Box<Result<Opened, String>>),
+    Opened(Box<Result<OpenedSession, String>>),
     /// A hit of the search with this number; `None` when the search is done.
-    Found(u64, Option<usize>),
+    SearchHit(u64, Option<usize>),
 }
 
 struct App {
     worker: Worker,
     host: Arc<dyn Host>,
-    state: State,
+    state: UiState,
     screen: Screen<BufWriter<Stdout>>,
-    events: Events,
-    answers: UnboundedSender<Heard>,
-    began: Instant,
+    events: AgentEvents,
+    task_results: UnboundedSender<TaskResult>,
+    started: Instant,
     /// Work still to do, in order. It survives when the user cancels a wait.
     pending: VecDeque<Pending>,
-    commands: UnboundedSender<Outgoing>,
+    commands: UnboundedSender<OutgoingCommand>,
     /// Finished pieces that are not printed yet.
-    output: Output,
+    output: ScreenOutput,
     /// Clear the screen before the next frame.
-    clear: bool,
+    clear_screen: bool,
     dirty: bool,
     next_frame: Instant,
     /// Until then, finished output waits for the background color.
-    waits: Option<Instant>,
+    background_deadline: Option<Instant>,
     /// Whether the terminal reported a light background; `None` if it has not answered.
-    light: Option<bool>,
+    light_background: Option<bool>,
     pause: Option<Pause>,
     /// The task that opens another session. Input typed while it runs goes to that session, except the key that cancels it.
-    opening: Option<AbortHandle>,
+    opening_task: Option<AbortHandle>,
     /// The search through other sessions.
-    search: Option<AbortHandle>,
+    search_task: Option<AbortHandle>,
     /// The number of the current search. Results of earlier ones are ignored.
-    searches: u64,
+    search_number: u64,
     /// When to join the session again, after joining failed.
-    rejoin: Option<Instant>,
+    rejoin_at: Option<Instant>,
 }
 
 /// A unit of pending work.
@@ -106,12 +106,12 @@ enum Pending {
 }
 
 /// An event that the loop handles.
-enum Step {
+enum LoopEvent {
     Input(Input),
-    Event(Option<Event>),
-    Heard(Msg),
-    Opened(Box<Result<Opened, String>>),
-    Told(Told),
+    Event(Option<AgentEvent>),
+    Msg(Msg),
+    Opened(Box<Result<OpenedSession, String>>),
+    Signal(SignalEvent),
     /// The delay before joining again is over.
     Rejoin,
 }
@@ -119,69 +119,76 @@ enum Step {
 /// Why the loop stops and releases the terminal.
 enum Pause {
     /// Exit with this code.
-    Leave(u8),
+    Exit(u8),
     /// Edit this text in the user's external editor.
-    Edit(String),
+    EditText(String),
     /// Suspend the program and return to the shell.
     Suspend,
     /// Another program used the terminal; set it up again.
-    Renew,
+    Reenter,
 }
 
 /// Runs the interface until the user quits; returns the exit code.
-pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8, Error> {
-    let (columns, rows) = size()?;
-    let entered = Terminal::enter()?;
+pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: UiSetup) -> Result<u8, TuiError> {
+    let (columns, rows) = terminal_size()?;
+    let entered = TerminalGuard::enter()?;
     let (answers, mut results) = unbounded_channel();
-    entered.tell_panics(fault(answers.clone()));
+    entered.set_panic_handler(panic_reporter(answers.clone()));
     let mut terminal = Some(entered);
-    let depth = setup.theme.depth;
+    let depth = setup.theme.color_depth;
     let size = (columns.into(), rows.into());
-    let (mut app, sender) = App::start(worker, host, setup.setting, setup.theme, size, answers).await?;
-    app.screen.set_reflows(reflows());
-    if setup.ask_background && depth != Depth::None {
-        app.ask_background()?;
+    let (mut app, sender) = App::start(worker, host, setup.config, setup.theme, size, answers).await?;
+    app.screen.set_reflows(terminal_reflows());
+    if setup.ask_background && depth != ColorDepth::None {
+        app.query_background()?;
     }
     let (mut keyboard, mut signals) = (Keyboard::new(), Signals::new()?);
-    keyboard.listen()?;
-    match patiently(app.begin(setup.choose_session, setup.first), &mut keyboard, &mut signals).await {
-        Waited::Done(begun) => begun?,
-        Waited::Enough => app.pause = Some(Pause::Leave(130)),
-        Waited::End(code) => app.pause = Some(Pause::Leave(code)),
+    keyboard.start()?;
+    match wait_or_cancel(
+        app.show_first_screen(setup.choose_session, setup.first_prompt),
+        &mut keyboard,
+        &mut signals,
+    )
+    .await
+    {
+        WaitOutcome::Done(begun) => begun?,
+        WaitOutcome::Canceled => app.pause = Some(Pause::Exit(130)),
+        WaitOutcome::Exit(code) => app.pause = Some(Pause::Exit(code)),
     }
     loop {
-        let pause = app.talk(&mut keyboard, &mut results, &mut signals).await?;
+        let pause = app.run_until_pause(&mut keyboard, &mut results, &mut signals).await?;
         keyboard.pause();
         let output = std::mem::take(&mut app.output);
-        let left = app.screen.leave(output, app.state.look());
+        let left = app.screen.finish(output, app.state.render_options());
         drop(terminal.take());
         let msg = match pause {
             // Ignore a failed last frame: the terminal may be gone.
-            Pause::Leave(code) => {
+            Pause::Exit(code) => {
                 drop(app);
-                sending::finish(sender).await;
+                command_sender::finish(sender).await;
                 return Ok(code);
             }
-            Pause::Edit(text) => editing::edit(app.host.editor(), text).await,
+            Pause::EditText(text) => external_editor::edit(app.host.editor(), text).await,
             Pause::Suspend => {
                 signals.suspend().await.map_or_else(|error| Msg::Failed(error.to_string()), |()| Msg::Tick)
             }
-            Pause::Renew => Msg::Tick,
+            Pause::Reenter => Msg::Tick,
         };
         left?;
-        signals.forget_keys()?;
-        terminal = Some(Terminal::enter()?);
-        keyboard.listen()?;
-        app.return_to(msg)?;
+        signals.discard_key_signals()?;
+        terminal = Some(TerminalGuard::enter()?);
+        keyboard.start()?;
+        app.resume_after_pause(msg)?;
     }
 }
 
 /// Returns a handler that shows a panic of a background task as a notice.
-fn fault(answers: UnboundedSender<Heard>) -> impl Fn(String) + Send {
+fn panic_reporter(answers: UnboundedSender<TaskResult>) -> impl Fn(String) + Send {
     move |message| {
         let text = format!("internal error in a background task; please report it: {message}");
-        let columns = size().map_or(80, |(columns, _)| columns.into());
-        let _ = answers.send(Heard::Msg(Msg::Told(wrap(&Line::of(Role::Bad, &text), columns))));
+        let columns = terminal_size().map_or(80, |(columns, _)| columns.into());
+        let _ =
+            answers.send(TaskResult::Msg(Msg::Lines(wrap(&Line::styled(ColorRole::Bad, &text), columns))));
     }
 }
 
@@ -190,55 +197,55 @@ impl App {
     async fn start(
         worker: Worker,
         host: Arc<dyn Host>,
-        setting: Setting,
+        setting: UiConfig,
         theme: Theme,
         (columns, rows): (usize, usize),
-        answers: UnboundedSender<Heard>,
-    ) -> Result<(App, JoinHandle<()>), Error> {
+        answers: UnboundedSender<TaskResult>,
+    ) -> Result<(App, JoinHandle<()>), TuiError> {
         let events = worker.attach(None).await?.events;
         let began = Instant::now();
-        let (commands, sender) = sending::start(answers.clone());
+        let (commands, sender) = command_sender::start(answers.clone());
         let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
         let app = App {
             worker,
             host,
-            state: State::new(setting, columns, rows),
+            state: UiState::new(setting, columns, rows),
             screen: Screen::new(out, theme, columns, rows),
             events,
-            answers,
-            began,
+            task_results: answers,
+            started: began,
             pending: VecDeque::new(),
             commands,
-            output: Output::default(),
-            clear: false,
+            output: ScreenOutput::default(),
+            clear_screen: false,
             dirty: true,
             next_frame: began,
-            waits: None,
-            light: None,
+            background_deadline: None,
+            light_background: None,
             pause: None,
-            opening: None,
-            search: None,
-            searches: 0,
-            rejoin: None,
+            opening_task: None,
+            search_task: None,
+            search_number: 0,
+            rejoin_at: None,
         };
         Ok((app, sender))
     }
 
-    async fn talk(
+    async fn run_until_pause(
         &mut self,
         keyboard: &mut Keyboard,
-        results: &mut UnboundedReceiver<Heard>,
+        results: &mut UnboundedReceiver<TaskResult>,
         signals: &mut Signals,
-    ) -> Result<Pause, Error> {
+    ) -> Result<Pause, TuiError> {
         loop {
             let done = match self.pending.is_empty() {
-                true => Waited::Done(()),
-                false => patiently(self.work(), keyboard, signals).await,
+                true => WaitOutcome::Done(()),
+                false => wait_or_cancel(self.run_pending(), keyboard, signals).await,
             };
             match done {
-                Waited::Done(()) => {}
-                Waited::Enough => self.take(Msg::Failed("Canceled".to_owned())),
-                Waited::End(code) => return Ok(Pause::Leave(code)),
+                WaitOutcome::Done(()) => {}
+                WaitOutcome::Canceled => self.queue_msg(Msg::Failed("Canceled".to_owned())),
+                WaitOutcome::Exit(code) => return Ok(Pause::Exit(code)),
             }
             if let Some(pause) = self.pause.take() {
                 return Ok(pause);
@@ -246,92 +253,92 @@ impl App {
             if self.dirty && Instant::now() >= self.next_frame {
                 self.draw()?;
             }
-            let (is_idle, waits, rejoin) = (!self.dirty, self.waits, self.rejoin);
-            let due = self.state.due().map(|due| self.began + Duration::from_millis(due));
+            let (is_idle, waits, rejoin) = (!self.dirty, self.background_deadline, self.rejoin_at);
+            let due = self.state.timer_due().map(|due| self.started + Duration::from_millis(due));
             let step = tokio::select! {
                 key = keyboard.next() => match key {
-                    Some(input) if self.opening.is_some() && input.is_typed() => {
-                        self.put_off(input, keyboard);
+                    Some(input) if self.opening_task.is_some() && input.is_from_user() => {
+                        self.hold_input(input, keyboard);
                         continue;
                     }
-                    Some(input) => Step::Input(input),
+                    Some(input) => LoopEvent::Input(input),
                     // The terminal is gone.
-                    None => return Ok(Pause::Leave(129)),
+                    None => return Ok(Pause::Exit(129)),
                 },
-                event = self.events.next(), if rejoin.is_none() => Step::Event(event),
-                () = tokio::time::sleep_until(rejoin.unwrap_or(self.began)), if rejoin.is_some() => Step::Rejoin,
+                event = self.events.next(), if rejoin.is_none() => LoopEvent::Event(event),
+                () = tokio::time::sleep_until(rejoin.unwrap_or(self.started)), if rejoin.is_some() => LoopEvent::Rejoin,
                 Some(result) = results.recv() => match result {
-                    Heard::Msg(msg) => Step::Heard(msg),
-                    Heard::Found(search, _) if search != self.searches => continue,
-                    Heard::Found(_, card) => Step::Heard(Msg::Found(card)),
-                    Heard::Opened(opened) => {
-                        self.opening = None;
+                    TaskResult::Msg(msg) => LoopEvent::Msg(msg),
+                    TaskResult::SearchHit(search, _) if search != self.search_number => continue,
+                    TaskResult::SearchHit(_, card) => LoopEvent::Msg(Msg::SearchHit(card)),
+                    TaskResult::Opened(opened) => {
+                        self.opening_task = None;
                         // If opening failed, discard the input: it was meant for the other session.
-                        if opened.is_ok() { keyboard.release() } else { keyboard.forget() }
-                        Step::Opened(opened)
+                        if opened.is_ok() { keyboard.release() } else { keyboard.discard_held() }
+                        LoopEvent::Opened(opened)
                     }
                 },
                 () = tokio::time::sleep_until(self.next_frame), if self.dirty => continue,
-                () = tokio::time::sleep_until(due.unwrap_or(self.began)), if due.is_some() => {
+                () = tokio::time::sleep_until(due.unwrap_or(self.started)), if due.is_some() => {
                     // Handle earlier input first.
                     if keyboard.has_input() {
                         continue;
                     }
-                    Step::Heard(Msg::Timer)
+                    LoopEvent::Msg(Msg::Timer)
                 }
-                () = tokio::time::sleep(TICK), if is_idle && self.state.is_moving() => Step::Heard(Msg::Tick),
-                () = tokio::time::sleep_until(waits.unwrap_or(self.began)), if waits.is_some() => {
-                    self.wait_no_more();
+                () = tokio::time::sleep(TICK_INTERVAL), if is_idle && self.state.is_animated() => LoopEvent::Msg(Msg::Tick),
+                () = tokio::time::sleep_until(waits.unwrap_or(self.started)), if waits.is_some() => {
+                    self.stop_waiting_for_background();
                     continue;
                 }
                 signal = signals.next() => match signal {
-                    Told::End(code) => return Ok(Pause::Leave(code)),
-                    Told::GoOn => return Ok(Pause::Renew),
-                    signal => Step::Told(signal),
+                    SignalEvent::Exit(code) => return Ok(Pause::Exit(code)),
+                    SignalEvent::Continued => return Ok(Pause::Reenter),
+                    signal => LoopEvent::Signal(signal),
                 },
             };
-            self.step(step)?;
+            self.handle_loop_event(step)?;
         }
     }
 
-    fn step(&mut self, step: Step) -> Result<(), Error> {
+    fn handle_loop_event(&mut self, step: LoopEvent) -> Result<(), TuiError> {
         match step {
-            Step::Input(input) => self.input(input)?,
-            Step::Event(event) => self.event(event),
-            Step::Heard(msg) => self.take(msg),
-            Step::Opened(opened) => match *opened {
-                Ok(opened) => self.move_to(opened),
-                Err(error) => self.take(Msg::Failed(error)),
+            LoopEvent::Input(input) => self.handle_input(input)?,
+            LoopEvent::Event(event) => self.handle_event(event),
+            LoopEvent::Msg(msg) => self.queue_msg(msg),
+            LoopEvent::Opened(opened) => match *opened {
+                Ok(opened) => self.switch_session(opened),
+                Err(error) => self.queue_msg(Msg::Failed(error)),
             },
-            Step::Told(Told::Stop) => self.suspend(),
-            Step::Told(_) => self.resized()?,
-            Step::Rejoin => self.pending.push_back(Pending::Join),
+            LoopEvent::Signal(SignalEvent::Stop) => self.suspend(),
+            LoopEvent::Signal(_) => self.handle_resize()?,
+            LoopEvent::Rejoin => self.pending.push_back(Pending::Join),
         }
         Ok(())
     }
 
     /// Runs the pending work. The future may be dropped while it waits: the remaining work stays queued, and a path that was
     /// not read is read again later.
-    async fn work(&mut self) {
+    async fn run_pending(&mut self) {
         while let Some(pending) = self.pending.pop_front() {
             match pending {
-                Pending::Msg(msg) => self.apply(msg),
+                Pending::Msg(msg) => self.apply_msg(msg),
                 Pending::Action(Action::ShowPath { moved }) => {
-                    self.rejoin = Some(Instant::now() + AGAIN);
-                    let path = reading::path(&self.worker, moved.as_ref(), self.state.columns).await;
-                    self.rejoin = None;
-                    self.apply(path.map_or_else(|error| Msg::Failed(error.to_string()), Msg::Path));
-                    self.read_facts();
+                    self.rejoin_at = Some(Instant::now() + REJOIN_DELAY);
+                    let path = queries::read_path(&self.worker, moved.as_ref(), self.state.columns).await;
+                    self.rejoin_at = None;
+                    self.apply_msg(path.map_or_else(|error| Msg::Failed(error.to_string()), Msg::Path));
+                    self.read_status_info();
                 }
-                Pending::Action(action) => self.act(action),
+                Pending::Action(action) => self.run_action(action),
                 Pending::Switched { before, now, stopped } => {
-                    let switched = reading::switched(&before, &now, stopped).await;
-                    self.apply(Msg::Switched(switched));
+                    let switched = queries::describe_switch(&before, &now, stopped).await;
+                    self.apply_msg(Msg::Switched(switched));
                 }
                 Pending::Join => {
-                    self.rejoin = Some(Instant::now() + AGAIN);
+                    self.rejoin_at = Some(Instant::now() + REJOIN_DELAY);
                     if let Err(error) = self.join().await {
-                        self.apply(Msg::Failed(told(&error)));
+                        self.apply_msg(Msg::Failed(error_chain(&error)));
                     }
                 }
             }
@@ -339,153 +346,158 @@ impl App {
     }
 
     /// Handles input that is typed while another session is being opened.
-    fn put_off(&mut self, input: Input, keyboard: &mut Keyboard) {
-        match &self.opening {
-            Some(opening) if input.stops() => opening.abort(),
+    fn hold_input(&mut self, input: Input, keyboard: &mut Keyboard) {
+        match &self.opening_task {
+            Some(opening) if input.is_cancel() => opening.abort(),
             _ => {
                 keyboard.hold(input);
-                tell(&mut self.state, "Opening another session… (esc to cancel)");
+                show_notice(&mut self.state, "Opening another session… (esc to cancel)");
                 self.dirty = true;
             }
         }
     }
 
-    fn input(&mut self, input: Input) -> Result<(), Error> {
+    fn handle_input(&mut self, input: Input) -> Result<(), TuiError> {
         match input {
-            Input::Ground { light } => {
-                self.dress(light);
-                self.wait_no_more();
+            Input::Background { light } => {
+                self.set_background(light);
+                self.stop_waiting_for_background();
             }
             Input::Resize(columns, rows) => self.screen.resize(columns.into(), rows.into())?,
             Input::Key(_) | Input::Paste(_) => {}
         }
-        self.take(Msg::Input(input));
+        self.queue_msg(Msg::Input(input));
         // Show the effect of input at once.
         self.next_frame = Instant::now();
         Ok(())
     }
 
-    fn ask_background(&mut self) -> Result<(), Error> {
-        self.screen.out().write_all(QUESTION)?;
-        self.waits = Some(self.began + PATIENCE);
+    fn query_background(&mut self) -> Result<(), TuiError> {
+        self.screen.out().write_all(BACKGROUND_QUERY)?;
+        self.background_deadline = Some(self.started + BACKGROUND_TIMEOUT);
         Ok(())
     }
 
     /// Shows finished output without waiting for the background color any longer.
-    fn wait_no_more(&mut self) {
-        self.waits = None;
+    fn stop_waiting_for_background(&mut self) {
+        self.background_deadline = None;
         self.dirty = true;
     }
 
-    fn dress(&mut self, light: bool) {
-        self.light = Some(light);
+    fn set_background(&mut self, light: bool) {
+        self.light_background = Some(light);
         let theme = if light { Theme::light() } else { Theme::dark() };
-        self.screen.dress(theme.with_depth(self.screen.depth()));
+        self.screen.set_theme(theme.with_color_depth(self.screen.color_depth()));
         self.dirty = true;
     }
 
     /// Suspends the program if a shell can resume it.
     pub(super) fn suspend(&mut self) {
-        match signals::has_shell() {
+        match signals::has_job_control() {
             true => self.pause = Some(Pause::Suspend),
-            false => self.take(Msg::Failed("cannot suspend: no shell to return to".to_owned())),
+            false => self.queue_msg(Msg::Failed("cannot suspend: no shell to return to".to_owned())),
         }
     }
 
-    fn resized(&mut self) -> Result<(), Error> {
-        let (columns, rows) = size()?;
-        self.input(Input::Resize(columns, rows))
+    fn handle_resize(&mut self) -> Result<(), TuiError> {
+        let (columns, rows) = terminal_size()?;
+        self.handle_input(Input::Resize(columns, rows))
     }
 
     /// Continues after a pause. The size of the terminal may have changed.
-    fn return_to(&mut self, msg: Msg) -> Result<(), Error> {
-        self.resized()?;
-        self.take(msg);
+    fn resume_after_pause(&mut self, msg: Msg) -> Result<(), TuiError> {
+        self.handle_resize()?;
+        self.queue_msg(msg);
         Ok(())
     }
 
-    fn event(&mut self, event: Option<Event>) {
+    fn handle_event(&mut self, event: Option<AgentEvent>) {
         match event {
             // The client lagged behind, or the log was replaced: join again.
-            None | Some(Event::Session(SessionEvent::Lagged { .. })) => {
+            None | Some(AgentEvent::Session(SessionEvent::Lagged { .. })) => {
                 self.pending.push_back(Pending::Join);
             }
             Some(event) => {
-                let ended = matches!(event, Event::Live(Live::TurnEnded { .. }));
-                self.take(Msg::Event(event));
+                let ended = matches!(event, AgentEvent::Live(LiveUpdate::TurnEnded { .. }));
+                self.queue_msg(Msg::Event(event));
                 if ended {
-                    self.read_facts();
+                    self.read_status_info();
                 }
             }
         }
     }
 
-    async fn begin(&mut self, choose_session: bool, first: Option<Said>) -> Result<(), Error> {
+    async fn show_first_screen(
+        &mut self,
+        choose_session: bool,
+        first: Option<Prompt>,
+    ) -> Result<(), TuiError> {
         self.join().await?;
         if choose_session {
             let sessions = Sessions::new(&self.state);
             self.state.overlays.push(Box::new(sessions));
             self.pending.push_back(Pending::Action(Action::ListSessions));
         }
-        if let Some(Said { text, images, files }) = first {
-            let command = Command::Prompt { text: text.clone(), images, files, when: When::Now };
-            self.pending.push_back(Pending::Action(Action::Send(command, Purpose::Say(text))));
+        if let Some(Prompt { text, images, files }) = first {
+            let command =
+                ClientCommand::Prompt { text: text.clone(), images, files, when: PromptTiming::Now };
+            self.pending.push_back(Pending::Action(Action::Send(command, Purpose::Prompt(text))));
         }
-        self.work().await;
+        self.run_pending().await;
         Ok(())
     }
 
     /// Switches to another session.
-    fn move_to(&mut self, opened: Opened) {
+    fn switch_session(&mut self, opened: OpenedSession) {
         let [before, now] = [&self.worker, &opened.worker].map(|worker| worker.session().clone());
         self.worker = opened.worker;
-        self.state.setting = Arc::new(opened.setting);
+        self.state.config = Arc::new(opened.config);
         self.state.overlays.clear();
         self.pending.push_back(Pending::Join);
-        self.pending.push_back(Pending::Switched { before, now, stopped: opened.stopped });
-        if let Some(text) = opened.text {
-            self.take(Msg::Text(text));
+        self.pending.push_back(Pending::Switched { before, now, stopped: opened.turn_stopped });
+        if let Some(text) = opened.editor_text {
+            self.queue_msg(Msg::EditorText(text));
         }
-        if !opened.remarks.is_empty() {
-            let lines = opened.remarks.iter().map(|remark| Line::of(Role::Dim, remark)).collect();
-            self.take(Msg::Told(lines));
+        if !opened.notices.is_empty() {
+            let lines = opened.notices.iter().map(|remark| Line::styled(ColorRole::Dim, remark)).collect();
+            self.queue_msg(Msg::Lines(lines));
         }
     }
 
     /// Joins the session and shows its current path. If that fails or is canceled, the screen stays as it is and the loop tries
     /// again later.
-    async fn join(&mut self) -> Result<(), Error> {
+    async fn join(&mut self) -> Result<(), TuiError> {
         let attached = self.worker.attach(None).await?;
-        let path = reading::path(&self.worker, None, self.state.columns).await?;
-        let joined = Joined {
-            running: attached.running,
+        let path = queries::read_path(&self.worker, None, self.state.columns).await?;
+        let joined = JoinedSession {
+            turn_running: attached.turn_running,
             drafts: attached.drafts,
-            asked: attached.asked,
+            open_questions: attached.open_questions,
             queue: attached.queue,
-            returned: attached.returned,
-            pictures: reading::pictures(&self.worker),
-            said: reading::said(&path),
+            returned_prompts: attached.returned_prompts,
+            images: queries::stored_images(&self.worker),
+            path_prompts: queries::user_messages(&path),
             history: self.host.history(),
-            unfinished: reading::is_unfinished(&self.worker).await?,
+            unfinished: queries::has_unfinished_turn(&self.worker).await?,
         };
         self.events = attached.events;
-        self.rejoin = None;
-        self.state.editor.pastes = Pastes::new(reading::pastes(&self.worker));
-        self.state.draft = Draft::default();
+        self.rejoin_at = None;
+        self.state.editor.pastes = Pastes::new(queries::stored_pastes(&self.worker));
+        self.state.reply = StreamedReply::default();
         self.pending.push_front(Pending::Msg(Msg::Joined(Box::new(joined))));
         self.pending.push_front(Pending::Msg(Msg::Path(path)));
-        self.read_facts();
+        self.read_status_info();
         Ok(())
     }
 
     /// Queues a message behind the pending work.
-    fn take(&mut self, msg: Msg) {
+    fn queue_msg(&mut self, msg: Msg) {
         self.pending.push_back(Pending::Msg(msg));
     }
 
     /// Applies a message now. The actions it causes run next.
-    fn apply(&mut self, msg: Msg) {
-        self.state.now = self.began.elapsed().as_millis() as u64;
+    fn apply_msg(&mut self, msg: Msg) {
+        self.state.now = self.started.elapsed().as_millis() as u64;
         self.state.clock.now = self.worker.session().env().clock.now();
         self.dirty = true;
         let refresh = matches!(&msg, Msg::Replied(_, reply) if reply.is_ok());
@@ -493,22 +505,26 @@ impl App {
             self.pending.push_front(Pending::Action(action));
         }
         if refresh {
-            self.read_facts();
+            self.read_status_info();
         }
     }
 
-    fn draw(&mut self) -> Result<(), Error> {
-        if std::mem::take(&mut self.clear) {
+    fn draw(&mut self) -> Result<(), TuiError> {
+        if std::mem::take(&mut self.clear_screen) {
             self.screen.clear()?;
         }
         let frame = view(&self.state);
         // Finished output waits briefly for the background color.
-        let output = if self.waits.is_some() { Output::default() } else { std::mem::take(&mut self.output) };
-        self.screen.draw(output, &frame, self.state.look(), self.state.is_covered())?;
-        self.state.now = self.began.elapsed().as_millis() as u64;
-        self.state.drawn();
+        let output = if self.background_deadline.is_some() {
+            ScreenOutput::default()
+        } else {
+            std::mem::take(&mut self.output)
+        };
+        self.screen.draw(output, &frame, self.state.render_options(), self.state.is_covered())?;
+        self.state.now = self.started.elapsed().as_millis() as u64;
+        self.state.note_drawn();
         self.dirty = false;
-        self.next_frame = Instant::now() + FRAME;
+        self.next_frame = Instant::now() + FRAME_INTERVAL;
         Ok(())
     }
 }

@@ -25,10 +25,10 @@ mod thinking;
 mod tree;
 mod undo;
 
-use crate::complete::Fit;
+use crate::completion::CompletionItem;
 use crate::msg::Action;
-use crate::state::State;
-use crate::update::complain;
+use crate::state::UiState;
+use crate::update::show_error;
 
 /// A command.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ pub(crate) struct Spec {
     pub(crate) aliases: &'static [&'static str],
     pub(crate) arguments: &'static str,
     pub(crate) help: &'static str,
-    run: fn(&mut State, &str) -> Vec<Action>,
+    run: fn(&mut UiState, &str) -> Vec<Action>,
 }
 
 const ALL: &[Spec] = &[
@@ -72,23 +72,23 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Spec> {
 }
 
 /// Commands, templates and skills for completion. Other names of a command are offered once they are being typed.
-pub(crate) fn fits(state: &State, typed: &str) -> Vec<Fit> {
+pub(crate) fn fits(state: &UiState, typed: &str) -> Vec<CompletionItem> {
     let typed = typed.trim_start_matches('/');
     let own = ALL.iter().flat_map(|spec| {
         let aliases = spec.aliases.iter().filter(|alias| !typed.is_empty() && alias.starts_with(typed));
         std::iter::once(&spec.name).chain(aliases).map(|name| (*name, spec.help))
     });
-    let templates = state.setting.templates.iter().map(|(name, help)| (name.as_str(), help.as_str()));
-    let fit = |(name, help): (&str, &str)| Fit {
+    let templates = state.config.templates.iter().map(|(name, help)| (name.as_str(), help.as_str()));
+    let fit = |(name, help): (&str, &str)| CompletionItem {
         text: format!("/{name}"),
-        told: help.to_owned(),
+        description: help.to_owned(),
         uses: uses(state, name),
     };
     own.chain(templates).map(fit).collect()
 }
 
 /// How often a command was typed before.
-fn uses(state: &State, name: &str) -> usize {
+fn uses(state: &UiState, name: &str) -> usize {
     let is_use = |text: &&String| {
         text.strip_prefix('/').is_some_and(|text| text.split_whitespace().next() == Some(name))
     };
@@ -96,21 +96,21 @@ fn uses(state: &State, name: &str) -> usize {
 }
 
 /// Runs what was typed if it is a command. An unknown command stays in the editor.
-pub(crate) fn run(state: &mut State, typed: &str) -> Option<Vec<Action>> {
+pub(crate) fn run(state: &mut UiState, typed: &str) -> Option<Vec<Action>> {
     let rest = typed.strip_prefix('/').filter(|rest| is_word(rest))?;
     let (name, words) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     if let Some(spec) = ALL.iter().find(|spec| spec.name == name || spec.aliases.contains(&name)) {
-        state.editor.take();
+        state.editor.take_text();
         return Some((spec.run)(state, words.trim()));
     }
-    if name.starts_with("skill:") || state.setting.templates.iter().any(|(template, _)| template == name) {
+    if name.starts_with("skill:") || state.config.templates.iter().any(|(template, _)| template == name) {
         return None;
     }
     let near = ALL
         .iter()
         .map(|spec| spec.name)
         .max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
-    complain(state, &format!("there is no command /{name}; did you mean /{}?", near.unwrap_or("help")));
+    show_error(state, &format!("there is no command /{name}; did you mean /{}?", near.unwrap_or("help")));
     Some(Vec::new())
 }
 

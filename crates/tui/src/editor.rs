@@ -4,36 +4,36 @@
 //! The editor does not send or complete anything; its owner reads [`Editor::text`].
 
 mod history;
+mod images;
 mod motion;
-mod paste;
-mod pictures;
+mod pastes;
 mod view;
 
-pub use history::History;
-pub use paste::Pastes;
-pub use pictures::Pictures;
-pub(crate) use pictures::image_path;
+pub use history::PromptHistory;
+pub use images::PastedImages;
+pub(crate) use images::image_path;
+pub use pastes::Pastes;
 
-use crate::key::{Code, Key};
+use crate::key::{Key, KeyCode};
 
 /// The maximum number of undo steps.
-const UNDO: usize = 200;
+const MAX_UNDO: usize = 200;
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
 pub struct Editor {
     text: String,
-    at: usize,
+    cursor: usize,
     undo: Vec<(String, usize)>,
     redo: Vec<(String, usize)>,
-    killed: String,
-    pub history: History,
+    kill_buffer: String,
+    pub history: PromptHistory,
     pub pastes: Pastes,
-    pub pictures: Pictures,
+    pub images: PastedImages,
     /// The last key typed a character. Undo reverts consecutive characters together.
     typing: bool,
     /// The column that up and down try to keep.
-    column: Option<usize>,
+    goal_column: Option<usize>,
 }
 
 impl Editor {
@@ -42,7 +42,7 @@ impl Editor {
     }
 
     pub fn cursor(&self) -> usize {
-        self.at
+        self.cursor
     }
 
     pub fn is_empty(&self) -> bool {
@@ -51,27 +51,27 @@ impl Editor {
 
     /// Replaces the text and moves the cursor to the end. Undo restores the old text.
     pub fn set(&mut self, text: &str) {
-        self.remember();
+        self.push_undo();
         self.text = text.replace("\r\n", "\n").replace('\r', "\n");
-        self.at = self.text.len();
+        self.cursor = self.text.len();
     }
 
     /// Like [`Editor::set`], but shows known long pastes in the text as their markers.
-    pub fn give_back(&mut self, text: &str) {
-        self.set(&self.pastes.folded(text));
+    pub fn set_folded(&mut self, text: &str) {
+        self.set(&self.pastes.fold(text));
     }
 
     /// Replaces the path of an image with its marker, or inserts the marker at the cursor if the path is gone.
-    pub(crate) fn put_picture(&mut self, path: &str, image: osier_model::Image) {
+    pub(crate) fn insert_image(&mut self, path: &str, image: osier_model::Image) {
         let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-        let marker = self.pictures.keep(&name, image);
-        self.remember();
-        match self.text[..self.at].rfind(path).filter(|_| !path.is_empty()) {
+        let marker = self.images.add(&name, image);
+        self.push_undo();
+        match self.text[..self.cursor].rfind(path).filter(|_| !path.is_empty()) {
             Some(from) => {
                 self.text.replace_range(from..from + path.len(), &marker);
-                self.at = self.at - path.len() + marker.len();
+                self.cursor = self.cursor - path.len() + marker.len();
             }
-            None if self.text[..self.at].ends_with(|ch: char| !ch.is_whitespace()) => {
+            None if self.text[..self.cursor].ends_with(|ch: char| !ch.is_whitespace()) => {
                 self.insert(&format!(" {marker}"));
             }
             None => self.insert(&marker),
@@ -79,95 +79,107 @@ impl Editor {
     }
 
     /// Clears the editor, adds its text to the history, and returns the text with pastes expanded.
-    pub fn take(&mut self) -> String {
+    pub fn take_text(&mut self) -> String {
         self.history.push(&self.text);
-        let full = self.pastes.expanded(&self.text);
-        self.remember();
+        let full = self.pastes.expand(&self.text);
+        self.push_undo();
         self.text.clear();
-        self.at = 0;
+        self.cursor = 0;
         full
     }
 
     /// Replaces the text between `from` and the cursor with a completion.
-    pub fn complete(&mut self, from: usize, with: &str) {
-        self.remember();
-        self.text.replace_range(from..self.at, with);
-        self.at = from + with.len();
+    pub fn insert_completion(&mut self, from: usize, with: &str) {
+        self.push_undo();
+        self.text.replace_range(from..self.cursor, with);
+        self.cursor = from + with.len();
     }
 
     /// Inserts pasted text. A long paste becomes a marker.
     pub fn paste(&mut self, text: &str) {
-        self.remember();
+        self.push_undo();
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
-        let shown = self.pastes.keep(text);
+        let shown = self.pastes.add(text);
         self.insert(&shown);
     }
 
     /// Handles a key; returns false if the editor does not use it. `width` is the number of columns in a row.
-    pub fn key(&mut self, key: Key, width: usize) -> bool {
+    pub fn handle_key(&mut self, key: Key, width: usize) -> bool {
         let was = std::mem::take(&mut self.typing);
-        let column = self.column.take();
-        if let Some(ch) = key.typed() {
+        let column = self.goal_column.take();
+        if let Some(ch) = key.typed_char() {
             if !was || ch == ' ' {
-                self.remember();
+                self.push_undo();
             }
             self.insert(ch.encode_utf8(&mut [0; 4]));
             self.typing = true;
             return true;
         }
         match (key.ctrl, key.alt, key.code) {
-            (_, _, Code::Up | Code::Down) if !key.ctrl && !key.alt => {
-                return self.vertical(key.code == Code::Up, column, width);
+            (_, _, KeyCode::Up | KeyCode::Down) if !key.ctrl && !key.alt => {
+                return self.move_vertically(key.code == KeyCode::Up, column, width);
             }
-            (true, false, Code::Char('j')) => self.change(|editor| editor.insert("\n")),
-            (false, _, Code::Enter) if key.shift || key.alt => self.change(|editor| editor.insert("\n")),
-            (false, false, Code::Left) | (true, false, Code::Char('b')) => self.at = self.before(self.at),
-            (false, false, Code::Right) | (true, false, Code::Char('f')) => self.at = self.after(self.at),
-            (_, _, Code::Left) | (false, true, Code::Char('b')) => self.at = self.word_before(self.at),
-            (_, _, Code::Right) | (false, true, Code::Char('f')) => self.at = self.word_after(self.at),
-            (_, _, Code::Home) | (true, false, Code::Char('a')) => self.at = self.line_start(self.at),
-            (_, _, Code::End) | (true, false, Code::Char('e')) => self.at = self.line_end(self.at),
-            (false, false, Code::Backspace) | (true, false, Code::Char('h')) => {
-                let from = self.marker_before().unwrap_or_else(|| self.before(self.at));
-                self.erase(from, self.at, false);
+            (true, false, KeyCode::Char('j')) => self.edit(|editor| editor.insert("\n")),
+            (false, _, KeyCode::Enter) if key.shift || key.alt => self.edit(|editor| editor.insert("\n")),
+            (false, false, KeyCode::Left) | (true, false, KeyCode::Char('b')) => {
+                self.cursor = self.previous_grapheme(self.cursor)
             }
-            (_, _, Code::Backspace) | (true, false, Code::Char('w')) => {
-                self.erase(self.word_before(self.at), self.at, true);
+            (false, false, KeyCode::Right) | (true, false, KeyCode::Char('f')) => {
+                self.cursor = self.next_grapheme(self.cursor)
             }
-            (false, false, Code::Delete) | (true, false, Code::Char('d')) => {
-                self.erase(self.at, self.after(self.at), false);
+            (_, _, KeyCode::Left) | (false, true, KeyCode::Char('b')) => {
+                self.cursor = self.word_start_before(self.cursor)
             }
-            (_, _, Code::Delete) | (false, true, Code::Char('d')) => {
-                self.erase(self.at, self.word_after(self.at), true);
+            (_, _, KeyCode::Right) | (false, true, KeyCode::Char('f')) => {
+                self.cursor = self.word_end_after(self.cursor)
             }
-            (true, false, Code::Char('u')) => self.erase(self.line_start(self.at), self.at, true),
-            (true, false, Code::Char('k')) => {
-                let end = self.line_end(self.at);
+            (_, _, KeyCode::Home) | (true, false, KeyCode::Char('a')) => {
+                self.cursor = self.line_start(self.cursor)
+            }
+            (_, _, KeyCode::End) | (true, false, KeyCode::Char('e')) => {
+                self.cursor = self.line_end(self.cursor)
+            }
+            (false, false, KeyCode::Backspace) | (true, false, KeyCode::Char('h')) => {
+                let from = self.marker_before().unwrap_or_else(|| self.previous_grapheme(self.cursor));
+                self.erase(from, self.cursor, false);
+            }
+            (_, _, KeyCode::Backspace) | (true, false, KeyCode::Char('w')) => {
+                self.erase(self.word_start_before(self.cursor), self.cursor, true);
+            }
+            (false, false, KeyCode::Delete) | (true, false, KeyCode::Char('d')) => {
+                self.erase(self.cursor, self.next_grapheme(self.cursor), false);
+            }
+            (_, _, KeyCode::Delete) | (false, true, KeyCode::Char('d')) => {
+                self.erase(self.cursor, self.word_end_after(self.cursor), true);
+            }
+            (true, false, KeyCode::Char('u')) => self.erase(self.line_start(self.cursor), self.cursor, true),
+            (true, false, KeyCode::Char('k')) => {
+                let end = self.line_end(self.cursor);
                 // At the end of a line, delete the line break.
-                let end = if end == self.at { self.after(end) } else { end };
-                self.erase(self.at, end, true);
+                let end = if end == self.cursor { self.next_grapheme(end) } else { end };
+                self.erase(self.cursor, end, true);
             }
-            (true, false, Code::Char('y')) => {
-                let killed = self.killed.clone();
-                self.change(|editor| editor.insert(&killed));
+            (true, false, KeyCode::Char('y')) => {
+                let killed = self.kill_buffer.clone();
+                self.edit(|editor| editor.insert(&killed));
             }
-            (true, false, Code::Char('_' | '-' | '7')) if !key.shift => self.undo(),
-            (true, false, Code::Char('_' | '-')) | (false, true, Code::Char('_' | '-')) => self.redo(),
+            (true, false, KeyCode::Char('_' | '-' | '7')) if !key.shift => self.undo(),
+            (true, false, KeyCode::Char('_' | '-')) | (false, true, KeyCode::Char('_' | '-')) => self.redo(),
             _ => return false,
         }
         true
     }
 
     /// Moves the cursor by one row; from the first or last row, moves through the history.
-    fn vertical(&mut self, up: bool, column: Option<usize>, width: usize) -> bool {
+    fn move_vertically(&mut self, up: bool, column: Option<usize>, width: usize) -> bool {
         let rows = self.rows(width);
-        let (row, at) = self.place(&rows);
+        let (row, at) = self.cursor_position(&rows);
         let column = column.unwrap_or(at);
         let to = if up { row.checked_sub(1) } else { Some(row + 1).filter(|row| *row < rows.len()) };
         match to {
             Some(to) => {
-                self.at = self.at_column(&rows[to], column);
-                self.column = Some(column);
+                self.cursor = self.offset_at_column(&rows[to], column);
+                self.goal_column = Some(column);
                 true
             }
             None => {
@@ -183,37 +195,37 @@ impl Editor {
 
     /// The start of a marker that ends at the cursor. Backspace deletes the whole marker.
     fn marker_before(&self) -> Option<usize> {
-        let before = &self.text[..self.at];
-        let mut markers = self.pastes.markers().chain(self.pictures.markers());
-        markers.find(|marker| before.ends_with(marker.as_str())).map(|marker| self.at - marker.len())
+        let before = &self.text[..self.cursor];
+        let mut markers = self.pastes.markers().chain(self.images.markers());
+        markers.find(|marker| before.ends_with(marker.as_str())).map(|marker| self.cursor - marker.len())
     }
 
-    fn change(&mut self, change: impl FnOnce(&mut Editor)) {
-        self.remember();
+    fn edit(&mut self, change: impl FnOnce(&mut Editor)) {
+        self.push_undo();
         change(self);
     }
 
     fn insert(&mut self, text: &str) {
-        self.text.insert_str(self.at, text);
-        self.at += text.len();
+        self.text.insert_str(self.cursor, text);
+        self.cursor += text.len();
     }
 
     fn erase(&mut self, from: usize, to: usize, keep: bool) {
         if from < to {
-            self.remember();
+            self.push_undo();
             let erased: String = self.text.drain(from..to).collect();
             if keep {
-                self.killed = erased;
+                self.kill_buffer = erased;
             }
-            self.at = from;
+            self.cursor = from;
         }
     }
 
-    fn remember(&mut self) {
+    fn push_undo(&mut self) {
         self.redo.clear();
         if self.undo.last().is_none_or(|(text, _)| *text != self.text) {
-            self.undo.push((self.text.clone(), self.at));
-            if self.undo.len() > UNDO {
+            self.undo.push((self.text.clone(), self.cursor));
+            if self.undo.len() > MAX_UNDO {
                 self.undo.remove(0);
             }
         }
@@ -222,8 +234,8 @@ impl Editor {
     fn undo(&mut self) {
         while let Some((text, at)) = self.undo.pop() {
             if text != self.text {
-                self.redo.push((std::mem::replace(&mut self.text, text), self.at));
-                self.at = at;
+                self.redo.push((std::mem::replace(&mut self.text, text), self.cursor));
+                self.cursor = at;
                 break;
             }
         }
@@ -231,8 +243,8 @@ impl Editor {
 
     fn redo(&mut self) {
         if let Some((text, at)) = self.redo.pop() {
-            self.undo.push((std::mem::replace(&mut self.text, text), self.at));
-            self.at = at;
+            self.undo.push((std::mem::replace(&mut self.text, text), self.cursor));
+            self.cursor = at;
         }
     }
 }

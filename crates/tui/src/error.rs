@@ -1,30 +1,30 @@
 //! Errors that end the interface, and errors as text. All other errors are notices on the screen.
 
-use osier_tree::projection::preview::inert;
+use osier_tree::projection::preview::sanitize;
 
 /// See the module.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum TuiError {
     #[error("cannot use the terminal")]
     Terminal(#[from] std::io::Error),
     #[error(transparent)]
-    Agent(#[from] osier_agent::Error),
+    Agent(#[from] osier_agent::AgentError),
 }
 
 /// An error and its causes as text. Leaves out a cause that the error above it already contains. Indents all lines but the
 /// first, so that none of them looks like a separate message.
-pub fn told(error: &(dyn std::error::Error + 'static)) -> String {
+pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut parts: Vec<String> = Vec::new();
     for cause in std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string) {
-        if parts.last().is_none_or(|last| !says(last, &cause)) {
+        if parts.last().is_none_or(|last| !contains_message(last, &cause)) {
             parts.push(cause);
         }
     }
-    inert(&parts.join(": ")).trim_end().replace('\n', "\n  ")
+    sanitize(&parts.join(": ")).trim_end().replace('\n', "\n  ")
 }
 
 /// Whether a text contains another, ignoring case and the error number that the system appends.
-fn says(text: &str, other: &str) -> bool {
+fn contains_message(text: &str, other: &str) -> bool {
     let words = other.split(" (os error").next().unwrap_or(other);
     text.to_lowercase().contains(&words.to_lowercase())
 }
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn a_cause_that_the_message_already_contains_is_left_out() {
         let refused = || std::io::Error::from_raw_os_error(111);
-        let chain = |text| told(&Caused(text, refused()));
+        let chain = |text| error_chain(&Caused(text, refused()));
         assert_eq!(
             chain("team is down: connection refused; is it on?"),
             "team is down: connection refused; is it on?"

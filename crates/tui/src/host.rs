@@ -3,11 +3,11 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use osier_agent::{Said, Worker};
+use osier_agent::{Prompt, Worker};
 use osier_session::{Session, Stores};
 
-use crate::msg::Which;
-use crate::state::Setting;
+use crate::msg::OpenTarget;
+use crate::state::UiConfig;
 use crate::text::Line;
 use crate::theme::Theme;
 
@@ -15,7 +15,7 @@ use crate::theme::Theme;
 #[async_trait]
 pub trait Host: Send + Sync + Debug {
     /// Opens another session instead of the current one, and starts an agent on it.
-    async fn open(&self, which: Which, from: &Worker) -> Result<Opened, String>;
+    async fn open(&self, which: OpenTarget, from: &Worker) -> Result<OpenedSession, String>;
 
     /// The stores whose sessions you can list, rename and delete.
     fn stores(&self, session: &Session) -> Stores {
@@ -26,7 +26,7 @@ pub trait Host: Send + Sync + Debug {
     fn session_deleted(&self, _id: &str) {}
 
     /// What the last compaction on the path left out, as lines of a page.
-    async fn compaction(&self, _from: &Worker, _columns: usize) -> Result<Vec<Line>, String> {
+    async fn compaction_lines(&self, _from: &Worker, _columns: usize) -> Result<Vec<Line>, String> {
         Err("compaction details are not available here".to_owned())
     }
 
@@ -46,7 +46,7 @@ pub trait Host: Send + Sync + Debug {
     }
 
     /// Adds a prompt to [`Host::history`]. Failures are ignored.
-    fn remember(&self, _text: &str) {}
+    fn add_to_history(&self, _text: &str) {}
 
     /// The settings that you can change in the interface, in display order.
     fn settings(&self) -> Vec<SettingRow> {
@@ -54,23 +54,23 @@ pub trait Host: Send + Sync + Debug {
     }
 
     /// Changes a setting permanently; returns the new configuration.
-    fn set(&self, key: &str, _value: &str) -> Result<Changed, String> {
+    fn set_setting(&self, key: &str, _value: &str) -> Result<SettingChange, String> {
         Err(format!("cannot change {key} here"))
     }
 }
 
 /// A newly opened session.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedSession {
     pub worker: Worker,
     /// The configuration for this session, such as its working directory.
-    pub setting: Setting,
+    pub config: UiConfig,
     /// The text to put into the editor, so that you can edit and send it again.
-    pub text: Option<String>,
+    pub editor_text: Option<String>,
     /// A turn was running in the previous session and was stopped.
-    pub stopped: bool,
+    pub turn_stopped: bool,
     /// Notices for the user.
-    pub remarks: Vec<String>,
+    pub notices: Vec<String>,
 }
 
 /// A row of `/settings`.
@@ -80,7 +80,7 @@ pub struct SettingRow {
     /// Empty if the setting has no value.
     pub value: String,
     /// Where the value comes from: a file and line, or the default.
-    pub from: String,
+    pub source: String,
     pub help: String,
     /// The allowed values; empty if any text or number is allowed.
     pub choices: Vec<String>,
@@ -88,22 +88,22 @@ pub struct SettingRow {
 
 /// The effect of a changed setting.
 #[derive(Debug)]
-pub struct Changed {
+pub struct SettingChange {
     /// The notice for the user.
-    pub told: String,
+    pub notice: String,
     pub theme: Theme,
-    pub setting: Setting,
+    pub config: UiConfig,
 }
 
 /// How to start the interface.
 #[derive(Debug)]
-pub struct Setup {
-    pub setting: Setting,
+pub struct UiSetup {
+    pub config: UiConfig,
     pub theme: Theme,
     /// Ask the terminal whether its background is light, because the user did not choose a theme.
     pub ask_background: bool,
     /// The prompt to send at start.
-    pub first: Option<Said>,
+    pub first_prompt: Option<Prompt>,
     /// Start with the list of sessions.
     pub choose_session: bool,
 }

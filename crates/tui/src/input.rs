@@ -14,25 +14,25 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
 use crate::key::Input;
-use parse::Parser;
+use parse::InputParser;
 
 /// Escape and Ctrl+C cancel a wait only after this time. Before that, they are ordinary input.
-const LONG: Duration = Duration::from_secs(1);
+const CANCEL_DELAY: Duration = Duration::from_secs(1);
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Keyboard {
-    listening: Option<Listening>,
-    parser: Parser,
+    reader: Option<InputReader>,
+    parser: InputParser,
     ready: VecDeque<Input>,
     /// Input to deliver later.
     held: VecDeque<Input>,
     /// When the last bytes arrived.
-    since: Instant,
+    last_read: Instant,
 }
 
 #[derive(Debug)]
-struct Listening {
+struct InputReader {
     bytes: UnboundedReceiver<Vec<u8>>,
     /// Closing it ends the thread.
     open: PipeWriter,
@@ -43,33 +43,33 @@ impl Keyboard {
     /// Reads nothing before [`Keyboard::listen`].
     pub(crate) fn new() -> Keyboard {
         Keyboard {
-            listening: None,
-            parser: Parser::default(),
+            reader: None,
+            parser: InputParser::default(),
             ready: VecDeque::new(),
             held: VecDeque::new(),
-            since: Instant::now(),
+            last_read: Instant::now(),
         }
     }
 
-    pub(crate) fn listen(&mut self) -> io::Result<()> {
+    pub(crate) fn start(&mut self) -> io::Result<()> {
         let (closed, open) = io::pipe()?;
         let (sender, bytes) = unbounded_channel();
         let thread = std::thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
             // On any error the terminal is gone; the closed channel reports that.
-            let _ = hear(&closed, &sender);
+            let _ = read_input(&closed, &sender);
         })?;
-        self.listening = Some(Listening { bytes, open, thread });
+        self.reader = Some(InputReader { bytes, open, thread });
         Ok(())
     }
 
     /// Stops reading, so that another program can read from the terminal. Keeps the input read so far.
     pub(crate) fn pause(&mut self) {
-        if let Some(Listening { mut bytes, open, thread }) = self.listening.take() {
+        if let Some(InputReader { mut bytes, open, thread }) = self.reader.take() {
             drop(open);
             // The thread ends as soon as the pipe is closed.
             let _ = thread.join();
             while let Ok(bytes) = bytes.try_recv() {
-                self.ready.extend(self.parser.take(&bytes));
+                self.ready.extend(self.parser.feed(&bytes));
             }
         }
     }
@@ -80,16 +80,16 @@ impl Keyboard {
             if let Some(input) = self.ready.pop_front() {
                 return Some(input);
             }
-            let (until, waits) = (self.parser.patience(), self.parser.patience().is_some());
-            let until = self.since + until.unwrap_or_default();
+            let (until, waits) = (self.parser.timeout(), self.parser.timeout().is_some());
+            let until = self.last_read + until.unwrap_or_default();
             tokio::select! {
                 // Read available bytes before the timeout applies.
                 biased;
-                bytes = self.listening.as_mut()?.bytes.recv() => {
-                    self.since = Instant::now();
-                    self.ready.extend(self.parser.take(&bytes?));
+                bytes = self.reader.as_mut()?.bytes.recv() => {
+                    self.last_read = Instant::now();
+                    self.ready.extend(self.parser.feed(&bytes?));
                 }
-                () = tokio::time::sleep_until(until), if waits => self.ready.extend(self.parser.give_up()),
+                () = tokio::time::sleep_until(until), if waits => self.ready.extend(self.parser.flush()),
             }
         }
     }
@@ -98,10 +98,9 @@ impl Keyboard {
 impl Keyboard {
     /// Whether input is available.
     pub(crate) fn has_input(&mut self) -> bool {
-        while let Some(bytes) = self.listening.as_mut().and_then(|listening| listening.bytes.try_recv().ok())
-        {
-            self.since = Instant::now();
-            self.ready.extend(self.parser.take(&bytes));
+        while let Some(bytes) = self.reader.as_mut().and_then(|listening| listening.bytes.try_recv().ok()) {
+            self.last_read = Instant::now();
+            self.ready.extend(self.parser.feed(&bytes));
         }
         !self.ready.is_empty()
     }
@@ -117,17 +116,17 @@ impl Keyboard {
         std::mem::swap(&mut self.held, &mut self.ready);
     }
 
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn discard_held(&mut self) {
         self.held.clear();
     }
 
     /// Holds all input until the user presses a key that cancels the wait, which is possible only after a delay. Returns false
     /// if the terminal is gone.
-    pub(crate) async fn stopped(&mut self) -> bool {
-        let from = Instant::now() + LONG;
+    pub(crate) async fn wait_for_cancel(&mut self) -> bool {
+        let from = Instant::now() + CANCEL_DELAY;
         loop {
             let is_late = Instant::now() >= from;
-            let stop = self.held.iter().position(Input::stops).filter(|_| is_late);
+            let stop = self.held.iter().position(Input::is_cancel).filter(|_| is_late);
             if let Some(at) = stop {
                 self.held.remove(at);
                 return true;
@@ -150,7 +149,7 @@ impl Drop for Keyboard {
 }
 
 /// Sends the bytes from stdin until the pipe is closed.
-fn hear(closed: &PipeReader, sender: &UnboundedSender<Vec<u8>>) -> io::Result<()> {
+fn read_input(closed: &PipeReader, sender: &UnboundedSender<Vec<u8>>) -> io::Result<()> {
     let stdin = io::stdin();
     let mut buffer = [0; 4096];
     loop {
@@ -174,15 +173,15 @@ fn hear(closed: &PipeReader, sender: &UnboundedSender<Vec<u8>>) -> io::Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{Code, Key};
+    use crate::key::{Key, KeyCode};
 
     fn typed(bytes: &[u8]) -> (Keyboard, UnboundedSender<Vec<u8>>) {
         let (sender, received) = unbounded_channel();
         sender.send(bytes.to_vec()).unwrap();
         let (_, open) = io::pipe().unwrap();
-        let listening = Listening { bytes: received, open, thread: std::thread::spawn(|| ()) };
+        let listening = InputReader { bytes: received, open, thread: std::thread::spawn(|| ()) };
         let mut keyboard = Keyboard::new();
-        keyboard.listening = Some(listening);
+        keyboard.reader = Some(listening);
         (keyboard, sender)
     }
 
@@ -196,13 +195,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn after_the_delay_escape_cancels_a_wait_and_other_keys_are_kept() {
         let (mut keyboard, sender) = typed(b"a\x1b[27ub");
-        assert!(keyboard.stopped().await);
+        assert!(keyboard.wait_for_cancel().await);
         keyboard.release();
         for key in ['a', 'b'] {
-            assert_eq!(next(&mut keyboard).await, Code::Char(key).into());
+            assert_eq!(next(&mut keyboard).await, KeyCode::Char(key).into());
         }
         drop(sender);
-        assert!(!keyboard.stopped().await, "the terminal is gone");
+        assert!(!keyboard.wait_for_cancel().await, "the terminal is gone");
     }
 
     #[tokio::test(start_paused = true)]
@@ -210,11 +209,11 @@ mod tests {
         let (mut keyboard, _sender) = typed(b"\x03x");
         tokio::select! {
             biased;
-            _ = keyboard.stopped() => panic!("canceled before the delay"),
+            _ = keyboard.wait_for_cancel() => panic!("canceled before the delay"),
             () = std::future::ready(()) => {}
         }
         keyboard.release();
         assert_eq!(next(&mut keyboard).await, Key::ctrl('c'));
-        assert_eq!(next(&mut keyboard).await, Code::Char('x').into());
+        assert_eq!(next(&mut keyboard).await, KeyCode::Char('x').into());
     }
 }

@@ -9,34 +9,34 @@ pub enum Input {
     Paste(String),
     Resize(u16, u16),
     /// The terminal's answer about its background color.
-    Ground {
+    Background {
         light: bool,
     },
 }
 
 impl Input {
     /// Whether the input comes from the user and not from the terminal.
-    pub(crate) fn is_typed(&self) -> bool {
+    pub(crate) fn is_from_user(&self) -> bool {
         matches!(self, Input::Key(_) | Input::Paste(_))
     }
 
     /// Whether the input cancels a wait: Escape or Ctrl+C.
-    pub(crate) fn stops(&self) -> bool {
-        matches!(self, Input::Key(key) if key.code == Code::Escape || *key == Key::ctrl('c'))
+    pub(crate) fn is_cancel(&self) -> bool {
+        matches!(self, Input::Key(key) if key.code == KeyCode::Escape || *key == Key::ctrl('c'))
     }
 }
 
 /// A key with its modifiers. For characters, `shift` is set only if the character does not already imply it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
-    pub code: Code,
+    pub code: KeyCode,
     pub ctrl: bool,
     pub alt: bool,
     pub shift: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Code {
+pub enum KeyCode {
     Char(char),
     Enter,
     Escape,
@@ -53,32 +53,32 @@ pub enum Code {
     PageDown,
 }
 
-impl From<Code> for Key {
-    fn from(code: Code) -> Key {
+impl From<KeyCode> for Key {
+    fn from(code: KeyCode) -> Key {
         Key { code, ctrl: false, alt: false, shift: false }
     }
 }
 
 impl Key {
     pub const fn ctrl(ch: char) -> Key {
-        Key { code: Code::Char(ch), ctrl: true, alt: false, shift: false }
+        Key { code: KeyCode::Char(ch), ctrl: true, alt: false, shift: false }
     }
 
-    pub const fn alt(code: Code) -> Key {
+    pub const fn alt(code: KeyCode) -> Key {
         Key { code, ctrl: false, alt: true, shift: false }
     }
 
     /// The character, if the key types one.
-    pub fn typed(self) -> Option<char> {
+    pub fn typed_char(self) -> Option<char> {
         match self.code {
-            Code::Char(ch) if !self.ctrl && !self.alt && !ch.is_control() => Some(ch),
+            KeyCode::Char(ch) if !self.ctrl && !self.alt && !ch.is_control() => Some(ch),
             _ => None,
         }
     }
 
     /// Parses `ctrl+shift+o`, `alt+left`, `L`. Returns `None` for unknown names.
     pub fn parse(text: &str) -> Option<Key> {
-        let mut key = Key::from(Code::Escape);
+        let mut key = Key::from(KeyCode::Escape);
         let mut rest = text;
         while let Some((word, behind)) = rest.split_once('+').filter(|(word, _)| !word.is_empty()) {
             match word {
@@ -91,27 +91,27 @@ impl Key {
         }
         let mut letters = rest.chars();
         key.code = match (letters.next(), letters.next()) {
-            (Some(ch), None) => Code::Char(ch),
+            (Some(ch), None) => KeyCode::Char(ch),
             _ => NAMES.iter().find(|(_, name)| *name == rest)?.0,
         };
         Some(key)
     }
 }
 
-const NAMES: [(Code, &str); 13] = [
-    (Code::Enter, "enter"),
-    (Code::Escape, "escape"),
-    (Code::Tab, "tab"),
-    (Code::Backspace, "backspace"),
-    (Code::Delete, "delete"),
-    (Code::Up, "up"),
-    (Code::Down, "down"),
-    (Code::Left, "left"),
-    (Code::Right, "right"),
-    (Code::Home, "home"),
-    (Code::End, "end"),
-    (Code::PageUp, "pageUp"),
-    (Code::PageDown, "pageDown"),
+const NAMES: [(KeyCode, &str); 13] = [
+    (KeyCode::Enter, "enter"),
+    (KeyCode::Escape, "escape"),
+    (KeyCode::Tab, "tab"),
+    (KeyCode::Backspace, "backspace"),
+    (KeyCode::Delete, "delete"),
+    (KeyCode::Up, "up"),
+    (KeyCode::Down, "down"),
+    (KeyCode::Left, "left"),
+    (KeyCode::Right, "right"),
+    (KeyCode::Home, "home"),
+    (KeyCode::End, "end"),
+    (KeyCode::PageUp, "pageUp"),
+    (KeyCode::PageDown, "pageDown"),
 ];
 
 impl fmt::Display for Key {
@@ -121,7 +121,7 @@ impl fmt::Display for Key {
             f.write_str(word)?;
         }
         match self.code {
-            Code::Char(ch) => write!(f, "{ch}"),
+            KeyCode::Char(ch) => write!(f, "{ch}"),
             code => {
                 let name = NAMES.iter().find(|(named, _)| *named == code);
                 f.write_str(name.map_or("?", |(_, name)| name))

@@ -8,8 +8,7 @@
 mod app;
 mod clock;
 mod commands;
-pub mod complete;
-mod draft;
+pub mod completion;
 pub mod editor;
 mod error;
 mod host;
@@ -23,6 +22,7 @@ pub mod piece;
 mod screen;
 pub mod state;
 mod status;
+mod streamed_reply;
 mod terminal;
 #[cfg(test)]
 mod testing;
@@ -33,9 +33,9 @@ pub mod update;
 pub mod view;
 
 pub use app::run;
-pub use clock::Clock;
-pub use error::{Error, told};
-pub use host::{Changed, Host, Opened, SettingRow, Setup};
+pub use clock::LocalClock;
+pub use error::{TuiError, error_chain};
+pub use host::{Host, OpenedSession, SettingChange, SettingRow, UiSetup};
 pub use overlay::key_problem;
 pub use screen::Frame;
-pub use terminal::Terminal;
+pub use terminal::TerminalGuard;

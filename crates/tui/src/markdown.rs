@@ -17,7 +17,7 @@ pub(crate) use chunks::{Chunk, Chunker};
 pub(crate) use highlight::highlight;
 
 use crate::text::Line;
-use crate::theme::Role;
+use crate::theme::ColorRole;
 use chunks::Joint;
 use page::Page;
 
@@ -29,7 +29,7 @@ const OPTIONS: Options =
 const ROUNDS: usize = 8;
 
 /// Draws Markdown. Words that have no style of their own get this one.
-pub(crate) fn markdown(text: &str, role: Role, most: usize) -> Vec<Line> {
+pub(crate) fn markdown(text: &str, role: ColorRole, most: usize) -> Vec<Line> {
     let mut edge = Edge::default();
     let mut lines = Vec::new();
     for chunk in Chunker::default().rest(text) {
@@ -62,7 +62,7 @@ impl Edge {
 
 impl Chunk {
     /// The lines of this chunk below those before it.
-    pub(crate) fn draw(&self, edge: Edge, role: Role, most: usize) -> (Vec<Line>, Edge) {
+    pub(crate) fn draw(&self, edge: Edge, role: ColorRole, most: usize) -> (Vec<Line>, Edge) {
         let mut page = Page::new(role, most.max(8), edge);
         let text = match &self.joint {
             Joint::Block => Cow::Borrowed(self.text.as_str()),
@@ -114,7 +114,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, most: usize, expected: Expect) {
-        expected.assert_eq(&plain(&markdown(text, Role::Text, most)));
+        expected.assert_eq(&plain(&markdown(text, ColorRole::Text, most)));
     }
 
     #[test]
@@ -199,27 +199,27 @@ mod tests {
 
     #[test]
     fn styles_nest() {
-        let lines = markdown("a *b **c*** `d`", Role::Text, 80);
-        assert_eq!(lines[0].marked(), "a {text italic|b }{text bold italic|c} {code|d}");
+        let lines = markdown("a *b **c*** `d`", ColorRole::Text, 80);
+        assert_eq!(lines[0].to_markup(), "a {text italic|b }{text bold italic|c} {code|d}");
     }
 
     #[test]
     fn hostile_text_is_inert() {
-        let lines = markdown("x \u{1b}]0;t\u{7} `\u{1b}[2J`\n```\n\u{1b}[1A\n```", Role::Text, 80);
+        let lines = markdown("x \u{1b}]0;t\u{7} `\u{1b}[2J`\n```\n\u{1b}[1A\n```", ColorRole::Text, 80);
         assert!(!plain(&lines).contains('\u{1b}'));
     }
 
     /// The whole text without cutting it.
     fn uncut(text: &str, most: usize) -> Vec<Line> {
         let chunk = Chunk { text: text.to_owned(), joint: Joint::Block };
-        chunk.draw(Edge::default(), Role::Text, most).0
+        chunk.draw(Edge::default(), ColorRole::Text, most).0
     }
 
     #[track_caller]
     fn check_cuts(text: &str, count: usize) {
         assert_eq!(Chunker::default().rest(text).len(), count, "{text:?}");
-        let marked = |lines: Vec<Line>| lines.iter().map(|line| line.marked() + "\n").collect::<String>();
-        assert_eq!(marked(markdown(text, Role::Text, 40)), marked(uncut(text, 40)), "{text:?}");
+        let marked = |lines: Vec<Line>| lines.iter().map(|line| line.to_markup() + "\n").collect::<String>();
+        assert_eq!(marked(markdown(text, ColorRole::Text, 40)), marked(uncut(text, 40)), "{text:?}");
     }
 
     #[test]

@@ -3,54 +3,54 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use osier_agent::{Command, Event, Question, Queue, Reply, Said};
+use osier_agent::{AgentEvent, ClientCommand, CommandReply, Prompt, PromptQueue, Question};
 use osier_model::Image;
 use osier_session::OpenDraft;
-use osier_store::Texts;
+use osier_store::PreviewTexts;
 use osier_tree::projection::card::Card;
 use osier_tree::{Place, SessionTree};
 
 use crate::host::SettingRow;
 use crate::key::Input;
 use crate::piece::Piece;
-use crate::state::Facts;
+use crate::state::StatusInfo;
 use crate::text::Line;
 
 /// An event that may change the state.
 #[derive(Debug)]
 pub enum Msg {
     Input(Input),
-    Event(Event),
+    Event(AgentEvent),
     /// The interface has joined a session.
-    Joined(Box<Joined>),
+    Joined(Box<JoinedSession>),
     /// The interface has switched to another session.
-    Switched(Switched),
+    Switched(SessionSwitch),
     /// The current path, which replaces the one on the screen.
-    Path(Path),
-    Facts(Box<Facts>),
-    Tree(Box<Forest>),
+    Path(PathTail),
+    StatusInfo(Box<StatusInfo>),
+    Tree(Box<TreeSnapshot>),
     /// The changed tree, for overlays that show it.
-    Grown(Box<Forest>),
+    TreeChanged(Box<TreeSnapshot>),
     /// A page to show: its title and lines.
     Page(String, Vec<Line>),
     /// The list of sessions, and a description of what is missing in it.
     Sessions(Vec<Card>, Option<String>),
     /// The session search matched the card with this index; `None` when the search is done.
-    Found(Option<usize>),
+    SearchHit(Option<usize>),
     Settings(Vec<SettingRow>),
     Files(Arc<Vec<String>>),
-    Replied(Purpose, Box<Result<Reply, String>>),
+    Replied(Purpose, Box<Result<CommandReply, String>>),
     /// Lines to print permanently.
-    Told(Vec<Line>),
+    Lines(Vec<Line>),
     /// The new text of the editor.
-    Text(String),
+    EditorText(String),
     /// The image at a pasted path; the path is empty for an image from the clipboard.
     Image(String, Image),
     /// A text to copy to the clipboard.
-    Copied(String),
+    CopyText(String),
     Failed(String),
     /// The requested tree could not be read.
-    NoTree(String),
+    TreeFailed(String),
     /// The timer of the state is due, and no input arrived before it.
     Timer,
     /// Time passed; redraw.
@@ -59,17 +59,17 @@ pub enum Msg {
 
 /// A session at the time the interface joins it.
 #[derive(Debug, Default)]
-pub struct Joined {
-    pub running: bool,
+pub struct JoinedSession {
+    pub turn_running: bool,
     pub drafts: Vec<OpenDraft>,
-    pub asked: Vec<(u64, Question)>,
-    pub queue: Queue,
+    pub open_questions: Vec<(u64, Question)>,
+    pub queue: PromptQueue,
     /// Prompts that an earlier process queued but never sent.
-    pub returned: Vec<Said>,
+    pub returned_prompts: Vec<Prompt>,
     /// The session's pasted images, by marker.
-    pub pictures: BTreeMap<String, Image>,
+    pub images: BTreeMap<String, Image>,
     /// The user's messages on the path, for the prompt history.
-    pub said: Vec<String>,
+    pub path_prompts: Vec<String>,
     /// The prompts of other sessions, the newest last.
     pub history: Vec<String>,
     /// The last turn on the path did not finish.
@@ -78,18 +78,18 @@ pub struct Joined {
 
 /// A switch between two sessions, each by name or short id.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Switched {
-    pub now: String,
-    pub before: String,
+pub struct SessionSwitch {
+    pub current: String,
+    pub previous: String,
     /// The previous session has messages, so you may want to return to it.
     pub can_return: bool,
-    pub how: Switch,
+    pub kind: SwitchKind,
     /// A turn was running in the previous session and was stopped.
-    pub stopped: bool,
+    pub turn_stopped: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Switch {
+pub enum SwitchKind {
     #[default]
     Resumed,
     /// It has no messages yet.
@@ -100,38 +100,38 @@ pub enum Switch {
 
 /// The last entries of a path, as log lines.
 #[derive(Debug, Clone, Default)]
-pub struct Path {
+pub struct PathTail {
     pub lines: Vec<Vec<u8>>,
     /// The number of earlier entries that are not shown.
-    pub earlier: usize,
+    pub hidden_entries: usize,
     /// A notice about the move that led here.
-    pub remark: Option<String>,
+    pub notice: Option<String>,
     /// The number of entries in the log when the path was read. Events report later ones.
-    pub entries: usize,
+    pub log_entries: usize,
 }
 
 /// A snapshot of the session tree for a tree view.
 #[derive(Debug, Clone)]
-pub struct Forest {
+pub struct TreeSnapshot {
     pub tree: Arc<SessionTree>,
     pub leaf: Place,
-    pub texts: Arc<Texts>,
+    pub texts: Arc<PreviewTexts>,
 }
 
 /// Why a command was sent. The reply comes back with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purpose {
-    Say(String),
-    Bash,
+    Prompt(String),
+    RunShell,
     Cancel,
-    Unqueue,
+    ClearQueue,
     Answer,
     Navigate,
     Graft,
     Undo,
     Redo,
     Compact,
-    Uncompact,
+    UndoCompaction,
     Change(String),
 }
 
@@ -144,10 +144,10 @@ pub enum Action {
     Show(Vec<Piece>),
     /// Clear the screen and draw it again.
     Redraw,
-    Send(Command, Purpose),
+    Send(ClientCommand, Purpose),
     /// Read the path and show it.
     ShowPath {
-        moved: Option<Moved>,
+        moved: Option<LeafMove>,
     },
     ReadTree,
     /// Read the tree again, for overlays that show it.
@@ -163,8 +163,8 @@ pub enum Action {
     DeleteBranch(String),
     RestoreBranch(String),
     /// Store pastes in the session.
-    KeepPastes(Vec<(String, String)>),
-    KeepImages(Vec<(String, Image)>),
+    StorePastes(Vec<(String, String)>),
+    StoreImages(Vec<(String, Image)>),
     /// Read the image at a pasted path.
     ReadImage(String),
     /// Paste an image from the clipboard.
@@ -183,25 +183,25 @@ pub enum Action {
     StopSearch,
     ListFiles,
     Compare(String, String),
-    TellUsage,
+    PrintUsage,
     /// Print tokens and cost.
-    TellCost,
+    PrintCost,
     /// Add a prompt to the history of all sessions.
-    Remember(String),
+    AddToHistory(String),
     /// Show what the last compaction left out.
-    TellCompaction,
+    ShowCompaction,
     ReadSettings,
     /// Change a setting of the program.
-    Set {
+    ChangeSetting {
         key: String,
         value: String,
     },
-    Open(Which),
+    Open(OpenTarget),
     RenameSession {
-        spot: Spot,
+        spot: SessionRef,
         name: String,
     },
-    DeleteSession(Spot),
+    DeleteSession(SessionRef),
     Export(Option<String>),
     /// Edit a text in the user's external editor.
     Edit(String),
@@ -213,35 +213,35 @@ pub enum Action {
 
 /// A move from one entry to another; `None` is the position before the first entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moved {
+pub struct LeafMove {
     /// `move`, `undo` or `redo`.
-    pub why: String,
+    pub kind: String,
     pub from: Option<String>,
     pub to: Option<String>,
 }
 
 /// A reference to a session in a certain store. Copies of it may exist in other stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
+pub struct SessionRef {
     pub store: String,
     /// The key of the session in its store.
     pub key: String,
 }
 
-impl Spot {
-    pub fn of(card: &Card) -> Spot {
-        Spot { store: card.store.clone(), key: card.file.as_ref().unwrap_or(&card.id).clone() }
+impl SessionRef {
+    pub fn from_card(card: &Card) -> SessionRef {
+        SessionRef { store: card.store.clone(), key: card.file.as_ref().unwrap_or(&card.id).clone() }
     }
 }
 
 /// The session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum OpenTarget {
     New,
     /// By a prefix of its id, or a path.
-    There(String),
+    Named(String),
     /// A session from the list.
-    Listed(Spot),
+    Listed(SessionRef),
     /// A new session with the path up to but excluding an entry, or with the whole path.
     Fork {
         before: Option<String>,

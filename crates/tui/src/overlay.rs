@@ -15,7 +15,7 @@ mod tree;
 
 use std::fmt::Debug;
 
-use osier_agent::Reply;
+use osier_agent::CommandReply;
 
 pub(crate) use approve::Approve;
 pub(crate) use ask::Ask;
@@ -31,10 +31,10 @@ pub(crate) use settings::Settings;
 pub use tree::key_problem;
 pub(crate) use tree::{Tree, key_words};
 
-use crate::clock::Clock;
+use crate::clock::LocalClock;
 use crate::host::SettingRow;
 use crate::key::Key;
-use crate::msg::{Action, Forest, Purpose};
+use crate::msg::{Action, Purpose, TreeSnapshot};
 use crate::screen::Frame;
 
 /// An answer counts if no other key arrives within so many milliseconds before or after it.
@@ -47,7 +47,7 @@ pub(crate) struct Room {
     pub(crate) rows: usize,
     /// Milliseconds since the start.
     pub(crate) now: u64,
-    pub(crate) clock: Clock,
+    pub(crate) clock: LocalClock,
 }
 
 /// What a component wants.
@@ -71,7 +71,7 @@ pub(crate) enum Outcome {
 /// News that a component may want to hear.
 #[derive(Debug)]
 pub(crate) enum News<'a> {
-    Forest(&'a Forest),
+    Forest(&'a TreeSnapshot),
     Sessions(&'a [osier_tree::projection::card::Card]),
     /// What is looked for was said in the session of this card; none: all have been read.
     Found(Option<usize>),
@@ -80,7 +80,7 @@ pub(crate) enum News<'a> {
     Committed,
     /// A question is answered, here or elsewhere.
     Answered(u64),
-    Replied(&'a Purpose, &'a Result<Reply, String>),
+    Replied(&'a Purpose, &'a Result<CommandReply, String>),
     /// Text of a summary.
     Summary(&'a str),
 }

@@ -1,61 +1,61 @@
 //! Longer texts: information about a session, its usage, branch comparisons, and notices about moves and session switches.
 
 use osier_tree::projection::card::Card;
-use osier_tree::projection::compare::{Comparison, Side};
+use osier_tree::projection::compare::{Comparison, ComparisonSide};
 use osier_tree::projection::preview::one_line;
-use osier_tree::projection::usage::{Usage, UsageReport, format_cost, format_tokens};
+use osier_tree::projection::usage::{UsageReport, UsageTotals, format_cost, format_tokens};
 
-use crate::clock::Clock;
+use crate::clock::LocalClock;
 use crate::markdown::highlight;
-use crate::msg::{Switch, Switched};
-use crate::text::{Line, Style, clean, hard_wrap, width};
-use crate::theme::Role;
+use crate::msg::{SessionSwitch, SwitchKind};
+use crate::text::{Line, Style, hard_wrap, sanitize, width};
+use crate::theme::ColorRole;
 
 /// From this width on, content is shown side by side instead of one below the other.
-const BESIDE: usize = 72;
+const MIN_SIDE_BY_SIDE_COLUMNS: usize = 72;
 
 /// Information about the session.
-pub(crate) fn session(card: &Card, clock: Clock, columns: usize) -> Vec<Line> {
+pub(crate) fn session_lines(card: &Card, clock: LocalClock, columns: usize) -> Vec<Line> {
     let rows = [
         ("id", card.id.clone()),
         ("name", card.name.clone().unwrap_or_default()),
         ("file", card.file.clone().unwrap_or_default()),
         ("store", card.store.clone()),
-        ("created", clock.full(card.created)),
+        ("created", clock.format_full(card.created)),
         ("entries", format!("{} ({} messages)", card.entry_count, card.message_count)),
         ("branches", card.branches.to_string()),
         ("forked from", card.parent_session_id.clone().unwrap_or_default()),
     ];
-    let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), "Session")];
+    let mut lines = vec![Line::styled(Style::from(ColorRole::Accent).bold(), "Session")];
     for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
-        let beside = Line::of(Role::Dim, &format!("  {name:<12}")).with(Role::Text, value);
+        let beside = Line::styled(ColorRole::Dim, &format!("  {name:<12}")).with(ColorRole::Text, value);
         if beside.width() <= columns {
             lines.push(beside);
             continue;
         }
-        lines.push(Line::of(Role::Dim, &format!("  {name}")));
-        let value = hard_wrap(&Line::of(Role::Text, value), columns.saturating_sub(4).max(1));
-        lines.extend(value.into_iter().map(|line| line.behind(Role::Text, "    ")));
+        lines.push(Line::styled(ColorRole::Dim, &format!("  {name}")));
+        let value = hard_wrap(&Line::styled(ColorRole::Text, value), columns.saturating_sub(4).max(1));
+        lines.extend(value.into_iter().map(|line| line.prepend(ColorRole::Text, "    ")));
     }
     lines.push(Line::new());
     lines
 }
 
 /// Usage of the session, the current path, each model and each branch.
-pub(crate) fn usage(report: &UsageReport, columns: usize) -> Vec<Line> {
-    let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), "Usage")];
-    let mut row = |name: &str, usage: &Usage| {
+pub(crate) fn usage_lines(report: &UsageReport, columns: usize) -> Vec<Line> {
+    let mut lines = vec![Line::styled(Style::from(ColorRole::Accent).bold(), "Usage")];
+    let mut row = |name: &str, usage: &UsageTotals| {
         let (tokens, cost) = (format_tokens(usage.total_tokens), format_cost(usage.cost));
         let requests = usage.requests;
-        if columns < BESIDE {
-            lines.push(Line::of(Role::Text, &format!("  {name}")).cut(columns));
+        if columns < MIN_SIDE_BY_SIDE_COLUMNS {
+            lines.push(Line::styled(ColorRole::Text, &format!("  {name}")).truncate(columns));
             let usage = format!("    {tokens} tokens · {requests} requests · {cost}");
-            lines.push(Line::of(Role::Dim, &usage).cut(columns));
+            lines.push(Line::styled(ColorRole::Dim, &usage).truncate(columns));
             return;
         }
         let usage = format!("{tokens:>9} tokens  {requests:>4} requests  {cost}");
-        let name = Line::of(Role::Text, &format!("  {:<28}", one_line(name, 28)));
-        lines.push(name.with(Role::Dim, &usage).cut(columns));
+        let name = Line::styled(ColorRole::Text, &format!("  {:<28}", one_line(name, 28)));
+        lines.push(name.with(ColorRole::Dim, &usage).truncate(columns));
     };
     row("session", &report.session);
     row("current path", &report.path);
@@ -70,27 +70,27 @@ pub(crate) fn usage(report: &UsageReport, columns: usize) -> Vec<Line> {
 }
 
 /// The notice after a session switch.
-pub(crate) fn switched(switched: &Switched) -> Vec<String> {
-    let Switched { now, before, .. } = switched;
+pub(crate) fn switch_notice(switched: &SessionSwitch) -> Vec<String> {
+    let SessionSwitch { current: now, previous: before, .. } = switched;
     let back = if switched.can_return { format!("; /resume returns to {before}") } else { String::new() };
-    let current = match switched.how {
-        Switch::Resumed => format!("Resumed session {now}"),
-        Switch::New => format!("Started session {now}{back}"),
-        Switch::Forked => format!("Forked to session {now} from {before}"),
+    let current = match switched.kind {
+        SwitchKind::Resumed => format!("Resumed session {now}"),
+        SwitchKind::New => format!("Started session {now}{back}"),
+        SwitchKind::Forked => format!("Forked to session {now} from {before}"),
     };
-    let stopped = switched.stopped.then(|| format!("Stopped the turn in {before}"));
+    let stopped = switched.turn_stopped.then(|| format!("Stopped the turn in {before}"));
     stopped.into_iter().chain([current]).collect()
 }
 
 /// The one-line notice about a move.
-pub(crate) fn account(why: &str, from: &str, to: &str, columns: usize) -> String {
+pub(crate) fn move_notice(why: &str, from: &str, to: &str, columns: usize) -> String {
     let words = match why {
         "undo" => "Undone: moved",
         "redo" => "Redone: moved",
         _ => "Moved",
     };
     let key = match why {
-        _ if columns < BESIDE => "",
+        _ if columns < MIN_SIDE_BY_SIDE_COLUMNS => "",
         "undo" => " · alt+r to redo",
         _ => " · alt+u to undo",
     };
@@ -99,9 +99,9 @@ pub(crate) fn account(why: &str, from: &str, to: &str, columns: usize) -> String
     let before = room - width(to).min(room / 2);
     let cut = |text: &str, room: usize| match text.strip_suffix('”') {
         Some(quoted) if width(text) > room => {
-            Line::of(Role::Dim, quoted).cut(room.saturating_sub(1)).plain() + "”"
+            Line::styled(ColorRole::Dim, quoted).truncate(room.saturating_sub(1)).plain() + "”"
         }
-        _ => Line::of(Role::Dim, text).cut(room).plain(),
+        _ => Line::styled(ColorRole::Dim, text).truncate(room).plain(),
     };
     let from = cut(from, before);
     let to = cut(to, room - width(&from));
@@ -109,44 +109,44 @@ pub(crate) fn account(why: &str, from: &str, to: &str, columns: usize) -> String
 }
 
 /// The stored JSON of an entry that has no other representation.
-pub(crate) fn raw(line: &[u8], columns: usize) -> Vec<Line> {
+pub(crate) fn raw_entry_lines(line: &[u8], columns: usize) -> Vec<Line> {
     let entry: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
     let text = serde_json::to_string_pretty(&entry).unwrap_or_default();
-    highlight(&clean(&text), "json").iter().flat_map(|line| hard_wrap(line, columns)).collect()
+    highlight(&sanitize(&text), "json").iter().flat_map(|line| hard_wrap(line, columns)).collect()
 }
 
 /// A comparison of two branches, side by side if there is room.
-pub(crate) fn comparison(comparison: &Comparison, columns: usize) -> Vec<Line> {
+pub(crate) fn comparison_lines(comparison: &Comparison, columns: usize) -> Vec<Line> {
     let common = comparison.common_id.as_deref().unwrap_or("the start");
-    let mut lines = vec![Line::of(Role::Dim, &format!("Diverged at {common}."))];
-    if columns < BESIDE {
-        lines.extend(side(&comparison.left, columns));
+    let mut lines = vec![Line::styled(ColorRole::Dim, &format!("Diverged at {common}."))];
+    if columns < MIN_SIDE_BY_SIDE_COLUMNS {
+        lines.extend(branch_lines(&comparison.left, columns));
         lines.push(Line::new());
-        lines.extend(side(&comparison.right, columns));
+        lines.extend(branch_lines(&comparison.right, columns));
     } else {
         let half = (columns - 3) / 2;
-        let (left, right) = (side(&comparison.left, half), side(&comparison.right, half));
+        let (left, right) = (branch_lines(&comparison.left, half), branch_lines(&comparison.right, half));
         for at in 0..left.len().max(right.len()) {
             let mut line = left.get(at).cloned().unwrap_or_default();
             let pad = " ".repeat(half - line.width());
-            line.push(Role::Border, &format!("{pad} │ "));
+            line.push(ColorRole::Border, &format!("{pad} │ "));
             line.spans.extend(right.get(at).cloned().unwrap_or_default().spans);
             lines.push(line);
         }
     }
     if !comparison.modified_by_both.is_empty() {
         let both = comparison.modified_by_both.join(", ");
-        lines.push(Line::of(Role::Warn, &format!("changed on both: {both}")).cut(columns));
+        lines.push(Line::styled(ColorRole::Warn, &format!("changed on both: {both}")).truncate(columns));
     }
     lines
 }
 
-fn side(side: &Side, columns: usize) -> Vec<Line> {
+fn branch_lines(side: &ComparisonSide, columns: usize) -> Vec<Line> {
     let name = side.label.as_deref().or(side.tip_id.as_deref()).unwrap_or("the start");
     let mut lines = vec![
-        Line::of(Style::from(Role::Label).bold(), name),
-        Line::of(
-            Role::Dim,
+        Line::styled(Style::from(ColorRole::Label).bold(), name),
+        Line::styled(
+            ColorRole::Dim,
             &format!(
                 "{} messages, {} tokens, {}",
                 side.messages,
@@ -156,16 +156,16 @@ fn side(side: &Side, columns: usize) -> Vec<Line> {
         ),
     ];
     if !side.modified_files.is_empty() {
-        lines.push(Line::of(Role::Added, &format!("changed {}", side.modified_files.join(", "))));
+        lines.push(Line::styled(ColorRole::Added, &format!("changed {}", side.modified_files.join(", "))));
     }
     for said in &side.said {
-        let role = if said.role == "user" { Role::User } else { Role::Text };
-        lines.push(Line::of(role, &one_line(&said.text, 300)));
+        let role = if said.role == "user" { ColorRole::User } else { ColorRole::Text };
+        lines.push(Line::styled(role, &one_line(&said.text, 300)));
     }
     if side.left_out > 0 {
-        lines.push(Line::of(Role::Dim, &format!("… {} more", side.left_out)));
+        lines.push(Line::styled(ColorRole::Dim, &format!("… {} more", side.left_out)));
     }
-    lines.into_iter().map(|line| line.cut(columns)).collect()
+    lines.into_iter().map(|line| line.truncate(columns)).collect()
 }
 
 #[cfg(test)]
@@ -177,19 +177,19 @@ mod tests {
         let (from, to) = (format!("the answer “{}”", "一二三四五六七八九十".repeat(3)), "your message “b”");
         for columns in [40, 80, 200] {
             for why in ["move", "undo", "redo"] {
-                let notice = account(why, &from, to, columns);
+                let notice = move_notice(why, &from, to, columns);
                 assert!(width(&notice) <= columns, "{notice}");
                 assert!(notice.contains("”") && notice.contains(" to your "), "{notice}");
             }
         }
         assert_eq!(
-            account("undo", "the start", to, 80),
+            move_notice("undo", "the start", to, 80),
             "Undone: moved from the start to your message “b” · alt+r to redo"
         );
     }
 
     fn usage_report() -> UsageReport {
-        let usage = Usage { total_tokens: 123_456, requests: 12, cost: 1.25, ..Usage::default() };
+        let usage = UsageTotals { total_tokens: 123_456, requests: 12, cost: 1.25, ..UsageTotals::default() };
         UsageReport { session: usage, path: usage, models: Vec::new(), branches: Vec::new() }
     }
 
@@ -202,12 +202,12 @@ mod tests {
             ..Card::default()
         };
         for columns in [40, 80] {
-            let mut lines = session(&card, Clock::default(), columns);
-            lines.extend(usage(&usage_report(), columns));
+            let mut lines = session_lines(&card, LocalClock::default(), columns);
+            lines.extend(usage_lines(&usage_report(), columns));
             assert!(lines.iter().all(|line| line.width() <= columns && !line.plain().contains('…')));
         }
-        let mut lines = session(&card, Clock::default(), 40);
-        lines.extend(usage(&usage_report(), 40));
+        let mut lines = session_lines(&card, LocalClock::default(), 40);
+        lines.extend(usage_lines(&usage_report(), 40));
         expect_test::expect![[r#"
             Session
               id

@@ -3,19 +3,19 @@
 
 use std::hash::{Hash, Hasher};
 
-use osier_tree::{Kind, Role as Speaker};
+use osier_tree::{EntryKind, MessageRole as Speaker};
 use rustc_hash::FxHasher;
 use serde_json::Value;
 
 use crate::markdown::{Chunk, Edge};
 use crate::text::{Line, wrap};
-use crate::theme::Role;
+use crate::theme::ColorRole;
 use crate::transcript::{Call, Look, block, draw_card, draw_entry, draw_interrupted, thinking, user};
 
 /// See the module.
 #[derive(Debug, Clone)]
 pub struct Piece {
-    content: Content,
+    content: PieceContent,
     /// A blank line precedes it.
     spaced: bool,
     /// Identifies a piece of the conversation by its content; `None` for notices.
@@ -23,9 +23,9 @@ pub struct Piece {
 }
 
 #[derive(Debug, Clone)]
-enum Content {
+enum PieceContent {
     Notice(Vec<Line>),
-    Entry(Kind, Speaker, Value),
+    Entry(EntryKind, Speaker, Value),
     User(String, Value),
     Card(Call, Value),
     Interrupted(Call),
@@ -36,7 +36,7 @@ enum Content {
 impl Piece {
     /// Lines that belong to no entry. Long lines are wrapped.
     pub fn notice(lines: Vec<Line>) -> Piece {
-        Piece { content: Content::Notice(lines), spaced: false, key: None }
+        Piece { content: PieceContent::Notice(lines), spaced: false, key: None }
     }
 
     /// A notice below a blank line.
@@ -45,37 +45,41 @@ impl Piece {
     }
 
     /// An entry that is not a reply.
-    pub(crate) fn entry(kind: Kind, speaker: Speaker, body: Value) -> Piece {
-        let key = key("entry", body.to_string());
-        Piece { content: Content::Entry(kind, speaker, body), spaced: true, key }
+    pub(crate) fn entry(kind: EntryKind, speaker: Speaker, body: Value) -> Piece {
+        let key = content_key("entry", body.to_string());
+        Piece { content: PieceContent::Entry(kind, speaker, body), spaced: true, key }
     }
 
     /// A user message.
     pub(crate) fn user(text: String, message: Value) -> Piece {
-        let key = key("user", message.to_string());
-        Piece { content: Content::User(text, message), spaced: true, key }
+        let key = content_key("user", message.to_string());
+        Piece { content: PieceContent::User(text, message), spaced: true, key }
     }
 
     /// A tool call with its result.
     pub(crate) fn card(call: Call, message: Value) -> Piece {
-        let key = key("card", message.to_string());
-        Piece { content: Content::Card(call, message), spaced: true, key }
+        let key = content_key("card", message.to_string());
+        Piece { content: PieceContent::Card(call, message), spaced: true, key }
     }
 
     /// A tool call without a result.
     pub(crate) fn interrupted(call: Call) -> Piece {
-        let key = key("interrupted", &call.id);
-        Piece { content: Content::Interrupted(call), spaced: true, key }
+        let key = content_key("interrupted", &call.id);
+        Piece { content: PieceContent::Interrupted(call), spaced: true, key }
     }
 
     pub(crate) fn thinking(text: &str) -> Piece {
-        Piece { content: Content::Thinking(text.to_owned()), spaced: true, key: key("thinking", text) }
+        Piece {
+            content: PieceContent::Thinking(text.to_owned()),
+            spaced: true,
+            key: content_key("thinking", text),
+        }
     }
 
     /// A part of a reply's text.
     pub(crate) fn text(chunk: Chunk, edge: Edge) -> Piece {
-        let key = key("text", (&chunk, edge));
-        Piece { content: Content::Text(chunk, edge), spaced: edge.is_top(), key }
+        let key = content_key("text", (&chunk, edge));
+        Piece { content: PieceContent::Text(chunk, edge), spaced: edge.is_top(), key }
     }
 
     pub(crate) fn key(&self) -> Option<u64> {
@@ -84,19 +88,19 @@ impl Piece {
 
     pub(crate) fn draw(&self, look: Look<'_>) -> Vec<Line> {
         let lines = match &self.content {
-            Content::Notice(lines) => lines.iter().flat_map(|line| wrap(line, look.width)).collect(),
-            Content::Entry(kind, speaker, body) => draw_entry(*kind, *speaker, body, look),
-            Content::User(text, message) => user(text, message, look),
-            Content::Card(call, message) => draw_card(call, message, look),
-            Content::Interrupted(call) => draw_interrupted(call, look),
-            Content::Thinking(text) => thinking(text, look),
-            Content::Text(chunk, edge) => chunk.draw(*edge, Role::Text, look.width).0,
+            PieceContent::Notice(lines) => lines.iter().flat_map(|line| wrap(line, look.width)).collect(),
+            PieceContent::Entry(kind, speaker, body) => draw_entry(*kind, *speaker, body, look),
+            PieceContent::User(text, message) => user(text, message, look),
+            PieceContent::Card(call, message) => draw_card(call, message, look),
+            PieceContent::Interrupted(call) => draw_interrupted(call, look),
+            PieceContent::Thinking(text) => thinking(text, look),
+            PieceContent::Text(chunk, edge) => chunk.draw(*edge, ColorRole::Text, look.width).0,
         };
         if self.spaced { block(lines) } else { lines }
     }
 }
 
-fn key(kind: &str, content: impl Hash) -> Option<u64> {
+fn content_key(kind: &str, content: impl Hash) -> Option<u64> {
     let mut hasher = FxHasher::default();
     (kind, content).hash(&mut hasher);
     Some(hasher.finish())

@@ -35,13 +35,13 @@ use std::io::{self, Write};
 
 use crate::piece::Piece;
 use crate::text::{Line, width};
-use crate::theme::{Depth, Theme};
+use crate::theme::{ColorDepth, Theme};
 use crate::transcript::Look;
-use history::History;
+use history::ScreenHistory;
 
 /// Clears this row and all rows below. It starts in the second column, because tmux copies everything to its history if the
 /// screen is cleared from the top left corner.
-const BELOW: &str = "\x1b[2K\x1b[1C\x1b[J\r";
+const CLEAR_BELOW: &str = "\x1b[2K\x1b[1C\x1b[J\r";
 
 /// The live part of the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -53,10 +53,10 @@ pub struct Frame {
 
 /// Finished pieces to print.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Output {
+pub(crate) struct ScreenOutput {
     pub(crate) pieces: Vec<Piece>,
     /// The pieces are a whole path and replace the history.
-    pub(crate) replaces: bool,
+    pub(crate) replaces_history: bool,
 }
 
 /// See the module.
@@ -68,15 +68,15 @@ pub(crate) struct Screen<W> {
     rows: usize,
     /// The terminal rewraps lines when its width changes.
     reflows: bool,
-    history: History,
+    history: ScreenHistory,
     /// The number of history rows on the screen, above the live rows. Earlier ones are covered.
     visible: usize,
     /// The history on the screen is outdated.
     stale: bool,
     /// How the history is drawn: its width, and whether it is expanded.
-    look: (usize, bool),
+    drawn_options: (usize, bool),
     /// The live rows on the screen, and their widths.
-    shown: Vec<(String, usize)>,
+    live_rows: Vec<(String, usize)>,
     /// The live row and the column of the cursor.
     cursor: (usize, usize),
 }
@@ -89,11 +89,11 @@ impl<W: Write> Screen<W> {
             columns: columns.max(1),
             rows: rows.max(1),
             reflows: true,
-            history: History::default(),
+            history: ScreenHistory::default(),
             visible: 0,
             stale: false,
-            look: (columns, false),
-            shown: Vec::new(),
+            drawn_options: (columns, false),
+            live_rows: Vec::new(),
             cursor: (0, 0),
         }
     }
@@ -108,13 +108,13 @@ impl<W: Write> Screen<W> {
     }
 
     /// Uses another theme from the next frame on.
-    pub(crate) fn dress(&mut self, theme: Theme) {
+    pub(crate) fn set_theme(&mut self, theme: Theme) {
         self.theme = theme;
         self.stale = true;
     }
 
-    pub(crate) fn depth(&self) -> Depth {
-        self.theme.depth
+    pub(crate) fn color_depth(&self) -> ColorDepth {
+        self.theme.color_depth
     }
 
     /// Adapts to a new size of the terminal. Clears the live rows and the pieces that are certainly on the screen; the next
@@ -122,18 +122,18 @@ impl<W: Write> Screen<W> {
     pub(crate) fn resize(&mut self, columns: usize, rows: usize) -> io::Result<()> {
         let columns = columns.max(1);
         // A terminal may push up as many rows as rewrapping adds, or as it loses in height.
-        let certain = (self.visible + self.shown.len()).saturating_sub(self.rows.saturating_sub(rows));
+        let certain = (self.visible + self.live_rows.len()).saturating_sub(self.rows.saturating_sub(rows));
         let reflows = self.reflows;
         let height = move |width: usize| if reflows { width.max(1).div_ceil(columns) } else { 1 };
-        let live: usize = self.shown.iter().map(|(_, width)| height(*width)).sum();
+        let live: usize = self.live_rows.iter().map(|(_, width)| height(*width)).sum();
         let (row, column) = self.cursor;
-        let above: usize = self.shown.iter().take(row).map(|(_, width)| height(*width)).sum();
+        let above: usize = self.live_rows.iter().take(row).map(|(_, width)| height(*width)).sum();
         let inside = if reflows { column / columns } else { 0 };
-        let cleared = self.history.keep_certain(self.visible, certain.saturating_sub(live), &height);
+        let cleared = self.history.keep_visible(self.visible, certain.saturating_sub(live), &height);
         let mut bytes = String::new();
-        up(&mut bytes, cleared + above + inside);
+        move_up(&mut bytes, cleared + above + inside);
         bytes.push('\r');
-        bytes.push_str(BELOW);
+        bytes.push_str(CLEAR_BELOW);
         (self.columns, self.rows) = (columns, rows.max(1));
         self.forget_rows();
         self.out.write_all(bytes.as_bytes())
@@ -148,7 +148,7 @@ impl<W: Write> Screen<W> {
 
     /// Forgets which rows are on the screen.
     fn forget_rows(&mut self) {
-        self.shown.clear();
+        self.live_rows.clear();
         self.cursor = (0, 0);
         self.visible = 0;
         self.stale = true;
@@ -157,20 +157,20 @@ impl<W: Write> Screen<W> {
     /// Prints finished pieces above the live rows and draws the frame. An open overlay covers finished pieces.
     pub(crate) fn draw(
         &mut self,
-        output: Output,
+        output: ScreenOutput,
         frame: &Frame,
         look: Look<'_>,
         is_overlay: bool,
     ) -> io::Result<()> {
         let room = self.rows.saturating_sub(frame.lines.len());
-        if self.look != (look.width, look.open) {
-            self.look = (look.width, look.open);
-            self.history.draw_again(look);
+        if self.drawn_options != (look.width, look.open) {
+            self.drawn_options = (look.width, look.open);
+            self.history.redraw(look);
             self.stale = true;
         }
         let begin = self.history.rows();
         let is_more = !output.pieces.is_empty();
-        if output.replaces {
+        if output.replaces_history {
             self.history.replace(output.pieces, room, look);
             self.stale = true;
         } else {
@@ -179,21 +179,21 @@ impl<W: Write> Screen<W> {
         let all = self.history.rows();
         let mut bytes = String::from("\x1b[?2026h\x1b[?25l\x1b[?7l");
         let lines: Vec<(String, usize)> =
-            frame.lines.iter().map(|line| (self.painted(line), line.width())).collect();
+            frame.lines.iter().map(|line| (self.paint(line), line.width())).collect();
         let is_covered = self.stale || begin > self.visible;
         if is_covered || (is_overlay && all > room) {
-            up(&mut bytes, self.visible + self.cursor.0);
+            move_up(&mut bytes, self.visible + self.cursor.0);
             bytes.push('\r');
             let from = if is_overlay { all.saturating_sub(room) } else { 0 };
-            self.write(&mut bytes, from, &lines);
+            self.write_rows(&mut bytes, from, &lines);
         } else if is_more {
-            up(&mut bytes, self.cursor.0);
+            move_up(&mut bytes, self.cursor.0);
             bytes.push('\r');
-            self.write(&mut bytes, begin, &lines);
+            self.write_rows(&mut bytes, begin, &lines);
         } else {
-            up(&mut bytes, self.cursor.0);
+            move_up(&mut bytes, self.cursor.0);
             bytes.push('\r');
-            self.change(&mut bytes, &lines);
+            self.update_live_rows(&mut bytes, &lines);
         }
         self.visible = all.min(room);
         if !is_overlay {
@@ -201,16 +201,16 @@ impl<W: Write> Screen<W> {
         }
         self.stale = false;
         self.place_cursor(&mut bytes, lines.len(), frame.cursor);
-        self.shown = lines;
+        self.live_rows = lines;
         self.out.write_all(bytes.as_bytes())?;
         self.out.flush()
     }
 
     /// Clears from the cursor on, and writes the history rows from `from` on and the live rows.
-    fn write(&self, bytes: &mut String, from: usize, live: &[(String, usize)]) {
-        bytes.push_str(BELOW);
+    fn write_rows(&self, bytes: &mut String, from: usize, live: &[(String, usize)]) {
+        bytes.push_str(CLEAR_BELOW);
         for line in self.history.lines(from) {
-            bytes.push_str(&self.painted(line));
+            bytes.push_str(&self.paint(line));
             bytes.push_str("\r\n");
         }
         let live: Vec<&str> = live.iter().map(|(line, _)| line.as_str()).collect();
@@ -220,7 +220,7 @@ impl<W: Write> Screen<W> {
     fn place_cursor(&mut self, bytes: &mut String, rows: usize, cursor: Option<(usize, usize)>) {
         let last = rows.saturating_sub(1);
         let (row, column) = cursor.unwrap_or((last, 0));
-        up(bytes, last - row.min(last));
+        move_up(bytes, last - row.min(last));
         bytes.push('\r');
         if column > 0 {
             bytes.push_str(&format!("\x1b[{column}C"));
@@ -233,21 +233,21 @@ impl<W: Write> Screen<W> {
     }
 
     /// Draws the history without live rows, and leaves the cursor below it.
-    pub(crate) fn leave(&mut self, output: Output, look: Look<'_>) -> io::Result<()> {
+    pub(crate) fn finish(&mut self, output: ScreenOutput, look: Look<'_>) -> io::Result<()> {
         self.draw(output, &Frame::default(), look, false)?;
         self.history.clear();
         self.forget_rows();
-        self.out.write_all(BELOW.as_bytes())?;
+        self.out.write_all(CLEAR_BELOW.as_bytes())?;
         self.out.write_all(b"\x1b[?25h")?;
         self.out.flush()
     }
 
     /// Writes the live rows that differ. The cursor starts in the first live row and ends in the last.
-    fn change(&self, bytes: &mut String, lines: &[(String, usize)]) {
-        let fewer = lines.len() < self.shown.len();
+    fn update_live_rows(&self, bytes: &mut String, lines: &[(String, usize)]) {
+        let fewer = lines.len() < self.live_rows.len();
         for (at, (line, _)) in lines.iter().enumerate() {
             let is_last = at + 1 == lines.len();
-            let same = self.shown.get(at).is_some_and(|(shown, _)| shown == line);
+            let same = self.live_rows.get(at).is_some_and(|(shown, _)| shown == line);
             if !same || (is_last && fewer) {
                 bytes.push_str("\r\x1b[2K");
                 bytes.push_str(line);
@@ -255,23 +255,24 @@ impl<W: Write> Screen<W> {
             if is_last && fewer {
                 bytes.push_str("\x1b[J");
             }
-            match self.shown.get(at + 1) {
+            match self.live_rows.get(at + 1) {
                 _ if is_last => {}
                 Some(_) => bytes.push_str("\x1b[1B\r"),
                 None => bytes.push_str("\r\n"),
             }
         }
         if lines.is_empty() {
-            bytes.push_str(BELOW);
+            bytes.push_str(CLEAR_BELOW);
         }
     }
 
-    fn painted(&self, line: &Line) -> String {
+    fn paint(&self, line: &Line) -> String {
         let mut out = String::new();
         // A line that is too long would break the counting of rows.
-        let line = if line.width() > self.columns { line.clone().cut(self.columns) } else { line.clone() };
+        let line =
+            if line.width() > self.columns { line.clone().truncate(self.columns) } else { line.clone() };
         for span in &line.spans {
-            let begin = self.theme.begin(span.style);
+            let begin = self.theme.style_start(span.style);
             out.push_str(&begin);
             out.push_str(&span.text);
             if !begin.is_empty() {
@@ -283,7 +284,7 @@ impl<W: Write> Screen<W> {
     }
 }
 
-fn up(bytes: &mut String, rows: usize) {
+fn move_up(bytes: &mut String, rows: usize) {
     if rows > 0 {
         bytes.push_str(&format!("\x1b[{rows}A"));
     }

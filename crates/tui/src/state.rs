@@ -6,19 +6,19 @@ use osier_model::ThinkingLevel;
 use osier_tools::approvals::Mode;
 use osier_tree::tokens::TokenCount;
 
-use crate::clock::Clock;
-use crate::complete::Completion;
-use crate::draft::Draft;
+use crate::clock::LocalClock;
+use crate::completion::Completion;
 use crate::editor::Editor;
 use crate::overlay::Overlay;
+use crate::streamed_reply::StreamedReply;
 use crate::text::Line;
 use crate::transcript::{Look, Script};
-use crate::update::answering::Held;
+use crate::update::question_keys::HeldAnswer;
 use crate::view;
 
 /// The configuration of the interface, from the program that runs it.
 #[derive(Debug, Clone, Default)]
-pub struct Setting {
+pub struct UiConfig {
     /// The working directory in display form.
     pub directory: String,
     /// The user's home folder, which is displayed as `~`.
@@ -27,7 +27,7 @@ pub struct Setting {
     /// What Escape pressed twice opens.
     pub double_escape: DoubleEscape,
     /// The initial filter of the tree.
-    pub tree_filter: osier_tree::projection::outline::Filter,
+    pub tree_filter: osier_tree::projection::outline::OutlineFilter,
     /// The tree shows the active branch before its siblings.
     pub active_first: bool,
     /// Do not offer a summary when you leave a branch.
@@ -48,9 +48,9 @@ pub struct Setting {
     pub sandbox: Option<std::sync::Arc<osier_tools::Sandbox>>,
 }
 
-impl Setting {
+impl UiConfig {
     /// The protection that the sandbox provides, or why it is unavailable.
-    pub(crate) fn protection(&self) -> Result<&str, &str> {
+    pub(crate) fn sandbox_state(&self) -> Result<&str, &str> {
         self.sandbox.as_ref().ok_or("sandbox.when is set to never").and_then(|sandbox| sandbox.state())
     }
 }
@@ -65,21 +65,21 @@ pub enum DoubleEscape {
 
 /// What the status line shows about the session.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Facts {
+pub struct StatusInfo {
     /// The full id of the session.
     pub id: String,
     /// The shortest prefix of the id that is unique in its store.
-    pub session: String,
+    pub short_id: String,
     pub name: Option<String>,
     pub git_branch: Option<String>,
     pub model: String,
     pub thinking: ThinkingLevel,
     /// The approval mode of the session.
-    pub approval: Option<Mode>,
+    pub approval_mode: Option<Mode>,
     /// The tokens of the current context.
     pub context: TokenCount,
     /// The context window of the model, in tokens.
-    pub window: u64,
+    pub context_window: u64,
     pub cost: f64,
     /// The number of entries on the path.
     pub depth: usize,
@@ -89,32 +89,32 @@ pub struct Facts {
 
 /// Work in progress.
 #[derive(Debug, Clone, Default)]
-pub struct Work {
-    pub turn: bool,
+pub struct Activity {
+    pub turn_running: bool,
     /// When it started, in the time of `UiState::now`.
-    pub since: u64,
+    pub started: u64,
     /// Running tool calls with their output.
     pub tools: Vec<(String, String)>,
     /// A running command of the user with its output.
-    pub bash: Option<(String, String)>,
+    pub user_command: Option<(String, String)>,
     /// A summary in progress: what it summarizes, and its text so far.
     pub summary: Option<(&'static str, String)>,
     /// The ids of unanswered questions.
-    pub asked: Vec<u64>,
+    pub open_questions: Vec<u64>,
     /// Why the model is called again.
     pub retrying: Option<String>,
     pub stopping: bool,
 }
 
-impl Work {
-    pub fn is_going_on(&self) -> bool {
-        self.turn || self.bash.is_some() || self.summary.is_some()
+impl Activity {
+    pub fn is_active(&self) -> bool {
+        self.turn_running || self.user_command.is_some() || self.summary.is_some()
     }
 }
 
 /// A pending request for the tree.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reading {
+pub(crate) struct TreeRequest {
     /// The request is for the fork dialog.
     pub(crate) fork: bool,
     /// When it was made, in the time of `UiState::now`.
@@ -123,73 +123,73 @@ pub(crate) struct Reading {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct UiState {
     pub columns: usize,
     pub rows: usize,
     /// Milliseconds since the interface started.
     pub now: u64,
     /// The time of day.
-    pub clock: Clock,
-    pub setting: Arc<Setting>,
-    pub facts: Facts,
+    pub clock: LocalClock,
+    pub config: Arc<UiConfig>,
+    pub status_info: StatusInfo,
     /// The tokens of the context at the last model call.
     pub context: TokenCount,
     pub editor: Editor,
     pub completion: Option<Completion>,
     pub(crate) overlays: Vec<Box<dyn Overlay>>,
-    pub(crate) script: Script,
-    pub(crate) draft: Draft,
-    pub work: Work,
+    pub(crate) transcript: Script,
+    pub(crate) reply: StreamedReply,
+    pub activity: Activity,
     pub steering: Vec<String>,
     pub follow_up: Vec<String>,
     /// A notice that is shown until the next key.
     pub notice: Option<Line>,
     /// Show folded content expanded.
-    pub open: bool,
+    pub expanded: bool,
     /// When you last typed or pasted something.
-    pub(crate) typed: Option<u64>,
-    pub(crate) held: Option<Held>,
+    pub(crate) last_input: Option<u64>,
+    pub(crate) held_answer: Option<HeldAnswer>,
     /// When Escape was last pressed.
-    pub(crate) escaped: Option<u64>,
+    pub(crate) last_escape: Option<u64>,
     /// The last key was Ctrl+C and showed the hint how to quit.
-    pub(crate) warned: bool,
+    pub(crate) quit_hint_shown: bool,
     /// Entries before this index in the log are already shown.
-    pub(crate) shown_to: usize,
+    pub(crate) shown_entries: usize,
     /// The tree is being read.
-    pub(crate) reading: Option<Reading>,
+    pub(crate) tree_request: Option<TreeRequest>,
     /// Files below the working directory, for completion; `None` until they are requested.
     pub(crate) files: Option<Arc<Vec<String>>>,
 }
 
-impl State {
-    pub fn new(setting: Setting, columns: usize, rows: usize) -> State {
-        let clock = Clock { now: 0, offset: setting.utc_offset };
-        State {
+impl UiState {
+    pub fn new(setting: UiConfig, columns: usize, rows: usize) -> UiState {
+        let clock = LocalClock { now: 0, utc_offset: setting.utc_offset };
+        UiState {
             columns: columns.max(1),
             rows: rows.max(1),
             clock,
-            setting: Arc::new(setting),
-            ..State::default()
+            config: Arc::new(setting),
+            ..UiState::default()
         }
     }
 
-    pub(crate) fn look(&self) -> Look<'_> {
+    pub(crate) fn render_options(&self) -> Look<'_> {
         Look {
             width: self.columns,
-            home: self.setting.home.as_deref(),
-            open: self.open,
+            home: self.config.home.as_deref(),
+            open: self.expanded,
             pastes: Some(&self.editor.pastes),
         }
     }
 
     /// When to send [`Msg::Timer`](crate::msg::Msg::Timer), in the time of `UiState::now`.
-    pub fn due(&self) -> Option<u64> {
-        self.held.map(|held| held.until)
+    pub fn timer_due(&self) -> Option<u64> {
+        self.held_answer.map(|held| held.until)
     }
 
     /// Notes that the last frame is on the screen.
-    pub(crate) fn drawn(&mut self) {
-        let room = view::whole_room(self);
+    pub(crate) fn note_drawn(&mut self) {
+        let room = view::full_overlay_area(self);
         if let (Some(overlay), Some(room)) = (self.overlays.last_mut(), room) {
             overlay.shown(room);
         }
@@ -201,7 +201,7 @@ impl State {
     }
 
     /// Whether the screen must be redrawn as time passes.
-    pub fn is_moving(&self) -> bool {
-        self.work.is_going_on() || self.reading.is_some()
+    pub fn is_animated(&self) -> bool {
+        self.activity.is_active() || self.tree_request.is_some()
     }
 }

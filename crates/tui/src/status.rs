@@ -5,21 +5,21 @@ use osier_tools::approvals::Mode;
 use osier_tree::projection::usage::{format_cost, format_tokens};
 use osier_tree::tokens::TokenCount;
 
-use crate::state::State;
+use crate::state::UiState;
 use crate::text::{Line, Style, width};
-use crate::theme::Role;
-use crate::update::answering::shares_draft;
+use crate::theme::ColorRole;
+use crate::update::question_keys::shares_draft;
 
 const SPINNER: [&str; 8] = ["⣾", "⣽", "⣻", "⢿", "⡿", "⣟", "⣯", "⣷"];
 /// The width of the context bar.
-const BAR: usize = 8;
+const BAR_COLUMNS: usize = 8;
 
 /// The status line: directory, model, context usage, cost, position in the tree, session.
-pub(crate) fn status(state: &State) -> Line {
-    let facts = &state.facts;
+pub(crate) fn status_line(state: &UiState) -> Line {
+    let facts = &state.status_info;
     let directory = match &facts.git_branch {
-        Some(branch) => format!("{} ({branch})", state.setting.directory),
-        None => state.setting.directory.clone(),
+        Some(branch) => format!("{} ({branch})", state.config.directory),
+        None => state.config.directory.clone(),
     };
     let model = match facts.thinking {
         ThinkingLevel::Off => facts.model.clone(),
@@ -31,20 +31,23 @@ pub(crate) fn status(state: &State) -> Line {
         format!("#{}", facts.depth)
     };
     let cost = if facts.cost > 0.0 { format_cost(facts.cost) } else { String::new() };
-    let name = facts.name.clone().unwrap_or_else(|| facts.session.clone());
+    let name = facts.name.clone().unwrap_or_else(|| facts.short_id.clone());
     // Each part with its importance.
     let mut pieces = vec![
-        (4, Line::of(Role::Dim, &directory)),
-        (9, Line::of(Role::Text, &model)),
+        (4, Line::styled(ColorRole::Dim, &directory)),
+        (9, Line::styled(ColorRole::Text, &model)),
         (
             10,
-            Line::of(Style::from(Role::Warn).bold(), facts.approval.map_or("", |mode| unasked(mode, state))),
+            Line::styled(
+                Style::from(ColorRole::Warn).bold(),
+                facts.approval_mode.map_or("", |mode| approval_text(mode, state)),
+            ),
         ),
-        (8, context(state)),
-        (5, Line::of(Role::Dim, &cost)),
-        (6, Line::of(Role::Dim, &tips)),
-        (2, Line::of(Role::Dim, &name)),
-        (1, Line::of(Role::Dim, &state.setting.store)),
+        (8, context_meter(state)),
+        (5, Line::styled(ColorRole::Dim, &cost)),
+        (6, Line::styled(ColorRole::Dim, &tips)),
+        (2, Line::styled(ColorRole::Dim, &name)),
+        (1, Line::styled(ColorRole::Dim, &state.config.store)),
     ];
     pieces.retain(|(_, piece)| !piece.is_empty());
     let total = |pieces: &[(u8, Line)]| pieces.iter().map(|(_, piece)| piece.width() + 3).sum::<usize>();
@@ -54,73 +57,73 @@ pub(crate) fn status(state: &State) -> Line {
     }
     let mut line = Line::new();
     for (at, (_, piece)) in pieces.into_iter().enumerate() {
-        line.push(Role::Border, if at > 0 { " │ " } else { "" });
+        line.push(ColorRole::Border, if at > 0 { " │ " } else { "" });
         line.spans.extend(piece.spans);
     }
-    line.cut(state.columns)
+    line.truncate(state.columns)
 }
 
 /// The approval mode, if it is not the default one.
-fn unasked(mode: Mode, state: &State) -> &'static str {
+fn approval_text(mode: Mode, state: &UiState) -> &'static str {
     match mode {
         Mode::Default => "",
-        Mode::Sandbox if state.setting.protection().is_err() => "no sandbox: asks before running anything",
+        Mode::Sandbox if state.config.sandbox_state().is_err() => "no sandbox: asks before running anything",
         Mode::AutoEdit | Mode::Sandbox | Mode::Yolo => mode.name(),
     }
 }
 
-fn context(state: &State) -> Line {
-    let window = state.facts.window;
+fn context_meter(state: &UiState) -> Line {
+    let window = state.status_info.context_window;
     let used = state.context.tokens;
     if window == 0 || used == 0 {
         return Line::new();
     }
     let part = (used as f64 / window as f64).min(1.0);
-    let full = (part * BAR as f64).round() as usize;
+    let full = (part * BAR_COLUMNS as f64).round() as usize;
     let role = match part {
-        part if part >= 0.9 => Role::Bad,
-        part if part >= 0.7 => Role::Warn,
-        _ => Role::Good,
+        part if part >= 0.9 => ColorRole::Bad,
+        part if part >= 0.7 => ColorRole::Warn,
+        _ => ColorRole::Good,
     };
-    Line::of(role, &"█".repeat(full))
-        .with(Role::Border, &"░".repeat(BAR - full))
-        .with(Role::Dim, &format!(" {}/{}", state.context, format_tokens(window)))
+    Line::styled(role, &"█".repeat(full))
+        .with(ColorRole::Border, &"░".repeat(BAR_COLUMNS - full))
+        .with(ColorRole::Dim, &format!(" {}/{}", state.context, format_tokens(window)))
 }
 
 /// The line about work in progress, if any.
-pub(crate) fn spinner(state: &State) -> Option<Line> {
-    let work = &state.work;
-    if !work.is_going_on() {
+pub(crate) fn spinner_line(state: &UiState) -> Option<Line> {
+    let work = &state.activity;
+    if !work.is_active() {
         return None;
     }
-    let passed = state.now.saturating_sub(work.since);
+    let passed = state.now.saturating_sub(work.started);
     let doing = match () {
-        () if !work.asked.is_empty() => "waiting for your answer".to_owned(),
+        () if !work.open_questions.is_empty() => "waiting for your answer".to_owned(),
         () if work.stopping => "stopping".to_owned(),
         () if work.retrying.is_some() => work.retrying.clone().unwrap_or_default(),
         () if work.summary.is_some() => "summarizing".to_owned(),
-        () if !work.turn => "running your command".to_owned(),
-        () if !state.script.waiting().is_empty() => "running tools".to_owned(),
-        () => state.draft.doing().to_owned(),
+        () if !work.turn_running => "running your command".to_owned(),
+        () if !state.transcript.waiting().is_empty() => "running tools".to_owned(),
+        () => state.reply.activity().to_owned(),
     };
-    let written = state.draft.written;
-    let mut text = format!(" {doing} · {}", elapsed(passed));
+    let written = state.reply.chars_written;
+    let mut text = format!(" {doing} · {}", format_elapsed(passed));
     if written > 0 {
         text += &format!(" · ↓ {} tokens", TokenCount::estimated(written.div_ceil(4) as u64));
     }
     let sign = SPINNER[(passed / 120) as usize % SPINNER.len()];
-    let line = Line::of(Style::from(Role::Accent).bold(), sign).with(Role::Dim, &text);
-    let hint = match work.asked.is_empty() {
+    let line = Line::styled(Style::from(ColorRole::Accent).bold(), sign).with(ColorRole::Dim, &text);
+    let hint = match work.open_questions.is_empty() {
         true => " · esc to stop",
         false if shares_draft(state) => " · esc to stop the turn",
         // Escape closes the overlay above the question instead.
         false => "",
     };
     let fits = line.width() + width(hint) <= state.columns;
-    Some(line.with(Role::Dim, if fits { hint } else { "" }).cut(state.columns))
+    Some(line.with(ColorRole::Dim, if fits { hint } else { "" }).truncate(state.columns))
 }
 
-fn elapsed(milliseconds: u64) -> String {
+fn format_elapsed(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
     if seconds < 60 { format!("{seconds} s") } else { format!("{}:{:02} min", seconds / 60, seconds % 60) }
 }

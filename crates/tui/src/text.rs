@@ -1,32 +1,31 @@
 //! Styled text: lines of spans, each with a color role. The theme maps roles to colors when the screen is written.
 //!
-//! All text passes through [`clean`], so it never contains control sequences that a terminal would execute.
+//! All text passes through [`sanitize`], so it never contains control sequences that a terminal would execute.
 
 mod wrap;
 
 use std::fmt::Write;
 
-use osier_tree::projection::preview::inert;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 pub use wrap::{hard_wrap, wrap};
 
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 /// The style of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Style {
-    pub role: Role,
-    pub on: Option<Role>,
+    pub role: ColorRole,
+    pub background: Option<ColorRole>,
     pub bold: bool,
     pub italic: bool,
     pub underline: bool,
     pub strike: bool,
 }
 
-impl From<Role> for Style {
-    fn from(role: Role) -> Style {
+impl From<ColorRole> for Style {
+    fn from(role: ColorRole) -> Style {
         Style { role, ..Style::default() }
     }
 }
@@ -56,7 +55,7 @@ impl Line {
     }
 
     /// A line with one style.
-    pub fn of(style: impl Into<Style>, text: &str) -> Line {
+    pub fn styled(style: impl Into<Style>, text: &str) -> Line {
         Line::new().with(style, text)
     }
 
@@ -68,7 +67,7 @@ impl Line {
 
     pub fn push(&mut self, style: impl Into<Style>, text: &str) {
         if !text.is_empty() {
-            let text = clean(text).replace('\n', " ");
+            let text = sanitize(text).replace('\n', " ");
             self.spans.push(Span { text, style: style.into() });
         }
     }
@@ -86,15 +85,15 @@ impl Line {
     }
 
     /// Sets the background of all spans that have none.
-    pub fn on(mut self, role: Role) -> Line {
+    pub fn with_background(mut self, role: ColorRole) -> Line {
         for span in &mut self.spans {
-            span.style.on.get_or_insert(role);
+            span.style.background.get_or_insert(role);
         }
         self
     }
 
     /// Truncates the line to `most` columns; `…` marks the cut.
-    pub fn cut(self, most: usize) -> Line {
+    pub fn truncate(self, most: usize) -> Line {
         if self.width() <= most {
             return self;
         }
@@ -114,13 +113,13 @@ impl Line {
             cut.spans.push(Span { text: kept, style: span.style });
         }
         if most > 0 {
-            cut.push(Role::Dim, "…");
+            cut.push(ColorRole::Dim, "…");
         }
         cut
     }
 
     /// Inserts text before the line.
-    pub fn behind(mut self, style: impl Into<Style>, text: &str) -> Line {
+    pub fn prepend(mut self, style: impl Into<Style>, text: &str) -> Line {
         if !text.is_empty() {
             self.spans.insert(0, Span { text: text.to_owned(), style: style.into() });
         }
@@ -128,15 +127,15 @@ impl Line {
     }
 
     /// The line with its styles as text, for tests: `{dim bold|text}`.
-    pub fn marked(&self) -> String {
+    pub fn to_markup(&self) -> String {
         let mut out = String::new();
         for Span { text, style } in &self.spans {
             let mut words = vec![style.role.name().to_owned()];
-            words.extend(style.on.map(|role| format!("on-{}", role.name())));
+            words.extend(style.background.map(|role| format!("on-{}", role.name())));
             let flags = [(style.bold, "bold"), (style.italic, "italic"), (style.underline, "underline")];
             words.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, word)| word.to_owned()));
             match words.as_slice() {
-                [only] if only == Role::Text.name() => out.push_str(text),
+                [only] if only == ColorRole::Text.name() => out.push_str(text),
                 words => {
                     write!(out, "{{{}|{text}}}", words.join(" ")).expect("writing to a String cannot fail");
                 }
@@ -147,8 +146,8 @@ impl Line {
 }
 
 /// Makes text safe to print: replaces control characters, and tabs with spaces. Keeps line feeds.
-pub fn clean(text: &str) -> String {
-    inert(text).replace('\t', "    ")
+pub fn sanitize(text: &str) -> String {
+    osier_tree::projection::preview::sanitize(text).replace('\t', "    ")
 }
 
 /// The number of columns that a text takes.
@@ -158,7 +157,11 @@ pub fn width(text: &str) -> usize {
 
 /// Joins pieces with dots into at most `rows` lines. Leaves out whole pieces that do not fit; the first ones are the most
 /// important.
-pub(crate) fn pieces<'p>(all: impl IntoIterator<Item = &'p str>, columns: usize, rows: usize) -> Vec<String> {
+pub(crate) fn join_fitting<'p>(
+    all: impl IntoIterator<Item = &'p str>,
+    columns: usize,
+    rows: usize,
+) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for piece in all {
         let is_full = lines.len() >= rows;
@@ -185,21 +188,21 @@ mod tests {
 
     #[test]
     fn a_line_contains_no_control_sequences() {
-        let line = Line::of(Role::Text, "a\x1b[2Jb\nc\td\u{202e}");
+        let line = Line::styled(ColorRole::Text, "a\x1b[2Jb\nc\td\u{202e}");
         assert_eq!(line.plain(), "a\u{fffd}[2Jb c    d\u{fffd}");
     }
 
     #[test]
     fn pieces_that_do_not_fit_are_left_out() {
         let keys = ["enter go", "escape leave", "L label"];
-        assert_eq!(pieces(keys, 24, 1), ["enter go · escape leave"]);
-        assert_eq!(pieces(keys, 22, 1), ["enter go"]);
-        assert_eq!(pieces(keys, 22, 2), ["enter go", "escape leave · L label"]);
+        assert_eq!(join_fitting(keys, 24, 1), ["enter go · escape leave"]);
+        assert_eq!(join_fitting(keys, 22, 1), ["enter go"]);
+        assert_eq!(join_fitting(keys, 22, 2), ["enter go", "escape leave · L label"]);
     }
 
     #[test]
     fn truncation_counts_columns() {
-        let cut = |text: &str, most| Line::of(Role::Text, text).cut(most).plain();
+        let cut = |text: &str, most| Line::styled(ColorRole::Text, text).truncate(most).plain();
         assert_eq!(cut("一二三四", 8), "一二三四");
         assert_eq!(cut("一二三四", 7), "一二三…");
         assert_eq!(cut("一二三四", 6), "一二…");

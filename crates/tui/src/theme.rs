@@ -1,12 +1,12 @@
 //! Color themes. A theme is a file of `token = "color"` lines. Unknown tokens and colors are reported, and tokens that a theme does
 //! not set come from the built-in theme that it is based on.
 
-mod colour;
+mod color;
 mod detect;
 mod pi;
 
-pub use colour::{Colour, Depth};
-pub use detect::{depth, is_light};
+pub use color::{Color, ColorDepth};
+pub use detect::{detect_color_depth, detect_light_background};
 pub use pi::PI_TOKENS;
 
 use crate::text::Style;
@@ -15,17 +15,17 @@ macro_rules! roles {
     ($($variant:ident $name:literal),* $(,)?) => {
         /// The purpose of a color. The names are the tokens in theme files.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-        pub enum Role { #[default] $($variant),* }
+        pub enum ColorRole { #[default] $($variant),* }
 
-        impl Role {
-            pub const ALL: &'static [Role] = &[$(Role::$variant),*];
+        impl ColorRole {
+            pub const ALL: &'static [ColorRole] = &[$(ColorRole::$variant),*];
 
             pub fn name(self) -> &'static str {
-                match self { $(Role::$variant => $name),* }
+                match self { $(ColorRole::$variant => $name),* }
             }
 
-            pub fn named(name: &str) -> Option<Role> {
-                Role::ALL.iter().copied().find(|role| role.name() == name)
+            pub fn from_name(name: &str) -> Option<ColorRole> {
+                ColorRole::ALL.iter().copied().find(|role| role.name() == name)
             }
         }
     };
@@ -44,8 +44,8 @@ roles! {
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Theme {
-    colours: Vec<Colour>,
-    pub depth: Depth,
+    colors: Vec<Color>,
+    pub color_depth: ColorDepth,
 }
 
 /// The built-in themes by name.
@@ -66,9 +66,10 @@ impl Theme {
     }
 
     pub fn builtin(name: &str) -> Option<Theme> {
-        let plain = Theme { colours: vec![Colour::Default; Role::ALL.len()], depth: Depth::default() };
+        let plain =
+            Theme { colors: vec![Color::Default; ColorRole::ALL.len()], color_depth: ColorDepth::default() };
         let (_, text) = BUILTIN.iter().find(|(known, _)| *known == name)?;
-        Some(plain.read(&toml::from_str(text).unwrap_or_default(), name).0)
+        Some(plain.apply_table(&toml::from_str(text).unwrap_or_default(), name).0)
     }
 
     pub fn builtin_names() -> impl Iterator<Item = &'static str> {
@@ -83,9 +84,9 @@ impl Theme {
         };
         let base = table.get("base").and_then(|base| base.as_str()).unwrap_or("dark");
         match Theme::builtin(base) {
-            Some(theme) => theme.read(&table, base),
+            Some(theme) => theme.apply_table(&table, base),
             None => {
-                let (theme, mut problems) = Theme::dark().read(&table, "dark");
+                let (theme, mut problems) = Theme::dark().apply_table(&table, "dark");
                 let names = Theme::builtin_names().collect::<Vec<_>>().join(", ");
                 problems.insert(0, format!("unknown base {base}; built-in themes: {names}"));
                 (theme, problems)
@@ -93,33 +94,33 @@ impl Theme {
         }
     }
 
-    pub fn with_depth(mut self, depth: Depth) -> Theme {
-        self.depth = depth;
+    pub fn with_color_depth(mut self, depth: ColorDepth) -> Theme {
+        self.color_depth = depth;
         self
     }
 
     /// Applies the colors of a file to this theme, which is the one named `base`. The tokens are at the top level, or in
     /// `colors` as in pi's themes; `vars` defines names for colors.
-    fn read(mut self, table: &toml::Table, base: &str) -> (Theme, Vec<String>) {
+    fn apply_table(mut self, table: &toml::Table, base: &str) -> (Theme, Vec<String>) {
         let inner = |key: &str| table.get(key).and_then(|inner| inner.as_table());
         let (vars, colors) = (inner("vars"), inner("colors"));
         let own =
             table.iter().filter(|(key, value)| !(NOT_TOKENS.contains(&key.as_str()) || value.is_table()));
-        let mut named = vec![false; Role::ALL.len()];
+        let mut named = vec![false; ColorRole::ALL.len()];
         let mut problems = Vec::new();
         let mut tokens: Vec<_> = own.chain(colors.into_iter().flatten()).collect();
         // Osier's own tokens come first: they override pi's tokens, which may set several roles.
-        tokens.sort_by_key(|(token, _)| (Role::named(token).is_none(), pi::position(token)));
+        tokens.sort_by_key(|(token, _)| (ColorRole::from_name(token).is_none(), pi::token_position(token)));
         for (token, value) in tokens {
-            let roles = match (Role::named(token), pi::position(token)) {
+            let roles = match (ColorRole::from_name(token), pi::token_position(token)) {
                 (Some(role), _) => vec![role],
                 (None, Some(at)) => PI_TOKENS[at].1.to_vec(),
                 (None, None) => {
-                    problems.push(format!("unknown token {token}; {}", nearest(token)));
+                    problems.push(format!("unknown token {token}; {}", suggest_token(token)));
                     continue;
                 }
             };
-            let Some(color) = colour_of(value, vars) else {
+            let Some(color) = parse_color(value, vars) else {
                 problems.push(format!(
                     "{token}: {value} is not a color; use a name like cyan, 0 to 255, or #rrggbb"
                 ));
@@ -127,11 +128,11 @@ impl Theme {
             };
             for role in roles {
                 if !std::mem::replace(&mut named[role as usize], true) {
-                    self.colours[role as usize] = color;
+                    self.colors[role as usize] = color;
                 }
             }
         }
-        let missing = Role::ALL.iter().filter(|role| !named[**role as usize]).map(|role| role.name());
+        let missing = ColorRole::ALL.iter().filter(|role| !named[**role as usize]).map(|role| role.name());
         let missing: Vec<&str> = missing.collect();
         if !missing.is_empty() {
             problems.push(format!("missing tokens, taken from {base}: {}", missing.join(", ")));
@@ -140,17 +141,19 @@ impl Theme {
     }
 
     /// The escape sequence that starts a style; empty for plain text.
-    pub fn begin(&self, style: Style) -> String {
+    pub fn style_start(&self, style: Style) -> String {
         let mut codes: Vec<String> = Vec::new();
         let flags = [(style.bold, "1"), (style.italic, "3"), (style.underline, "4"), (style.strike, "9")];
         codes.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, code)| code.to_owned()));
-        let color = |role: Role| self.colours[role as usize];
-        if style.on == Some(Role::SelectedBg) && !color(Role::SelectedBg).is_had_by(self.depth) {
+        let color = |role: ColorRole| self.colors[role as usize];
+        if style.background == Some(ColorRole::SelectedBg)
+            && !color(ColorRole::SelectedBg).is_supported_by(self.color_depth)
+        {
             // With few colors, some text would have the same color as its background.
             codes.push("7".to_owned());
         } else {
-            codes.extend(color(style.role).code(self.depth, false));
-            codes.extend(style.on.and_then(|role| color(role).code(self.depth, true)));
+            codes.extend(color(style.role).code(self.color_depth, false));
+            codes.extend(style.background.and_then(|role| color(role).code(self.color_depth, true)));
         }
         if codes.is_empty() { String::new() } else { format!("\x1b[{}m", codes.join(";")) }
     }
@@ -160,21 +163,21 @@ impl Theme {
 const NOT_TOKENS: [&str; 3] = ["base", "name", "$schema"];
 
 /// Parses a color, or looks up its name in `vars`.
-fn colour_of(value: &toml::Value, vars: Option<&toml::Table>) -> Option<Colour> {
+fn parse_color(value: &toml::Value, vars: Option<&toml::Table>) -> Option<Color> {
     let named =
         |name: &str| vars.and_then(|vars| vars.get(name)).filter(|value| value.as_str() != Some(name));
     match value {
-        toml::Value::Integer(index) => u8::try_from(*index).ok().map(Colour::Indexed),
+        toml::Value::Integer(index) => u8::try_from(*index).ok().map(Color::Indexed),
         toml::Value::String(text) => match named(text) {
-            Some(value) => colour_of(value, None),
-            None => Colour::parse(text),
+            Some(value) => parse_color(value, None),
+            None => Color::parse(text),
         },
         _ => None,
     }
 }
 
-fn nearest(name: &str) -> String {
-    let names = Role::ALL.iter().map(|role| role.name()).chain(PI_TOKENS.iter().map(|(name, _)| *name));
+fn suggest_token(name: &str) -> String {
+    let names = ColorRole::ALL.iter().map(|role| role.name()).chain(PI_TOKENS.iter().map(|(name, _)| *name));
     let best = names.max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
     best.map(|best| format!("did you mean {best}?")).unwrap_or_default()
 }
@@ -189,7 +192,7 @@ mod tests {
         for (name, text) in BUILTIN {
             assert_eq!(Theme::parse(text).1, Vec::<String>::new(), "{name}");
             let theme = Theme::builtin(name).unwrap();
-            let Colour::Rgb(r, g, b) = theme.colours[Role::CustomMessageBg as usize] else {
+            let Color::Rgb(r, g, b) = theme.colors[ColorRole::CustomMessageBg as usize] else {
                 panic!("{name}")
             };
             assert!(b > r && r > g, "{name}: {r} {g} {b} is not purple");
@@ -213,12 +216,25 @@ mod tests {
             ]
         );
         assert!(missing.starts_with("missing tokens, taken from dark: text, dim, accent,"), "{missing}");
-        assert_eq!(theme.begin(Role::Bad.into()), Theme::dark().begin(Role::Bad.into()));
-        assert_eq!(theme.begin(Role::Code.into()), "", "an empty text is the terminal's default color");
-        assert_eq!(theme.with_depth(Depth::True).begin(Role::Label.into()), "\x1b[38;2;255;0;0m");
+        assert_eq!(
+            theme.style_start(ColorRole::Bad.into()),
+            Theme::dark().style_start(ColorRole::Bad.into())
+        );
+        assert_eq!(
+            theme.style_start(ColorRole::Code.into()),
+            "",
+            "an empty text is the terminal's default color"
+        );
+        assert_eq!(
+            theme.with_color_depth(ColorDepth::TrueColor).style_start(ColorRole::Label.into()),
+            "\x1b[38;2;255;0;0m"
+        );
         let (theme, problems) = Theme::parse("base = \"light\"\naccent = \"red\"");
         assert!(problems[0].starts_with("missing tokens, taken from light: text"), "{problems:?}");
-        assert_eq!(theme.begin(Role::Link.into()), Theme::light().begin(Role::Link.into()));
+        assert_eq!(
+            theme.style_start(ColorRole::Link.into()),
+            Theme::light().style_start(ColorRole::Link.into())
+        );
         assert_eq!(
             Theme::parse("base = \"lihgt\"").1[0],
             "unknown base lihgt; built-in themes: dark, light, high-contrast, solarized"
@@ -235,31 +251,35 @@ mod tests {
         let text = format!("name = \"x\"\n[vars]\nfire = \"#ff0000\"\n[colors]\n{colors}");
         let (theme, problems) = Theme::parse(&text);
         assert_eq!(problems, Vec::<String>::new());
-        assert_eq!(theme.colours[Role::Bad as usize], Colour::Rgb(255, 0, 0));
-        assert_eq!(theme.colours[Role::BacktrackNote as usize], Colour::Indexed(8));
+        assert_eq!(theme.colors[ColorRole::Bad as usize], Color::Rgb(255, 0, 0));
+        assert_eq!(theme.colors[ColorRole::BacktrackNote as usize], Color::Indexed(8));
         let (theme, _) = Theme::parse("warning = \"red\"\nlabel = \"blue\"\nmuted = \"red\"\ndim = \"blue\"");
-        assert_eq!(theme.colours[Role::Label as usize], Colour::Indexed(4), "Osier's own token wins");
-        assert_eq!(theme.colours[Role::Dim as usize], Colour::Indexed(4));
-        assert_eq!(theme.colours[Role::Warn as usize], Colour::Indexed(1));
+        assert_eq!(theme.colors[ColorRole::Label as usize], Color::Indexed(4), "Osier's own token wins");
+        assert_eq!(theme.colors[ColorRole::Dim as usize], Color::Indexed(4));
+        assert_eq!(theme.colors[ColorRole::Warn as usize], Color::Indexed(1));
     }
 
     #[test]
     fn without_colors_only_bold_and_selection_are_visible() {
-        let theme = Theme::dark().with_depth(Depth::None);
-        assert_eq!(theme.begin(Role::Bad.into()), "");
-        assert_eq!(theme.begin(Style::from(Role::Bad).bold()), "\x1b[1m");
-        assert_eq!(theme.begin(Style { on: Some(Role::SelectedBg), ..Style::default() }), "\x1b[7m");
+        let theme = Theme::dark().with_color_depth(ColorDepth::None);
+        assert_eq!(theme.style_start(ColorRole::Bad.into()), "");
+        assert_eq!(theme.style_start(Style::from(ColorRole::Bad).bold()), "\x1b[1m");
+        assert_eq!(
+            theme.style_start(Style { background: Some(ColorRole::SelectedBg), ..Style::default() }),
+            "\x1b[7m"
+        );
     }
 
     #[test]
     fn with_sixteen_colors_every_word_of_a_selected_row_is_readable() {
-        let selected = |role: Role| Style { on: Some(Role::SelectedBg), ..role.into() };
+        let selected = |role: ColorRole| Style { background: Some(ColorRole::SelectedBg), ..role.into() };
         for theme in Theme::builtin_names().filter_map(Theme::builtin) {
-            let theme = theme.with_depth(Depth::Sixteen);
-            let begun: Vec<String> = Role::ALL.iter().map(|role| theme.begin(selected(*role))).collect();
+            let theme = theme.with_color_depth(ColorDepth::Sixteen);
+            let begun: Vec<String> =
+                ColorRole::ALL.iter().map(|role| theme.style_start(selected(*role))).collect();
             assert!(begun.iter().all(|code| code == "\x1b[7m"), "{begun:?}");
         }
-        let many = Theme::dark().with_depth(Depth::Many);
-        assert_eq!(many.begin(selected(Role::Dim)), "\x1b[90;48;5;238m");
+        let many = Theme::dark().with_color_depth(ColorDepth::Palette256);
+        assert_eq!(many.style_start(selected(ColorRole::Dim)), "\x1b[90;48;5;238m");
     }
 }

@@ -8,22 +8,22 @@ mod backtrack;
 mod card;
 mod folded;
 
-use osier_tree::entry::{Entry, read_entry};
-use osier_tree::graft::read_graft;
+use osier_tree::entry::{Entry, parse_entry};
+use osier_tree::graft::parse_graft;
 use osier_tree::projection::json::entry_json;
 use osier_tree::projection::preview::{one_line, shown_text};
-use osier_tree::{Kind, Role as Speaker};
+use osier_tree::{EntryKind, MessageRole as Speaker};
 use serde_json::Value;
 
 pub(crate) use card::Call;
 pub(crate) use card::{draw as draw_card, header, interrupted as draw_interrupted, tail};
 
-use crate::draft::{Block, Reply};
 use crate::editor::Pastes;
 use crate::markdown::markdown;
 use crate::piece::Piece;
-use crate::text::{Line, Style, clean, width, wrap};
-use crate::theme::Role;
+use crate::streamed_reply::{ReplyBlock, ReplyBlocks};
+use crate::text::{Line, Style, sanitize, width, wrap};
+use crate::theme::ColorRole;
 use folded::fold_with_key;
 
 /// How things are to be drawn.
@@ -47,7 +47,7 @@ pub(crate) struct Script {
 impl Script {
     /// What a stored line adds.
     pub(crate) fn line(&mut self, line: &[u8]) -> Vec<Piece> {
-        let Ok(entry) = read_entry(line) else { return Vec::new() };
+        let Ok(entry) = parse_entry(line) else { return Vec::new() };
         let Ok(body) = serde_json::from_slice::<Value>(&entry_json(&entry)) else { return Vec::new() };
         self.entry(&entry, body)
     }
@@ -65,30 +65,30 @@ impl Script {
     fn entry(&mut self, entry: &Entry<'_>, mut body: Value) -> Vec<Piece> {
         let (kind, speaker) = (entry.kind, entry.role);
         match (kind, speaker) {
-            (Kind::Message, Speaker::System) => Vec::new(),
-            (Kind::Message, Speaker::ToolResult) => {
+            (EntryKind::Message, Speaker::System) => Vec::new(),
+            (EntryKind::Message, Speaker::ToolResult) => {
                 let message = body["message"].take();
                 vec![Piece::card(self.call_of(&message), message)]
             }
-            (Kind::Message, Speaker::Assistant) => {
+            (EntryKind::Message, Speaker::Assistant) => {
                 let mut pieces = self.settle();
                 self.waiting = calls(&body["message"]);
                 pieces.extend(assistant(&body["message"]));
                 pieces
             }
-            (Kind::Message, Speaker::User) => {
+            (EntryKind::Message, Speaker::User) => {
                 let mut pieces = self.settle();
                 pieces.push(Piece::user(shown_text(entry).into_owned(), body["message"].take()));
                 pieces
             }
             (
-                Kind::Message
-                | Kind::CustomMessage
-                | Kind::Compaction
-                | Kind::BranchSummary
-                | Kind::Backtrack
-                | Kind::SubagentBatch
-                | Kind::SubagentResult,
+                EntryKind::Message
+                | EntryKind::CustomMessage
+                | EntryKind::Compaction
+                | EntryKind::BranchSummary
+                | EntryKind::Backtrack
+                | EntryKind::SubagentBatch
+                | EntryKind::SubagentResult,
                 _,
             ) => {
                 let mut pieces = self.settle();
@@ -112,48 +112,49 @@ impl Script {
 }
 
 /// An entry that is neither a reply nor a tool's result.
-pub(crate) fn draw_entry(kind: Kind, speaker: Speaker, body: &Value, look: Look<'_>) -> Vec<Line> {
+pub(crate) fn draw_entry(kind: EntryKind, speaker: Speaker, body: &Value, look: Look<'_>) -> Vec<Line> {
     let message = &body["message"];
     match (kind, speaker) {
-        (Kind::Message, Speaker::BashExecution) => card::bash(message, look),
-        (Kind::Message, Speaker::Custom) => custom(message, look),
-        (Kind::Message, _) => markdown(&text_of(&message["content"]), Role::Dim, look.width),
-        (Kind::CustomMessage, _) => custom(body, look),
-        (Kind::Compaction, _) => {
+        (EntryKind::Message, Speaker::BashExecution) => card::bash(message, look),
+        (EntryKind::Message, Speaker::Custom) => custom(message, look),
+        (EntryKind::Message, _) => markdown(&text_of(&message["content"]), ColorRole::Dim, look.width),
+        (EntryKind::CustomMessage, _) => custom(body, look),
+        (EntryKind::Compaction, _) => {
             let tokens =
                 body["tokensBefore"].as_u64().map(|tokens| format!(" of {}k tokens", (tokens + 500) / 1000));
             summary(&format!("compaction{}", tokens.unwrap_or_default()), word(body, "summary"), look)
         }
-        (Kind::BranchSummary, _) => match read_graft(word(body, "summary")).filter(|_| !look.open) {
+        (EntryKind::BranchSummary, _) => match parse_graft(word(body, "summary")).filter(|_| !look.open) {
             Some(graft) => {
                 let title = format!("conclusion of branch {}", one_line(graft.tip, 80));
                 summary(&title, graft.conclusion, look)
             }
             None => summary("summary of the branch that was left", word(body, "summary"), look),
         },
-        (Kind::Backtrack, _) => backtrack::draw(body, look),
-        (Kind::SubagentBatch | Kind::SubagentResult, _) => card::subagents(body, look),
+        (EntryKind::Backtrack, _) => backtrack::draw(body, look),
+        (EntryKind::SubagentBatch | EntryKind::SubagentResult, _) => card::subagents(body, look),
         _ => Vec::new(),
     }
 }
 
 /// A stored reply: what it thought, folded, and what it said.
 pub(crate) fn assistant(message: &Value) -> Vec<Piece> {
-    let mut reply = Reply::default();
+    let mut reply = ReplyBlocks::default();
     for block in message["content"].as_array().into_iter().flatten() {
         match block["type"].as_str() {
-            Some("thinking") => reply.blocks.push(Block::Thinking(word(block, "thinking").to_owned())),
-            Some("text") => reply.blocks.push(Block::Text(word(block, "text").to_owned())),
+            Some("thinking") => reply.blocks.push(ReplyBlock::Thinking(word(block, "thinking").to_owned())),
+            Some("text") => reply.blocks.push(ReplyBlock::Text(word(block, "text").to_owned())),
             _ => {}
         }
     }
-    let mut pieces = reply.rest();
+    let mut pieces = reply.remaining();
     let ending = match (word(message, "stopReason"), word(message, "errorMessage")) {
-        ("aborted", _) => Some(Line::of(Role::Dim, "■ stopped")),
-        ("error", error) => Some(Line::of(Role::Bad, &format!("✗ {}", clean(error).trim()))),
-        ("length", _) => {
-            Some(Line::of(Role::Warn, "… cut off at the model's output limit; say `go on` for the rest"))
-        }
+        ("aborted", _) => Some(Line::styled(ColorRole::Dim, "■ stopped")),
+        ("error", error) => Some(Line::styled(ColorRole::Bad, &format!("✗ {}", sanitize(error).trim()))),
+        ("length", _) => Some(Line::styled(
+            ColorRole::Warn,
+            "… cut off at the model's output limit; say `go on` for the rest",
+        )),
         _ => None,
     };
     pieces.extend(ending.map(|line| Piece::spaced_notice(vec![line])));
@@ -163,31 +164,31 @@ pub(crate) fn assistant(message: &Value) -> Vec<Piece> {
 /// What the model thought: its first line and how much more there is, unless all is wanted.
 pub(crate) fn thinking(text: &str, look: Look<'_>) -> Vec<Line> {
     let room = look.width.saturating_sub(2);
-    let mut lines = markdown(text.trim(), Role::Thinking, room);
+    let mut lines = markdown(text.trim(), ColorRole::Thinking, room);
     lines.iter_mut().flat_map(|line| &mut line.spans).for_each(|span| span.style.italic = true);
     if lines.len() > 1 && !look.open {
         let more = match lines.iter().skip(1).filter(|line| !line.is_empty()).count() {
             1 => " … 1 more line (ctrl+o)".to_owned(),
             more => format!(" … {more} more lines (ctrl+o)"),
         };
-        let first = lines.swap_remove(0).cut(room.saturating_sub(width(&more)));
-        lines = vec![first.with(Role::Dim, &more).cut(room)];
+        let first = lines.swap_remove(0).truncate(room.saturating_sub(width(&more)));
+        lines = vec![first.with(ColorRole::Dim, &more).truncate(room)];
     }
-    lines.into_iter().map(|line| line.behind(Role::Border, "∴ ")).collect()
+    lines.into_iter().map(|line| line.prepend(ColorRole::Border, "∴ ")).collect()
 }
 
 pub(crate) fn user(text: &str, message: &Value, look: Look<'_>) -> Vec<Line> {
-    let folded = look.pastes.filter(|_| !look.open).map(|pastes| pastes.folded(text));
-    let text = clean(folded.as_deref().unwrap_or(text));
-    let style = Style::from(Role::User).bold();
+    let folded = look.pastes.filter(|_| !look.open).map(|pastes| pastes.fold(text));
+    let text = sanitize(folded.as_deref().unwrap_or(text));
+    let style = Style::from(ColorRole::User).bold();
     let room = look.width.saturating_sub(2);
-    let said = text.trim_end().split('\n').flat_map(|line| wrap(&Line::of(style, line), room));
+    let said = text.trim_end().split('\n').flat_map(|line| wrap(&Line::styled(style, line), room));
     let mut lines: Vec<Line> = said.collect();
     let images = message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "image");
     match images.count() {
         0 => {}
-        1 => lines.push(Line::of(Role::Dim, "[1 image]")),
-        images => lines.push(Line::of(Role::Dim, &format!("[{images} images]"))),
+        1 => lines.push(Line::styled(ColorRole::Dim, "[1 image]")),
+        images => lines.push(Line::styled(ColorRole::Dim, &format!("[{images} images]"))),
     }
     lines.retain(|line| !line.is_empty() || text.trim().contains('\n'));
     hung(lines, style, "> ")
@@ -197,17 +198,18 @@ fn custom(body: &Value, look: Look<'_>) -> Vec<Line> {
     if body["display"] == false {
         return Vec::new();
     }
-    let label = Style::from(Role::CustomMessageLabel).bold();
-    let mut lines = vec![Line::of(label, &format!("[{}]", word(body, "customType")))];
-    lines.extend(markdown(&text_of(&body["content"]), Role::CustomMessageText, look.width));
-    lines.into_iter().map(|line| line.on(Role::CustomMessageBg)).collect()
+    let label = Style::from(ColorRole::CustomMessageLabel).bold();
+    let mut lines = vec![Line::styled(label, &format!("[{}]", word(body, "customType")))];
+    lines.extend(markdown(&text_of(&body["content"]), ColorRole::CustomMessageText, look.width));
+    lines.into_iter().map(|line| line.with_background(ColorRole::CustomMessageBg)).collect()
 }
 
 fn summary(title: &str, text: &str, look: Look<'_>) -> Vec<Line> {
-    let mut lines = vec![Line::of(Role::Accent, "◆ ").with(Style::from(Role::Accent).bold(), title)];
-    let text = markdown(text, Role::Dim, look.width.saturating_sub(2));
+    let mut lines =
+        vec![Line::styled(ColorRole::Accent, "◆ ").with(Style::from(ColorRole::Accent).bold(), title)];
+    let text = markdown(text, ColorRole::Dim, look.width.saturating_sub(2));
     let text = fold_with_key(text, 6, look.open).into_iter();
-    lines.extend(text.map(|line| line.behind(Role::Border, "│ ").cut(look.width)));
+    lines.extend(text.map(|line| line.prepend(ColorRole::Border, "│ ").truncate(look.width)));
     lines
 }
 
@@ -240,7 +242,7 @@ fn word<'v>(value: &'v Value, key: &str) -> &'v str {
 pub(crate) fn hung(lines: Vec<Line>, style: impl Into<Style>, mark: &str) -> Vec<Line> {
     let style = style.into();
     let blank = " ".repeat(crate::text::width(mark));
-    let behind = |(at, line): (usize, Line)| line.behind(style, if at == 0 { mark } else { &blank });
+    let behind = |(at, line): (usize, Line)| line.prepend(style, if at == 0 { mark } else { &blank });
     lines.into_iter().enumerate().map(behind).collect()
 }
 

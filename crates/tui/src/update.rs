@@ -1,113 +1,113 @@
 //! The one function that changes the state. It takes a message and returns the actions to run. It reads no clock and no file.
 
-pub(crate) mod answering;
 mod events;
 mod keys;
+pub(crate) mod question_keys;
 
-use osier_agent::{Command, Reply};
+use osier_agent::{ClientCommand, CommandReply};
 use osier_model::Image;
-use osier_tree::continuing;
+use osier_tree::move_target;
 use osier_tree::tokens::TokenCount;
 use serde_json::Value;
 
-use crate::draft::Draft;
-use crate::editor::{History, Pictures, image_path};
+use crate::editor::{PastedImages, PromptHistory, image_path};
 use crate::host::SettingRow;
 use crate::key::Input;
-use crate::msg::{Action, Forest, Joined, Msg, Path, Purpose};
+use crate::msg::{Action, JoinedSession, Msg, PathTail, Purpose, TreeSnapshot};
 use crate::overlay::{Fork, News, Outcome, Overlay, Reader, Settings, Tree};
 use crate::pages;
 use crate::piece::Piece;
-use crate::state::{Reading, State, Work};
+use crate::state::{Activity, TreeRequest, UiState};
+use crate::streamed_reply::StreamedReply;
 use crate::text::Line;
-use crate::theme::Role;
+use crate::theme::ColorRole;
 use crate::transcript::Script;
 
 /// See the module.
-pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
+pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
     match msg {
         Msg::Input(input) => match input {
-            Input::Key(key) => keys::key(state, key),
+            Input::Key(key) => keys::handle_key(state, key),
             Input::Paste(text) => paste(state, &text),
             // The loop sets the theme.
-            Input::Ground { .. } => Vec::new(),
+            Input::Background { .. } => Vec::new(),
             Input::Resize(columns, rows) => {
                 (state.columns, state.rows) = (usize::from(columns).max(1), usize::from(rows).max(1));
                 Vec::new()
             }
         },
-        Msg::Event(event) => events::event(state, event),
-        Msg::Joined(joined) => join(state, *joined),
+        Msg::Event(event) => events::handle_event(state, event),
+        Msg::Joined(joined) => apply_joined(state, *joined),
         Msg::Switched(switched) => {
-            let lines = pages::switched(&switched);
-            let lines = lines.iter().map(|line| Line::of(Role::Dim, line)).collect();
+            let lines = pages::switch_notice(&switched);
+            let lines = lines.iter().map(|line| Line::styled(ColorRole::Dim, line)).collect();
             vec![Action::Print(vec![Piece::spaced_notice(lines)])]
         }
         Msg::Path(path) => show_path(state, &path),
-        Msg::Facts(facts) => {
+        Msg::StatusInfo(facts) => {
             state.context = facts.context;
-            state.facts = *facts;
+            state.status_info = *facts;
             Vec::new()
         }
         Msg::Tree(forest) => show_tree(state, &forest),
-        Msg::Grown(forest) => hear(state, &News::Forest(&forest)),
+        Msg::TreeChanged(forest) => notify_overlays(state, &News::Forest(&forest)),
         Msg::Page(title, lines) => {
             state.overlays.push(Box::new(Reader::new(&title, lines)));
             Vec::new()
         }
         Msg::Sessions(cards, missing) => {
             if let Some(missing) = missing {
-                complain(state, &missing);
+                show_error(state, &missing);
             }
-            hear(state, &News::Sessions(&cards))
+            notify_overlays(state, &News::Sessions(&cards))
         }
-        Msg::Found(card) => hear(state, &News::Found(card)),
+        Msg::SearchHit(card) => notify_overlays(state, &News::Found(card)),
         Msg::Settings(rows) => show_settings(state, rows),
         Msg::Files(files) => {
             state.files = Some(files);
-            keys::complete(state);
+            keys::update_completion(state);
             Vec::new()
         }
-        Msg::Replied(purpose, reply) => replied(state, &purpose, *reply),
-        Msg::Told(lines) => vec![Action::Print(vec![Piece::spaced_notice(lines)])],
-        Msg::Text(text) => {
-            state.editor.give_back(text.trim_end_matches('\n'));
+        Msg::Replied(purpose, reply) => handle_reply(state, &purpose, *reply),
+        Msg::Lines(lines) => vec![Action::Print(vec![Piece::spaced_notice(lines)])],
+        Msg::EditorText(text) => {
+            state.editor.set_folded(text.trim_end_matches('\n'));
             Vec::new()
         }
         // The path was sent or deleted before the image was read.
         Msg::Image(path, _) if !state.editor.text().contains(&path) => Vec::new(),
         Msg::Image(path, image) => {
-            state.editor.put_picture(&path, image);
+            state.editor.insert_image(&path, image);
             Vec::new()
         }
-        Msg::Copied(text) => vec![Action::Copy(text)],
+        Msg::CopyText(text) => vec![Action::Copy(text)],
         Msg::Failed(error) => {
-            complain(state, &error);
+            show_error(state, &error);
             Vec::new()
         }
-        Msg::NoTree(error) => {
-            state.reading = None;
-            complain(state, &error);
+        Msg::TreeFailed(error) => {
+            state.tree_request = None;
+            show_error(state, &error);
             Vec::new()
         }
-        Msg::Timer => answering::settle(state),
+        Msg::Timer => question_keys::apply_held_answer(state),
         Msg::Tick => Vec::new(),
     }
 }
 
 /// Shows a notice until the next key.
-pub(crate) fn tell(state: &mut State, text: &str) {
-    state.notice = Some(Line::of(Role::Dim, text));
+pub(crate) fn show_notice(state: &mut UiState, text: &str) {
+    state.notice = Some(Line::styled(ColorRole::Dim, text));
 }
 
 /// Shows an error until the next key.
-pub(crate) fn complain(state: &mut State, text: &str) {
-    state.notice = Some(Line::of(Role::Bad, text));
+pub(crate) fn show_error(state: &mut UiState, text: &str) {
+    state.notice = Some(Line::styled(ColorRole::Bad, text));
 }
 
-fn paste(state: &mut State, text: &str) -> Vec<Action> {
+fn paste(state: &mut UiState, text: &str) -> Vec<Action> {
     let text = clean_paste(text);
-    answering::note_input(state);
+    question_keys::record_input(state);
     if let Some(overlay) = state.overlays.last_mut().filter(|overlay| !overlay.shares_draft()) {
         overlay.paste(&text);
         return Vec::new();
@@ -127,48 +127,58 @@ fn paste(state: &mut State, text: &str) -> Vec<Action> {
 
 /// Replaces control characters in a paste, except for line ends and tabs.
 fn clean_paste(text: &str) -> String {
-    osier_tree::projection::preview::inert(text).into_owned()
+    osier_tree::projection::preview::sanitize(text).into_owned()
 }
 
-fn join(state: &mut State, joined: Joined) -> Vec<Action> {
-    let Joined { running, drafts, asked, queue, returned, pictures, said, unfinished, history } = joined;
-    state.work = Work { turn: running, ..Work::default() };
-    state.reading = None;
-    state.work.since = state.now;
-    state.editor.pictures = Pictures::new(pictures);
-    let said = said.iter().map(|text| state.editor.pastes.folded(text)).collect();
-    state.editor.history = History::new(history, said);
-    let texts = |line: Vec<osier_agent::Said>| line.into_iter().map(|said| said.text).collect();
+fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
+    let JoinedSession {
+        turn_running: running,
+        drafts,
+        open_questions: asked,
+        queue,
+        returned_prompts: returned,
+        images: pictures,
+        path_prompts: said,
+        unfinished,
+        history,
+    } = joined;
+    state.activity = Activity { turn_running: running, ..Activity::default() };
+    state.tree_request = None;
+    state.activity.started = state.now;
+    state.editor.images = PastedImages::new(pictures);
+    let said = said.iter().map(|text| state.editor.pastes.fold(text)).collect();
+    state.editor.history = PromptHistory::new(history, said);
+    let texts = |line: Vec<osier_agent::Prompt>| line.into_iter().map(|said| said.text).collect();
     (state.steering, state.follow_up) = (texts(queue.steering), texts(queue.follow_up));
-    let mut draft = drafts.last().map(|open| Draft::new(open.id.clone())).unwrap_or_default();
+    let mut draft = drafts.last().map(|open| StreamedReply::new(open.id.clone())).unwrap_or_default();
     let deltas = drafts.last().into_iter().flat_map(|open| &open.deltas);
-    let mut pieces: Vec<Piece> = deltas.flat_map(|delta| draft.push(delta)).collect();
-    state.draft = draft;
-    give_back(state, returned.into_iter().map(|said| said.text).collect());
+    let mut pieces: Vec<Piece> = deltas.flat_map(|delta| draft.push_delta(delta)).collect();
+    state.reply = draft;
+    return_to_editor(state, returned.into_iter().map(|said| said.text).collect());
     for (id, question) in asked {
-        events::ask(state, id, question);
+        events::show_question(state, id, question);
     }
     if unfinished && !running {
-        let line = Line::of(Role::Warn, "The last turn did not finish; /retry continues it");
+        let line = Line::styled(ColorRole::Warn, "The last turn did not finish; /retry continues it");
         pieces.push(Piece::spaced_notice(vec![line]));
     }
     if pieces.is_empty() { Vec::new() } else { vec![Action::Print(pieces)] }
 }
 
 /// Puts unsent prompts back into the editor, before the text that is there.
-pub(crate) fn give_back(state: &mut State, mut texts: Vec<String>) {
+pub(crate) fn return_to_editor(state: &mut UiState, mut texts: Vec<String>) {
     if texts.is_empty() {
         return;
     }
     let current = state.editor.text().to_owned();
     texts.extend(Some(current).filter(|current| !current.trim().is_empty()));
-    state.editor.give_back(&texts.join("\n\n"));
+    state.editor.set_folded(&texts.join("\n\n"));
 }
 
 /// Puts a sent message back into the editor, and adds markers for images that the text does not name.
-fn edit_again(state: &mut State, editor: &continuing::Editor) {
-    state.editor.give_back(editor.typed.as_deref().unwrap_or(&editor.text));
-    if !state.editor.pictures.used(state.editor.text()).is_empty() {
+fn restore_prompt(state: &mut UiState, editor: &move_target::EditorContent) {
+    state.editor.set_folded(editor.typed.as_deref().unwrap_or(&editor.text));
+    if !state.editor.images.images_in(state.editor.text()).is_empty() {
         return;
     }
     for block in &editor.images {
@@ -176,21 +186,23 @@ fn edit_again(state: &mut State, editor: &continuing::Editor) {
         let image = Image { data: field("data"), mime_type: field("mimeType") };
         let name = format!(".{}", image.mime_type.rsplit('/').next().unwrap_or_default());
         if !state.editor.text().to_lowercase().contains(&name) && !image.data.is_empty() {
-            state.editor.put_picture("", image);
+            state.editor.insert_image("", image);
         }
     }
 }
 
 /// Replaces the printed conversation with this path.
-fn show_path(state: &mut State, path: &Path) -> Vec<Action> {
-    state.shown_to = path.entries;
-    let head = match path.earlier {
+fn show_path(state: &mut UiState, path: &PathTail) -> Vec<Action> {
+    state.shown_entries = path.log_entries;
+    let head = match path.hidden_entries {
         0 if path.lines.is_empty() => {
-            state.setting.welcome.iter().map(|line| Line::of(Role::Dim, line)).collect()
+            state.config.welcome.iter().map(|line| Line::styled(ColorRole::Dim, line)).collect()
         }
         0 => Vec::new(),
-        1 => vec![Line::of(Role::Dim, "… 1 earlier entry; /tree shows it")],
-        earlier => vec![Line::of(Role::Dim, &format!("… {earlier} earlier entries; /tree shows them"))],
+        1 => vec![Line::styled(ColorRole::Dim, "… 1 earlier entry; /tree shows it")],
+        earlier => {
+            vec![Line::styled(ColorRole::Dim, &format!("… {earlier} earlier entries; /tree shows them"))]
+        }
     };
     let mut pieces = vec![Piece::notice(head)];
     let mut script = Script::default();
@@ -199,22 +211,23 @@ fn show_path(state: &mut State, path: &Path) -> Vec<Action> {
         last = pieces.len();
         pieces.extend(script.line(line));
     }
-    let is_stored = state.draft.is_begin_of(&pieces[last..]);
+    let is_stored = state.reply.is_prefix_of(&pieces[last..]);
     // While a turn runs, its tool calls may still get results.
-    if !state.work.turn {
+    if !state.activity.turn_running {
         pieces.extend(script.settle());
     }
-    state.script = script;
+    state.transcript = script;
     if !is_stored {
-        pieces.extend_from_slice(state.draft.printed());
+        pieces.extend_from_slice(state.reply.final_pieces());
     }
-    let remark = path.remark.iter().map(|remark| Piece::spaced_notice(vec![Line::of(Role::Dim, remark)]));
+    let remark =
+        path.notice.iter().map(|remark| Piece::spaced_notice(vec![Line::styled(ColorRole::Dim, remark)]));
     pieces.extend(remark);
     vec![Action::Show(pieces)]
 }
 
 /// Updates the context tokens from a reply that reports them.
-pub(crate) fn note_usage(state: &mut State, line: &[u8]) {
+pub(crate) fn update_context_usage(state: &mut UiState, line: &[u8]) {
     if let Ok(entry) = serde_json::from_slice::<Value>(line)
         && let Some(tokens) = entry["message"]["usage"]["totalTokens"].as_u64().filter(|tokens| *tokens > 0)
     {
@@ -223,49 +236,49 @@ pub(crate) fn note_usage(state: &mut State, line: &[u8]) {
 }
 
 /// Requests the tree, for the tree view or for the fork dialog.
-pub(crate) fn read_tree(state: &mut State, fork: bool) -> Vec<Action> {
-    state.reading = Some(Reading { fork, since: state.now });
+pub(crate) fn request_tree(state: &mut UiState, fork: bool) -> Vec<Action> {
+    state.tree_request = Some(TreeRequest { fork, since: state.now });
     vec![Action::ReadTree]
 }
 
 /// Opens the dialog that the tree was requested for, or updates the open overlays.
-fn show_tree(state: &mut State, forest: &Forest) -> Vec<Action> {
-    let reading = state.reading.take();
+fn show_tree(state: &mut UiState, forest: &TreeSnapshot) -> Vec<Action> {
+    let reading = state.tree_request.take();
     if !state.overlays.is_empty() {
-        return hear(state, &News::Forest(forest));
+        return notify_overlays(state, &News::Forest(forest));
     }
     // The request was canceled.
     let Some(reading) = reading else { return Vec::new() };
     if reading.fork {
         let fork = Fork::new(forest.clone());
         match fork.is_empty() {
-            true => tell(state, "No messages to fork from"),
+            true => show_notice(state, "No messages to fork from"),
             false => state.overlays.push(Box::new(fork)),
         }
         return Vec::new();
     }
-    let tree = Tree::new(forest.clone(), &state.setting);
+    let tree = Tree::new(forest.clone(), &state.config);
     match tree.is_empty() {
-        true => tell(state, "The tree is empty; send a message first"),
+        true => show_notice(state, "The tree is empty; send a message first"),
         false => state.overlays.push(Box::new(tree)),
     }
     Vec::new()
 }
 
 /// Opens the settings dialog, or updates it after a change.
-fn show_settings(state: &mut State, rows: Vec<SettingRow>) -> Vec<Action> {
+fn show_settings(state: &mut UiState, rows: Vec<SettingRow>) -> Vec<Action> {
     if !state.overlays.is_empty() {
-        return hear(state, &News::Settings(&rows));
+        return notify_overlays(state, &News::Settings(&rows));
     }
     match rows.is_empty() {
-        true => tell(state, "No settings to change here"),
+        true => show_notice(state, "No settings to change here"),
         false => state.overlays.push(Box::new(Settings::new(rows))),
     }
     Vec::new()
 }
 
 /// Passes an event to all overlays and removes those that close.
-pub(crate) fn hear(state: &mut State, news: &News<'_>) -> Vec<Action> {
+pub(crate) fn notify_overlays(state: &mut UiState, news: &News<'_>) -> Vec<Action> {
     let mut actions = Vec::new();
     state.overlays.retain_mut(|overlay| match overlay.hear(news) {
         Outcome::Close => false,
@@ -283,7 +296,7 @@ pub(crate) fn hear(state: &mut State, news: &News<'_>) -> Vec<Action> {
 }
 
 /// Applies the outcome of the top overlay.
-pub(crate) fn obey(state: &mut State, outcome: Outcome) -> Vec<Action> {
+pub(crate) fn apply_outcome(state: &mut UiState, outcome: Outcome) -> Vec<Action> {
     let mut open = |overlay: Box<dyn Overlay>| state.overlays.push(overlay);
     match outcome {
         Outcome::Stay | Outcome::Pass => Vec::new(),
@@ -312,55 +325,58 @@ pub(crate) fn obey(state: &mut State, outcome: Outcome) -> Vec<Action> {
     }
 }
 
-fn replied(state: &mut State, purpose: &Purpose, reply: Result<Reply, String>) -> Vec<Action> {
+fn handle_reply(state: &mut UiState, purpose: &Purpose, reply: Result<CommandReply, String>) -> Vec<Action> {
     // A summary that the user requested ends with the reply; one that a turn writes continues.
-    if !state.work.turn {
-        state.work.summary = None;
+    if !state.activity.turn_running {
+        state.activity.summary = None;
     }
-    let actions = hear(state, &News::Replied(purpose, &reply));
+    let actions = notify_overlays(state, &News::Replied(purpose, &reply));
     match (purpose, reply) {
-        (Purpose::Say(text), Err(error)) => {
+        (Purpose::Prompt(text), Err(error)) => {
             if state.editor.is_empty() {
                 state.editor.set(text);
             }
-            complain(state, &error);
+            show_error(state, &error);
         }
-        (Purpose::Bash, reply) => {
-            state.work.bash = None;
+        (Purpose::RunShell, reply) => {
+            state.activity.user_command = None;
             if let Err(error) = reply {
-                complain(state, &error);
+                show_error(state, &error);
             }
         }
-        (Purpose::Cancel | Purpose::Unqueue, Ok(Reply::Returned(said))) => {
-            state.work.stopping = false;
-            give_back(state, said.into_iter().map(|said| said.text).collect());
+        (Purpose::Cancel | Purpose::ClearQueue, Ok(CommandReply::Returned(said))) => {
+            state.activity.stopping = false;
+            return_to_editor(state, said.into_iter().map(|said| said.text).collect());
         }
-        (Purpose::Navigate, Ok(Reply::Navigated(moved))) => {
+        (Purpose::Navigate, Ok(CommandReply::Navigated(moved))) => {
             if moved.cancelled {
                 let notice = if moved.aborted { "Canceled; nothing changed" } else { "The move was refused" };
-                tell(state, notice);
+                show_notice(state, notice);
             } else {
                 state.overlays.clear();
                 if let Some(editor) = moved.editor.filter(|_| state.editor.text().trim().is_empty()) {
-                    edit_again(state, &editor);
+                    restore_prompt(state, &editor);
                 }
-                give_back(state, moved.returned.into_iter().map(|said| said.text).collect());
+                return_to_editor(state, moved.returned.into_iter().map(|said| said.text).collect());
             }
         }
         (Purpose::Graft, Ok(_)) => {
             state.overlays.clear();
-            tell(state, "Grafted the conclusion of the branch");
+            show_notice(state, "Grafted the conclusion of the branch");
         }
-        (Purpose::Uncompact, Ok(Reply::Stored { .. })) => {
-            tell(state, "Undid the compaction; everything it left out is sent again · alt+u to go back");
+        (Purpose::UndoCompaction, Ok(CommandReply::Stored { .. })) => {
+            show_notice(
+                state,
+                "Undid the compaction; everything it left out is sent again · alt+u to go back",
+            );
         }
-        (Purpose::Uncompact, Ok(_)) => tell(state, "Nothing changed"),
-        (Purpose::Undo, Ok(Reply::Done)) => tell(state, "No move to undo"),
-        (Purpose::Redo, Ok(Reply::Done)) => tell(state, "No move to redo"),
-        (Purpose::Change(notice), Ok(_)) => tell(state, &notice.clone()),
+        (Purpose::UndoCompaction, Ok(_)) => show_notice(state, "Nothing changed"),
+        (Purpose::Undo, Ok(CommandReply::Done)) => show_notice(state, "No move to undo"),
+        (Purpose::Redo, Ok(CommandReply::Done)) => show_notice(state, "No move to redo"),
+        (Purpose::Change(notice), Ok(_)) => show_notice(state, &notice.clone()),
         (_, Err(error)) => {
-            state.work.stopping = false;
-            complain(state, &error);
+            state.activity.stopping = false;
+            show_error(state, &error);
         }
         _ => {}
     }
@@ -368,7 +384,7 @@ fn replied(state: &mut State, purpose: &Purpose, reply: Result<Reply, String>) -
 }
 
 /// The action that sends a command. The purpose comes back with the reply.
-pub(crate) fn send(command: Command, purpose: Purpose) -> Vec<Action> {
+pub(crate) fn send_command(command: ClientCommand, purpose: Purpose) -> Vec<Action> {
     vec![Action::Send(command, purpose)]
 }
 

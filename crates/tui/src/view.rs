@@ -3,28 +3,28 @@
 
 use crate::overlay::Room;
 use crate::screen::Frame;
-use crate::state::State;
-use crate::status::{spinner, status};
+use crate::state::UiState;
+use crate::status::{spinner_line, status_line};
 use crate::text::Line;
-use crate::theme::Role;
+use crate::theme::ColorRole;
 use crate::transcript::{block, header, tail};
-use crate::update::answering::shares_draft;
+use crate::update::question_keys::shares_draft;
 
 /// The number of output lines shown below a running tool.
-const OUTPUT: usize = 6;
+const MAX_OUTPUT_LINES: usize = 6;
 /// How many milliseconds reading the tree may take before a notice is shown.
-const MOMENT: u64 = 100;
+const NOTICE_DELAY_MS: u64 = 100;
 /// The minimum number of rows for the reply being streamed, if there is room.
-const LEAST: usize = 4;
+const MIN_REPLY_ROWS: usize = 4;
 /// The maximum number of rows of the editor.
-const EDITOR: usize = 10;
+const MAX_EDITOR_ROWS: usize = 10;
 
 /// The maximum number of rows of the draft below a question.
-const DRAFT: usize = 3;
+const MAX_DRAFT_ROWS: usize = 3;
 
 /// The area that an overlay is drawn in, which its keys use for paging.
-pub(crate) fn room(state: &State) -> Room {
-    let below = below(state).len() + draft(state).map_or(0, |draft| draft.lines.len());
+pub(crate) fn overlay_area(state: &UiState) -> Room {
+    let below = bottom_lines(state).len() + draft_frame(state).map_or(0, |draft| draft.lines.len());
     Room {
         columns: state.columns,
         rows: state.rows.saturating_sub(below + 1).max(3),
@@ -34,38 +34,38 @@ pub(crate) fn room(state: &State) -> Room {
 }
 
 /// The area of the overlay, if the screen is high enough to show all of it.
-pub(crate) fn whole_room(state: &State) -> Option<Room> {
-    let room = room(state);
-    let others = below(state).len() + draft(state).map_or(0, |draft| draft.lines.len());
+pub(crate) fn full_overlay_area(state: &UiState) -> Option<Room> {
+    let room = overlay_area(state);
+    let others = bottom_lines(state).len() + draft_frame(state).map_or(0, |draft| draft.lines.len());
     (room.rows + others <= state.rows).then_some(room)
 }
 
-fn below(state: &State) -> Vec<Line> {
-    let mut below: Vec<Line> = spinner(state).into_iter().collect();
-    below.extend(reading(state));
-    below.extend(state.notice.clone().map(|line| line.cut(state.columns)));
-    below.push(status(state));
+fn bottom_lines(state: &UiState) -> Vec<Line> {
+    let mut below: Vec<Line> = spinner_line(state).into_iter().collect();
+    below.extend(tree_request_line(state));
+    below.extend(state.notice.clone().map(|line| line.truncate(state.columns)));
+    below.push(status_line(state));
     below
 }
 
 /// The notice about reading the tree, once it takes noticeable time.
-fn reading(state: &State) -> Option<Line> {
-    let since = state.reading?.since;
-    let notice = Line::of(Role::Dim, "Reading the tree… (esc to cancel)");
-    (state.now.saturating_sub(since) >= MOMENT).then(|| notice.cut(state.columns))
+fn tree_request_line(state: &UiState) -> Option<Line> {
+    let since = state.tree_request?.since;
+    let notice = Line::styled(ColorRole::Dim, "Reading the tree… (esc to cancel)");
+    (state.now.saturating_sub(since) >= NOTICE_DELAY_MS).then(|| notice.truncate(state.columns))
 }
 
-pub fn view(state: &State) -> Frame {
-    let below = below(state);
+pub fn view(state: &UiState) -> Frame {
+    let below = bottom_lines(state);
     let mut middle = match state.overlays.last() {
-        Some(overlay) => over(overlay.view(room(state)), draft(state)),
-        None => editor(state),
+        Some(overlay) => stack(overlay.view(overlay_area(state)), draft_frame(state)),
+        None => editor_frame(state),
     };
     let height = state.rows.saturating_sub(below.len());
-    trim(&mut middle, height);
+    trim_to_height(&mut middle, height);
     let left = height.saturating_sub(middle.lines.len());
-    let mut above = working(state);
-    above.extend(queued(state));
+    let mut above = activity_lines(state);
+    above.extend(queue_lines(state));
     above.push(Line::new());
     let skip = above.len().saturating_sub(left);
     let mut lines: Vec<Line> = above.into_iter().skip(skip).collect();
@@ -76,17 +76,17 @@ pub fn view(state: &State) -> Frame {
 }
 
 /// The draft that stays visible below a question.
-fn draft(state: &State) -> Option<Frame> {
+fn draft_frame(state: &UiState) -> Option<Frame> {
     let is_shown = shares_draft(state) && !state.editor.is_empty();
-    let height = DRAFT.min(state.rows / 4).max(1);
+    let height = MAX_DRAFT_ROWS.min(state.rows / 4).max(1);
     is_shown.then(|| {
-        let (lines, cursor) = state.editor.view(state.columns, height, Role::Dim);
+        let (lines, cursor) = state.editor.view(state.columns, height, ColorRole::Dim);
         Frame { lines, cursor: Some((cursor.0, cursor.1.min(state.columns.saturating_sub(1)))) }
     })
 }
 
 /// Stacks two frames.
-fn over(mut above: Frame, below: Option<Frame>) -> Frame {
+fn stack(mut above: Frame, below: Option<Frame>) -> Frame {
     if let Some(below) = below {
         let row = above.lines.len();
         above.cursor = above.cursor.or(below.cursor.map(|(at, column)| (row + at, column)));
@@ -96,7 +96,7 @@ fn over(mut above: Frame, below: Option<Frame>) -> Frame {
 }
 
 /// Removes rows that do not fit: first at the top, but never the cursor's row.
-fn trim(frame: &mut Frame, height: usize) {
+fn trim_to_height(frame: &mut Frame, height: usize) {
     let over = frame.lines.len().saturating_sub(height);
     if over > 0 {
         let row = frame.cursor.map_or(frame.lines.len(), |(row, _)| row);
@@ -107,57 +107,59 @@ fn trim(frame: &mut Frame, height: usize) {
     }
 }
 
-fn editor(state: &State) -> Frame {
-    let role = if state.work.turn { Role::Dim } else { Role::Accent };
-    let height = EDITOR.min(state.rows.saturating_sub(3)).max(1);
+fn editor_frame(state: &UiState) -> Frame {
+    let role = if state.activity.turn_running { ColorRole::Dim } else { ColorRole::Accent };
+    let height = MAX_EDITOR_ROWS.min(state.rows.saturating_sub(3)).max(1);
     let (mut lines, mut cursor) = state.editor.view(state.columns, height, role);
     cursor.1 = cursor.1.min(state.columns.saturating_sub(1));
     if let Some(completion) = &state.completion {
         let list = completion.view(state.columns);
         let room = state.rows.saturating_sub(lines.len() + 3);
         lines.extend(list.into_iter().take(room));
-    } else if state.editor.is_empty() && !state.work.is_going_on() && state.facts.depth == 0 {
+    } else if state.editor.is_empty() && !state.activity.is_active() && state.status_info.depth == 0 {
         let hint = "type a message, or /help";
         let first = std::mem::take(&mut lines[0]);
-        lines[0] = first.with(Role::Dim, hint).cut(state.columns);
+        lines[0] = first.with(ColorRole::Dim, hint).truncate(state.columns);
     }
     Frame { lines, cursor: Some(cursor) }
 }
 
 /// The streamed reply, running tools, a running command of the user, and a summary in progress.
-fn working(state: &State) -> Vec<Line> {
-    let look = state.look();
-    let mut lines = state.draft.live(look);
+fn activity_lines(state: &UiState) -> Vec<Line> {
+    let look = state.render_options();
+    let mut lines = state.reply.live_lines(look);
     // Rows that do not fit on a narrower screen would end up in the scrollback after a resize.
-    lines.drain(..lines.len().saturating_sub((state.rows / 3).max(LEAST)));
-    if state.work.turn {
-        for call in state.script.waiting() {
-            let mut card = header(call, Role::Accent, look);
-            let printed = state.work.tools.iter().find(|(id, _)| *id == call.id);
-            card.extend(printed.into_iter().flat_map(|(_, text)| tail(text, OUTPUT, look)));
+    lines.drain(..lines.len().saturating_sub((state.rows / 3).max(MIN_REPLY_ROWS)));
+    if state.activity.turn_running {
+        for call in state.transcript.waiting() {
+            let mut card = header(call, ColorRole::Accent, look);
+            let printed = state.activity.tools.iter().find(|(id, _)| *id == call.id);
+            card.extend(printed.into_iter().flat_map(|(_, text)| tail(text, MAX_OUTPUT_LINES, look)));
             lines.extend(block(card));
         }
     }
-    if let Some((command, printed)) = &state.work.bash {
-        let mut card = vec![Line::of(Role::User, "! ").with(Role::Text, command).cut(look.width)];
-        card.extend(tail(printed, OUTPUT, look));
+    if let Some((command, printed)) = &state.activity.user_command {
+        let mut card =
+            vec![Line::styled(ColorRole::User, "! ").with(ColorRole::Text, command).truncate(look.width)];
+        card.extend(tail(printed, MAX_OUTPUT_LINES, look));
         lines.extend(block(card));
     }
-    if let Some((of, text)) = state.work.summary.as_ref().filter(|_| state.overlays.is_empty()) {
-        let mut card = vec![Line::of(Role::Accent, &format!("◆ {of}"))];
-        card.extend(tail(text, OUTPUT, look));
+    if let Some((of, text)) = state.activity.summary.as_ref().filter(|_| state.overlays.is_empty()) {
+        let mut card = vec![Line::styled(ColorRole::Accent, &format!("◆ {of}"))];
+        card.extend(tail(text, MAX_OUTPUT_LINES, look));
         lines.extend(block(card));
     }
     lines
 }
 
-fn queued(state: &State) -> Vec<Line> {
-    let line =
-        |mark: &str, text: &String| Line::of(Role::Accent, mark).with(Role::Dim, text).cut(state.columns);
+fn queue_lines(state: &UiState) -> Vec<Line> {
+    let line = |mark: &str, text: &String| {
+        Line::styled(ColorRole::Accent, mark).with(ColorRole::Dim, text).truncate(state.columns)
+    };
     let mut lines: Vec<Line> = state.steering.iter().map(|text| line("next: ", text)).collect();
     lines.extend(state.follow_up.iter().map(|text| line("then: ", text)));
     if !lines.is_empty() {
-        lines.push(Line::of(Role::Dim, "alt+up to edit them").cut(state.columns));
+        lines.push(Line::styled(ColorRole::Dim, "alt+up to edit them").truncate(state.columns));
         lines.insert(0, Line::new());
     }
     lines

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::filling::{START, Words, entry_id, iso, session_id};
+use super::content::{START, WordPool, entry_id, iso, session_id};
 use crate::rng::Rng;
 
 const BRANCH_EVERY: usize = 50;
@@ -16,17 +16,17 @@ const COMPACT_EVERY: usize = 2_000;
 const KEPT: usize = 40;
 /// Entries from the last compaction to the end, and some more. This part is the same for every size.
 const TAIL: usize = 1_000;
-const SAME_FROM: usize = 1_100;
+const COMMON_ENTRIES: usize = 1_100;
 /// Far more than a branch goes back or a compaction keeps.
-const REMEMBERED: usize = 512;
+const KEPT_PATH_IDS: usize = 512;
 
-pub(super) struct Shape {
+pub(super) struct SessionShape {
     pub(super) entries: usize,
     pub(super) compacted: bool,
     pub(super) seed: u64,
 }
 
-impl Shape {
+impl SessionShape {
     /// Writes the file unless it exists.
     pub(super) fn write(&self, file: &Path, cwd: &Path) -> Result<()> {
         if file.exists() {
@@ -34,26 +34,26 @@ impl Shape {
         }
         let part = file.with_extension("part");
         let mut out = BufWriter::with_capacity(1 << 20, File::create(&part)?);
-        Writer::new(self).run(self, &mut out, cwd)?;
+        SessionGenerator::new(self).run(self, &mut out, cwd)?;
         out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         Ok(std::fs::rename(part, file)?)
     }
 }
 
 /// Many sessions of 200 entries in one folder.
-pub(super) fn folder(dir: &Path, count: usize, cwd: &Path) -> Result<()> {
+pub(super) fn write_folder(dir: &Path, count: usize, cwd: &Path) -> Result<()> {
     std::fs::create_dir_all(dir)?;
     for n in 0..count {
-        let shape = Shape { entries: 200, compacted: false, seed: 1000 + n as u64 };
+        let shape = SessionShape { entries: 200, compacted: false, seed: 1000 + n as u64 };
         let time = iso(START + n as u64 * 60_000).replace([':', '.'], "-");
         shape.write(&dir.join(format!("{time}_{}.jsonl", session_id(shape.seed))), cwd)?;
     }
     Ok(())
 }
 
-struct Writer {
+struct SessionGenerator {
     rng: Rng,
-    words: Words,
+    words: WordPool,
     clock: u64,
     /// The last ids on the path, and how many come before them.
     path: Vec<u32>,
@@ -63,11 +63,11 @@ struct Writer {
     line: Vec<u8>,
 }
 
-impl Writer {
-    fn new(shape: &Shape) -> Self {
+impl SessionGenerator {
+    fn new(shape: &SessionShape) -> Self {
         Self {
             rng: Rng::new(shape.seed),
-            words: Words::new(),
+            words: WordPool::new(),
             clock: START,
             path: Vec::new(),
             dropped: 0,
@@ -76,7 +76,7 @@ impl Writer {
         }
     }
 
-    fn run(mut self, shape: &Shape, out: &mut impl Write, cwd: &Path) -> Result<()> {
+    fn run(mut self, shape: &SessionShape, out: &mut impl Write, cwd: &Path) -> Result<()> {
         let header = serde_json::json!({
             "type": "session", "version": 3, "id": session_id(shape.seed), "timestamp": iso(START), "cwd": cwd,
         });
@@ -85,7 +85,7 @@ impl Writer {
         let mut due = false;
         for n in 0..shape.entries {
             let left = shape.entries - n;
-            if shape.compacted && left == SAME_FROM {
+            if shape.compacted && left == COMMON_ENTRIES {
                 self.rng = Rng::new(0xface);
             }
             if n > 0 && left.is_multiple_of(BRANCH_EVERY) && self.go_back() {
@@ -129,9 +129,9 @@ impl Writer {
         }
         write!(self.line, r#","timestamp":"{}","#, iso(self.clock))?;
         self.path.push(id);
-        if self.path.len() > 2 * REMEMBERED {
-            self.path.drain(..REMEMBERED);
-            self.dropped += REMEMBERED;
+        if self.path.len() > 2 * KEPT_PATH_IDS {
+            self.path.drain(..KEPT_PATH_IDS);
+            self.dropped += KEPT_PATH_IDS;
         }
         Ok(())
     }
@@ -238,8 +238,8 @@ mod tests {
 
     fn lines(entries: usize, compacted: bool) -> Vec<Value> {
         let mut out = Vec::new();
-        let shape = Shape { entries, compacted, seed: 5 };
-        Writer::new(&shape).run(&shape, &mut out, Path::new("/project")).unwrap();
+        let shape = SessionShape { entries, compacted, seed: 5 };
+        SessionGenerator::new(&shape).run(&shape, &mut out, Path::new("/project")).unwrap();
         let text = String::from_utf8(out).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }

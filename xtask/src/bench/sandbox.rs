@@ -7,23 +7,23 @@ use serde_json::json;
 
 use super::Bench;
 use super::measure::Cost;
-use super::table::Row;
+use super::table::BenchRow;
 
 /// The allowed overhead in milliseconds of wall time.
-const ADDED: f64 = 5.0;
+const MAX_OVERHEAD_MS: f64 = 5.0;
 
-pub(super) fn rows(bench: &Bench) -> Vec<Row> {
+pub(super) fn rows(bench: &Bench) -> Vec<BenchRow> {
     ["none", "namespace"].map(|mounts| bench.confined(mounts)).into()
 }
 
 impl Bench {
-    fn confined(&self, mounts: &str) -> Row {
-        let mut row = Row::new("command in the sandbox", &format!("mounts: {mounts}"));
+    fn confined(&self, mounts: &str) -> BenchRow {
+        let mut row = BenchRow::new("command in the sandbox", &format!("mounts: {mounts}"));
         let result = self.fill_confined(&mut row, mounts);
-        row.unless_failed(result)
+        row.with_result(result)
     }
 
-    fn fill_confined(&self, row: &mut Row, mounts: &str) -> Result<()> {
+    fn fill_confined(&self, row: &mut BenchRow, mounts: &str) -> Result<()> {
         let home = self.dir.join("home");
         std::fs::create_dir_all(&home)?;
         let policy = json!({
@@ -52,9 +52,11 @@ impl Bench {
         let (Some(with), Some(without)) = (with, without) else { return Ok(()) };
         let added = with.wall_ms - without.wall_ms;
         let ratio = with.wall_ms / without.wall_ms;
-        let text =
-            format!("{added:.1} ms more than {:.1} ms ({ratio:.1}x), at most {ADDED} ms", without.wall_ms);
-        row.verdict(added <= ADDED, &text);
+        let text = format!(
+            "{added:.1} ms more than {:.1} ms ({ratio:.1}x), at most {MAX_OVERHEAD_MS} ms",
+            without.wall_ms
+        );
+        row.add_target(added <= MAX_OVERHEAD_MS, &text);
         row.warm = Some(with);
         Ok(())
     }

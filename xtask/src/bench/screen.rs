@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::Bench;
-use super::table::Row;
-use crate::pty::{FRAME, Pty};
+use super::table::BenchRow;
+use crate::pty::{FRAME_END, Pty};
 
 /// The targets, in milliseconds and megabytes.
 const FIRST_FRAME: f64 = 10.0;
@@ -25,89 +25,91 @@ const PER_SECOND: u32 = 500;
 /// How long to measure an idle screen.
 const IDLE: Duration = Duration::from_secs(3);
 
-pub(super) fn rows(bench: &Bench) -> Vec<Row> {
-    vec![bench.launch(), bench.tree_keys(), bench.streaming(), bench.quiet(), bench.held()]
+pub(super) fn rows(bench: &Bench) -> Vec<BenchRow> {
+    vec![bench.launch(), bench.tree_keys(), bench.streaming(), bench.idle_screen(), bench.memory()]
 }
 
 impl Bench {
     /// From process start to the first frame, and to the first handled key.
-    fn launch(&self) -> Row {
-        let mut row = Row::new("screen: launch", "first frame, first key");
+    fn launch(&self) -> BenchRow {
+        let mut row = BenchRow::new("screen: launch", "first frame, first key");
         let result = self.fill_launch(&mut row);
-        row.unless_failed(result)
+        row.with_result(result)
     }
 
-    fn fill_launch(&self, row: &mut Row) -> Result<()> {
+    fn fill_launch(&self, row: &mut BenchRow) -> Result<()> {
         let (mut frame, mut key) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..4 * self.rounds {
             let mut pty = self.screen(&[])?;
-            let seen = pty.wait_bytes(0, FRAME)?;
-            frame = frame.min(milliseconds(pty.began));
+            let seen = pty.wait_bytes(0, FRAME_END)?;
+            frame = frame.min(milliseconds(pty.started));
             pty.press("Q")?;
             pty.wait_bytes(seen, b"Q")?;
-            key = key.min(milliseconds(pty.began));
+            key = key.min(milliseconds(pty.started));
         }
-        row.verdict(frame <= FIRST_FRAME, &format!("first frame {frame:.1} of {FIRST_FRAME} ms"));
-        row.verdict(key <= FIRST_KEY, &format!("first key {key:.1} of {FIRST_KEY} ms"));
+        row.add_target(frame <= FIRST_FRAME, &format!("first frame {frame:.1} of {FIRST_FRAME} ms"));
+        row.add_target(key <= FIRST_KEY, &format!("first key {key:.1} of {FIRST_KEY} ms"));
         let mut nothing = f64::INFINITY;
         for _ in 0..4 * self.rounds {
             let begun = Instant::now();
             Command::new("true").status()?;
             nothing = nothing.min(milliseconds(begun));
         }
-        row.remark(&format!("{:.1}x `true` ({nothing:.1} ms)", frame / nothing));
+        row.add_note(&format!("{:.1}x `true` ({nothing:.1} ms)", frame / nothing));
         if let Some(peer) = &self.peer {
             let mut pi = f64::INFINITY;
             for _ in 0..self.rounds {
-                let mut command = peer.program();
+                let mut command = peer.pi_command();
                 command.env("HOME", self.dir.join("pi-home")).env("PI_OFFLINE", "1").current_dir(&self.dir);
                 let mut pty = Pty::start(command, 100, 30)?;
-                pty.wait_bytes(0, FRAME)?;
-                pi = pi.min(milliseconds(pty.began));
+                pty.wait_bytes(0, FRAME_END)?;
+                pi = pi.min(milliseconds(pty.started));
             }
-            row.remark(&format!("pi's first frame {pi:.0} ms, {:.0}x", pi / frame));
+            row.add_note(&format!("pi's first frame {pi:.0} ms, {:.0}x", pi / frame));
         }
         Ok(())
     }
 
     /// The time from a key press in the tree of a large session to the redraw.
-    fn tree_keys(&self) -> Row {
-        let mut row =
-            Row::new("screen: key in the tree", &super::megabytes(&self.files.plain).unwrap_or_default());
+    fn tree_keys(&self) -> BenchRow {
+        let mut row = BenchRow::new(
+            "screen: key in the tree",
+            &super::megabytes(&self.files.plain).unwrap_or_default(),
+        );
         let result = self.fill_tree_keys(&mut row);
-        row.unless_failed(result)
+        row.with_result(result)
     }
 
-    fn fill_tree_keys(&self, row: &mut Row) -> Result<()> {
-        let mut pty = self.on(&self.files.plain)?;
-        pty.wait_bytes(0, FRAME)?;
+    fn fill_tree_keys(&self, row: &mut BenchRow) -> Result<()> {
+        let mut pty = self.open_session(&self.files.plain)?;
+        pty.wait_bytes(0, FRAME_END)?;
         let asked = Instant::now();
         pty.press("/tree\r")?;
         pty.wait_for("← active")?;
-        row.remark(&format!("tree shown after {:.0} ms", milliseconds(asked)));
+        row.add_note(&format!("tree shown after {:.0} ms", milliseconds(asked)));
         let mut times = Vec::new();
         for key in ["\x1b[A", "\x1b[5~", "\x1b[A", "\x1b[B", "\x1b[A", "\x1b[6~"].iter().cycle().take(60) {
             while pty.read(Duration::from_millis(30))? {}
             let from = pty.bytes.len();
             let pressed = Instant::now();
             pty.press(key)?;
-            pty.wait_bytes(from, FRAME)?;
+            pty.wait_bytes(from, FRAME_END)?;
             times.push(milliseconds(pressed));
         }
         times.sort_by(f64::total_cmp);
         let (middle, worst) = (times[times.len() / 2], times[times.len() * 95 / 100]);
-        row.verdict(worst <= TREE_KEY, &format!("{middle:.1} ms, p95 {worst:.1} of {TREE_KEY} ms"));
+        row.add_target(worst <= TREE_KEY, &format!("{middle:.1} ms, p95 {worst:.1} of {TREE_KEY} ms"));
         Ok(())
     }
 
     /// The delay until the last piece of a fast stream is on screen.
-    fn streaming(&self) -> Row {
-        let mut row = Row::new("screen: streaming", &format!("{PER_SECOND} pieces a second"));
+    fn streaming(&self) -> BenchRow {
+        let mut row = BenchRow::new("screen: streaming", &format!("{PER_SECOND} pieces a second"));
         let result = self.fill_streaming(&mut row);
-        row.unless_failed(result)
+        row.with_result(result)
     }
 
-    fn fill_streaming(&self, row: &mut Row) -> Result<()> {
+    fn fill_streaming(&self, row: &mut BenchRow) -> Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
         let home = self.dir.join("stream-home");
@@ -122,57 +124,58 @@ impl Bench {
         command.env("OSIER_HOME", &home).current_dir(&self.dir).args(["--no-session", "go"]);
         let mut pty = Pty::start(command, 100, 30)?;
         pty.wait_for("first-piece")?;
-        let before = cpu(pty.id())?;
+        let before = cpu_milliseconds(pty.id())?;
         let from = pty.bytes.len();
         pty.wait_for("last-piece")?;
         let seen = Instant::now();
         let sent = sent.join().ok().context("the server failed")??;
-        let frames = pty.bytes[from..].windows(FRAME.len()).filter(|bytes| *bytes == FRAME).count();
-        row.remark(&format!(
+        let frames = pty.bytes[from..].windows(FRAME_END.len()).filter(|bytes| *bytes == FRAME_END).count();
+        row.add_note(&format!(
             "last piece shown {:.1} ms after it was sent; {frames} frames; {:.0} ms of CPU a second",
             seen.saturating_duration_since(sent).as_secs_f64() * 1000.0,
-            (cpu(pty.id())? - before) / f64::from(PIECES / PER_SECOND),
+            (cpu_milliseconds(pty.id())? - before) / f64::from(PIECES / PER_SECOND),
         ));
         Ok(())
     }
 
     /// CPU and output of an idle screen.
-    fn quiet(&self) -> Row {
-        let mut row = Row::new("screen: idle", &format!("{} s", IDLE.as_secs()));
-        let result = self.fill_quiet(&mut row);
-        row.unless_failed(result)
+    fn idle_screen(&self) -> BenchRow {
+        let mut row = BenchRow::new("screen: idle", &format!("{} s", IDLE.as_secs()));
+        let result = self.fill_idle_screen(&mut row);
+        row.with_result(result)
     }
 
-    fn fill_quiet(&self, row: &mut Row) -> Result<()> {
+    fn fill_idle_screen(&self, row: &mut BenchRow) -> Result<()> {
         let mut pty = self.screen(&[])?;
-        pty.wait_bytes(0, FRAME)?;
+        pty.wait_bytes(0, FRAME_END)?;
         while pty.read(Duration::from_millis(500))? {}
-        let (before, drawn, begun) = (cpu(pty.id())?, pty.bytes.len(), Instant::now());
+        let (before, drawn, begun) = (cpu_milliseconds(pty.id())?, pty.bytes.len(), Instant::now());
         while begun.elapsed() < IDLE {
             pty.read(IDLE.saturating_sub(begun.elapsed()))?;
         }
-        let (spent, drawn) = (cpu(pty.id())? - before, pty.bytes.len() - drawn);
-        row.verdict(spent == 0.0 && drawn == 0, &format!("{spent:.0} ms of CPU, {drawn} bytes drawn"));
+        let (spent, drawn) = (cpu_milliseconds(pty.id())? - before, pty.bytes.len() - drawn);
+        row.add_target(spent == 0.0 && drawn == 0, &format!("{spent:.0} ms of CPU, {drawn} bytes drawn"));
         Ok(())
     }
 
     /// The memory of a large open session.
-    fn held(&self) -> Row {
-        let mut row = Row::new("screen: memory", &super::megabytes(&self.files.plain).unwrap_or_default());
-        let result = self.fill_held(&mut row);
-        row.unless_failed(result)
+    fn memory(&self) -> BenchRow {
+        let mut row =
+            BenchRow::new("screen: memory", &super::megabytes(&self.files.plain).unwrap_or_default());
+        let result = self.fill_memory(&mut row);
+        row.with_result(result)
     }
 
-    fn fill_held(&self, row: &mut Row) -> Result<()> {
-        let mut pty = self.on(&self.files.plain)?;
-        pty.wait_bytes(0, FRAME)?;
+    fn fill_memory(&self, row: &mut BenchRow) -> Result<()> {
+        let mut pty = self.open_session(&self.files.plain)?;
+        pty.wait_bytes(0, FRAME_END)?;
         while pty.read(Duration::from_millis(500))? {}
-        let (now, peak) = (status(pty.id(), "VmRSS")?, status(pty.id(), "VmHWM")?);
-        row.verdict(now <= MEMORY, &format!("{now:.0} of {MEMORY} MB"));
-        row.remark(&format!("peak {peak:.0} MB"));
+        let (now, peak) = (memory_status(pty.id(), "VmRSS")?, memory_status(pty.id(), "VmHWM")?);
+        row.add_target(now <= MEMORY, &format!("{now:.0} of {MEMORY} MB"));
+        row.add_note(&format!("peak {peak:.0} MB"));
         pty.press("/tree\r")?;
         pty.wait_for("← active")?;
-        row.remark(&format!("{:.0} MB with its tree", status(pty.id(), "VmRSS")?));
+        row.add_note(&format!("{:.0} MB with its tree", memory_status(pty.id(), "VmRSS")?));
         Ok(())
     }
 
@@ -182,7 +185,7 @@ impl Bench {
         Pty::start(command, 100, 30)
     }
 
-    fn on(&self, file: &Path) -> Result<Pty> {
+    fn open_session(&self, file: &Path) -> Result<Pty> {
         self.screen(&["--model", "offline", "--session", &file.to_string_lossy()])
     }
 }
@@ -220,7 +223,7 @@ fn stream(listener: &TcpListener) -> Result<Instant> {
 }
 
 /// CPU time of a process in milliseconds.
-fn cpu(id: u32) -> Result<f64> {
+fn cpu_milliseconds(id: u32) -> Result<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).context("cannot read /proc")?;
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok());
@@ -228,7 +231,7 @@ fn cpu(id: u32) -> Result<f64> {
 }
 
 /// A memory value from the status of a process, in megabytes.
-fn status(id: u32, name: &str) -> Result<f64> {
+fn memory_status(id: u32, name: &str) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).context("cannot read /proc")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());

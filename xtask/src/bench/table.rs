@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::measure::Cost;
 
 #[derive(Default)]
-pub(super) struct Row {
+pub(super) struct BenchRow {
     case: String,
     size: String,
     pub(super) cold: Option<Cost>,
@@ -16,20 +16,20 @@ pub(super) struct Row {
     notes: Vec<String>,
 }
 
-impl Row {
+impl BenchRow {
     pub(super) fn new(case: &str, size: &str) -> Self {
         Self { case: case.to_owned(), size: size.to_owned(), ..Self::default() }
     }
 
-    pub(super) fn verdict(&mut self, met: bool, text: &str) {
+    pub(super) fn add_target(&mut self, met: bool, text: &str) {
         self.notes.push(format!("{} {text}", if met { "ok" } else { "MISS" }));
     }
 
-    pub(super) fn remark(&mut self, text: &str) {
+    pub(super) fn add_note(&mut self, text: &str) {
         self.notes.push(text.to_owned());
     }
 
-    pub(super) fn unless_failed(mut self, result: Result<()>) -> Self {
+    pub(super) fn with_result(mut self, result: Result<()>) -> Self {
         if let Err(error) = result {
             self.notes.push(format!("FAILED: {error:#}"));
         }
@@ -37,7 +37,7 @@ impl Row {
     }
 
     /// The output of the last warm run.
-    pub(super) fn said(&self) -> String {
+    pub(super) fn output(&self) -> String {
         self.warm.as_ref().map(|cost| cost.stdout.clone()).unwrap_or_default()
     }
 
@@ -84,8 +84,8 @@ const TITLES: [&str; 11] = [
 ];
 const PEER_COLUMNS: std::ops::Range<usize> = 6..10;
 
-pub(super) fn print(rows: &[Row], with_peer: bool) {
-    let body: Vec<[String; 11]> = rows.iter().map(Row::cells).collect();
+pub(super) fn print(rows: &[BenchRow], with_peer: bool) {
+    let body: Vec<[String; 11]> = rows.iter().map(BenchRow::cells).collect();
     let widths: Vec<usize> = (0..TITLES.len())
         .map(|at| {
             body.iter().map(|cells| cells[at].chars().count()).chain([TITLES[at].len()]).max().unwrap_or(0)

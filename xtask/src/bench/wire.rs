@@ -12,8 +12,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use super::Bench;
-use super::filling::{START, Words, entry_id, iso, session_id};
-use super::table::Row;
+use super::content::{START, WordPool, entry_id, iso, session_id};
+use super::table::BenchRow;
 use crate::rng::Rng;
 
 /// The response of a chat server with one word.
@@ -21,27 +21,27 @@ const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"ass
                       data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
 /// A received request.
-pub(super) struct Came {
+pub(super) struct ReceivedRequest {
     first_byte: Instant,
     whole: Instant,
     bytes: usize,
 }
 
-pub(super) fn rows(bench: &Bench) -> Vec<Row> {
+pub(super) fn rows(bench: &Bench) -> Vec<BenchRow> {
     [10, 1_000, 50_000].map(|messages| bench.prompt(messages)).into()
 }
 
 impl Bench {
-    fn prompt(&self, messages: usize) -> Row {
-        let mut row = Row::new("prompt to wire", &format!("{messages} messages"));
+    fn prompt(&self, messages: usize) -> BenchRow {
+        let mut row = BenchRow::new("prompt to wire", &format!("{messages} messages"));
         let result = self.fill_prompt(&mut row, messages);
-        row.unless_failed(result)
+        row.with_result(result)
     }
 
-    fn fill_prompt(&self, row: &mut Row, messages: usize) -> Result<()> {
-        let (port, requests) = serve()?;
-        let file = talk(&self.dir, messages)?;
-        let (home, command) = self.prompting(port, &file)?;
+    fn fill_prompt(&self, row: &mut BenchRow, messages: usize) -> Result<()> {
+        let (port, requests) = start_server()?;
+        let file = write_linear_session(&self.dir, messages)?;
+        let (home, command) = self.prompt_command(port, &file)?;
         let mut best = (f64::INFINITY, f64::INFINITY, 0);
         for _ in 0..self.rounds {
             let _ = std::fs::remove_dir_all(home.join("cache"));
@@ -52,10 +52,10 @@ impl Bench {
             let came = requests.try_recv().context("no request arrived")?;
             let after = |moment: Instant| (moment - begun).as_secs_f64() * 1000.0;
             best = (best.0.min(after(came.first_byte)), best.1.min(after(came.whole)), came.bytes);
-            row.cold = Some(super::cases::least(row.cold.take(), cold));
-            row.warm = Some(super::cases::least(row.warm.take(), warm));
+            row.cold = Some(super::cases::least_of(row.cold.take(), cold));
+            row.warm = Some(super::cases::least_of(row.warm.take(), warm));
         }
-        row.remark(&format!(
+        row.add_note(&format!(
             "first byte after {:.1} ms, all {} KB after {:.1} ms wall time",
             best.0,
             best.2 / 1000,
@@ -68,7 +68,7 @@ impl Bench {
 impl Bench {
     /// A command that sends a prompt on a session to a server at this port, and the home folder that
     /// configures the server.
-    pub(super) fn prompting(&self, port: u16, file: &Path) -> Result<(PathBuf, impl Fn() -> Command)> {
+    pub(super) fn prompt_command(&self, port: u16, file: &Path) -> Result<(PathBuf, impl Fn() -> Command)> {
         let home = self.dir.join("wire-home");
         std::fs::create_dir_all(&home)?;
         let config = format!(
@@ -88,10 +88,10 @@ impl Bench {
 }
 
 /// A session with a single path of this many messages.
-fn talk(dir: &Path, messages: usize) -> Result<PathBuf> {
+fn write_linear_session(dir: &Path, messages: usize) -> Result<PathBuf> {
     let file = dir.join(format!("talk-{messages}.jsonl"));
     let mut out = BufWriter::new(File::create(&file)?);
-    let (mut rng, words) = (Rng::new(5), Words::new());
+    let (mut rng, words) = (Rng::new(5), WordPool::new());
     let header = serde_json::json!({
         "type": "session", "version": 3, "id": session_id(messages as u64), "timestamp": iso(START), "cwd": dir,
     });
@@ -121,7 +121,7 @@ fn talk(dir: &Path, messages: usize) -> Result<PathBuf> {
     Ok(file)
 }
 
-fn serve() -> Result<(u16, Receiver<Came>)> {
+fn start_server() -> Result<(u16, Receiver<ReceivedRequest>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
     let (sender, requests) = channel();
@@ -133,7 +133,7 @@ fn serve() -> Result<(u16, Receiver<Came>)> {
     Ok((port, requests))
 }
 
-fn answer(mut stream: TcpStream, came: &Sender<Came>) -> Result<()> {
+fn answer(mut stream: TcpStream, came: &Sender<ReceivedRequest>) -> Result<()> {
     // Send this first: after the response, the process may end and the test reads the channel.
     came.send(read_request(&stream)?)?;
     write!(
@@ -144,7 +144,7 @@ fn answer(mut stream: TcpStream, came: &Sender<Came>) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn read_request(stream: &TcpStream) -> Result<Came> {
+pub(super) fn read_request(stream: &TcpStream) -> Result<ReceivedRequest> {
     let mut reader = BufReader::new(stream.try_clone()?);
     reader.fill_buf()?;
     let first_byte = Instant::now();
@@ -162,5 +162,5 @@ pub(super) fn read_request(stream: &TcpStream) -> Result<Came> {
     }
     std::io::copy(&mut reader.take(length), &mut std::io::sink())?;
     let whole = Instant::now();
-    Ok(Came { first_byte, whole, bytes: length as usize })
+    Ok(ReceivedRequest { first_byte, whole, bytes: length as usize })
 }

@@ -8,39 +8,39 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::reading::{seen_by_pi, sessions};
-use super::{Report, World};
+use super::reading::{pi_view, session_files};
+use super::{ConformanceContext, ConformanceReport};
 use crate::json;
 use crate::rng::Rng;
 
 const FORKS: usize = 80;
 
-pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
-    let forks = choose(world)?;
+pub(super) fn run(world: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
+    let forks = choose_forks(world)?;
     println!("== pi and osier fork {} sessions", forks.len());
     let dir = world.dir.join("forked-by-pi");
     std::fs::create_dir_all(&dir)?;
     let jobs: Value =
         forks.iter().map(|(file, entry)| json!({ "file": file, "entry": entry, "dir": dir })).collect();
-    for ((file, entry), lines) in forks.iter().zip(world.peer.ask("fork", &jobs)?) {
+    for ((file, entry), lines) in forks.iter().zip(world.peer.run_jobs("fork", &jobs)?) {
         // pi keeps a fork without a conversation in memory only, so there is nothing to compare.
         let Value::Array(lines) = lines else { continue };
         match fork(world, file, entry) {
             Ok(osier) => {
-                report.same(file, &format!("fork at {entry} "), &comparable(lines), &comparable(osier));
+                report.compare(file, &format!("fork at {entry} "), &comparable(lines), &comparable(osier));
             }
-            Err(error) => report.differ(file, &format!("fork at {entry}"), &format!("{error:#}")),
+            Err(error) => report.add_difference(file, &format!("fork at {entry}"), &format!("{error:#}")),
         }
     }
     Ok(())
 }
 
 /// One position in each of some undamaged sessions: the leaf or a random entry.
-fn choose(world: &World) -> Result<Vec<(PathBuf, String)>> {
+fn choose_forks(world: &ConformanceContext) -> Result<Vec<(PathBuf, String)>> {
     let mut rng = Rng::new(world.seed ^ 0xf0_4b);
     let mut chosen = Vec::new();
-    for file in sessions(&world.dir.join("from-pi"))? {
-        let seen = seen_by_pi(&file)?;
+    for file in session_files(&world.dir.join("from-pi"))? {
+        let seen = pi_view(&file)?;
         if chosen.len() == FORKS || seen["damage"].as_array().is_none_or(|damage| !damage.is_empty()) {
             continue;
         }
@@ -54,7 +54,7 @@ fn choose(world: &World) -> Result<Vec<(PathBuf, String)>> {
     Ok(chosen)
 }
 
-fn fork(world: &World, file: &Path, entry: &str) -> Result<Vec<Value>> {
+fn fork(world: &ConformanceContext, file: &Path, entry: &str) -> Result<Vec<Value>> {
     let before = std::fs::read(file)?;
     let made = world.osier.fork(file, entry)?;
     ensure!(before == std::fs::read(file)?, "forking changed its source");

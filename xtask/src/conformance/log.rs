@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::json;
 
 /// The entries of a file in order. If ids repeat, the last one counts.
-pub(super) struct Log {
+pub(super) struct SessionLog {
     entries: Vec<Value>,
     last: HashMap<String, usize>,
     deleted: HashSet<String>,
 }
 
-impl Log {
+impl SessionLog {
     pub(super) fn read(file: &Path) -> Result<Self> {
         let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| json::parse(line).ok());

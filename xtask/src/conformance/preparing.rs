@@ -8,23 +8,24 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::reading::sessions;
-use super::{Report, World};
-use crate::{json, peer, place};
+use super::reading::session_files;
+use super::{ConformanceContext, ConformanceReport};
+use crate::{json, peer, workspace};
 
-pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
-    let files = sessions(&world.dir.join("from-pi"))?;
+pub(super) fn run(world: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
+    let files = session_files(&world.dir.join("from-pi"))?;
     println!("== pi and osier prepare summaries in {} sessions", files.len());
     let dir = world.dir.join("preparing");
     std::fs::create_dir_all(&dir)?;
-    let pi = world.peer.tell("prepare", &json!({ "dir": dir, "seed": world.seed, "files": files }))?;
+    let pi = world.peer.run_job("prepare", &json!({ "dir": dir, "seed": world.seed, "files": files }))?;
     let asked: Value = files
         .iter()
         .zip(list(&pi["files"]))
         .map(|(file, cases)| json!({ "file": file, "cases": cases }))
         .collect();
     let questions = json!({ "files": asked, "limits": pi["limits"] });
-    let osier = peer::piped(&mut example()?, &questions).context("the example `prepare` failed")?;
+    let osier =
+        peer::run_with_stdin(&mut build_example()?, &questions).context("the example `prepare` failed")?;
     let osier = json::parse(&osier)?;
     let mut skipped = 0;
     for ((file, cases), answers) in files.iter().zip(list(&pi["files"])).zip(list(&osier["files"])) {
@@ -33,7 +34,7 @@ pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
         }
     }
     let limits: Value = list(&pi["limits"]).iter().map(|case| case["answer"].clone()).collect();
-    report.same(&dir, "shouldCompact", &limits, &osier["limits"]);
+    report.compare(&dir, "shouldCompact", &limits, &osier["limits"]);
     println!("   {skipped} cases skipped because pi failed on them");
     Ok(())
 }
@@ -43,14 +44,14 @@ fn list(value: &Value) -> &[Value] {
 }
 
 /// Compares one case. Returns whether there was anything to compare.
-fn compare(report: &mut Report, file: &Path, case: &Value, osier: &Value) -> Result<bool> {
+fn compare(report: &mut ConformanceReport, file: &Path, case: &Value, osier: &Value) -> Result<bool> {
     let what = case["what"].as_str().context("a case without a name")?;
     let name = match what {
         "leave" => format!("leave {} for {} within {}: ", case["from"], case["to"], case["budget"]),
         "cut" => format!("cut at {} keeping {}: ", case["at"], case["keep"]),
         _ => format!("messages at {}: ", case["at"]),
     };
-    let osier = unpacked(osier)?;
+    let osier = parse_messages(osier)?;
     if case["skipped"].is_string() {
         return Ok(false);
     }
@@ -58,20 +59,20 @@ fn compare(report: &mut Report, file: &Path, case: &Value, osier: &Value) -> Res
         Some(allowed) => {
             let holds = osier.get("firstKept").is_none_or(|kept| list(allowed).contains(kept));
             let result = holds.then_some(()).with_context(|| format!("keeps from {}", osier["firstKept"]));
-            report.holds(file, &name, result);
+            report.check(file, &name, result);
         }
         None if what == "messages" => {
             let (mut pi, mut osier) = (case["seen"].clone(), osier);
-            put_aside(&mut pi, &mut osier);
-            report.same(file, &name, &pi, &osier);
+            remove_incomparable(&mut pi, &mut osier);
+            report.compare(file, &name, &pi, &osier);
         }
-        None => report.same(file, &name, &case["answer"], &in_question(&case["answer"], osier)),
+        None => report.compare(file, &name, &case["answer"], &keep_compared_fields(&case["answer"], osier)),
     }
     Ok(true)
 }
 
 /// Parses messages that arrive as text.
-fn unpacked(answer: &Value) -> Result<Value> {
+fn parse_messages(answer: &Value) -> Result<Value> {
     let mut answer = answer.clone();
     if let Some(told) = answer.get_mut("told") {
         *told = list(told)
@@ -84,7 +85,7 @@ fn unpacked(answer: &Value) -> Result<Value> {
 }
 
 /// Removes fields for which pi has no comparable answer.
-fn put_aside(pi: &mut Value, osier: &mut Value) {
+fn remove_incomparable(pi: &mut Value, osier: &mut Value) {
     let (Some(pi), Some(osier)) = (pi.as_array_mut(), osier.as_array_mut()) else { return };
     for (pi, osier) in pi.iter().zip(osier) {
         for key in ["tokens", "text"] {
@@ -97,7 +98,7 @@ fn put_aside(pi: &mut Value, osier: &mut Value) {
 
 /// Keeps only the fields that pi's answer has. If nothing fits into the budget, pi returns nothing and Osier
 /// the start of the conversation.
-fn in_question(pi: &Value, mut osier: Value) -> Value {
+fn keep_compared_fields(pi: &Value, mut osier: Value) -> Value {
     let tells_beginning =
         pi.get("told").is_some_and(|told| list(told).is_empty()) && list(&osier["told"]).len() == 1;
     if let Some(fields) = osier.as_object_mut() {
@@ -120,10 +121,10 @@ fn sort(paths: &mut Value) {
     }
 }
 
-fn example() -> Result<Command> {
+fn build_example() -> Result<Command> {
     println!("== cargo build -p osier-tree --example prepare");
-    let mut cargo = place::cargo()?;
+    let mut cargo = workspace::cargo()?;
     cargo.args(["build", "--quiet", "-p", "osier-tree", "--example", "prepare"]);
     ensure!(cargo.stderr(Stdio::inherit()).status()?.success(), "cannot build the example `prepare`");
-    Ok(Command::new(place::target()?.join("debug/examples/prepare")))
+    Ok(Command::new(workspace::target()?.join("debug/examples/prepare")))
 }

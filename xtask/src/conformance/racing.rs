@@ -7,46 +7,53 @@ use std::thread;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::json;
 
-use super::log::Log;
-use super::{Report, World};
-use crate::osier::{Below, Osier};
+use super::log::SessionLog;
+use super::{ConformanceContext, ConformanceReport};
+use crate::osier::{AppendParent, Osier};
 
-const BY_PI: usize = 300;
-const BY_OSIER: usize = 80;
+const PI_APPENDS: usize = 300;
+const OSIER_APPENDS: usize = 80;
 
-pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
+pub(super) fn run(world: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
     println!("== pi and two osier processes append to one file at the same time");
     let file = world.dir.join("race.jsonl");
-    let first = world.osier.say(&file, "user", "first", Below::Leaf)?;
+    let first = world.osier.append_message(&file, "user", "first", AppendParent::Leaf)?;
     let results = thread::scope(|scope| {
-        let pi = scope.spawn(|| world.peer.hammer(&file, BY_PI));
-        let one = scope.spawn(|| stream(&world.osier, &file, "one"));
-        let two = scope.spawn(|| stream(&world.osier, &file, "two"));
+        let pi = scope.spawn(|| world.peer.append_without_lock(&file, PI_APPENDS));
+        let one = scope.spawn(|| append_many(&world.osier, &file, "one"));
+        let two = scope.spawn(|| append_many(&world.osier, &file, "two"));
         [pi, one, two].map(|writer| writer.join().unwrap_or_else(|_| Err(anyhow!("a writer panicked"))))
     });
     let mut acknowledged = vec![first];
     for ids in results {
         acknowledged.extend(ids?);
     }
-    report.holds(&file, "race", all_there(&file, &acknowledged));
-    report.holds(&file, "verify after the race", world.osier.verify(&file));
-    let seen = world.peer.ask("see", &json!([{ "file": file }]))?;
+    report.check(&file, "race", check_all_present(&file, &acknowledged));
+    report.check(&file, "verify after the race", world.osier.verify(&file));
+    let seen = world.peer.run_jobs("see", &json!([{ "file": file }]))?;
     let rows = seen[0]["tree"].as_array().map_or(0, Vec::len);
     let wanted = acknowledged.len();
     let complete =
         (rows == wanted).then_some(()).with_context(|| format!("pi sees {rows} entries, not {wanted}"));
-    report.holds(&file, "pi after the race", complete);
+    report.check(&file, "pi after the race", complete);
     Ok(())
 }
 
-fn stream(osier: &Osier, file: &Path, name: &str) -> Result<Vec<String>> {
-    (0..BY_OSIER)
-        .map(|n| osier.say(file, "user", &format!("{name} {n} {}", "y".repeat(n * 41 % 2500)), Below::Leaf))
+fn append_many(osier: &Osier, file: &Path, name: &str) -> Result<Vec<String>> {
+    (0..OSIER_APPENDS)
+        .map(|n| {
+            osier.append_message(
+                file,
+                "user",
+                &format!("{name} {n} {}", "y".repeat(n * 41 % 2500)),
+                AppendParent::Leaf,
+            )
+        })
         .collect()
 }
 
-fn all_there(file: &Path, acknowledged: &[String]) -> Result<()> {
-    let log = Log::read(file)?;
+fn check_all_present(file: &Path, acknowledged: &[String]) -> Result<()> {
+    let log = SessionLog::read(file)?;
     let lost: Vec<&String> = acknowledged.iter().filter(|id| log.entry(id).is_none()).collect();
     ensure!(
         lost.is_empty(),

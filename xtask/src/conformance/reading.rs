@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::log::Log;
-use super::{Report, World, seen};
+use super::log::SessionLog;
+use super::{ConformanceContext, ConformanceReport, view};
 use crate::json;
 
-pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
+pub(super) fn run(world: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
     println!("== osier reads pi's sessions");
-    for file in sessions(&world.dir.join("from-pi"))? {
+    for file in session_files(&world.dir.join("from-pi"))? {
         compare(world, report, &file)?;
     }
     Ok(())
 }
 
 /// The session files in a folder, sorted.
-pub(super) fn sessions(dir: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn session_files(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir)? {
         let path = entry?.path();
@@ -32,40 +32,42 @@ pub(super) fn sessions(dir: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// What pi reported about a file when it wrote it.
-pub(super) fn seen_by_pi(file: &Path) -> Result<Value> {
+pub(super) fn pi_view(file: &Path) -> Result<Value> {
     let report_file = file.with_extension("jsonl.pi.json");
     json::parse(
         &std::fs::read(&report_file).with_context(|| format!("cannot read {}", report_file.display()))?,
     )
 }
 
-fn compare(world: &World, report: &mut Report, file: &Path) -> Result<()> {
+fn compare(world: &ConformanceContext, report: &mut ConformanceReport, file: &Path) -> Result<()> {
     let before = std::fs::read(file)?;
-    let mut pi = seen_by_pi(file)?;
+    let mut pi = pi_view(file)?;
     let damage = pi.as_object_mut().and_then(|fields| fields.remove("damage")).unwrap_or_default();
     let places = pi["at"].as_array().into_iter().flatten().filter_map(|at| at["id"].as_str());
     let places: Vec<&str> = places.collect();
-    match seen::by_osier(&world.osier, file, &places) {
+    match view::osier_view(&world.osier, file, &places) {
         Ok(osier) => {
             for what in ["leafId", "path", "tree", "labels", "name", "context", "at"] {
-                report.same(file, &format!("{what} (damage: {damage}) "), &pi[what], &osier[what]);
+                report.compare(file, &format!("{what} (damage: {damage}) "), &pi[what], &osier[what]);
             }
         }
-        Err(error) => report.differ(file, &format!("reading (damage: {damage})"), &format!("{error:#}")),
+        Err(error) => {
+            report.add_difference(file, &format!("reading (damage: {damage})"), &format!("{error:#}"))
+        }
     }
-    report.holds(file, "lines", lines_survive(world, file));
+    report.check(file, "lines", check_lines_unchanged(world, file));
     ensure!(before == std::fs::read(file)?, "reading changed {}", file.display());
     Ok(())
 }
 
 /// Checks that entries printed by Osier equal the lines of the file, including unknown fields.
-fn lines_survive(world: &World, file: &Path) -> Result<()> {
-    let log = Log::read(file)?;
+fn check_lines_unchanged(world: &ConformanceContext, file: &Path) -> Result<()> {
+    let log = SessionLog::read(file)?;
     for entry in world.osier.path(file, None)?.as_array().into_iter().flatten() {
         let id = entry["id"].as_str().context("an entry without id")?;
         let line = log.entry(id).with_context(|| format!("entry {id} is not in the file"))?;
         if let Some(found) = json::difference(line, entry) {
-            anyhow::bail!("entry {id}{}: file has {}, osier {}", found.place, found.left, found.right);
+            anyhow::bail!("entry {id}{}: file has {}, osier {}", found.path, found.left, found.right);
         }
     }
     Ok(())

@@ -6,117 +6,122 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::log::Log;
-use super::{Report, World, seen};
+use super::log::SessionLog;
+use super::{ConformanceContext, ConformanceReport, view};
 use crate::json::difference;
-use crate::osier::{Below, Done, Osier};
+use crate::osier::{AppendParent, CommandOutcome, Osier};
 use crate::rng::Rng;
 
 const SCRIPTS: u64 = 40;
 const ROUNDS: u64 = 3;
-const ACTS: usize = 12;
+const COMMANDS_PER_ROUND: usize = 12;
 
-pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
+pub(super) fn run(world: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
     let dir = world.dir.join("from-osier");
     std::fs::create_dir_all(&dir)?;
     let count = SCRIPTS.min(world.sessions.max(1));
     println!("== osier and pi take turns writing {count} sessions, {ROUNDS} rounds");
-    let mut scripts: Vec<Script<'_>> = (0..count).map(|n| Script::new(world, &dir, n)).collect();
+    let mut scripts: Vec<RandomWriter<'_>> = (0..count).map(|n| RandomWriter::new(world, &dir, n)).collect();
     for round in 0..ROUNDS {
         for script in &mut scripts {
-            let result = script.play();
-            report.holds(&script.file, "writing", result);
+            let result = script.run_round();
+            report.check(&script.file, "writing", result);
         }
         let jobs: Value = scripts.iter().map(|script| json!({ "file": script.file })).collect();
-        compare(world, report, &scripts, "after osier's turn", &world.peer.ask("see", &jobs)?);
+        compare(world, report, &scripts, "after osier's turn", &world.peer.run_jobs("see", &jobs)?);
 
         let seed =
             |n: usize| world.seed.wrapping_mul(1000).wrapping_add(round * 100 + n as u64) & 0xffff_ffff;
-        let job =
-            |(n, script): (usize, &Script<'_>)| json!({ "file": script.file, "seed": seed(n), "count": 3 });
+        let job = |(n, script): (usize, &RandomWriter<'_>)| json!({ "file": script.file, "seed": seed(n), "count": 3 });
         let jobs: Value = scripts.iter().enumerate().map(job).collect();
-        compare(world, report, &scripts, "after pi's turn", &world.peer.ask("continue", &jobs)?);
+        compare(world, report, &scripts, "after pi's turn", &world.peer.run_jobs("continue", &jobs)?);
     }
     Ok(())
 }
 
-fn compare(world: &World, report: &mut Report, scripts: &[Script<'_>], when: &str, answers: &[Value]) {
+fn compare(
+    world: &ConformanceContext,
+    report: &mut ConformanceReport,
+    scripts: &[RandomWriter<'_>],
+    when: &str,
+    answers: &[Value],
+) {
     for (script, pi) in scripts.iter().zip(answers) {
         let file = &script.file;
-        let sides = Log::read(file).and_then(|log| {
-            let osier = seen::by_osier(&world.osier, file, &[])?;
-            Ok((seen::in_common(pi, &log), seen::in_common(&osier, &log)))
+        let sides = SessionLog::read(file).and_then(|log| {
+            let osier = view::osier_view(&world.osier, file, &[])?;
+            Ok((view::without_osier_entries(pi, &log), view::without_osier_entries(&osier, &log)))
         });
         match sides {
-            Ok((pi, osier)) => report.same(file, when, &pi, &osier),
-            Err(error) => report.differ(file, when, &format!("{error:#}")),
+            Ok((pi, osier)) => report.compare(file, when, &pi, &osier),
+            Err(error) => report.add_difference(file, when, &format!("{error:#}")),
         }
-        report.holds(file, "acknowledged entries", script.all_there());
-        report.holds(file, "verify", world.osier.verify(file));
+        report.check(file, "acknowledged entries", script.check_all_present());
+        report.check(file, "verify", world.osier.verify(file));
     }
 }
 
 /// One session, and the random commands that write it.
-struct Script<'a> {
+struct RandomWriter<'a> {
     osier: &'a Osier,
     file: PathBuf,
     rng: Rng,
     acknowledged: Vec<String>,
 }
 
-impl<'a> Script<'a> {
-    fn new(world: &'a World, dir: &Path, n: u64) -> Self {
+impl<'a> RandomWriter<'a> {
+    fn new(world: &'a ConformanceContext, dir: &Path, n: u64) -> Self {
         let rng = Rng::new(world.seed.wrapping_mul(0x1_0001).wrapping_add(n));
         Self { osier: &world.osier, file: dir.join(format!("{n:04}.jsonl")), rng, acknowledged: Vec::new() }
     }
 
-    fn play(&mut self) -> Result<()> {
-        for _ in 0..ACTS {
-            self.act()?;
+    fn run_round(&mut self) -> Result<()> {
+        for _ in 0..COMMANDS_PER_ROUND {
+            self.run_random_command()?;
         }
         Ok(())
     }
 
-    fn act(&mut self) -> Result<()> {
+    fn run_random_command(&mut self) -> Result<()> {
         if !self.file.exists() {
-            return self.say("user", Below::Leaf);
+            return self.append_message("user", AppendParent::Leaf);
         }
-        let Some(target) = self.target()? else { return self.say("user", Below::Root) };
+        let Some(target) = self.target()? else { return self.append_message("user", AppendParent::Root) };
         match self.rng.below(100) {
-            0..20 => self.say("user", Below::Leaf),
-            20..38 => self.say("assistant", Below::Leaf),
-            38..44 => self.say("user", Below::Entry(&target)),
-            44..45 => self.say("user", Below::Root),
+            0..20 => self.append_message("user", AppendParent::Leaf),
+            20..38 => self.append_message("assistant", AppendParent::Leaf),
+            38..44 => self.append_message("user", AppendParent::Entry(&target)),
+            44..45 => self.append_message("user", AppendParent::Root),
             45..51 => self.label(&target),
             51..54 => self.osier.rename(&self.file, &format!("name {}", self.rng.below(100))),
-            54..62 => self.go(&target),
-            62..70 => self.go_exactly(&target),
-            70..75 => self.back_or_forth(Osier::undo),
-            75..78 => self.back_or_forth(Osier::redo),
+            54..62 => self.move_to(&target),
+            62..70 => self.move_exactly(&target),
+            70..75 => self.undo_or_redo(Osier::undo),
+            75..78 => self.undo_or_redo(Osier::redo),
             78..80 => self.delete(&target),
             80..81 => self.fork(&target),
-            81..86 => self.entry(&json!({ "type": "compaction", "summary": "so far ü", "firstKeptEntryId": target, "tokensBefore": 1234 })),
-            86..90 => self.entry(&json!({ "type": "branch_summary", "fromId": target, "summary": "left\u{2028}behind" })),
-            90..95 => self.entry(&json!({ "type": "custom_message", "customType": "note", "content": "汉字 🧵", "display": true })),
+            81..86 => self.append_entry(&json!({ "type": "compaction", "summary": "so far ü", "firstKeptEntryId": target, "tokensBefore": 1234 })),
+            86..90 => self.append_entry(&json!({ "type": "branch_summary", "fromId": target, "summary": "left\u{2028}behind" })),
+            90..95 => self.append_entry(&json!({ "type": "custom_message", "customType": "note", "content": "汉字 🧵", "display": true })),
             _ => self.edit_context(),
         }
     }
 
     fn target(&mut self) -> Result<Option<String>> {
-        let log = Log::read(&self.file)?;
+        let log = SessionLog::read(&self.file)?;
         Ok(self.rng.pick(&log.targets()).map(|id| (*id).to_owned()))
     }
 
-    fn say(&mut self, role: &str, below: Below<'_>) -> Result<()> {
+    fn append_message(&mut self, role: &str, below: AppendParent<'_>) -> Result<()> {
         let text =
             ["hello", "zwei\nZeilen", "\"quoted\" \\ 汉字", "sep\u{2028}arated 🧵", "-- not an option"];
         let text = text[self.rng.below(text.len())];
-        let id = self.osier.say(&self.file, role, text, below)?;
+        let id = self.osier.append_message(&self.file, role, text, below)?;
         self.acknowledged.push(id);
         Ok(())
     }
 
-    fn entry(&mut self, entry: &Value) -> Result<()> {
+    fn append_entry(&mut self, entry: &Value) -> Result<()> {
         let id = self.osier.append_entry(&self.file, entry)?;
         self.acknowledged.push(id);
         Ok(())
@@ -127,39 +132,42 @@ impl<'a> Script<'a> {
         self.osier.label(&self.file, target, &text)
     }
 
-    fn go(&mut self, target: &str) -> Result<()> {
+    fn move_to(&mut self, target: &str) -> Result<()> {
         let target = if self.rng.chance(10) { "root" } else { target };
-        self.unless_refused(|osier, file| osier.go(file, target))
+        self.check_refusal_writes_nothing(|osier, file| osier.move_to(file, target))
     }
 
     /// After an exact move, the context is that of the target.
-    fn go_exactly(&mut self, target: &str) -> Result<()> {
-        self.osier.go_exactly(&self.file, target)?;
-        let (_, here) = seen::context_at(self.osier, &self.file, None)?;
-        let (_, there) = seen::context_at(self.osier, &self.file, Some(target))?;
+    fn move_exactly(&mut self, target: &str) -> Result<()> {
+        self.osier.move_exactly(&self.file, target)?;
+        let (_, here) = view::context_at(self.osier, &self.file, None)?;
+        let (_, there) = view::context_at(self.osier, &self.file, Some(target))?;
         match difference(&there, &here) {
             None => Ok(()),
             Some(found) => anyhow::bail!(
                 "moved to {target}, but context{} is {}, not {}",
-                found.place,
+                found.path,
                 found.right,
                 found.left
             ),
         }
     }
 
-    fn back_or_forth(&mut self, step: fn(&Osier, &Path) -> Result<Done>) -> Result<()> {
-        self.unless_refused(step)
+    fn undo_or_redo(&mut self, step: fn(&Osier, &Path) -> Result<CommandOutcome>) -> Result<()> {
+        self.check_refusal_writes_nothing(step)
     }
 
     fn delete(&mut self, target: &str) -> Result<()> {
-        self.unless_refused(|osier, file| osier.delete_branch(file, target))
+        self.check_refusal_writes_nothing(|osier, file| osier.delete_branch(file, target))
     }
 
     /// Checks that a refused command wrote nothing.
-    fn unless_refused(&mut self, command: impl Fn(&Osier, &Path) -> Result<Done>) -> Result<()> {
+    fn check_refusal_writes_nothing(
+        &mut self,
+        command: impl Fn(&Osier, &Path) -> Result<CommandOutcome>,
+    ) -> Result<()> {
         let before = std::fs::read(&self.file)?;
-        if command(self.osier, &self.file)? == Done::Refused {
+        if command(self.osier, &self.file)? == CommandOutcome::Refused {
             ensure!(before == std::fs::read(&self.file)?, "a refused command changed the file");
         }
         Ok(())
@@ -185,11 +193,11 @@ impl<'a> Script<'a> {
         let Some(target) = self.rng.pick(&ids).map(|id| (*id).clone()) else { return Ok(()) };
         let content = json!({ "content": [{ "type": "text", "text": "edited" }] });
         let replacement = if self.rng.chance(40) { Value::Null } else { content };
-        self.entry(&json!({ "type": "context_edit", "targetId": target, "replacement": replacement }))
+        self.append_entry(&json!({ "type": "context_edit", "targetId": target, "replacement": replacement }))
     }
 
-    fn all_there(&self) -> Result<()> {
-        let log = Log::read(&self.file)?;
+    fn check_all_present(&self) -> Result<()> {
+        let log = SessionLog::read(&self.file)?;
         for id in &self.acknowledged {
             log.entry(id).with_context(|| format!("entry {id} was acknowledged but is not in the file"))?;
         }

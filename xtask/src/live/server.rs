@@ -7,19 +7,19 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::place;
+use crate::workspace;
 
-pub(super) struct Server {
+pub(super) struct LlamaServer {
     child: Child,
     port: u16,
 }
 
-impl Server {
+impl LlamaServer {
     /// Installs what is missing, and waits until the server is ready.
-    pub(super) fn start(dir: &Path, settings: &[(&str, &str)]) -> Result<Server> {
+    pub(super) fn start(dir: &Path, settings: &[(&str, &str)]) -> Result<LlamaServer> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let mut command = Command::new("bash");
-        command.arg(place::root()?.join("xtask/live/serve.sh")).arg(dir).arg(port.to_string());
+        command.arg(workspace::root()?.join("xtask/live/serve.sh")).arg(dir).arg(port.to_string());
         command.envs(settings.iter().copied());
         let mut child = command
             .stdin(Stdio::null())
@@ -28,7 +28,7 @@ impl Server {
             .spawn()
             .context("cannot start bash")?;
         let stdout = child.stdout.take().context("stdout is not piped")?;
-        let server = Server { child, port };
+        let server = LlamaServer { child, port };
         let ready =
             BufReader::new(stdout).lines().map_while(Result::ok).any(|line| line.starts_with("ready"));
         ensure!(
@@ -44,7 +44,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for LlamaServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

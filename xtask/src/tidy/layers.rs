@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// The level of each crate. Add new crates here.
 const LEVELS: &[(&str, u8)] = &[
@@ -23,45 +23,45 @@ const LEVELS: &[(&str, u8)] = &[
 ];
 const TESTKIT: &str = "testkit";
 
-pub(super) fn check(files: &[Source]) -> Vec<Finding> {
+pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
     files
         .iter()
-        .filter_map(|file| Some((file, folder(&file.path)?)))
-        .flat_map(|(file, name)| manifest(file, name))
+        .filter_map(|file| Some((file, crate_folder(&file.path)?)))
+        .flat_map(|(file, name)| check_manifest(file, name))
         .collect()
 }
 
 /// `tree` for `crates/tree/Cargo.toml`, `xtask` for its own manifest.
-fn folder(path: &str) -> Option<&str> {
+fn crate_folder(path: &str) -> Option<&str> {
     match path.strip_suffix("/Cargo.toml")? {
         "xtask" => Some("xtask"),
         other => other.strip_prefix("crates/").filter(|name| !name.contains('/')),
     }
 }
 
-fn manifest(file: &Source, name: &str) -> Vec<Finding> {
+fn check_manifest(file: &SourceFile, name: &str) -> Vec<Finding> {
     let table = match file.text.parse::<Table>() {
         Ok(table) => table,
         Err(error) => {
             return vec![Finding::new(&file.path, 1, format!("not valid TOML: {}", error.message()))];
         }
     };
-    let mut findings: Vec<Finding> = lints(file, &table).into_iter().collect();
-    findings.extend(package_name(file, name, &table));
-    for (section, used) in uses(&table) {
-        if let Some(advice) = judge(name, &used, section) {
+    let mut findings: Vec<Finding> = check_lints(file, &table).into_iter().collect();
+    findings.extend(check_package_name(file, name, &table));
+    for (section, used) in dependencies(&table) {
+        if let Some(advice) = check_dependency(name, &used, section) {
             findings.push(Finding::new(&file.path, line_of(&file.text, &used), advice));
         }
     }
     findings
 }
 
-fn lints(file: &Source, table: &Table) -> Option<Finding> {
+fn check_lints(file: &SourceFile, table: &Table) -> Option<Finding> {
     let inherited = table.get("lints").and_then(|lints| lints.get("workspace")).and_then(Value::as_bool);
     (inherited != Some(true)).then(|| Finding::new(&file.path, 1, "add `[lints]` with `workspace = true`"))
 }
 
-fn package_name(file: &Source, name: &str, table: &Table) -> Option<Finding> {
+fn check_package_name(file: &SourceFile, name: &str, table: &Table) -> Option<Finding> {
     let wanted = if matches!(name, "osier" | "xtask") { name.to_owned() } else { format!("osier-{name}") };
     let given = table.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
     (given != Some(&wanted)).then(|| {
@@ -74,20 +74,20 @@ fn package_name(file: &Source, name: &str, table: &Table) -> Option<Finding> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Section {
+enum DependencySection {
     Normal,
     Dev,
 }
 
 /// All packages that a manifest depends on, including renamed and target-specific ones.
-fn uses(table: &Table) -> Vec<(Section, String)> {
+fn dependencies(table: &Table) -> Vec<(DependencySection, String)> {
     let mut found = Vec::new();
     let per_target = table.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
     for table in std::iter::once(table).chain(per_target.filter_map(Value::as_table)) {
         for (key, section) in [
-            ("dependencies", Section::Normal),
-            ("build-dependencies", Section::Normal),
-            ("dev-dependencies", Section::Dev),
+            ("dependencies", DependencySection::Normal),
+            ("build-dependencies", DependencySection::Normal),
+            ("dev-dependencies", DependencySection::Dev),
         ] {
             for (name, spec) in table.get(key).and_then(Value::as_table).into_iter().flatten() {
                 let package = spec.get("package").and_then(Value::as_str).unwrap_or(name);
@@ -99,17 +99,17 @@ fn uses(table: &Table) -> Vec<(Section, String)> {
 }
 
 /// The problem with `user` depending on `used`, if any.
-fn judge(user: &str, used: &str, section: Section) -> Option<String> {
+fn check_dependency(user: &str, used: &str, section: DependencySection) -> Option<String> {
     if user == "tree" && used == "tokio" {
         return Some("the tree crate does no I/O and is not async; remove tokio".to_owned());
     }
     let used = if used == "osier" { used } else { used.strip_prefix("osier-")? };
     if used == TESTKIT {
-        let allowed = section == Section::Dev || matches!(user, "xtask" | TESTKIT);
+        let allowed = section == DependencySection::Dev || matches!(user, "xtask" | TESTKIT);
         return (!allowed).then(|| "only tests may use testkit; move it to [dev-dependencies]".to_owned());
     }
     // A crate's tests may depend on the crate itself to enable a feature.
-    let itself = user == used && section == Section::Dev;
+    let itself = user == used && section == DependencySection::Dev;
     if itself || matches!(user, "xtask" | TESTKIT) {
         return None;
     }
@@ -145,7 +145,7 @@ mod tests {
     fn findings(folder: &str, dependencies: &str) -> Vec<String> {
         let package = if folder == "osier" { folder.to_owned() } else { format!("osier-{folder}") };
         let text = format!("[package]\nname = \"{package}\"\n[lints]\nworkspace = true\n{dependencies}");
-        check(&[Source { path: format!("crates/{folder}/Cargo.toml"), text }])
+        check(&[SourceFile { path: format!("crates/{folder}/Cargo.toml"), text }])
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -185,7 +185,7 @@ mod tests {
             findings("store", "[dependencies]\nosier-shed.workspace = true")[0]
                 .contains("`shed` has no level")
         );
-        let bare = Source {
+        let bare = SourceFile {
             path: "crates/tree/Cargo.toml".to_owned(),
             text: "[package]\nname = \"tree\"\n".to_owned(),
         };

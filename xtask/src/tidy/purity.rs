@@ -1,13 +1,13 @@
 //! Checks that the tree crate is pure: no files, sockets, clock, async runtime or printing. It looks for
 //! words in code outside comments, so it catches mistakes but proves nothing.
 
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Forbidden words, and forbidden modules of `std`, including in a braced `use`.
 const WORDS: &[&str] = &["SystemTime", "Instant", "tokio", "println", "eprintln", "print", "eprint"];
 const STD_MODULES: &[&str] = &["fs", "net"];
 
-pub(super) fn check(file: &Source) -> Vec<Finding> {
+pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
     if !file.path.starts_with("crates/tree/src/") {
         return Vec::new();
     }
@@ -57,7 +57,8 @@ mod tests {
     use super::*;
 
     fn found(code: &str) -> Vec<String> {
-        let file = Source { path: "crates/tree/src/fold.rs".to_owned(), text: format!("//! x\n{code}\n") };
+        let file =
+            SourceFile { path: "crates/tree/src/fold.rs".to_owned(), text: format!("//! x\n{code}\n") };
         check(&file).iter().map(ToString::to_string).collect()
     }
 
@@ -88,7 +89,8 @@ mod tests {
 
     #[test]
     fn other_crates_are_not_checked() {
-        let file = Source { path: "crates/store/src/file.rs".to_owned(), text: "use std::fs;".to_owned() };
+        let file =
+            SourceFile { path: "crates/store/src/file.rs".to_owned(), text: "use std::fs;".to_owned() };
         assert!(check(&file).is_empty());
     }
 }

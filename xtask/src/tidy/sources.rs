@@ -1,42 +1,43 @@
 //! Rules for single files: module documentation, length, module names, machine-specific paths.
 
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Names that attract unrelated code.
-const VAGUE: &[&str] = &["core", "common", "utils", "helpers", "manager"];
-const LONG: usize = 600;
+const VAGUE_NAMES: &[&str] = &["core", "common", "utils", "helpers", "manager"];
+const MAX_LINES: usize = 600;
 
-pub(super) fn check(file: &Source) -> Vec<Finding> {
-    let mut findings = machine_paths(file);
+pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
+    let mut findings = check_machine_paths(file);
     if file.path.ends_with(".rs") {
-        findings.extend(opening(file));
-        findings.extend(length(file));
-        findings.extend(vague_path(file));
-        findings.extend(vague_modules(file));
+        findings.extend(check_module_docs(file));
+        findings.extend(check_length(file));
+        findings.extend(check_path_name(file));
+        findings.extend(check_module_names(file));
     }
     findings
 }
 
-fn opening(file: &Source) -> Option<Finding> {
+fn check_module_docs(file: &SourceFile) -> Option<Finding> {
     let first = file.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     (!first.starts_with("//!")).then(|| {
         Finding::new(&file.path, 1, "start with one to five `//!` lines that say what the file is for")
     })
 }
 
-fn length(file: &Source) -> Option<Finding> {
+fn check_length(file: &SourceFile) -> Option<Finding> {
     let lines = file.text.lines().count();
-    (lines > LONG)
-        .then(|| Finding::warning(&file.path, LONG, format!("{lines} lines; split it by responsibility")))
+    (lines > MAX_LINES).then(|| {
+        Finding::warning(&file.path, MAX_LINES, format!("{lines} lines; split it by responsibility"))
+    })
 }
 
-fn vague_path(file: &Source) -> Option<Finding> {
+fn check_path_name(file: &SourceFile) -> Option<Finding> {
     let parts = file.path.trim_end_matches(".rs").split('/');
-    let name = parts.into_iter().find(|part| VAGUE.contains(part))?;
+    let name = parts.into_iter().find(|part| VAGUE_NAMES.contains(part))?;
     Some(Finding::new(&file.path, 1, format!("`{name}` is too vague; name the module after its content")))
 }
 
-fn vague_modules(file: &Source) -> Vec<Finding> {
+fn check_module_names(file: &SourceFile) -> Vec<Finding> {
     let declared = |line: &str| -> Option<String> {
         let mut words =
             line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
@@ -48,7 +49,7 @@ fn vague_modules(file: &Source) -> Vec<Finding> {
         words.next().map(str::to_owned)
     };
     let named = |(at, line): (usize, &str)| {
-        let name = declared(line).filter(|name| VAGUE.contains(&name.as_str()))?;
+        let name = declared(line).filter(|name| VAGUE_NAMES.contains(&name.as_str()))?;
         Some(Finding::new(
             &file.path,
             at + 1,
@@ -59,7 +60,7 @@ fn vague_modules(file: &Source) -> Vec<Finding> {
 }
 
 /// The patterns are assembled here, so that this file does not contain them.
-fn machine_paths(file: &Source) -> Vec<Finding> {
+fn check_machine_paths(file: &SourceFile) -> Vec<Finding> {
     let needles = ["work", "root"].map(|folder| format!("/{folder}/"));
     let mut findings = Vec::new();
     for (at, line) in file.text.lines().enumerate() {
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     fn findings(path: &str, text: &str) -> Vec<String> {
-        check(&Source { path: path.to_owned(), text: text.to_owned() })
+        check(&SourceFile { path: path.to_owned(), text: text.to_owned() })
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn long_file_is_a_warning() {
-        let text = "//! Long.\n".to_owned() + &"//\n".repeat(LONG);
+        let text = "//! Long.\n".to_owned() + &"//\n".repeat(MAX_LINES);
         assert_eq!(findings("a.rs", &text), ["a.rs:600: warning: 601 lines; split it by responsibility"]);
     }
 

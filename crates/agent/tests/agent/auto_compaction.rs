@@ -1,7 +1,7 @@
 //! Automatic compaction: when the context is close to the limit, and after an overflow.
 
 use expect_test::expect;
-use osier_agent::Compacting;
+use osier_agent::CompactionConfig;
 
 use crate::scenario::{Scenario, ScenarioConfig, check, check_with};
 
@@ -67,7 +67,7 @@ async fn compacts_in_the_middle_of_a_turn() {
 #[tokio::test]
 async fn setting_disables_automatic_compaction() {
     check_with(
-        ScenarioConfig { compacting: Compacting { automatic: false, ..ScenarioConfig::default().compacting }, ..small() },
+        ScenarioConfig { compacting: CompactionConfig { automatic: false, ..ScenarioConfig::default().compacting }, ..small() },
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
         say two, again a question that takes many words to ask > second, with as many words in its answer #9000
@@ -129,7 +129,7 @@ async fn failed_compaction_is_reported_and_the_turn_continues() {
 async fn nothing_to_compact_is_not_reported() {
     check_with(
         ScenarioConfig {
-            compacting: Compacting { keep_recent: Some(400), ..ScenarioConfig::default().compacting },
+            compacting: CompactionConfig { keep_recent: Some(400), ..ScenarioConfig::default().compacting },
             ..small()
         },
         "
@@ -332,7 +332,7 @@ async fn recently_compacted_path_is_not_compacted_again() {
     // The prompt and tools alone nearly fill the window, so no compaction frees enough room.
     let keep_recent = Some(1000);
     let config = ScenarioConfig {
-        compacting: Compacting { keep_recent, ..ScenarioConfig::default().compacting },
+        compacting: CompactionConfig { keep_recent, ..ScenarioConfig::default().compacting },
         ..small()
     };
     let scene = format!("say {} > {} #9000", long(1500), long(1500));

@@ -4,10 +4,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use osier_agent::{Command, Navigation};
-use osier_model::scripted::Turn;
+use osier_agent::{ClientCommand, Navigation};
+use osier_model::scripted::ScriptedTurn;
 use osier_model::{Api, Request};
-use osier_tree::{Kind, Place, Role, Seq, SessionTree};
+use osier_tree::{EntryKind, MessageRole, Place, Seq, SessionTree};
 use serde_json::{Value, json};
 
 use crate::random_session::RandomSession;
@@ -54,18 +54,20 @@ fn pieces(request: &Request) -> Vec<String> {
 
 /// The position of each request: the parents of the replies, in order.
 pub(crate) fn sent_from(tree: &SessionTree) -> Vec<Place> {
-    let replies =
-        tree.heads().iter().filter(|(_, head)| head.kind == Kind::Message && head.role == Role::Assistant);
+    let replies = tree
+        .heads()
+        .iter()
+        .filter(|(_, head)| head.kind == EntryKind::Message && head.role == MessageRole::Assistant);
     replies.map(|(_, head)| head.parent).collect()
 }
 
 /// The number of messages on a path.
 fn messages(tree: &SessionTree, at: Place) -> usize {
     let says = |seq: &Seq| match tree.head(*seq).kind {
-        Kind::Message => tree.head(*seq).role != Role::System,
-        kind => matches!(kind, Kind::Backtrack | Kind::BranchSummary),
+        EntryKind::Message => tree.head(*seq).role != MessageRole::System,
+        kind => matches!(kind, EntryKind::Backtrack | EntryKind::BranchSummary),
     };
-    tree.heads().up(at).filter(says).count()
+    tree.heads().ancestors(at).filter(says).count()
 }
 
 async fn run_random_moves(session: &RandomSession, rng: &mut TestRng) {
@@ -73,14 +75,14 @@ async fn run_random_moves(session: &RandomSession, rng: &mut TestRng) {
     if !tree.is_empty() {
         let target = Some(tree.id(Seq::new(rng.below(tree.len()))).to_string());
         let navigation = Navigation { target, summarize: rng.below(4) == 0, ..Navigation::default() };
-        session.send(Command::Navigate(navigation)).await.unwrap();
+        session.send(ClientCommand::Navigate(navigation)).await.unwrap();
         if rng.below(3) > 0 {
             return;
         }
     }
     let mut turns = Vec::new();
     for _ in 0..rng.below(3) {
-        let (said, id) = (Turn::reply(session.model.word()), session.model.word());
+        let (said, id) = (ScriptedTurn::reply(session.model.word()), session.model.word());
         turns.push(match rng.below(4) {
             0 => {
                 let note = session.model.word();
@@ -104,11 +106,11 @@ async fn provider_bills_only_new_content() {
     assert!(requests.len() > MOVES / 2);
     let (mut provider, mut sent) = (BillingProvider::default(), HashSet::new());
     for (at, (request, from)) in requests.iter().zip(from).enumerate() {
-        let known = tree.heads().up(from).find(|seq| sent.contains(seq));
+        let known = tree.heads().ancestors(from).find(|seq| sent.contains(seq));
         // The prompt and the tools are billed once.
         let prompt = if at == 0 { 2 } else { 0 };
         let new = messages(&tree, from) - messages(&tree, known) + prompt;
         assert_eq!(provider.bill(&pieces(request)), new, "request {at}");
-        sent.extend(tree.heads().up(from));
+        sent.extend(tree.heads().ancestors(from));
     }
 }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use osier_store::{Batch, Deleted, Filter, MemoryStore, Opened, Page, Store, StoreError, Version, Watch};
+use osier_store::{
+    DeleteResult, LineBatch, LogVersion, MemoryStore, OpenedLog, SessionFilter, SessionPage, Store,
+    StoreError, Watch,
+};
 use osier_tree::projection::card::Card;
 use osier_tree::{Head, Header, Seq};
 use tokio::sync::Semaphore;
@@ -45,11 +48,11 @@ impl Store for CountingStore {
         "counting"
     }
 
-    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
+    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
         self.count().create(header, lines).await
     }
 
-    async fn open(&self, id: &str) -> Result<Opened, StoreError> {
+    async fn open(&self, id: &str) -> Result<OpenedLog, StoreError> {
         self.count().open(id).await
     }
 
@@ -68,14 +71,19 @@ impl Store for CountingStore {
         id: &str,
         generation: u64,
         wanted: &[Seq],
-        batch: &mut Batch,
+        batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
         self.count().lines(id, generation, wanted, batch).await?;
         self.lines.fetch_add(batch.len(), Ordering::Relaxed);
         Ok(())
     }
 
-    async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn append(
+        &self,
+        id: &str,
+        expected: LogVersion,
+        lines: &[Vec<u8>],
+    ) -> Result<LogVersion, StoreError> {
         self.count().append(id, expected, lines).await
     }
 
@@ -88,7 +96,7 @@ impl Store for CountingStore {
         self.inner.watch(id).await
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
         self.inner.list(filter).await
     }
 
@@ -96,24 +104,29 @@ impl Store for CountingStore {
         self.inner.card(id).await
     }
 
-    async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        self.inner.find(prefix).await
+    async fn find_ids(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.inner.find_ids(prefix).await
     }
 
-    async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
+    async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
         self.inner.delete(id).await
     }
 
-    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn rewrite(
+        &self,
+        id: &str,
+        expected: LogVersion,
+        lines: &[Vec<u8>],
+    ) -> Result<LogVersion, StoreError> {
         self.inner.rewrite(id, expected, lines).await
     }
 
     async fn rewrite_in_use(
         &self,
         id: &str,
-        expected: Version,
+        expected: LogVersion,
         lines: &[Vec<u8>],
-    ) -> Result<Version, StoreError> {
+    ) -> Result<LogVersion, StoreError> {
         self.inner.rewrite_in_use(id, expected, lines).await
     }
 }

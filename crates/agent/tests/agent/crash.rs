@@ -5,13 +5,15 @@ use std::path::Path;
 use std::process::{Command as Program, Stdio};
 use std::sync::Arc;
 
-use osier_agent::{Client, Command, Event, Finished, Live, Parts, Said, When};
-use osier_model::scripted::Turn;
-use osier_session::Event as SessionEvent;
+use osier_agent::{
+    AgentConfig, AgentEvent, Client, ClientCommand, LiveUpdate, Prompt, PromptTiming, TurnOutcome,
+};
+use osier_model::scripted::ScriptedTurn;
+use osier_session::SessionEvent;
 use osier_store::file::verify;
 use osier_store::{FileStore, Store};
 use osier_tools::Mode;
-use osier_tree::projection::transcript::{Part, transcript, transcript_entries};
+use osier_tree::projection::transcript::{ItemDetails, transcript, transcript_entries};
 use serde_json::json;
 
 use crate::harness::Harness;
@@ -23,8 +25,8 @@ fn store(folder: &Path) -> Arc<dyn Store> {
     Arc::new(FileStore::new(folder.join("sessions"), Some(folder.join("cache"))))
 }
 
-fn yolo(parts: &mut Parts) {
-    parts.approval = Some(Mode::Yolo);
+fn yolo(parts: &mut AgentConfig) {
+    parts.approval_mode = Some(Mode::Yolo);
 }
 
 /// The child process: prints its state and hangs there.
@@ -33,26 +35,26 @@ fn yolo(parts: &mut Parts) {
 async fn job() {
     let folder = std::env::var(FOLDER).unwrap();
     let turn = match std::env::var(JOB).unwrap().as_str() {
-        "tool" => Turn::new()
+        "tool" => ScriptedTurn::new()
             .text("I run it.")
             .call("c1", "ls", &json!({}))
             .call("c2", "bash", &json!({ "command": "echo pid $$; exec sleep 600" }))
             .call("c3", "write", &json!({ "path": "third.txt", "content": "x" })),
-        _ => Turn::reply("I am thinking about").hang(),
+        _ => ScriptedTurn::reply("I am thinking about").hang(),
     };
     let harness = Harness::on(store(Path::new(&folder)), [turn], yolo).await;
-    let mut listener = harness.begin(Command::prompt("do it")).await;
+    let mut listener = harness.begin(ClientCommand::prompt("do it")).await;
     let at = listener
         .until(|event| match event {
-            Event::Live(Live::ToolOutput { text, .. }) => Some(text.trim().to_owned()),
-            Event::Session(SessionEvent::Draft { delta, .. }) => {
+            AgentEvent::Live(LiveUpdate::ToolOutput { text, .. }) => Some(text.trim().to_owned()),
+            AgentEvent::Session(SessionEvent::DraftDelta { delta, .. }) => {
                 delta.contains("about").then(|| "said".to_owned())
             }
             _ => None,
         })
         .await;
     let (text, images) = ("and hurry".to_owned(), Vec::new());
-    harness.send(Command::Prompt { text, images, files: Vec::new(), when: When::Steer }).await;
+    harness.send(ClientCommand::Prompt { text, images, files: Vec::new(), when: PromptTiming::Steer }).await;
     // Write to the real stdout, past the capture of the test harness.
     std::io::stderr().write_all(format!("{at}\n").as_bytes()).unwrap();
     std::future::pending::<()>().await;
@@ -74,7 +76,7 @@ fn killed(job: &str, folder: &Path) -> String {
     line.expect("the process ended early").unwrap()
 }
 
-async fn again(folder: &Arc<tempfile::TempDir>, turns: impl IntoIterator<Item = Turn>) -> Harness {
+async fn again(folder: &Arc<tempfile::TempDir>, turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
     Harness::open(store(folder.path()), folder.clone(), turns, yolo).await
 }
 
@@ -85,7 +87,7 @@ async fn said(harness: &Harness) -> Vec<String> {
 
 fn check_file(harness: &Harness) {
     let verified = verify(harness.session().file().unwrap()).unwrap();
-    assert!(verified.oddities.is_empty(), "{verified:?}");
+    assert!(verified.issues.is_empty(), "{verified:?}");
 }
 
 /// The tool calls on the path, each with whether it is shown as interrupted.
@@ -97,10 +99,10 @@ async fn calls_shown(harness: &Harness) -> Vec<(String, bool)> {
         lines.insert(seq, line.to_vec());
         Ok(())
     };
-    harness.session().each_line(harness.session().version(), &wanted, keep).await.unwrap();
+    harness.session().for_each_line(harness.session().version(), &wanted, keep).await.unwrap();
     let mut calls = Vec::new();
     for item in transcript(&tree, at, &lines) {
-        if let Part::Assistant(assistant) = item.part {
+        if let ItemDetails::Assistant(assistant) = item.details {
             calls.extend(assistant.tool_calls.into_iter().map(|call| (call.name, call.interrupted)));
         }
     }
@@ -112,21 +114,21 @@ async fn kill_during_a_tool_leaves_a_valid_tree_and_an_interrupted_call() {
     let folder = Arc::new(tempfile::tempdir().unwrap());
     let pid = killed("tool", folder.path()).strip_prefix("pid ").unwrap().to_owned();
     Program::new("kill").arg(pid).status().unwrap();
-    let harness = again(&folder, [Turn::reply("I see."), Turn::reply("Fine.")]).await;
+    let harness = again(&folder, [ScriptedTurn::reply("I see."), ScriptedTurn::reply("Fine.")]).await;
     check_file(&harness);
     assert_eq!(
         said(&harness).await,
         ["user: \"do it\"", "assistant: \"I run it.\"", "[ls: .]"],
         "stored entries survive"
     );
-    assert_eq!(harness.worker.attach(None).await.unwrap().returned, [Said::text("and hurry")]);
+    assert_eq!(harness.worker.attach(None).await.unwrap().returned_prompts, [Prompt::text("and hurry")]);
     let shown = calls_shown(&harness).await;
     assert_eq!(shown, [("ls".into(), false), ("bash".into(), true), ("write".into(), true)]);
-    assert_eq!(harness.run(Command::Resume).await, Finished::Done);
+    assert_eq!(harness.run(ClientCommand::Resume).await, TurnOutcome::Done);
     assert!(!harness.has("third.txt"), "no call runs twice or late");
     let interrupted = "This call was interrupted: there is no result.";
     assert_eq!(harness.last_results()[1..], [interrupted, interrupted]);
-    assert_eq!(harness.say("go on").await, Finished::Done);
+    assert_eq!(harness.say("go on").await, TurnOutcome::Done);
     check_file(&harness);
 }
 
@@ -134,9 +136,9 @@ async fn kill_during_a_tool_leaves_a_valid_tree_and_an_interrupted_call() {
 async fn kill_during_a_reply_keeps_the_prompt_for_resume() {
     let folder = Arc::new(tempfile::tempdir().unwrap());
     assert_eq!(killed("model", folder.path()), "said");
-    let harness = again(&folder, [Turn::reply("Now I know.")]).await;
+    let harness = again(&folder, [ScriptedTurn::reply("Now I know.")]).await;
     check_file(&harness);
     assert_eq!(said(&harness).await, ["user: \"do it\""]);
-    assert_eq!(harness.run(Command::Resume).await, Finished::Done);
+    assert_eq!(harness.run(ClientCommand::Resume).await, TurnOutcome::Done);
     assert_eq!(said(&harness).await, ["user: \"do it\"", "assistant: \"Now I know.\""]);
 }

@@ -1,17 +1,17 @@
 //! What clients receive, and in which order.
 
 use expect_test::expect;
-use osier_agent::{Client, Command, Event, Live};
-use osier_model::scripted::Turn;
-use osier_session::Event as SessionEvent;
+use osier_agent::{AgentEvent, Client, ClientCommand, LiveUpdate};
+use osier_model::scripted::ScriptedTurn;
+use osier_session::SessionEvent;
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
 
 /// One word for each event, without drafts.
-fn words(events: &[Event]) -> Vec<String> {
-    let word = |event: &Event| {
-        let json: Value = serde_json::from_str(&event.json()).unwrap();
+fn words(events: &[AgentEvent]) -> Vec<String> {
+    let word = |event: &AgentEvent| {
+        let json: Value = serde_json::from_str(&event.to_json()).unwrap();
         let kind = json["type"].as_str().unwrap().to_owned();
         match kind.as_str() {
             "draft" => None,
@@ -29,8 +29,11 @@ fn words(events: &[Event]) -> Vec<String> {
 #[tokio::test]
 async fn live_events_are_ordered_between_entries() {
     let harness = Harness::with(
-        [Turn::new().text("I look.").call("c1", "bash", &json!({ "command": "true" })), Turn::reply("Done.")],
-        |parts| parts.approval = Some(osier_tools::Mode::Yolo),
+        [
+            ScriptedTurn::new().text("I look.").call("c1", "bash", &json!({ "command": "true" })),
+            ScriptedTurn::reply("Done."),
+        ],
+        |parts| parts.approval_mode = Some(osier_tools::Mode::Yolo),
     )
     .await;
     // A client that reads only after the turn still gets all events in order.
@@ -55,18 +58,22 @@ async fn live_events_are_ordered_between_entries() {
 
 #[tokio::test]
 async fn each_event_is_one_json_line_with_the_stored_entry() {
-    let harness = Harness::new([Turn::reply("Hi.")]).await;
-    let mut listener = harness.begin(Command::prompt("line\nfeed")).await;
+    let harness = Harness::new([ScriptedTurn::reply("Hi.")]).await;
+    let mut listener = harness.begin(ClientCommand::prompt("line\nfeed")).await;
     listener.end().await;
     for event in &listener.received {
-        let json = event.json();
+        let json = event.to_json();
         assert!(!json.contains('\n') && serde_json::from_str::<Value>(&json).is_ok(), "{json}");
-        if let Event::Session(SessionEvent::Committed { line, .. }) = event {
+        if let AgentEvent::Session(SessionEvent::Committed { line, .. }) = event {
             assert!(json.ends_with(&format!("\"entry\":{}}}", String::from_utf8_lossy(line))), "{json}");
         }
     }
-    let drafts: Vec<String> =
-        listener.received.iter().map(Event::json).filter(|json| json.contains("text_delta")).collect();
+    let drafts: Vec<String> = listener
+        .received
+        .iter()
+        .map(AgentEvent::to_json)
+        .filter(|json| json.contains("text_delta"))
+        .collect();
     assert!(
         drafts[0].ends_with(r#""index":2,"delta":{"type":"text_delta","block":0,"delta":"Hi."}}"#),
         "{drafts:?}"
@@ -75,17 +82,17 @@ async fn each_event_is_one_json_line_with_the_stored_entry() {
 
 #[tokio::test]
 async fn attaching_during_a_turn_has_no_gaps_or_duplicates() {
-    let harness = Harness::new([Turn::reply("I am thin").hang()]).await;
-    let mut listener = harness.begin(Command::prompt("go")).await;
+    let harness = Harness::new([ScriptedTurn::reply("I am thin").hang()]).await;
+    let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     listener.until_draft("thin").await;
     let joined = harness.worker.attach(None).await.unwrap();
-    assert!(joined.running && joined.state.version == harness.session().version());
+    assert!(joined.turn_running && joined.state.version == harness.session().version());
     let said: String = joined.drafts[0].deltas.concat();
     assert!(said.contains("thin"), "{said}");
     let mut events = joined.events;
-    harness.send(Command::Cancel).await;
+    harness.send(ClientCommand::Cancel).await;
     let mut received = Vec::new();
-    while !matches!(received.last(), Some(Event::Live(Live::TurnEnded { .. }))) {
+    while !matches!(received.last(), Some(AgentEvent::Live(LiveUpdate::TurnEnded { .. }))) {
         received.push(events.next().await.unwrap());
     }
     assert_eq!(words(&received), ["entry assistant", "turn_ended"]);
@@ -94,12 +101,12 @@ async fn attaching_during_a_turn_has_no_gaps_or_duplicates() {
 #[tokio::test]
 async fn slow_receiver_gets_lagged_and_must_attach_again() {
     let long = "word ".repeat(3000);
-    let harness = Harness::new([Turn::reply(long)]).await;
+    let harness = Harness::new([ScriptedTurn::reply(long)]).await;
     let mut slow = harness.worker.attach(None).await.unwrap().events;
-    harness.begin(Command::prompt("go")).await;
+    harness.begin(ClientCommand::prompt("go")).await;
     // Only the end of the turn is awaited; no client reads events until then.
     while harness.session().tree().head(harness.session().tree().leaf().unwrap()).role
-        != osier_tree::Role::Assistant
+        != osier_tree::MessageRole::Assistant
     {
         tokio::task::yield_now().await;
     }
@@ -107,5 +114,5 @@ async fn slow_receiver_gets_lagged_and_must_attach_again() {
     while let Some(event) = slow.next().await {
         received.push(event);
     }
-    assert!(matches!(received.last(), Some(Event::Session(SessionEvent::Lagged { .. }))));
+    assert!(matches!(received.last(), Some(AgentEvent::Session(SessionEvent::Lagged { .. }))));
 }

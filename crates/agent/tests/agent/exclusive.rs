@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use osier_agent::gates::{BeforeCompact, BeforeTree, CompactPreparation, Gates, TreePreparation};
-use osier_agent::{Answer, Client, Command, Error, Finished, Live, Navigated, Navigation, Reply, When};
-use osier_agent::{Event, NoSummary};
-use osier_model::scripted::Turn;
+use osier_agent::gates::{CompactDecision, CompactPreparation, Gates, TreeDecision, TreePreparation};
+use osier_agent::{
+    AgentError, Client, ClientCommand, CommandReply, LiveUpdate, Navigated, Navigation, PromptTiming,
+    TurnOutcome, UserAnswer,
+};
+use osier_agent::{AgentEvent, SummaryError};
+use osier_model::scripted::ScriptedTurn;
 use osier_model::{CancellationToken, ThinkingLevel};
-use osier_session::{Change, Env, Gate, Session, Verdict};
+use osier_session::{Gate, GateVerdict, PlannedChange, Session, SessionEnv};
 use osier_tools::user_bash::UserCommand;
 use osier_tools::{Allowance, Mode};
-use osier_tree::Kind;
+use osier_tree::EntryKind;
 use tokio::sync::Semaphore;
 
 use crate::harness::{EventListener, Harness};
@@ -19,28 +22,33 @@ use crate::scenario::{Scenario, ScenarioConfig};
 
 const SCENE: &str = "say one > first\n say two > second";
 
-async fn to(scenario: &Scenario, navigation: &str) -> Command {
-    Command::Navigate(scenario.navigation(navigation).await)
+async fn to(scenario: &Scenario, navigation: &str) -> ClientCommand {
+    ClientCommand::Navigate(scenario.navigation(navigation).await)
 }
 
 /// A turn that hangs in the middle of its reply.
 async fn hanging(scenario: &mut Scenario) -> EventListener {
     let turn = scenario.turn("on it !hang");
     scenario.harness.model.push(turn);
-    let mut listener = scenario.harness.begin(Command::prompt("three")).await;
+    let mut listener = scenario.harness.begin(ClientCommand::prompt("three")).await;
     listener.until_draft("!").await;
     listener
 }
 
-fn navigated(reply: Reply) -> Navigated {
+fn navigated(reply: CommandReply) -> Navigated {
     match reply {
-        Reply::Navigated(navigated) => navigated,
+        CommandReply::Navigated(navigated) => navigated,
         other => panic!("{other:?}"),
     }
 }
 
-fn steer(text: &str) -> Command {
-    Command::Prompt { text: text.to_owned(), images: Vec::new(), files: Vec::new(), when: When::Steer }
+fn steer(text: &str) -> ClientCommand {
+    ClientCommand::Prompt {
+        text: text.to_owned(),
+        images: Vec::new(),
+        files: Vec::new(),
+        when: PromptTiming::Steer,
+    }
 }
 
 #[tokio::test]
@@ -48,15 +56,22 @@ async fn moves_are_refused_during_a_turn() {
     let mut scenario = Scenario::set_up(ScenarioConfig::default(), SCENE).await;
     let mut listener = hanging(&mut scenario).await;
     let before = scenario.session().version();
-    let graft = Command::Graft { tip: scenario.id("second").await, summarize: false, instructions: None };
+    let graft =
+        ClientCommand::Graft { tip: scenario.id("second").await, summarize: false, instructions: None };
     let moving = to(&scenario, "first").await;
-    for command in [moving, Command::Undo, Command::Redo, Command::UndoCompaction { entry: None }, graft] {
+    for command in [
+        moving,
+        ClientCommand::Undo,
+        ClientCommand::Redo,
+        ClientCommand::UndoCompaction { entry: None },
+        graft,
+    ] {
         let refused = scenario.harness.worker.send(command).await;
-        assert!(matches!(refused, Err(Error::Busy)), "{refused:?}");
+        assert!(matches!(refused, Err(AgentError::TurnRunning)), "{refused:?}");
     }
     assert_eq!(scenario.session().version(), before);
-    scenario.harness.send(Command::Cancel).await;
-    assert_eq!(listener.end().await.0, Some(Finished::Cancelled));
+    scenario.harness.send(ClientCommand::Cancel).await;
+    assert_eq!(listener.end().await.0, Some(TurnOutcome::Cancelled));
 }
 
 #[tokio::test]
@@ -66,7 +81,7 @@ async fn move_with_stop_turn_cancels_the_turn_and_returns_the_queue() {
     scenario.harness.send(steer("to the left")).await;
     let navigation = to(&scenario, "first, stop").await;
     let navigated = navigated(scenario.harness.send(navigation).await);
-    assert_eq!(listener.end().await.0, Some(Finished::Cancelled));
+    assert_eq!(listener.end().await.0, Some(TurnOutcome::Cancelled));
     let tree = scenario.session().tree();
     let place = |id: &str| tree.find(id);
     assert!(tree.same_place(place(&navigated.leaf.unwrap()), place(&scenario.id("first").await)));
@@ -82,11 +97,11 @@ async fn impossible_move_does_not_stop_the_turn() {
     let mut listener = hanging(&mut scenario).await;
     scenario.harness.send(steer("to the left")).await;
     let nowhere = Navigation { target: Some("nowhere".into()), stop_turn: true, ..Navigation::default() };
-    let refused = scenario.harness.worker.send(Command::Navigate(nowhere)).await;
-    assert!(matches!(refused, Err(Error::Session(_))), "{refused:?}");
+    let refused = scenario.harness.worker.send(ClientCommand::Navigate(nowhere)).await;
+    assert!(matches!(refused, Err(AgentError::Session(_))), "{refused:?}");
     let attached = scenario.harness.worker.attach(None).await.unwrap();
-    assert_eq!((attached.running, attached.queue.steering.len()), (true, 1));
-    scenario.harness.send(Command::Cancel).await;
+    assert_eq!((attached.turn_running, attached.queue.steering.len()), (true, 1));
+    scenario.harness.send(ClientCommand::Cancel).await;
     listener.end().await;
 }
 
@@ -99,9 +114,12 @@ async fn compaction_stops_the_turn_without_resuming_it() {
     let mut listener = hanging(&mut scenario).await;
     let summary = scenario.turn("One and two.");
     scenario.harness.model.push(summary);
-    assert!(matches!(scenario.harness.send(Command::Compact { focus: None }).await, Reply::Compacted(_)));
-    assert_eq!(listener.end().await.0, Some(Finished::Cancelled));
-    assert!(!scenario.harness.worker.attach(None).await.unwrap().running);
+    assert!(matches!(
+        scenario.harness.send(ClientCommand::Compact { focus: None }).await,
+        CommandReply::Compacted(_)
+    ));
+    assert_eq!(listener.end().await.0, Some(TurnOutcome::Cancelled));
+    assert!(!scenario.harness.worker.attach(None).await.unwrap().turn_running);
 }
 
 #[tokio::test]
@@ -111,12 +129,14 @@ async fn move_is_refused_during_a_shell_command() {
     let mut listener = scenario.harness.listen().await;
     let command = UserCommand { command: "echo up; cat go".into(), exclude_from_context: false };
     std::process::Command::new("mkfifo").arg(scenario.harness.folder.path().join("go")).status().unwrap();
-    let bash = tokio::spawn(async move { worker.send(Command::Bash(command)).await });
-    listener.until(|event| matches!(event, Event::Live(Live::BashOutput { .. })).then_some(())).await;
+    let bash = tokio::spawn(async move { worker.send(ClientCommand::RunShell(command)).await });
+    listener
+        .until(|event| matches!(event, AgentEvent::Live(LiveUpdate::BashOutput { .. })).then_some(()))
+        .await;
     let refused = scenario.harness.worker.send(to(&scenario, "first").await).await;
-    assert!(matches!(refused, Err(Error::CommandRuns)), "{refused:?}");
+    assert!(matches!(refused, Err(AgentError::ShellCommandRunning)), "{refused:?}");
     std::fs::write(scenario.harness.folder.path().join("go"), "ran to its end\n").unwrap();
-    assert!(matches!(bash.await.unwrap(), Ok(Reply::Ran { .. })));
+    assert!(matches!(bash.await.unwrap(), Ok(CommandReply::Ran { .. })));
     // The command counts as ended when the loop takes the next command.
     navigated(scenario.harness.send(to(&scenario, "first").await).await);
 }
@@ -150,14 +170,14 @@ struct SlowGates(Arc<GateBarrier>);
 
 #[async_trait]
 impl Gates for SlowGates {
-    async fn before_tree(&self, _: &TreePreparation, _: &CancellationToken) -> BeforeTree {
+    async fn before_tree(&self, _: &TreePreparation, _: &CancellationToken) -> TreeDecision {
         self.0.pass().await;
-        BeforeTree::default()
+        TreeDecision::default()
     }
 
-    async fn before_compact(&self, _: &CompactPreparation, _: &CancellationToken) -> BeforeCompact {
+    async fn before_compact(&self, _: &CompactPreparation, _: &CancellationToken) -> CompactDecision {
         self.0.pass().await;
-        BeforeCompact::default()
+        CompactDecision::default()
     }
 }
 
@@ -175,14 +195,15 @@ async fn move_survives_a_log_that_shrinks() {
     session.store().rewrite_in_use(session.key(), session.version(), &[first.to_vec()]).await.unwrap();
     session.refresh().await.unwrap();
     let worker = scenario.harness.worker.clone();
-    let chosen = tokio::spawn(async move { worker.send(Command::SetThinking(ThinkingLevel::Low)).await });
+    let chosen =
+        tokio::spawn(async move { worker.send(ClientCommand::SetThinking(ThinkingLevel::Low)).await });
     // The test has one thread, so the loop has received the command by then.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
     barrier.release.add_permits(1);
     let moved = moving.await.unwrap();
-    assert!(!matches!(moved, Err(Error::Closed)), "{moved:?}");
+    assert!(!matches!(moved, Err(AgentError::Closed)), "{moved:?}");
     let chosen = chosen.await.unwrap();
     assert!(chosen.is_ok(), "{chosen:?}");
 }
@@ -195,13 +216,18 @@ async fn other_commands_are_refused_during_a_move_and_model_changes_wait() {
     let moving = tokio::spawn(async move { worker.send(navigation).await });
     barrier.wait_for_arrival().await;
     let bash = UserCommand { command: "true".into(), exclude_from_context: false };
-    for command in [Command::prompt("three"), Command::Resume, Command::Undo, Command::Bash(bash), steer("x")]
-    {
+    for command in [
+        ClientCommand::prompt("three"),
+        ClientCommand::Resume,
+        ClientCommand::Undo,
+        ClientCommand::RunShell(bash),
+        steer("x"),
+    ] {
         let refused = scenario.harness.worker.send(command).await;
-        assert!(matches!(refused, Err(Error::OnTheWay)), "{refused:?}");
+        assert!(matches!(refused, Err(AgentError::ExclusiveRunning)), "{refused:?}");
     }
     let before = scenario.session().version();
-    scenario.harness.send(Command::SetModel("scripted/other".into())).await;
+    scenario.harness.send(ClientCommand::SetModel("scripted/other".into())).await;
     assert_eq!(scenario.session().version(), before, "nothing is stored at the old position");
     barrier.release.add_permits(1);
     navigated(moving.await.unwrap().unwrap());
@@ -215,11 +241,11 @@ struct SlowLabels(Arc<GateBarrier>);
 
 #[async_trait]
 impl Gate for SlowLabels {
-    async fn ask(&self, change: Change<'_>) -> Verdict {
-        if change.draft.kind == Kind::Label {
+    async fn review(&self, change: PlannedChange<'_>) -> GateVerdict {
+        if change.draft.kind == EntryKind::Label {
             self.0.pass().await;
         }
-        Verdict::Pass
+        GateVerdict::Pass
     }
 }
 
@@ -227,16 +253,16 @@ impl Gate for SlowLabels {
 async fn next_command_waits_until_a_stored_move_is_done() {
     let scenario = Scenario::set_up(ScenarioConfig::default(), SCENE).await;
     let barrier = GateBarrier::new();
-    let env = Env { gate: Some(Arc::new(SlowLabels(barrier.clone()))), ..Env::default() };
+    let env = SessionEnv { gate: Some(Arc::new(SlowLabels(barrier.clone()))), ..SessionEnv::default() };
     let (store, folder) = (scenario.harness.store.clone(), scenario.harness.folder.clone());
     let harness = Harness::open_in(env, store, folder, [], |_| {}).await;
-    let ask = |command: Command| {
+    let ask = |command: ClientCommand| {
         let worker = harness.worker.clone();
         tokio::spawn(async move { worker.send(command).await })
     };
     let moving = ask(to(&scenario, "first, label here").await);
     barrier.wait_for_arrival().await;
-    let undoing = ask(Command::Undo);
+    let undoing = ask(ClientCommand::Undo);
     for _ in 0..20 {
         tokio::task::yield_now().await;
     }
@@ -244,23 +270,23 @@ async fn next_command_waits_until_a_stored_move_is_done() {
     barrier.release.add_permits(1);
     navigated(moving.await.unwrap().unwrap());
     let undone = undoing.await.unwrap();
-    assert!(matches!(undone, Ok(Reply::Stored { .. })), "{undone:?}");
+    assert!(matches!(undone, Ok(CommandReply::Stored { .. })), "{undone:?}");
 }
 
 #[tokio::test]
 async fn undo_and_redo_wait_for_each_other() {
     let barrier = GateBarrier::new();
     let scenario = Scenario::set_up(ScenarioConfig::gated(SlowGates(barrier.clone())), SCENE).await;
-    let ask = |command: Command| {
+    let ask = |command: ClientCommand| {
         let worker = scenario.harness.worker.clone();
         tokio::spawn(async move { worker.send(command).await })
     };
     barrier.release.add_permits(1);
     navigated(ask(to(&scenario, "first").await).await.unwrap().unwrap());
     barrier.wait_for_arrival().await;
-    let undoing = ask(Command::Undo);
+    let undoing = ask(ClientCommand::Undo);
     barrier.wait_for_arrival().await;
-    let others = [ask(Command::Redo), ask(Command::Undo)];
+    let others = [ask(ClientCommand::Redo), ask(ClientCommand::Undo)];
     for _ in 0..20 {
         tokio::task::yield_now().await;
     }
@@ -268,16 +294,19 @@ async fn undo_and_redo_wait_for_each_other() {
     barrier.release.add_permits(3);
     for going in [undoing].into_iter().chain(others) {
         let moved = going.await.unwrap();
-        assert!(matches!(moved, Ok(Reply::Stored { .. })), "{moved:?}");
+        assert!(matches!(moved, Ok(CommandReply::Stored { .. })), "{moved:?}");
     }
     for _ in 0..2 {
         barrier.wait_for_arrival().await;
     }
-    let (waits, follows) = (ask(Command::Redo), ask(Command::Undo));
+    let (waits, follows) = (ask(ClientCommand::Redo), ask(ClientCommand::Undo));
     barrier.wait_for_arrival().await;
-    scenario.harness.send(Command::Cancel).await;
-    assert_eq!(waits.await.unwrap().unwrap(), Reply::Done, "it was canceled");
-    assert!(matches!(follows.await.unwrap(), Err(Error::OnTheWay)), "cancel also drops deferred commands");
+    scenario.harness.send(ClientCommand::Cancel).await;
+    assert_eq!(waits.await.unwrap().unwrap(), CommandReply::Done, "it was canceled");
+    assert!(
+        matches!(follows.await.unwrap(), Err(AgentError::ExclusiveRunning)),
+        "cancel also drops deferred commands"
+    );
 }
 
 #[tokio::test]
@@ -288,17 +317,17 @@ async fn waiting_for_a_gate_can_be_canceled() {
         say two, a question of many words that fill the line > second, with many words in its answer as well";
     let scenario = Scenario::set_up(ScenarioConfig::gated(SlowGates(barrier.clone())), scene).await;
     let before = scenario.session().version();
-    let stopped = |command: Command| async {
+    let stopped = |command: ClientCommand| async {
         let worker = scenario.harness.worker.clone();
         let going = tokio::spawn(async move { worker.send(command).await });
         barrier.wait_for_arrival().await;
-        scenario.harness.send(Command::Cancel).await;
+        scenario.harness.send(ClientCommand::Cancel).await;
         going.await.unwrap()
     };
     let moved = navigated(stopped(to(&scenario, "first").await).await.unwrap());
     assert!(moved.cancelled && moved.aborted);
-    let compacted = stopped(Command::Compact { focus: None }).await;
-    assert!(matches!(compacted, Err(Error::NoSummary(NoSummary::Stopped))), "{compacted:?}");
+    let compacted = stopped(ClientCommand::Compact { focus: None }).await;
+    assert!(matches!(compacted, Err(AgentError::Summary(SummaryError::Canceled))), "{compacted:?}");
     assert_eq!(scenario.session().version(), before);
 }
 
@@ -308,20 +337,20 @@ async fn gates_also_decide_about_undo() {
     struct RefusingGates;
     #[async_trait]
     impl Gates for RefusingGates {
-        async fn before_tree(&self, asked: &TreePreparation, _: &CancellationToken) -> BeforeTree {
-            BeforeTree { cancel: asked.old_leaf_id.is_some(), ..BeforeTree::default() }
+        async fn before_tree(&self, asked: &TreePreparation, _: &CancellationToken) -> TreeDecision {
+            TreeDecision { cancel: asked.old_leaf_id.is_some(), ..TreeDecision::default() }
         }
     }
     let scenario = Scenario::set_up(ScenarioConfig::gated(RefusingGates), SCENE).await;
     let tree = scenario.session().tree();
     scenario.harness.worker.cursor().move_to(tree.find(&scenario.id("first").await)).await.unwrap();
     let before = scenario.session().version();
-    assert_eq!(scenario.harness.send(Command::Undo).await, Reply::Done);
+    assert_eq!(scenario.harness.send(ClientCommand::Undo).await, CommandReply::Done);
     assert_eq!(scenario.session().version(), before);
 }
 
 /// Starts a move with a summary, and runs `happens` before it ends.
-async fn while_moving(happens: impl AsyncFnOnce(&Scenario)) -> (Scenario, Result<Reply, Error>) {
+async fn while_moving(happens: impl AsyncFnOnce(&Scenario)) -> (Scenario, Result<CommandReply, AgentError>) {
     let barrier = GateBarrier::new();
     let mut scenario = Scenario::set_up(ScenarioConfig::gated(SlowGates(barrier.clone())), SCENE).await;
     let summary = scenario.turn("Two was tried.");
@@ -338,7 +367,7 @@ async fn while_moving(happens: impl AsyncFnOnce(&Scenario)) -> (Scenario, Result
 
 /// The same session in another process.
 async fn other(scenario: &Scenario) -> Session {
-    Session::open(scenario.harness.store.clone(), "s", Env::default()).await.unwrap()
+    Session::open(scenario.harness.store.clone(), "s", SessionEnv::default()).await.unwrap()
 }
 
 #[tokio::test]
@@ -365,7 +394,7 @@ async fn move_fails_if_another_process_adds_a_message() {
         scenario.session().refresh().await.unwrap();
     })
     .await;
-    let changed = matches!(moved, Err(Error::Session(osier_session::Error::LeafChanged { .. })));
+    let changed = matches!(moved, Err(AgentError::Session(osier_session::SessionError::LeafChanged { .. })));
     assert!(changed, "{moved:?}");
     assert_eq!(
         scenario.harness.path().await.last().unwrap(),
@@ -383,15 +412,15 @@ async fn steering_is_delivered_after_a_backtrack_before_the_model_call() {
         "say one > first",
     )
     .await;
-    scenario.harness.send(Command::SetApproval(Mode::Default)).await;
+    scenario.harness.send(ClientCommand::SetApproval(Mode::Default)).await;
     let turns = [scenario.turn("[back 1 nothing] [bash true]"), scenario.turn("turning left")];
     turns.into_iter().for_each(|turn| scenario.harness.model.push(turn));
-    let mut listener = scenario.harness.begin(Command::prompt("two")).await;
+    let mut listener = scenario.harness.begin(ClientCommand::prompt("two")).await;
     let (question, _) = listener.until_asked().await;
     scenario.harness.send(steer("to the left")).await;
-    let always = Answer::Always(Allowance::Tool("bash".into()));
-    scenario.harness.send(Command::Answer { question, answer: always }).await;
-    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    let always = UserAnswer::Always(Allowance::Tool("bash".into()));
+    scenario.harness.send(ClientCommand::Answer { question, answer: always }).await;
+    assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     let lines = scenario.harness.last_request();
     assert!(lines[3].contains("Note from your future self"), "{lines:#?}");
     assert!(lines[4].starts_with("user: to the left"), "{lines:#?}");
@@ -405,15 +434,15 @@ async fn steering_from_the_left_branch_is_in_the_note() {
         "say one > first",
     )
     .await;
-    scenario.harness.send(Command::SetApproval(Mode::Default)).await;
+    scenario.harness.send(ClientCommand::SetApproval(Mode::Default)).await;
     let turns =
         [scenario.turn("[bash true]"), scenario.turn("[back 0 nothing]"), scenario.turn("turning left")];
     turns.into_iter().for_each(|turn| scenario.harness.model.push(turn));
-    let mut listener = scenario.harness.begin(Command::prompt("two")).await;
+    let mut listener = scenario.harness.begin(ClientCommand::prompt("two")).await;
     let (question, _) = listener.until_asked().await;
     scenario.harness.send(steer("to the left")).await;
-    scenario.harness.send(Command::Answer { question, answer: Answer::Once }).await;
-    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    scenario.harness.send(ClientCommand::Answer { question, answer: UserAnswer::Once }).await;
+    assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     let lines = scenario.harness.last_request();
     assert_eq!(lines.len(), 2, "{lines:#?}");
     assert!(lines[1].contains("that still apply:\n- two\n- to the left\n"), "{}", lines[1]);
@@ -425,12 +454,12 @@ async fn backtrack_is_one_event() {
     let turns =
         [scenario.turn("looking [read a.txt]"), scenario.turn("[back 0 nothing]"), scenario.turn("done")];
     turns.into_iter().for_each(|turn| scenario.harness.model.push(turn));
-    let mut listener = scenario.harness.begin(Command::prompt("go")).await;
+    let mut listener = scenario.harness.begin(ClientCommand::prompt("go")).await;
     listener.end().await;
     let entries = listener
         .received
         .iter()
-        .map(|event| serde_json::from_str::<serde_json::Value>(&event.json()).unwrap());
+        .map(|event| serde_json::from_str::<serde_json::Value>(&event.to_json()).unwrap());
     let returns: Vec<_> = entries.filter(|event| event["entry"]["type"] == "backtrack").collect();
     let [event] = &returns[..] else { panic!("{returns:#?}") };
     let entry = &event["entry"];
@@ -447,13 +476,13 @@ async fn canceled_turn_does_not_backtrack() {
         "say one > first",
     )
     .await;
-    scenario.harness.send(Command::SetApproval(Mode::Default)).await;
+    scenario.harness.send(ClientCommand::SetApproval(Mode::Default)).await;
     let turn = scenario.turn("[back 0 nothing] [bash true]");
     scenario.harness.model.push(turn);
-    let mut listener = scenario.harness.begin(Command::prompt("two")).await;
+    let mut listener = scenario.harness.begin(ClientCommand::prompt("two")).await;
     listener.until_asked().await;
-    scenario.harness.send(Command::Cancel).await;
-    assert_eq!(listener.end().await.0, Some(Finished::Cancelled));
+    scenario.harness.send(ClientCommand::Cancel).await;
+    assert_eq!(listener.end().await.0, Some(TurnOutcome::Cancelled));
     let path = scenario.harness.path().await;
     assert!(path.last().unwrap().contains("bash"), "{path:#?}");
     scenario.run_script("say three > third").await;
@@ -463,16 +492,17 @@ async fn canceled_turn_does_not_backtrack() {
 #[tokio::test]
 async fn current_tools_and_prompt_stay_after_a_backtrack() {
     let scenario = Scenario::set_up(ScenarioConfig::default(), "say one > first").await;
-    let turns = [Turn::new().call("x", "backtrack", &serde_json::json!({ "checkpoint_id": 0, "note": "n" }))];
+    let turns =
+        [ScriptedTurn::new().call("x", "backtrack", &serde_json::json!({ "checkpoint_id": 0, "note": "n" }))];
     // Another process has the tool and a different preamble.
     let later =
         Harness::open(scenario.harness.store.clone(), scenario.harness.folder.clone(), turns, |parts| {
             parts.backtracking = true;
-            parts.briefing = Arc::new(vec![("preamble".to_owned(), "You work there.".to_owned())]);
+            parts.system_prompt = Arc::new(vec![("preamble".to_owned(), "You work there.".to_owned())]);
         })
         .await;
-    later.model.push(Turn::reply("done"));
-    assert_eq!(later.say("two").await, Finished::Done);
+    later.model.push(ScriptedTurn::reply("done"));
+    assert_eq!(later.say("two").await, TurnOutcome::Done);
     let requests = later.model.requests();
     assert_eq!(requests.len(), 2);
     assert_eq!(requests[0].system, requests[1].system);

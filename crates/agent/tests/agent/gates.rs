@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use expect_test::expect;
 use osier_agent::gates::{
-    BeforeCompact, BeforeTree, CompactPreparation, Gates, OwnCompaction, OwnSummary, TreePreparation,
+    CompactDecision, CompactPreparation, ExtensionCompaction, ExtensionSummary, Gates, TreeDecision,
+    TreePreparation,
 };
 use osier_model::CancellationToken;
 use serde_json::json;
@@ -11,23 +12,23 @@ use serde_json::json;
 use crate::scenario::{ScenarioConfig, check_with};
 
 #[derive(Debug)]
-struct MoveGates(BeforeTree);
+struct MoveGates(TreeDecision);
 
 #[async_trait]
 impl Gates for MoveGates {
-    async fn before_tree(&self, _: &TreePreparation, _: &CancellationToken) -> BeforeTree {
+    async fn before_tree(&self, _: &TreePreparation, _: &CancellationToken) -> TreeDecision {
         self.0.clone()
     }
 }
 
-fn on_moves(answer: BeforeTree) -> ScenarioConfig {
+fn on_moves(answer: TreeDecision) -> ScenarioConfig {
     ScenarioConfig::gated(MoveGates(answer))
 }
 
 #[tokio::test]
 async fn gate_refuses_a_move_without_an_error() {
     check_with(
-        on_moves(BeforeTree { cancel: true, ..BeforeTree::default() }),
+        on_moves(TreeDecision { cancel: true, ..TreeDecision::default() }),
         "
         say one > first
         say two > second
@@ -51,9 +52,9 @@ async fn gate_refuses_a_move_without_an_error() {
 #[tokio::test]
 async fn gate_provides_the_summary() {
     check_with(
-        on_moves(BeforeTree {
-            summary: Some(OwnSummary { summary: "Mine.".into(), details: Some(json!({ "own": 1 })) }),
-            ..BeforeTree::default()
+        on_moves(TreeDecision {
+            summary: Some(ExtensionSummary { summary: "Mine.".into(), details: Some(json!({ "own": 1 })) }),
+            ..TreeDecision::default()
         }),
         "
         say one > first
@@ -76,9 +77,9 @@ async fn gate_provides_the_summary() {
 #[tokio::test]
 async fn gate_summary_is_ignored_if_none_was_requested() {
     check_with(
-        on_moves(BeforeTree {
-            summary: Some(OwnSummary { summary: "Mine.".into(), details: None }),
-            ..BeforeTree::default()
+        on_moves(TreeDecision {
+            summary: Some(ExtensionSummary { summary: "Mine.".into(), details: None }),
+            ..TreeDecision::default()
         }),
         "
         say one > first
@@ -100,11 +101,11 @@ async fn gate_summary_is_ignored_if_none_was_requested() {
 #[tokio::test]
 async fn gate_changes_label_and_instructions() {
     check_with(
-        on_moves(BeforeTree {
+        on_moves(TreeDecision {
             custom_instructions: Some("Answer in one word.".into()),
             replace_instructions: Some(true),
             label: Some("its".into()),
-            ..BeforeTree::default()
+            ..TreeDecision::default()
         }),
         "
         say one > first
@@ -130,11 +131,11 @@ async fn gate_changes_label_and_instructions() {
 }
 
 #[derive(Debug)]
-struct CompactionGates(BeforeCompact);
+struct CompactionGates(CompactDecision);
 
 #[async_trait]
 impl Gates for CompactionGates {
-    async fn before_compact(&self, asked: &CompactPreparation, _: &CancellationToken) -> BeforeCompact {
+    async fn before_compact(&self, asked: &CompactPreparation, _: &CancellationToken) -> CompactDecision {
         let mut answer = self.0.clone();
         if let Some(own) = &mut answer.compaction {
             own.first_kept_entry_id.clone_from(&asked.first_kept_entry_id);
@@ -144,12 +145,12 @@ impl Gates for CompactionGates {
 }
 
 fn on_compactions(summary: Option<&str>) -> ScenarioConfig {
-    let own = |summary: &str| OwnCompaction {
+    let own = |summary: &str| ExtensionCompaction {
         summary: summary.into(),
         tokens_before: 7,
-        ..OwnCompaction::default()
+        ..ExtensionCompaction::default()
     };
-    ScenarioConfig::gated(CompactionGates(BeforeCompact {
+    ScenarioConfig::gated(CompactionGates(CompactDecision {
         cancel: summary.is_none(),
         compaction: summary.map(own),
     }))

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use osier_agent::{Client, Command, Event, Events, Finished, Live, Parts, Reply, Worker};
-use osier_model::scripted::{Scripted, Turn};
+use osier_agent::{
+    AgentConfig, AgentEvent, AgentEvents, Client, ClientCommand, CommandReply, LiveUpdate, TurnOutcome,
+    Worker,
+};
+use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{Message, ModelInfo};
-use osier_session::{Env, Event as SessionEvent, Session};
+use osier_session::{Session, SessionEnv, SessionEvent};
 use osier_store::{MemoryStore, Store, StoreError};
 use osier_tools::{ToolContext, Tools};
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::preview::Previews;
 use osier_tree::{Header, Place, Seq};
 use serde_json::Value;
@@ -19,20 +22,20 @@ const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Harness {
     pub(crate) worker: Worker,
-    pub(crate) model: Scripted,
+    pub(crate) model: ScriptedModel,
     pub(crate) folder: Arc<tempfile::TempDir>,
     pub(crate) store: Arc<dyn Store>,
 }
 
 impl Harness {
     /// An agent on a new session, with a user present to answer questions.
-    pub(crate) async fn new(turns: impl IntoIterator<Item = Turn>) -> Harness {
+    pub(crate) async fn new(turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
         Harness::with(turns, |_| {}).await
     }
 
     pub(crate) async fn with(
-        turns: impl IntoIterator<Item = Turn>,
-        change: impl FnOnce(&mut Parts),
+        turns: impl IntoIterator<Item = ScriptedTurn>,
+        change: impl FnOnce(&mut AgentConfig),
     ) -> Harness {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         Harness::on(store, turns, change).await
@@ -41,8 +44,8 @@ impl Harness {
     /// An agent on a new session in this store.
     pub(crate) async fn on(
         store: Arc<dyn Store>,
-        turns: impl IntoIterator<Item = Turn>,
-        change: impl FnOnce(&mut Parts),
+        turns: impl IntoIterator<Item = ScriptedTurn>,
+        change: impl FnOnce(&mut AgentConfig),
     ) -> Harness {
         store.create(&Header::new("s", 0, "/x"), &[]).await.unwrap();
         let folder = Arc::new(tempfile::tempdir().unwrap());
@@ -53,26 +56,26 @@ impl Harness {
     pub(crate) async fn open(
         store: Arc<dyn Store>,
         folder: Arc<tempfile::TempDir>,
-        turns: impl IntoIterator<Item = Turn>,
-        change: impl FnOnce(&mut Parts),
+        turns: impl IntoIterator<Item = ScriptedTurn>,
+        change: impl FnOnce(&mut AgentConfig),
     ) -> Harness {
-        Harness::open_in(Env::default(), store, folder, turns, change).await
+        Harness::open_in(SessionEnv::default(), store, folder, turns, change).await
     }
 
     /// Like `open`, with its own clock and ids.
     pub(crate) async fn open_in(
-        env: Env,
+        env: SessionEnv,
         store: Arc<dyn Store>,
         folder: Arc<tempfile::TempDir>,
-        turns: impl IntoIterator<Item = Turn>,
-        change: impl FnOnce(&mut Parts),
+        turns: impl IntoIterator<Item = ScriptedTurn>,
+        change: impl FnOnce(&mut AgentConfig),
     ) -> Harness {
         // The process that had the session open has died, and so have its leases.
         for lease in store.leases("s").await.unwrap() {
-            store.release(&lease).await;
+            store.release_lease(&lease).await;
         }
         let session = Session::open(store.clone(), "s", env).await.unwrap();
-        let model = Scripted::new(turns);
+        let model = ScriptedModel::new(turns);
         let mut parts = parts(&model, folder.path());
         change(&mut parts);
         let worker = Worker::start(session, parts).await.unwrap();
@@ -80,7 +83,7 @@ impl Harness {
     }
 
     /// The same session in another process, with a new scripted model.
-    pub(crate) async fn reopen(&self, turns: impl IntoIterator<Item = Turn>) -> Harness {
+    pub(crate) async fn reopen(&self, turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
         Harness::open(self.store.clone(), self.folder.clone(), turns, |_| {}).await
     }
 
@@ -93,22 +96,22 @@ impl Harness {
     }
 
     /// Starts a turn and listens to it.
-    pub(crate) async fn begin(&self, command: Command) -> EventListener {
+    pub(crate) async fn begin(&self, command: ClientCommand) -> EventListener {
         let listener = self.listen().await;
         self.worker.send(command).await.unwrap();
         listener
     }
 
     /// Sends a prompt and waits until the turn ends.
-    pub(crate) async fn say(&self, text: &str) -> Finished {
-        self.run(Command::prompt(text)).await
+    pub(crate) async fn say(&self, text: &str) -> TurnOutcome {
+        self.run(ClientCommand::prompt(text)).await
     }
 
-    pub(crate) async fn run(&self, command: Command) -> Finished {
+    pub(crate) async fn run(&self, command: ClientCommand) -> TurnOutcome {
         self.begin(command).await.end().await.0.unwrap()
     }
 
-    pub(crate) async fn send(&self, command: Command) -> Reply {
+    pub(crate) async fn send(&self, command: ClientCommand) -> CommandReply {
         self.worker.send(command).await.unwrap()
     }
 
@@ -127,7 +130,7 @@ impl Harness {
 
     pub(crate) async fn path_to(&self, at: Place) -> Vec<String> {
         let (mut previews, mut seen) = (Previews::new(None), Vec::new());
-        self.each(at, |line| seen.push(previews.preview(&read_entry(line).unwrap()))).await;
+        self.each(at, |line| seen.push(previews.preview(&parse_entry(line).unwrap()))).await;
         seen
     }
 
@@ -148,7 +151,7 @@ impl Harness {
             each(line);
             Ok(())
         };
-        self.session().each_line(self.session().version(), &path, read).await.unwrap();
+        self.session().for_each_line(self.session().version(), &path, read).await.unwrap();
     }
 
     /// The messages of the last request, one line each.
@@ -164,15 +167,15 @@ impl Harness {
     }
 }
 
-pub(crate) fn parts(model: &Scripted, folder: &std::path::Path) -> Parts {
+pub(crate) fn parts(model: &ScriptedModel, folder: &std::path::Path) -> AgentConfig {
     let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
     let tools = ToolContext::new(folder, folder.join("artefacts"), osier_tools::Env::new(path));
-    let info = Arc::new(Scripted::info());
+    let info = Arc::new(ScriptedModel::info());
     let lookup: Vec<Arc<ModelInfo>> = vec![info.clone()];
     let mut parts =
-        Parts::new(Arc::new(model.clone()), Arc::new(lookup), info, Arc::new(Tools::standard()), tools);
-    parts.briefing = Arc::new(vec![("preamble".to_owned(), "You work here.".to_owned())]);
-    parts.attended = true;
+        AgentConfig::new(Arc::new(model.clone()), Arc::new(lookup), info, Arc::new(Tools::standard()), tools);
+    parts.system_prompt = Arc::new(vec![("preamble".to_owned(), "You work here.".to_owned())]);
+    parts.has_user = true;
     parts.backtracking = false;
     parts
 }
@@ -192,12 +195,12 @@ fn message_line(message: &Message) -> String {
 
 /// Collects the events that a client receives.
 pub(crate) struct EventListener {
-    events: Events,
-    pub(crate) received: Vec<Event>,
+    events: AgentEvents,
+    pub(crate) received: Vec<AgentEvent>,
 }
 
 impl EventListener {
-    pub(crate) async fn next(&mut self) -> Event {
+    pub(crate) async fn next(&mut self) -> AgentEvent {
         let next = tokio::time::timeout(EVENT_TIMEOUT, self.events.next()).await;
         let event = next.expect("the agent is stuck").expect("the agent has stopped");
         self.received.push(event.clone());
@@ -205,7 +208,7 @@ impl EventListener {
     }
 
     /// Waits until `find` returns something for an event.
-    pub(crate) async fn until<T>(&mut self, mut find: impl FnMut(&Event) -> Option<T>) -> T {
+    pub(crate) async fn until<T>(&mut self, mut find: impl FnMut(&AgentEvent) -> Option<T>) -> T {
         loop {
             if let Some(found) = find(&self.next().await) {
                 return found;
@@ -216,7 +219,7 @@ impl EventListener {
     /// Waits until a draft delta contains this text.
     pub(crate) async fn until_draft(&mut self, text: &str) {
         self.until(|event| match event {
-            Event::Session(SessionEvent::Draft { delta, .. }) => delta.contains(text).then_some(()),
+            AgentEvent::Session(SessionEvent::DraftDelta { delta, .. }) => delta.contains(text).then_some(()),
             _ => None,
         })
         .await;
@@ -224,24 +227,24 @@ impl EventListener {
 
     pub(crate) async fn until_asked(&mut self) -> (u64, osier_agent::Question) {
         self.until(|event| match event {
-            Event::Live(Live::Asked { id, question }) => Some((*id, (**question).clone())),
+            AgentEvent::Live(LiveUpdate::Asked { id, question }) => Some((*id, (**question).clone())),
             _ => None,
         })
         .await
     }
 
     /// Waits until the turn ends.
-    pub(crate) async fn end(&mut self) -> (Option<Finished>, Option<String>) {
+    pub(crate) async fn end(&mut self) -> (Option<TurnOutcome>, Option<String>) {
         self.until(|event| match event {
-            Event::Live(Live::TurnEnded { finished, error }) => Some((*finished, error.clone())),
+            AgentEvent::Live(LiveUpdate::TurnEnded { finished, error }) => Some((*finished, error.clone())),
             _ => None,
         })
         .await
     }
 
     pub(crate) fn notices(&self) -> Vec<String> {
-        let notice = |event: &Event| match event {
-            Event::Live(Live::Notice { text }) => Some(text.clone()),
+        let notice = |event: &AgentEvent| match event {
+            AgentEvent::Live(LiveUpdate::Notice { text }) => Some(text.clone()),
             _ => None,
         };
         self.received.iter().filter_map(notice).collect()

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use osier_agent::{Client, Command, Error, Finished, Parts};
-use osier_model::scripted::{Scripted, Turn};
+use osier_agent::{AgentConfig, AgentError, Client, ClientCommand, TurnOutcome};
+use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{ModelInfo, ThinkingLevel};
 use serde_json::json;
 
 use crate::harness::Harness;
 
 fn model(id: &str) -> Arc<ModelInfo> {
-    Arc::new(ModelInfo { id: id.to_owned(), ..Scripted::info() })
+    Arc::new(ModelInfo { id: id.to_owned(), ..ScriptedModel::info() })
 }
 
-fn with_models(ids: &[&str]) -> impl FnOnce(&mut Parts) {
+fn with_models(ids: &[&str]) -> impl FnOnce(&mut AgentConfig) {
     let known: Vec<Arc<ModelInfo>> = ids.iter().map(|id| model(id)).collect();
-    |parts: &mut Parts| parts.lookup = Arc::new(known)
+    |parts: &mut AgentConfig| parts.model_lookup = Arc::new(known)
 }
 
 fn asked(harness: &Harness) -> Vec<String> {
@@ -24,59 +24,61 @@ fn asked(harness: &Harness) -> Vec<String> {
 
 #[tokio::test]
 async fn choice_between_turns_is_stored_at_once() {
-    let harness = Harness::with([Turn::reply("one")], with_models(&["other"])).await;
-    harness.send(Command::SetModel("scripted/other".into())).await;
-    harness.send(Command::SetThinking(ThinkingLevel::High)).await;
+    let harness = Harness::with([ScriptedTurn::reply("one")], with_models(&["other"])).await;
+    harness.send(ClientCommand::SetModel("scripted/other".into())).await;
+    harness.send(ClientCommand::SetThinking(ThinkingLevel::High)).await;
     assert_eq!(harness.path().await, ["[model: other]", "[thinking: high]"]);
-    harness.send(Command::SetThinking(ThinkingLevel::High)).await;
+    harness.send(ClientCommand::SetThinking(ThinkingLevel::High)).await;
     assert_eq!(harness.path().await.len(), 2, "no change, no entry");
     harness.say("a").await;
     let request = &harness.model.requests()[0];
     assert_eq!((request.model.id.as_str(), request.thinking), ("other", ThinkingLevel::High));
-    let unknown = harness.worker.send(Command::SetModel("scripted/none".into())).await;
-    assert!(matches!(unknown, Err(Error::Model(_))), "{unknown:?}");
+    let unknown = harness.worker.send(ClientCommand::SetModel("scripted/none".into())).await;
+    assert!(matches!(unknown, Err(AgentError::Model(_))), "{unknown:?}");
 }
 
 #[tokio::test]
 async fn choice_during_a_turn_applies_to_the_next_model_call() {
     let harness = Harness::with(
-        [Turn::new().call("c1", "bash", &json!({ "command": "true" })), Turn::reply("done")],
+        [ScriptedTurn::new().call("c1", "bash", &json!({ "command": "true" })), ScriptedTurn::reply("done")],
         with_models(&["other"]),
     )
     .await;
-    let mut listener = harness.begin(Command::prompt("a")).await;
+    let mut listener = harness.begin(ClientCommand::prompt("a")).await;
     let (question, _) = listener.until_asked().await;
     let before = harness.path().await.len();
-    harness.send(Command::SetModel("scripted/other".into())).await;
+    harness.send(ClientCommand::SetModel("scripted/other".into())).await;
     assert_eq!(harness.path().await.len(), before);
-    harness.send(Command::Answer { question, answer: osier_agent::Answer::Once }).await;
-    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    harness.send(ClientCommand::Answer { question, answer: osier_agent::UserAnswer::Once }).await;
+    assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     assert_eq!(asked(&harness), ["scripted", "other"]);
     assert_eq!(harness.path().await[before..], ["[bash: true]", "[model: other]", "assistant: \"done\""]);
 }
 
 #[tokio::test]
 async fn path_decides_the_model_unless_a_flag_overrides_it() {
-    let harness = Harness::with([Turn::reply("one"), Turn::reply("two")], with_models(&["other"])).await;
+    let harness =
+        Harness::with([ScriptedTurn::reply("one"), ScriptedTurn::reply("two")], with_models(&["other"]))
+            .await;
     harness.say("a").await;
     let first = harness.worker.cursor().place();
-    harness.send(Command::SetModel("scripted/other".into())).await;
+    harness.send(ClientCommand::SetModel("scripted/other".into())).await;
     harness.say("b").await;
-    let open = |change: fn(&mut Parts)| {
-        let turns = [Turn::reply("x"), Turn::reply("y")];
+    let open = |change: fn(&mut AgentConfig)| {
+        let turns = [ScriptedTurn::reply("x"), ScriptedTurn::reply("y")];
         Harness::open(harness.store.clone(), harness.folder.clone(), turns, move |parts| {
             with_models(&["other", "third"])(parts);
             change(parts);
         })
     };
     let again = open(|_| {}).await;
-    assert_eq!(again.worker.choice().await.unwrap().model.id, "other");
+    assert_eq!(again.worker.model_choice().await.unwrap().model.id, "other");
     again.worker.cursor().move_to(first).await.unwrap();
-    assert_eq!(again.worker.choice().await.unwrap().model.id, "scripted");
+    assert_eq!(again.worker.model_choice().await.unwrap().model.id, "scripted");
     again.say("c").await;
     let flagged = open(|parts| parts.chosen_model = Some(model("third"))).await;
     let before = flagged.session().version();
-    assert_eq!(flagged.worker.choice().await.unwrap().model.id, "third");
+    assert_eq!(flagged.worker.model_choice().await.unwrap().model.id, "third");
     assert_eq!(flagged.session().version(), before, "reading the choice writes nothing");
     flagged.say("d").await;
     flagged.worker.cursor().move_to(first).await.unwrap();
@@ -89,11 +91,11 @@ async fn path_decides_the_model_unless_a_flag_overrides_it() {
 
 #[tokio::test]
 async fn unknown_model_is_replaced_with_a_notice() {
-    let harness = Harness::with([Turn::reply("one")], with_models(&["gone"])).await;
-    harness.send(Command::SetModel("scripted/gone".into())).await;
+    let harness = Harness::with([ScriptedTurn::reply("one")], with_models(&["gone"])).await;
+    harness.send(ClientCommand::SetModel("scripted/gone".into())).await;
     harness.say("a").await;
-    let again = harness.reopen([Turn::reply("two"), Turn::reply("three")]).await;
-    let mut listener = again.begin(Command::prompt("b")).await;
+    let again = harness.reopen([ScriptedTurn::reply("two"), ScriptedTurn::reply("three")]).await;
+    let mut listener = again.begin(ClientCommand::prompt("b")).await;
     listener.end().await;
     assert_eq!(
         listener.notices(),

@@ -9,9 +9,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use osier_agent::{Answer, Briefing, Client, Command, Error, Parts, When};
-use osier_model::scripted::{Scripted, Turn};
-use osier_model::{Api, Failure, ModelInfo, Registry, Request, ThinkingLevel, body_of, body_text};
+use osier_agent::{
+    AgentConfig, AgentError, Client, ClientCommand, PromptTiming, SystemPromptSource, UserAnswer,
+};
+use osier_model::scripted::{ScriptedModel, ScriptedTurn};
+use osier_model::{Api, ModelError, ModelInfo, Registry, Request, ThinkingLevel, body_json, body_text};
 use osier_store::MemoryStore;
 use osier_tools::user_bash::UserCommand;
 use proptest::prelude::*;
@@ -44,7 +46,7 @@ enum Op {
 #[derive(Debug, Default)]
 struct EditedPrompt(AtomicUsize);
 
-impl Briefing for EditedPrompt {
+impl SystemPromptSource for EditedPrompt {
     fn sections(&self, _: i64) -> Vec<(String, String)> {
         let version = self.0.load(Ordering::Relaxed);
         let mut sections = vec![("preamble".to_owned(), "You work here.".to_owned())];
@@ -83,7 +85,7 @@ pub(crate) fn model(api: Api) -> Arc<ModelInfo> {
 
 /// A session for random operations.
 struct RandomSession {
-    script: Scripted,
+    script: ScriptedModel,
     models: [Arc<ModelInfo>; 2],
     briefing: Arc<EditedPrompt>,
     harness: Harness,
@@ -96,22 +98,23 @@ struct RandomSession {
 
 /// Configures the agent of every process of a session.
 fn apply_to(
-    parts: &mut Parts,
-    script: &Scripted,
+    parts: &mut AgentConfig,
+    script: &ScriptedModel,
     models: &[Arc<ModelInfo>; 2],
     briefing: &Arc<EditedPrompt>,
 ) {
     parts.model = Arc::new(script.clone());
-    parts.lookup = Arc::new(models.to_vec());
+    parts.model_lookup = Arc::new(models.to_vec());
     parts.default_model = models[0].clone();
     parts.default_thinking = ThinkingLevel::Medium;
-    parts.briefing = briefing.clone();
+    parts.system_prompt = briefing.clone();
     parts.backtracking = true;
 }
 
 impl RandomSession {
     async fn new(api: Api) -> RandomSession {
-        let (script, first, briefing) = (Scripted::new([]), model(api), Arc::new(EditedPrompt::default()));
+        let (script, first, briefing) =
+            (ScriptedModel::new([]), model(api), Arc::new(EditedPrompt::default()));
         let second = ModelInfo { id: "another".to_owned(), ..ModelInfo::clone(&first) };
         let models = [first, Arc::new(second)];
         let harness = Harness::on(Arc::new(MemoryStore::default()), [], |parts| {
@@ -123,11 +126,11 @@ impl RandomSession {
     }
 
     /// A reply with these blocks, and whether it calls tools.
-    fn reply(&mut self, blocks: &[u8]) -> (Turn, bool) {
-        let mut turn = Turn::new();
+    fn reply(&mut self, blocks: &[u8]) -> (ScriptedTurn, bool) {
+        let mut turn = ScriptedTurn::new();
         let before = self.calls;
         for kind in blocks {
-            let mut call = |turn: Turn, name: &str, arguments: Value| {
+            let mut call = |turn: ScriptedTurn, name: &str, arguments: Value| {
                 self.calls += 1;
                 turn.call(format!("id {}", self.calls), name, &arguments)
             };
@@ -153,11 +156,11 @@ impl RandomSession {
                         return self.prompt().await;
                     }
                 }
-                self.script.push(Turn::reply("enough"));
+                self.script.push(ScriptedTurn::reply("enough"));
                 self.prompt().await;
             }
             Op::Fail(blocks) => {
-                let failure = Failure::Network { provider: "p".into(), said: "gone".into() };
+                let failure = ModelError::Network { provider: "p".into(), detail: "gone".into() };
                 let turn = self.reply(blocks).0.fail(failure);
                 self.script.push(turn);
                 self.prompt().await;
@@ -165,29 +168,29 @@ impl RandomSession {
             Op::Stop(blocks) => {
                 let turn = self.reply(blocks).0.text("stopped").hang();
                 self.script.push(turn);
-                let mut listener = self.harness.begin(Command::prompt("go")).await;
+                let mut listener = self.harness.begin(ClientCommand::prompt("go")).await;
                 listener.until_draft("stopped").await;
-                self.harness.send(Command::Cancel).await;
+                self.harness.send(ClientCommand::Cancel).await;
             }
             Op::Resume => {
                 let mut listener = self.harness.listen().await;
-                match self.harness.worker.send(Command::Resume).await {
+                match self.harness.worker.send(ClientCommand::Resume).await {
                     // An exhausted script is one more failure.
                     Ok(_) => drop(listener.end().await),
-                    Err(error) => assert!(matches!(error, Error::NothingToResume), "{error}"),
+                    Err(error) => assert!(matches!(error, AgentError::NothingToResume), "{error}"),
                 }
             }
             Op::Bash(excluded) => {
                 let command = UserCommand { command: "echo hi".into(), exclude_from_context: *excluded };
-                self.harness.send(Command::Bash(command)).await;
+                self.harness.send(ClientCommand::RunShell(command)).await;
             }
             Op::Mark(kind) => self.mark(*kind).await,
             Op::Patch => drop(self.briefing.0.fetch_add(1, Ordering::Relaxed)),
             Op::Steer(blocks) => self.steer(blocks).await,
             Op::Switch => {
-                let now = self.harness.worker.choice().await.unwrap().model.id.clone();
+                let now = self.harness.worker.model_choice().await.unwrap().model.id.clone();
                 let other = self.models.iter().find(|model| model.id != now).unwrap();
-                self.harness.send(Command::SetModel(other.full_name())).await;
+                self.harness.send(ClientCommand::SetModel(other.full_name())).await;
             }
             Op::Die => self.die().await,
             Op::Move(to) => {
@@ -212,12 +215,12 @@ impl RandomSession {
         match (kind, tree.leaf()) {
             (0, Some(leaf)) => drop(session.label(tree.id(leaf).as_str(), Some("here")).await.unwrap()),
             (1, _) => drop(session.rename("a name").await.unwrap()),
-            _ => drop(session.config(setting, Vec::new()).await.unwrap()),
+            _ => drop(session.set_config(setting, Vec::new()).await.unwrap()),
         }
     }
 
     /// A reply that ends in a call which needs approval.
-    fn asking(&mut self, blocks: &[u8]) -> Turn {
+    fn asking(&mut self, blocks: &[u8]) -> ScriptedTurn {
         let turn = self.reply(blocks).0;
         self.calls += 1;
         turn.call(format!("id {}", self.calls), "bash", &json!({ "command": "true" }))
@@ -226,21 +229,26 @@ impl RandomSession {
     async fn steer(&mut self, blocks: &[u8]) {
         let turn = self.asking(blocks);
         self.script.push(turn);
-        self.script.push(Turn::reply("steered"));
-        let mut listener = self.harness.begin(Command::prompt("go")).await;
+        self.script.push(ScriptedTurn::reply("steered"));
+        let mut listener = self.harness.begin(ClientCommand::prompt("go")).await;
         let (question, _) = listener.until_asked().await;
         let text = "this way".to_owned();
         self.harness
-            .send(Command::Prompt { text, images: Vec::new(), files: Vec::new(), when: When::Steer })
+            .send(ClientCommand::Prompt {
+                text,
+                images: Vec::new(),
+                files: Vec::new(),
+                when: PromptTiming::Steer,
+            })
             .await;
-        self.harness.send(Command::Answer { question, answer: Answer::No(String::new()) }).await;
+        self.harness.send(ClientCommand::Answer { question, answer: UserAnswer::No(String::new()) }).await;
         listener.end().await;
     }
 
     async fn die(&mut self) {
         let turn = self.asking(&[2, 3]);
         self.script.push(turn);
-        self.harness.begin(Command::prompt("go")).await.until_asked().await;
+        self.harness.begin(ClientCommand::prompt("go")).await.until_asked().await;
         let again = Harness::open(self.harness.store.clone(), self.harness.folder.clone(), [], |parts| {
             apply_to(parts, &self.script, &self.models, &self.briefing);
         })
@@ -251,7 +259,7 @@ impl RandomSession {
 
 /// The part of the body that a longer conversation repeats: its messages, and everything before them.
 fn sent(request: &Request) -> (Vec<Value>, Value) {
-    let mut body = body_of(request).unwrap();
+    let mut body = body_json(request).unwrap();
     let (list, before) = match request.model.api {
         Api::OpenaiResponses => ("input", "instructions"),
         Api::GoogleGenerativeAi => ("contents", "systemInstruction"),

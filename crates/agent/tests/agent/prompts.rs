@@ -2,30 +2,32 @@
 
 use std::sync::{Arc, Mutex};
 
-use osier_agent::{Briefing, Client, Command, Error, Prompts, When};
-use osier_model::scripted::Turn;
-use osier_model::{Block, Message};
+use osier_agent::{AgentError, Client, ClientCommand, PromptLibrary, PromptTiming, SystemPromptSource};
+use osier_model::scripted::ScriptedTurn;
+use osier_model::{ContentBlock, Message};
 use osier_tools::Tools;
 use serde_json::json;
 
 use crate::harness::Harness;
 
-async fn with_files(turns: impl IntoIterator<Item = Turn>) -> Harness {
+async fn with_files(turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
     let folder = tempfile::tempdir().unwrap();
     let at = |path: &str| folder.path().join(path);
     std::fs::create_dir_all(at("prompts")).unwrap();
     std::fs::create_dir_all(at("skills/pdf")).unwrap();
     std::fs::write(at("prompts/fix.md"), "---\ndescription: Fixes.\n---\nFix $1 well.").unwrap();
     std::fs::write(at("skills/pdf/SKILL.md"), "---\ndescription: PDF.\n---\nUse pdftotext.").unwrap();
-    let prompts = Prompts { templates: vec![at("prompts")], skills: vec![at("skills")] };
+    let prompts = PromptLibrary { template_folders: vec![at("prompts")], skill_folders: vec![at("skills")] };
     let store = Arc::new(osier_store::MemoryStore::default());
     osier_store::Store::create(&*store, &osier_tree::Header::new("s", 0, "/x"), &[]).await.unwrap();
-    Harness::open(store, Arc::new(folder), turns, |parts| parts.prompts = prompts).await
+    Harness::open(store, Arc::new(folder), turns, |parts| parts.prompt_library = prompts).await
 }
 
 #[tokio::test]
 async fn model_gets_the_template_and_the_user_sees_the_typed_text() {
-    let harness = with_files([Turn::reply("one"), Turn::reply("two"), Turn::reply("three")]).await;
+    let harness =
+        with_files([ScriptedTurn::reply("one"), ScriptedTurn::reply("two"), ScriptedTurn::reply("three")])
+            .await;
     harness.say("/fix a.rs").await;
     assert_eq!(harness.last_request(), ["user: Fix a.rs well."]);
     let stored = harness.messages().await.remove(1);
@@ -45,19 +47,19 @@ async fn model_gets_the_template_and_the_user_sees_the_typed_text() {
 }
 
 /// The working directory contains `note.txt`.
-async fn with_note(turns: impl IntoIterator<Item = Turn>) -> Harness {
+async fn with_note(turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("note.txt"), "one\n").unwrap();
     std::fs::write(folder.path().join("b.bin"), [0, 159, 146, 150, 0]).unwrap();
     let store = Arc::new(osier_store::MemoryStore::default());
     osier_store::Store::create(&*store, &osier_tree::Header::new("s", 0, "/x"), &[]).await.unwrap();
     let cwd = folder.path().to_owned();
-    Harness::open(store, Arc::new(folder), turns, |parts| parts.context.cwd = cwd).await
+    Harness::open(store, Arc::new(folder), turns, |parts| parts.tool_context.cwd = cwd).await
 }
 
 #[tokio::test]
 async fn model_gets_the_file_and_the_user_sees_its_name() {
-    let harness = with_note([Turn::reply("one"), Turn::reply("two")]).await;
+    let harness = with_note([ScriptedTurn::reply("one"), ScriptedTurn::reply("two")]).await;
     harness.say("is @note.txt true, @Ada?").await;
     let sent = "<file name=\"note.txt\">\none\n</file>\n\nis @note.txt true, @Ada?";
     assert_eq!(harness.last_request(), [format!("user: {sent}")]);
@@ -72,26 +74,33 @@ async fn model_gets_the_file_and_the_user_sees_its_name() {
 #[tokio::test]
 async fn failed_attachment_stores_nothing() {
     let harness = with_note([]).await;
-    let said = harness.worker.send(Command::prompt("see @b.bin")).await;
-    assert!(matches!(&said, Err(Error::Attachment(why)) if why.starts_with("@b.bin: ")), "{said:?}");
+    let said = harness.worker.send(ClientCommand::prompt("see @b.bin")).await;
+    assert!(matches!(&said, Err(AgentError::Attachment(why)) if why.starts_with("@b.bin: ")), "{said:?}");
     assert_eq!(harness.session().version().entries, 0);
 }
 
 #[tokio::test]
 async fn unknown_skill_stores_nothing() {
     let harness = with_files([]).await;
-    let said = harness.worker.send(Command::prompt("/skill:pfd")).await;
-    assert!(matches!(&said, Err(Error::NoSkill { name }) if name == "pfd"), "{said:?}");
+    let said = harness.worker.send(ClientCommand::prompt("/skill:pfd")).await;
+    assert!(matches!(&said, Err(AgentError::UnknownSkill { name }) if name == "pfd"), "{said:?}");
     assert_eq!(harness.session().version().entries, 0);
 }
 
 #[tokio::test]
 async fn queued_prompt_is_expanded_on_delivery() {
-    let harness =
-        with_files([Turn::reply("I am thin").pause(std::time::Duration::ZERO), Turn::reply("two")]).await;
-    let mut listener = harness.begin(Command::prompt("go")).await;
-    let queued =
-        Command::Prompt { text: "/fix b.rs".into(), images: vec![], files: Vec::new(), when: When::FollowUp };
+    let harness = with_files([
+        ScriptedTurn::reply("I am thin").pause(std::time::Duration::ZERO),
+        ScriptedTurn::reply("two"),
+    ])
+    .await;
+    let mut listener = harness.begin(ClientCommand::prompt("go")).await;
+    let queued = ClientCommand::Prompt {
+        text: "/fix b.rs".into(),
+        images: vec![],
+        files: Vec::new(),
+        when: PromptTiming::FollowUp,
+    };
     harness.send(queued).await;
     while harness.model.requests().len() < 2 {
         listener.next().await;
@@ -103,7 +112,7 @@ async fn queued_prompt_is_expanded_on_delivery() {
 #[derive(Debug, Clone, Default)]
 struct EditedPrompt(Arc<Mutex<Vec<(String, String)>>>);
 
-impl Briefing for EditedPrompt {
+impl SystemPromptSource for EditedPrompt {
     fn sections(&self, _: i64) -> Vec<(String, String)> {
         self.0.lock().unwrap().clone()
     }
@@ -123,8 +132,8 @@ async fn changed_section_is_stored_as_a_patch_before_the_next_prompt() {
     edited.set("preamble", "You work here.");
     edited.set("date", "Monday");
     let briefing = edited.clone();
-    let turns = ["one", "two", "three"].map(Turn::reply);
-    let harness = Harness::with(turns, |parts| parts.briefing = Arc::new(briefing)).await;
+    let turns = ["one", "two", "three"].map(ScriptedTurn::reply);
+    let harness = Harness::with(turns, |parts| parts.system_prompt = Arc::new(briefing)).await;
     harness.say("a").await;
     harness.say("b").await;
     edited.set("date", "Tuesday");
@@ -163,7 +172,7 @@ async fn changed_section_is_stored_as_a_patch_before_the_next_prompt() {
 fn user_text(message: &Message) -> Option<String> {
     match message {
         Message::User(user) => match user.content.first() {
-            Some(Block::Text(text)) => Some(text.text.clone()),
+            Some(ContentBlock::Text(text)) => Some(text.text.clone()),
             _ => None,
         },
         _ => None,
@@ -176,18 +185,24 @@ async fn compaction_stores_the_current_prompt_and_drops_old_changes() {
     edited.set("preamble", "You work here.");
     edited.set("date", "Monday");
     let briefing = edited.clone();
-    let long = |word: &str| Turn::reply(format!("{word} ").repeat(4000));
-    let turns = [long("one"), long("two"), long("three"), Turn::reply("A summary."), Turn::reply("four")];
+    let long = |word: &str| ScriptedTurn::reply(format!("{word} ").repeat(4000));
+    let turns = [
+        long("one"),
+        long("two"),
+        long("three"),
+        ScriptedTurn::reply("A summary."),
+        ScriptedTurn::reply("four"),
+    ];
     let harness = Harness::with(turns, |parts| {
-        parts.briefing = Arc::new(briefing);
-        parts.compacting.keep_recent = Some(8000);
+        parts.system_prompt = Arc::new(briefing);
+        parts.compaction.keep_recent = Some(8000);
     })
     .await;
     for (day, text) in [("Monday", "a"), ("Tuesday", "b"), ("Wednesday", "c")] {
         edited.set("date", day);
         harness.say(text).await;
     }
-    harness.send(Command::Compact { focus: None }).await;
+    harness.send(ClientCommand::Compact { focus: None }).await;
     harness.say("d").await;
     let last = harness.model.requests().pop().unwrap();
     assert_eq!(last.system, "You work here.\n\nWednesday");
@@ -204,17 +219,18 @@ async fn each_path_has_its_own_system_prompt() {
     let edited = EditedPrompt::default();
     edited.set("rules", "old");
     let briefing = edited.clone();
-    let harness = Harness::with([Turn::reply("one")], |parts| parts.briefing = Arc::new(briefing)).await;
+    let harness =
+        Harness::with([ScriptedTurn::reply("one")], |parts| parts.system_prompt = Arc::new(briefing)).await;
     harness.say("a").await;
     let asked = harness.worker.cursor().place();
-    let again = harness.reopen([Turn::reply("x")]).await;
+    let again = harness.reopen([ScriptedTurn::reply("x")]).await;
     again.say("under another prompt").await;
     assert_eq!(again.model.requests()[0].system, "You work here.");
     again.worker.cursor().move_to(asked).await.unwrap();
     let tools = Tools::standard().only(&["read"]).unwrap();
-    let turns = [Turn::reply("y")];
+    let turns = [ScriptedTurn::reply("y")];
     let fewer = Harness::open(harness.store.clone(), harness.folder.clone(), turns, |parts| {
-        parts.briefing = Arc::new(edited.clone());
+        parts.system_prompt = Arc::new(edited.clone());
         parts.tools = Arc::new(tools);
     })
     .await;

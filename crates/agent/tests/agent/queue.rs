@@ -1,32 +1,32 @@
 //! Prompts that arrive during a turn.
 
-use osier_agent::{Client, Command, Finished, Reply, Said, When};
-use osier_model::scripted::Turn;
+use osier_agent::{Client, ClientCommand, CommandReply, Prompt, PromptTiming, TurnOutcome};
+use osier_model::scripted::ScriptedTurn;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::counting_store::CountingStore;
 use crate::harness::{EventListener, Harness};
 
-fn say(when: When, text: &str) -> Command {
-    Command::Prompt { text: text.to_owned(), images: Vec::new(), files: Vec::new(), when }
+fn say(when: PromptTiming, text: &str) -> ClientCommand {
+    ClientCommand::Prompt { text: text.to_owned(), images: Vec::new(), files: Vec::new(), when }
 }
 
 /// A turn that waits for approval of the second of its two calls.
-async fn waiting_for_approval(rest: impl IntoIterator<Item = Turn>) -> (Harness, EventListener, u64) {
-    let calls = Turn::new()
+async fn waiting_for_approval(rest: impl IntoIterator<Item = ScriptedTurn>) -> (Harness, EventListener, u64) {
+    let calls = ScriptedTurn::new()
         .call("c1", "ls", &json!({}))
         .call("c2", "bash", &json!({ "command": "true" }))
         .call("c3", "bash", &json!({ "command": "echo third" }));
     let harness = Harness::new(std::iter::once(calls).chain(rest)).await;
-    let mut listener = harness.begin(Command::prompt("go")).await;
+    let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     let (question, _) = listener.until_asked().await;
     (harness, listener, question)
 }
 
 async fn allow(harness: &Harness, question: u64) {
     let bash = osier_tools::Allowance::Tool("bash".into());
-    harness.send(Command::Answer { question, answer: osier_agent::Answer::Always(bash) }).await;
+    harness.send(ClientCommand::Answer { question, answer: osier_agent::UserAnswer::Always(bash) }).await;
 }
 
 fn users(lines: &[String]) -> Vec<&str> {
@@ -36,11 +36,11 @@ fn users(lines: &[String]) -> Vec<&str> {
 #[tokio::test]
 async fn steering_is_delivered_after_the_batch_one_at_a_time() {
     let (harness, mut listener, question) =
-        waiting_for_approval([Turn::reply("left"), Turn::reply("and right")]).await;
-    assert_eq!(harness.send(say(When::Steer, "go left")).await, Reply::Queued);
-    assert_eq!(harness.send(say(When::Steer, "then right")).await, Reply::Queued);
+        waiting_for_approval([ScriptedTurn::reply("left"), ScriptedTurn::reply("and right")]).await;
+    assert_eq!(harness.send(say(PromptTiming::Steer, "go left")).await, CommandReply::Queued);
+    assert_eq!(harness.send(say(PromptTiming::Steer, "then right")).await, CommandReply::Queued);
     allow(&harness, question).await;
-    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     let sent = harness.model.requests();
     assert_eq!(sent.len(), 3);
     let lines = harness.last_request();
@@ -53,42 +53,42 @@ async fn steering_is_delivered_after_the_batch_one_at_a_time() {
 
 #[tokio::test]
 async fn follow_up_is_delivered_when_the_turn_would_end() {
-    let more = Turn::new().call("c4", "ls", &json!({}));
+    let more = ScriptedTurn::new().call("c4", "ls", &json!({}));
     let (harness, mut listener, question) =
-        waiting_for_approval([more, Turn::reply("first"), Turn::reply("second")]).await;
-    harness.send(say(When::FollowUp, "and then?")).await;
+        waiting_for_approval([more, ScriptedTurn::reply("first"), ScriptedTurn::reply("second")]).await;
+    harness.send(say(PromptTiming::FollowUp, "and then?")).await;
     allow(&harness, question).await;
-    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     assert_eq!(users(&harness.last_request()), ["go", "and then?"]);
     assert_eq!(harness.last_request().iter().rposition(|lines| lines == "assistant: first"), Some(7));
 }
 
 #[tokio::test]
 async fn steering_and_follow_ups_are_sent_at_once_when_idle() {
-    let harness = Harness::new([Turn::reply("one"), Turn::reply("two")]).await;
-    for when in [When::Steer, When::FollowUp] {
-        assert_eq!(harness.run(say(when, "hi")).await, Finished::Done);
+    let harness = Harness::new([ScriptedTurn::reply("one"), ScriptedTurn::reply("two")]).await;
+    for when in [PromptTiming::Steer, PromptTiming::FollowUp] {
+        assert_eq!(harness.run(say(when, "hi")).await, TurnOutcome::Done);
     }
 }
 
 #[tokio::test]
 async fn queue_is_stored_until_delivery() {
-    let (harness, mut listener, question) = waiting_for_approval([Turn::reply("left")]).await;
-    harness.send(say(When::Steer, "go left")).await;
-    harness.send(say(When::FollowUp, "later")).await;
+    let (harness, mut listener, question) = waiting_for_approval([ScriptedTurn::reply("left")]).await;
+    harness.send(say(PromptTiming::Steer, "go left")).await;
+    harness.send(say(PromptTiming::FollowUp, "later")).await;
     let kept = |harness: &Harness| harness.session().tree().marks().settings().get("queue").cloned();
     assert_eq!(
         kept(&harness),
         Some(json!({ "steering": [{ "text": "go left" }], "followUp": [{ "text": "later" }] }))
     );
     let attached = harness.worker.attach(None).await.unwrap();
-    assert_eq!((attached.queue.steering.len(), attached.running), (1, true));
+    assert_eq!((attached.queue.steering.len(), attached.turn_running), (1, true));
     assert_eq!(
-        harness.send(Command::Unqueue).await,
-        Reply::Returned(vec![Said::text("go left"), Said::text("later")])
+        harness.send(ClientCommand::ClearQueue).await,
+        CommandReply::Returned(vec![Prompt::text("go left"), Prompt::text("later")])
     );
     assert_eq!(kept(&harness), None);
-    harness.send(say(When::Steer, "go right")).await;
+    harness.send(say(PromptTiming::Steer, "go right")).await;
     allow(&harness, question).await;
     listener.end().await;
     assert_eq!((kept(&harness), users(&harness.last_request())), (None, vec!["go", "go right"]));
@@ -97,11 +97,11 @@ async fn queue_is_stored_until_delivery() {
 #[tokio::test]
 async fn queued_prompts_return_to_the_editor_after_a_crash() {
     let (harness, _ear, _) = waiting_for_approval([]).await;
-    harness.send(say(When::Steer, "go left")).await;
-    harness.send(say(When::FollowUp, "later")).await;
-    let again = harness.reopen([Turn::reply("fine"), Turn::reply("good")]).await;
-    let returned = || async { again.worker.attach(None).await.unwrap().returned };
-    assert_eq!(returned().await, [Said::text("go left"), Said::text("later")]);
+    harness.send(say(PromptTiming::Steer, "go left")).await;
+    harness.send(say(PromptTiming::FollowUp, "later")).await;
+    let again = harness.reopen([ScriptedTurn::reply("fine"), ScriptedTurn::reply("good")]).await;
+    let returned = || async { again.worker.attach(None).await.unwrap().returned_prompts };
+    assert_eq!(returned().await, [Prompt::text("go left"), Prompt::text("later")]);
     again.say("never mind").await;
     assert_eq!(users(&again.last_request()), ["go", "never mind"]);
     assert_eq!(returned().await, []);
@@ -112,21 +112,21 @@ async fn queued_prompts_return_to_the_editor_after_a_crash() {
 async fn prompt_delivered_just_before_a_crash_does_not_return() {
     let (harness, _ear, _) = waiting_for_approval([]).await;
     for text in ["go left", "go left", "later"] {
-        harness.send(say(When::Steer, text)).await;
+        harness.send(say(PromptTiming::Steer, text)).await;
     }
     // The first prompt was stored, and the process died before it removed it from the queue.
     let said =
         br#"{"type":"message","message":{"role":"user","content":[{"type":"text","text":"go left"}]}}"#;
     harness.session().append_entry(said).await.unwrap();
     let again = harness.reopen([]).await;
-    let returned = again.worker.attach(None).await.unwrap().returned;
-    assert_eq!(returned, [Said::text("go left"), Said::text("later")]);
+    let returned = again.worker.attach(None).await.unwrap().returned_prompts;
+    assert_eq!(returned, [Prompt::text("go left"), Prompt::text("later")]);
 }
 
 #[tokio::test]
 async fn opening_a_session_with_a_queue_writes_nothing() {
     let (harness, _ear, _) = waiting_for_approval([]).await;
-    harness.send(say(When::Steer, "go left")).await;
+    harness.send(say(PromptTiming::Steer, "go left")).await;
     let before = harness.session().version();
     let again = harness.reopen([]).await;
     again.worker.attach(None).await.unwrap();
@@ -136,17 +136,18 @@ async fn opening_a_session_with_a_queue_writes_nothing() {
 #[tokio::test]
 async fn prompt_queued_at_the_end_of_a_turn_starts_another() {
     let store = CountingStore::new();
-    let harness = Harness::on(store.clone(), [Turn::reply("one"), Turn::reply("two")], |_| {}).await;
+    let harness =
+        Harness::on(store.clone(), [ScriptedTurn::reply("one"), ScriptedTurn::reply("two")], |_| {}).await;
     store.syncs.forget_permits(Semaphore::MAX_PERMITS);
     store.syncs.add_permits(1);
-    let mut listener = harness.begin(Command::prompt("go")).await;
+    let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     // The reply is stored and the turn ends, but `sync` is slow.
-    listener.until(|event| event.json().contains("\"stopReason\"").then_some(())).await;
+    listener.until(|event| event.to_json().contains("\"stopReason\"").then_some(())).await;
     let go_on = async {
-        listener.until(|event| event.json().contains("\"queue\"").then_some(())).await;
+        listener.until(|event| event.to_json().contains("\"queue\"").then_some(())).await;
         store.syncs.add_permits(100);
     };
-    tokio::join!(harness.send(say(When::FollowUp, "and then?")), go_on);
+    tokio::join!(harness.send(say(PromptTiming::FollowUp, "and then?")), go_on);
     listener.end().await;
     listener.end().await;
     assert_eq!(users(&harness.last_request()), ["go", "and then?"]);

@@ -2,12 +2,12 @@
 //! sees, undo and redo always lead back, summaries cover only the branch that is left, and every request is
 //! valid for its API.
 
-use osier_agent::{Command, Navigation, Reply};
-use osier_model::Failure;
-use osier_model::scripted::Turn;
+use osier_agent::{ClientCommand, CommandReply, Navigation};
+use osier_model::ModelError;
+use osier_model::scripted::ScriptedTurn;
 use osier_store::file::verify;
-use osier_testkit::Script;
-use osier_tree::{Kind, Place, Seq, summary};
+use osier_testkit::ScriptedSession;
+use osier_tree::{EntryKind, Place, Seq, summary};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -90,9 +90,9 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 impl RandomSession {
-    fn turns(&self, replies: &[Vec<ToolUse>]) -> Vec<Turn> {
+    fn turns(&self, replies: &[Vec<ToolUse>]) -> Vec<ScriptedTurn> {
         let turn = |calls: &Vec<ToolUse>| {
-            calls.iter().fold(Turn::reply(self.model.word()), |turn, call| {
+            calls.iter().fold(ScriptedTurn::reply(self.model.word()), |turn, call| {
                 let id = self.model.word();
                 match call {
                     ToolUse::Read => turn.call(id, "read", &json!({ "path": "a.txt" })),
@@ -122,14 +122,15 @@ impl RandomSession {
         let session = self.harness.session().clone();
         match op {
             Op::Say(replies) => self.say(self.turns(replies)).await,
-            Op::Fill => self.say(vec![Turn::reply(self.model.word()).usage(126_000, 0)]).await,
+            Op::Fill => self.say(vec![ScriptedTurn::reply(self.model.word()).usage(126_000, 0)]).await,
             Op::Overflow => {
-                let failure = Failure::Overflow { needed: None, window: None, said: String::new() };
-                self.say(vec![Turn::new().fail(failure)]).await;
+                let failure =
+                    ModelError::ContextOverflow { needed: None, window: None, detail: String::new() };
+                self.say(vec![ScriptedTurn::new().fail(failure)]).await;
             }
             Op::Fail => {
-                let failure = Failure::Network { provider: "p".into(), said: "gone".into() };
-                self.say(vec![Turn::reply(self.model.word()).fail(failure)]).await;
+                let failure = ModelError::Network { provider: "p".into(), detail: "gone".into() };
+                self.say(vec![ScriptedTurn::reply(self.model.word()).fail(failure)]).await;
             }
             Op::Move(to, how) => {
                 let Some(target) = self.entry(*to) else { return Ok(()) };
@@ -146,13 +147,15 @@ impl RandomSession {
                 self.go(Navigation { summarize: *summarize, ..Navigation::default() }).await?;
             }
             Op::ThereAndBack(to) => self.there_and_back(*to).await?,
-            Op::Undo => drop(self.send(Command::Undo).await),
-            Op::Redo => drop(self.send(Command::Redo).await),
-            Op::Compact => drop(self.send(Command::Compact { focus: None }).await),
-            Op::UndoCompaction => drop(self.send(Command::UndoCompaction { entry: None }).await),
+            Op::Undo => drop(self.send(ClientCommand::Undo).await),
+            Op::Redo => drop(self.send(ClientCommand::Redo).await),
+            Op::Compact => drop(self.send(ClientCommand::Compact { focus: None }).await),
+            Op::UndoCompaction => drop(self.send(ClientCommand::UndoCompaction { entry: None }).await),
             Op::Graft(tip, summarize) => {
                 let Some(tip) = self.entry(*tip) else { return Ok(()) };
-                drop(self.send(Command::Graft { tip, summarize: *summarize, instructions: None }).await);
+                drop(
+                    self.send(ClientCommand::Graft { tip, summarize: *summarize, instructions: None }).await,
+                );
             }
             Op::Label(target) => {
                 let Some(target) = self.entry(*target) else { return Ok(()) };
@@ -175,7 +178,8 @@ impl RandomSession {
     async fn go(&self, navigation: Navigation) -> Result<(), TestCaseError> {
         let (before, asked) = (self.place(), self.model.requests.lock().unwrap().len());
         let entries = self.harness.session().version().entries;
-        let Ok(Reply::Navigated(moved)) = self.send(Command::Navigate(navigation.clone())).await else {
+        let Ok(CommandReply::Navigated(moved)) = self.send(ClientCommand::Navigate(navigation.clone())).await
+        else {
             return Ok(());
         };
         let (script, after) = (self.script().await, self.place());
@@ -187,13 +191,13 @@ impl RandomSession {
         self.check_summaries_cover_only_the_left_branch(&script, before, &navigation, asked)?;
         prop_assert_eq!(
             moved.summary_entry.is_some(),
-            script.tree.head(Seq::new(entries)).kind == Kind::BranchSummary
+            script.tree.head(Seq::new(entries)).kind == EntryKind::BranchSummary
         );
-        prop_assert!(self.send(Command::Undo).await.is_ok());
+        prop_assert!(self.send(ClientCommand::Undo).await.is_ok());
         let back = self.script().await;
         prop_assert!(back.tree.same_place(before, self.place()), "undo leads back after {:?}", navigation);
         prop_assert_eq!(seen(&script, before), seen(&back, self.place()));
-        prop_assert!(self.send(Command::Redo).await.is_ok());
+        prop_assert!(self.send(ClientCommand::Redo).await.is_ok());
         let forth = self.script().await;
         prop_assert!(forth.tree.same_place(after, self.place()), "redo leads forth after {:?}", navigation);
         prop_assert_eq!(seen(&script, after), seen(&forth, self.place()));
@@ -202,7 +206,7 @@ impl RandomSession {
 
     fn check_summaries_cover_only_the_left_branch(
         &self,
-        script: &Script,
+        script: &ScriptedSession,
         before: Place,
         navigation: &Navigation,
         asked: usize,
@@ -212,7 +216,7 @@ impl RandomSession {
         let common: String = script.tree.path(common).iter().map(|seq| line(script, *seq)).collect();
         let common = words(&common);
         for request in self.model.requests.lock().unwrap()[asked..].iter() {
-            prop_assert_eq!(&request.system, summary::SYSTEM);
+            prop_assert_eq!(&request.system, summary::SYSTEM_PROMPT);
             let covered = words(&request_text(request));
             let both: Vec<_> = covered.intersection(&common).collect();
             prop_assert!(both.is_empty(), "{:?} is from before the branches diverge", both);
@@ -224,10 +228,10 @@ impl RandomSession {
         let (here, before) = (self.place(), self.script().await);
         let Some(target) = self.entry(to) else { return Ok(()) };
         let exactly = |target: Option<String>| Navigation { target, exact: true, ..Navigation::default() };
-        if self.send(Command::Navigate(exactly(Some(target)))).await.is_err() {
+        if self.send(ClientCommand::Navigate(exactly(Some(target)))).await.is_err() {
             return Ok(());
         }
-        prop_assert!(self.send(Command::Navigate(exactly(self.id(here)))).await.is_ok());
+        prop_assert!(self.send(ClientCommand::Navigate(exactly(self.id(here)))).await.is_ok());
         let after = self.script().await;
         prop_assert_eq!(seen(&before, here), seen(&after, self.place()));
         Ok(())
@@ -242,7 +246,7 @@ impl RandomSession {
         let at = self.place();
         prop_assert!(script.tree.same_place(at, script.tree.leaf()), "reopening ends at the same position");
         let path = script.tree.path(at);
-        let alone = Script::of_lines(path.iter().map(|seq| &script.lines[seq.index()]));
+        let alone = ScriptedSession::from_lines(path.iter().map(|seq| &script.lines[seq.index()]));
         prop_assert_eq!(
             seen(&script, at),
             seen(&alone, alone.tree.leaf()),
@@ -271,9 +275,9 @@ impl RandomSession {
         // A process that has only the log sends the same request.
         let again = self.copied(&script.lines).await;
         let word = self.model.word();
-        again.begin(Command::prompt(word.clone())).await.end().await;
+        again.begin(ClientCommand::prompt(word.clone())).await.end().await;
         let reloaded = self.model.asked().pop();
-        self.harness.begin(Command::prompt(word)).await.end().await;
+        self.harness.begin(ClientCommand::prompt(word)).await.end().await;
         let live = self.model.asked().pop();
         let (live, reloaded) = (live.unwrap(), reloaded.unwrap());
         for api in APIS {
@@ -285,9 +289,9 @@ impl RandomSession {
 }
 
 /// The text of an entry, without text that a note quotes from elsewhere.
-fn line(script: &Script, seq: Seq) -> String {
+fn line(script: &ScriptedSession, seq: Seq) -> String {
     match script.tree.head(seq).kind {
-        Kind::Message | Kind::CustomMessage => {
+        EntryKind::Message | EntryKind::CustomMessage => {
             String::from_utf8_lossy(&script.lines[seq.index()]).into_owned()
         }
         _ => String::new(),
@@ -338,10 +342,13 @@ fn random_operations_reach_every_entry_kind() {
         }
         session.finish().await.unwrap();
         let script = session.script().await;
-        script.tree.heads().iter().map(|(_, head)| head.kind).collect::<Vec<Kind>>()
+        script.tree.heads().iter().map(|(_, head)| head.kind).collect::<Vec<EntryKind>>()
     });
     let count = |kind| kinds.iter().filter(|found| **found == kind).count();
-    assert_eq!((count(Kind::BranchSummary), count(Kind::Compaction), count(Kind::Backtrack)), (2, 2, 1));
-    assert_eq!((count(Kind::Label), count(Kind::DeleteBranch)), (1, 1));
-    assert!(count(Kind::Leaf) > 6, "moves, undo and redo");
+    assert_eq!(
+        (count(EntryKind::BranchSummary), count(EntryKind::Compaction), count(EntryKind::Backtrack)),
+        (2, 2, 1)
+    );
+    assert_eq!((count(EntryKind::Label), count(EntryKind::DeleteBranch)), (1, 1));
+    assert!(count(EntryKind::Leaf) > 6, "moves, undo and redo");
 }

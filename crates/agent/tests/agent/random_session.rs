@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use osier_agent::{Client, Command, Compacting, Error, Parts, Reply};
-use osier_model::scripted::{Scripted, Turn};
-use osier_model::{CancellationToken, Deltas, Model, Request};
+use osier_agent::{AgentConfig, AgentError, Client, ClientCommand, CommandReply, CompactionConfig};
+use osier_model::scripted::{ScriptedModel, ScriptedTurn};
+use osier_model::{CancellationToken, DeltaStream, Model, Request};
 use osier_store::{MemoryStore, Store, StoreError};
-use osier_testkit::Script;
+use osier_testkit::ScriptedSession;
 use osier_tools::{Mode, Tools};
-use osier_tree::projection::request::Request as Seen;
+use osier_tree::projection::request::ContextRequest as Seen;
 use osier_tree::{Header, Place, Seq, summary};
 
 use crate::harness::Harness;
@@ -19,7 +19,7 @@ use crate::render::request_text;
 /// Returns the given turns, then answers with one word. Writes a summary whenever it gets a summary request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WordModel {
-    pub(crate) turns: Arc<Mutex<VecDeque<Turn>>>,
+    pub(crate) turns: Arc<Mutex<VecDeque<ScriptedTurn>>>,
     pub(crate) requests: Arc<Mutex<Vec<Request>>>,
     said: Arc<AtomicUsize>,
 }
@@ -33,21 +33,21 @@ impl WordModel {
     /// All requests except summaries.
     pub(crate) fn asked(&self) -> Vec<Request> {
         let requests = self.requests.lock().unwrap();
-        requests.iter().filter(|request| request.system != summary::SYSTEM).cloned().collect()
+        requests.iter().filter(|request| request.system != summary::SYSTEM_PROMPT).cloned().collect()
     }
 }
 
 impl Model for WordModel {
-    fn stream(&self, request: Request, cancel: CancellationToken) -> Deltas {
+    fn stream(&self, request: Request, cancel: CancellationToken) -> DeltaStream {
         self.requests.lock().unwrap().push(request.clone());
-        let turn = match request.system == summary::SYSTEM {
-            true => Turn::reply(summarized(&request_text(&request))),
+        let turn = match request.system == summary::SYSTEM_PROMPT {
+            true => ScriptedTurn::reply(summarized(&request_text(&request))),
             false => {
                 let turn = self.turns.lock().unwrap().pop_front();
-                turn.unwrap_or_else(|| Turn::reply(self.word()))
+                turn.unwrap_or_else(|| ScriptedTurn::reply(self.word()))
             }
         };
-        Scripted::new([turn]).stream(request, cancel)
+        ScriptedModel::new([turn]).stream(request, cancel)
     }
 }
 
@@ -95,13 +95,13 @@ impl RandomSession {
     }
 
     /// Sends a new prompt, and lets the model answer with these turns. Unused turns are dropped.
-    pub(crate) async fn say(&self, turns: Vec<Turn>) {
+    pub(crate) async fn say(&self, turns: Vec<ScriptedTurn>) {
         *self.model.turns.lock().unwrap() = turns.into();
-        self.harness.begin(Command::prompt(self.model.word())).await.end().await;
+        self.harness.begin(ClientCommand::prompt(self.model.word())).await.end().await;
         self.model.turns.lock().unwrap().clear();
     }
 
-    pub(crate) async fn send(&self, command: Command) -> Result<Reply, Error> {
+    pub(crate) async fn send(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
         self.harness.worker.send(command).await
     }
 
@@ -110,7 +110,7 @@ impl RandomSession {
     }
 
     /// The current log.
-    pub(crate) async fn script(&self) -> Script {
+    pub(crate) async fn script(&self) -> ScriptedSession {
         let session = self.harness.session();
         let all: Vec<Seq> = (0..session.version().entries).map(Seq::new).collect();
         let mut lines: Vec<Vec<u8>> = Vec::new();
@@ -118,25 +118,25 @@ impl RandomSession {
             lines.push(line.to_vec());
             Ok(())
         };
-        session.each_line(session.version(), &all, read).await.unwrap();
-        Script::of_lines(lines)
+        session.for_each_line(session.version(), &all, read).await.unwrap();
+        ScriptedSession::from_lines(lines)
     }
 }
 
 /// What a model would get at a position.
-pub(crate) fn seen(script: &Script, at: Place) -> Seen {
-    script.tree.request(&script.tree.context_entries(at), &script.lines, true)
+pub(crate) fn seen(script: &ScriptedSession, at: Place) -> Seen {
+    script.tree.prepare_request(&script.tree.context_entries(at), &script.lines, true)
 }
 
 async fn open(store: Arc<dyn Store>, folder: Arc<tempfile::TempDir>, model: &WordModel) -> Harness {
     let answers = model.clone();
-    let change = |parts: &mut Parts| {
+    let change = |parts: &mut AgentConfig| {
         parts.model = Arc::new(answers);
         // Fewer tools make shorter requests.
         parts.tools = Arc::new(Tools::standard().only(&["read", "todo"]).unwrap());
         parts.backtracking = true;
-        parts.approval = Some(Mode::Yolo);
-        parts.compacting = Compacting { keep_recent: Some(8), ..Compacting::default() };
+        parts.approval_mode = Some(Mode::Yolo);
+        parts.compaction = CompactionConfig { keep_recent: Some(8), ..CompactionConfig::default() };
     };
     Harness::open_in(crate::scenario::env(), store, folder, [], change).await
 }

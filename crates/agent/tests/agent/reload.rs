@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use osier_agent::Compacting;
-use osier_model::scripted::Turn;
-use osier_model::{Api, body_of};
+use osier_agent::CompactionConfig;
+use osier_model::scripted::ScriptedTurn;
+use osier_model::{Api, body_json};
 use osier_store::{FileStore, Store};
 
 use crate::harness::Harness;
@@ -26,15 +26,15 @@ fn files(home: &Path) -> Arc<dyn Store> {
 }
 
 fn config(api: Api, store: Arc<dyn Store>) -> ScenarioConfig {
-    let compacting = Compacting { keep_recent: Some(20), ..Compacting::default() };
+    let compacting = CompactionConfig { keep_recent: Some(20), ..CompactionConfig::default() };
     ScenarioConfig { store, model: model(api), compacting, ..ScenarioConfig::backtracking() }
 }
 
 /// The body of the request for one more prompt.
 async fn next(harness: &Harness) -> String {
-    harness.model.push(Turn::reply("on it"));
+    harness.model.push(ScriptedTurn::reply("on it"));
     harness.say("go on").await;
-    body_of(&harness.model.requests().pop().unwrap()).unwrap().to_string()
+    body_json(&harness.model.requests().pop().unwrap()).unwrap().to_string()
 }
 
 /// Runs a script, then sends one more prompt, live and in a process that has only the file.

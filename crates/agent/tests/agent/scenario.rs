@@ -9,18 +9,21 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use expect_test::Expect;
 use osier_agent::gates::Gates;
-use osier_agent::{Client, Command, Compacting, Event, Finished, Live, Navigation, Parts, Reply};
-use osier_model::scripted::{Scripted, Turn};
-use osier_model::{Failure, ModelInfo, StopReason, ThinkingLevel};
-use osier_session::{Clock, Durability, Env, Event as SessionEvent, Ids, Session};
+use osier_agent::{
+    AgentConfig, AgentEvent, Client, ClientCommand, CommandReply, CompactionConfig, LiveUpdate, Navigation,
+    TurnOutcome,
+};
+use osier_model::scripted::{ScriptedModel, ScriptedTurn};
+use osier_model::{ModelError, ModelInfo, StopReason, ThinkingLevel};
+use osier_session::{Durability, IdSource, Session, SessionEnv, SessionEvent, WallClock};
 use osier_store::{MemoryStore, Store, StoreError};
-use osier_testkit::{Script, draw};
+use osier_testkit::{ScriptedSession, draw};
 use osier_tools::Mode;
 use osier_tools::user_bash::UserCommand;
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::preview::Previews;
-use osier_tree::scan::Raw;
-use osier_tree::{Header, Kind, Seq, summary};
+use osier_tree::scan::RawJson;
+use osier_tree::{EntryKind, Header, Seq, summary};
 use serde_json::json;
 
 use crate::harness::Harness;
@@ -30,7 +33,7 @@ use crate::render::{indent, message, summarizer_input, table};
 #[derive(Debug, Default)]
 struct TickingClock(AtomicI64);
 
-impl Clock for TickingClock {
+impl WallClock for TickingClock {
     fn now(&self) -> i64 {
         1_767_225_600_000 + self.0.fetch_add(1000, Ordering::Relaxed)
     }
@@ -40,7 +43,7 @@ impl Clock for TickingClock {
 #[derive(Debug, Default)]
 struct SequentialIds(AtomicUsize);
 
-impl Ids for SequentialIds {
+impl IdSource for SequentialIds {
     fn entry(&self) -> String {
         format!("{:08}", self.0.fetch_add(1, Ordering::Relaxed) + 1)
     }
@@ -51,9 +54,9 @@ impl Ids for SequentialIds {
 }
 
 /// A deterministic clock and ids, without waiting for the disk.
-pub(crate) fn env() -> Env {
+pub(crate) fn env() -> SessionEnv {
     let (clock, ids) = (Arc::new(TickingClock::default()), Arc::new(SequentialIds::default()));
-    Env { clock, ids, durability: Durability::Os, ..Env::default() }
+    SessionEnv { clock, ids, durability: Durability::Os, ..SessionEnv::default() }
 }
 
 /// See the module documentation.
@@ -74,7 +77,7 @@ pub(crate) struct Scenario {
 pub(crate) struct ScenarioConfig {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) model: Arc<ModelInfo>,
-    pub(crate) compacting: Compacting,
+    pub(crate) compacting: CompactionConfig,
     pub(crate) backtracking: bool,
     pub(crate) restore_on_move: bool,
     pub(crate) summary_model: Option<Arc<ModelInfo>>,
@@ -85,9 +88,9 @@ impl Default for ScenarioConfig {
     fn default() -> ScenarioConfig {
         ScenarioConfig {
             store: Arc::new(MemoryStore::default()),
-            model: Arc::new(Scripted::info()),
+            model: Arc::new(ScriptedModel::info()),
             // Scenarios are short; everything but the last few words counts as history.
-            compacting: Compacting { automatic: true, reserve: None, keep_recent: Some(20) },
+            compacting: CompactionConfig { automatic: true, reserve: None, keep_recent: Some(20) },
             backtracking: false,
             restore_on_move: true,
             summary_model: None,
@@ -107,21 +110,21 @@ impl ScenarioConfig {
 
     /// A model with this context window.
     pub(crate) fn window(tokens: u64) -> ScenarioConfig {
-        let model = ModelInfo { context_window: tokens, max_output: 1000, ..Scripted::info() };
+        let model = ModelInfo { context_window: tokens, max_output: 1000, ..ScriptedModel::info() };
         ScenarioConfig { model: Arc::new(model), ..ScenarioConfig::default() }
     }
 
-    pub(crate) fn apply_to(&self, parts: &mut Parts) {
+    pub(crate) fn apply_to(&self, parts: &mut AgentConfig) {
         let other = ModelInfo { id: "other".to_owned(), ..(*self.model).clone() };
         let known: Vec<Arc<ModelInfo>> = vec![self.model.clone(), Arc::new(other)];
         parts.default_model = self.model.clone();
-        parts.lookup = Arc::new(known);
-        parts.compacting = self.compacting;
+        parts.model_lookup = Arc::new(known);
+        parts.compaction = self.compacting;
         parts.backtracking = self.backtracking;
         parts.restore_on_move = self.restore_on_move;
         parts.summary_model = self.summary_model.clone();
         parts.gates = self.gates.clone().unwrap_or_else(|| parts.gates.clone());
-        parts.approval = Some(Mode::Yolo);
+        parts.approval_mode = Some(Mode::Yolo);
     }
 }
 
@@ -173,13 +176,13 @@ impl Scenario {
             if let Some(results) = self.step(step, stopped).await {
                 self.results.push(format!("{step}: {results}"));
             }
-            assert_eq!(self.harness.model.left(), 0, "unused replies in {line:?}");
+            assert_eq!(self.harness.model.remaining_turns(), 0, "unused replies in {line:?}");
         }
     }
 
     /// A reply: words, `[calls]`, how it ends, and its token usage.
-    pub(crate) fn turn(&mut self, reply: &str) -> Turn {
-        let mut turn = Turn::new();
+    pub(crate) fn turn(&mut self, reply: &str) -> ScriptedTurn {
+        let mut turn = ScriptedTurn::new();
         let mut rest = reply;
         while let Some((said, called)) = rest.split_once('[') {
             let (call, left) = called.split_once(']').unwrap();
@@ -189,7 +192,7 @@ impl Scenario {
         words(turn, rest)
     }
 
-    fn call(&mut self, turn: Turn, call: &str) -> Turn {
+    fn call(&mut self, turn: ScriptedTurn, call: &str) -> ScriptedTurn {
         self.calls += 1;
         let (name, argument) = call.split_once(' ').unwrap_or((call, ""));
         let (name, arguments) = match name {
@@ -211,29 +214,33 @@ impl Scenario {
     async fn step(&mut self, step: &str, stopped: bool) -> Option<String> {
         let (word, rest) = step.split_once(' ').unwrap_or((step, ""));
         let command = match word {
-            "say" => return self.run_turn(Command::prompt(rest), stopped).await,
-            "resume" => return self.run_turn(Command::Resume, stopped).await,
-            "move" => Command::Navigate(self.navigation(rest).await),
-            "undo" => Command::Undo,
-            "redo" => Command::Redo,
-            "compact" => Command::Compact { focus: Some(rest.to_owned()).filter(|rest| !rest.is_empty()) },
+            "say" => return self.run_turn(ClientCommand::prompt(rest), stopped).await,
+            "resume" => return self.run_turn(ClientCommand::Resume, stopped).await,
+            "move" => ClientCommand::Navigate(self.navigation(rest).await),
+            "undo" => ClientCommand::Undo,
+            "redo" => ClientCommand::Redo,
+            "compact" => {
+                ClientCommand::Compact { focus: Some(rest.to_owned()).filter(|rest| !rest.is_empty()) }
+            }
             "uncompact" => {
                 let entry = if rest.is_empty() { None } else { Some(self.id(rest).await) };
-                Command::UndoCompaction { entry }
+                ClientCommand::UndoCompaction { entry }
             }
             "graft" => {
                 let (tip, summarize) = match rest.strip_suffix(", summarize") {
                     Some(tip) => (tip, true),
                     None => (rest, false),
                 };
-                Command::Graft { tip: self.id(tip).await, summarize, instructions: None }
+                ClientCommand::Graft { tip: self.id(tip).await, summarize, instructions: None }
             }
             "model" => {
-                let provider = self.harness.worker.choice().await.unwrap().model.provider.clone();
-                Command::SetModel(format!("{provider}/{rest}"))
+                let provider = self.harness.worker.model_choice().await.unwrap().model.provider.clone();
+                ClientCommand::SetModel(format!("{provider}/{rest}"))
             }
-            "thinking" => Command::SetThinking(ThinkingLevel::parse(rest).unwrap()),
-            "bash" => Command::Bash(UserCommand { command: rest.to_owned(), exclude_from_context: false }),
+            "thinking" => ClientCommand::SetThinking(ThinkingLevel::parse(rest).unwrap()),
+            "bash" => {
+                ClientCommand::RunShell(UserCommand { command: rest.to_owned(), exclude_from_context: false })
+            }
             _ => {
                 self.append(word, rest).await;
                 return None;
@@ -243,7 +250,7 @@ impl Scenario {
         let reply = if stopped { self.stopped(command).await } else { worker.send(command).await };
         match reply {
             Err(error) => Some(format!("{error}")),
-            Ok(Reply::Navigated(navigated)) => {
+            Ok(CommandReply::Navigated(navigated)) => {
                 let mut results: Vec<String> = Vec::new();
                 results.extend(navigated.editor.map(|editor| format!("editor {:?}", editor.text)));
                 results.extend(navigated.cancelled.then(|| "cancelled".to_owned()));
@@ -251,7 +258,7 @@ impl Scenario {
                 results.extend(navigated.returned.iter().map(|said| format!("returned {:?}", said.text)));
                 Some(results.join(", ")).filter(|results| !results.is_empty())
             }
-            Ok(Reply::Compacted(compacted)) if compacted.entry.is_none() => Some("refused".to_owned()),
+            Ok(CommandReply::Compacted(compacted)) if compacted.entry.is_none() => Some("refused".to_owned()),
             Ok(_) => None,
         }
     }
@@ -274,21 +281,23 @@ impl Scenario {
         session.append_entry(entry.to_string().as_bytes()).await.unwrap();
     }
 
-    async fn run_turn(&mut self, command: Command, stopped: bool) -> Option<String> {
+    async fn run_turn(&mut self, command: ClientCommand, stopped: bool) -> Option<String> {
         let mut listener = self.harness.begin(command).await;
         if stopped {
             listener
                 .until(|event| match event {
-                    Event::Session(SessionEvent::Draft { delta, .. }) => delta.contains('!').then_some(()),
-                    Event::Live(Live::SummaryText { text }) => text.contains('!').then_some(()),
+                    AgentEvent::Session(SessionEvent::DraftDelta { delta, .. }) => {
+                        delta.contains('!').then_some(())
+                    }
+                    AgentEvent::Live(LiveUpdate::SummaryText { text }) => text.contains('!').then_some(()),
                     _ => None,
                 })
                 .await;
-            self.harness.send(Command::Cancel).await;
+            self.harness.send(ClientCommand::Cancel).await;
         }
         let (finished, error) = listener.end().await;
         let mut results: Vec<String> = listener.notices();
-        results.extend((finished != Some(Finished::Done)).then(|| match (finished, error) {
+        results.extend((finished != Some(TurnOutcome::Done)).then(|| match (finished, error) {
             (Some(finished), None) => format!("{finished:?}"),
             (Some(finished), Some(error)) => format!("{finished:?}: {error}"),
             (None, error) => error.unwrap_or_default(),
@@ -297,12 +306,14 @@ impl Scenario {
     }
 
     /// Cancels a summary while it is being written.
-    async fn stopped(&self, command: Command) -> Result<Reply, osier_agent::Error> {
+    async fn stopped(&self, command: ClientCommand) -> Result<CommandReply, osier_agent::AgentError> {
         let mut listener = self.harness.listen().await;
         let worker = self.harness.worker.clone();
         let task = tokio::spawn(async move { worker.send(command).await });
-        listener.until(|event| matches!(event, Event::Live(Live::SummaryText { .. })).then_some(())).await;
-        self.harness.send(Command::Cancel).await;
+        listener
+            .until(|event| matches!(event, AgentEvent::Live(LiveUpdate::SummaryText { .. })).then_some(()))
+            .await;
+        self.harness.send(ClientCommand::Cancel).await;
         task.await.unwrap()
     }
 
@@ -338,13 +349,13 @@ impl Scenario {
     pub(crate) async fn id(&self, text: &str) -> String {
         let script = self.script().await;
         let mut previews = Previews::new(None);
-        let entries = script.lines.iter().map(|line| read_entry(line).unwrap());
+        let entries = script.lines.iter().map(|line| parse_entry(line).unwrap());
         let found = entries.filter(|entry| previews.preview(entry).contains(text)).last();
         found.map_or_else(|| text.to_owned(), |entry| entry.id.to_string())
     }
 
     /// The current log.
-    pub(crate) async fn script(&self) -> Script {
+    pub(crate) async fn script(&self) -> ScriptedSession {
         let session = self.session();
         let version = session.version();
         let mut lines: Vec<Vec<u8>> = Vec::new();
@@ -353,8 +364,8 @@ impl Scenario {
             lines.push(line.to_vec());
             Ok(())
         };
-        session.each_line(version, &all, read).await.unwrap();
-        Script::of_lines(lines)
+        session.for_each_line(version, &all, read).await.unwrap();
+        ScriptedSession::from_lines(lines)
     }
 
     /// What the model would see, one line per message.
@@ -362,15 +373,15 @@ impl Scenario {
         let script = self.script().await;
         let at = self.harness.worker.cursor().place();
         let plan = script.tree.context_entries(at);
-        script.tree.request(&plan, &script.lines, self.markers).messages.iter().map(message).collect()
+        script.tree.prepare_request(&plan, &script.lines, self.markers).messages.iter().map(message).collect()
     }
 
     /// The notes that the model wrote since the setup, as it will read them.
     async fn notes(&self) -> Vec<String> {
         let script = self.script().await;
-        let entries = script.lines[self.entries..].iter().map(|line| read_entry(line).unwrap());
-        let notes = entries.filter(|entry| entry.kind == Kind::Backtrack);
-        notes.map(|entry| entry.get("content").and_then(Raw::text).unwrap().into_owned()).collect()
+        let entries = script.lines[self.entries..].iter().map(|line| parse_entry(line).unwrap());
+        let notes = entries.filter(|entry| entry.kind == EntryKind::Backtrack);
+        notes.map(|entry| entry.get("content").and_then(RawJson::text).unwrap().into_owned()).collect()
     }
 
     pub(crate) async fn render(&self) -> String {
@@ -385,7 +396,7 @@ impl Scenario {
         ];
         let mut shown = table(&columns);
         let asked = self.harness.model.requests();
-        for request in asked[self.asked..].iter().filter(|request| request.system == summary::SYSTEM) {
+        for request in asked[self.asked..].iter().filter(|request| request.system == summary::SYSTEM_PROMPT) {
             shown += &format!("\nasked for a summary\n{}", summarizer_input(request));
         }
         for note in self.notes().await {
@@ -399,7 +410,7 @@ impl Scenario {
 }
 
 /// Parses the words of a reply and its end: `!cut`, `!fail`, `!overflow`, `!hang`, and `#N` for N tokens.
-fn words(turn: Turn, said: &str) -> Turn {
+fn words(turn: ScriptedTurn, said: &str) -> ScriptedTurn {
     let provider = || "p".to_owned();
     let (ends, text): (Vec<&str>, Vec<&str>) =
         said.split_whitespace().partition(|word| word.starts_with(['!', '#']));
@@ -412,13 +423,13 @@ fn words(turn: Turn, said: &str) -> Turn {
     };
     ends.into_iter().fold(turn, |turn, end| match end {
         "!cut" => turn.stop(StopReason::Length),
-        "!fail" => turn.fail(Failure::Network { provider: provider(), said: "gone".to_owned() }),
+        "!fail" => turn.fail(ModelError::Network { provider: provider(), detail: "gone".to_owned() }),
         "!overflow" => turn.fail(overflow()),
         "!hang" => turn.hang(),
         tokens => turn.usage(tokens[1..].parse().unwrap(), 0),
     })
 }
 
-pub(crate) fn overflow() -> Failure {
-    Failure::Overflow { needed: None, window: None, said: "too long".to_owned() }
+pub(crate) fn overflow() -> ModelError {
+    ModelError::ContextOverflow { needed: None, window: None, detail: "too long".to_owned() }
 }

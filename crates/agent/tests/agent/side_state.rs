@@ -1,29 +1,30 @@
 //! The files read and the to-do list follow the leaf.
 
-use osier_agent::Command;
-use osier_model::scripted::Turn;
+use osier_agent::ClientCommand;
+use osier_model::scripted::ScriptedTurn;
 use osier_tools::Mode;
 use serde_json::json;
 
 use crate::harness::Harness;
 
-fn edit(id: &str) -> Turn {
-    Turn::new().call(id, "write", &json!({ "path": "a.txt", "content": "new\n" }))
+fn edit(id: &str) -> ScriptedTurn {
+    ScriptedTurn::new().call(id, "write", &json!({ "path": "a.txt", "content": "new\n" }))
 }
 
-fn read(turn: Turn, id: &str) -> Turn {
+fn read(turn: ScriptedTurn, id: &str) -> ScriptedTurn {
     turn.call(id, "read", &json!({ "path": "a.txt" }))
 }
 
-async fn harness(turns: impl IntoIterator<Item = Turn>) -> Harness {
-    let harness = Harness::with(turns, |parts| parts.approval = Some(Mode::Yolo)).await;
+async fn harness(turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
+    let harness = Harness::with(turns, |parts| parts.approval_mode = Some(Mode::Yolo)).await;
     harness.write("a.txt", "old\n");
     harness
 }
 
 #[tokio::test]
 async fn file_not_read_on_this_path_is_not_overwritten() {
-    let harness = harness([edit("c1"), read(Turn::new(), "c2"), edit("c3"), Turn::reply("done")]).await;
+    let harness =
+        harness([edit("c1"), read(ScriptedTurn::new(), "c2"), edit("c3"), ScriptedTurn::reply("done")]).await;
     harness.say("write it").await;
     let lines = harness.last_request();
     assert!(lines[2].contains("read it first"), "{}", lines[2]);
@@ -32,23 +33,27 @@ async fn file_not_read_on_this_path_is_not_overwritten() {
 
 #[tokio::test]
 async fn file_read_in_the_same_reply_counts() {
-    let both = read(Turn::new(), "c1").call("c2", "write", &json!({ "path": "a.txt", "content": "new\n" }));
-    let harness = harness([both, Turn::reply("done")]).await;
+    let both =
+        read(ScriptedTurn::new(), "c1").call("c2", "write", &json!({ "path": "a.txt", "content": "new\n" }));
+    let harness = harness([both, ScriptedTurn::reply("done")]).await;
     harness.say("write it").await;
     assert!(!harness.last_results()[1].contains("read it first"), "{:?}", harness.last_results());
 }
 
 #[tokio::test]
 async fn after_a_move_only_the_new_path_counts() {
-    let todo =
-        Turn::new().call("t", "todo", &json!({ "items": [{ "content": "rest", "status": "pending" }] }));
+    let todo = ScriptedTurn::new().call(
+        "t",
+        "todo",
+        &json!({ "items": [{ "content": "rest", "status": "pending" }] }),
+    );
     let harness = harness([
-        Turn::reply("one"),
-        read(Turn::new(), "c1"),
+        ScriptedTurn::reply("one"),
+        read(ScriptedTurn::new(), "c1"),
         todo,
-        Turn::reply("two"),
+        ScriptedTurn::reply("two"),
         edit("c2"),
-        Turn::reply("three"),
+        ScriptedTurn::reply("three"),
     ])
     .await;
     harness.say("a").await;
@@ -67,10 +72,10 @@ async fn after_a_move_only_the_new_path_counts() {
 
 #[tokio::test]
 async fn files_read_survive_reopening() {
-    let harness = harness([read(Turn::new(), "c1"), Turn::reply("one")]).await;
+    let harness = harness([read(ScriptedTurn::new(), "c1"), ScriptedTurn::reply("one")]).await;
     harness.say("a").await;
-    let again = harness.reopen([edit("c2"), Turn::reply("two")]).await;
-    again.send(Command::SetApproval(Mode::Yolo)).await;
+    let again = harness.reopen([edit("c2"), ScriptedTurn::reply("two")]).await;
+    again.send(ClientCommand::SetApproval(Mode::Yolo)).await;
     again.say("b").await;
     assert!(!again.last_results()[0].contains("read it first"), "{:?}", again.last_results());
 }

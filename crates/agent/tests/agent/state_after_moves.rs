@@ -5,7 +5,7 @@ use crate::scenario::{Scenario, ScenarioConfig};
 /// The model, thinking level, files read and to-do list at the cursor.
 async fn beside(scenario: &Scenario) -> String {
     let worker = &scenario.harness.worker;
-    let (choice, side) = (worker.choice().await.unwrap(), worker.side_state().await.unwrap());
+    let (choice, side) = (worker.model_choice().await.unwrap(), worker.side_state().await.unwrap());
     let (model, thinking) = (&choice.model.id, choice.thinking.name());
     format!("{model}, thinking {thinking}, {} files, {} todos", side.files.len(), side.todos.len())
 }
@@ -54,7 +54,7 @@ async fn model_and_thinking_stay_if_the_setting_is_off() {
     let request = scenario.harness.model.requests().pop().unwrap();
     assert_eq!((&*request.model.id, request.thinking.name()), ("other", "high"));
     let again = scenario.harness.reopen([]).await;
-    assert_eq!(again.worker.choice().await.unwrap().thinking.name(), "high", "the path records it");
+    assert_eq!(again.worker.model_choice().await.unwrap().thinking.name(), "high", "the path records it");
 }
 
 #[tokio::test]

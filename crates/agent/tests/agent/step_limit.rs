@@ -1,76 +1,83 @@
 //! The limit of model calls for one prompt.
 
-use osier_agent::{Answer, Command, Finished, Parts, Question, When};
-use osier_model::scripted::Turn;
+use osier_agent::{AgentConfig, ClientCommand, PromptTiming, Question, TurnOutcome, UserAnswer};
+use osier_model::scripted::ScriptedTurn;
 use serde_json::json;
 
 use crate::harness::Harness;
 
 /// A model that calls a tool in every reply.
-fn endless(calls: usize) -> impl Iterator<Item = Turn> {
-    (0..calls).map(|number| Turn::new().call(format!("c{number}"), "ls", &json!({})))
+fn endless(calls: usize) -> impl Iterator<Item = ScriptedTurn> {
+    (0..calls).map(|number| ScriptedTurn::new().call(format!("c{number}"), "ls", &json!({})))
 }
 
-fn limited(limit: u32, attended: bool) -> impl FnOnce(&mut Parts) {
-    move |parts: &mut Parts| {
+fn limited(limit: u32, attended: bool) -> impl FnOnce(&mut AgentConfig) {
+    move |parts: &mut AgentConfig| {
         parts.max_steps = limit;
-        parts.attended = attended;
+        parts.has_user = attended;
     }
 }
 
 #[tokio::test]
 async fn turn_ends_at_the_limit_without_a_user() {
     let harness = Harness::with(endless(9), limited(3, false)).await;
-    let (finished, error) = harness.begin(Command::prompt("go")).await.end().await;
-    assert_eq!(finished, Some(Finished::StepLimit));
+    let (finished, error) = harness.begin(ClientCommand::prompt("go")).await.end().await;
+    assert_eq!(finished, Some(TurnOutcome::StepLimit));
     assert_eq!(
         error.as_deref(),
         Some("stopped after 3 model calls, the limit for one prompt (the setting max_steps)")
     );
     assert_eq!(harness.model.requests().len(), 3);
     // Every call has its result, so the path can be resumed or continued.
-    assert_eq!(harness.run(Command::Resume).await, Finished::StepLimit);
+    assert_eq!(harness.run(ClientCommand::Resume).await, TurnOutcome::StepLimit);
     assert_eq!(harness.model.requests().len(), 6);
-    assert_eq!(harness.say("go on").await, Finished::StepLimit);
+    assert_eq!(harness.say("go on").await, TurnOutcome::StepLimit);
     assert_eq!(harness.model.requests().len(), 9);
 }
 
 #[tokio::test]
 async fn user_decides_whether_to_continue() {
     let harness = Harness::with(endless(9), limited(3, true)).await;
-    let mut listener = harness.begin(Command::prompt("go")).await;
+    let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     for calls in [3, 6] {
         let (question, asked) = listener.until_asked().await;
         assert_eq!(asked, Question::Continue { model_calls: 3 });
         assert_eq!(harness.model.requests().len(), calls);
-        let answer = if calls == 3 { Answer::Once } else { Answer::No(String::new()) };
-        harness.send(Command::Answer { question, answer }).await;
+        let answer = if calls == 3 { UserAnswer::Once } else { UserAnswer::No(String::new()) };
+        harness.send(ClientCommand::Answer { question, answer }).await;
     }
-    assert_eq!(listener.end().await.0, Some(Finished::StepLimit));
+    assert_eq!(listener.end().await.0, Some(TurnOutcome::StepLimit));
     assert_eq!(harness.model.requests().len(), 6);
 }
 
 #[tokio::test]
 async fn cancel_at_the_question_cancels_the_turn() {
     let harness = Harness::with(endless(9), limited(3, true)).await;
-    let mut listener = harness.begin(Command::prompt("go")).await;
+    let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     listener.until_asked().await;
-    harness.send(Command::Cancel).await;
-    assert_eq!(listener.end().await.0, Some(Finished::Cancelled));
+    harness.send(ClientCommand::Cancel).await;
+    assert_eq!(listener.end().await.0, Some(TurnOutcome::Cancelled));
     assert_eq!(harness.model.requests().len(), 3);
 }
 
 #[tokio::test]
 async fn steering_resets_the_call_count() {
-    let mut turns: Vec<Turn> = endless(2).collect();
-    turns.push(Turn::new().call("ask", "bash", &json!({ "command": "true" })));
-    turns.extend([Turn::new().call("x", "ls", &json!({})), Turn::reply("done")]);
+    let mut turns: Vec<ScriptedTurn> = endless(2).collect();
+    turns.push(ScriptedTurn::new().call("ask", "bash", &json!({ "command": "true" })));
+    turns.extend([ScriptedTurn::new().call("x", "ls", &json!({})), ScriptedTurn::reply("done")]);
     let harness = Harness::with(turns, limited(3, true)).await;
-    let mut listener = harness.begin(Command::prompt("go")).await;
+    let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     let (question, _) = listener.until_asked().await;
     let text = "this way".to_owned();
-    harness.send(Command::Prompt { text, images: Vec::new(), files: Vec::new(), when: When::Steer }).await;
-    harness.send(Command::Answer { question, answer: Answer::Once }).await;
-    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    harness
+        .send(ClientCommand::Prompt {
+            text,
+            images: Vec::new(),
+            files: Vec::new(),
+            when: PromptTiming::Steer,
+        })
+        .await;
+    harness.send(ClientCommand::Answer { question, answer: UserAnswer::Once }).await;
+    assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     assert_eq!(harness.model.requests().len(), 5);
 }

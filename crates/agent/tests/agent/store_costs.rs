@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use osier_model::scripted::Turn;
+use osier_model::scripted::ScriptedTurn;
 use osier_store::Store;
 use osier_tools::Mode;
 use osier_tree::Header;
@@ -38,17 +38,21 @@ fn long_path(messages: usize) -> Vec<Vec<u8>> {
     (0..messages).map(line).collect()
 }
 
-async fn harness(messages: usize, turns: impl IntoIterator<Item = Turn>) -> (Harness, Arc<CountingStore>) {
+async fn harness(
+    messages: usize,
+    turns: impl IntoIterator<Item = ScriptedTurn>,
+) -> (Harness, Arc<CountingStore>) {
     let store = CountingStore::new();
     store.create(&Header::new("s", 0, "/x"), &long_path(messages)).await.unwrap();
     let folder = Arc::new(tempfile::tempdir().unwrap());
-    let yolo = |parts: &mut osier_agent::Parts| parts.approval = Some(Mode::Yolo);
+    let yolo = |parts: &mut osier_agent::AgentConfig| parts.approval_mode = Some(Mode::Yolo);
     (Harness::open(store.clone(), folder, turns, yolo).await, store)
 }
 
 #[tokio::test]
 async fn store_calls_do_not_grow_with_the_number_of_deltas() {
-    let turns = [Turn::reply("word"), Turn::reply("word"), Turn::reply("word ".repeat(1000))];
+    let turns =
+        [ScriptedTurn::reply("word"), ScriptedTurn::reply("word"), ScriptedTurn::reply("word ".repeat(1000))];
     let (harness, store) = harness(4_000, turns).await;
     harness.say("the first writes the prompt").await;
     store.counted();
@@ -62,8 +66,8 @@ async fn store_calls_do_not_grow_with_the_number_of_deltas() {
 
 #[tokio::test]
 async fn side_state_of_a_long_path_is_read_once() {
-    let call = |id: &str| Turn::new().call(id, "bash", &json!({ "command": "true" }));
-    let (harness, store) = harness(50_000, [call("x"), Turn::reply("done")]).await;
+    let call = |id: &str| ScriptedTurn::new().call(id, "bash", &json!({ "command": "true" }));
+    let (harness, store) = harness(50_000, [call("x"), ScriptedTurn::reply("done")]).await;
     store.counted();
     let side = harness.worker.side_state().await.unwrap();
     assert_eq!(side.files.len(), 12_500);
@@ -79,7 +83,7 @@ async fn side_state_of_a_long_path_is_read_once() {
 #[tokio::test]
 async fn deciding_the_next_step_does_not_read_the_path() {
     let (harness, store) =
-        harness(4_000, [Turn::new().call("x", "ls", &json!({})), Turn::reply("done")]).await;
+        harness(4_000, [ScriptedTurn::new().call("x", "ls", &json!({})), ScriptedTurn::reply("done")]).await;
     harness.worker.side_state().await.unwrap();
     store.counted();
     harness.say("go").await;

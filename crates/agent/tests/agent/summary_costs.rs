@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use osier_model::ModelInfo;
-use osier_model::scripted::{Scripted, Turn};
-use osier_tree::entry::read_entry;
-use osier_tree::projection::usage::{Meter, UsageReport, usage_entries};
+use osier_model::scripted::{ScriptedModel, ScriptedTurn};
+use osier_tree::entry::parse_entry;
+use osier_tree::projection::usage::{UsageMeter, UsageReport, usage_entries};
 use osier_tree::summary;
 use serde_json::Value;
 
@@ -13,15 +13,16 @@ use crate::render::request_text;
 use crate::scenario::{Scenario, ScenarioConfig};
 
 async fn usage(scenario: &Scenario) -> UsageReport {
-    let (script, mut meter) = (scenario.script().await, Meter::default());
+    let (script, mut meter) = (scenario.script().await, UsageMeter::default());
     for seq in usage_entries(&script.tree) {
-        meter.take(seq, &read_entry(&script.lines[seq.index()]).unwrap());
+        meter.add_entry(seq, &parse_entry(&script.lines[seq.index()]).unwrap());
     }
     meter.report(&script.tree, script.tree.leaf())
 }
 
 fn writer(window: u64, max_output: u64) -> Option<Arc<ModelInfo>> {
-    let model = ModelInfo { id: "writer".to_owned(), context_window: window, max_output, ..Scripted::info() };
+    let model =
+        ModelInfo { id: "writer".to_owned(), context_window: window, max_output, ..ScriptedModel::info() };
     Some(Arc::new(model))
 }
 
@@ -32,7 +33,7 @@ fn long(name: &str, tokens: usize) -> String {
 
 #[tokio::test]
 async fn usage_counts_for_the_model_that_wrote_the_summary() {
-    let mut model = ModelInfo { id: "writer".to_owned(), ..Scripted::info() };
+    let mut model = ModelInfo { id: "writer".to_owned(), ..ScriptedModel::info() };
     model.price.input = 1.0;
     let config = ScenarioConfig { summary_model: Some(Arc::new(model)), ..ScenarioConfig::default() };
     let scene =
@@ -87,7 +88,7 @@ async fn summary_of_a_long_branch_covers_its_end() {
     scenario.run_script("move first, summarize > Much was tried.").await;
     assert_eq!(scenario.results, [""; 0]);
     let request = scenario.harness.model.requests().pop().unwrap();
-    assert_eq!(request.system, summary::SYSTEM);
+    assert_eq!(request.system, summary::SYSTEM_PROMPT);
     let lines = request_text(&request);
     assert!(lines.contains("q11x000") && !lines.contains("q0x000"), "the newest messages are included");
     fits(&request, 8192);
@@ -111,10 +112,10 @@ async fn long_history_is_summarized_in_parts() {
     let before = scenario.harness.model.requests().len();
     // Each summary is as long as its limit allows.
     for at in 0..9 {
-        scenario.harness.model.push(Turn::reply(long(&format!("s{at}x"), 700)));
+        scenario.harness.model.push(ScriptedTurn::reply(long(&format!("s{at}x"), 700)));
     }
-    let compacted = scenario.harness.send(osier_agent::Command::Compact { focus: None }).await;
-    assert!(matches!(compacted, osier_agent::Reply::Compacted(_)));
+    let compacted = scenario.harness.send(osier_agent::ClientCommand::Compact { focus: None }).await;
+    assert!(matches!(compacted, osier_agent::CommandReply::Compacted(_)));
     let requests = scenario.harness.model.requests().split_off(before);
     assert!(requests.len() > 2, "{} parts", requests.len());
     let lines: Vec<String> = requests.iter().map(request_text).collect();

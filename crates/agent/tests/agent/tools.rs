@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use osier_agent::{Command, Finished, Parts};
-use osier_model::scripted::Turn;
+use osier_agent::{AgentConfig, ClientCommand, TurnOutcome};
+use osier_model::scripted::ScriptedTurn;
 use osier_tools::{Kind, Mode, Preview, Tool, ToolContext, ToolOutcome, ToolSpec, Tools};
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Semaphore};
@@ -57,30 +57,32 @@ impl Tool for PanickingTool {
     }
 }
 
-fn with(tool: impl Tool + 'static) -> impl FnOnce(&mut Parts) {
-    |parts: &mut Parts| parts.tools = Arc::new(Tools::standard().with(Arc::new(tool)))
+fn with(tool: impl Tool + 'static) -> impl FnOnce(&mut AgentConfig) {
+    |parts: &mut AgentConfig| parts.tools = Arc::new(Tools::standard().with(Arc::new(tool)))
 }
 
-fn yolo(parts: &mut Parts) {
-    parts.approval = Some(Mode::Yolo);
+fn yolo(parts: &mut AgentConfig) {
+    parts.approval_mode = Some(Mode::Yolo);
 }
 
 #[tokio::test]
 async fn read_only_calls_run_in_parallel_and_results_keep_call_order() {
-    let meet = |turn: Turn, id: &str| turn.call(id, "meet", &json!({ "name": id }));
-    let calls = ["slow", "b", "c"].iter().fold(Turn::new(), |turn, id| meet(turn, id));
+    let meet = |turn: ScriptedTurn, id: &str| turn.call(id, "meet", &json!({ "name": id }));
+    let calls = ["slow", "b", "c"].iter().fold(ScriptedTurn::new(), |turn, id| meet(turn, id));
     let tool = BarrierTool { all: Barrier::new(3), others: Semaphore::new(0) };
-    let harness = Harness::with([calls, Turn::reply("done")], with(tool)).await;
-    assert_eq!(harness.say("meet").await, Finished::Done);
+    let harness = Harness::with([calls, ScriptedTurn::reply("done")], with(tool)).await;
+    assert_eq!(harness.say("meet").await, TurnOutcome::Done);
     assert_eq!(harness.last_results(), ["slow was there", "b was there", "c was there"]);
 }
 
 #[tokio::test]
 async fn calls_with_side_effects_run_one_at_a_time() {
-    let bash = |turn: Turn, id: &str, command: &str| turn.call(id, "bash", &json!({ "command": command }));
-    let calls = bash(Turn::new(), "c1", "echo one > log").call("c2", "read", &json!({ "path": "log" }));
+    let bash =
+        |turn: ScriptedTurn, id: &str, command: &str| turn.call(id, "bash", &json!({ "command": command }));
+    let calls =
+        bash(ScriptedTurn::new(), "c1", "echo one > log").call("c2", "read", &json!({ "path": "log" }));
     let calls = bash(bash(calls, "c3", "echo two >> log"), "c4", "cat log");
-    let harness = Harness::with([calls, Turn::reply("done")], yolo).await;
+    let harness = Harness::with([calls, ScriptedTurn::reply("done")], yolo).await;
     harness.say("go").await;
     let results = harness.last_results();
     assert!(results[1].contains("one") && !results[1].contains("two"), "{results:?}");
@@ -89,9 +91,9 @@ async fn calls_with_side_effects_run_one_at_a_time() {
 
 #[tokio::test]
 async fn panicking_or_unknown_tool_is_reported_to_the_model() {
-    let calls = Turn::new().call("c1", "broken", &json!({})).call("c2", "raed", &json!({}));
-    let harness = Harness::with([calls, Turn::reply("oh")], with(PanickingTool)).await;
-    assert_eq!(harness.say("go").await, Finished::Done);
+    let calls = ScriptedTurn::new().call("c1", "broken", &json!({})).call("c2", "raed", &json!({}));
+    let harness = Harness::with([calls, ScriptedTurn::reply("oh")], with(PanickingTool)).await;
+    assert_eq!(harness.say("go").await, TurnOutcome::Done);
     let results = harness.last_results();
     assert!(results[0].starts_with("broken crashed"), "{results:?}");
     assert!(results[1].contains("there is no tool `raed`; did you mean read?"), "{results:?}");
@@ -99,15 +101,15 @@ async fn panicking_or_unknown_tool_is_reported_to_the_model() {
 
 /// A session whose process died with two calls, one of which has its result.
 async fn left_behind() -> Harness {
-    let calls = Turn::new().call("c1", "bash", &json!({ "command": "touch first" })).call(
+    let calls = ScriptedTurn::new().call("c1", "bash", &json!({ "command": "touch first" })).call(
         "c2",
         "bash",
         &json!({ "command": "touch second" }),
     );
     let harness = Harness::new([calls]).await;
-    let mut listener = harness.begin(Command::prompt("go")).await;
+    let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     let (question, _) = listener.until_asked().await;
-    harness.send(Command::Answer { question, answer: osier_agent::Answer::Once }).await;
+    harness.send(ClientCommand::Answer { question, answer: osier_agent::UserAnswer::Once }).await;
     listener.until_asked().await;
     harness
 }
@@ -115,9 +117,10 @@ async fn left_behind() -> Harness {
 #[tokio::test]
 async fn calls_of_a_dead_process_are_interrupted_and_never_run() {
     let died = left_behind().await;
-    let harness = Harness::open(died.store.clone(), died.folder.clone(), [Turn::reply("I see.")], yolo).await;
+    let harness =
+        Harness::open(died.store.clone(), died.folder.clone(), [ScriptedTurn::reply("I see.")], yolo).await;
     let before = harness.session().version().entries;
-    assert_eq!(harness.run(Command::Resume).await, Finished::Done);
+    assert_eq!(harness.run(ClientCommand::Resume).await, TurnOutcome::Done);
     assert!(harness.has("first") && !harness.has("second"));
     assert_eq!(harness.last_results()[1], "This call was interrupted: there is no result.");
     assert_eq!(harness.session().version().entries, before + 1, "only the reply is new");
@@ -126,9 +129,9 @@ async fn calls_of_a_dead_process_are_interrupted_and_never_run() {
 #[tokio::test]
 async fn next_prompt_works_and_later_requests_share_the_prefix() {
     let died = left_behind().await;
-    let turns = [Turn::new().call("c3", "ls", &json!({})), Turn::reply("fine")];
+    let turns = [ScriptedTurn::new().call("c3", "ls", &json!({})), ScriptedTurn::reply("fine")];
     let harness = Harness::open(died.store.clone(), died.folder.clone(), turns, yolo).await;
-    assert_eq!(harness.say("what happened?").await, Finished::Done);
+    assert_eq!(harness.say("what happened?").await, TurnOutcome::Done);
     let sent = harness.model.requests();
     assert_eq!(sent[1].messages[..sent[0].messages.len()], sent[0].messages[..]);
     assert_eq!(

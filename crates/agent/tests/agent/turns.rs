@@ -3,24 +3,25 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use osier_agent::{Client, Command, Error, Finished, Reply, When};
-use osier_model::scripted::{Scripted, Turn};
+use osier_agent::{AgentError, Client, ClientCommand, CommandReply, PromptTiming, TurnOutcome};
+use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{
-    Block, CancellationToken, Deltas, Failure, Image, Message, Model, ModelInfo, Price, Request,
+    CancellationToken, ContentBlock, DeltaStream, Image, Message, Model, ModelError, ModelInfo, Price,
+    Request,
 };
 use osier_tools::user_bash::UserCommand;
 use serde_json::json;
 
 use crate::harness::Harness;
 
-fn overloaded() -> Failure {
-    Failure::Overloaded { provider: "scripted".into(), retry_after: None, said: "busy".into() }
+fn overloaded() -> ModelError {
+    ModelError::Overloaded { provider: "scripted".into(), retry_after: None, detail: "busy".into() }
 }
 
 #[tokio::test]
 async fn turn_stores_everything_as_entries() {
-    let harness = Harness::new([Turn::reply("Hello.")]).await;
-    assert_eq!(harness.say("hi").await, Finished::Done);
+    let harness = Harness::new([ScriptedTurn::reply("Hello.")]).await;
+    assert_eq!(harness.say("hi").await, TurnOutcome::Done);
     assert_eq!(
         harness.path().await,
         ["[model: scripted]", "[system]", "user: \"hi\"", "assistant: \"Hello.\""]
@@ -29,7 +30,7 @@ async fn turn_stores_everything_as_entries() {
 
 #[tokio::test]
 async fn second_prompt_stores_only_new_entries() {
-    let harness = Harness::new([Turn::reply("one"), Turn::reply("two")]).await;
+    let harness = Harness::new([ScriptedTurn::reply("one"), ScriptedTurn::reply("two")]).await;
     harness.say("a").await;
     let before = harness.path().await.len();
     harness.say("b").await;
@@ -39,8 +40,8 @@ async fn second_prompt_stores_only_new_entries() {
 #[tokio::test]
 async fn tool_results_go_back_to_the_model() {
     let harness = Harness::new([
-        Turn::new().text("I look.").call("c1", "read", &json!({ "path": "a.txt" })),
-        Turn::reply("It says hello."),
+        ScriptedTurn::new().text("I look.").call("c1", "read", &json!({ "path": "a.txt" })),
+        ScriptedTurn::reply("It says hello."),
     ])
     .await;
     harness.write("a.txt", "hello\n");
@@ -57,59 +58,61 @@ async fn tool_results_go_back_to_the_model() {
 
 #[tokio::test]
 async fn prompt_replies_with_its_entry_and_the_next_one_works_after_the_turn() {
-    let harness = Harness::new([Turn::reply("one"), Turn::reply("two")]).await;
+    let harness = Harness::new([ScriptedTurn::reply("one"), ScriptedTurn::reply("two")]).await;
     let mut listener = harness.listen().await;
     for text in ["a", "b"] {
-        let Reply::Started { entry } = harness.send(Command::prompt(text)).await else { panic!() };
+        let CommandReply::Started { entry } = harness.send(ClientCommand::prompt(text)).await else {
+            panic!()
+        };
         assert!(harness.session().tree().find(&entry).is_some());
         listener.end().await;
     }
-    assert!(matches!(harness.worker.send(Command::prompt(" \n")).await, Err(Error::Empty)));
+    assert!(matches!(harness.worker.send(ClientCommand::prompt(" \n")).await, Err(AgentError::EmptyPrompt)));
 }
 
 #[tokio::test]
 async fn prompt_is_refused_during_a_turn() {
-    let harness = Harness::new([Turn::reply("I am thin").hang()]).await;
-    let mut listener = harness.begin(Command::prompt("a")).await;
+    let harness = Harness::new([ScriptedTurn::reply("I am thin").hang()]).await;
+    let mut listener = harness.begin(ClientCommand::prompt("a")).await;
     listener.until_draft("thin").await;
-    assert!(matches!(harness.worker.send(Command::prompt("b")).await, Err(Error::Busy)));
-    assert!(matches!(harness.worker.send(Command::Resume).await, Err(Error::Busy)));
-    harness.send(Command::Cancel).await;
+    assert!(matches!(harness.worker.send(ClientCommand::prompt("b")).await, Err(AgentError::TurnRunning)));
+    assert!(matches!(harness.worker.send(ClientCommand::Resume).await, Err(AgentError::TurnRunning)));
+    harness.send(ClientCommand::Cancel).await;
 }
 
 #[tokio::test]
 async fn images_are_sent_with_the_prompt() {
-    let harness = Harness::new([Turn::reply("A cat.")]).await;
+    let harness = Harness::new([ScriptedTurn::reply("A cat.")]).await;
     let image = Image { data: "AA==".into(), mime_type: "image/png".into() };
     let (text, images) = ("what is this?".to_owned(), vec![image.clone()]);
-    harness.run(Command::Prompt { text, images, files: Vec::new(), when: When::Now }).await;
+    harness.run(ClientCommand::Prompt { text, images, files: Vec::new(), when: PromptTiming::Now }).await;
     let Message::User(said) = &harness.model.requests()[0].messages[0] else { panic!() };
-    assert_eq!(said.content, [Block::text("what is this?"), Block::Image(image)]);
+    assert_eq!(said.content, [ContentBlock::text("what is this?"), ContentBlock::Image(image)]);
 }
 
 #[tokio::test]
 async fn model_failure_is_an_entry_and_the_session_continues() {
-    let harness = Harness::new([Turn::new().fail(overloaded()), Turn::reply("Now.")]).await;
-    let (finished, error) = harness.begin(Command::prompt("a")).await.end().await;
-    assert_eq!(finished, Some(Finished::Failed));
+    let harness = Harness::new([ScriptedTurn::new().fail(overloaded()), ScriptedTurn::reply("Now.")]).await;
+    let (finished, error) = harness.begin(ClientCommand::prompt("a")).await.end().await;
+    assert_eq!(finished, Some(TurnOutcome::Failed));
     assert!(error.unwrap().starts_with("scripted is overloaded"));
     let failed = harness.messages().await.pop().unwrap();
     assert_eq!((&failed["stopReason"], failed["content"].as_array().unwrap().len()), (&json!("error"), 0));
     assert!(failed["errorMessage"].as_str().unwrap().starts_with("scripted is overloaded"));
-    assert_eq!(harness.say("b").await, Finished::Done);
+    assert_eq!(harness.say("b").await, TurnOutcome::Done);
     assert_eq!(harness.last_request(), ["user: a", "assistant: ", "user: b"], "the empty reply is not sent");
 }
 
 #[tokio::test]
 async fn resume_retries_a_failed_reply_on_a_new_branch() {
     let harness = Harness::new([
-        Turn::new().call("c1", "ls", &json!({})),
-        Turn::new().text("Half a sen").fail(overloaded()),
-        Turn::reply("A whole sentence."),
+        ScriptedTurn::new().call("c1", "ls", &json!({})),
+        ScriptedTurn::new().text("Half a sen").fail(overloaded()),
+        ScriptedTurn::reply("A whole sentence."),
     ])
     .await;
-    assert_eq!(harness.say("a").await, Finished::Failed);
-    assert_eq!(harness.run(Command::Resume).await, Finished::Done);
+    assert_eq!(harness.say("a").await, TurnOutcome::Failed);
+    assert_eq!(harness.run(ClientCommand::Resume).await, TurnOutcome::Done);
     let sent = harness.model.requests();
     assert_eq!(sent[1], sent[2], "the same request");
     assert_eq!(
@@ -122,25 +125,25 @@ async fn resume_retries_a_failed_reply_on_a_new_branch() {
         .children()
         .of_entry(result)
         .iter()
-        .filter(|seq| tree.head(**seq).role == osier_tree::Role::Assistant);
+        .filter(|seq| tree.head(**seq).role == osier_tree::MessageRole::Assistant);
     assert_eq!(replies.count(), 2, "both replies are kept");
 }
 
 #[tokio::test]
 async fn finished_conversation_cannot_be_resumed() {
-    let harness = Harness::new([Turn::reply("one")]).await;
-    assert!(matches!(harness.worker.send(Command::Resume).await, Err(Error::NothingToResume)));
+    let harness = Harness::new([ScriptedTurn::reply("one")]).await;
+    assert!(matches!(harness.worker.send(ClientCommand::Resume).await, Err(AgentError::NothingToResume)));
     harness.say("a").await;
-    assert!(matches!(harness.worker.send(Command::Resume).await, Err(Error::NothingToResume)));
+    assert!(matches!(harness.worker.send(ClientCommand::Resume).await, Err(AgentError::NothingToResume)));
     assert_eq!(harness.model.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn retries_are_sent_as_live_events() {
-    let harness = Harness::new([Turn::reply("at last").retrying(overloaded())]).await;
-    let mut listener = harness.begin(Command::prompt("a")).await;
+    let harness = Harness::new([ScriptedTurn::reply("at last").retrying(overloaded())]).await;
+    let mut listener = harness.begin(ClientCommand::prompt("a")).await;
     listener.end().await;
-    let lines: Vec<String> = listener.received.iter().map(osier_agent::Event::json).collect();
+    let lines: Vec<String> = listener.received.iter().map(osier_agent::AgentEvent::to_json).collect();
     assert!(
         lines
             .iter()
@@ -152,9 +155,9 @@ async fn retries_are_sent_as_live_events() {
 
 #[tokio::test]
 async fn every_reply_has_its_cost() {
-    let harness = Harness::with([Turn::reply("one").usage(1_000_000, 100_000)], |parts| {
+    let harness = Harness::with([ScriptedTurn::reply("one").usage(1_000_000, 100_000)], |parts| {
         let price = Price { input: 3.0, output: 15.0, ..Price::default() };
-        parts.default_model = Arc::new(ModelInfo { price, ..Scripted::info() });
+        parts.default_model = Arc::new(ModelInfo { price, ..ScriptedModel::info() });
     })
     .await;
     harness.say("a").await;
@@ -163,10 +166,10 @@ async fn every_reply_has_its_cost() {
 
 #[tokio::test]
 async fn shell_command_is_in_the_context_unless_excluded() {
-    let harness = Harness::new([Turn::reply("I see.")]).await;
+    let harness = Harness::new([ScriptedTurn::reply("I see.")]).await;
     for command in ["!echo seen", "!!echo unseen"] {
         let command = UserCommand::parse(command).unwrap();
-        assert!(matches!(harness.send(Command::Bash(command)).await, Reply::Ran { .. }));
+        assert!(matches!(harness.send(ClientCommand::RunShell(command)).await, CommandReply::Ran { .. }));
     }
     harness.say("well?").await;
     assert_eq!(harness.last_request(), ["user: The user ran `echo seen`:\n```\nseen\n```", "user: well?"]);
@@ -174,23 +177,25 @@ async fn shell_command_is_in_the_context_unless_excluded() {
 
 #[tokio::test]
 async fn shell_command_runs_during_a_turn() {
-    let harness =
-        Harness::new([Turn::new().call("c1", "bash", &json!({ "command": "true" })), Turn::reply("done")])
-            .await;
-    let mut listener = harness.begin(Command::prompt("a")).await;
+    let harness = Harness::new([
+        ScriptedTurn::new().call("c1", "bash", &json!({ "command": "true" })),
+        ScriptedTurn::reply("done"),
+    ])
+    .await;
+    let mut listener = harness.begin(ClientCommand::prompt("a")).await;
     let (question, _) = listener.until_asked().await;
-    harness.send(Command::Bash(UserCommand::parse("!echo beside").unwrap())).await;
-    harness.send(Command::Answer { question, answer: osier_agent::Answer::Once }).await;
-    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    harness.send(ClientCommand::RunShell(UserCommand::parse("!echo beside").unwrap())).await;
+    harness.send(ClientCommand::Answer { question, answer: osier_agent::UserAnswer::Once }).await;
+    assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     assert_eq!(harness.last_request()[3], "user: The user ran `echo beside`:\n```\nbeside\n```");
 }
 
 /// A model that panics on the first call.
 #[derive(Debug)]
-struct PanicOnceModel(Scripted, std::sync::atomic::AtomicBool);
+struct PanicOnceModel(ScriptedModel, std::sync::atomic::AtomicBool);
 
 impl Model for PanicOnceModel {
-    fn stream(&self, request: Request, cancel: CancellationToken) -> Deltas {
+    fn stream(&self, request: Request, cancel: CancellationToken) -> DeltaStream {
         assert!(self.1.swap(true, std::sync::atomic::Ordering::Relaxed), "deliberate panic");
         self.0.stream(request, cancel)
     }
@@ -199,22 +204,23 @@ impl Model for PanicOnceModel {
 #[tokio::test]
 async fn panicking_turn_is_reported_and_can_be_resumed() {
     let harness = Harness::with([], |parts| {
-        parts.model = Arc::new(PanicOnceModel(Scripted::new([Turn::reply("better now")]), false.into()));
+        parts.model =
+            Arc::new(PanicOnceModel(ScriptedModel::new([ScriptedTurn::reply("better now")]), false.into()));
     })
     .await;
-    let (finished, error) = harness.begin(Command::prompt("a")).await.end().await;
+    let (finished, error) = harness.begin(ClientCommand::prompt("a")).await.end().await;
     assert_eq!(finished, None);
     assert!(error.unwrap().starts_with("the turn crashed"));
-    assert_eq!(harness.run(Command::Resume).await, Finished::Done);
+    assert_eq!(harness.run(ClientCommand::Resume).await, TurnOutcome::Done);
     assert_eq!(harness.path().await[2..], ["user: \"a\"", "assistant: \"better now\""]);
 }
 
 /// Violates the rule that every stream ends with a message or a failure.
 #[derive(Debug)]
-struct UnterminatedModel(Scripted);
+struct UnterminatedModel(ScriptedModel);
 
 impl Model for UnterminatedModel {
-    fn stream(&self, request: Request, cancel: CancellationToken) -> Deltas {
+    fn stream(&self, request: Request, cancel: CancellationToken) -> DeltaStream {
         let deltas = self.0.stream(request, cancel);
         Box::pin(deltas.filter(|delta| std::future::ready(!delta.is_end())))
     }
@@ -223,12 +229,13 @@ impl Model for UnterminatedModel {
 #[tokio::test]
 async fn unterminated_stream_is_a_failure_and_keeps_partial_text() {
     let harness = Harness::with([], |parts| {
-        let scripted = Scripted::new([Turn::reply("Half a sent"), Turn::reply("never asked")]);
+        let scripted =
+            ScriptedModel::new([ScriptedTurn::reply("Half a sent"), ScriptedTurn::reply("never asked")]);
         parts.model = Arc::new(UnterminatedModel(scripted));
     })
     .await;
-    let (finished, error) = harness.begin(Command::prompt("hi")).await.end().await;
-    assert_eq!(finished, Some(Finished::Failed));
+    let (finished, error) = harness.begin(ClientCommand::prompt("hi")).await.end().await;
+    assert_eq!(finished, Some(TurnOutcome::Failed));
     assert_eq!(error.unwrap(), "the reply from scripted was cut off: the stream ended without a final event");
     assert_eq!(harness.path().await[2..], ["user: \"hi\"", "assistant: \"Half a sent\""]);
     let stored = harness.messages().await.pop().unwrap();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use osier_model::{Api, ModelInfo, Request, body_of};
+use osier_model::{Api, ModelInfo, Request, body_json};
 use serde_json::{Value, json};
 
 use crate::prefix_stability::model;
@@ -15,7 +15,7 @@ pub(crate) const APIS: [Api; 4] =
 /// The body that would be sent.
 pub(crate) fn body(request: &Request, api: Api) -> Value {
     let model: Arc<ModelInfo> = model(api);
-    body_of(&Request { model, ..request.clone() }).unwrap()
+    body_json(&Request { model, ..request.clone() }).unwrap()
 }
 
 /// The problems of a request in each API.

@@ -2,80 +2,80 @@
 //! response events into deltas. Sockets, keys, retries and timeouts are handled in `remote`.
 
 mod anthropic_messages;
-mod blocks;
+mod block_tracker;
+mod error_response;
 mod google_generative_ai;
 mod openai_completions;
 mod openai_responses;
-mod refusal;
 
 use serde_json::{Map, Value};
 
-use crate::failure::Failure;
+use crate::error::ModelError;
 use crate::message::StopReason;
-use crate::port::Delta;
+use crate::model::Delta;
 use crate::request::{Api, Request};
-use crate::sse::Event;
+use crate::sse::SseEvent;
 
-pub(crate) use refusal::{Answer, refusal};
+pub(crate) use error_response::{ErrorResponse, classify_error};
 
 /// An HTTP POST request.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct HttpRequest {
     /// Relative to the provider's base URL.
     pub(crate) path: String,
     pub(crate) headers: Vec<(&'static str, String)>,
-    pub(crate) body: Body,
+    pub(crate) body: RequestBody,
 }
 
 /// A JSON object to send.
 #[derive(Debug)]
-pub(crate) enum Body {
+pub(crate) enum RequestBody {
     Fields(Map<String, Value>),
     /// Already serialized.
     Text(String),
 }
 
-impl Body {
+impl RequestBody {
     pub(crate) fn into_text(self) -> String {
         match self {
-            Body::Fields(fields) => Value::Object(fields).to_string(),
-            Body::Text(text) => text,
+            RequestBody::Fields(fields) => Value::Object(fields).to_string(),
+            RequestBody::Text(text) => text,
         }
     }
 }
 
 /// Whether a reader expects more events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flow {
+pub(crate) enum ReadStatus {
     More,
     Done,
 }
 
 /// Turns the events of one reply into deltas.
-pub(crate) trait Reader: Send {
-    fn event(&mut self, event: &Event, out: &mut Vec<Delta>) -> Result<Flow, Failure>;
+pub(crate) trait EventReader: Send {
+    fn read_event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<ReadStatus, ModelError>;
 
     /// Closes open blocks at the end of the stream. Returns the stop reason, or `None` if the reply is incomplete.
-    fn end(&mut self, out: &mut Vec<Delta>) -> Option<StopReason>;
+    fn finish(&mut self, out: &mut Vec<Delta>) -> Option<StopReason>;
 }
 
 /// Builds the HTTP request; `None` for models without a wire protocol.
-pub(crate) fn call(request: &Request) -> Option<Call> {
+pub(crate) fn build_request(request: &Request) -> Option<HttpRequest> {
     match request.model.api {
-        Api::AnthropicMessages => Some(anthropic_messages::call(request)),
-        Api::OpenaiCompletions => Some(openai_completions::call(request)),
-        Api::OpenaiResponses => Some(openai_responses::call(request)),
-        Api::GoogleGenerativeAi => Some(google_generative_ai::call(request)),
+        Api::AnthropicMessages => Some(anthropic_messages::build_request(request)),
+        Api::OpenaiCompletions => Some(openai_completions::build_request(request)),
+        Api::OpenaiResponses => Some(openai_responses::build_request(request)),
+        Api::GoogleGenerativeAi => Some(google_generative_ai::build_request(request)),
         Api::Offline | Api::Scripted => None,
     }
 }
 
-pub(crate) fn reader(request: &Request) -> Option<Box<dyn Reader>> {
+pub(crate) fn event_reader(request: &Request) -> Option<Box<dyn EventReader>> {
     match request.model.api {
-        Api::AnthropicMessages => Some(Box::new(anthropic_messages::reader(request))),
-        Api::OpenaiCompletions => Some(Box::new(openai_completions::reader(request))),
-        Api::OpenaiResponses => Some(Box::new(openai_responses::reader(request))),
-        Api::GoogleGenerativeAi => Some(Box::new(google_generative_ai::reader(request))),
+        Api::AnthropicMessages => Some(Box::new(anthropic_messages::event_reader(request))),
+        Api::OpenaiCompletions => Some(Box::new(openai_completions::event_reader(request))),
+        Api::OpenaiResponses => Some(Box::new(openai_responses::event_reader(request))),
+        Api::GoogleGenerativeAi => Some(Box::new(google_generative_ai::event_reader(request))),
         Api::Offline | Api::Scripted => None,
     }
 }
@@ -92,15 +92,15 @@ pub(crate) fn key_header(api: Api) -> (&'static str, &'static str) {
 }
 
 /// Parses the data of an event as JSON.
-fn json(event: &Event, provider: &str) -> Result<Value, Failure> {
-    serde_json::from_str(&event.data).map_err(|error| Failure::Malformed {
+fn parse_event(event: &SseEvent, provider: &str) -> Result<Value, ModelError> {
+    serde_json::from_str(&event.data).map_err(|error| ModelError::Malformed {
         provider: provider.to_owned(),
-        said: format!("an event is not JSON ({error}): {}", event.data),
+        detail: format!("an event is not JSON ({error}): {}", event.data),
     })
 }
 
 /// A string member that is present and not empty.
-fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+fn nonempty_str<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value[key].as_str().filter(|text| !text.is_empty())
 }
 
@@ -112,8 +112,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::draft::Draft;
     use crate::message::Message;
+    use crate::reply_draft::ReplyDraft;
     use crate::request::ModelInfo;
 
     /// Keys and values that one of the readers understands.
@@ -209,19 +209,19 @@ mod tests {
         ) {
             for api in [Api::AnthropicMessages, Api::OpenaiCompletions, Api::OpenaiResponses, Api::GoogleGenerativeAi] {
                 let request = Request::new(Arc::new(ModelInfo::new("p", "m", api)), vec![Message::user("hi")]);
-                let mut reader = reader(&request).unwrap();
-                let mut draft = Draft::new(&request.model, 0);
+                let mut reader = event_reader(&request).unwrap();
+                let mut draft = ReplyDraft::new(&request.model, 0);
                 let mut out = Vec::new();
                 for (name, data) in &events {
                     let data = if data.is_object() && data.get("type").is_none() { with_type(data, name) } else { data.clone() };
-                    let event = Event { name: (*name).to_owned(), data: data.to_string() };
-                    if reader.event(&event, &mut out).is_err() {
+                    let event = SseEvent { name: (*name).to_owned(), data: data.to_string() };
+                    if reader.read_event(&event, &mut out).is_err() {
                         break;
                     }
                 }
-                reader.end(&mut out);
+                reader.finish(&mut out);
                 out.iter().for_each(|delta| draft.apply(delta));
-                draft.so_far();
+                draft.partial_message();
             }
         }
     }

@@ -2,23 +2,26 @@
 
 use serde_json::{Map, Value, json};
 
-use super::asked::Step;
+use super::intent::RequestedStep;
 use crate::request::ToolSpec;
 
 /// Runs the project's tests, for common languages and build tools.
-const TESTS: &str = "if [ -f Cargo.toml ]; then cargo test; elif [ -f package.json ]; then npm test; \
+const TEST_COMMAND: &str = "if [ -f Cargo.toml ]; then cargo test; elif [ -f package.json ]; then npm test; \
     elif [ -f go.mod ]; then go test ./...; elif [ -f Makefile ]; then make test; else python3 -m pytest; fi";
 
 /// The tool and arguments for a step. The error is the name of a missing tool.
-pub(super) fn call(step: &Step, tools: &[ToolSpec]) -> Result<(String, Map<String, Value>), &'static str> {
+pub(super) fn tool_call(
+    step: &RequestedStep,
+    tools: &[ToolSpec],
+) -> Result<(String, Map<String, Value>), &'static str> {
     let name = match step {
-        Step::Read { .. } => "read",
-        Step::List { .. } => "ls",
-        Step::Search { .. } => "grep",
-        Step::Find { .. } => "find",
-        Step::Run { .. } | Step::Tests => "bash",
-        Step::Write { .. } => "write",
-        Step::Replace { .. } => "edit",
+        RequestedStep::Read { .. } => "read",
+        RequestedStep::List { .. } => "ls",
+        RequestedStep::Search { .. } => "grep",
+        RequestedStep::Find { .. } => "find",
+        RequestedStep::Run { .. } | RequestedStep::Tests => "bash",
+        RequestedStep::Write { .. } => "write",
+        RequestedStep::Replace { .. } => "edit",
     };
     let tool = tools.iter().find(|tool| tool.name == name).ok_or(name)?;
     let mut arguments = Map::new();
@@ -26,19 +29,19 @@ pub(super) fn call(step: &Step, tools: &[ToolSpec]) -> Result<(String, Map<Strin
         arguments.insert(property(tool, keys).unwrap_or(keys[0]).to_owned(), value);
     };
     match step {
-        Step::Read { path, lines } => {
+        RequestedStep::Read { path, lines } => {
             set(&["path", "file_path", "file"], json!(path));
             if let Some((from, to)) = lines {
                 set(&["offset"], json!(from));
                 set(&["limit"], json!(to - from + 1));
             }
         }
-        Step::List { path } => {
+        RequestedStep::List { path } => {
             if let Some(path) = path {
                 set(&["path", "directory"], json!(path));
             }
         }
-        Step::Search { word, path } => {
+        RequestedStep::Search { word, path } => {
             set(&["pattern", "query"], json!(word));
             if let Some(path) = path {
                 set(&["path", "directory"], json!(path));
@@ -47,14 +50,14 @@ pub(super) fn call(step: &Step, tools: &[ToolSpec]) -> Result<(String, Map<Strin
                 set(&["literal"], json!(true));
             }
         }
-        Step::Find { pattern } => set(&["pattern", "glob"], json!(pattern)),
-        Step::Run { command } => set(&["command", "cmd"], json!(command)),
-        Step::Tests => set(&["command", "cmd"], json!(TESTS)),
-        Step::Write { path, content } => {
+        RequestedStep::Find { pattern } => set(&["pattern", "glob"], json!(pattern)),
+        RequestedStep::Run { command } => set(&["command", "cmd"], json!(command)),
+        RequestedStep::Tests => set(&["command", "cmd"], json!(TEST_COMMAND)),
+        RequestedStep::Write { path, content } => {
             set(&["path", "file_path", "file"], json!(path));
             set(&["content", "text"], json!(with_line_end(content)));
         }
-        Step::Replace { path, old, new } => {
+        RequestedStep::Replace { path, old, new } => {
             let is_snake = tool.parameters.to_string().contains("\"old_text\"");
             let (old_key, new_key) = if is_snake { ("old_text", "new_text") } else { ("oldText", "newText") };
             set(&["path", "file_path", "file"], json!(path));

@@ -8,11 +8,11 @@ pub(super) struct Word {
 }
 
 /// Pairs of quotation marks.
-const PAIRS: &[(char, char)] =
+const QUOTES: &[(char, char)] =
     &[('`', '`'), ('"', '"'), ('“', '”'), ('「', '」'), ('『', '』'), ('《', '》'), ('\'', '\'')];
 
 /// Separators between clauses.
-const THEN: &[&str] = &[
+const SEPARATORS: &[&str] = &[
     ", and then ",
     " and then ",
     ", then ",
@@ -27,18 +27,18 @@ const THEN: &[&str] = &[
 ];
 
 /// The clauses of a text, in order.
-pub(super) fn clauses(text: &str) -> Vec<String> {
+pub(super) fn split_clauses(text: &str) -> Vec<String> {
     let mut clauses = Vec::new();
     let mut current = String::new();
     let mut rest = text;
     while !rest.is_empty() {
-        if let Some((length, _)) = quoted(rest, current.chars().next_back()) {
+        if let Some((length, _)) = parse_quoted(rest, current.chars().next_back()) {
             current.push_str(&rest[..length]);
             rest = &rest[length..];
             continue;
         }
         let is_command = current.trim_start().starts_with('$');
-        let mark = THEN.iter().find(|mark| !is_command && starts_with_ignoring_case(rest, mark));
+        let mark = SEPARATORS.iter().find(|mark| !is_command && starts_with_ignoring_case(rest, mark));
         if let Some(length) = mark.map(|mark| mark.len()).or_else(|| rest.starts_with('\n').then_some(1)) {
             clauses.push(std::mem::take(&mut current));
             rest = &rest[length..];
@@ -52,13 +52,13 @@ pub(super) fn clauses(text: &str) -> Vec<String> {
     clauses.iter().map(|clause| clause.trim().to_owned()).filter(|clause| !clause.is_empty()).collect()
 }
 
-pub(super) fn words(clause: &str) -> Vec<Word> {
+pub(super) fn split_words(clause: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut current = String::new();
     let mut rest = clause;
     while !rest.is_empty() {
-        if let Some((length, inner)) = quoted(rest, current.chars().next_back()) {
-            push(&mut words, &mut current);
+        if let Some((length, inner)) = parse_quoted(rest, current.chars().next_back()) {
+            push_word(&mut words, &mut current);
             words.push(Word { text: inner.to_owned(), quoted: true });
             rest = rest[length..]
                 .trim_start_matches(['.', ',', ';', '!', '?', '，', '。', '；', '！', '？', '、']);
@@ -66,18 +66,18 @@ pub(super) fn words(clause: &str) -> Vec<Word> {
         }
         let c = rest.chars().next().unwrap_or_default();
         if c.is_whitespace() {
-            push(&mut words, &mut current);
+            push_word(&mut words, &mut current);
         } else {
             current.push(c);
         }
         rest = &rest[c.len_utf8()..];
     }
-    push(&mut words, &mut current);
+    push_word(&mut words, &mut current);
     words
 }
 
 /// Adds the current word, without trailing punctuation.
-fn push(words: &mut Vec<Word>, current: &mut String) {
+fn push_word(words: &mut Vec<Word>, current: &mut String) {
     let text = current.trim_end_matches([',', ';', '!', '?', ':', '，', '。', '；', '！', '？', '：', '、']);
     let text = text.strip_suffix('.').filter(|text| !text.is_empty() && !text.ends_with('.')).unwrap_or(text);
     if !text.is_empty() {
@@ -87,14 +87,14 @@ fn push(words: &mut Vec<Word>, current: &mut String) {
 }
 
 /// The length of a quoted text at the start, and its content.
-fn quoted(text: &str, before: Option<char>) -> Option<(usize, &str)> {
+fn parse_quoted(text: &str, before: Option<char>) -> Option<(usize, &str)> {
     if let Some(fenced) = text.strip_prefix("```") {
         let begin = fenced.find('\n')? + 1;
         let end = fenced[begin..].find("```")? + begin;
         return Some((3 + end + 3, &fenced[begin..end]));
     }
     let first = text.chars().next()?;
-    let (open, close) = PAIRS.iter().find(|(open, _)| *open == first)?;
+    let (open, close) = QUOTES.iter().find(|(open, _)| *open == first)?;
     // An apostrophe inside a word is not a quotation mark.
     if *open == '\'' && before.is_some_and(char::is_alphanumeric) {
         return None;
@@ -115,18 +115,24 @@ mod tests {
 
     #[test]
     fn clauses_are_not_split_inside_quotes() {
-        assert_eq!(clauses("read a.txt, then run `ls; then pwd`"), ["read a.txt", "run `ls; then pwd`"]);
-        assert_eq!(clauses("列出 src，然后读取 README.md。谢谢"), ["列出 src", "读取 README.md", "谢谢"]);
-        assert_eq!(clauses("$ a; b then c\nread x"), ["$ a; b then c", "read x"]);
         assert_eq!(
-            clauses("write a.rs with\n```rust\nfn a() {}\n; then\n```"),
+            split_clauses("read a.txt, then run `ls; then pwd`"),
+            ["read a.txt", "run `ls; then pwd`"]
+        );
+        assert_eq!(
+            split_clauses("列出 src，然后读取 README.md。谢谢"),
+            ["列出 src", "读取 README.md", "谢谢"]
+        );
+        assert_eq!(split_clauses("$ a; b then c\nread x"), ["$ a; b then c", "read x"]);
+        assert_eq!(
+            split_clauses("write a.rs with\n```rust\nfn a() {}\n; then\n```"),
             ["write a.rs with", "```rust\nfn a() {}\n; then\n```"]
         );
     }
 
     #[test]
     fn punctuation_is_stripped_outside_quotes() {
-        let texts = |clause| words(clause).into_iter().map(|word| word.text).collect::<Vec<_>>();
+        let texts = |clause| split_words(clause).into_iter().map(|word| word.text).collect::<Vec<_>>();
         assert_eq!(texts("Read src/main.rs, please."), ["Read", "src/main.rs", "please"]);
         assert_eq!(texts("don't say 'a b.' or “c，d”."), ["don't", "say", "a b.", "or", "c，d"]);
         assert_eq!(texts("ls .. ."), ["ls", "..", "."]);

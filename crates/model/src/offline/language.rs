@@ -7,12 +7,12 @@ pub(super) enum Language {
 }
 
 impl Language {
-    pub(super) fn of(text: &str) -> Language {
+    pub(super) fn detect(text: &str) -> Language {
         if text.chars().any(is_han) { Language::Chinese } else { Language::English }
     }
 
     /// The text in this language.
-    pub(super) fn say<'a>(self, english: &'a str, chinese: &'a str) -> &'a str {
+    pub(super) fn select<'a>(self, english: &'a str, chinese: &'a str) -> &'a str {
         match self {
             Language::English => english,
             Language::Chinese => chinese,

@@ -2,19 +2,19 @@
 
 use std::collections::HashMap;
 
-use super::sentences::{terms, weights};
-use crate::message::{Message, joined};
+use super::sentences::{term_weights, terms};
+use crate::message::{Message, join_text};
 
-const BEST: usize = 4;
+const MAX_LINES: usize = 4;
 /// The minimum share of the question's weight that a line must match.
-const ENOUGH: f64 = 0.34;
-const LONGEST: usize = 240;
+const MIN_SCORE: f64 = 0.34;
+const MAX_LINE_BYTES: usize = 240;
 
 /// The best matching lines, each with its source. Skips the last message, which is the question.
 pub(super) fn best_lines(messages: &[Message], question: &str) -> Vec<(String, String)> {
-    let lines = lines(messages);
+    let lines = collect_lines(messages);
     let texts: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
-    let weights = weights(&texts);
+    let weights = term_weights(&texts);
     let terms_asked = terms(question);
     let weight = |term: &String| weights.get(term).copied().unwrap_or(0.0);
     let unknown = weights.values().copied().fold(0.0, f64::max);
@@ -26,7 +26,7 @@ pub(super) fn best_lines(messages: &[Message], question: &str) -> Vec<(String, S
     for (at, line) in texts.iter().enumerate() {
         let has: HashMap<String, ()> = terms(line).into_iter().map(|term| (term, ())).collect();
         let score: f64 = terms_asked.iter().filter(|term| has.contains_key(*term)).map(weight).sum();
-        if total > 0.0 && score / total >= ENOUGH {
+        if total > 0.0 && score / total >= MIN_SCORE {
             scored.push((score, at));
         }
     }
@@ -37,20 +37,21 @@ pub(super) fn best_lines(messages: &[Message], question: &str) -> Vec<(String, S
         seen.push(line.clone());
         is_new
     });
-    found.take(BEST).collect()
+    found.take(MAX_LINES).collect()
 }
 
-fn lines(messages: &[Message]) -> Vec<(String, String)> {
+fn collect_lines(messages: &[Message]) -> Vec<(String, String)> {
     let mut out = Vec::new();
     let end = messages.len().saturating_sub(1);
     for message in &messages[..end] {
         let (source, text) = match message {
             Message::ToolResult(result) => (result.tool_name.clone(), result.text()),
             Message::Assistant(reply) => ("assistant".to_owned(), reply.text()),
-            Message::User(user) => ("user".to_owned(), joined(&user.content)),
+            Message::User(user) => ("user".to_owned(), join_text(&user.content)),
             Message::System(_) => continue,
         };
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && line.len() <= LONGEST);
+        let lines =
+            text.lines().map(str::trim).filter(|line| !line.is_empty() && line.len() <= MAX_LINE_BYTES);
         out.extend(lines.map(|line| (source.clone(), line.to_owned())));
     }
     out

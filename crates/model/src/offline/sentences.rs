@@ -7,7 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::language::is_han;
 
 /// Stop words.
-const EMPTY: &[&str] = &[
+const STOP_WORDS: &[&str] = &[
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "has",
     "have", "how", "i", "if", "in", "is", "it", "its", "me", "my", "not", "of", "on", "or", "please", "so",
     "that", "the", "there", "this", "to", "was", "we", "were", "what", "when", "where", "which", "who",
@@ -16,7 +16,7 @@ const EMPTY: &[&str] = &[
 ];
 
 /// The sentences of a text, trimmed, in order. A line break also ends a sentence.
-pub(super) fn sentences(text: &str) -> Vec<String> {
+pub(super) fn split_sentences(text: &str) -> Vec<String> {
     let lines = text.lines().flat_map(|line| line.split_sentence_bounds());
     lines.map(|sentence| sentence.trim().to_owned()).filter(|sentence| sentence.chars().count() > 1).collect()
 }
@@ -38,12 +38,12 @@ pub(super) fn terms(text: &str) -> Vec<String> {
             }
         }
     }
-    terms.retain(|term| !EMPTY.contains(&term.as_str()));
+    terms.retain(|term| !STOP_WORDS.contains(&term.as_str()));
     terms
 }
 
 /// The weight of each term: higher if fewer of the texts contain it.
-pub(super) fn weights(texts: &[&str]) -> HashMap<String, f64> {
+pub(super) fn term_weights(texts: &[&str]) -> HashMap<String, f64> {
     let mut counts: HashMap<String, usize> = HashMap::new();
     for text in texts {
         for term in terms(text).into_iter().collect::<HashSet<_>>() {
@@ -55,9 +55,9 @@ pub(super) fn weights(texts: &[&str]) -> HashMap<String, f64> {
 }
 
 /// The sentences with the highest weight, in their original order, without near duplicates.
-pub(super) fn most_telling(sentences: &[String], most: usize) -> Vec<String> {
+pub(super) fn most_informative(sentences: &[String], most: usize) -> Vec<String> {
     let texts: Vec<&str> = sentences.iter().map(String::as_str).collect();
-    let weights = weights(&texts);
+    let weights = term_weights(&texts);
     let score = |sentence: &String| {
         let terms = terms(sentence);
         let sum: f64 = terms.iter().filter_map(|term| weights.get(term)).sum();
@@ -70,7 +70,7 @@ pub(super) fn most_telling(sentences: &[String], most: usize) -> Vec<String> {
         if chosen.len() == most {
             break;
         }
-        if !chosen.iter().any(|other| alike(&sentences[*other], &sentences[at])) {
+        if !chosen.iter().any(|other| is_similar(&sentences[*other], &sentences[at])) {
             chosen.push(at);
         }
     }
@@ -79,7 +79,7 @@ pub(super) fn most_telling(sentences: &[String], most: usize) -> Vec<String> {
 }
 
 /// Whether two sentences share most of their terms.
-pub(super) fn alike(one: &str, other: &str) -> bool {
+pub(super) fn is_similar(one: &str, other: &str) -> bool {
     let (one, other): (HashSet<String>, HashSet<String>) =
         (terms(one).into_iter().collect(), terms(other).into_iter().collect());
     let shared = one.intersection(&other).count();
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn splits_sentences_in_any_script() {
         assert_eq!(
-            sentences("One. Two!\n\n三个字。四个？ v1.2 stays."),
+            split_sentences("One. Two!\n\n三个字。四个？ v1.2 stays."),
             ["One.", "Two!", "三个字。", "四个？", "v1.2 stays."]
         );
     }
@@ -104,8 +104,8 @@ mod tests {
             ["the file is read", "the file is read again", "quicksort panics on empty slices"]
                 .map(str::to_owned)
                 .into();
-        assert_eq!(most_telling(&sentences, 1), ["quicksort panics on empty slices"]);
-        assert_eq!(most_telling(&sentences, 3).len(), 2);
+        assert_eq!(most_informative(&sentences, 1), ["quicksort panics on empty slices"]);
+        assert_eq!(most_informative(&sentences, 3).len(), 2);
     }
 
     #[test]

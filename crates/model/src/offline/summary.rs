@@ -2,12 +2,12 @@
 
 mod sections;
 
-use super::transcript::{Transcript, transcript};
-use crate::message::{Message, joined};
+use super::transcript::{Transcript, read_transcript};
+use crate::message::{Message, join_text};
 use crate::request::Request;
 
 /// The headings to use if the request specifies none.
-const USUAL: &[&str] = &[
+const DEFAULT_HEADINGS: &[&str] = &[
     "## Goal",
     "## Constraints & Preferences",
     "## Progress",
@@ -21,11 +21,11 @@ const USUAL: &[&str] = &[
 
 /// The summary, if the request is for one.
 pub(super) fn summary(request: &Request) -> Option<String> {
-    if !is_wanted(request) {
+    if !is_summary_request(request) {
         return None;
     }
-    let transcript = transcript(request);
-    if wants_a_title(request) {
+    let transcript = read_transcript(request);
+    if is_title_request(request) {
         return Some(sections::title(&transcript));
     }
     let mut out = String::new();
@@ -48,19 +48,19 @@ pub(super) fn summary(request: &Request) -> Option<String> {
     Some(out.trim_end().to_owned())
 }
 
-fn is_wanted(request: &Request) -> bool {
+fn is_summary_request(request: &Request) -> bool {
     let system = request.system.to_lowercase();
     let is_in_prompt = ["summar", "摘要", "总结", "title for", "session title", "标题"]
         .iter()
         .any(|word| system.contains(word));
     let has_conversation = request.messages.iter().rev().any(|message| match message {
-        Message::User(user) => joined(&user.content).contains("<conversation>"),
+        Message::User(user) => join_text(&user.content).contains("<conversation>"),
         _ => false,
     });
     request.tools.is_empty() && (is_in_prompt || has_conversation)
 }
 
-fn wants_a_title(request: &Request) -> bool {
+fn is_title_request(request: &Request) -> bool {
     let system = request.system.to_lowercase();
     (system.contains("title") || system.contains("标题")) && !system.contains("summar")
 }
@@ -73,12 +73,16 @@ fn headings(instructions: &str) -> Vec<String> {
         .filter(|line| (line.starts_with("## ") || line.starts_with("### ")) && line.len() < 60)
         .map(str::to_owned)
         .collect();
-    if shown.len() >= 2 { shown } else { USUAL.iter().map(|heading| (*heading).to_owned()).collect() }
+    if shown.len() >= 2 {
+        shown
+    } else {
+        DEFAULT_HEADINGS.iter().map(|heading| (*heading).to_owned()).collect()
+    }
 }
 
 /// The lines below a heading in the previous summary.
-fn carried(transcript: &Transcript, heading: &str) -> Vec<String> {
-    let mut lines = transcript.previous.lines().skip_while(|line| line.trim() != heading);
+fn previous_lines(transcript: &Transcript, heading: &str) -> Vec<String> {
+    let mut lines = transcript.previous_summary.lines().skip_while(|line| line.trim() != heading);
     lines.next();
     let below = lines.take_while(|line| !line.starts_with('#')).map(str::trim);
     below

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::message::{Message, joined};
+use crate::message::{Message, join_text};
 use crate::request::Request;
 
 /// One event of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum TranscriptEvent {
     User(String),
     Assistant(String),
     Call { name: String, path: Option<String>, command: Option<String> },
@@ -17,54 +17,62 @@ pub(super) enum Event {
 /// The conversation to summarize.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Transcript {
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<TranscriptEvent>,
     /// The previous summary, to be extended.
-    pub(super) previous: String,
+    pub(super) previous_summary: String,
     /// The text around the conversation, which says what kind of summary to write.
     pub(super) instructions: String,
 }
 
-pub(super) fn transcript(request: &Request) -> Transcript {
+pub(super) fn read_transcript(request: &Request) -> Transcript {
     let last = request.messages.iter().rev().find_map(|message| match message {
-        Message::User(user) => Some(joined(&user.content)),
+        Message::User(user) => Some(join_text(&user.content)),
         _ => None,
     });
     let last = last.unwrap_or_default();
-    match between(&last, "conversation") {
+    match split_tagged(&last, "conversation") {
         Some((conversation, rest)) => {
             let (previous, instructions) =
-                between(&rest, "previous-summary").unwrap_or((String::new(), rest));
-            Transcript { events: written(&conversation), previous, instructions }
+                split_tagged(&rest, "previous-summary").unwrap_or((String::new(), rest));
+            Transcript { events: events_from_text(&conversation), previous_summary: previous, instructions }
         }
         None => {
             let end = request.messages.len().saturating_sub(1);
-            Transcript { events: said(&request.messages[..end]), previous: String::new(), instructions: last }
+            Transcript {
+                events: events_from_messages(&request.messages[..end]),
+                previous_summary: String::new(),
+                instructions: last,
+            }
         }
     }
 }
 
 /// The text between two tags, and the rest of the text.
-fn between(text: &str, name: &str) -> Option<(String, String)> {
+fn split_tagged(text: &str, name: &str) -> Option<(String, String)> {
     let (before, rest) = text.split_once(&format!("<{name}>"))?;
     let (inner, after) = rest.rsplit_once(&format!("</{name}>"))?;
     Some((inner.trim().to_owned(), format!("{before}{after}")))
 }
 
-fn said(messages: &[Message]) -> Vec<Event> {
+fn events_from_messages(messages: &[Message]) -> Vec<TranscriptEvent> {
     let mut events = Vec::new();
     for message in messages {
         match message {
             Message::System(_) => {}
-            Message::User(user) => events.push(Event::User(joined(&user.content))),
+            Message::User(user) => events.push(TranscriptEvent::User(join_text(&user.content))),
             Message::Assistant(assistant) => {
-                events.push(Event::Assistant(assistant.text()));
+                events.push(TranscriptEvent::Assistant(assistant.text()));
                 events.extend(assistant.calls().map(|call| {
                     let text = |key: &str| call.arguments.get(key).and_then(Value::as_str).map(str::to_owned);
-                    Event::Call { name: call.name.clone(), path: text("path"), command: text("command") }
+                    TranscriptEvent::Call {
+                        name: call.name.clone(),
+                        path: text("path"),
+                        command: text("command"),
+                    }
                 }));
             }
             Message::ToolResult(result) => {
-                events.push(Event::Result { text: result.text(), failed: result.is_error });
+                events.push(TranscriptEvent::Result { text: result.text(), failed: result.is_error });
             }
         }
     }
@@ -72,7 +80,7 @@ fn said(messages: &[Message]) -> Vec<Event> {
 }
 
 /// Reads paragraphs that start with a role: `[User]: …`.
-fn written(text: &str) -> Vec<Event> {
+fn events_from_text(text: &str) -> Vec<TranscriptEvent> {
     let mut paragraphs: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
         match label(line) {
@@ -87,7 +95,7 @@ fn written(text: &str) -> Vec<Event> {
             },
         }
     }
-    paragraphs.into_iter().flat_map(|(role, body)| events(&role, body.trim())).collect()
+    paragraphs.into_iter().flat_map(|(role, body)| events_for_role(&role, body.trim())).collect()
 }
 
 fn label(line: &str) -> Option<(&str, &str)> {
@@ -96,33 +104,35 @@ fn label(line: &str) -> Option<(&str, &str)> {
     is_name.then_some((role, rest))
 }
 
-fn events(role: &str, body: &str) -> Vec<Event> {
+fn events_for_role(role: &str, body: &str) -> Vec<TranscriptEvent> {
     match role {
         // A summary of another part of the conversation is in a user message, but is not a request.
-        "user" => match between(body, "summary").filter(|_| body.ends_with("</summary>")) {
-            Some((summary, _)) => vec![Event::Assistant(summary)],
-            None => vec![Event::User(body.to_owned())],
+        "user" => match split_tagged(body, "summary").filter(|_| body.ends_with("</summary>")) {
+            Some((summary, _)) => vec![TranscriptEvent::Assistant(summary)],
+            None => vec![TranscriptEvent::User(body.to_owned())],
         },
-        "assistant tool calls" | "tool calls" | "tool call" => calls(body),
-        "tool result" | "result" => vec![Event::Result { text: body.to_owned(), failed: looks_failed(body) }],
+        "assistant tool calls" | "tool calls" | "tool call" => parse_calls(body),
+        "tool result" | "result" => {
+            vec![TranscriptEvent::Result { text: body.to_owned(), failed: looks_failed(body) }]
+        }
         role if role.contains("thinking") => Vec::new(),
-        _ => vec![Event::Assistant(body.to_owned())],
+        _ => vec![TranscriptEvent::Assistant(body.to_owned())],
     }
 }
 
 /// Reads `read(path="a.rs"); bash(command="ls")`.
-fn calls(body: &str) -> Vec<Event> {
+fn parse_calls(body: &str) -> Vec<TranscriptEvent> {
     let mut calls = Vec::new();
     let mut rest = body;
     while let Some(open) = rest.find('(') {
         let name = rest[..open].trim_matches([' ', ';', '\n', ',', '-', '*']).to_owned();
-        let close = closing(&rest[open..]).map_or(rest.len(), |at| open + at);
+        let close = closing_bracket(&rest[open..]).map_or(rest.len(), |at| open + at);
         let arguments = &rest[open + 1..close.max(open + 1)];
         if !name.is_empty() && !name.contains(' ') {
-            calls.push(Event::Call {
+            calls.push(TranscriptEvent::Call {
                 name,
-                path: argument(arguments, "path"),
-                command: argument(arguments, "command"),
+                path: parse_argument(arguments, "path"),
+                command: parse_argument(arguments, "command"),
             });
         }
         rest = rest.get(close + 1..).unwrap_or_default();
@@ -131,7 +141,7 @@ fn calls(body: &str) -> Vec<Event> {
 }
 
 /// The position of the bracket that closes the one at the start of the text. Skips strings.
-fn closing(text: &str) -> Option<usize> {
+fn closing_bracket(text: &str) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0, false, false);
     for (at, c) in text.char_indices() {
         match c {
@@ -151,7 +161,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-fn argument(arguments: &str, key: &str) -> Option<String> {
+fn parse_argument(arguments: &str, key: &str) -> Option<String> {
     let at = arguments.find(&format!("{key}=\""))? + key.len() + 1;
     let mut values = serde_json::Deserializer::from_str(&arguments[at..]).into_iter::<String>();
     values.next()?.ok()
@@ -173,21 +183,32 @@ mod tests {
 
     #[test]
     fn parses_a_serialized_conversation() {
-        let events = written(
+        let events = events_from_text(
             "[User]: Fix it\nplease\n\n[Assistant thinking]: hm\n\n[Assistant]: I look.\n\n[Assistant tool calls]: read(path=\"a (1).rs\"); bash(command=\"echo \\\"hi\\\"\")\n\n[Tool result]: error[E0308]: mismatched",
         );
         let with_summary =
             "[User]: A branch was left:\n\n<summary>\nIt was slow.\n</summary>\n\n[User]: go on";
-        let expected = [Event::Assistant("It was slow.".to_owned()), Event::User("go on".to_owned())];
-        assert_eq!(written(with_summary), expected);
+        let expected = [
+            TranscriptEvent::Assistant("It was slow.".to_owned()),
+            TranscriptEvent::User("go on".to_owned()),
+        ];
+        assert_eq!(events_from_text(with_summary), expected);
         assert_eq!(
             events,
             [
-                Event::User("Fix it\nplease".to_owned()),
-                Event::Assistant("I look.".to_owned()),
-                Event::Call { name: "read".to_owned(), path: Some("a (1).rs".to_owned()), command: None },
-                Event::Call { name: "bash".to_owned(), path: None, command: Some("echo \"hi\"".to_owned()) },
-                Event::Result { text: "error[E0308]: mismatched".to_owned(), failed: true },
+                TranscriptEvent::User("Fix it\nplease".to_owned()),
+                TranscriptEvent::Assistant("I look.".to_owned()),
+                TranscriptEvent::Call {
+                    name: "read".to_owned(),
+                    path: Some("a (1).rs".to_owned()),
+                    command: None
+                },
+                TranscriptEvent::Call {
+                    name: "bash".to_owned(),
+                    path: None,
+                    command: Some("echo \"hi\"".to_owned())
+                },
+                TranscriptEvent::Result { text: "error[E0308]: mismatched".to_owned(), failed: true },
             ]
         );
     }

@@ -17,7 +17,7 @@ pub(super) enum Verb {
 use Verb::{Find, List, Look, Read, Replace, Run, Search, Write};
 
 /// Polite and connecting words before a verb.
-pub(super) const BEFORE: &[&str] = &[
+pub(super) const LEADING_WORDS: &[&str] = &[
     "please",
     "now",
     "first",
@@ -57,7 +57,7 @@ pub(super) const BEFORE: &[&str] = &[
 ];
 
 /// Whole words, in lower case.
-pub(super) const ENGLISH: &[(&str, Verb)] = &[
+pub(super) const ENGLISH_VERBS: &[(&str, Verb)] = &[
     ("what files are in", List),
     ("which files are in", List),
     ("show me the files in", List),
@@ -117,7 +117,7 @@ pub(super) const ENGLISH: &[(&str, Verb)] = &[
 ];
 
 /// Prefixes of a clause; Chinese has no spaces between words.
-pub(super) const CHINESE: &[(&str, Verb)] = &[
+pub(super) const CHINESE_VERBS: &[(&str, Verb)] = &[
     ("列出", List),
     ("罗列", List),
     ("列一下", List),
@@ -227,7 +227,7 @@ pub(super) const CHINESE_FILLERS: &[&str] = &[
 ];
 
 /// Names for the project's tests.
-pub(super) const TESTS: &[&str] = &[
+pub(super) const TEST_SUITE_NAMES: &[&str] = &[
     "tests",
     "the tests",
     "test",

@@ -38,8 +38,8 @@ pub(super) fn find(registry: &Registry, name: &str) -> Result<Arc<ModelInfo>, Lo
             }
         }
     }
-    unlisted(registry, name)
-        .ok_or_else(|| LookupError::Unknown { name: name.to_owned(), nearest: nearest(registry, name) })
+    find_unlisted(registry, name)
+        .ok_or_else(|| LookupError::Unknown { name: name.to_owned(), nearest: nearest_names(registry, name) })
 }
 
 /// Whether `id` ends with `end`, at a word boundary.
@@ -49,26 +49,26 @@ fn ends_with_words(id: &str, end: &str) -> bool {
 }
 
 /// An unlisted model of a provider that accepts any name, unless the name looks like a typo of a listed model.
-fn unlisted(registry: &Registry, name: &str) -> Option<Arc<ModelInfo>> {
+fn find_unlisted(registry: &Registry, name: &str) -> Option<Arc<ModelInfo>> {
     let (provider, id) = name.split_once('/').filter(|(_, id)| !id.is_empty())?;
     let provider = registry.providers.get(provider).filter(|provider| provider.any_model)?;
     let same_letters = |known: &str| letters(known) == letters(id);
     let is_typo =
         registry.models.iter().any(|model| model.provider == provider.id && same_letters(&model.id));
-    (!is_typo).then(|| Arc::new(registry.assumed(provider, id)))
+    (!is_typo).then(|| Arc::new(registry.assume_model(provider, id)))
 }
 
 fn letters(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-fn nearest(registry: &Registry, name: &str) -> Vec<String> {
+fn nearest_names(registry: &Registry, name: &str) -> Vec<String> {
     let name = name.to_lowercase();
     let id = name.rsplit('/').next().unwrap_or_default();
     let similarity = |model: &ModelInfo| {
         let full = strsim::jaro_winkler(&name, &model.full_name());
         let best = full.max(strsim::jaro_winkler(id, &model.id));
-        best.max(if model.id.contains(id) { 0.9 } else { a_word(id, &model.id) })
+        best.max(if model.id.contains(id) { 0.9 } else { word_similarity(id, &model.id) })
     };
     let mut near: Vec<(f64, String)> =
         registry.models.iter().map(|model| (similarity(model), model.full_name())).collect();
@@ -77,7 +77,7 @@ fn nearest(registry: &Registry, name: &str) -> Vec<String> {
 }
 
 /// How similar a name is to one word of an id, such as `opus`. Short words and numbers are skipped.
-fn a_word(name: &str, id: &str) -> f64 {
+fn word_similarity(name: &str, id: &str) -> f64 {
     let words = id.split(['-', '/', ':', '.', '_', ' ']).filter(|word| word.len() >= 4);
     let similarity = words.map(|word| strsim::jaro_winkler(name, word)).fold(0.0, f64::max);
     if similarity > 0.85 { 0.95 * similarity } else { 0.0 }

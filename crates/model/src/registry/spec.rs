@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use crate::compat::{Compat, CompatSpec};
 use crate::key::KeySource;
-use crate::provider::{Patience, Provider};
+use crate::provider::{Provider, Timeouts};
 use crate::request::{Api, ModelInfo};
-use crate::thinking::{Ability, Style, ThinkingLevel};
+use crate::thinking::{ThinkingAbility, ThinkingLevel, ThinkingStyle};
 use crate::usage::Price;
 
 /// `[providers.NAME]`.
@@ -53,7 +53,7 @@ pub struct ModelSpec {
     pub compat: CompatSpec,
     /// Whether the user set `max_output`.
     #[serde(skip)]
-    pub is_limited: bool,
+    pub sets_max_output: bool,
     #[serde(flatten)]
     pub unknown: BTreeMap<String, toml::Value>,
 }
@@ -69,8 +69,8 @@ pub enum OneOrMany {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum ThinkingSpec {
-    Plain(bool),
-    Exact(Ability),
+    Enabled(bool),
+    Exact(ThinkingAbility),
 }
 
 const PROVIDER_KEYS: &[&str] = &[
@@ -102,7 +102,7 @@ impl ProviderSpec {
         }
         self.headers.extend(over.headers);
         for mut model in over.models {
-            model.is_limited = model.max_output.is_some();
+            model.sets_max_output = model.max_output.is_some();
             match self.models.iter_mut().find(|known| known.id == model.id) {
                 Some(known) => *known = std::mem::take(known).with(model),
                 None => self.models.push(model),
@@ -113,7 +113,7 @@ impl ProviderSpec {
             api: over.api.or(self.api),
             base_url: over.base_url.or(self.base_url),
             any_model: over.any_model.or(self.any_model),
-            compat: merged(self.compat, over.compat),
+            compat: merge_compat(self.compat, over.compat),
             answer_timeout: over.answer_timeout.or(self.answer_timeout),
             silence_timeout: over.silence_timeout.or(self.silence_timeout),
             unknown: BTreeMap::new(),
@@ -145,7 +145,7 @@ impl ProviderSpec {
         if self.models.iter().any(|model| model.id.trim().is_empty()) {
             return problem("a model has no `id`");
         }
-        let defaults = Patience::default();
+        let defaults = Timeouts::default();
         let seconds = |given: Option<u64>, default: Duration| given.map_or(default, Duration::from_secs);
         Ok(Provider {
             id: id.to_owned(),
@@ -156,9 +156,9 @@ impl ProviderSpec {
             headers: self.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             any_model: self.any_model.unwrap_or(!is_offline),
             compat: self.compat,
-            patience: Patience {
-                answer: seconds(self.answer_timeout, defaults.answer),
-                silence: seconds(self.silence_timeout, defaults.silence),
+            timeouts: Timeouts {
+                response: seconds(self.answer_timeout, defaults.response),
+                idle: seconds(self.silence_timeout, defaults.idle),
             },
         })
     }
@@ -186,8 +186,8 @@ impl ModelSpec {
             tools: over.tools.or(self.tools),
             images: over.images.or(self.images),
             thinking: over.thinking.or(self.thinking),
-            compat: merged(self.compat, over.compat),
-            is_limited: self.is_limited || over.is_limited,
+            compat: merge_compat(self.compat, over.compat),
+            sets_max_output: self.sets_max_output || over.sets_max_output,
             unknown: BTreeMap::new(),
         }
     }
@@ -203,7 +203,7 @@ impl ModelSpec {
             api,
             context_window,
             max_output: self.max_output.unwrap_or_else(|| 16_384.min(context_window / 2)).min(context_window),
-            limits_output: self.is_limited,
+            always_send_max_output: self.sets_max_output,
             price: self.price.clone().unwrap_or_default(),
             tools: self.tools.unwrap_or(true),
             images: self.images.unwrap_or(false),
@@ -214,12 +214,16 @@ impl ModelSpec {
 }
 
 impl ThinkingSpec {
-    fn ability(&self, api: Api) -> Ability {
+    fn ability(&self, api: Api) -> ThinkingAbility {
         match self {
             ThinkingSpec::Exact(ability) => ability.clone(),
-            ThinkingSpec::Plain(false) => Ability::default(),
-            ThinkingSpec::Plain(true) => Ability {
-                style: if api == Api::AnthropicMessages { Style::Budget } else { Style::Effort },
+            ThinkingSpec::Enabled(false) => ThinkingAbility::default(),
+            ThinkingSpec::Enabled(true) => ThinkingAbility {
+                style: if api == Api::AnthropicMessages {
+                    ThinkingStyle::Budget
+                } else {
+                    ThinkingStyle::Effort
+                },
                 levels: vec![ThinkingLevel::Low, ThinkingLevel::Medium, ThinkingLevel::High],
                 off: Some("omit".to_owned()),
             },
@@ -229,7 +233,7 @@ impl ThinkingSpec {
 
 impl Compat {
     /// The default settings for a protocol.
-    pub(super) fn of(api: Api) -> Compat {
+    pub(super) fn for_api(api: Api) -> Compat {
         let default = Compat::default();
         match api {
             Api::AnthropicMessages => Compat { cache_control: true, tool_result_images: true, ..default },
@@ -239,7 +243,7 @@ impl Compat {
     }
 }
 
-fn merged(below: CompatSpec, over: CompatSpec) -> CompatSpec {
+fn merge_compat(below: CompatSpec, over: CompatSpec) -> CompatSpec {
     CompatSpec {
         developer_role: over.developer_role.or(below.developer_role),
         max_tokens_field: over.max_tokens_field.or(below.max_tokens_field),

@@ -7,43 +7,43 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::timeout;
 
-use crate::api::{self, Answer, Flow, Reader, refusal};
-use crate::failure::Failure;
+use crate::api::{self, ErrorResponse, EventReader, ReadStatus, classify_error};
+use crate::error::ModelError;
+use crate::http::{HttpTransport, error_chain};
 use crate::message::StopReason;
-use crate::net::{Net, said};
-use crate::port::Delta;
+use crate::model::Delta;
 use crate::provider::Provider;
 use crate::request::{Api, Request};
-use crate::retry::retry_after;
-use crate::sse::{Decoder, Event};
+use crate::retry::parse_retry_after;
+use crate::sse::{SseDecoder, SseEvent};
 
 /// Limits for reading an error response.
-const LONGEST_ERROR: usize = 256 << 10;
-const ERROR_PATIENCE: Duration = Duration::from_secs(10);
+const MAX_ERROR_BYTES: usize = 256 << 10;
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a reply in bytes, streamed or not; far more than any model sends.
-const LONGEST: usize = 64 << 20;
+const MAX_REPLY_BYTES: usize = 64 << 20;
 /// Maximum number of blocks in a reply.
-const MOST_BLOCKS: usize = 500;
+const MAX_BLOCKS: usize = 500;
 /// Maximum size of the arguments of one call, in bytes.
-const LONGEST_ARGUMENTS: usize = 16 << 20;
+const MAX_ARGUMENTS_BYTES: usize = 16 << 20;
 
 /// A request that was sent and whose response is being read.
 pub(super) struct Exchange {
     provider: String,
-    silence: Duration,
+    idle_timeout: Duration,
     response: Response,
-    decoder: Decoder,
-    reader: Box<dyn Reader>,
-    kind: Kind,
+    decoder: SseDecoder,
+    reader: Box<dyn EventReader>,
+    format: ResponseFormat,
     /// Bytes received so far.
-    came: usize,
+    bytes_received: usize,
     blocks: usize,
     /// Bytes of arguments in the current block.
-    arguments: usize,
+    argument_bytes: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ResponseFormat {
     Events,
     Json,
 }
@@ -52,57 +52,58 @@ impl Exchange {
     /// Sends the request and waits for the start of a successful response.
     pub(super) async fn open(
         provider: &Provider,
-        net: &Net,
+        net: &HttpTransport,
         key: Option<&SecretString>,
         request: &Request,
-    ) -> Result<Exchange, Failure> {
-        let not_configured = |hint: String| Failure::NotConfigured { provider: provider.id.clone(), hint };
-        let (Some(call), Some(reader)) = (api::call(request), api::reader(request)) else {
+    ) -> Result<Exchange, ModelError> {
+        let not_configured = |hint: String| ModelError::NotConfigured { provider: provider.id.clone(), hint };
+        let (Some(call), Some(reader)) = (api::build_request(request), api::event_reader(request)) else {
             return Err(not_configured(format!("{} has no wire protocol", request.model.full_name())));
         };
-        let headers = headers(provider, key, request.model.api, &call.headers).map_err(not_configured)?;
+        let headers =
+            request_headers(provider, key, request.model.api, &call.headers).map_err(not_configured)?;
         let body = call.body.into_text();
         let was_long = body.len() as u64 / 4 > request.model.context_window / 2;
-        let client = net.client(&provider.base_url).map_err(|error| network(provider, error))?;
+        let client = net.client(&provider.base_url).map_err(|error| network_error(provider, error))?;
         let sending = client.post(provider.url(&call.path)).headers(headers).body(body).send();
-        let response = match timeout(provider.patience.answer, sending).await {
+        let response = match timeout(provider.timeouts.response, sending).await {
             Err(_) => {
-                return Err(network(
+                return Err(network_error(
                     provider,
-                    format!("no answer within {} s", provider.patience.answer.as_secs()),
+                    format!("no answer within {} s", provider.timeouts.response.as_secs()),
                 ));
             }
             Ok(Err(error)) if error.is_builder() => {
                 return Err(not_configured(format!(
                     "`base_url` is not a valid URL: {}",
-                    said(&error.without_url())
+                    error_chain(&error.without_url())
                 )));
             }
-            Ok(Err(error)) => return Err(unreachable(provider, &error.without_url())),
+            Ok(Err(error)) => return Err(send_error(provider, &error.without_url())),
             Ok(Ok(response)) => response,
         };
         if !response.status().is_success() {
-            return Err(refused(provider, net, request, response, was_long).await);
+            return Err(read_error_response(provider, net, request, response, was_long).await);
         }
-        let kind = kind(&response).map_err(not_configured)?;
+        let kind = response_format(&response).map_err(not_configured)?;
         Ok(Exchange {
             provider: provider.id.clone(),
-            silence: provider.patience.silence,
+            idle_timeout: provider.timeouts.idle,
             response,
-            decoder: Decoder::default(),
+            decoder: SseDecoder::default(),
             reader,
-            kind,
-            came: 0,
+            format: kind,
+            bytes_received: 0,
             blocks: 0,
-            arguments: 0,
+            argument_bytes: 0,
         })
     }
 
     /// Reads the next chunk. Returns `Some` at the end of the reply.
-    pub(super) async fn read(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
+    pub(super) async fn read(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, ModelError> {
         let before = out.len();
-        let stop = self.read_on(out).await?;
-        if let Err(failure) = self.bound(&out[before..]) {
+        let stop = self.read_chunk(out).await?;
+        if let Err(failure) = self.check_limits(&out[before..]) {
             out.truncate(before);
             return Err(failure);
         }
@@ -110,54 +111,54 @@ impl Exchange {
     }
 
     /// Refuses a reply that exceeds the limits.
-    fn bound(&mut self, deltas: &[Delta]) -> Result<(), Failure> {
+    fn check_limits(&mut self, deltas: &[Delta]) -> Result<(), ModelError> {
         for delta in deltas {
             match delta {
                 Delta::TextStart { .. } | Delta::ThinkingStart { .. } | Delta::ToolCallStart { .. } => {
                     self.blocks += 1;
-                    self.arguments = 0;
+                    self.argument_bytes = 0;
                 }
-                Delta::ToolCallArguments { json, .. } => self.arguments += json.len(),
+                Delta::ToolCallArguments { json, .. } => self.argument_bytes += json.len(),
                 _ => {}
             }
         }
-        if self.blocks > MOST_BLOCKS {
-            return Err(self.malformed(&format!("a reply with more than {MOST_BLOCKS} blocks or calls")));
+        if self.blocks > MAX_BLOCKS {
+            return Err(self.malformed_error(&format!("a reply with more than {MAX_BLOCKS} blocks or calls")));
         }
-        if self.arguments > LONGEST_ARGUMENTS {
-            return Err(self.malformed("a call with more than 16 MiB of arguments"));
+        if self.argument_bytes > MAX_ARGUMENTS_BYTES {
+            return Err(self.malformed_error("a call with more than 16 MiB of arguments"));
         }
         Ok(())
     }
 
-    async fn read_on(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
-        if self.kind == Kind::Json {
-            return self.read_whole(out).await;
+    async fn read_chunk(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, ModelError> {
+        if self.format == ResponseFormat::Json {
+            return self.read_json(out).await;
         }
         let Some(bytes) = self.chunk().await? else {
-            return self.over(out);
+            return self.end_of_body(out);
         };
         let mut events = Vec::new();
         let fits = self.decoder.push(&bytes, &mut events);
         for event in &events {
-            if self.reader.event(event, out)? == Flow::Done {
+            if self.reader.read_event(event, out)? == ReadStatus::Done {
                 return self.end(out);
             }
         }
-        fits.map_err(|_| self.malformed("an event of more than 64 MiB"))?;
+        fits.map_err(|_| self.malformed_error("an event of more than 64 MiB"))?;
         Ok(None)
     }
 
-    async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
-        match timeout(self.silence, self.response.chunk()).await {
-            Err(_) => Err(self.cut(format!("no data for {} s", self.silence.as_secs()))),
-            Ok(Err(error)) => Err(self.cut(said(&error.without_url()))),
+    async fn chunk(&mut self) -> Result<Option<Vec<u8>>, ModelError> {
+        match timeout(self.idle_timeout, self.response.chunk()).await {
+            Err(_) => Err(self.cut_off_error(format!("no data for {} s", self.idle_timeout.as_secs()))),
+            Ok(Err(error)) => Err(self.cut_off_error(error_chain(&error.without_url()))),
             Ok(Ok(bytes)) => {
                 if let Some(bytes) = &bytes {
-                    self.came += bytes.len();
+                    self.bytes_received += bytes.len();
                 }
-                if self.came > LONGEST {
-                    return Err(self.malformed("a reply of more than 64 MiB"));
+                if self.bytes_received > MAX_REPLY_BYTES {
+                    return Err(self.malformed_error("a reply of more than 64 MiB"));
                 }
                 Ok(bytes.map(Vec::from))
             }
@@ -165,10 +166,10 @@ impl Exchange {
     }
 
     /// The server closed the connection. An unfinished last event is used if it can be parsed.
-    fn over(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
+    fn end_of_body(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, ModelError> {
         if let Some(event) = std::mem::take(&mut self.decoder).finish() {
-            match self.reader.event(&event, out) {
-                Err(Failure::Malformed { .. }) => return Err(self.cut(String::new())),
+            match self.reader.read_event(&event, out) {
+                Err(ModelError::Malformed { .. }) => return Err(self.cut_off_error(String::new())),
                 result => result.map(drop)?,
             }
         }
@@ -176,38 +177,38 @@ impl Exchange {
     }
 
     /// Reads the single JSON object that a non-streaming server sends.
-    async fn read_whole(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
+    async fn read_json(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, ModelError> {
         let mut body = Vec::new();
         while let Some(bytes) = self.chunk().await? {
             body.extend_from_slice(&bytes);
         }
-        let event = Event { name: String::new(), data: String::from_utf8_lossy(&body).into_owned() };
-        self.reader.event(&event, out)?;
+        let event = SseEvent { name: String::new(), data: String::from_utf8_lossy(&body).into_owned() };
+        self.reader.read_event(&event, out)?;
         self.end(out)
     }
 
-    fn end(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
+    fn end(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, ModelError> {
         let mut last = Vec::new();
-        match self.reader.end(&mut last) {
+        match self.reader.finish(&mut last) {
             Some(stop) => {
                 out.append(&mut last);
                 Ok(Some(stop))
             }
-            None => Err(self.cut(String::new())),
+            None => Err(self.cut_off_error(String::new())),
         }
     }
 
-    fn cut(&self, said: String) -> Failure {
-        Failure::Cut { provider: self.provider.clone(), said }
+    fn cut_off_error(&self, said: String) -> ModelError {
+        ModelError::CutOff { provider: self.provider.clone(), detail: said }
     }
 
-    fn malformed(&self, said: &str) -> Failure {
-        Failure::Malformed { provider: self.provider.clone(), said: said.to_owned() }
+    fn malformed_error(&self, said: &str) -> ModelError {
+        ModelError::Malformed { provider: self.provider.clone(), detail: said.to_owned() }
     }
 }
 
 /// The headers of a request to a provider.
-pub(crate) fn headers(
+pub(crate) fn request_headers(
     provider: &Provider,
     key: Option<&SecretString>,
     api: Api,
@@ -243,60 +244,60 @@ pub(crate) fn headers(
     Ok(headers)
 }
 
-fn network(provider: &Provider, said: String) -> Failure {
-    Failure::Network { provider: provider.id.clone(), said }
+fn network_error(provider: &Provider, said: String) -> ModelError {
+    ModelError::Network { provider: provider.id.clone(), detail: said }
 }
 
 /// The error for a request that could not be sent. A local server that is not running is not worth a retry; a network
 /// outage is.
-fn unreachable(provider: &Provider, error: &reqwest::Error) -> Failure {
+fn send_error(provider: &Provider, error: &reqwest::Error) -> ModelError {
     if error.is_connect() && provider.is_local() {
-        let url = crate::provider::without_userinfo(&provider.base_url);
-        let hint = format!("no server answers at {url} ({}); is it running?", said(error));
-        return Failure::NotConfigured { provider: provider.id.clone(), hint };
+        let url = crate::provider::display_url(&provider.base_url);
+        let hint = format!("no server answers at {url} ({}); is it running?", error_chain(error));
+        return ModelError::NotConfigured { provider: provider.id.clone(), hint };
     }
     let hint = if error.is_connect() { "; is this machine online?" } else { "" };
-    network(provider, said(error) + hint)
+    network_error(provider, error_chain(error) + hint)
 }
 
-fn kind(response: &Response) -> Result<Kind, String> {
+fn response_format(response: &Response) -> Result<ResponseFormat, String> {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match kind {
-        kind if kind.contains("application/json") => Ok(Kind::Json),
+        kind if kind.contains("application/json") => Ok(ResponseFormat::Json),
         kind if kind.contains("text/html") => {
             Err("the server returned a web page; check `base_url`".to_owned())
         }
-        _ => Ok(Kind::Events),
+        _ => Ok(ResponseFormat::Events),
     }
 }
 
-async fn refused(
+async fn read_error_response(
     provider: &Provider,
-    net: &Net,
+    net: &HttpTransport,
     request: &Request,
     mut response: Response,
     was_long: bool,
-) -> Failure {
+) -> ModelError {
     let status = response.status().as_u16();
     let header =
         |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let wait = retry_after(
+    let wait = parse_retry_after(
         header("retry-after").as_deref(),
         header("retry-after-ms").as_deref(),
-        net.surroundings.now(),
+        net.environment.now(),
     );
     let mut body = Vec::new();
     let read_body = async {
-        while body.len() < LONGEST_ERROR
+        while body.len() < MAX_ERROR_BYTES
             && let Ok(Some(bytes)) = response.chunk().await
         {
             body.extend_from_slice(&bytes);
         }
     };
     // On a timeout, the part received so far is enough.
-    let _ = timeout(ERROR_PATIENCE, read_body).await;
-    let mut answer = Answer::over_http(&provider.id, &request.model.id, status, &body);
+    let _ = timeout(ERROR_BODY_TIMEOUT, read_body).await;
+    let mut answer = ErrorResponse::from_http(&provider.id, &request.model.id, status, &body);
     answer.retry_after = wait.or(answer.retry_after);
-    answer.was_long = was_long;
-    refusal(&answer)
+    answer.is_long_request = was_long;
+    classify_error(&answer)
 }

@@ -7,10 +7,10 @@ mod summaries;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use osier_model::offline::Offline;
+use osier_model::offline::OfflineModel;
 use osier_model::{
-    AssistantMessage, Block, CancellationToken, Delta, Message, Model, ModelInfo, Registry, Request,
-    Surroundings, ToolSpec,
+    AssistantMessage, CancellationToken, ContentBlock, Delta, Environment, Message, Model, ModelInfo,
+    Registry, Request, ToolSpec,
 };
 use serde_json::json;
 
@@ -45,7 +45,7 @@ fn request(messages: Vec<Message>) -> Request {
 }
 
 async fn deltas(request: Request) -> Vec<Delta> {
-    let model = Offline::new(Surroundings::none().with_clock(|| 0));
+    let model = OfflineModel::new(Environment::empty().with_clock(|| 0));
     model.stream(request, CancellationToken::new()).collect().await
 }
 
@@ -58,9 +58,9 @@ async fn message(request: Request) -> AssistantMessage {
 
 /// The text and calls of a message, one per line.
 fn rendered(message: &AssistantMessage) -> String {
-    let line = |block: &Block| match block {
-        Block::Text(text) => text.text.clone(),
-        Block::ToolCall(call) => {
+    let line = |block: &ContentBlock| match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::ToolCall(call) => {
             format!("-> {} {}", call.name, serde_json::Value::from(call.arguments.clone()))
         }
         other => format!("{other:?}"),

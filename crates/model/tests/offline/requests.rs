@@ -1,7 +1,7 @@
 //! Requests, tool calls, and answers from tool results.
 
 use expect_test::{Expect, expect};
-use osier_model::{CancellationToken, Delta, Failure, Message, Model, Request, StopReason, Surroundings};
+use osier_model::{CancellationToken, Delta, Environment, Message, Model, ModelError, Request, StopReason};
 use serde_json::json;
 
 use crate::{deltas, info, message, rendered, request};
@@ -376,18 +376,18 @@ async fn output_limit_context_overflow_and_cancel() {
         Request { model: std::sync::Arc::new(tiny), ..request(vec![Message::user("x".repeat(1_000))]) };
     assert!(matches!(
         deltas(full).await.last(),
-        Some(Delta::Failed(Failure::Overflow { window: Some(100), .. }, _))
+        Some(Delta::Failed(ModelError::ContextOverflow { window: Some(100), .. }, _))
     ));
 
     let cancelled = CancellationToken::new();
     cancelled.cancel();
-    let model = osier_model::offline::Offline::new(Surroundings::none());
+    let model = osier_model::offline::OfflineModel::new(Environment::empty());
     let last = futures_util::StreamExt::collect::<Vec<_>>(
         model.stream(request(vec![Message::user("help")]), cancelled),
     )
     .await
     .pop();
-    assert!(matches!(last, Some(Delta::Failed(Failure::Cancelled, _))));
+    assert!(matches!(last, Some(Delta::Failed(ModelError::Cancelled, _))));
 }
 
 proptest::proptest! {

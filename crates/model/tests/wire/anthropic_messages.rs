@@ -3,7 +3,7 @@
 use expect_test::expect;
 use osier_model::Api::AnthropicMessages;
 
-use crate::server::{Reply, Server};
+use crate::server::{ScriptedResponse, ScriptedServer};
 use crate::support::{deltas, hi_request, message, models, play, rendered};
 
 const ALL: &str = include_str!("streams/anthropic.sse");
@@ -34,7 +34,7 @@ async fn all_content_types_keep_their_order() {
 
 #[tokio::test]
 async fn message_is_stored_in_the_pi_format() {
-    let server = Server::playing([Reply::events(ALL)]).await;
+    let server = ScriptedServer::playing([ScriptedResponse::events(ALL)]).await;
     let models = models(&server.url, AnthropicMessages);
     let deltas = deltas(&models, hi_request(&models)).await;
     expect![[r#"
@@ -153,7 +153,8 @@ async fn full_context_window_has_stop_reason_length() {
 async fn overload_in_the_middle_of_a_reply_is_retried() {
     let broken = ALL.split_once("event: message_delta").unwrap().0.to_owned()
         + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
-    let server = Server::playing([Reply::events(&broken), Reply::events(ALL)]).await;
+    let server =
+        ScriptedServer::playing([ScriptedResponse::events(&broken), ScriptedResponse::events(ALL)]).await;
     let models = models(&server.url, AnthropicMessages);
     let again = deltas(&models, hi_request(&models)).await;
     assert_eq!(server.received().len(), 2);
@@ -164,8 +165,8 @@ async fn overload_in_the_middle_of_a_reply_is_retried() {
 #[tokio::test]
 async fn reads_a_non_streaming_response() {
     let whole = r#"{"type":"message","id":"r","model":"m","role":"assistant","content":[{"type":"text","text":"Whole."},{"type":"tool_use","id":"t","name":"ls","input":{"path":"."}}],"stop_reason":"tool_use","usage":{"input_tokens":9,"output_tokens":3}}"#;
-    let json = Reply::events(whole).header("content-type", "application/json");
-    let server = Server::playing([json]).await;
+    let json = ScriptedResponse::events(whole).header("content-type", "application/json");
+    let server = ScriptedServer::playing([json]).await;
     let models = models(&server.url, AnthropicMessages);
     expect![[r#"
         start r m

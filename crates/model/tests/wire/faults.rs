@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
-use osier_model::{Api, CancellationToken, Delta, Failure, Model, Models, StopReason};
+use osier_model::{Api, CancellationToken, Delta, Model, ModelError, ModelRouter, StopReason};
 use tokio::sync::Notify;
 
-use crate::server::{Reply, Server};
+use crate::server::{ScriptedResponse, ScriptedServer};
 use crate::support::{
     APIS, check_invariants, deltas, failure, fast_retry, hi_request, message, models, models_with, rendered,
 };
@@ -79,8 +79,8 @@ fn error_body(api: Api, kind: &str, text: &str) -> String {
     }
 }
 
-async fn run(api: Api, replies: Vec<Reply>) -> (Vec<Delta>, Server) {
-    let server = Server::playing(replies).await;
+async fn run(api: Api, replies: Vec<ScriptedResponse>) -> (Vec<Delta>, ScriptedServer) {
+    let server = ScriptedServer::playing(replies).await;
     let models = models(&server.url, api);
     (deltas(&models, hi_request(&models)).await, server)
 }
@@ -97,9 +97,10 @@ async fn permanent_errors_are_not_retried() {
             (400, "invalid_request_error", "prompt is too long: 9000 tokens > 8192 maximum", "overflow"),
             (402, "billing_error", "pay", "quota"),
         ] {
-            let (deltas, server) = run(api, vec![Reply::error(status, &error_body(api, kind, text))]).await;
+            let (deltas, server) =
+                run(api, vec![ScriptedResponse::error(status, &error_body(api, kind, text))]).await;
             assert_eq!(
-                (failure(&deltas).kind(), server.received().len()),
+                (failure(&deltas).code(), server.received().len()),
                 (expected, 1),
                 "{api:?} {status} {deltas:?}"
             );
@@ -117,7 +118,10 @@ async fn transient_errors_are_retried_and_reported() {
         {
             let (deltas, server) = run(
                 api,
-                vec![Reply::error(status, &error_body(api, kind, "later")), Reply::events(full_stream(api))],
+                vec![
+                    ScriptedResponse::error(status, &error_body(api, kind, "later")),
+                    ScriptedResponse::events(full_stream(api)),
+                ],
             )
             .await;
             assert!(matches!(&deltas[0], Delta::Retrying { attempt: 1, .. }), "{api:?} {status} {deltas:?}");
@@ -132,9 +136,10 @@ async fn transient_errors_are_retried_and_reported() {
 async fn error_is_reported_after_the_last_attempt() {
     for api in APIS {
         let (deltas, server) =
-            run(api, vec![Reply::error(529, &error_body(api, "overloaded_error", "Overloaded"))]).await;
+            run(api, vec![ScriptedResponse::error(529, &error_body(api, "overloaded_error", "Overloaded"))])
+                .await;
         assert_eq!(
-            (failure(&deltas).kind(), server.received().len(), deltas.len()),
+            (failure(&deltas).code(), server.received().len(), deltas.len()),
             ("overloaded", 2, 2),
             "{deltas:?}"
         );
@@ -143,15 +148,18 @@ async fn error_is_reported_after_the_last_attempt() {
 
 #[tokio::test]
 async fn retry_after_is_honored() {
-    let busy = Reply::error(429, &error_body(Api::AnthropicMessages, "rate_limit_error", "slow down"));
-    let replies =
-        vec![busy.clone().header("retry-after", "0.08"), Reply::events(full_stream(Api::AnthropicMessages))];
-    let server = Server::playing(replies).await;
+    let busy =
+        ScriptedResponse::error(429, &error_body(Api::AnthropicMessages, "rate_limit_error", "slow down"));
+    let replies = vec![
+        busy.clone().header("retry-after", "0.08"),
+        ScriptedResponse::events(full_stream(Api::AnthropicMessages)),
+    ];
+    let server = ScriptedServer::playing(replies).await;
     let models_here = models(&server.url, Api::AnthropicMessages);
     let mut stream = models_here.stream(hi_request(&models_here), CancellationToken::new());
     let first = stream.next().await;
-    let Some(Delta::Retrying { delay, why, .. }) = first else { panic!("{first:?}") };
-    assert_eq!(why.retry_after(), Some(Duration::from_millis(80)));
+    let Some(Delta::Retrying { delay, error, .. }) = first else { panic!("{first:?}") };
+    assert_eq!(error.retry_after(), Some(Duration::from_millis(80)));
     assert!(delay >= Duration::from_millis(80));
     // From here on, the test controls the clock.
     tokio::time::pause();
@@ -169,14 +177,14 @@ async fn retry_after_is_honored() {
     // The clock of these tests is at 2023-11-14 22:13:20.
     let replies = vec![
         busy.clone().header("retry-after", "Tue, 14 Nov 2023 22:13:21 GMT"),
-        Reply::events(full_stream(Api::AnthropicMessages)),
+        ScriptedResponse::events(full_stream(Api::AnthropicMessages)),
     ];
-    let server = Server::playing(replies).await;
+    let server = ScriptedServer::playing(replies).await;
     let models = models(&server.url, Api::AnthropicMessages);
     let mut stream = models.stream(hi_request(&models), CancellationToken::new());
     let first = stream.next().await.unwrap();
     assert!(
-        matches!(&first, Delta::Retrying { why, .. } if why.retry_after() == Some(Duration::from_secs(1))),
+        matches!(&first, Delta::Retrying { error, .. } if error.retry_after() == Some(Duration::from_secs(1))),
         "{first:?}"
     );
     drop(stream);
@@ -192,15 +200,15 @@ async fn retry_after_is_honored() {
 async fn cut_stream_keeps_the_text_and_never_a_partial_call() {
     for api in APIS {
         let whole = full_stream(api);
-        let whole_message = message(&run(api, vec![Reply::events(whole)]).await.0).clone();
+        let whole_message = message(&run(api, vec![ScriptedResponse::events(whole)]).await.0).clone();
         let events: Vec<usize> = whole.match_indices("\n\n").map(|(at, _)| at + 2).collect();
         // The last events carry no content.
         for cut in events.iter().take(events.len() - 2).flat_map(|at| [*at, at + 9, at + 60]) {
             let cut = (0..=cut.min(whole.len())).rev().find(|at| whole.is_char_boundary(*at)).unwrap();
-            let (deltas, _) = run(api, vec![Reply::stream().send(&whole[..cut]).cut()]).await;
+            let (deltas, _) = run(api, vec![ScriptedResponse::stream().send(&whole[..cut]).cut()]).await;
             let failure = failure(&deltas);
             let (text, all) = (message(&deltas).text(), whole_message.text());
-            assert_eq!(failure.kind(), "cut", "{api:?} at {cut}: {deltas:?}");
+            assert_eq!(failure.code(), "cut", "{api:?} at {cut}: {deltas:?}");
             assert!(all.starts_with(&text), "{api:?} at {cut}: {text}");
             assert_eq!(message(&deltas).calls_to_run().count(), 0);
             let stored = serde_json::to_value(message(&deltas)).unwrap();
@@ -214,11 +222,13 @@ async fn cut_stream_keeps_the_text_and_never_a_partial_call() {
 #[tokio::test]
 async fn stream_that_ends_early_is_retried() {
     for api in APIS {
-        let (deltas, server) =
-            run(api, vec![Reply::events(&(stream_start(api).to_owned() + &text_event(api, "Half a sen")))])
-                .await;
+        let (deltas, server) = run(
+            api,
+            vec![ScriptedResponse::events(&(stream_start(api).to_owned() + &text_event(api, "Half a sen")))],
+        )
+        .await;
         assert_eq!(
-            (failure(&deltas).kind(), message(&deltas).text().as_str()),
+            (failure(&deltas).code(), message(&deltas).text().as_str()),
             ("cut", "Half a sen"),
             "{api:?}"
         );
@@ -229,12 +239,19 @@ async fn stream_that_ends_early_is_retried() {
 #[tokio::test]
 async fn retry_after_a_cut_discards_the_partial_reply() {
     for api in APIS {
-        let whole_message = message(&run(api, vec![Reply::events(full_stream(api))]).await.0).clone();
+        let whole_message =
+            message(&run(api, vec![ScriptedResponse::events(full_stream(api))]).await.0).clone();
         let half =
             (0..=full_stream(api).len() / 2).rev().find(|at| full_stream(api).is_char_boundary(*at)).unwrap();
         for beginning in [": hello\n\n", &full_stream(api)[..half]] {
-            let (deltas, server) =
-                run(api, vec![Reply::stream().send(beginning).cut(), Reply::events(full_stream(api))]).await;
+            let (deltas, server) = run(
+                api,
+                vec![
+                    ScriptedResponse::stream().send(beginning).cut(),
+                    ScriptedResponse::events(full_stream(api)),
+                ],
+            )
+            .await;
             assert!(matches!(deltas.last(), Some(Delta::Done(_))), "{api:?} {deltas:?}");
             assert_eq!(message(&deltas), &whole_message, "{api:?}");
             assert_eq!(server.received().len(), 2);
@@ -269,7 +286,8 @@ fn call_stream(api: Api, arguments: &str) -> String {
 async fn invalid_arguments_mark_the_call_without_failing_the_reply() {
     for api in APIS {
         for arguments in ["{\"path\": ", "not json", "[1]"] {
-            let (deltas, server) = run(api, vec![Reply::events(&call_stream(api, arguments))]).await;
+            let (deltas, server) =
+                run(api, vec![ScriptedResponse::events(&call_stream(api, arguments))]).await;
             assert!(matches!(deltas.last(), Some(Delta::Done(_))), "{api:?} {deltas:?}");
             let message = message(&deltas);
             let call = message.calls_to_run().next().expect("the reply contains the call");
@@ -280,7 +298,8 @@ async fn invalid_arguments_mark_the_call_without_failing_the_reply() {
             );
             assert_eq!(server.received().len(), 1);
         }
-        let (deltas, _) = run(api, vec![Reply::events(&call_stream(api, "{\"path\": \".\"}"))]).await;
+        let (deltas, _) =
+            run(api, vec![ScriptedResponse::events(&call_stream(api, "{\"path\": \".\"}"))]).await;
         let call = message(&deltas).calls_to_run().next().unwrap();
         assert_eq!(
             (call.invalid_arguments.as_deref(), &call.arguments["path"]),
@@ -297,9 +316,9 @@ async fn invalid_json_in_the_stream_is_an_error_that_keeps_the_text() {
             + &text_event(api, "Well")
             + "data: {\"oops\": [}\n\n"
             + stream_end(api);
-        let (deltas, _) = run(api, vec![Reply::events(&body)]).await;
+        let (deltas, _) = run(api, vec![ScriptedResponse::events(&body)]).await;
         assert_eq!(
-            (failure(&deltas).kind(), message(&deltas).text().as_str()),
+            (failure(&deltas).code(), message(&deltas).text().as_str()),
             ("malformed", "Well"),
             "{api:?}"
         );
@@ -309,12 +328,14 @@ async fn invalid_json_in_the_stream_is_an_error_that_keeps_the_text() {
 #[tokio::test]
 async fn chunking_does_not_change_the_deltas() {
     for api in APIS {
-        let (at_once, _) = run(api, vec![Reply::events(full_stream(api))]).await;
+        let (at_once, _) = run(api, vec![ScriptedResponse::events(full_stream(api))]).await;
         for size in [1, 7] {
-            let (in_pieces, _) = run(api, vec![Reply::events(full_stream(api)).in_chunks_of(size)]).await;
+            let (in_pieces, _) =
+                run(api, vec![ScriptedResponse::events(full_stream(api)).in_chunks_of(size)]).await;
             assert_eq!(rendered(&in_pieces), rendered(&at_once), "{api:?} in chunks of {size}");
         }
-        let (crlf, _) = run(api, vec![Reply::events(&full_stream(api).replace('\n', "\r\n"))]).await;
+        let (crlf, _) =
+            run(api, vec![ScriptedResponse::events(&full_stream(api).replace('\n', "\r\n"))]).await;
         assert_eq!(rendered(&crlf), rendered(&at_once), "{api:?}");
     }
 }
@@ -323,11 +344,11 @@ async fn chunking_does_not_change_the_deltas() {
 async fn text_is_delivered_before_the_reply_ends() {
     for api in APIS {
         let resume = Arc::new(Notify::new());
-        let reply = Reply::events(&(stream_start(api).to_owned() + &text_event(api, "a")))
+        let reply = ScriptedResponse::events(&(stream_start(api).to_owned() + &text_event(api, "a")))
             .in_chunks_of(40)
             .wait(&resume)
             .send(text_event(api, "b") + stream_end(api));
-        let server = Server::playing([reply]).await;
+        let server = ScriptedServer::playing([reply]).await;
         let models = models_with(&server.url, api, "silence_timeout = 60").with_retry(fast_retry());
         let mut stream = models.stream(hi_request(&models), CancellationToken::new());
         let mut all = Vec::new();
@@ -345,12 +366,14 @@ async fn text_is_delivered_before_the_reply_ends() {
 
 #[tokio::test]
 async fn silent_server_times_out() {
-    let server =
-        Server::playing([Reply::stream().send(text_event(Api::OpenaiCompletions, "a")).hang()]).await;
+    let server = ScriptedServer::playing([ScriptedResponse::stream()
+        .send(text_event(Api::OpenaiCompletions, "a"))
+        .hang()])
+    .await;
     let models =
         models_with(&server.url, Api::OpenaiCompletions, "silence_timeout = 0").with_retry(fast_retry());
     let deltas = deltas(&models, hi_request(&models)).await;
-    assert_eq!(failure(&deltas).kind(), "cut", "{deltas:?}");
+    assert_eq!(failure(&deltas).code(), "cut", "{deltas:?}");
 }
 
 #[tokio::test]
@@ -358,7 +381,7 @@ async fn ten_thousand_tiny_deltas() {
     for api in APIS {
         let many: String = (0..10_000).map(|n| text_event(api, &format!("{} ", n % 10))).collect();
         let body = stream_start(api).to_owned() + &many + stream_end(api);
-        let (deltas, _) = run(api, vec![Reply::events(&body).in_chunks_of(1400)]).await;
+        let (deltas, _) = run(api, vec![ScriptedResponse::events(&body).in_chunks_of(1400)]).await;
         assert_eq!(
             deltas.iter().filter(|delta| matches!(delta, Delta::Text { .. })).count(),
             10_000,
@@ -371,7 +394,7 @@ async fn ten_thousand_tiny_deltas() {
 #[tokio::test]
 async fn cancel_keeps_exactly_what_was_delivered() {
     for api in APIS {
-        let server = Server::playing([Reply::stream()
+        let server = ScriptedServer::playing([ScriptedResponse::stream()
             .send(stream_start(api))
             .send(text_event(api, "one "))
             .send(text_event(api, "two "))
@@ -390,7 +413,7 @@ async fn cancel_keeps_exactly_what_was_delivered() {
         check_invariants(&seen, &hi_request(&models));
         assert_eq!(
             (failure(&seen), message(&seen).stop_reason),
-            (&Failure::Cancelled, StopReason::Aborted),
+            (&ModelError::Cancelled, StopReason::Aborted),
             "{api:?}"
         );
         assert_eq!(message(&seen).text(), "one two ", "{api:?}");
@@ -400,7 +423,7 @@ async fn cancel_keeps_exactly_what_was_delivered() {
 
 #[tokio::test]
 async fn cancel_before_a_response_ends_at_once() {
-    let server = Server::playing([Reply::stream().hang()]).await;
+    let server = ScriptedServer::playing([ScriptedResponse::stream().hang()]).await;
     let models = models(&server.url, Api::AnthropicMessages);
     let cancel = CancellationToken::new();
     let collecting = models.stream(hi_request(&models), cancel.clone()).collect::<Vec<Delta>>();
@@ -409,15 +432,16 @@ async fn cancel_before_a_response_ends_at_once() {
         cancel.cancel();
     };
     let (deltas, ()) = tokio::join!(collecting, cancelling);
-    assert_eq!((failure(&deltas), deltas.len()), (&Failure::Cancelled, 1));
+    assert_eq!((failure(&deltas), deltas.len()), (&ModelError::Cancelled, 1));
     server.client_disconnected().await;
     let again: Vec<Delta> = models.stream(hi_request(&models), cancel).collect().await;
-    assert_eq!((failure(&again), server.received().len()), (&Failure::Cancelled, 1));
+    assert_eq!((failure(&again), server.received().len()), (&ModelError::Cancelled, 1));
 }
 
 #[tokio::test]
 async fn cancel_during_the_retry_delay_ends_at_once() {
-    let server = Server::playing([Reply::error(529, "").header("retry-after", "50")]).await;
+    let server =
+        ScriptedServer::playing([ScriptedResponse::error(529, "").header("retry-after", "50")]).await;
     let models = models(&server.url, Api::AnthropicMessages);
     let cancel = CancellationToken::new();
     let mut stream = models.stream(hi_request(&models), cancel.clone());
@@ -425,13 +449,15 @@ async fn cancel_during_the_retry_delay_ends_at_once() {
     assert!(stream.next().now_or_never().is_none(), "waiting for the retry delay");
     cancel.cancel();
     let last = stream.next().now_or_never().expect("the wait ends");
-    assert!(matches!(last, Some(Delta::Failed(Failure::Cancelled, _))), "{last:?}");
+    assert!(matches!(last, Some(Delta::Failed(ModelError::Cancelled, _))), "{last:?}");
 }
 
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
-    let server =
-        Server::playing([Reply::stream().send(text_event(Api::OpenaiCompletions, "a")).hang()]).await;
+    let server = ScriptedServer::playing([ScriptedResponse::stream()
+        .send(text_event(Api::OpenaiCompletions, "a"))
+        .hang()])
+    .await;
     let models = models(&server.url, Api::OpenaiCompletions);
     let mut stream = models.stream(hi_request(&models), CancellationToken::new());
     while !matches!(stream.next().await, Some(Delta::Text { .. })) {}
@@ -443,9 +469,12 @@ async fn dropping_the_stream_closes_the_connection() {
 async fn overflow_with_the_token_counts_of_llama_cpp() {
     let body = r#"{"error":{"code":400,"message":"request (4010 tokens) exceeds the available context size (2048 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":4010,"n_ctx":2048}}"#;
     for api in APIS {
-        let (deltas, _) = run(api, vec![Reply::error(400, body)]).await;
+        let (deltas, _) = run(api, vec![ScriptedResponse::error(400, body)]).await;
         assert!(
-            matches!(failure(&deltas), Failure::Overflow { needed: Some(4010), window: Some(2048), .. }),
+            matches!(
+                failure(&deltas),
+                ModelError::ContextOverflow { needed: Some(4010), window: Some(2048), .. }
+            ),
             "{deltas:?}"
         );
     }
@@ -457,7 +486,7 @@ async fn connection_url_and_key_errors_say_what_to_do() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
     };
-    let error_of = async |models: Models| failure(&deltas(&models, hi_request(&models)).await).message();
+    let error_of = async |models: ModelRouter| failure(&deltas(&models, hi_request(&models)).await).message();
     let no_server = error_of(models(&unused, Api::OpenaiCompletions)).await;
     assert!(
         no_server.starts_with(&format!(
@@ -469,14 +498,16 @@ async fn connection_url_and_key_errors_say_what_to_do() {
     assert!(wrong.starts_with("cannot use p: `base_url` is not a valid URL"), "{wrong}");
     let keyless = models_with(&unused, Api::OpenaiCompletions, "").with_retry(fast_retry());
     let registry = keyless.registry().clone();
-    let keyless = Models::new(registry, osier_model::Surroundings::none());
+    let keyless = ModelRouter::new(registry, osier_model::Environment::empty());
     assert_eq!(error_of(keyless).await, "cannot use p: set P_KEY");
 }
 
 #[tokio::test]
 async fn redirects_are_not_followed() {
-    let elsewhere = Server::playing([Reply::events(full_stream(Api::OpenaiCompletions))]).await;
-    let moved = Reply::error(307, "").header("location", &format!("{}/chat/completions", elsewhere.url));
+    let elsewhere =
+        ScriptedServer::playing([ScriptedResponse::events(full_stream(Api::OpenaiCompletions))]).await;
+    let moved =
+        ScriptedResponse::error(307, "").header("location", &format!("{}/chat/completions", elsewhere.url));
     let (deltas, _) = run(Api::OpenaiCompletions, vec![moved]).await;
     assert!(failure(&deltas).message().contains("set `base_url`"), "{deltas:?}");
     assert!(elsewhere.received().is_empty());
@@ -504,7 +535,7 @@ async fn endless_replies_calls_and_arguments_are_refused() {
     ];
     for (body, what) in endless {
         let body = stream_start(Api::OpenaiCompletions).to_owned() + &body;
-        let replies = vec![Reply::events(&body), Reply::events(&body)];
+        let replies = vec![ScriptedResponse::events(&body), ScriptedResponse::events(&body)];
         let (deltas, _) = run(Api::OpenaiCompletions, replies).await;
         assert!(failure(&deltas).message().contains(what), "{}", failure(&deltas).message());
         assert!(message(&deltas).calls().count() <= 500, "{what}");

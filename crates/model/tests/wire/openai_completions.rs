@@ -3,7 +3,7 @@
 use expect_test::expect;
 use osier_model::Api::OpenaiCompletions;
 
-use crate::server::{Reply, Server};
+use crate::server::{ScriptedResponse, ScriptedServer};
 use crate::support::{deltas, hi_request, models, play, rendered};
 
 const ALL: &str = include_str!("streams/openai-completions.sse");
@@ -154,9 +154,10 @@ async fn openrouter_error_in_the_middle_of_a_stream() {
 #[tokio::test]
 async fn reads_a_non_streaming_response() {
     let whole = r#"{"id":"c","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Whole.","tool_calls":[{"id":"t","type":"function","function":{"name":"ls","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#;
-    let server =
-        Server::playing([Reply::events(whole).header("content-type", "application/json; charset=utf-8")])
-            .await;
+    let server = ScriptedServer::playing([
+        ScriptedResponse::events(whole).header("content-type", "application/json; charset=utf-8")
+    ])
+    .await;
     let models = models(&server.url, OpenaiCompletions);
     expect![[r#"
         start c m
@@ -179,7 +180,7 @@ async fn call_cut_off_by_the_limit_is_kept_but_not_runnable() {
         r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"length"}]}"#,
         "[DONE]",
     ];
-    let server = Server::playing([Reply::events(&stream(&chunks))]).await;
+    let server = ScriptedServer::playing([ScriptedResponse::events(&stream(&chunks))]).await;
     let models = models(&server.url, OpenaiCompletions);
     let deltas = deltas(&models, hi_request(&models)).await;
     let message = crate::support::message(&deltas);
@@ -199,8 +200,10 @@ async fn content_filter_empty_body_and_web_page_are_distinguished() {
     );
     let empty = play(OpenaiCompletions, "").await;
     assert!(empty.ends_with("failed Error: the reply from p was cut off\n"), "{empty}");
-    let server =
-        Server::playing([Reply::events("<html>login</html>").header("content-type", "text/html")]).await;
+    let server = ScriptedServer::playing([
+        ScriptedResponse::events("<html>login</html>").header("content-type", "text/html")
+    ])
+    .await;
     let models = models(&server.url, OpenaiCompletions);
     let page = rendered(&deltas(&models, hi_request(&models)).await);
     assert_eq!(page, "failed Error: cannot use p: the server returned a web page; check `base_url`\n");

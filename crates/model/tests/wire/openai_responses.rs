@@ -3,7 +3,7 @@
 use expect_test::expect;
 use osier_model::Api::OpenaiResponses;
 
-use crate::server::{Reply, Server};
+use crate::server::{ScriptedResponse, ScriptedServer};
 use crate::support::{deltas, hi_request, models, play, rendered};
 
 const ALL: &str = include_str!("streams/openai-responses.sse");
@@ -63,8 +63,8 @@ data: {"type":"response.completed","response":{"id":"r","status":"completed","us
 async fn reads_a_non_streaming_response() {
     let whole = r#"{"id":"r","object":"response","status":"completed","model":"m","error":null,"output":[{"type":"reasoning","id":"rs","summary":[{"type":"summary_text","text":"Hm."}]},{"type":"message","id":"m1","role":"assistant","content":[{"type":"output_text","text":"Whole."},{"type":"refusal","refusal":" No."}]},{"type":"function_call","id":"fc_1","call_id":"c1","name":"ls","arguments":"{}"}],"usage":{"input_tokens":9,"output_tokens":3}}"#;
     let error = r#"{"error":{"message":"No such thing","type":"invalid_request_error"}}"#;
-    let json = |body| Reply::events(body).header("content-type", "application/json");
-    let server = Server::playing([json(whole), json(error)]).await;
+    let json = |body| ScriptedResponse::events(body).header("content-type", "application/json");
+    let server = ScriptedServer::playing([json(whole), json(error)]).await;
     let models = models(&server.url, OpenaiResponses);
     expect![[r#"
         start r m

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use osier_model::{Api, Message, ModelInfo, Request, body_of};
+use osier_model::{Api, Message, ModelInfo, Request, body_json};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::support::{APIS, tools};
 
 /// The messages in the body of a request, without cache markers.
 fn messages(request: &Request) -> Vec<Value> {
-    let mut body = body_of(request).unwrap();
+    let mut body = body_json(request).unwrap();
     let key = match request.model.api {
         Api::OpenaiResponses => "input",
         Api::GoogleGenerativeAi => "contents",
@@ -34,16 +34,16 @@ fn remove_markers(value: &mut Value) {
 }
 
 /// The blocks of an assistant message, the index of its model, and whether tool results are images.
-type Step = (Vec<u8>, u8, bool);
-type Turn = (String, Vec<Step>);
+type RandomStep = (Vec<u8>, u8, bool);
+type RandomTurn = (String, Vec<RandomStep>);
 
 /// A turn: the user's text, and the steps of the assistant.
-fn turn() -> impl Strategy<Value = Turn> {
+fn turn() -> impl Strategy<Value = RandomTurn> {
     ("[a-z ]{0,8}", prop::collection::vec((prop::collection::vec(0u8..5, 0..4), 0u8..4, any::<bool>()), 1..4))
 }
 
 /// The messages of a random conversation, and the positions at which the model is called.
-fn conversation(turns: &[Turn], models: &[ModelInfo]) -> (Vec<Message>, Vec<usize>) {
+fn conversation(turns: &[RandomTurn], models: &[ModelInfo]) -> (Vec<Message>, Vec<usize>) {
     let mut out: Vec<Value> = Vec::new();
     let mut call_positions = Vec::new();
     let mut call = 0;

@@ -3,13 +3,13 @@
 use osier_model::Api;
 use osier_model::Model;
 
-use crate::server::{Reply, Server};
+use crate::server::{ScriptedResponse, ScriptedServer};
 use crate::support::{APIS, KEY, deltas, hi_request, models, models_with};
 
 #[tokio::test]
 async fn key_is_sent_in_the_header_of_each_protocol() {
     for api in APIS {
-        let server = Server::playing([Reply::error(400, "")]).await;
+        let server = ScriptedServer::playing([ScriptedResponse::error(400, "")]).await;
         let models = models(&server.url, api);
         deltas(&models, hi_request(&models)).await;
         let received = &server.received()[0];
@@ -34,11 +34,11 @@ async fn key_echoed_by_the_server_is_redacted() {
             format!(r#"{{"error":{{"message":"Incorrect API key provided: {KEY} and token-98765"}}}}"#);
         let in_stream = format!("data: {{\"error\":{{\"message\":\"bad {KEY} token-98765\"}}}}\n\n");
         for reply in [
-            Reply::error(status, &body),
-            Reply::events(&in_stream),
-            Reply::events(&format!("data: {KEY}\n\n")),
+            ScriptedResponse::error(status, &body),
+            ScriptedResponse::events(&in_stream),
+            ScriptedResponse::events(&format!("data: {KEY}\n\n")),
         ] {
-            let server = Server::playing([reply]).await;
+            let server = ScriptedServer::playing([reply]).await;
             let models = models_with(&server.url, Api::OpenaiCompletions, header);
             let deltas = deltas(&models, hi_request(&models)).await;
             let everything = format!(
@@ -67,16 +67,17 @@ async fn truncation_leaves_no_partial_key() {
             let in_json = serde_json::json!({ "error": { "message": text } });
             let in_stream = serde_json::json!({ "type": "error", "error": { "message": text } });
             let replies = [
-                Reply::error(400, &in_json.to_string()),
-                Reply::error(400, &serde_json::json!({ "odd": { "field": text } }).to_string()),
-                Reply::error(400, &format!("<html><b>{text}</b></html>")).header("content-type", "text/html"),
-                Reply::events(&format!("event: error\ndata: {in_stream}\n\n")),
-                Reply::events(&format!("data: {text}\n\n")),
-                Reply::error(200, &text),
+                ScriptedResponse::error(400, &in_json.to_string()),
+                ScriptedResponse::error(400, &serde_json::json!({ "odd": { "field": text } }).to_string()),
+                ScriptedResponse::error(400, &format!("<html><b>{text}</b></html>"))
+                    .header("content-type", "text/html"),
+                ScriptedResponse::events(&format!("event: error\ndata: {in_stream}\n\n")),
+                ScriptedResponse::events(&format!("data: {text}\n\n")),
+                ScriptedResponse::error(200, &text),
             ];
-            let server = Server::playing(replies.clone()).await;
+            let server = ScriptedServer::playing(replies.clone()).await;
             let models = models_with(&server.url, api, &header)
-                .with_retry(osier_model::Retry { tries: 1, ..crate::support::fast_retry() });
+                .with_retry(osier_model::RetryPolicy { max_attempts: 1, ..crate::support::fast_retry() });
             for _ in &replies {
                 let deltas = deltas(&models, hi_request(&models)).await;
                 let stored = serde_json::to_string(crate::support::message(&deltas)).unwrap();
@@ -93,7 +94,7 @@ async fn truncation_leaves_no_partial_key() {
 async fn partial_key_at_the_error_size_limit_is_redacted() {
     for api in APIS {
         let body = format!("{}{}", " ".repeat((256 << 10) - 10), KEY);
-        let server = Server::playing([Reply::error(400, &body[..256 << 10]).hang()]).await;
+        let server = ScriptedServer::playing([ScriptedResponse::error(400, &body[..256 << 10]).hang()]).await;
         let models = models(&server.url, api);
         let deltas = deltas(&models, hi_request(&models)).await;
         assert!(!format!("{deltas:?}").contains("sk-very"), "{deltas:?}");
@@ -104,7 +105,11 @@ async fn partial_key_at_the_error_size_limit_is_redacted() {
 async fn discovery_errors_contain_no_part_of_a_key() {
     let header = "headers = { \"x-proxy\" = \"Bearer zq-token-98765-abcdef\" }";
     for text in around_every_limit(KEY).into_iter().chain(around_every_limit("zq-token-98765-abcdef")) {
-        let server = Server::playing([Reply::error(401, &text), Reply::error(200, &text)]).await;
+        let server = ScriptedServer::playing([
+            ScriptedResponse::error(401, &text),
+            ScriptedResponse::error(200, &text),
+        ])
+        .await;
         let models = models_with(&server.url, Api::OpenaiCompletions, header);
         for _ in 0..2 {
             let failure = models.discover("p").await.unwrap_err();
@@ -117,7 +122,7 @@ async fn discovery_errors_contain_no_part_of_a_key() {
 #[tokio::test]
 async fn secrets_in_the_url_are_redacted() {
     let body = r#"{"error":{"message":"no route /v1?key=query-secret-1 for hunter2"}}"#;
-    let server = Server::playing([Reply::error(404, body)]).await;
+    let server = ScriptedServer::playing([ScriptedResponse::error(404, body)]).await;
     let host = server.url.strip_prefix("http://").unwrap();
     let models = models(&format!("http://me:hunter2@{host}/v1?key=query-secret-1"), Api::OpenaiCompletions);
     let shown = format!("{:?}", deltas(&models, hi_request(&models)).await);
@@ -130,8 +135,8 @@ async fn secrets_in_the_url_are_redacted() {
 #[tokio::test]
 async fn oversized_model_list_is_refused() {
     let piece = vec![b' '; 1 << 20];
-    let endless = (0..40).fold(Reply::error(200, "["), |reply, _| reply.send(&piece));
-    let server = Server::playing([endless.hang()]).await;
+    let endless = (0..40).fold(ScriptedResponse::error(200, "["), |reply, _| reply.send(&piece));
+    let server = ScriptedServer::playing([endless.hang()]).await;
     let failure = models(&server.url, Api::OpenaiCompletions).discover("p").await.unwrap_err();
     assert_eq!(failure.message(), "unexpected response from p: the model list is larger than 16 MiB");
 }
@@ -141,11 +146,16 @@ async fn key_from_a_command_is_cached_until_the_server_rejects_it() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let command = format!("echo x >> {}; echo key-$(wc -l < {} | tr -d ' ')", log.display(), log.display());
-    let server = Server::playing([Reply::error(400, ""), Reply::error(401, ""), Reply::error(400, "")]).await;
+    let server = ScriptedServer::playing([
+        ScriptedResponse::error(400, ""),
+        ScriptedResponse::error(401, ""),
+        ScriptedResponse::error(400, ""),
+    ])
+    .await;
     let spec: std::collections::BTreeMap<String, osier_model::ProviderSpec> =
         toml::from_str(&format!("[p]\napi = \"openai-completions\"\nbase_url = \"{}\"\napi_key_command = \"{command}\"\nmodels = [{{ id = \"m\" }}]", server.url)).unwrap();
     let registry = std::sync::Arc::new(osier_model::Registry::new(spec));
-    let models = osier_model::Models::new(registry, osier_model::Surroundings::none());
+    let models = osier_model::ModelRouter::new(registry, osier_model::Environment::empty());
     for _ in 0..3 {
         let stream = models.stream(hi_request(&models), osier_model::CancellationToken::new());
         futures_util::StreamExt::collect::<Vec<_>>(stream).await;
@@ -160,7 +170,11 @@ async fn discovery_sends_the_key_and_redacts_it_in_errors() {
     for api in APIS {
         let list = r#"{"data":[{"id":"m"},{"id":"new","context_length":4096}]}"#;
         let refusal = format!(r#"{{"error":{{"message":"no such key: {KEY}"}}}}"#);
-        let server = Server::playing([Reply::error(200, list), Reply::error(401, &refusal)]).await;
+        let server = ScriptedServer::playing([
+            ScriptedResponse::error(200, list),
+            ScriptedResponse::error(401, &refusal),
+        ])
+        .await;
         let models = models(&server.url, api);
         let found: Vec<(String, u64)> = models
             .discover("p")
@@ -171,7 +185,7 @@ async fn discovery_sends_the_key_and_redacts_it_in_errors() {
             .collect();
         assert_eq!(found, [("m".to_owned(), 8192), ("new".to_owned(), 4096)], "{api:?}");
         let failure = models.discover("p").await.unwrap_err();
-        assert!(failure.kind() == "unauthorized" && !failure.message().contains(KEY), "{failure:?}");
+        assert!(failure.code() == "unauthorized" && !failure.message().contains(KEY), "{failure:?}");
         assert!(server.received()[0].headers.iter().any(|(_, value)| value.contains(KEY)));
     }
 }
@@ -179,7 +193,7 @@ async fn discovery_sends_the_key_and_redacts_it_in_errors() {
 #[tokio::test]
 async fn concurrent_rejections_all_redact_the_key() {
     let body = format!(r#"{{"error":{{"message":"bad key {KEY}"}}}}"#);
-    let server = Server::playing([Reply::error(401, &body)]).await;
+    let server = ScriptedServer::playing([ScriptedResponse::error(401, &body)]).await;
     let models = models(&server.url, Api::AnthropicMessages);
     let four = [(); 4].map(|()| deltas(&models, hi_request(&models)));
     for deltas in futures_util::future::join_all(four).await {

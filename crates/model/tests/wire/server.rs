@@ -11,14 +11,14 @@ use tokio::sync::Notify;
 
 /// A scripted response.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Reply {
+pub(crate) struct ScriptedResponse {
     status: u16,
     headers: Vec<(String, String)>,
-    actions: Vec<Action>,
+    actions: Vec<ResponseAction>,
 }
 
 #[derive(Debug, Clone)]
-enum Action {
+enum ResponseAction {
     /// Sends one chunk of the body.
     Send(Vec<u8>),
     /// Waits for a notification from the test.
@@ -29,36 +29,41 @@ enum Action {
     Hang,
 }
 
-impl Reply {
+impl ScriptedResponse {
     /// A stream of events, sent in one chunk.
-    pub(crate) fn events(body: &str) -> Reply {
-        Reply::stream().send(body)
+    pub(crate) fn events(body: &str) -> ScriptedResponse {
+        ScriptedResponse::stream().send(body)
     }
 
     /// An empty stream of events.
-    pub(crate) fn stream() -> Reply {
-        Reply { status: 200, ..Reply::default() }.header("content-type", "text/event-stream")
+    pub(crate) fn stream() -> ScriptedResponse {
+        ScriptedResponse { status: 200, ..ScriptedResponse::default() }
+            .header("content-type", "text/event-stream")
     }
 
-    pub(crate) fn error(status: u16, body: &str) -> Reply {
-        Reply { status, ..Reply::default() }.header("content-type", "application/json").send(body)
+    pub(crate) fn error(status: u16, body: &str) -> ScriptedResponse {
+        ScriptedResponse { status, ..ScriptedResponse::default() }
+            .header("content-type", "application/json")
+            .send(body)
     }
 
-    pub(crate) fn header(mut self, name: &str, value: &str) -> Reply {
+    pub(crate) fn header(mut self, name: &str, value: &str) -> ScriptedResponse {
         self.headers.retain(|(known, _)| known != name);
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub(crate) fn send(mut self, bytes: impl AsRef<[u8]>) -> Reply {
-        self.actions.push(Action::Send(bytes.as_ref().to_vec()));
+    pub(crate) fn send(mut self, bytes: impl AsRef<[u8]>) -> ScriptedResponse {
+        self.actions.push(ResponseAction::Send(bytes.as_ref().to_vec()));
         self
     }
 
     /// Sends the same bytes in chunks of this size.
-    pub(crate) fn in_chunks_of(mut self, size: usize) -> Reply {
-        let split = |action: Action| match action {
-            Action::Send(bytes) => bytes.chunks(size).map(|chunk| Action::Send(chunk.to_vec())).collect(),
+    pub(crate) fn in_chunks_of(mut self, size: usize) -> ScriptedResponse {
+        let split = |action: ResponseAction| match action {
+            ResponseAction::Send(bytes) => {
+                bytes.chunks(size).map(|chunk| ResponseAction::Send(chunk.to_vec())).collect()
+            }
             other => vec![other],
         };
         self.actions = self.actions.into_iter().flat_map(split).collect();
@@ -66,31 +71,31 @@ impl Reply {
     }
 
     /// Waits here until the test calls `notify_one`.
-    pub(crate) fn wait(mut self, resume: &Arc<Notify>) -> Reply {
-        self.actions.push(Action::Wait(resume.clone()));
+    pub(crate) fn wait(mut self, resume: &Arc<Notify>) -> ScriptedResponse {
+        self.actions.push(ResponseAction::Wait(resume.clone()));
         self
     }
 
-    pub(crate) fn cut(mut self) -> Reply {
-        self.actions.push(Action::Cut);
+    pub(crate) fn cut(mut self) -> ScriptedResponse {
+        self.actions.push(ResponseAction::Cut);
         self
     }
 
-    pub(crate) fn hang(mut self) -> Reply {
-        self.actions.push(Action::Hang);
+    pub(crate) fn hang(mut self) -> ScriptedResponse {
+        self.actions.push(ResponseAction::Hang);
         self
     }
 }
 
 /// A request that the server received.
 #[derive(Debug, Clone)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Value,
 }
 
-impl Received {
+impl ReceivedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -98,21 +103,21 @@ impl Received {
 
 /// A server that plays scripted responses.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct ScriptedServer {
     pub(crate) url: String,
-    received: Arc<Mutex<Vec<Received>>>,
+    received: Arc<Mutex<Vec<ReceivedRequest>>>,
     asked: Arc<Notify>,
     hung_up: Arc<Notify>,
 }
 
-impl Server {
+impl ScriptedServer {
     /// Plays one response per connection, in order. Repeats the last one.
-    pub(crate) async fn playing(replies: impl IntoIterator<Item = Reply>) -> Server {
+    pub(crate) async fn playing(replies: impl IntoIterator<Item = ScriptedResponse>) -> ScriptedServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
         let (asked, hung_up) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let replies: Vec<Reply> = replies.into_iter().collect();
+        let replies: Vec<ScriptedResponse> = replies.into_iter().collect();
         let (log, request_arrived, client_left) = (received.clone(), asked.clone(), hung_up.clone());
         tokio::spawn(async move {
             for number in 0.. {
@@ -127,10 +132,10 @@ impl Server {
                 });
             }
         });
-        Server { url, received, asked, hung_up }
+        ScriptedServer { url, received, asked, hung_up }
     }
 
-    pub(crate) fn received(&self) -> Vec<Received> {
+    pub(crate) fn received(&self) -> Vec<ReceivedRequest> {
         self.received.lock().unwrap().clone()
     }
 
@@ -149,8 +154,8 @@ impl Server {
 
 async fn serve(
     mut socket: TcpStream,
-    reply: Reply,
-    log: &Mutex<Vec<Received>>,
+    reply: ScriptedResponse,
+    log: &Mutex<Vec<ReceivedRequest>>,
     request_arrived: &Notify,
     client_left: &Notify,
 ) -> std::io::Result<()> {
@@ -165,17 +170,17 @@ async fn serve(
     socket.write_all(format!("{head}\r\n").as_bytes()).await?;
     for action in reply.actions {
         match action {
-            Action::Send(bytes) if bytes.is_empty() => {}
-            Action::Send(bytes) => {
+            ResponseAction::Send(bytes) if bytes.is_empty() => {}
+            ResponseAction::Send(bytes) => {
                 let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
                 chunk.extend_from_slice(&bytes);
                 chunk.extend_from_slice(b"\r\n");
                 socket.write_all(&chunk).await?;
                 socket.flush().await?;
             }
-            Action::Wait(resume) => resume.notified().await,
-            Action::Cut => return socket.shutdown().await,
-            Action::Hang => {
+            ResponseAction::Wait(resume) => resume.notified().await,
+            ResponseAction::Cut => return socket.shutdown().await,
+            ResponseAction::Hang => {
                 let mut byte = [0];
                 let _ = socket.read(&mut byte).await;
                 client_left.notify_one();
@@ -187,7 +192,7 @@ async fn serve(
     socket.shutdown().await
 }
 
-async fn read_request(socket: &mut TcpStream) -> std::io::Result<Received> {
+async fn read_request(socket: &mut TcpStream) -> std::io::Result<ReceivedRequest> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 16 << 10];
     let head_end = loop {
@@ -215,5 +220,5 @@ async fn read_request(socket: &mut TcpStream) -> std::io::Result<Received> {
         bytes.extend_from_slice(&buffer[..read]);
     }
     let body = serde_json::from_slice(&bytes[head_end..]).unwrap_or(Value::Null);
-    Ok(Received { path, headers, body })
+    Ok(ReceivedRequest { path, headers, body })
 }

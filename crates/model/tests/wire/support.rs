@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use osier_model::{
-    Api, AssistantMessage, CancellationToken, Delta, Draft, Failure, Message, Model, ModelInfo, Models,
-    ProviderSpec, Registry, Request, Retry, Surroundings, ToolSpec,
+    Api, AssistantMessage, CancellationToken, Delta, Environment, Message, Model, ModelError, ModelInfo,
+    ModelRouter, ProviderSpec, Registry, ReplyDraft, Request, RetryPolicy, ToolSpec,
 };
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::server::ScriptedServer;
 
 pub(crate) const KEY: &str = "sk-very-secret-0123456789";
 
@@ -20,11 +20,11 @@ pub(crate) const APIS: [Api; 4] =
     [Api::AnthropicMessages, Api::OpenaiCompletions, Api::OpenaiResponses, Api::GoogleGenerativeAi];
 
 /// A router with one provider, `p`, at `url`, and one model, `m`.
-pub(crate) fn models(url: &str, api: Api) -> Models {
+pub(crate) fn models(url: &str, api: Api) -> ModelRouter {
     models_with(url, api, "silence_timeout = 5")
 }
 
-pub(crate) fn models_with(url: &str, api: Api, more: &str) -> Models {
+pub(crate) fn models_with(url: &str, api: Api, more: &str) -> ModelRouter {
     let config = format!(
         "[p]\napi = \"{}\"\nbase_url = \"{url}\"\napi_key_env = \"P_KEY\"\n{more}\n[[p.models]]\nid = \"m\"\ncontext_window = 8192\nimages = true\nprice = {{ input = 1, output = 2, cache_read = 0.1, cache_write = 1.25 }}",
         api.name()
@@ -33,24 +33,24 @@ pub(crate) fn models_with(url: &str, api: Api, more: &str) -> Models {
     let registry = Registry::new(providers);
     assert!(registry.problems().is_empty(), "{:?}", registry.problems());
     let surroundings =
-        Surroundings::new(|name| (name == "P_KEY").then(|| KEY.to_owned())).with_clock(|| 1_700_000_000_000);
-    Models::new(Arc::new(registry), surroundings).with_retry(fast_retry())
+        Environment::new(|name| (name == "P_KEY").then(|| KEY.to_owned())).with_clock(|| 1_700_000_000_000);
+    ModelRouter::new(Arc::new(registry), surroundings).with_retry(fast_retry())
 }
 
 /// Two attempts with a very short delay.
-pub(crate) fn fast_retry() -> Retry {
-    Retry { tries: 2, first: Duration::from_millis(4), ..Retry::default() }
+pub(crate) fn fast_retry() -> RetryPolicy {
+    RetryPolicy { max_attempts: 2, initial_delay: Duration::from_millis(4), ..RetryPolicy::default() }
 }
 
-pub(crate) fn model(models: &Models) -> ModelInfo {
+pub(crate) fn model(models: &ModelRouter) -> ModelInfo {
     ModelInfo::clone(&models.registry().find("p/m").unwrap())
 }
 
-pub(crate) fn hi_request(models: &Models) -> Request {
+pub(crate) fn hi_request(models: &ModelRouter) -> Request {
     Request::new(Arc::new(model(models)), vec![Message::user("hi")])
 }
 
-pub(crate) async fn deltas(models: &Models, request: Request) -> Vec<Delta> {
+pub(crate) async fn deltas(models: &ModelRouter, request: Request) -> Vec<Delta> {
     let deltas: Vec<Delta> = models.stream(request.clone(), CancellationToken::new()).collect().await;
     check_invariants(&deltas, &request);
     deltas
@@ -58,7 +58,7 @@ pub(crate) async fn deltas(models: &Models, request: Request) -> Vec<Delta> {
 
 /// Plays one stream and renders its deltas.
 pub(crate) async fn play(api: Api, body: &str) -> String {
-    let server = Server::playing([crate::server::Reply::events(body)]).await;
+    let server = ScriptedServer::playing([crate::server::ScriptedResponse::events(body)]).await;
     let models = models(&server.url, api);
     let deltas = deltas(&models, hi_request(&models)).await;
     rendered(&deltas)
@@ -68,10 +68,10 @@ pub(crate) async fn play(api: Api, body: &str) -> String {
 pub(crate) fn check_invariants(deltas: &[Delta], request: &Request) {
     assert_eq!(deltas.iter().filter(|delta| delta.is_end()).count(), 1, "{deltas:?}");
     assert!(deltas.last().unwrap().is_end(), "{deltas:?}");
-    let mut draft = Draft::new(&request.model, 1_700_000_000_000);
+    let mut draft = ReplyDraft::new(&request.model, 1_700_000_000_000);
     deltas.iter().for_each(|delta| draft.apply(delta));
     let ended = message(deltas);
-    let folded = draft.so_far();
+    let folded = draft.partial_message();
     assert_eq!((&folded.content, folded.usage, &folded.extra), (&ended.content, ended.usage, &ended.extra));
     for attempt in deltas.split(|delta| matches!(delta, Delta::Retrying { .. })) {
         let starts = attempt.iter().filter(|delta| matches!(delta, Delta::Start { .. })).count();
@@ -86,7 +86,7 @@ pub(crate) fn message(deltas: &[Delta]) -> &AssistantMessage {
     }
 }
 
-pub(crate) fn failure(deltas: &[Delta]) -> &Failure {
+pub(crate) fn failure(deltas: &[Delta]) -> &ModelError {
     match deltas.last() {
         Some(Delta::Failed(failure, _)) => failure,
         other => panic!("no failure: {other:?}"),
@@ -134,7 +134,7 @@ fn line(delta: &Delta) -> String {
         signature.as_ref().map_or_else(String::new, |text| format!(" signed {text}"))
     };
     match delta {
-        Delta::Retrying { attempt, why, .. } => {
+        Delta::Retrying { attempt, error: why, .. } => {
             format!("retrying after attempt {attempt}: {}", why.message())
         }
         Delta::Start { response_id, response_model } => {

@@ -12,10 +12,10 @@ use toml_edit::{DocumentMut, Item, Table, Value};
 
 use super::rows::without_secrets;
 use super::{key_of, names};
-use crate::failure::usage;
+use crate::failure::usage_error;
 use crate::home::Home;
-use crate::layout::plain;
-use crate::out::{Out, remark};
+use crate::layout::sanitize_line;
+use crate::out::{Out, notice};
 use crate::settings::table::Reach;
 use crate::settings::{LONGEST, Owner, dotted};
 use crate::trust;
@@ -25,12 +25,12 @@ pub(super) fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<Exi
     let mut out = Out::new();
     match json {
         true => out.json(&json!({ "key": dotted(&path), "file": home.config_file().to_string_lossy() }))?,
-        false => out.line(&plain(&format!("{} = {shown}", dotted(&path))))?,
+        false => out.line(&sanitize_line(&format!("{} = {shown}", dotted(&path))))?,
     }
     for text in afterthoughts(&path, home)? {
-        remark(&format!("osier: {text}"));
+        notice(&format!("osier: {text}"));
     }
-    out.done()
+    out.finish()
 }
 
 /// Puts a value into the file. Gives the key, and the value as it may be shown.
@@ -38,7 +38,7 @@ pub(super) fn write_down(name: &str, text: &str, home: &Home) -> Result<(Vec<Str
     let (path, key) = key_of(name)?;
     let kind = key.kind;
     let Some(value) = kind.read(text) else {
-        return Err(usage(format!("{} must be {kind}", dotted(&path))));
+        return Err(usage_error(format!("{} must be {kind}", dotted(&path))));
     };
     let value: Value =
         value.to_string().parse().with_context(|| format!("cannot write {} down", dotted(&path)))?;
@@ -54,7 +54,7 @@ pub(super) fn write_down(name: &str, text: &str, home: &Home) -> Result<(Vec<Str
     let (head, mut document) = open(home)?;
     let (last, above) = path.split_last().context("a key has a name")?;
     let table = table(document.as_item_mut(), above).with_context(|| {
-        format!("{} holds something else than a table there", home.shown(&home.config_file()))
+        format!("{} holds something else than a table there", home.display_path(&home.config_file()))
     })?;
     put(table, last, value);
     save(&head, &document, home)?;
@@ -67,7 +67,7 @@ pub(super) fn unset(name: &str, json: bool, home: &Home) -> Result<ExitCode> {
     if json {
         out.json(&json!({ "key": dotted(&path), "file": home.config_file().to_string_lossy() }))?;
     }
-    out.done()
+    out.finish()
 }
 
 /// Takes a key out of the file.
@@ -75,7 +75,7 @@ pub(super) fn take_out(name: &str, home: &Home) -> Result<Vec<String>> {
     let (path, _) = key_of(name)?;
     let (head, mut document) = open(home)?;
     if !remove(document.as_item_mut(), &path) {
-        bail!("{} is not set in {}", dotted(&path), home.shown(&home.config_file()));
+        bail!("{} is not set in {}", dotted(&path), home.display_path(&home.config_file()));
     }
     save(&head, &document, home)?;
     Ok(path)
@@ -98,7 +98,7 @@ fn remove(table: &mut Item, path: &[String]) -> bool {
 /// The file, and apart from it what stands in a file that sets nothing: comments, which stay at the head.
 fn open(home: &Home) -> Result<(String, DocumentMut)> {
     let path = home.config_file();
-    let shown = home.shown(&path);
+    let shown = home.display_path(&path);
     let text = match read_regular_text(&path, LONGEST) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -147,15 +147,15 @@ fn save(head: &str, document: &DocumentMut, home: &Home) -> Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&home.folder)?;
         trust::replace(&path, text.as_bytes())
     };
-    write().with_context(|| format!("cannot write {}", home.shown(&path)))
+    write().with_context(|| format!("cannot write {}", home.display_path(&path)))
 }
 
 /// Somebody who changes a setting should not have to wonder why nothing changed.
 pub(super) fn afterthoughts(path: &[String], home: &Home) -> Result<Vec<String>> {
-    let home = home.again()?;
+    let home = home.reload()?;
     let sets = home.settings.layers.sets();
     let over = sets.iter().find(|set| set.path == path && set.owner == Owner::Project);
-    let over = over.map(|set| format!("here {}:{} counts over it", home.shown(&set.file), set.line));
+    let over = over.map(|set| format!("here {}:{} counts over it", home.display_path(&set.file), set.line));
     let mut thoughts: Vec<String> = over.into_iter().collect();
     let registry = home.registry();
     thoughts.extend(registry.problems().iter().map(ToString::to_string));

@@ -5,24 +5,24 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::out::{Out, Style};
+use crate::out::{Out, TextStyle};
 use crate::settings::table::{KEYS, Key, Reach};
 
 pub(super) fn list(json: bool) -> Result<ExitCode> {
     let mut out = Out::new();
     if json {
         out.json(&KEYS.iter().map(described).collect::<Vec<_>>())?;
-        return out.done();
+        return out.finish();
     }
     for key in KEYS {
         let default =
             if key.default.is_empty() { String::new() } else { format!("; default {}", key.default) };
         let trust = if key.reach == Reach::Harmless { "" } else { "; in a project only if you trust it" };
-        out.line(&out.paint(Style::Label, key.name))?;
+        out.line(&out.paint(TextStyle::Label, key.name))?;
         out.line(&format!("  {}", key.help))?;
-        out.line(&out.paint(Style::Dim, &format!("  {}{default}{trust}", key.kind)))?;
+        out.line(&out.paint(TextStyle::Dim, &format!("  {}{default}{trust}", key.kind)))?;
     }
-    out.done()
+    out.finish()
 }
 
 fn described(key: &Key) -> serde_json::Value {

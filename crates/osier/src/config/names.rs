@@ -4,9 +4,9 @@ use anyhow::Result;
 use osier_tools::{Toolbox, Tools};
 use toml_edit::Value;
 
-use crate::failure::usage;
+use crate::failure::usage_error;
 use crate::home::Home;
-use crate::layout::plain;
+use crate::layout::sanitize_line;
 use crate::settings::table::nearest;
 use crate::themes;
 
@@ -19,7 +19,7 @@ pub(crate) fn no_tool(unknown: &[String]) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let near = unknown.iter().find_map(|word| nearest(word, &known));
     let meant = near.map_or_else(|| "the".to_owned(), |near| format!("did you mean {near}? The"));
-    format!("no tool {}; {meant} tools are {}", plain(&unknown.join(", ")), known.join(", "))
+    format!("no tool {}; {meant} tools are {}", sanitize_line(&unknown.join(", ")), known.join(", "))
 }
 
 fn tools() -> Vec<String> {
@@ -35,16 +35,16 @@ pub(super) fn check(key: &str, value: &Value, home: &Home) -> Result<()> {
             let named = value.as_array().into_iter().flatten().filter_map(Value::as_str);
             let unknown: Vec<String> =
                 named.filter(|name| !known.iter().any(|tool| tool == name)).map(str::to_owned).collect();
-            if unknown.is_empty() { Ok(()) } else { Err(usage(no_tool(&unknown))) }
+            if unknown.is_empty() { Ok(()) } else { Err(usage_error(no_tool(&unknown))) }
         }
         "model" | "summary_model" => {
             let found = value.as_str().map(|name| home.registry().find(name)).transpose();
-            found.map(drop).map_err(|error| usage(plain(&error.to_string())))
+            found.map(drop).map_err(|error| usage_error(sanitize_line(&error.to_string())))
         }
         "theme" => {
             let name = value.as_str().unwrap_or_default();
-            match themes::read(name, home) {
-                Err(problem) if name != themes::AUTO => Err(usage(plain(&problem))),
+            match themes::read_theme(name, home) {
+                Err(problem) if name != themes::AUTO => Err(usage_error(sanitize_line(&problem))),
                 _ => Ok(()),
             }
         }

@@ -101,7 +101,7 @@ fn unset(key: &'static Key) -> Row {
 
 /// The model that would answer, since no file names one.
 fn chosen_model(home: &Home) -> Row {
-    let (registry, surroundings) = (home.registry(), home.surroundings());
+    let (registry, surroundings) = (home.registry(), home.environment());
     let choice = choose(Wanted::default(), &home.settings, &registry, &surroundings);
     let (value, from) = match choice {
         Err(_) => (Value::Null, From::Default),
@@ -109,7 +109,7 @@ fn chosen_model(home: &Home) -> Row {
             let key = registry.provider(&choice.model.provider).map(|provider| &provider.key);
             let from = match (choice.why, key) {
                 (Why::Key, Some(KeySource::Env(names))) => {
-                    match names.iter().find(|name| home::has_variable(name)) {
+                    match names.iter().find(|name| home::has_env_var(name)) {
                         Some(variable) => From::Environment { variable: variable.clone() },
                         None => From::Default,
                     }
@@ -180,7 +180,7 @@ impl Row {
     }
 
     pub(super) fn origin(&self, home: &Home) -> String {
-        let at = |file: &str, line: &usize| format!("{}:{line}", home.shown(file.as_ref()));
+        let at = |file: &str, line: &usize| format!("{}:{line}", home.display_path(file.as_ref()));
         match &self.from {
             From::Default if self.value.is_null() => String::new(),
             From::Default => "default".to_owned(),

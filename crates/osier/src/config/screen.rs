@@ -10,7 +10,7 @@ use crate::settings::table::{KEYS, Key, NAME, Reach};
 use crate::themes;
 
 pub(crate) fn rows(home: &Home) -> Result<Vec<SettingRow>> {
-    let (home, loaded) = Home::look(&home.cwd)?;
+    let (home, loaded) = Home::load_unchecked(&home.cwd)?;
     let rows = rows::all(&home, &loaded);
     let is_here = |key: &&Key| key.reach != Reach::Secret && !key.name.contains(NAME);
     let row = |key: &Key| {
@@ -18,10 +18,10 @@ pub(crate) fn rows(home: &Home) -> Result<Vec<SettingRow>> {
         SettingRow {
             key: key.name.to_owned(),
             value: row.filter(|row| row.has_value()).map(rows::Row::bare).unwrap_or_default(),
-            from: row.map(|row| row.origin(&home)).unwrap_or_default(),
+            source: row.map(|row| row.origin(&home)).unwrap_or_default(),
             help: key.help.to_owned(),
             choices: match key.name {
-                "theme" => themes::names(&home),
+                "theme" => themes::theme_names(&home),
                 _ => key.kind.choices().iter().map(ToString::to_string).collect(),
             },
         }

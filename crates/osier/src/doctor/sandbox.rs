@@ -4,19 +4,19 @@ use osier_tools::sandbox::Network;
 
 use super::Check;
 use crate::home::Home;
-use crate::layout::count;
+use crate::layout::pluralize;
 use crate::sandbox;
 
 const AREA: &str = "sandbox";
 
 pub(super) fn check(home: &Home) -> Check {
-    let Some(sandbox) = sandbox::of(home) else {
+    let Some(sandbox) = sandbox::from_settings(home) else {
         let advice = "`osier config set sandbox.when always` confines them";
         return Check::warn(AREA, "off: commands can do whatever you can", advice);
     };
     let network = match &sandbox.rules.network {
         Network::Off => "network off".to_owned(),
-        Network::Ports(ports) => format!("network limited to {}", count(ports.len(), "port", "ports")),
+        Network::Ports(ports) => format!("network limited to {}", pluralize(ports.len(), "port", "ports")),
         Network::All => "network on".to_owned(),
     };
     match sandbox.state() {

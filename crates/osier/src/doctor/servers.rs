@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use osier_model::{Api, Failure, KeySource, Models, Provider};
+use osier_model::{Api, KeySource, ModelError, ModelRouter, Provider};
 use tokio::task::JoinSet;
 
 use super::Check;
@@ -16,13 +16,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) async fn checks(home: &Home) -> Vec<Check> {
     let models = Arc::new(home.models());
     let registry = models.registry().clone();
-    let surroundings = home.surroundings();
+    let surroundings = home.environment();
     let default = choose(Wanted::default(), &home.settings, &registry, &surroundings);
     let default = default.map(|choice| choice.model.provider.clone()).unwrap_or_default();
     let matters = |provider: &&Arc<Provider>| {
         let is_ours = home.settings.providers.contains_key(&provider.id);
         let has_key =
-            matches!(provider.key, KeySource::Env(_)) && provider.key.is_ready(&surroundings).is_ok();
+            matches!(provider.key, KeySource::Env(_)) && provider.key.check_configured(&surroundings).is_ok();
         provider.api != Api::Offline && (is_ours || has_key || provider.id == default)
     };
     let mut checks = Vec::new();
@@ -49,14 +49,14 @@ pub(super) async fn checks(home: &Home) -> Vec<Check> {
 fn key(provider: &Provider, is_default: bool, home: &Home) -> Result<Check, Check> {
     const AREA: &str = "key";
     let id = &provider.id;
-    if let Err(missing) = provider.key.is_ready(&home.surroundings()) {
+    if let Err(missing) = provider.key.check_configured(&home.environment()) {
         let trouble = if is_default { Check::fail } else { Check::warn };
         return Err(trouble(AREA, format!("{id} has no key"), missing));
     }
     let whence = match &provider.key {
         KeySource::None => "needs none".to_owned(),
         KeySource::Env(names) => {
-            let set = names.iter().find(|name| home::has_variable(name));
+            let set = names.iter().find(|name| home::has_env_var(name));
             format!("{} is set", set.map_or("a variable", String::as_str))
         }
         KeySource::Command(_) => "comes from a command".to_owned(),
@@ -66,7 +66,7 @@ fn key(provider: &Provider, is_default: bool, home: &Home) -> Result<Check, Chec
 }
 
 /// Trouble with a server is trouble only if its models are to answer; a key that is refused always is.
-async fn server(models: &Models, provider: &Provider, is_default: bool) -> Check {
+async fn server(models: &ModelRouter, provider: &Provider, is_default: bool) -> Check {
     let id = &provider.id;
     let trouble = |said: String, advice: &str| match is_default {
         true => Check::fail(AREA, said, advice),
@@ -79,17 +79,17 @@ async fn server(models: &Models, provider: &Provider, is_default: bool) -> Check
         ),
         Ok(Ok(models)) => Check::ok(
             AREA,
-            format!("{id} answers, and has {}", crate::layout::count(models.len(), "model", "models")),
+            format!("{id} answers, and has {}", crate::layout::pluralize(models.len(), "model", "models")),
         ),
-        Ok(Err(Failure::Unauthorized { said, .. })) => Check::fail(
+        Ok(Err(ModelError::Unauthorized { detail: said, .. })) => Check::fail(
             AREA,
             format!("{id} does not accept the key. {said}"),
             "make a new key, or correct the one that is set",
         ),
-        Ok(Err(Failure::NotConfigured { hint, .. })) => {
+        Ok(Err(ModelError::NotConfigured { hint, .. })) => {
             trouble(format!("{id}: {hint}"), "mend where its key comes from")
         }
-        Ok(Err(failure @ Failure::Network { .. })) => trouble(
+        Ok(Err(failure @ ModelError::Network { .. })) => trouble(
             failure.to_string(),
             "is it running, and is its base_url right? A proxy is set by HTTPS_PROXY",
         ),

@@ -19,15 +19,15 @@ pub(super) fn checks(home: &Home, loaded: &Loaded) -> Vec<Check> {
         .map(|problem| match problem.is_fatal {
             true => Check::fail(
                 AREA,
-                home.told(problem),
+                home.format_problem(problem),
                 "mend this line; until then no other command works here",
             ),
-            false => Check::warn(AREA, home.told(problem), "mend or remove it; it does nothing"),
+            false => Check::warn(AREA, home.format_problem(problem), "mend or remove it; it does nothing"),
         })
         .collect();
     let registry = home.registry();
     checks.extend(registry.problems().iter().map(|problem| {
-        Check::fail(AREA, problem.clone(), format!("mend it in {}", home.shown(&home.config_file())))
+        Check::fail(AREA, problem.clone(), format!("mend it in {}", home.display_path(&home.config_file())))
     }));
     checks.extend(themes::load(home).problems.into_iter().map(|problem| {
         Check::warn(AREA, problem, "mend the theme, or choose another one with osier config set theme NAME")
@@ -47,7 +47,7 @@ fn files(home: &Home) -> String {
         .into_iter()
         .flatten()
         .filter(|file| file.is_file())
-        .map(|file| home.shown(&file))
+        .map(|file| home.display_path(&file))
         .collect();
     if files.is_empty() { "none; the defaults hold".to_owned() } else { files.join(", ") }
 }
@@ -59,7 +59,7 @@ fn readable_by_others(home: &Home, loaded: &Loaded) -> Option<Check> {
         loaded.settings.layers.sets().iter().any(|set| set.key.reach == Reach::Secret && set.file == file);
     let mode = std::fs::metadata(&file).ok()?.permissions().mode();
     (has_secret && mode & 0o077 != 0).then(|| {
-        let shown = home.shown(&file);
+        let shown = home.display_path(&file);
         Check::warn(
             AREA,
             format!("{shown} can be read by others, and holds secrets"),
@@ -77,8 +77,8 @@ fn trust(home: &Home) -> Option<Check> {
             "make it yours alone",
         ));
     }
-    let asked = home.asked.as_ref()?;
-    let root = home.shown(&asked.root);
+    let asked = home.trust_request.as_ref()?;
+    let root = home.display_path(&asked.root);
     Some(match asked.standing {
         Standing::Trusted => Check::ok(AREA, format!("{root} is trusted")),
         Standing::Refused => Check::ok(AREA, format!("{root} is not trusted, as you decided")),
@@ -97,13 +97,13 @@ fn trust(home: &Home) -> Option<Check> {
 
 fn model(home: &Home) -> Check {
     const AREA: &str = "model";
-    let (registry, surroundings) = (home.registry(), home.surroundings());
+    let (registry, surroundings) = (home.registry(), home.environment());
     let choice = match choose(Wanted::default(), &home.settings, &registry, &surroundings) {
         Ok(choice) => choice,
         Err(error) => return Check::fail(AREA, error.to_string(), "change `model` in the settings"),
     };
     let name = choice.model.full_name();
-    match registry.is_ready(&choice.model, &surroundings) {
+    match registry.check_configured(&choice.model, &surroundings) {
         Err(missing) => Check::fail(AREA, format!("{name} cannot be used"), missing),
         Ok(()) if choice.model.provider == "offline" => Check::warn(
             AREA,

@@ -5,15 +5,15 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use osier_store::file::NAME;
-use osier_store::{Filter, Store};
+use osier_store::file::DEFAULT_NAME;
+use osier_store::{SessionFilter, Store};
 use osier_store_mysql::MySqlStore;
 use rustix::fs::{Access, access};
 
 use super::{Check, Status};
 use crate::home::Home;
-use crate::layout::count;
-use crate::stores::Shelf;
+use crate::layout::pluralize;
+use crate::stores::StoreHandle;
 
 const AREA: &str = "store";
 const DOCS: &str = "docs/stores.md tells more";
@@ -29,11 +29,11 @@ pub(super) async fn checks(home: &Home) -> Vec<Check> {
     for name in ["", "sessions", "cache"] {
         checks.extend(mode(&folder.join(name), home));
     }
-    for shelf in &home.shelves {
+    for shelf in &home.store_handles {
         let listed = sessions(shelf).await;
         let is_reached = listed.status == Status::Ok;
         checks.push(listed);
-        if let Shelf::Database(database) = shelf
+        if let StoreHandle::Database(database) = shelf
             && is_reached
         {
             checks.extend(servers(database).await);
@@ -43,7 +43,7 @@ pub(super) async fn checks(home: &Home) -> Vec<Check> {
 }
 
 fn not_yet(home: &Home) -> Check {
-    let shown = home.shown(&home.folder);
+    let shown = home.display_path(&home.folder);
     let parent = home.folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
     // Only trying tells: modes say nothing of file systems that hold no files of anybody's.
     let trial = parent.join(format!(".osier-doctor-{}", std::process::id()));
@@ -51,7 +51,7 @@ fn not_yet(home: &Home) -> Check {
         Ok(()) => Check::ok(AREA, format!("{shown} is made with the first session")),
         Err(error) => Check::fail(
             AREA,
-            format!("{shown} cannot be made in {}: {error}", home.shown(parent)),
+            format!("{shown} cannot be made in {}: {error}", home.display_path(parent)),
             "set OSIER_HOME to a folder you can write to",
         ),
     }
@@ -59,7 +59,7 @@ fn not_yet(home: &Home) -> Check {
 
 /// Appends to a file under a lock, as sessions do, and sees that nobody else could have.
 fn writing(home: &Home) -> Check {
-    let shown = home.shown(&home.folder);
+    let shown = home.display_path(&home.folder);
     match locked_append(&home.folder) {
         Ok(true) => Check::ok(AREA, format!("{shown} can be written to, and locks hold")),
         Ok(false) => Check::fail(
@@ -101,7 +101,7 @@ fn room(folder: &Path) -> Option<Check> {
 /// Others must not see what was said.
 fn mode(path: &Path, home: &Home) -> Option<Check> {
     let about = fs::metadata(path).ok()?;
-    let shown = home.shown(path);
+    let shown = home.display_path(path);
     if about.uid() != rustix::process::geteuid().as_raw() {
         return Some(Check::warn(
             AREA,
@@ -158,10 +158,11 @@ async fn servers(store: &MySqlStore) -> Vec<Check> {
 }
 
 /// Whether the sessions of one store can be listed. Of a database one card is asked for: it may hold very many.
-async fn sessions(shelf: &Shelf) -> Check {
-    let files = matches!(shelf, Shelf::Files { .. });
-    let filter = Filter { limit: (!files).then_some(1), ..Filter::default() };
-    let place = if shelf.name() == NAME { String::new() } else { format!("store {}: ", shelf.name()) };
+async fn sessions(shelf: &StoreHandle) -> Check {
+    let files = matches!(shelf, StoreHandle::Files { .. });
+    let filter = SessionFilter { limit: (!files).then_some(1), ..SessionFilter::default() };
+    let place =
+        if shelf.name() == DEFAULT_NAME { String::new() } else { format!("store {}: ", shelf.name()) };
     match shelf.store().list(&filter).await {
         Err(error) if !files => Check::fail(AREA, error.to_string(), DOCS),
         Err(error) => Check::fail(
@@ -171,12 +172,12 @@ async fn sessions(shelf: &Shelf) -> Check {
         ),
         Ok(_) if !files => Check::ok(AREA, format!("{place}it answers")),
         Ok(page) => match page.unreadable.first() {
-            None => Check::ok(AREA, format!("{place}{}", count(page.cards.len(), "session", "sessions"))),
+            None => Check::ok(AREA, format!("{place}{}", pluralize(page.cards.len(), "session", "sessions"))),
             Some(first) => Check::warn(
                 AREA,
                 format!(
                     "{place}{} cannot be read, such as {first}",
-                    count(page.unreadable.len(), "session", "sessions")
+                    pluralize(page.unreadable.len(), "session", "sessions")
                 ),
                 "`osier sessions verify FILE` tells what is wrong",
             ),

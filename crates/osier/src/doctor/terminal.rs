@@ -7,7 +7,7 @@ const AREA: &str = "terminal";
 const NARROW: usize = 40;
 
 pub(super) fn checks() -> Vec<Check> {
-    let mut checks = match home::terminal() {
+    let mut checks = match home::terminal_info() {
         None => vec![Check::ok(AREA, "none: the output goes to a file or a program")],
         Some(terminal) => of(&terminal),
     };
@@ -18,12 +18,12 @@ pub(super) fn checks() -> Vec<Check> {
     checks
 }
 
-fn of(terminal: &home::Terminal) -> Vec<Check> {
+fn of(terminal: &home::TerminalInfo) -> Vec<Check> {
     let size = terminal
         .size
         .map_or_else(|| "size unknown".to_owned(), |(columns, rows)| format!("{columns} × {rows}"));
     let term = if terminal.term.is_empty() { "not set" } else { &terminal.term };
-    let said = format!("{size}, TERM {term}, {}", terminal.colours);
+    let said = format!("{size}, TERM {term}, {}", terminal.colors);
     let mut checks = vec![match terminal.size {
         Some((columns, _)) if columns < NARROW => {
             Check::warn(AREA, said, format!("make it wider: below {NARROW} columns lines are cut"))
@@ -39,7 +39,7 @@ fn of(terminal: &home::Terminal) -> Vec<Check> {
 
 fn program(name: &'static str, advice: &str) -> Check {
     const AREA: &str = "program";
-    match home::program(name) {
+    match home::find_program(name) {
         Some(path) => Check::ok(AREA, format!("{name} is {}", path.display())),
         None => Check::warn(AREA, format!("there is no {name}"), advice),
     }

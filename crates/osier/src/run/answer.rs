@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use osier_agent::Event;
-use osier_session::Event as SessionEvent;
+use osier_agent::AgentEvent;
+use osier_session::SessionEvent;
 use serde_json::Value;
 
 use super::clean::Clean;
@@ -43,15 +43,17 @@ impl Answer {
     }
 
     /// What can be shown now because of this event.
-    pub(crate) fn take(&mut self, event: &Event) -> String {
+    pub(crate) fn take(&mut self, event: &AgentEvent) -> String {
         match event {
-            Event::Session(SessionEvent::Draft { id, delta, .. }) if self.eager => self.piece(id, delta),
-            Event::Session(SessionEvent::DraftDropped { id }) if self.streaming.as_ref() == Some(id) => {
+            AgentEvent::Session(SessionEvent::DraftDelta { id, delta, .. }) if self.eager => {
+                self.piece(id, delta)
+            }
+            AgentEvent::Session(SessionEvent::DraftDropped { id }) if self.streaming.as_ref() == Some(id) => {
                 self.withdrawn = true;
                 self.streaming = None;
                 self.break_line()
             }
-            Event::Session(SessionEvent::Committed { line, draft_id, .. }) => {
+            AgentEvent::Session(SessionEvent::Committed { line, draft_id, .. }) => {
                 self.message(line, draft_id.as_ref())
             }
             _ => String::new(),
@@ -131,8 +133,8 @@ impl Answer {
 /// The message of an entry, if the model said it.
 pub(crate) fn assistant(line: &[u8]) -> Option<Value> {
     // Most entries are not, and some are large.
-    let entry = osier_tree::entry::read_entry(line).ok()?;
-    (entry.role == osier_tree::Role::Assistant).then(|| message(line)).flatten()
+    let entry = osier_tree::entry::parse_entry(line).ok()?;
+    (entry.role == osier_tree::MessageRole::Assistant).then(|| message(line)).flatten()
 }
 
 /// The message of an entry.
@@ -165,18 +167,22 @@ mod tests {
     use osier_tree::Seq;
     use serde_json::json;
 
-    fn draft(id: &str, delta: &Value) -> Event {
-        Event::Session(SessionEvent::Draft { id: id.into(), index: 0, delta: delta.to_string().into() })
+    fn draft(id: &str, delta: &Value) -> AgentEvent {
+        AgentEvent::Session(SessionEvent::DraftDelta {
+            id: id.into(),
+            index: 0,
+            delta: delta.to_string().into(),
+        })
     }
 
-    fn text(id: &str, text: &str) -> Event {
+    fn text(id: &str, text: &str) -> AgentEvent {
         draft(id, &json!({ "type": "text_delta", "block": 0, "delta": text }))
     }
 
-    fn said(id: &str, content: &Value) -> Event {
+    fn said(id: &str, content: &Value) -> AgentEvent {
         let message = json!({ "role": "assistant", "content": content });
         let line = json!({ "type": "message", "id": id, "parentId": null, "message": message }).to_string();
-        Event::Session(SessionEvent::Committed {
+        AgentEvent::Session(SessionEvent::Committed {
             seq: Seq::new(0),
             id: id.into(),
             draft_id: Some(id.into()),
@@ -186,7 +192,7 @@ mod tests {
         })
     }
 
-    fn turn() -> [Event; 6] {
+    fn turn() -> [AgentEvent; 6] {
         let look =
             json!([{ "type": "text", "text": "I look." }, { "type": "toolCall", "id": "c", "name": "ls" }]);
         [
@@ -199,7 +205,7 @@ mod tests {
         ]
     }
 
-    fn shown(answer: &mut Answer, events: &[Event]) -> Vec<String> {
+    fn shown(answer: &mut Answer, events: &[AgentEvent]) -> Vec<String> {
         let mut shown: Vec<String> = events.iter().map(|event| answer.take(event)).collect();
         shown.push(answer.end());
         shown
@@ -222,7 +228,7 @@ mod tests {
     #[test]
     fn a_reply_that_starts_again_starts_on_a_line_of_its_own() {
         let mut answer = Answer::new(true);
-        let dropped = Event::Session(SessionEvent::DraftDropped { id: "a".into() });
+        let dropped = AgentEvent::Session(SessionEvent::DraftDropped { id: "a".into() });
         let whole = said("b", &json!([{ "type": "text", "text": "There is one." }]));
         let events = [text("a", "There"), dropped, text("b", "There is one."), whole];
         assert_eq!(shown(&mut answer, &events).concat(), "There\n\nThere is one.\n");

@@ -8,8 +8,8 @@ use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use osier_model::ThinkingLevel;
 
-use crate::failure::usage;
-use crate::home::Said;
+use crate::failure::usage_error;
+use crate::home::CliOverrides;
 
 const SESSION: &str = "Which session";
 const MODEL: &str = "Model and tools";
@@ -102,8 +102,8 @@ fn approvals() -> PossibleValuesParser {
 }
 
 impl Args {
-    pub(crate) fn said(&self) -> Said {
-        Said { store: self.store.clone(), agent: self.agent.clone() }
+    pub(crate) fn said(&self) -> CliOverrides {
+        CliOverrides { store: self.store.clone(), agent: self.agent.clone() }
     }
 
     /// Talking needs a person at both ends; anything else gets the answer and no more.
@@ -128,13 +128,15 @@ impl Args {
         let given: Vec<&str> = given.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
         if given.len() > 1 {
             let all = given.join(" and ");
-            return Err(usage(format!("{all} name different sessions; give one of them")));
+            return Err(usage_error(format!("{all} name different sessions; give one of them")));
         }
         if self.no_session && self.name.is_some() {
-            return Err(usage("--no-session keeps nothing, so there is nothing to name; leave out --name"));
+            return Err(usage_error(
+                "--no-session keeps nothing, so there is nothing to name; leave out --name",
+            ));
         }
         if self.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
-            return Err(usage("--name is empty; `osier sessions rename` takes a name away"));
+            return Err(usage_error("--name is empty; `osier sessions rename` takes a name away"));
         }
         Ok(())
     }

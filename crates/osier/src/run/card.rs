@@ -1,27 +1,28 @@
 //! What stands out in a conversation, in a line: a return of the model, a compaction, the summary of another branch.
 
-use osier_tree::Kind;
+use osier_tree::EntryKind;
 use osier_tree::entry::Entry;
 use osier_tree::projection::preview::full_text;
 use osier_tree::projection::usage::format_tokens;
 use serde_json::Value;
 
-use crate::layout::{count, plain};
+use crate::layout::{pluralize, sanitize_line};
 
 /// The title of an entry, if it has one. It is inert.
 pub(crate) fn title(entry: &Entry<'_>) -> Option<String> {
-    let is_one = matches!(entry.kind, Kind::Compaction | Kind::BranchSummary | Kind::Backtrack);
+    let is_one =
+        matches!(entry.kind, EntryKind::Compaction | EntryKind::BranchSummary | EntryKind::Backtrack);
     let value: Value = serde_json::from_slice(entry.line).ok().filter(|_| is_one)?;
     Some(match entry.kind {
-        Kind::Backtrack => returned(&value["details"]),
-        Kind::Compaction => {
-            let kept = plain(value["firstKeptEntryId"].as_str().unwrap_or("nothing"));
+        EntryKind::Backtrack => returned(&value["details"]),
+        EntryKind::Compaction => {
+            let kept = sanitize_line(value["firstKeptEntryId"].as_str().unwrap_or("nothing"));
             let tokens =
                 value["tokensBefore"].as_u64().map(|tokens| format!(": {} tokens", format_tokens(tokens)));
             format!("compacted{}, kept from {kept}", tokens.unwrap_or_default())
         }
         _ => {
-            let from = plain(value["fromId"].as_str().unwrap_or("?"));
+            let from = sanitize_line(value["fromId"].as_str().unwrap_or("?"));
             match full_text(entry).starts_with("Grafted from ") {
                 true => format!("grafted from the branch that ends in {from}"),
                 false => format!("summary of the branch left at {from}"),
@@ -34,7 +35,7 @@ fn returned(details: &Value) -> String {
     let number = details["checkpointId"].as_u64().map_or_else(|| "?".to_owned(), |number| number.to_string());
     let left = details["discarded"].as_u64().unwrap_or(0) as usize;
     let left = if left > 0 {
-        format!(", {} left behind", count(left, "message", "messages"))
+        format!(", {} left behind", pluralize(left, "message", "messages"))
     } else {
         String::new()
     };
@@ -44,13 +45,13 @@ fn returned(details: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use osier_testkit::{Expect, Script, expect};
-    use osier_tree::entry::read_entry;
+    use osier_testkit::{Expect, ScriptedSession, expect};
+    use osier_tree::entry::parse_entry;
 
     fn check(script: &str, expect: Expect) {
-        let file = Script::run(script).file();
+        let file = ScriptedSession::run(script).file();
         let last = file.trim_ascii_end().split(|byte| *byte == b'\n').next_back().unwrap();
-        expect.assert_eq(&title(&read_entry(last).unwrap()).unwrap_or_else(|| "none".to_owned()));
+        expect.assert_eq(&title(&parse_entry(last).unwrap()).unwrap_or_else(|| "none".to_owned()));
     }
 
     #[test]

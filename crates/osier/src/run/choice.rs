@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use osier_session::{Env, Listed, Session};
+use osier_session::{ListResult, Session, SessionEnv};
 use osier_store::{MemoryStore, Store};
 use osier_tree::Header;
 use osier_tree::projection::card::Card;
@@ -12,12 +12,12 @@ use osier_tree::projection::card::Card;
 use super::args::{Args, Way};
 use super::late::LateStore;
 use super::picker;
-use crate::failure::usage;
+use crate::failure::usage_error;
 use crate::home::Home;
-use crate::out::remark;
+use crate::out::notice;
 use crate::reading;
 use crate::sessions::fork;
-use crate::target::{self, Target};
+use crate::target::{self, SessionTarget};
 
 /// What was chosen. A new session is made only when something is to be kept, so looking in leaves no file.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Choice {
         };
         let done = work(self).await;
         if let (Err(_), Some(store)) = (&done, store) {
-            store.leave().await;
+            store.close().await;
         }
         done
     }
@@ -72,8 +72,8 @@ impl Choice {
     pub(super) async fn open_late(self, home: &Home) -> Result<Session> {
         match self {
             Choice::New { kept: true } => {
-                let store: Arc<dyn Store> = home.store();
-                let header = home.header(&*store, &home.cwd.to_string_lossy()).await?;
+                let store: Arc<dyn Store> = home.default_store();
+                let header = home.new_header(&*store, &home.cwd.to_string_lossy()).await?;
                 let late = LateStore::new(store, header.clone()).await?;
                 Ok(Session::open(Arc::new(late), &header.id, env(home)).await?)
             }
@@ -87,28 +87,29 @@ impl Choice {
         let cwd = Path::new(&session.header().cwd);
         // The fork of a foreign session has its directory from there.
         let Header { parent_session, parent_session_id, .. } = session.header();
-        let is_own_copy = parent_session.as_deref().is_none_or(|parent| home.keeps(Path::new(parent)))
+        let is_own_copy = parent_session.as_deref().is_none_or(|parent| home.is_own_file(Path::new(parent)))
             && parent_session_id.as_deref().is_none_or(|parent| !home.is_foreign(parent));
         (session.file().is_some() && is_ours(session, home) && is_own_copy && cwd != home.cwd && cwd.is_dir())
             .then_some(cwd)
     }
 }
 
-fn env(home: &Home) -> Env {
-    Env { watch: true, ..home.env() }
+fn env(home: &Home) -> SessionEnv {
+    SessionEnv { watch: true, ..home.session_env() }
 }
 
 async fn begin(kept: bool, home: &Home) -> Result<Session> {
-    let store: Arc<dyn Store> = if kept { home.store() } else { Arc::new(MemoryStore::default()) };
-    let header: Header = home.header(&*store, &home.cwd.to_string_lossy()).await?;
+    let store: Arc<dyn Store> = if kept { home.default_store() } else { Arc::new(MemoryStore::default()) };
+    let header: Header = home.new_header(&*store, &home.cwd.to_string_lossy()).await?;
     Ok(Session::create(store, &header, &[], env(home)).await?)
 }
 
 /// The sessions of this directory that a person would go on with, the one used last first. Those of other agents belong to
 /// the work of those.
 async fn cards(home: &Home) -> Result<Vec<Card>> {
-    let Listed { page, down } = home.listed().list(&home.filter(false)).await?;
-    crate::stores::tell(&down);
+    let ListResult { page, unavailable: down } =
+        home.listed_stores().list(&home.session_filter(false)).await?;
+    crate::stores::show_unavailable(&down);
     let mut cards = page.cards;
     cards.retain(|card| card.agent_id == home.settings.agent);
     Ok(cards)
@@ -118,7 +119,7 @@ async fn last(home: &Home) -> Result<Choice> {
     match cards(home).await?.first() {
         Some(card) => resume_card(card, home).await,
         None => {
-            remark("osier: nothing to continue in this directory; a new session begins");
+            notice("osier: nothing to continue in this directory; a new session begins");
             Ok(Choice::New { kept: true })
         }
     }
@@ -126,21 +127,23 @@ async fn last(home: &Home) -> Result<Choice> {
 
 /// Of copies of a session the one in the list is meant.
 async fn resume_card(card: &Card, home: &Home) -> Result<Choice> {
-    there(Target::of_card(home, card).await?, home).await
+    there(SessionTarget::from_card(home, card).await?, home).await
 }
 
 /// The session that a word means.
 pub(super) async fn by_word(word: &str, home: &Home) -> Result<Choice> {
-    there(Target::find(home, word).await?, home).await
+    there(SessionTarget::find(home, word).await?, home).await
 }
 
-async fn there(target: Target, home: &Home) -> Result<Choice> {
+async fn there(target: SessionTarget, home: &Home) -> Result<Choice> {
     Ok(Choice::There(Session::open(target.store, &target.key, env(home)).await?))
 }
 
 async fn file_of(file: &str, home: &Home) -> Result<Choice> {
     if !target::is_path(file) {
-        return Err(usage(format!("--session takes a file; for a session of the list: --resume {file}")));
+        return Err(usage_error(format!(
+            "--session takes a file; for a session of the list: --resume {file}"
+        )));
     }
     by_word(file, home).await
 }
@@ -149,7 +152,7 @@ async fn file_of(file: &str, home: &Home) -> Result<Choice> {
 /// copy of either says what it likes.
 pub(super) fn is_ours(session: &Session, home: &Home) -> bool {
     let is_forgotten = || session.store().name() == "memory";
-    session.file().map_or_else(is_forgotten, |file| home.keeps(file) && !home.is_foreign(session.id()))
+    session.file().map_or_else(is_forgotten, |file| home.is_own_file(file) && !home.is_foreign(session.id()))
 }
 
 async fn forked(word: &str, home: &Home) -> Result<Choice> {
@@ -157,10 +160,10 @@ async fn forked(word: &str, home: &Home) -> Result<Choice> {
         Some((word, entry)) if !word.is_empty() && !entry.contains(['/', '.']) => (word, Some(entry)),
         _ => (word, None),
     };
-    let source = target::session(home, word).await?;
-    let at = reading::place(&source.tree(), entry)?;
+    let source = target::open_session(home, word).await?;
+    let at = reading::resolve_place(&source.tree(), entry)?;
     let fork = fork::fork(&source, at, false, None, home).await?;
-    remark(&format!("osier: forked into session {}", fork.id()));
+    notice(&format!("osier: forked into session {}", fork.id()));
     gone_on_with(fork, home).await
 }
 

@@ -1,6 +1,6 @@
 //! Text that arrives in pieces, made harmless for a terminal: a code cut in two is still seen as one.
 
-use osier_tree::projection::preview::inert;
+use osier_tree::projection::preview::sanitize;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -14,14 +14,14 @@ impl Clean {
     pub(crate) fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         let open = open_end(&self.held);
-        let shown = inert(&self.held[..open]).into_owned();
+        let shown = sanitize(&self.held[..open]).into_owned();
         self.held.drain(..open);
         shown
     }
 
     /// What is left when nothing more comes.
     pub(crate) fn end(&mut self) -> String {
-        inert(&std::mem::take(&mut self.held)).into_owned()
+        sanitize(&std::mem::take(&mut self.held)).into_owned()
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
                 shown += &clean.push(&piece.iter().collect::<String>());
             }
             shown += &clean.end();
-            assert_eq!(shown, inert(text), "pieces of {size}");
+            assert_eq!(shown, sanitize(text), "pieces of {size}");
         }
     }
 

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use osier_agent::{Client, Facts, Gates, Parts, Prompts, Said, Worker};
-use osier_model::{KeySource, ModelInfo, Models, ThinkingLevel};
+use osier_agent::{AgentConfig, Client, Gates, Prompt, PromptLibrary, StandardSystemPrompt, Worker};
+use osier_model::{KeySource, ModelInfo, ModelRouter, ThinkingLevel};
 use osier_session::Session;
 use osier_tools::{Closed, Env, Mode, Sandbox, ToolContext, Toolbox, Tools};
 
@@ -14,9 +14,9 @@ use super::choice::{Choice, is_ours};
 use super::follow::Follow;
 use super::prompt;
 use crate::config::{BACKTRACK, no_tool};
-use crate::failure::usage;
+use crate::failure::usage_error;
 use crate::home::{self, Home};
-use crate::layout::plain;
+use crate::layout::sanitize_line;
 use crate::reading;
 use crate::sandbox;
 use crate::settings::choice::{Choice as ModelChoice, Wanted, Why, choose, for_summaries};
@@ -28,7 +28,7 @@ pub(super) struct Desk {
     pub(super) args: Args,
     /// Somebody is there to answer questions.
     attended: bool,
-    models: Arc<Models>,
+    models: Arc<ModelRouter>,
     tools: Tools,
     /// The model may return to checkpoints.
     backtracking: bool,
@@ -66,9 +66,9 @@ impl Desk {
             Choice::New { .. } => None,
         };
         let wanted = Wanted { asked: args.model.as_deref(), of_session: of_session.as_deref() };
-        let model = choose(wanted, &home.settings, registry, &home.surroundings());
+        let model = choose(wanted, &home.settings, registry, &home.environment());
         let model = model.map_err(|error| match &args.model {
-            Some(_) => usage(error.to_string()),
+            Some(_) => usage_error(error.to_string()),
             None => anyhow!(error),
         })?;
         // A person may as well go on with another model; a program must say which.
@@ -80,8 +80,8 @@ impl Desk {
         }
         let summary_model =
             for_summaries(None, &home.settings, registry).context("the setting summary_model")?;
-        let gates = Arc::new(osier_agent::gates::Open);
-        let sandbox = sandbox::of(&home);
+        let gates = Arc::new(osier_agent::gates::AllowAllGates);
+        let sandbox = sandbox::from_settings(&home);
         if let Some(sandbox) = sandbox.as_ref().filter(|_| attended) {
             sandbox.warm_up();
         }
@@ -103,7 +103,7 @@ impl Desk {
     /// The same for another session, with the settings as they are now. What named the first one is not said again.
     pub(super) async fn another(&self, choice: &Choice) -> Result<Desk> {
         let args = Args { name: None, ..self.args.clone() };
-        Desk::new(args, self.home.again()?, choice, self.attended).await
+        Desk::new(args, self.home.reload()?, choice, self.attended).await
     }
 
     pub(super) fn has_tools(&self) -> bool {
@@ -115,14 +115,14 @@ impl Desk {
     }
 
     /// What the command line says to the model.
-    pub(super) async fn first(&self) -> Result<Said> {
+    pub(super) async fn first(&self) -> Result<Prompt> {
         prompt::compose(&self.args.words, &self.context()).await
     }
 
     /// Tells what there is to say, to standard error.
     pub(super) fn tell(&self) {
         for text in &self.remarks {
-            crate::out::remark(&format!("osier: {text}"));
+            crate::out::notice(&format!("osier: {text}"));
         }
     }
 
@@ -133,8 +133,8 @@ impl Desk {
 
     /// The models that can be asked now, by name.
     pub(super) fn model_names(&self) -> Vec<String> {
-        let (registry, surroundings) = (self.models.registry(), self.home.surroundings());
-        let is_ready = |model: &&Arc<ModelInfo>| registry.is_ready(model, &surroundings).is_ok();
+        let (registry, surroundings) = (self.models.registry(), self.home.environment());
+        let is_ready = |model: &&Arc<ModelInfo>| registry.check_configured(model, &surroundings).is_ok();
         registry.models().iter().filter(is_ready).map(|model| model.full_name()).collect()
     }
 
@@ -157,30 +157,30 @@ impl Desk {
         }
         let worker = Worker::start(session.clone(), self.parts(session)).await?;
         if is_new && self.home.settings.approval != Mode::default() && self.args.approval.is_none() {
-            worker.send(osier_agent::Command::SetApproval(self.home.settings.approval)).await?;
+            worker.send(osier_agent::ClientCommand::SetApproval(self.home.settings.approval)).await?;
         }
         Ok(worker)
     }
 
-    fn parts(&self, session: &Session) -> Parts {
+    fn parts(&self, session: &Session) -> AgentConfig {
         let settings = &self.home.settings;
         let is_chosen = self.model.why == Why::Asked || self.model.remark.is_some();
-        Parts {
+        AgentConfig {
             default_thinking: settings.thinking,
             chosen_model: is_chosen.then(|| self.model.model.clone()),
             chosen_thinking: self.args.thinking.as_deref().and_then(ThinkingLevel::parse),
-            briefing: Arc::new(self.facts()),
-            prompts: self.prompts(),
+            system_prompt: Arc::new(self.facts()),
+            prompt_library: self.prompts(),
             backtracking: self.backtracking,
             summary_model: self.summary_model.clone(),
-            compacting: settings.compacting,
+            compaction: settings.compacting,
             restore_on_move: settings.restore_model_on_move,
-            approval: self.args.approval.as_deref().and_then(Mode::named),
-            own_approvals: is_ours(session, &self.home),
-            attended: self.attended,
+            approval_mode: self.args.approval.as_deref().and_then(Mode::named),
+            trust_session_approvals: is_ours(session, &self.home),
+            has_user: self.attended,
             max_steps: settings.max_steps,
             gates: self.gates.clone(),
-            ..Parts::new(
+            ..AgentConfig::new(
                 self.models.clone(),
                 self.models.registry().clone(),
                 self.model.model.clone(),
@@ -191,24 +191,24 @@ impl Desk {
     }
 
     /// What the model is told before the conversation.
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> StandardSystemPrompt {
         let (args, settings) = (&self.args, &self.home.settings);
-        Facts {
+        StandardSystemPrompt {
             preamble: args.system_prompt.clone().or_else(|| settings.system_prompt.clone()),
             append: args.append_system_prompt.clone().or_else(|| settings.append_system_prompt.clone()),
             cwd: self.home.cwd.clone(),
             platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             user_folder: Some(self.home.folder.clone()),
-            skill_folders: self.prompts().skills,
+            skill_folders: self.prompts().skill_folders,
             utc_offset: home::utc_offset(),
         }
     }
 
     /// The templates and skills of the user, and of a project that is trusted.
-    pub(super) fn prompts(&self) -> Prompts {
+    pub(super) fn prompts(&self) -> PromptLibrary {
         let folders = [Some(self.home.folder.clone()), self.home.trusted_folder()];
         let below = |name: &str| folders.iter().flatten().map(|folder| folder.join(name)).collect();
-        Prompts { templates: below("prompts"), skills: below("skills") }
+        PromptLibrary { template_folders: below("prompts"), skill_folders: below("skills") }
     }
 
     /// Where tools work. Keys of models and passwords of stores are not for the commands they run.
@@ -240,8 +240,8 @@ fn key_variables(key: &KeySource) -> &[String] {
 
 /// The home of the directory that a session belongs to.
 fn moved(from: &Home, cwd: &Path, remarks: &mut Vec<String>) -> Result<Home> {
-    let home = from.moved(cwd)?;
-    remarks.push(format!("working in {}, where the session belongs", plain(&home.shown(cwd))));
+    let home = from.for_directory(cwd)?;
+    remarks.push(format!("working in {}, where the session belongs", sanitize_line(&home.display_path(cwd))));
     remarks.extend(crate::trust::untrusted(&home));
     Ok(home)
 }
@@ -257,6 +257,6 @@ fn tools(args: &Args, home: &Home) -> Result<(Tools, bool)> {
     };
     let wanted = wanted.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
     let (own, wanted): (Vec<&str>, Vec<&str>) = wanted.partition(|name| *name == BACKTRACK);
-    let tools = all.only(&wanted).map_err(|unknown| usage(no_tool(&unknown)))?;
+    let tools = all.only(&wanted).map_err(|unknown| usage_error(no_tool(&unknown)))?;
     Ok((tools, backtracking && !own.is_empty()))
 }

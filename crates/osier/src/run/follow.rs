@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use anyhow::{Context, Result};
-use osier_agent::{Attached, Client, Event, Events, Finished, Live, Said, Worker};
-use osier_session::{Event as SessionEvent, Session};
-use osier_store::{StoreError, Version};
+use osier_agent::{AgentEvent, AgentEvents, Attached, Client, LiveUpdate, Prompt, TurnOutcome, Worker};
+use osier_session::{Session, SessionEvent};
+use osier_store::{LogVersion, StoreError};
 use osier_tree::Seq;
 
 use super::answer::assistant;
@@ -15,20 +15,20 @@ use super::answer::assistant;
 pub(crate) struct Follow {
     worker: Worker,
     session: Session,
-    events: Events,
+    events: AgentEvents,
     /// What was missed.
-    waiting: VecDeque<Event>,
-    version: Version,
+    waiting: VecDeque<AgentEvent>,
+    version: LogVersion,
     running: bool,
     /// Events were lost.
     behind: bool,
     /// What waited to be said when a former process died.
-    pub(crate) returned: Vec<Said>,
+    pub(crate) returned: Vec<Prompt>,
 }
 
 impl Follow {
     /// Follows from a state of the log on.
-    pub(crate) async fn since(worker: &Worker, session: &Session, version: Version) -> Result<Follow> {
+    pub(crate) async fn since(worker: &Worker, session: &Session, version: LogVersion) -> Result<Follow> {
         let attached = worker.attach(Some(version)).await?;
         let mut waiting = VecDeque::new();
         missed(session, &attached, &mut waiting).await?;
@@ -37,15 +37,15 @@ impl Follow {
             session: session.clone(),
             waiting,
             version: attached.state.version,
-            running: attached.running,
+            running: attached.turn_running,
             behind: false,
-            returned: attached.returned,
+            returned: attached.returned_prompts,
             events: attached.events,
         })
     }
 
     /// The next event. Nothing is lost if this is given up before it answers.
-    pub(crate) async fn next(&mut self) -> Result<Event> {
+    pub(crate) async fn next(&mut self) -> Result<AgentEvent> {
         if self.behind {
             self.join_again().await?;
         }
@@ -54,11 +54,13 @@ impl Follow {
         }
         let event = self.events.next().await.context("the agent has ended")?;
         match &event {
-            Event::Session(SessionEvent::Committed { seq, .. }) => self.version.entries = seq.index() + 1,
-            Event::Session(SessionEvent::Reset { version }) => self.version = *version,
-            Event::Session(SessionEvent::Lagged { .. }) => self.behind = true,
-            Event::Live(Live::TurnStarted) => self.running = true,
-            Event::Live(Live::TurnEnded { .. }) => self.running = false,
+            AgentEvent::Session(SessionEvent::Committed { seq, .. }) => {
+                self.version.entries = seq.index() + 1
+            }
+            AgentEvent::Session(SessionEvent::Reset { version }) => self.version = *version,
+            AgentEvent::Session(SessionEvent::Lagged { .. }) => self.behind = true,
+            AgentEvent::Live(LiveUpdate::TurnStarted) => self.running = true,
+            AgentEvent::Live(LiveUpdate::TurnEnded { .. }) => self.running = false,
             _ => {}
         }
         Ok(event)
@@ -68,27 +70,27 @@ impl Follow {
         let attached = self.worker.attach(Some(self.version)).await?;
         let mut news = VecDeque::new();
         missed(&self.session, &attached, &mut news).await?;
-        for (id, question) in &attached.asked {
+        for (id, question) in &attached.open_questions {
             let question = Box::new(question.clone());
-            news.push_back(Event::Live(Live::Asked { id: *id, question }));
+            news.push_back(AgentEvent::Live(LiveUpdate::Asked { id: *id, question }));
         }
-        if self.running && !attached.running {
-            news.push_back(Event::Live(ended(&news)));
+        if self.running && !attached.turn_running {
+            news.push_back(AgentEvent::Live(ended(&news)));
         }
         self.waiting.append(&mut news);
-        (self.version, self.running, self.behind) = (attached.state.version, attached.running, false);
+        (self.version, self.running, self.behind) = (attached.state.version, attached.turn_running, false);
         self.events = attached.events;
         Ok(())
     }
 }
 
 /// The entries that came meanwhile.
-async fn missed(session: &Session, attached: &Attached, waiting: &mut VecDeque<Event>) -> Result<()> {
+async fn missed(session: &Session, attached: &Attached, waiting: &mut VecDeque<AgentEvent>) -> Result<()> {
     let tree = &attached.state.tree;
-    let wanted: Vec<Seq> = (attached.since..attached.state.version.entries).map(Seq::new).collect();
+    let wanted: Vec<Seq> = (attached.new_from..attached.state.version.entries).map(Seq::new).collect();
     session
-        .each_line(attached.state.version, &wanted, |seq, line| {
-            waiting.push_back(Event::Session(SessionEvent::Committed {
+        .for_each_line(attached.state.version, &wanted, |seq, line| {
+            waiting.push_back(AgentEvent::Session(SessionEvent::Committed {
                 seq,
                 id: tree.id(seq).to_string().into(),
                 draft_id: None,
@@ -103,17 +105,17 @@ async fn missed(session: &Session, attached: &Attached, waiting: &mut VecDeque<E
 }
 
 /// How a turn ended whose end was missed: the last thing the model said tells.
-fn ended(missed: &VecDeque<Event>) -> Live {
+fn ended(missed: &VecDeque<AgentEvent>) -> LiveUpdate {
     let said = missed.iter().rev().find_map(|event| match event {
-        Event::Session(SessionEvent::Committed { line, .. }) => assistant(line),
+        AgentEvent::Session(SessionEvent::Committed { line, .. }) => assistant(line),
         _ => None,
     });
     let word = |key: &str| said.as_ref().and_then(|said| said[key].as_str());
     let finished = match word("stopReason") {
-        Some("error") => Finished::Failed,
-        Some("aborted") => Finished::Cancelled,
-        Some("length") => Finished::CutOff,
-        _ => Finished::Done,
+        Some("error") => TurnOutcome::Failed,
+        Some("aborted") => TurnOutcome::Cancelled,
+        Some("length") => TurnOutcome::CutOff,
+        _ => TurnOutcome::Done,
     };
-    Live::TurnEnded { finished: Some(finished), error: word("errorMessage").map(str::to_owned) }
+    LiveUpdate::TurnEnded { finished: Some(finished), error: word("errorMessage").map(str::to_owned) }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use osier_tools::open_regular;
 
-use crate::layout::{fit, plain};
+use crate::layout::{sanitize_line, truncate};
 
 /// Columns of a branch's name, at most.
 const COLUMNS: usize = 40;
@@ -24,7 +24,7 @@ pub(super) fn branch(directory: &Path) -> Option<String> {
         Some(name) => name.strip_prefix("refs/heads/").unwrap_or(name),
         None => head.get(..COMMIT).unwrap_or(head),
     };
-    Some(fit(&plain(name), COLUMNS))
+    Some(truncate(&sanitize_line(name), COLUMNS))
 }
 
 /// The beginning of an ordinary file. A pipe would wait for ever, and a device never end.

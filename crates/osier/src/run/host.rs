@@ -4,24 +4,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
-use osier_agent::{Client, Command, Reply, Worker};
-use osier_session::{Env, Session, Stores};
-use osier_tui::msg::{Spot, Which};
-use osier_tui::state::Setting;
+use osier_agent::{Client, ClientCommand, CommandReply, Worker};
+use osier_session::{Session, SessionEnv, Stores};
+use osier_tui::msg::{OpenTarget, SessionRef};
+use osier_tui::state::UiConfig;
 use osier_tui::text::{Line, wrap};
-use osier_tui::theme::{Role, Theme, depth, is_light};
-use osier_tui::{Changed, Host, Opened, SettingRow};
+use osier_tui::theme::{ColorRole, Theme, detect_color_depth, detect_light_background};
+use osier_tui::{Host, OpenedSession, SettingChange, SettingRow};
 
 use super::choice::{self, Choice};
 use super::desk::Desk;
 use super::git;
 use super::history::HistoryFile;
 use crate::config;
-use crate::failure::told;
+use crate::failure::error_chain;
 use crate::home::{self, Home};
-use crate::layout::plain;
-use crate::out::{self, Style};
-use crate::sessions::compaction::{self, Dropped};
+use crate::layout::sanitize_line;
+use crate::out::{self, TextStyle};
+use crate::sessions::compaction::{self, CompactionReport};
 use crate::sessions::fork;
 use crate::themes;
 
@@ -62,7 +62,7 @@ impl Program {
         self.now().worker.clone()
     }
 
-    async fn go(&self, which: Which, from: &Worker) -> Result<Opened> {
+    async fn go(&self, which: OpenTarget, from: &Worker) -> Result<OpenedSession> {
         let desk = self.desk();
         let (choice, text) = chosen(which, from, &desk).await?;
         let desk = Arc::new(desk.another(&choice).await?);
@@ -70,15 +70,15 @@ impl Program {
         let worker = desk.work(&session).await?;
         let (stopped, waited) = stop(from).await?;
         let text: Vec<String> = text.into_iter().chain(waited).collect();
-        let opened = Opened {
+        let opened = OpenedSession {
             worker: worker.clone(),
-            setting: setting(&desk, &desk.home, &worker),
-            text: (!text.is_empty()).then(|| text.join("\n\n")),
-            stopped,
-            remarks: out::kept_remarks()
+            config: setting(&desk, &desk.home, &worker),
+            editor_text: (!text.is_empty()).then(|| text.join("\n\n")),
+            turn_stopped: stopped,
+            notices: out::take_held_notices()
                 .into_iter()
                 .chain(desk.remarks.clone())
-                .map(|text| plain(&text))
+                .map(|text| sanitize_line(&text))
                 .collect(),
         };
         *self.now() = Now { desk, worker };
@@ -89,40 +89,41 @@ impl Program {
 /// Stops what an agent does: nobody would see it, nor answer what it asks. Tells whether a turn ran, and what still waited to
 /// be said.
 async fn stop(worker: &Worker) -> Result<(bool, Vec<String>)> {
-    let running = worker.attach(None).await?.running;
-    let waited = match worker.send(Command::Cancel).await? {
-        Reply::Returned(said) => said.into_iter().map(|said| said.text).collect(),
+    let running = worker.attach(None).await?.turn_running;
+    let waited = match worker.send(ClientCommand::Cancel).await? {
+        CommandReply::Returned(said) => said.into_iter().map(|said| said.text).collect(),
         _ => Vec::new(),
     };
     Ok((running, waited))
 }
 
 /// The session that is meant, and what returns to the editor.
-async fn chosen(which: Which, from: &Worker, desk: &Desk) -> Result<(Choice, Option<String>)> {
+async fn chosen(which: OpenTarget, from: &Worker, desk: &Desk) -> Result<(Choice, Option<String>)> {
     match which {
-        Which::New => {
+        OpenTarget::New => {
             may_switch(desk, None).await?;
             Ok((Choice::New { kept: !desk.args.no_session }, None))
         }
-        Which::There(word) => {
+        OpenTarget::Named(word) => {
             let choice = choice::by_word(&word, &desk.home).await?;
             may_go_to(desk, &choice).await?;
             Ok((choice, None))
         }
-        Which::Listed(spot) => {
+        OpenTarget::Listed(spot) => {
             let choice = listed(&spot, &desk.home).await?;
             may_go_to(desk, &choice).await?;
             Ok((choice, None))
         }
-        Which::Fork { before } => forked(before, from, desk).await,
+        OpenTarget::Fork { before } => forked(before, from, desk).await,
     }
 }
 
 /// A session of the list, in the store that the list named.
-async fn listed(spot: &Spot, home: &Home) -> Result<Choice> {
-    let shelf =
-        home.shelf(&spot.store).with_context(|| format!("there is no store {} any more", spot.store))?;
-    let env = Env { watch: true, ..home.env() };
+async fn listed(spot: &SessionRef, home: &Home) -> Result<Choice> {
+    let shelf = home
+        .store_handle(&spot.store)
+        .with_context(|| format!("there is no store {} any more", spot.store))?;
+    let env = SessionEnv { watch: true, ..home.session_env() };
     Ok(Choice::There(Session::open(shelf.store(), &spot.key, env).await?))
 }
 
@@ -142,7 +143,7 @@ async fn may_switch(desk: &Desk, file: Option<&str>) -> Result<()> {
 async fn forked(before: Option<String>, from: &Worker, desk: &Desk) -> Result<(Choice, Option<String>)> {
     let source = from.session();
     let (at, text) = match before {
-        Some(entry) => fork::chosen(source, &entry, false).await?,
+        Some(entry) => fork::fork_point(source, &entry, false).await?,
         None => (from.cursor().place(), None),
     };
     let last = at.map(|seq| source.tree().id(seq).to_string());
@@ -155,23 +156,23 @@ async fn forked(before: Option<String>, from: &Worker, desk: &Desk) -> Result<(C
 
 #[async_trait]
 impl Host for Program {
-    async fn open(&self, which: Which, from: &Worker) -> Result<Opened, String> {
-        self.go(which, from).await.map_err(|error| told(&error))
+    async fn open(&self, which: OpenTarget, from: &Worker) -> Result<OpenedSession, String> {
+        self.go(which, from).await.map_err(|error| error_chain(&error))
     }
 
     fn stores(&self, _session: &Session) -> Stores {
         self.desk().home.stores()
     }
 
-    async fn compaction(&self, from: &Worker, columns: usize) -> Result<Vec<Line>, String> {
-        let dropped = dropped(from, &self.desk().home).await.map_err(|error| told(&error))?;
+    async fn compaction_lines(&self, from: &Worker, columns: usize) -> Result<Vec<Line>, String> {
+        let dropped = dropped(from, &self.desk().home).await.map_err(|error| error_chain(&error))?;
         let role = |style| match style {
-            Some(Style::Bold) => Role::Accent,
-            Some(_) => Role::Dim,
-            None => Role::Text,
+            Some(TextStyle::Bold) => ColorRole::Accent,
+            Some(_) => ColorRole::Dim,
+            None => ColorRole::Text,
         };
         let lines = dropped.lines(columns, usize::MAX).into_iter();
-        Ok(lines.flat_map(|(style, text)| wrap(&Line::of(role(style), &text), columns)).collect())
+        Ok(lines.flat_map(|(style, text)| wrap(&Line::styled(role(style), &text), columns)).collect())
     }
 
     fn git_branch(&self) -> Option<String> {
@@ -180,7 +181,7 @@ impl Host for Program {
 
     fn editor(&self) -> Option<String> {
         let own = home_now(&self.desk()).settings.screen.editor;
-        own.or_else(|| home::variable("VISUAL")).or_else(|| home::variable("EDITOR"))
+        own.or_else(|| home::env_var("VISUAL")).or_else(|| home::env_var("EDITOR"))
     }
 
     fn history(&self) -> Vec<String> {
@@ -191,7 +192,7 @@ impl Host for Program {
         self.desk().home.remove_outputs(id);
     }
 
-    fn remember(&self, text: &str) {
+    fn add_to_history(&self, text: &str) {
         if let Some(history) = self.history() {
             // Whatever goes wrong, the session has it.
             let _ = history.add(text);
@@ -202,9 +203,9 @@ impl Host for Program {
         config::screen::rows(&self.desk().home).unwrap_or_default()
     }
 
-    fn set(&self, key: &str, value: &str) -> Result<Changed, String> {
+    fn set_setting(&self, key: &str, value: &str) -> Result<SettingChange, String> {
         let desk = self.desk();
-        let mut told = config::screen::set(key, value, &desk.home).map_err(|error| told(&error))?;
+        let mut told = config::screen::set(key, value, &desk.home).map_err(|error| error_chain(&error))?;
         let home = home_now(&desk);
         if key == "theme" {
             told += &themes::load(&home)
@@ -213,39 +214,42 @@ impl Host for Program {
                 .map(|problem| format!("; {problem}"))
                 .collect::<String>();
         }
-        let setting = setting(&desk, &home, &self.worker());
-        Ok(Changed { told: plain(&told), theme: theme(&home), setting })
+        let config = setting(&desk, &home, &self.worker());
+        Ok(SettingChange { notice: sanitize_line(&told), theme: theme(&home), config })
     }
 }
 
 /// What the last compaction on the path dropped.
-async fn dropped(from: &Worker, home: &Home) -> Result<Dropped> {
-    let (state, at) = from.cursor().here();
-    Dropped::read(from.session(), compaction::find(&state.tree, at, None)?, home).await
+async fn dropped(from: &Worker, home: &Home) -> Result<CompactionReport> {
+    let (state, at) = from.cursor().state_and_place();
+    CompactionReport::read(from.session(), compaction::find_compaction(&state.tree, at, None)?, home).await
 }
 
 /// The settings as they are now.
 fn home_now(desk: &Desk) -> Home {
-    desk.home.again().unwrap_or_else(|_| desk.home.clone())
+    desk.home.reload().unwrap_or_else(|_| desk.home.clone())
 }
 
 pub(super) fn theme(home: &Home) -> Theme {
-    let [none, term, many, ground] = ["NO_COLOR", "TERM", "COLORTERM", "COLORFGBG"].map(home::variable);
-    let by_background = || if is_light(ground.as_deref()) { Theme::light() } else { Theme::dark() };
+    let [none, term, many, ground] = ["NO_COLOR", "TERM", "COLORTERM", "COLORFGBG"].map(home::env_var);
+    let by_background =
+        || if detect_light_background(ground.as_deref()) { Theme::light() } else { Theme::dark() };
     let theme = themes::load(home).theme.unwrap_or_else(by_background);
-    theme.with_depth(depth(none.as_deref(), term.as_deref(), many.as_deref()))
+    theme.with_color_depth(detect_color_depth(none.as_deref(), term.as_deref(), many.as_deref()))
 }
 
 /// What the interface is told about where it is.
-pub(super) fn setting(desk: &Desk, home: &Home, worker: &Worker) -> Setting {
+pub(super) fn setting(desk: &Desk, home: &Home, worker: &Worker) -> UiConfig {
     let screen = &home.settings.screen;
-    let (templates, skills, _) = desk.prompts().find();
-    let skills = skills.into_iter().map(|skill| (format!("skill:{}", skill.name), plain(&skill.description)));
-    let templates = templates.into_iter().map(|template| (template.name, plain(&template.description)));
-    Setting {
-        directory: plain(&home.shown(&home.cwd)),
+    let (templates, skills, _) = desk.prompts().find_all();
+    let skills =
+        skills.into_iter().map(|skill| (format!("skill:{}", skill.name), sanitize_line(&skill.description)));
+    let templates =
+        templates.into_iter().map(|template| (template.name, sanitize_line(&template.description)));
+    UiConfig {
+        directory: sanitize_line(&home.display_path(&home.cwd)),
         home: home.user.clone(),
-        store: plain(worker.session().store().name()),
+        store: sanitize_line(worker.session().store().name()),
         double_escape: screen.double_escape,
         tree_filter: screen.tree_filter,
         active_first: screen.active_first,

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use osier_store::{
-    Batch, Deleted, Filter, InTheWay, Lease, MemoryStore, Opened, Page, Store, StoreError, Texts, Version,
-    Watch,
+    DeleteResult, Lease, LeaseConflictFn, LineBatch, LogVersion, MemoryStore, OpenedLog, PreviewTexts,
+    SessionFilter, SessionPage, Store, StoreError, Watch,
 };
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::card::Card;
-use osier_tree::{Head, Header, Heads, Kind, Seq};
+use osier_tree::{EntryKind, Head, Header, Heads, Seq};
 use tokio::sync::watch;
 
 /// See the module. Everything else is the business of the store behind it.
@@ -46,10 +46,10 @@ impl LateStore {
     }
 
     /// Makes the session, with all that was kept for it. Only its writer comes here, so it happens once.
-    async fn make(&self, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn make(&self, expected: LogVersion, lines: &[Vec<u8>]) -> Result<LogVersion, StoreError> {
         let mut all: Vec<Vec<u8>> = Vec::with_capacity(expected.entries + lines.len());
         let kept: Vec<Seq> = (0..expected.entries).map(Seq::new).collect();
-        osier_store::each_line(&self.memory, &self.header.id, expected.generation, &kept, |_, line| {
+        osier_store::for_each_line(&self.memory, &self.header.id, expected.generation, &kept, |_, line| {
             all.push(line.to_vec());
             Ok::<_, StoreError>(())
         })
@@ -69,7 +69,7 @@ impl LateStore {
         made
     }
 
-    async fn create(&self, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn create(&self, lines: &[Vec<u8>]) -> Result<LogVersion, StoreError> {
         match self.store.create(&self.header, lines).await {
             Err(StoreError::AlreadyExists { .. }) => self.made_before().await,
             made => made.map(|made| made.version),
@@ -78,22 +78,22 @@ impl LateStore {
 
     /// The same while a turn runs. Others see the session before they see that, so it gets its lines only once they do. Fails
     /// if another process began a turn there in between.
-    async fn create_leased(&self, lines: &[Vec<u8>], leases: &[Lease]) -> Result<Version, StoreError> {
+    async fn create_leased(&self, lines: &[Vec<u8>], leases: &[Lease]) -> Result<LogVersion, StoreError> {
         let created = self.create(&[]).await;
         if matches!(created, Ok(_) | Err(StoreError::Conflict { .. })) {
             let own = |other: &Lease| leases.iter().any(|lease| lease.cursor == other.cursor);
             for lease in leases {
-                self.store.lease(lease, &|other| !own(other)).await?;
+                self.store.acquire_lease(lease, &|other| !own(other)).await?;
             }
         }
         self.store.append(&self.header.id, created?, lines).await
     }
 
     /// A server may make the session and its answer be lost. The writer then looks at what is there, and goes on.
-    async fn made_before(&self) -> Result<Version, StoreError> {
+    async fn made_before(&self) -> Result<LogVersion, StoreError> {
         let id = self.header.id.clone();
         let there = self.store.open(&id).await?;
-        Err(match there.header.line() == self.header.line() {
+        Err(match there.header.to_line() == self.header.to_line() {
             true => StoreError::Conflict { now: there.version },
             false => StoreError::AlreadyExists { id },
         })
@@ -113,9 +113,15 @@ async fn pass_on(mut hints: Watch, changed: Arc<watch::Sender<u64>>) {
 /// Whether an entry is worth a file. A name and a choice of model are not, as long as nothing is said.
 fn is_said(line: &[u8]) -> bool {
     let is_setting = |kind| {
-        matches!(kind, Kind::Config | Kind::SessionInfo | Kind::ModelChange | Kind::ThinkingLevelChange)
+        matches!(
+            kind,
+            EntryKind::Config
+                | EntryKind::SessionInfo
+                | EntryKind::ModelChange
+                | EntryKind::ThinkingLevelChange
+        )
     };
-    read_entry(line).is_ok_and(|entry| !is_setting(entry.kind))
+    parse_entry(line).is_ok_and(|entry| !is_setting(entry.kind))
 }
 
 #[async_trait]
@@ -124,23 +130,23 @@ impl Store for LateStore {
         self.store.name()
     }
 
-    fn another(&self) -> Option<Arc<dyn Store>> {
-        self.store.another()
+    fn new_instance(&self) -> Option<Arc<dyn Store>> {
+        self.store.new_instance()
     }
 
-    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
+    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
         self.store.create(header, lines).await
     }
 
-    fn place(&self, header: &Header) -> Option<PathBuf> {
-        self.store.place(header)
+    fn planned_file(&self, header: &Header) -> Option<PathBuf> {
+        self.store.planned_file(header)
     }
 
-    async fn open(&self, id: &str) -> Result<Opened, StoreError> {
+    async fn open(&self, id: &str) -> Result<OpenedLog, StoreError> {
         let opened = self.of(id).open(id).await?;
         // Where it will lie, so that nobody has to ask again.
         Ok(match self.is_waiting(id) {
-            true => Opened { file: self.store.place(&self.header), ..opened },
+            true => OpenedLog { file: self.store.planned_file(&self.header), ..opened },
             false => opened,
         })
     }
@@ -164,12 +170,17 @@ impl Store for LateStore {
         id: &str,
         generation: u64,
         wanted: &[Seq],
-        batch: &mut Batch,
+        batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
         self.of(id).lines(id, generation, wanted, batch).await
     }
 
-    async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn append(
+        &self,
+        id: &str,
+        expected: LogVersion,
+        lines: &[Vec<u8>],
+    ) -> Result<LogVersion, StoreError> {
         match self.is_waiting(id) && lines.iter().any(|line| is_said(line)) {
             true => self.make(expected, lines).await,
             false => self.of(id).append(id, expected, lines).await,
@@ -187,11 +198,11 @@ impl Store for LateStore {
         }
     }
 
-    async fn leave(&self) {
-        self.store.leave().await;
+    async fn close(&self) {
+        self.store.close().await;
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
         self.store.list(filter).await
     }
 
@@ -199,41 +210,46 @@ impl Store for LateStore {
         self.of(id).card(id).await
     }
 
-    async fn previews(&self, id: &str, version: Version) -> Result<Texts, StoreError> {
+    async fn previews(&self, id: &str, version: LogVersion) -> Result<PreviewTexts, StoreError> {
         self.of(id).previews(id, version).await
     }
 
-    async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        self.store.find(prefix).await
+    async fn find_ids(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.store.find_ids(prefix).await
     }
 
-    async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
+    async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
         self.of(id).delete(id).await
     }
 
-    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn rewrite(
+        &self,
+        id: &str,
+        expected: LogVersion,
+        lines: &[Vec<u8>],
+    ) -> Result<LogVersion, StoreError> {
         self.of(id).rewrite(id, expected, lines).await
     }
 
     async fn rewrite_in_use(
         &self,
         id: &str,
-        expected: Version,
+        expected: LogVersion,
         lines: &[Vec<u8>],
-    ) -> Result<Version, StoreError> {
+    ) -> Result<LogVersion, StoreError> {
         self.of(id).rewrite_in_use(id, expected, lines).await
     }
 
-    async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
-        self.of(&lease.session).lease(lease, in_the_way).await
+    async fn acquire_lease(&self, lease: &Lease, in_the_way: LeaseConflictFn<'_>) -> Result<(), StoreError> {
+        self.of(&lease.session).acquire_lease(lease, in_the_way).await
     }
 
     fn may_have_expired(&self, lease: &Lease) -> bool {
         self.of(&lease.session).may_have_expired(lease)
     }
 
-    async fn release(&self, lease: &Lease) {
-        self.of(&lease.session).release(lease).await;
+    async fn release_lease(&self, lease: &Lease) {
+        self.of(&lease.session).release_lease(lease).await;
     }
 
     async fn leases(&self, id: &str) -> Result<Vec<Lease>, StoreError> {

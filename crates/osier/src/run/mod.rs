@@ -31,9 +31,9 @@ pub(crate) use self::args::Args;
 use self::args::{Mode, Way};
 use self::choice::Choice;
 use self::desk::Desk;
-use crate::failure::usage;
+use crate::failure::usage_error;
 use crate::home::Home;
-use crate::layout::plain;
+use crate::layout::sanitize_line;
 use crate::trust;
 
 /// Refuses what cannot be meant, before anything is opened. `line` is the command line without the program's name.
@@ -52,10 +52,10 @@ pub(crate) fn check_words(words: &[String], osier: &clap::Command) -> Option<Str
 /// Goes where the work is. Must come before anything else looks around.
 pub(crate) fn go_there(args: &Args) -> Result<()> {
     let Some(cwd) = &args.cwd else { return Ok(()) };
-    let shown = plain(&cwd.to_string_lossy());
+    let shown = sanitize_line(&cwd.to_string_lossy());
     match cwd.is_dir() {
         true => std::env::set_current_dir(cwd).with_context(|| format!("cannot work in {shown}")),
-        false => Err(usage(format!("--cwd {shown}: there is no such directory"))),
+        false => Err(usage_error(format!("--cwd {shown}: there is no such directory"))),
     }
 }
 
@@ -88,7 +88,7 @@ async fn print_in(choice: Choice, args: Args, home: Home, mode: Mode) -> Result<
     desk.tell();
     let said = desk.first().await?;
     if said.is_empty() {
-        return Err(usage(
+        return Err(usage_error(
             "there is nothing to say; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' \
              (`osier --help` tells more)",
         ));
@@ -104,6 +104,6 @@ async fn print_in(choice: Choice, args: Args, home: Home, mode: Mode) -> Result<
     };
     let store = open.session.store().clone();
     let done = print::run(open, said, form).await;
-    store.leave().await;
+    store.close().await;
     done
 }

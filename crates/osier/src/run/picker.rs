@@ -5,9 +5,9 @@ use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
 use osier_tree::time::Millis;
 
-use crate::failure::usage;
+use crate::failure::usage_error;
 use crate::home::Home;
-use crate::layout::{age, plain};
+use crate::layout::{format_age, sanitize_line};
 
 /// How many sessions are shown; `osier sessions list` has them all.
 const SHOWN: usize = 20;
@@ -18,15 +18,15 @@ pub(super) fn unnamed(cards: &[Card], home: &Home) -> Error {
     let list: String = cards.iter().take(SHOWN).map(|card| format!("\n{}", row(card, now))).collect();
     let none =
         if cards.is_empty() { "; there is no session in this directory" } else { "; name one of these:" };
-    usage(format!("--resume without an id needs a terminal to choose at{none}{list}"))
+    usage_error(format!("--resume without an id needs a terminal to choose at{none}{list}"))
 }
 
 fn row(card: &Card, now: Millis) -> String {
     let title = one_line(card.title(), 80);
     format!(
         "{}  {:>4} msg  {:>4}  {title}",
-        plain(&card.short_id),
+        sanitize_line(&card.short_id),
         card.message_count,
-        age(card.modified, now)
+        format_age(card.modified, now)
     )
 }

@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_agent::{Client, Command, Event, Finished, Live, Said, When, Worker};
+use osier_agent::{AgentEvent, Client, ClientCommand, LiveUpdate, Prompt, PromptTiming, TurnOutcome, Worker};
 use osier_session::Session;
 
 use super::answer::Answer;
@@ -16,7 +16,7 @@ use super::signals::{Asked, Signals};
 use super::sink::Sink;
 use super::told::{self, Refused};
 use crate::failure::fail;
-use crate::out::{escaped, remark};
+use crate::out::{escape_json, notice};
 
 /// How it is printed.
 #[derive(Debug, Clone, Copy)]
@@ -33,16 +33,16 @@ pub(super) struct Form<'f> {
 }
 
 /// Says something on a session and prints what comes of it.
-pub(super) async fn run(open: Open, said: Said, form: Form<'_>) -> Result<ExitCode> {
+pub(super) async fn run(open: Open, said: Prompt, form: Form<'_>) -> Result<ExitCode> {
     let Open { session, worker, mut follow } = open;
     for said in &follow.returned {
-        remark(&format!("osier: this was never said:\n{}", said.text));
+        notice(&format!("osier: this was never said:\n{}", said.text));
     }
     let mut signals = Signals::catch()?;
     let mut printer = Printer::new(form);
     printer.header(&session);
-    let Said { text, images, files } = said;
-    worker.send(Command::Prompt { text, images, files, when: When::Now }).await?;
+    let Prompt { text, images, files } = said;
+    worker.send(ClientCommand::Prompt { text, images, files, when: PromptTiming::Now }).await?;
     let mut why = None;
     let ended = loop {
         tokio::select! {
@@ -62,7 +62,7 @@ pub(super) async fn run(open: Open, said: Said, form: Form<'_>) -> Result<ExitCo
             cancel(&worker);
         }
     };
-    session.before_prompt().await?;
+    session.sync_if_configured().await?;
     tokio::select! {
         // A terminal that was closed cannot be written to, and that is not what went wrong.
         written = printer.last(&ended) => if !matches!(why, Some(Why::Asked(_))) { written? },
@@ -83,12 +83,12 @@ enum Why {
 /// The end of the turn is heard as an event.
 fn cancel(worker: &Worker) {
     let worker = worker.clone();
-    tokio::spawn(async move { worker.send(Command::Cancel).await.map(drop) });
+    tokio::spawn(async move { worker.send(ClientCommand::Cancel).await.map(drop) });
 }
 
 /// How a turn ended, as the worker told it.
 struct Ended {
-    finished: Option<Finished>,
+    finished: Option<TurnOutcome>,
     error: Option<String>,
 }
 
@@ -107,19 +107,19 @@ impl<'f> Printer<'f> {
 
     fn header(&self, session: &Session) {
         if self.form.mode == Mode::Json {
-            self.line(String::from_utf8_lossy(&session.header().line()).into_owned());
+            self.line(String::from_utf8_lossy(&session.header().to_line()).into_owned());
         }
     }
 
     fn line(&self, line: String) {
-        let line = if self.form.terminal { escaped(&line) } else { line };
+        let line = if self.form.terminal { escape_json(&line) } else { line };
         self.sink.write(line + "\n");
     }
 
     /// Prints what an event brings. Tells when the turn has ended.
-    fn take(&mut self, event: &Event) -> Option<Ended> {
+    fn take(&mut self, event: &AgentEvent) -> Option<Ended> {
         match self.form.mode {
-            Mode::Json => self.line(event.json()),
+            Mode::Json => self.line(event.to_json()),
             Mode::Text => {
                 let text = self.answer.take(event);
                 if !text.is_empty() {
@@ -128,12 +128,12 @@ impl<'f> Printer<'f> {
             }
         }
         self.refused.take(event, self.form.home);
-        let is_notice = matches!(event, Event::Live(Live::Notice { .. }));
+        let is_notice = matches!(event, AgentEvent::Live(LiveUpdate::Notice { .. }));
         if let Some(line) = told::line(event, self.form.home).filter(|_| self.form.progress || is_notice) {
-            remark(&line);
+            notice(&line);
         }
         match event {
-            Event::Live(Live::TurnEnded { finished, error }) => {
+            AgentEvent::Live(LiveUpdate::TurnEnded { finished, error }) => {
                 Some(Ended { finished: *finished, error: error.clone() })
             }
             _ => None,
@@ -142,7 +142,9 @@ impl<'f> Printer<'f> {
 
     /// Prints what only the end of the turn makes certain.
     async fn last(&mut self, ended: &Ended) -> std::io::Result<()> {
-        if matches!(ended.finished, Some(Finished::Done | Finished::CutOff)) && self.form.mode == Mode::Text {
+        if matches!(ended.finished, Some(TurnOutcome::Done | TurnOutcome::CutOff))
+            && self.form.mode == Mode::Text
+        {
             let rest = self.answer.end();
             self.sink.write(rest);
         }
@@ -151,12 +153,12 @@ impl<'f> Printer<'f> {
 
     fn end(self, ended: Ended, why: Option<Why>) -> Result<ExitCode> {
         if let Some(refused) = self.refused.told() {
-            remark(&refused);
+            notice(&refused);
         }
         match (ended.finished, why) {
-            (Some(Finished::Done), _) => Ok(ExitCode::SUCCESS),
-            (Some(Finished::CutOff), _) => {
-                remark(
+            (Some(TurnOutcome::Done), _) => Ok(ExitCode::SUCCESS),
+            (Some(TurnOutcome::CutOff), _) => {
+                notice(
                     "osier: the answer was cut off at the model's output limit; `osier -c -p 'go on'` asks for the rest",
                 );
                 Ok(ExitCode::SUCCESS)
@@ -168,13 +170,13 @@ impl<'f> Printer<'f> {
                 "the model broke off in the middle of the answer, and a part of it is printed already; \
                  `osier -c -p 'go on'` continues"
             ),
-            (Some(Finished::StepLimit), None) => fail!(
+            (Some(TurnOutcome::StepLimit), None) => fail!(
                 StepLimit,
                 "{}; `osier -c -p 'go on'` continues, `osier config set max_steps N` raises the limit",
                 ended.error.unwrap_or_default()
             ),
-            (Some(Finished::Cancelled), None) => fail!(Cancelled, "the turn was stopped"),
-            (Some(Finished::Failed) | None, None) => {
+            (Some(TurnOutcome::Cancelled), None) => fail!(Cancelled, "the turn was stopped"),
+            (Some(TurnOutcome::Failed) | None, None) => {
                 let error = ended.error.unwrap_or_else(|| "the model failed and did not say why".to_owned());
                 fail!(ModelFailed, "{error}")
             }

@@ -3,17 +3,17 @@
 use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, Result};
-use osier_agent::{Said, attachments};
+use osier_agent::{Prompt, attachments};
 use osier_tools::ToolContext;
 
-use crate::failure::usage;
-use crate::progress::waiting;
+use crate::failure::usage_error;
+use crate::progress::show_progress;
 
 /// The most that is read from standard input.
 const LONGEST: u64 = 1 << 20;
 
 /// The prompt made of `words`. What is piped in stands before them, or where a `-` is.
-pub(super) async fn compose(words: &[String], ctx: &ToolContext) -> Result<Said> {
+pub(super) async fn compose(words: &[String], ctx: &ToolContext) -> Result<Prompt> {
     let piped = match words.iter().any(|word| word == "-") || !std::io::stdin().is_terminal() {
         true => piped()?,
         false => String::new(),
@@ -21,8 +21,8 @@ pub(super) async fn compose(words: &[String], ctx: &ToolContext) -> Result<Said>
     put_together(words, piped, ctx).await
 }
 
-async fn put_together(words: &[String], piped: String, ctx: &ToolContext) -> Result<Said> {
-    let mut said = Said::default();
+async fn put_together(words: &[String], piped: String, ctx: &ToolContext) -> Result<Prompt> {
+    let mut said = Prompt::default();
     let mut parts: Vec<String> = Vec::new();
     let (mut spoken, mut piped) = (Vec::new(), Some(piped));
     for word in words {
@@ -44,12 +44,12 @@ async fn put_together(words: &[String], piped: String, ctx: &ToolContext) -> Res
 
 /// The files that a word of the command line names. A word that is nothing but a name must name one.
 async fn files_in(word: &str, ctx: &ToolContext) -> Result<Vec<String>> {
-    let read = async |name: &str| attachments::read(name, ctx).await.map_err(usage);
+    let read = async |name: &str| attachments::read(name, ctx).await.map_err(usage_error);
     match word.strip_prefix('@').filter(|name| !name.is_empty()) {
         // A name with blanks in it is possible only here.
         Some(name) if read(name).await?.is_some() => Ok(vec![name.to_owned()]),
         Some(name) if !name.contains(char::is_whitespace) => {
-            Err(usage(format!("@{name}: there is no such file")))
+            Err(usage_error(format!("@{name}: there is no such file")))
         }
         _ => {
             let names = attachments::mentions(word);
@@ -62,11 +62,11 @@ async fn files_in(word: &str, ctx: &ToolContext) -> Result<Vec<String>> {
 }
 
 fn piped() -> Result<String> {
-    let _waiting = waiting("reading standard input");
+    let _waiting = show_progress("reading standard input");
     let mut bytes = Vec::new();
     std::io::stdin().take(LONGEST + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
     if bytes.len() as u64 > LONGEST {
-        return Err(usage(
+        return Err(usage_error(
             "standard input is longer than 1 MiB; put it into a file and name it in the prompt",
         ));
     }

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use osier_agent::{Client, Command, Worker};
+use osier_agent::{Client, ClientCommand, Worker};
 use osier_store::{MemoryStore, Store};
-use osier_tui::Setup;
+use osier_tui::UiSetup;
 
 use super::args::Args;
 use super::choice::Choice;
 use super::desk::Desk;
 use super::host::{Program, setting, theme};
-use crate::failure::usage;
+use crate::failure::usage_error;
 use crate::home::{self, Home};
-use crate::layout::plain;
+use crate::layout::sanitize_line;
 use crate::out;
 use crate::themes;
 
@@ -24,8 +24,8 @@ use crate::themes;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(args: Args, home: Home) -> Result<ExitCode> {
-    if home::is_dumb() {
-        return Err(usage(
+    if home::is_dumb_terminal() {
+        return Err(usage_error(
             "this terminal cannot be drawn on (TERM=dumb); ask with -p, which prints the answer: osier -p 'list the files'",
         ));
     }
@@ -38,23 +38,23 @@ async fn run_in(choice: Choice, args: Args, home: Home) -> Result<ExitCode> {
     let desk = Arc::new(Desk::new(args, home, &choice, true).await?);
     desk.tell();
     for problem in themes::load(&desk.home).problems {
-        out::remark(&format!("osier: {}", plain(&problem)));
+        out::notice(&format!("osier: {}", sanitize_line(&problem)));
     }
     let first = desk.first().await?;
     let session = choice.open_late(&desk.home).await?;
     let worker = desk.work(&session).await?;
-    let setup = Setup {
-        setting: setting(&desk, &desk.home, &worker),
+    let setup = UiSetup {
+        config: setting(&desk, &desk.home, &worker),
         theme: theme(&desk.home),
         ask_background: themes::load(&desk.home).theme.is_none() && can_be_asked(),
-        first: Some(first).filter(|said| !said.is_empty()),
+        first_prompt: Some(first).filter(|said| !said.is_empty()),
         choose_session,
     };
     let program = Arc::new(Program::new(desk, worker.clone()));
     drop(session);
-    out::keep_remarks();
+    out::hold_notices();
     let code = osier_tui::run(worker, program.clone(), setup).await;
-    out::write_remarks();
+    out::release_notices();
     let code = code?;
     leave(&program.worker()).await;
     Ok(ExitCode::from(code))
@@ -62,15 +62,15 @@ async fn run_in(choice: Choice, args: Args, home: Home) -> Result<ExitCode> {
 
 /// The console of Linux shows the question instead of answering it.
 fn can_be_asked() -> bool {
-    home::variable("TERM").is_none_or(|term| term != "linux")
+    home::env_var("TERM").is_none_or(|term| term != "linux")
 }
 
 /// Lets what still runs end, and says how to come back.
 async fn leave(worker: &Worker) {
     // Whatever did not end by then is as after a crash, which the next start can deal with.
-    let _ = tokio::time::timeout(PATIENCE, worker.send(Command::Cancel)).await;
+    let _ = tokio::time::timeout(PATIENCE, worker.send(ClientCommand::Cancel)).await;
     let session = worker.session();
-    session.store().leave().await;
+    session.store().close().await;
     let is_kept = session.store().name() != MemoryStore::default().name();
     let is_said = session.tree().heads().iter().any(|(_, head)| head.is_message());
     if is_kept && is_said {

@@ -1,9 +1,9 @@
 //! What goes on during a turn, a line each, for the person who waits.
 
-use osier_agent::{Event, Live};
-use osier_session::Event as SessionEvent;
-use osier_tree::projection::preview::{Call, one_line};
-use osier_tree::scan::Raw;
+use osier_agent::{AgentEvent, LiveUpdate};
+use osier_session::SessionEvent;
+use osier_tree::projection::preview::{RawToolCall, one_line};
+use osier_tree::scan::RawJson;
 use serde_json::Value;
 
 use super::{answer, card};
@@ -14,22 +14,28 @@ const LONGEST: usize = 200;
 /// A tool call as `[read: notes.txt]`; `home` is written `~`.
 pub(crate) fn call(name: &str, arguments: &Value, home: Option<&str>) -> String {
     let arguments = arguments.to_string();
-    let arguments = Raw::parse(arguments.as_bytes());
-    arguments
-        .map_or_else(|_| format!("[{name}]"), |arguments| Call { name: name.into(), arguments }.line(home))
+    let arguments = RawJson::parse(arguments.as_bytes());
+    arguments.map_or_else(
+        |_| format!("[{name}]"),
+        |arguments| RawToolCall { name: name.into(), arguments }.line(home),
+    )
 }
 
 /// The line for an event, if it is worth one.
-pub(crate) fn line(event: &Event, home: Option<&str>) -> Option<String> {
+pub(crate) fn line(event: &AgentEvent, home: Option<&str>) -> Option<String> {
     match event {
-        Event::Live(Live::ToolStarted { name, arguments, .. }) => Some(call(name, arguments, home)),
-        Event::Live(Live::Retrying { attempt, seconds, message, .. }) => {
+        AgentEvent::Live(LiveUpdate::ToolStarted { name, arguments, .. }) => {
+            Some(call(name, arguments, home))
+        }
+        AgentEvent::Live(LiveUpdate::Retrying { attempt, seconds, message, .. }) => {
             let message = one_line(message, LONGEST);
             Some(format!("{message} (try {attempt} failed; the next in {} s)", seconds.ceil()))
         }
-        Event::Live(Live::SummaryStarted { of }) => Some(format!("summarizing {}", summarized(of))),
-        Event::Live(Live::Notice { text }) => Some(one_line(text, LONGEST)),
-        Event::Session(SessionEvent::Committed { line, .. }) => failed(line).or_else(|| stood_out(line)),
+        AgentEvent::Live(LiveUpdate::SummaryStarted { of }) => {
+            Some(format!("summarizing {}", summarized(of)))
+        }
+        AgentEvent::Live(LiveUpdate::Notice { text }) => Some(one_line(text, LONGEST)),
+        AgentEvent::Session(SessionEvent::Committed { line, .. }) => failed(line).or_else(|| stood_out(line)),
         _ => None,
     }
 }
@@ -57,14 +63,14 @@ fn failed(line: &[u8]) -> Option<String> {
 
 /// A compaction or a return of the model.
 fn stood_out(line: &[u8]) -> Option<String> {
-    let entry = osier_tree::entry::read_entry(line).ok()?;
+    let entry = osier_tree::entry::parse_entry(line).ok()?;
     card::title(&entry)
 }
 
 /// The message of an entry, if it is the result of a tool.
 pub(crate) fn tool_result(line: &[u8]) -> Option<Value> {
-    let entry = osier_tree::entry::read_entry(line).ok()?;
-    (entry.role == osier_tree::Role::ToolResult).then(|| answer::message(line)).flatten()
+    let entry = osier_tree::entry::parse_entry(line).ok()?;
+    (entry.role == osier_tree::MessageRole::ToolResult).then(|| answer::message(line)).flatten()
 }
 
 /// Calls that were refused because nobody could be asked.
@@ -80,8 +86,8 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    pub(super) fn take(&mut self, event: &Event, home: Option<&str>) {
-        let Event::Session(SessionEvent::Committed { line, .. }) = event else { return };
+    pub(super) fn take(&mut self, event: &AgentEvent, home: Option<&str>) {
+        let AgentEvent::Session(SessionEvent::Committed { line, .. }) = event else { return };
         if let Some(said) = answer::assistant(line) {
             let calls =
                 said["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "toolCall");

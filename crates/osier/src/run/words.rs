@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Command;
 
 use super::nearest::nearest;
-use crate::failure::usage;
+use crate::failure::usage_error;
 
 /// Refuses words that look like a command of `osier`, so that they are not sent to a model. `is_first` means that no option
 /// stands before them. `forced` means that the caller made clear that they are a prompt.
@@ -21,7 +21,7 @@ pub(super) fn check(words: &[String], is_first: bool, forced: bool, osier: &Comm
         None => return Ok(()),
     };
     let prompt = words.join(" ").replace('\'', "'\\''");
-    Err(usage(format!("{problem} To send it to the model: osier -- '{prompt}'")))
+    Err(usage_error(format!("{problem} To send it to the model: osier -- '{prompt}'")))
 }
 
 /// Whether a single word could be a command: a sentence, a file or a question has other characters.

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::json;
 
-use super::moving;
+use super::moves;
 use crate::home::Home;
-use crate::layout::{count, plain};
-use crate::out::{Out, remark};
+use crate::layout::{pluralize, sanitize_line};
+use crate::out::{Out, notice};
 use crate::{reading, target};
 
 #[derive(Debug, clap::Args)]
@@ -31,36 +31,37 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Wish {
+pub(crate) enum BranchAction {
     Delete,
     Restore,
 }
 
-pub(crate) async fn run(args: Args, home: &Home, action: Wish) -> Result<ExitCode> {
-    let session = target::session(home, &args.session).await?;
+pub(crate) async fn run(args: Args, home: &Home, action: BranchAction) -> Result<ExitCode> {
+    let session = target::open_session(home, &args.session).await?;
     let before = session.tree();
-    let first = before.id(reading::entry(&before, &args.entry)?).to_string();
+    let first = before.id(reading::resolve_entry(&before, &args.entry)?).to_string();
     match action {
-        Wish::Delete => session.delete_branch(&first).await?,
-        Wish::Restore => session.restore_branch(&first).await?,
+        BranchAction::Delete => session.delete_branch(&first).await?,
+        BranchAction::Restore => session.restore_branch(&first).await?,
     };
-    session.before_prompt().await?;
+    session.sync_if_configured().await?;
     let tree = session.tree();
-    let entries = tree.hidden().len().abs_diff(before.hidden().len());
+    let entries = tree.hidden_entries().len().abs_diff(before.hidden_entries().len());
     let leaf = tree.leaf().map(|seq| tree.id(seq).to_string());
     let mut out = Out::new();
     if args.json {
         out.json(&json!({ "leafId": leaf, "entries": entries }))?;
-        return out.done();
+        return out.finish();
     }
-    let entries = count(entries, "entry", "entries");
-    remark(&match action {
-        Wish::Delete => format!("Hid {entries}; undo with `osier sessions restore-branch`"),
-        Wish::Restore => format!("Restored {entries}"),
+    let entries = pluralize(entries, "entry", "entries");
+    notice(&match action {
+        BranchAction::Delete => format!("Hid {entries}; undo with `osier sessions restore-branch`"),
+        BranchAction::Restore => format!("Restored {entries}"),
     });
     if !tree.same_place(before.leaf(), tree.leaf()) {
-        let place = moving::place_id(&tree).map_or_else(|| "the beginning".to_owned(), |id| plain(&id));
-        remark(&format!("Moved to {place}"));
+        let place =
+            moves::place_id(&tree).map_or_else(|| "the beginning".to_owned(), |id| sanitize_line(&id));
+        notice(&format!("Moved to {place}"));
     }
-    out.done()
+    out.finish()
 }

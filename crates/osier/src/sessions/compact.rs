@@ -3,17 +3,17 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use osier_agent::{Command, Compacted, Reply};
+use osier_agent::{ClientCommand, CommandReply, Compacted};
 use osier_session::Session;
 use osier_tree::Place;
 use osier_tree::tokens::TokenCount;
 use serde_json::json;
 
-use super::moving;
-use crate::errand::{self, Came, Writer};
+use super::moves;
 use crate::home::Home;
-use crate::layout::plain;
-use crate::out::{Out, remark};
+use crate::layout::sanitize_line;
+use crate::one_shot::{self, OneShotOutcome, SummaryWriter};
+use crate::out::{Out, notice};
 use crate::{reading, target};
 
 #[derive(Debug, clap::Args)]
@@ -44,22 +44,27 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = target::session(home, &args.session).await?;
-    let command = Command::Compact { focus: args.focus.clone() };
-    match errand::run(&session, home, Writer::Model(args.model.as_deref()), command).await? {
-        Came::Of(Reply::Compacted(compacted)) => tell(&session, &compacted, args.json).await,
-        Came::Of(_) => bail!("the agent sent no reply"),
-        Came::Stopped(code) => moving::stopped(&session, args.json, code),
+    let session = target::open_session(home, &args.session).await?;
+    let command = ClientCommand::Compact { focus: args.focus.clone() };
+    match one_shot::run(&session, home, SummaryWriter::Model(args.model.as_deref()), command).await? {
+        OneShotOutcome::Reply(CommandReply::Compacted(compacted)) => {
+            print_result(&session, &compacted, args.json).await
+        }
+        OneShotOutcome::Reply(_) => bail!("the agent sent no reply"),
+        OneShotOutcome::Stopped(code) => moves::print_canceled(&session, args.json, code),
     }
 }
 
-async fn tell(session: &Session, compacted: &Compacted, json: bool) -> Result<ExitCode> {
+async fn print_result(session: &Session, compacted: &Compacted, json: bool) -> Result<ExitCode> {
     let tree = session.tree();
     let compaction = compacted.entry.as_deref().and_then(|id| tree.find(id));
-    let before =
-        before(session, compaction.and_then(|seq| tree.head(seq).parent), Some(compacted.tokens_before))
-            .await?;
-    let after = reading::tokens(session, session.main().place()).await?;
+    let before = tokens_before(
+        session,
+        compaction.and_then(|seq| tree.head(seq).parent),
+        Some(compacted.tokens_before),
+    )
+    .await?;
+    let after = reading::context_tokens(session, session.main_cursor().place()).await?;
     let mut out = Out::new();
     if json {
         let mut value = json!({
@@ -72,23 +77,27 @@ async fn tell(session: &Session, compacted: &Compacted, json: bool) -> Result<Ex
             }
         }
         out.json(&value)?;
-        return out.done();
+        return out.finish();
     }
     if let Some(entry) = &compacted.entry {
-        remark(&format!("{}, kept from {}", shorter(before, after), plain(&compacted.first_kept_entry_id)));
-        out.line(&plain(entry))?;
+        notice(&format!(
+            "{}, kept from {}",
+            format_tokens_saved(before, after),
+            sanitize_line(&compacted.first_kept_entry_id)
+        ));
+        out.line(&sanitize_line(entry))?;
     }
-    out.done()
+    out.finish()
 }
 
 /// The tokens before a compaction at a place. The entry stores only their number, not whether it was estimated: recompute that.
-pub(super) async fn before(session: &Session, at: Place, stored: Option<u64>) -> Result<TokenCount> {
-    let count = reading::tokens(session, at).await?;
+pub(super) async fn tokens_before(session: &Session, at: Place, stored: Option<u64>) -> Result<TokenCount> {
+    let count = reading::context_tokens(session, at).await?;
     let tokens = stored.unwrap_or(count.tokens);
     Ok(TokenCount { tokens, estimated: count.estimated || tokens != count.tokens })
 }
 
 /// The tokens before and after a compaction, as text.
-pub(crate) fn shorter(before: TokenCount, after: TokenCount) -> String {
+pub(crate) fn format_tokens_saved(before: TokenCount, after: TokenCount) -> String {
     format!("{before} tokens before, {after} after")
 }

@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 use osier_session::Session;
 use osier_tree::Place;
-use osier_tree::projection::compare::{Comparing, Comparison};
+use osier_tree::projection::compare::{Comparison, ComparisonBuilder};
 
 use crate::home::{self, Home};
-use crate::layout::plain;
-use crate::out::{Out, Style};
+use crate::layout::sanitize_line;
+use crate::out::{Out, TextStyle};
 use crate::{reading, target};
 
 /// The total width without a terminal.
-const WIDE: usize = 120;
+const DEFAULT_WIDTH: usize = 120;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -36,36 +36,36 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = target::session(home, &args.session).await?;
+    let session = target::open_session(home, &args.session).await?;
     let tree = session.tree();
     let (left, right) = match args.branches.as_slice() {
-        [left, right] => (reading::place(&tree, Some(left))?, right),
+        [left, right] => (reading::resolve_place(&tree, Some(left))?, right),
         [right, ..] => (tree.leaf(), right),
         [] => return Ok(ExitCode::FAILURE),
     };
-    let right = reading::place(&tree, Some(right))?;
+    let right = reading::resolve_place(&tree, Some(right))?;
     let comparison = compare(&session, left, right).await?;
     let mut out = Out::new();
     if args.json {
         out.json(&comparison)?;
-        return out.done();
+        return out.finish();
     }
-    for (at, line) in drawn(&comparison).iter().enumerate() {
-        let line = if at == 0 { out.paint(Style::Dim, line) } else { line.clone() };
+    for (at, line) in comparison_lines(&comparison).iter().enumerate() {
+        let line = if at == 0 { out.paint(TextStyle::Dim, line) } else { line.clone() };
         out.line(&line)?;
     }
-    out.done()
+    out.finish()
 }
 
 pub(crate) async fn compare(session: &Session, left: Place, right: Place) -> Result<Comparison> {
     let tree = session.tree();
-    let mut comparing = Comparing::new(&tree, left, right);
-    reading::answer(session, &mut comparing).await?;
+    let mut comparing = ComparisonBuilder::new(&tree, left, right);
+    reading::feed_lines(session, &mut comparing).await?;
     Ok(comparing.finish())
 }
 
 /// The lines for the width of the terminal, sanitized: ids may contain anything.
-pub(crate) fn drawn(comparison: &Comparison) -> Vec<String> {
-    let lines = comparison.draw(home::columns().unwrap_or(WIDE));
-    lines.iter().map(|line| plain(line)).collect()
+pub(crate) fn comparison_lines(comparison: &Comparison) -> Vec<String> {
+    let lines = comparison.draw(home::columns().unwrap_or(DEFAULT_WIDTH));
+    lines.iter().map(|line| sanitize_line(line)).collect()
 }

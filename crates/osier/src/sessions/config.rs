@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_tree::projection::settings::{read_setting, settings};
+use osier_tree::projection::settings::{parse_setting, settings};
 use serde_json::{Map, Value};
 
-use crate::failure::usage;
+use crate::failure::usage_error;
 use crate::home::Home;
-use crate::layout::plain;
-use crate::out::{Out, Style};
+use crate::layout::sanitize_line;
+use crate::out::{Out, TextStyle};
 use crate::target;
 
 #[derive(Debug, clap::Args)]
@@ -36,33 +36,34 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let set = read(&args.set)?;
-    let session = target::session(home, &args.session).await?;
+    let set = parse_pairs(&args.set)?;
+    let session = target::open_session(home, &args.session).await?;
     if !set.is_empty() || !args.unset.is_empty() {
-        session.config(set, args.unset).await?;
-        session.before_prompt().await?;
+        session.set_config(set, args.unset).await?;
+        session.sync_if_configured().await?;
     }
     let tree = session.tree();
     let all = settings(&tree);
     let mut out = Out::new();
     if args.json {
         out.json(&all)?;
-        return out.done();
+        return out.finish();
     }
     for (key, value) in &all {
         let changed = tree.marks().settings().contains_key(key);
-        let line = plain(&format!("{key} = {value}"));
-        out.line(&if changed { line } else { out.paint(Style::Dim, &line) })?;
+        let line = sanitize_line(&format!("{key} = {value}"));
+        out.line(&if changed { line } else { out.paint(TextStyle::Dim, &line) })?;
     }
-    out.done()
+    out.finish()
 }
 
 /// Parses `KEY=VALUE` arguments.
-fn read(pairs: &[String]) -> Result<Map<String, Value>> {
+fn parse_pairs(pairs: &[String]) -> Result<Map<String, Value>> {
     let mut set = Map::new();
     for pair in pairs {
-        let (key, text) = pair.split_once('=').ok_or_else(|| usage(format!("{pair:?} is not KEY=VALUE")))?;
-        set.insert(key.to_owned(), read_setting(key, text));
+        let (key, text) =
+            pair.split_once('=').ok_or_else(|| usage_error(format!("{pair:?} is not KEY=VALUE")))?;
+        set.insert(key.to_owned(), parse_setting(key, text));
     }
     Ok(set)
 }

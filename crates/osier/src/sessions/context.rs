@@ -4,20 +4,20 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use osier_agent::PreparedRequest;
-use osier_model::{Block, Message, Request, SystemMessage, ToolSpec, body_text};
+use osier_model::{ContentBlock, Message, Request, SystemMessage, ToolSpec, body_text};
 use osier_session::ContextReader;
 use osier_tree::ContextPlan;
 use osier_tree::projection::request::Repairs;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::said;
-use crate::errand;
+use super::message_text;
 use crate::home::Home;
-use crate::layout::count;
-use crate::out::{Out, Style};
+use crate::layout::pluralize;
+use crate::one_shot;
+use crate::out::{Out, TextStyle};
 use crate::reading;
-use crate::target::Target;
+use crate::target::SessionTarget;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -42,59 +42,59 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let target = Target::find(home, &args.session).await?;
+    let target = SessionTarget::find(home, &args.session).await?;
     let mut out = Out::new();
     if args.request {
-        request(&args, &target, home, &mut out).await?;
-        return out.done();
+        write_request(&args, &target, home, &mut out).await?;
+        return out.finish();
     }
-    let plan = plan(&args, &target, home).await?;
+    let plan = context_plan(&args, &target, home).await?;
     match args.json {
         true => {
             out.raw(b"{")?;
-            reader(&target, &plan).members(|piece| out.raw(piece)).await?;
+            context_reader(&target, &plan).write_members(|piece| out.raw(piece)).await?;
             out.raw(b"}\n")?;
         }
-        false => text(&target, &plan, &mut out).await?,
+        false => write_text(&target, &plan, &mut out).await?,
     }
-    out.done()
+    out.finish()
 }
 
 /// The entries of the context. The leaf is known from the end of the log; finding an id needs the whole tree.
-async fn plan(args: &Args, target: &Target, home: &Home) -> Result<ContextPlan> {
+async fn context_plan(args: &Args, target: &SessionTarget, home: &Home) -> Result<ContextPlan> {
     if let Some(at) = &args.at {
-        let tree = target.session(home).await?.tree();
-        return Ok(tree.context_entries(reading::place(&tree, Some(at))?));
+        let tree = target.open_session(home).await?.tree();
+        return Ok(tree.context_entries(reading::resolve_place(&tree, Some(at))?));
     }
     let mut heads = target.heads();
     let leaf = heads.leaf().await?;
     Ok(heads.context(leaf).await?)
 }
 
-fn reader<'a>(target: &'a Target, plan: &'a ContextPlan) -> ContextReader<'a> {
+fn context_reader<'a>(target: &'a SessionTarget, plan: &'a ContextPlan) -> ContextReader<'a> {
     let generation = target.opened.version.generation;
     ContextReader { store: &*target.store, key: &target.key, generation, plan }
 }
 
-async fn text(target: &Target, plan: &ContextPlan, out: &mut Out) -> Result<()> {
+async fn write_text(target: &SessionTarget, plan: &ContextPlan, out: &mut Out) -> Result<()> {
     let mut messages = 0;
     let write = |message: &[u8]| {
-        let message = said::read(message);
-        messages += usize::from(counts(&message));
-        said::write(&message, out)
+        let message = message_text::parse_message(message);
+        messages += usize::from(is_counted(&message));
+        message_text::write_message(&message, out)
     };
-    reader(target, plan).each_message(write).await?;
+    context_reader(target, plan).for_each_message(write).await?;
     if plan.dangling {
         let odd = "The first kept entry of the compaction is not above it; nothing was kept.";
-        out.line(&out.paint(Style::Bad, odd))?;
+        out.line(&out.paint(TextStyle::Error, odd))?;
     }
-    out.line(&out.paint(Style::Dim, &count(messages, "message", "messages")))
+    out.line(&out.paint(TextStyle::Dim, &pluralize(messages, "message", "messages")))
 }
 
 /// A request as JSON. `body` is the exact body of the HTTP request.
 #[derive(serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown<'a> {
+struct RequestJson<'a> {
     leaf_id: Option<String>,
     model: String,
     messages: &'a [Message],
@@ -103,14 +103,14 @@ struct Shown<'a> {
     body: Option<Box<RawValue>>,
 }
 
-async fn request(args: &Args, target: &Target, home: &Home, out: &mut Out) -> Result<()> {
-    let session = target.session(home).await?;
+async fn write_request(args: &Args, target: &SessionTarget, home: &Home, out: &mut Out) -> Result<()> {
+    let session = target.open_session(home).await?;
     let tree = session.tree();
-    let at = reading::place(&tree, args.at.as_deref())?;
-    let PreparedRequest { request, repairs } = errand::request_at(&session, home, at).await?;
+    let at = reading::resolve_place(&tree, args.at.as_deref())?;
+    let PreparedRequest { request, repairs } = one_shot::request_at(&session, home, at).await?;
     let messages = messages(&request);
     if args.json {
-        return out.json(&Shown {
+        return out.json(&RequestJson {
             leaf_id: at.map(|seq| tree.id(seq).to_string()),
             model: request.model.full_name(),
             messages: &messages,
@@ -120,25 +120,26 @@ async fn request(args: &Args, target: &Target, home: &Home, out: &mut Out) -> Re
         });
     }
     for message in &messages {
-        said::write(&serde_json::to_value(message)?, out)?;
+        message_text::write_message(&serde_json::to_value(message)?, out)?;
     }
     if repairs != Default::default() {
-        let calls = count(repairs.unanswered_calls, "call without result", "calls without results");
-        let results = count(repairs.stray_results, "result without call", "results without calls");
-        out.line(&out.paint(Style::Bad, &format!("Repaired: {calls}, {results}.")))?;
+        let calls = pluralize(repairs.unanswered_calls, "call without result", "calls without results");
+        let results = pluralize(repairs.stray_results, "result without call", "results without calls");
+        out.line(&out.paint(TextStyle::Error, &format!("Repaired: {calls}, {results}.")))?;
     }
     // The system prompt is shown but not counted.
-    out.line(&out.paint(Style::Dim, &count(request.messages.len(), "message", "messages")))
+    out.line(&out.paint(TextStyle::Dim, &pluralize(request.messages.len(), "message", "messages")))
 }
 
 /// Whether it counts as a message: the system prompt is shown but not counted.
-fn counts(message: &Value) -> bool {
+fn is_counted(message: &Value) -> bool {
     message["role"] != "system"
 }
 
 /// Everything the model reads, in order: the system prompt first.
 fn messages(request: &Request) -> Vec<Message> {
-    let prompt = SystemMessage { content: vec![Block::text(&request.system)], extra: serde_json::Map::new() };
+    let prompt =
+        SystemMessage { content: vec![ContentBlock::text(&request.system)], extra: serde_json::Map::new() };
     let prompt = (!request.system.is_empty()).then_some(Message::System(prompt));
     prompt.into_iter().chain(request.messages.iter().cloned()).collect()
 }

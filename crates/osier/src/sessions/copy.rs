@@ -3,17 +3,17 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_session::Copied;
+use osier_session::CopyReport;
 use osier_store::StoreError;
 use osier_tree::header::is_valid_id;
 
-use crate::failure::usage;
+use crate::failure::usage_error;
 use crate::home::Home;
-use crate::layout::count;
-use crate::out::{Out, remark};
-use crate::progress::waiting;
+use crate::layout::pluralize;
+use crate::out::{Out, notice};
+use crate::progress::show_progress;
 use crate::stores;
-use crate::target::Target;
+use crate::target::SessionTarget;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -38,35 +38,36 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let handle = home.shelf(&args.to).ok_or_else(|| stores::unknown(&args.to, &home.shelves))?;
-    let target = Target::find_outside(home, &args.session, &args.to).await?;
+    let handle =
+        home.store_handle(&args.to).ok_or_else(|| stores::unknown_store(&args.to, &home.store_handles))?;
+    let target = SessionTarget::find_outside(home, &args.session, &args.to).await?;
     let to = handle.store();
     let lies_there =
-        target.opened.file.as_deref().map_or(target.store.name() == to.name(), |file| handle.holds(file));
+        target.opened.file.as_deref().map_or(target.store.name() == to.name(), |file| handle.contains(file));
     if lies_there {
-        return Err(usage(format!(
+        return Err(usage_error(format!(
             "the session is already in the store {}; choose another one with --to",
             to.name()
         )));
     }
-    let is_kept = target.opened.file.as_deref().is_some_and(|file| home.keeps(file));
+    let is_kept = target.opened.file.as_deref().is_some_and(|file| home.is_own_file(file));
     if !is_kept {
-        home.mark_foreign(known_id(&target)?)?;
+        home.mark_foreign(valid_id(&target)?)?;
     }
     let copied = {
-        let _progress = waiting(&format!("copying {}", target.opened.header.id));
-        osier_session::copy(&*target.store, &target.key, &*to).await?
+        let _progress = show_progress(&format!("copying {}", target.opened.header.id));
+        osier_session::copy_session(&*target.store, &target.key, &*to).await?
     };
     let mut out = Out::new();
     match args.json {
         true => out.json(&copied)?,
-        false => tell(&copied),
+        false => print_result(&copied),
     }
-    out.done()
+    out.finish()
 }
 
 /// The id in the header, checked because it becomes part of a file name.
-fn known_id(target: &Target) -> Result<&str, StoreError> {
+fn valid_id(target: &SessionTarget) -> Result<&str, StoreError> {
     let id = target.opened.header.id.as_str();
     match is_valid_id(id) {
         true => Ok(id),
@@ -74,10 +75,10 @@ fn known_id(target: &Target) -> Result<&str, StoreError> {
     }
 }
 
-fn tell(copied: &Copied) {
-    let Copied { session, from, to, entries, copied, odd_lines } = copied;
-    let all = count(*entries, "entry", "entries");
-    remark(&match (copied, entries) {
+fn print_result(copied: &CopyReport) {
+    let CopyReport { session, from, to, entries, copied, odd_lines } = copied;
+    let all = pluralize(*entries, "entry", "entries");
+    notice(&match (copied, entries) {
         (0, 1..) => format!("Session {session} is already in {to}, with all {all} from {from}"),
         (copied, entries) if copied < entries => {
             format!(
@@ -87,7 +88,7 @@ fn tell(copied: &Copied) {
         _ => format!("Copied session {session} ({all}) from {from} to {to}"),
     });
     if *odd_lines > 0 {
-        let odd = count(*odd_lines, "line that is not an entry", "lines that are not entries");
-        remark(&format!("Did not copy {odd}; run `osier sessions verify` for details"));
+        let odd = pluralize(*odd_lines, "line that is not an entry", "lines that are not entries");
+        notice(&format!("Did not copy {odd}; run `osier sessions verify` for details"));
     }
 }

@@ -3,17 +3,17 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::entry_json;
-use osier_tree::projection::preview::{inert, one_line};
-use osier_tree::{Kind, Seq, SessionTree, time};
+use osier_tree::projection::preview::{one_line, sanitize};
+use osier_tree::{EntryKind, Seq, SessionTree, time};
 use serde_json::Value;
 
-use super::said;
+use super::message_text;
 use crate::failure::fail;
 use crate::home::Home;
-use crate::layout::{plain, right};
-use crate::out::{Out, Style};
+use crate::layout::{pad_left, sanitize_line};
+use crate::out::{Out, TextStyle};
 use crate::{reading, target};
 
 #[derive(Debug, clap::Args)]
@@ -34,36 +34,38 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = target::session(home, &args.session).await?;
+    let session = target::open_session(home, &args.session).await?;
     let tree = session.tree();
-    let seq = reading::entry(&tree, &args.entry)?;
-    let lines = reading::lines(&session, &[seq]).await?;
-    let Some(entry) = lines.get(&seq).and_then(|line| read_entry(line).ok()) else {
-        fail!(EntryNotFound, "entry {} cannot be read", plain(&args.entry))
+    let seq = reading::resolve_entry(&tree, &args.entry)?;
+    let lines = reading::read_lines(&session, &[seq]).await?;
+    let Some(entry) = lines.get(&seq).and_then(|line| parse_entry(line).ok()) else {
+        fail!(EntryNotFound, "entry {} cannot be read", sanitize_line(&args.entry))
     };
     let mut out = Out::new();
     let json = entry_json(&entry);
     if args.json {
         out.raw(&json)?;
         out.text("\n")?;
-        return out.done();
+        return out.finish();
     }
-    facts(&tree, seq, &mut out)?;
+    write_details(&tree, seq, &mut out)?;
     out.line("")?;
-    match entry.message.filter(|_| entry.kind == Kind::Message) {
-        Some(message) => said::write(&said::read(message.bytes()), &mut out)?,
+    match entry.message.filter(|_| entry.kind == EntryKind::Message) {
+        Some(message) => {
+            message_text::write_message(&message_text::parse_message(message.bytes()), &mut out)?
+        }
         None => {
-            let value: Value = said::read(&json);
-            out.line(inert(&serde_json::to_string_pretty(&value)?).trim_end())?;
+            let value: Value = message_text::parse_message(&json);
+            out.line(sanitize(&serde_json::to_string_pretty(&value)?).trim_end())?;
         }
     }
-    out.done()
+    out.finish()
 }
 
 /// Writes the entry's position in the tree, time and label.
-fn facts(tree: &SessionTree, seq: Seq, out: &mut Out) -> Result<()> {
+fn write_details(tree: &SessionTree, seq: Seq, out: &mut Out) -> Result<()> {
     let head = tree.head(seq);
-    let id = |seq: Seq| plain(tree.id(seq).as_str());
+    let id = |seq: Seq| sanitize_line(tree.id(seq).as_str());
     let children: Vec<String> = tree.children().of_entry(seq).iter().map(|child| id(*child)).collect();
     let on_path = tree.heads().is_ancestor(seq, tree.leaf());
     let state = match (tree.is_hidden(seq), on_path) {
@@ -81,7 +83,7 @@ fn facts(tree: &SessionTree, seq: Seq, out: &mut Out) -> Result<()> {
         ("place", state.to_owned()),
     ];
     for (key, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
-        out.line(&format!("{}  {value}", out.paint(Style::Dim, &right(key, 8))))?;
+        out.line(&format!("{}  {value}", out.paint(TextStyle::Dim, &pad_left(key, 8))))?;
     }
     Ok(())
 }

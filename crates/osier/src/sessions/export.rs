@@ -13,12 +13,12 @@ use osier_tree::projection::card::Card;
 use osier_tree::projection::transcript::{MarkdownWriter, TranscriptItem};
 use tempfile::NamedTempFile;
 
-use crate::failure::{fail, usage};
+use crate::failure::{fail, usage_error};
 use crate::home::Home;
-use crate::layout::plain;
+use crate::layout::sanitize_line;
 use crate::out::Out;
 use crate::reading;
-use crate::target::Target;
+use crate::target::SessionTarget;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     session: String,
     /// Output format [default: by the extension of the output file, else md]
     #[arg(long, short, value_enum)]
-    format: Option<Format>,
+    format: Option<ExportFormat>,
     /// Last entry of the path [default: the current position]
     #[arg(long, value_name = "ENTRY")]
     at: Option<String>,
@@ -47,58 +47,58 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, clap::ValueEnum)]
-enum Format {
+enum ExportFormat {
     Md,
     Jsonl,
     Json,
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let format = format(&args)?;
-    let target = Target::find(home, &args.session).await?;
+    let format = export_format(&args)?;
+    let target = SessionTarget::find(home, &args.session).await?;
     let card = target.card().await?;
-    let session = target.session(home).await?;
+    let session = target.open_session(home).await?;
     let tree = session.tree();
-    let at = reading::place(&tree, args.at.as_deref())?;
-    let mut output = Output::new(args.output.as_deref())?;
+    let at = reading::resolve_place(&tree, args.at.as_deref())?;
+    let mut output = ExportOutput::new(args.output.as_deref())?;
     match format {
-        Format::Jsonl => jsonl(&session, at, home, &mut output).await?,
-        Format::Md => {
+        ExportFormat::Jsonl => write_jsonl(&session, at, home, &mut output).await?,
+        ExportFormat::Md => {
             let mut writer = MarkdownWriter::default();
             output.write(writer.title(card.title()).as_bytes())?;
             session.each_item(at, |item| output.write(writer.item(&item).as_bytes())).await?;
         }
-        Format::Json => json(&session, at, &card, &mut output).await?,
+        ExportFormat::Json => write_json(&session, at, &card, &mut output).await?,
     }
     output.finish()
 }
 
 /// The requested format, else the one of the output file's extension.
-fn format(args: &Args) -> Result<Format> {
-    if let Some(asked) = args.json.then_some(Format::Json).or(args.format) {
+fn export_format(args: &Args) -> Result<ExportFormat> {
+    if let Some(asked) = args.json.then_some(ExportFormat::Json).or(args.format) {
         return Ok(asked);
     }
     let extension = args.output.as_deref().and_then(Path::extension).map(OsStr::to_ascii_lowercase);
     match extension.as_deref().map(OsStr::to_string_lossy).as_deref() {
-        None | Some("md" | "markdown" | "txt") => Ok(Format::Md),
-        Some("jsonl") => Ok(Format::Jsonl),
-        Some("json") => Ok(Format::Json),
-        Some(other) => Err(usage(format!(
+        None | Some("md" | "markdown" | "txt") => Ok(ExportFormat::Md),
+        Some("jsonl") => Ok(ExportFormat::Jsonl),
+        Some("json") => Ok(ExportFormat::Json),
+        Some(other) => Err(usage_error(format!(
             "cannot export to .{}: unknown format; use .md, .json or .jsonl, or choose one with --format",
-            plain(other)
+            sanitize_line(other)
         ))),
     }
 }
 
 /// Streams the card and the transcript, formatted like one pretty-printed `serde_json` value.
-async fn json(session: &Session, at: Place, card: &Card, output: &mut Output) -> Result<()> {
-    let card = indented(&serde_json::to_string_pretty(card)?, "\n  ");
+async fn write_json(session: &Session, at: Place, card: &Card, output: &mut ExportOutput) -> Result<()> {
+    let card = indent_json(&serde_json::to_string_pretty(card)?, "\n  ");
     output.write(format!("{{\n  \"session\": {card},\n  \"transcript\": [").as_bytes())?;
     let mut items = 0;
     let write = |item: TranscriptItem| {
         let comma = if items > 0 { "," } else { "" };
         items += 1;
-        let item = indented(&serde_json::to_string_pretty(&item)?, "\n    ");
+        let item = indent_json(&serde_json::to_string_pretty(&item)?, "\n    ");
         output.write(format!("{comma}\n    {item}").as_bytes())
     };
     session.each_item(at, write).await?;
@@ -106,16 +106,16 @@ async fn json(session: &Session, at: Place, card: &Card, output: &mut Output) ->
 }
 
 /// Indents JSON. Line feeds occur only between its parts; inside strings they are escaped.
-fn indented(json: &str, line_feed: &str) -> String {
+fn indent_json(json: &str, line_feed: &str) -> String {
     json.replace('\n', line_feed)
 }
 
 /// Writes a log with only the path, with relinked parents and a new header without a parent session.
-async fn jsonl(session: &Session, at: Place, home: &Home, output: &mut Output) -> Result<()> {
-    let mut header = home.header(&**session.store(), &session.header().cwd).await?;
+async fn write_jsonl(session: &Session, at: Place, home: &Home, output: &mut ExportOutput) -> Result<()> {
+    let mut header = home.new_header(&**session.store(), &session.header().cwd).await?;
     header.agent_id.clone_from(&session.header().agent_id);
     let mut source = session.fork_lines(at, None);
-    let mut lines = vec![header.line()];
+    let mut lines = vec![header.to_line()];
     while !lines.is_empty() {
         for line in lines {
             output.write(&line)?;
@@ -127,34 +127,34 @@ async fn jsonl(session: &Session, at: Place, home: &Home, output: &mut Output) -
 }
 
 /// The destination: standard output, or a new private file that appears only when it is complete.
-enum Output {
+enum ExportOutput {
     Standard(Box<Out>),
     File { file: BufWriter<NamedTempFile>, path: PathBuf },
 }
 
-impl Output {
-    fn new(path: Option<&Path>) -> Result<Output> {
-        let Some(path) = path else { return Ok(Output::Standard(Box::new(Out::new()))) };
+impl ExportOutput {
+    fn new(path: Option<&Path>) -> Result<ExportOutput> {
+        let Some(path) = path else { return Ok(ExportOutput::Standard(Box::new(Out::new()))) };
         if path.exists() {
             fail!(AlreadyExists, "{} already exists; choose another name or remove it", path.display())
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let file = tempfile::Builder::new().prefix(".osier-").tempfile_in(folder);
         let file = file.with_context(|| cannot_write(path))?;
-        Ok(Output::File { file: BufWriter::new(file), path: path.to_owned() })
+        Ok(ExportOutput::File { file: BufWriter::new(file), path: path.to_owned() })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         match self {
-            Output::Standard(out) => out.raw(bytes),
-            Output::File { file, path } => file.write_all(bytes).with_context(|| cannot_write(path)),
+            ExportOutput::Standard(out) => out.raw(bytes),
+            ExportOutput::File { file, path } => file.write_all(bytes).with_context(|| cannot_write(path)),
         }
     }
 
     fn finish(self) -> Result<ExitCode> {
         let (file, path) = match self {
-            Output::Standard(out) => return out.done(),
-            Output::File { file, path } => (file, path),
+            ExportOutput::Standard(out) => return out.finish(),
+            ExportOutput::File { file, path } => (file, path),
         };
         let file =
             file.into_inner().map_err(IntoInnerError::into_error).with_context(|| cannot_write(&path))?;

@@ -4,22 +4,22 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use osier_session::Session;
-use osier_tree::entry::read_entry;
-use osier_tree::projection::preview::{editor_text, inert, one_line, shown_text};
+use osier_tree::entry::parse_entry;
+use osier_tree::projection::preview::{editor_text, one_line, sanitize, shown_text};
 use osier_tree::time::{self, Millis};
 use osier_tree::{Place, Seq};
 use serde::Serialize;
 use serde_json::json;
 
-use super::moving;
-use crate::failure::{fail, usage};
+use super::moves;
+use crate::failure::{fail, usage_error};
 use crate::home::Home;
-use crate::layout::{age, plain, right};
-use crate::out::{Out, Style, remark};
+use crate::layout::{format_age, pad_left, sanitize_line};
+use crate::out::{Out, TextStyle, notice};
 use crate::{reading, target};
 
 /// How many characters of a message a row shows.
-const SHOWN: usize = 80;
+const MAX_TEXT: usize = 80;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -59,19 +59,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let source = target::session(home, &args.session).await?;
+    let source = target::open_session(home, &args.session).await?;
     let mut out = Out::new();
     if args.list {
-        let said = forkable(&source, args.all).await?;
+        let said = fork_points(&source, args.all).await?;
         match args.json {
             true => out.json(&said)?,
-            false => list(&said, home.now(), &mut out)?,
+            false => write_list(&said, home.now(), &mut out)?,
         }
-        return out.done();
+        return out.finish();
     }
-    let (at, text) = match wanted(&args)? {
+    let (at, text) = match entry_argument(&args)? {
         None => (source.tree().leaf(), None),
-        Some((entry, exact)) => chosen(&source, entry, exact).await?,
+        Some((entry, exact)) => fork_point(&source, entry, exact).await?,
     };
     let fork = fork(&source, at, text.is_some(), args.name.as_deref(), home).await?;
     if args.json {
@@ -85,32 +85,36 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     } else {
         out.line(fork.id())?;
         if let Some(text) = text {
-            out.line(&out.paint(Style::User, &inert(&text)))?;
+            out.line(&out.paint(TextStyle::User, &sanitize(&text)))?;
         }
     }
-    out.done()
+    out.finish()
 }
 
 /// The named entry, and whether to include exactly that entry. `ENTRY --at`, without a value, means `ENTRY --exact`.
-fn wanted(args: &Args) -> Result<Option<(&str, bool)>> {
+fn entry_argument(args: &Args) -> Result<Option<(&str, bool)>> {
     match (args.entry.as_deref(), args.at.as_ref().map(Option::as_deref)) {
         (None, None) => Ok(None),
         (Some(entry), None) => Ok(Some((entry, args.exact))),
         (Some(entry), Some(None)) | (None, Some(Some(entry))) => Ok(Some((entry, true))),
-        (None, Some(None)) => Err(usage("--at needs an ENTRY")),
-        (Some(_), Some(Some(_))) => Err(usage("give the entry once: as ENTRY or with --at")),
+        (None, Some(None)) => Err(usage_error("--at needs an ENTRY")),
+        (Some(_), Some(Some(_))) => Err(usage_error("give the entry once: as ENTRY or with --at")),
     }
 }
 
 /// The last place of the path to copy, and the text for the editor.
-pub(crate) async fn chosen(source: &Session, entry: &str, exact: bool) -> Result<(Place, Option<String>)> {
+pub(crate) async fn fork_point(
+    source: &Session,
+    entry: &str,
+    exact: bool,
+) -> Result<(Place, Option<String>)> {
     let tree = source.tree();
     if exact {
-        return Ok((reading::place(&tree, Some(entry))?, None));
+        return Ok((reading::resolve_place(&tree, Some(entry))?, None));
     }
     // The new session has no position yet, so no choice is "already there".
-    let landing = moving::landing(&tree, None, entry, false)?;
-    let text = moving::editor_text(source, &landing).await?;
+    let landing = moves::move_target(&tree, None, entry, false)?;
+    let text = moves::editor_text(source, &landing).await?;
     Ok((landing.place, text))
 }
 
@@ -125,15 +129,15 @@ pub(crate) async fn fork(
     if at.is_none() && !may_be_empty {
         fail!(NothingToFork, "nothing to fork: the session is before its first entry; give an ENTRY");
     }
-    let env = home.env();
-    let store = home.named_store().map_or_else(|| source.store().clone(), |_| home.store());
+    let env = home.session_env();
+    let store = home.named_store().map_or_else(|| source.store().clone(), |_| home.default_store());
     let header = source.fork_header(&*store).await?;
     Ok(Session::create_from(store, &header, &mut source.fork_lines(at, name), env).await?)
 }
 
 /// A user message to fork before.
 #[derive(Debug, Serialize)]
-pub(crate) struct Forkable {
+pub(crate) struct ForkPoint {
     pub(crate) id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     timestamp: Option<String>,
@@ -146,48 +150,48 @@ pub(crate) struct Forkable {
     shown: String,
 }
 
-impl Forkable {
+impl ForkPoint {
     /// The age and the text.
     pub(crate) fn row(&self, now: Millis) -> String {
-        let age = self.time.map(|then| age(then, now)).unwrap_or_default();
-        format!("{}  {}", right(&age, 4), self.shown)
+        let age = self.time.map(|then| format_age(then, now)).unwrap_or_default();
+        format!("{}  {}", pad_left(&age, 4), self.shown)
     }
 }
 
 /// The user messages on the path or, with `all`, on every branch that is not deleted; newest first.
-pub(crate) async fn forkable(session: &Session, all: bool) -> Result<Vec<Forkable>> {
-    let (state, at) = session.main().here();
+pub(crate) async fn fork_points(session: &Session, all: bool) -> Result<Vec<ForkPoint>> {
+    let (state, at) = session.main_cursor().state_and_place();
     let tree = &state.tree;
     let said = |seq: &Seq| tree.head(*seq).is_user();
     let seqs: Vec<Seq> = match all {
-        false => tree.heads().up(at).filter(said).collect(),
+        false => tree.heads().ancestors(at).filter(said).collect(),
         true => {
-            let hidden = tree.hidden();
+            let hidden = tree.hidden_entries();
             let shown = tree.heads().iter().rev().map(|(seq, _)| seq).filter(|seq| !hidden.contains(seq));
             shown.filter(said).collect()
         }
     };
-    let lines = reading::lines(session, &seqs).await?;
-    let entries = seqs.iter().filter_map(|seq| read_entry(lines.get(seq)?).ok());
+    let lines = reading::read_lines(session, &seqs).await?;
+    let entries = seqs.iter().filter_map(|seq| parse_entry(lines.get(seq)?).ok());
     let forkable = entries.map(|entry| {
         let text = editor_text(&entry).unwrap_or_default();
-        Forkable {
+        ForkPoint {
             id: entry.id.to_string(),
             timestamp: entry.time.map(time::format),
             time: entry.time,
-            shown: one_line(&shown_text(&entry), SHOWN),
+            shown: one_line(&shown_text(&entry), MAX_TEXT),
             text,
         }
     });
     Ok(forkable.collect())
 }
 
-fn list(said: &[Forkable], now: Millis, out: &mut Out) -> Result<()> {
+fn write_list(said: &[ForkPoint], now: Millis, out: &mut Out) -> Result<()> {
     for one in said {
-        out.line(&format!("{}  {}", out.paint(Style::Dim, &plain(&one.id)), one.row(now)))?;
+        out.line(&format!("{}  {}", out.paint(TextStyle::Dim, &sanitize_line(&one.id)), one.row(now)))?;
     }
     if said.is_empty() {
-        remark("no user messages on this path; --all includes other branches");
+        notice("no user messages on this path; --all includes other branches");
     }
     Ok(())
 }

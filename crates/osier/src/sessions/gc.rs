@@ -3,19 +3,19 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use osier_store::{Lease, StoreError, Version};
+use osier_store::{Lease, LogVersion, StoreError};
 use osier_tree::Seq;
 use serde_json::json;
 
 use crate::failure::fail;
 use crate::home::Home;
-use crate::layout::count;
-use crate::out::{Out, remark};
+use crate::layout::pluralize;
+use crate::out::{Out, notice};
 use crate::reading;
-use crate::target::Target;
+use crate::target::SessionTarget;
 
 /// How often to retry if another process appends at the same time.
-const TRIES: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 }
 
 /// The numbers of entries. `added` entries record the cost of removed ones and the current position.
-struct Done {
+struct GcCounts {
     removed: usize,
     kept: usize,
     added: usize,
@@ -51,56 +51,56 @@ struct Done {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let Done { removed, kept, added, is_file } = patiently(&args, home).await?;
+    let GcCounts { removed, kept, added, is_file } = collect_with_retry(&args, home).await?;
     let mut out = Out::new();
     if args.json {
         out.json(&json!({ "removed": removed, "kept": kept, "added": added }))?;
-        return out.done();
+        return out.finish();
     }
-    let removed_entries = count(removed, "entry", "entries");
-    remark(&match args.dry_run {
+    let removed_entries = pluralize(removed, "entry", "entries");
+    notice(&match args.dry_run {
         true => format!("Would remove {removed_entries} and keep {kept}"),
         false => format!("Removed {removed_entries}, kept {kept}"),
     });
     if added > 0 {
-        remark(&format!(
+        notice(&format!(
             "Added {} to record their cost or the current position",
-            count(added, "entry", "entries")
+            pluralize(added, "entry", "entries")
         ));
     }
     if removed > 0 && !args.dry_run {
-        remark(match is_file {
+        notice(match is_file {
             true => "The old file is kept with the suffix .bak",
             false => "The old rows are kept in the database until the session is deleted",
         });
     }
-    out.done()
+    out.finish()
 }
 
-async fn patiently(args: &Args, home: &Home) -> Result<Done> {
-    for attempt in 0..TRIES {
+async fn collect_with_retry(args: &Args, home: &Home) -> Result<GcCounts> {
+    for attempt in 0..MAX_ATTEMPTS {
         match collect(args, home, attempt == 0).await {
-            Err(error) if is_too_late(&error) => {}
+            Err(error) if is_conflict(&error) => {}
             done => return done,
         }
     }
     fail!(Contended, "the session keeps changing; try again when no other process writes to it")
 }
 
-fn is_too_late(error: &anyhow::Error) -> bool {
+fn is_conflict(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(StoreError::Conflict { .. } | StoreError::Replaced))
 }
 
-async fn collect(args: &Args, home: &Home, is_first: bool) -> Result<Done> {
-    let target = Target::find(home, &args.session).await?;
+async fn collect(args: &Args, home: &Home, is_first: bool) -> Result<GcCounts> {
+    let target = SessionTarget::find(home, &args.session).await?;
     let is_file = target.opened.file.is_some();
     if is_first && is_file && !args.dry_run {
-        remark("make sure that no program without file locking, such as pi, is writing to this session");
+        notice("make sure that no program without file locking, such as pi, is writing to this session");
     }
     // Do not watch the session: this command must not count as having it open.
-    let session = target.session(home).await?;
+    let session = target.open_session(home).await?;
     let (tree, version) = (session.tree(), session.version());
-    if target.opened.odd_lines > 0 || !tree.heads().is_regular() {
+    if target.opened.invalid_lines > 0 || !tree.heads().is_regular() {
         bail!("cannot rewrite a damaged log; run `osier sessions verify` for details");
     }
     let plan = tree.plan_gc();
@@ -116,11 +116,16 @@ async fn collect(args: &Args, home: &Home, is_first: bool) -> Result<Done> {
         let entry = lease.entry.as_deref().and_then(|id| tree.find(id));
         entry.is_some_and(goes) || branch.is_some_and(below)
     };
-    let mut done = Done { removed: plan.removed(), kept: tree.len() - plan.removed(), added: 0, is_file };
+    let mut done = GcCounts {
+        removed: plan.removed_count(),
+        kept: tree.len() - plan.removed_count(),
+        added: 0,
+        is_file,
+    };
     if !args.dry_run && done.removed > 0 {
-        let wanted: Vec<Seq> = plan.lines().collect();
-        let lines = reading::lines(&session, &wanted).await?;
-        let env = home.env();
+        let wanted: Vec<Seq> = plan.needed_lines().collect();
+        let lines = reading::read_lines(&session, &wanted).await?;
+        let env = home.session_env();
         let new = tree.gc(&plan, &lines, env.clock.now(), || env.ids.entry());
         let new = new.context("cannot read a line of the log")?;
         done.added = new.len() - done.kept;
@@ -134,7 +139,7 @@ async fn collect(args: &Args, home: &Home, is_first: bool) -> Result<Done> {
     Ok(done)
 }
 
-async fn replace(target: &Target, version: Version, lines: &[Vec<u8>], force: bool) -> Result<()> {
+async fn replace(target: &SessionTarget, version: LogVersion, lines: &[Vec<u8>], force: bool) -> Result<()> {
     let (store, key) = (&target.store, &target.key);
     let replaced = match force {
         true => store.rewrite_in_use(key, version, lines).await,
@@ -142,14 +147,14 @@ async fn replace(target: &Target, version: Version, lines: &[Vec<u8>], force: bo
     };
     let error = match replaced {
         Ok(_) => return Ok(()),
-        Err(StoreError::Busy { id }) => named_holder(target, id).await,
+        Err(StoreError::Busy { id }) => busy_error(target, id).await,
         Err(error) => return Err(error.into()),
     };
     Err(anyhow::Error::new(error).context("cannot remove deleted branches without --force"))
 }
 
 /// The error for a session that is open elsewhere. Names the process that runs a turn, if known.
-async fn named_holder(target: &Target, id: String) -> StoreError {
+async fn busy_error(target: &SessionTarget, id: String) -> StoreError {
     let leases = target.store.leases(&target.key).await.unwrap_or_default();
     match leases.into_iter().next() {
         Some(lease) => StoreError::Leased { lease: Box::new(lease) },

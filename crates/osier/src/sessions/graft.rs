@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use osier_agent::{Command, Reply};
+use osier_agent::{ClientCommand, CommandReply};
 use serde_json::json;
 
-use super::moving;
-use crate::errand::{self, Came, Writer};
+use super::moves;
 use crate::home::Home;
-use crate::layout::plain;
-use crate::out::{Out, remark};
+use crate::layout::sanitize_line;
+use crate::one_shot::{self, OneShotOutcome, SummaryWriter};
+use crate::out::{Out, notice};
 use crate::{reading, target};
 
 #[derive(Debug, clap::Args)]
@@ -44,28 +44,28 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = target::session(home, &args.session).await?;
-    let tip = session.tree().id(reading::entry(&session.tree(), &args.branch)?).to_string();
+    let session = target::open_session(home, &args.session).await?;
+    let tip = session.tree().id(reading::resolve_entry(&session.tree(), &args.branch)?).to_string();
     let writer = match args.summarize {
-        true => Writer::Model(args.model.as_deref()),
-        false => Writer::None,
+        true => SummaryWriter::Model(args.model.as_deref()),
+        false => SummaryWriter::None,
     };
-    let command = Command::Graft {
+    let command = ClientCommand::Graft {
         tip: tip.clone(),
         summarize: args.summarize,
         instructions: args.instructions.clone(),
     };
-    let entry = match errand::run(&session, home, writer, command).await? {
-        Came::Of(Reply::Stored { entry }) => entry,
-        Came::Of(_) => bail!("the agent sent no reply"),
-        Came::Stopped(code) => return moving::stopped(&session, args.json, code),
+    let entry = match one_shot::run(&session, home, writer, command).await? {
+        OneShotOutcome::Reply(CommandReply::Stored { entry }) => entry,
+        OneShotOutcome::Reply(_) => bail!("the agent sent no reply"),
+        OneShotOutcome::Stopped(code) => return moves::print_canceled(&session, args.json, code),
     };
     let mut out = Out::new();
     if args.json {
         out.json(&json!({ "entry": entry, "fromId": tip, "leafId": entry }))?;
-        return out.done();
+        return out.finish();
     }
-    remark(&format!("Grafted the conclusion of branch {}", plain(&tip)));
-    out.line(&plain(&entry))?;
-    out.done()
+    notice(&format!("Grafted the conclusion of branch {}", sanitize_line(&tip)));
+    out.line(&sanitize_line(&entry))?;
+    out.finish()
 }

@@ -7,8 +7,8 @@ use osier_tree::projection::preview::one_line;
 use serde_json::{Map, Value};
 
 use crate::home::Home;
-use crate::layout::plain;
-use crate::out::{Out, Style, remark};
+use crate::layout::sanitize_line;
+use crate::out::{Out, TextStyle, notice};
 use crate::{reading, target};
 
 #[derive(Debug, clap::Args)]
@@ -36,15 +36,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = target::session(home, &args.session).await?;
+    let session = target::open_session(home, &args.session).await?;
     let entry = args.entry.as_deref().map(|word| {
         let tree = session.tree();
-        Ok::<_, anyhow::Error>(tree.id(reading::entry(&tree, word)?).to_string())
+        Ok::<_, anyhow::Error>(tree.id(reading::resolve_entry(&tree, word)?).to_string())
     });
     let entry = entry.transpose()?;
     if let Some(entry) = entry.as_ref().filter(|_| args.clear || args.text.is_some()) {
         session.label(entry, args.text.as_deref()).await?;
-        session.before_prompt().await?;
+        session.sync_if_configured().await?;
     }
     let tree = session.tree();
     let wanted = |id: &str| entry.as_deref().is_none_or(|entry| entry == id);
@@ -53,13 +53,13 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     if args.json {
         let map = labels.iter().map(|(id, label)| ((*id).to_owned(), Value::from(*label)));
         out.json(&map.collect::<Map<_, _>>())?;
-        return out.done();
+        return out.finish();
     }
     for (id, label) in &labels {
-        out.line(&format!("{}  {}", plain(id), out.paint(Style::Label, &one_line(label, 200))))?;
+        out.line(&format!("{}  {}", sanitize_line(id), out.paint(TextStyle::Label, &one_line(label, 200))))?;
     }
     if labels.is_empty() {
-        remark(if args.entry.is_some() { "no label" } else { "no labels" });
+        notice(if args.entry.is_some() { "no label" } else { "no labels" });
     }
-    out.done()
+    out.finish()
 }

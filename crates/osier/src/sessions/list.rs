@@ -3,29 +3,29 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_session::{Down, Listed, Query};
-use osier_store::Filter;
+use osier_session::{ListResult, SearchQuery, UnavailableStore};
+use osier_store::SessionFilter;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
 use osier_tree::time::Millis;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use crate::failure::usage;
+use crate::failure::usage_error;
 use crate::home::{self, Home};
-use crate::layout::{age, fit, left, plain, right, width};
-use crate::out::{Out, Style, remark};
-use crate::progress::waiting;
+use crate::layout::{format_age, pad_left, pad_right, sanitize_line, truncate, width};
+use crate::out::{Out, TextStyle, notice};
+use crate::progress::show_progress;
 use crate::stores;
 
 /// The minimum width of a title, even in a narrow terminal.
-const TITLE: usize = 20;
+const MIN_TITLE_WIDTH: usize = 20;
 
 /// The maximum width of a directory.
-const CWD: usize = 40;
+const MAX_CWD_WIDTH: usize = 40;
 
 /// The maximum indentation level of forks.
-const LEVELS: usize = 12;
+const MAX_INDENT: usize = 12;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -57,60 +57,69 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let query = args.search.as_deref().map(Query::parse).transpose();
-    let query = query.map_err(|error| usage(error.to_string()))?;
+    let query = args.search.as_deref().map(SearchQuery::parse).transpose();
+    let query = query.map_err(|error| usage_error(error.to_string()))?;
     let (cards, down) = cards(&args, query.as_ref(), home).await?;
     let mut out = Out::new();
-    stores::tell(&down);
+    stores::show_unavailable(&down);
     if args.json {
-        out.json(&items(&cards, &down))?;
-        return out.done();
+        out.json(&json_items(&cards, &down))?;
+        return out.finish();
     }
     let threads = match query {
         None => threads(&cards),
         Some(_) => cards.iter().map(|card| (0, card)).collect(),
     };
-    let rows: Vec<Row> = threads.into_iter().map(|(depth, card)| Row::new(card, depth, home.now())).collect();
-    write(&rows, Columns { stores: home.shelves.len() > 1, cwds: args.all }, &mut out)?;
+    let rows: Vec<ListRow> =
+        threads.into_iter().map(|(depth, card)| ListRow::new(card, depth, home.now())).collect();
+    write_rows(&rows, ListColumns { stores: home.store_handles.len() > 1, cwds: args.all }, &mut out)?;
     if cards.is_empty() {
-        remark(&nothing_found(&args));
+        notice(&nothing_found(&args));
     }
-    out.done()
+    out.finish()
 }
 
 /// The notice for an empty list.
 fn nothing_found(args: &Args) -> String {
     let sessions = if args.named { "named sessions" } else { "sessions" };
     let place = if args.all { "" } else { " in this directory" };
-    let query = args.search.as_ref().map(|query| format!(" match {}", plain(query))).unwrap_or_default();
+    let query =
+        args.search.as_ref().map(|query| format!(" match {}", sanitize_line(query))).unwrap_or_default();
     let hint = if args.all { "" } else { "; --all includes other directories" };
     format!("no {sessions}{place}{query}{hint}")
 }
 
 /// The JSON output: the cards, then the unavailable stores.
-fn items(cards: &[Card], down: &[Down]) -> Vec<Value> {
+fn json_items(cards: &[Card], down: &[UnavailableStore]) -> Vec<Value> {
     let cards = cards.iter().map(|card| json!(card));
     cards
-        .chain(down.iter().map(|Down { store, why }| json!({ "store": store, "error": why.to_string() })))
+        .chain(down.iter().map(
+            |UnavailableStore { store, error: why }| json!({ "store": store, "error": why.to_string() }),
+        ))
         .collect()
 }
 
-async fn cards(args: &Args, query: Option<&Query>, home: &Home) -> Result<(Vec<Card>, Vec<Down>)> {
-    let _progress = waiting("reading the sessions");
-    let stores = home.listed();
+async fn cards(
+    args: &Args,
+    query: Option<&SearchQuery>,
+    home: &Home,
+) -> Result<(Vec<Card>, Vec<UnavailableStore>)> {
+    let _progress = show_progress("reading the sessions");
+    let stores = home.listed_stores();
     // A later filter may select any session, so the store must return all of them.
     let limit = args.limit.filter(|_| query.is_none() && !args.named);
-    let Listed { page, down } = stores.list(&Filter { limit, ..home.filter(args.all) }).await?;
+    let ListResult { page, unavailable: down } =
+        stores.list(&SessionFilter { limit, ..home.session_filter(args.all) }).await?;
     for file in &page.unreadable {
-        remark(&format!("osier: {}", plain(file)));
+        notice(&format!("osier: {}", sanitize_line(file)));
     }
     let mut cards = page.cards;
     cards.retain(|card| !args.named || card.name.is_some());
     if let Some(query) = query {
-        let (chosen, unread) = query.choose(cards, &stores).await;
+        let (chosen, unread) = query.filter(cards, &stores).await;
         cards = chosen;
-        if let Some(problem) = unread.told() {
-            remark(&format!("osier: {}", plain(&problem)));
+        if let Some(problem) = unread.summary() {
+            notice(&format!("osier: {}", sanitize_line(&problem)));
         }
     }
     cards.truncate(args.limit.unwrap_or(usize::MAX));
@@ -119,13 +128,13 @@ async fn cards(args: &Args, query: Option<&Query>, home: &Home) -> Result<(Vec<C
 
 /// Which optional columns are shown.
 #[derive(Clone, Copy)]
-struct Columns {
+struct ListColumns {
     stores: bool,
     cwds: bool,
 }
 
 /// A row of the list.
-struct Row {
+struct ListRow {
     id: String,
     store: String,
     messages: String,
@@ -136,48 +145,49 @@ struct Row {
     cwd: String,
 }
 
-impl Row {
-    fn new(card: &Card, depth: usize, now: Millis) -> Row {
-        let depth = depth.min(LEVELS);
-        Row {
-            id: plain(&card.short_id),
-            store: plain(&card.store),
+impl ListRow {
+    fn new(card: &Card, depth: usize, now: Millis) -> ListRow {
+        let depth = depth.min(MAX_INDENT);
+        ListRow {
+            id: sanitize_line(&card.short_id),
+            store: sanitize_line(&card.store),
             messages: card.message_count.to_string(),
-            age: age(card.modified, now),
+            age: format_age(card.modified, now),
             indent: if depth > 0 { format!("{}└─ ", "   ".repeat(depth - 1)) } else { String::new() },
             title: one_line(card.title(), 200),
             is_named: card.name.is_some(),
-            cwd: plain(&card.cwd),
+            cwd: sanitize_line(&card.cwd),
         }
     }
 }
 
 /// Writes the rows with aligned columns.
-fn write(rows: &[Row], columns: Columns, out: &mut Out) -> Result<()> {
-    let widest = |of: fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
+fn write_rows(rows: &[ListRow], columns: ListColumns, out: &mut Out) -> Result<()> {
+    let widest = |of: fn(&ListRow) -> usize| rows.iter().map(of).max().unwrap_or(0);
     let ids = widest(|row| width(&row.id));
     let messages = widest(|row| row.messages.len());
     let ages = widest(|row| row.age.len());
-    let cwds = if columns.cwds { widest(|row| width(&row.cwd)).min(CWD) } else { 0 };
+    let cwds = if columns.cwds { widest(|row| width(&row.cwd)).min(MAX_CWD_WIDTH) } else { 0 };
     let stores = if columns.stores { widest(|row| width(&row.store)) + 2 } else { 0 };
     let taken = ids + stores + messages + " msg".len() + ages + cwds + 4 * 2;
-    let room = home::columns().map_or(usize::MAX, |columns| columns.saturating_sub(taken).max(TITLE));
+    let room =
+        home::columns().map_or(usize::MAX, |columns| columns.saturating_sub(taken).max(MIN_TITLE_WIDTH));
     let titles = widest(|row| width(&row.indent) + width(&row.title)).min(room);
     for row in rows {
         let left_over = titles.saturating_sub(width(&row.indent));
-        let title = fit(&row.title, left_over.max(1));
+        let title = truncate(&row.title, left_over.max(1));
         let gap = " ".repeat(left_over.saturating_sub(width(&title)));
         let store =
-            if columns.stores { format!("  {}", left(&row.store, stores - 2)) } else { String::new() };
+            if columns.stores { format!("  {}", pad_right(&row.store, stores - 2)) } else { String::new() };
         let line = format!(
             "{}{}  {} msg  {}  {}{}{gap}  {}",
-            out.paint(Style::Label, &left(&row.id, ids)),
-            out.paint(Style::Dim, &store),
-            right(&row.messages, messages),
-            right(&row.age, ages),
-            out.paint(Style::Dim, &row.indent),
-            if row.is_named { out.paint(Style::Bold, &title) } else { title },
-            out.paint(Style::Dim, &fit(&row.cwd, cwds)),
+            out.paint(TextStyle::Label, &pad_right(&row.id, ids)),
+            out.paint(TextStyle::Dim, &store),
+            pad_left(&row.messages, messages),
+            pad_left(&row.age, ages),
+            out.paint(TextStyle::Dim, &row.indent),
+            if row.is_named { out.paint(TextStyle::Bold, &title) } else { title },
+            out.paint(TextStyle::Dim, &truncate(&row.cwd, cwds)),
         );
         out.line(line.trim_end())?;
     }

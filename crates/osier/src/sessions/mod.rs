@@ -16,11 +16,11 @@ mod gc;
 mod graft;
 mod label;
 mod list;
-mod moving;
+mod message_text;
+mod moves;
 mod nodes;
 mod path;
 mod rename;
-mod said;
 mod show;
 mod snapshot;
 pub(crate) mod tree;
@@ -37,14 +37,14 @@ use crate::home::Home;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: SessionsCommand,
     /// Store for a new session, to list, or to choose between copies; sessions are found in any store
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) store: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum SessionsCommand {
     /// List sessions, most recently used first
     List(list::Args),
     /// Show a session's details and its conversation
@@ -66,11 +66,11 @@ pub(crate) enum Command {
     /// Show or change the settings of a session
     Config(config::Args),
     /// Move the leaf to another entry
-    Move(moving::MoveArgs),
+    Move(moves::MoveArgs),
     /// Undo the last move
-    Undo(moving::UndoArgs),
+    Undo(moves::UndoArgs),
     /// Redo the last undone move
-    Redo(moving::UndoArgs),
+    Redo(moves::UndoArgs),
     /// Copy a session to another store
     Copy(copy::Args),
     /// Copy a path into a new session
@@ -99,33 +99,37 @@ pub(crate) enum Command {
     Append(append::Args),
 }
 
-pub(crate) async fn run(command: Command, home: Home) -> Result<ExitCode> {
+pub(crate) async fn run(command: SessionsCommand, home: Home) -> Result<ExitCode> {
     match command {
-        Command::List(args) => list::run(args, &home).await,
-        Command::Show(args) => show::run(args, &home).await,
-        Command::Tree(args) => tree::run(args, &home).await,
-        Command::Path(args) => path::run(args, &home).await,
-        Command::Entry(args) => entry::run(args, &home).await,
-        Command::Context(args) => context::run(args, &home).await,
-        Command::Snapshot(args) => snapshot::run(args, &home).await,
-        Command::Label(args) => label::run(args, &home).await,
-        Command::Rename(args) => rename::run(args, &home).await,
-        Command::Config(args) => config::run(args, &home).await,
-        Command::Move(args) => moving::run_move(args, &home).await,
-        Command::Undo(args) => moving::run_undo(args, &home, moving::Direction::Back).await,
-        Command::Redo(args) => moving::run_undo(args, &home, moving::Direction::Forward).await,
-        Command::Copy(args) => copy::run(args, &home).await,
-        Command::Fork(args) => fork::run(args, &home).await,
-        Command::Compact(args) => compact::run(args, &home).await,
-        Command::Compaction(args) => compaction::run(args, &home).await,
-        Command::Compare(args) => compare::run(args, &home).await,
-        Command::Graft(args) => graft::run(args, &home).await,
-        Command::DeleteBranch(args) => branches::run(args, &home, branches::Wish::Delete).await,
-        Command::RestoreBranch(args) => branches::run(args, &home, branches::Wish::Restore).await,
-        Command::Delete(args) => delete::run(args, &home).await,
-        Command::Verify(args) => verify::run(args, &home).await,
-        Command::Gc(args) => gc::run(args, &home).await,
-        Command::Export(args) => export::run(args, &home).await,
-        Command::Append(args) => append::run(args, &home).await,
+        SessionsCommand::List(args) => list::run(args, &home).await,
+        SessionsCommand::Show(args) => show::run(args, &home).await,
+        SessionsCommand::Tree(args) => tree::run(args, &home).await,
+        SessionsCommand::Path(args) => path::run(args, &home).await,
+        SessionsCommand::Entry(args) => entry::run(args, &home).await,
+        SessionsCommand::Context(args) => context::run(args, &home).await,
+        SessionsCommand::Snapshot(args) => snapshot::run(args, &home).await,
+        SessionsCommand::Label(args) => label::run(args, &home).await,
+        SessionsCommand::Rename(args) => rename::run(args, &home).await,
+        SessionsCommand::Config(args) => config::run(args, &home).await,
+        SessionsCommand::Move(args) => moves::run_move(args, &home).await,
+        SessionsCommand::Undo(args) => moves::run_undo(args, &home, moves::UndoDirection::Back).await,
+        SessionsCommand::Redo(args) => moves::run_undo(args, &home, moves::UndoDirection::Forward).await,
+        SessionsCommand::Copy(args) => copy::run(args, &home).await,
+        SessionsCommand::Fork(args) => fork::run(args, &home).await,
+        SessionsCommand::Compact(args) => compact::run(args, &home).await,
+        SessionsCommand::Compaction(args) => compaction::run(args, &home).await,
+        SessionsCommand::Compare(args) => compare::run(args, &home).await,
+        SessionsCommand::Graft(args) => graft::run(args, &home).await,
+        SessionsCommand::DeleteBranch(args) => {
+            branches::run(args, &home, branches::BranchAction::Delete).await
+        }
+        SessionsCommand::RestoreBranch(args) => {
+            branches::run(args, &home, branches::BranchAction::Restore).await
+        }
+        SessionsCommand::Delete(args) => delete::run(args, &home).await,
+        SessionsCommand::Verify(args) => verify::run(args, &home).await,
+        SessionsCommand::Gc(args) => gc::run(args, &home).await,
+        SessionsCommand::Export(args) => export::run(args, &home).await,
+        SessionsCommand::Append(args) => append::run(args, &home).await,
     }
 }

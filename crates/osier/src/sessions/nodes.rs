@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use osier_session::Session;
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::entry_json;
 use osier_tree::{Place, Seq, SessionTree, time};
 use rustc_hash::FxHashSet;
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::out::Out;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Form {
+pub(super) enum JsonLayout {
     /// Each node contains its children.
     Nested,
     /// Each node has its depth.
@@ -23,23 +23,23 @@ pub(super) async fn write(
     session: &Session,
     leaf: Place,
     deleted: bool,
-    form: Form,
+    form: JsonLayout,
     out: &mut Out,
 ) -> Result<()> {
-    let (state, _) = session.main().here();
+    let (state, _) = session.main_cursor().state_and_place();
     let tree = &*state.tree;
-    let hidden = if deleted { FxHashSet::default() } else { tree.hidden() };
+    let hidden = if deleted { FxHashSet::default() } else { tree.hidden_entries() };
     let order = depth_first(tree, &hidden);
-    let path: FxHashSet<Seq> = tree.heads().up(leaf).collect();
+    let path: FxHashSet<Seq> = tree.heads().ancestors(leaf).collect();
     out.raw(b"[")?;
-    let mut nodes = Nodes { tree, open: Vec::new(), follows: false, out };
+    let mut nodes = NodeWriter { tree, open: Vec::new(), needs_comma: false, out };
     session
-        .each_current_line(&state, &order, |seq, line| match form {
-            Form::Nested => nodes.nested(seq, line),
-            Form::Flat => nodes.flat(seq, line, path.contains(&seq)),
+        .for_each_current_line(&state, &order, |seq, line| match form {
+            JsonLayout::Nested => nodes.write_nested(seq, line),
+            JsonLayout::Flat => nodes.write_flat(seq, line, path.contains(&seq)),
         })
         .await?;
-    nodes.close(0)?;
+    nodes.close_to_depth(0)?;
     out.raw(b"]\n")
 }
 
@@ -57,65 +57,65 @@ fn depth_first(tree: &SessionTree, hidden: &FxHashSet<Seq>) -> Vec<Seq> {
     order
 }
 
-struct Nodes<'a> {
+struct NodeWriter<'a> {
     tree: &'a SessionTree,
     /// The nodes whose children are currently written.
     open: Vec<Seq>,
     /// A sibling was already written.
-    follows: bool,
+    needs_comma: bool,
     out: &'a mut Out,
 }
 
-impl Nodes<'_> {
-    fn nested(&mut self, seq: Seq, line: &[u8]) -> Result<()> {
-        self.close(self.tree.head(seq).depth as usize)?;
-        self.entry(line)?;
+impl NodeWriter<'_> {
+    fn write_nested(&mut self, seq: Seq, line: &[u8]) -> Result<()> {
+        self.close_to_depth(self.tree.head(seq).depth as usize)?;
+        self.start_node(line)?;
         self.out.raw(b",\"children\":[")?;
         self.open.push(seq);
-        self.follows = false;
+        self.needs_comma = false;
         Ok(())
     }
 
-    fn flat(&mut self, seq: Seq, line: &[u8], on_path: bool) -> Result<()> {
-        self.entry(line)?;
+    fn write_flat(&mut self, seq: Seq, line: &[u8], on_path: bool) -> Result<()> {
+        self.start_node(line)?;
         self.out.raw(format!(",\"depth\":{}", self.tree.head(seq).depth).as_bytes())?;
         if on_path {
             self.out.raw(b",\"onPath\":true")?;
         }
-        self.end(seq)
+        self.end_node(seq)
     }
 
     /// Starts a node.
-    fn entry(&mut self, line: &[u8]) -> Result<()> {
-        if self.follows {
+    fn start_node(&mut self, line: &[u8]) -> Result<()> {
+        if self.needs_comma {
             self.out.raw(b",\n")?;
         }
         self.out.raw(b"{\"entry\":")?;
-        match read_entry(line) {
+        match parse_entry(line) {
             Ok(entry) => self.out.raw(&entry_json(&entry)),
             Err(_) => self.out.raw(b"null"),
         }
     }
 
     /// Closes the open nodes at or below a depth.
-    fn close(&mut self, depth: usize) -> Result<()> {
+    fn close_to_depth(&mut self, depth: usize) -> Result<()> {
         while self.open.len() > depth {
             let Some(seq) = self.open.pop() else { break };
             self.out.raw(b"]")?;
-            self.end(seq)?;
+            self.end_node(seq)?;
         }
         Ok(())
     }
 
     /// Closes a node with its label.
-    fn end(&mut self, seq: Seq) -> Result<()> {
+    fn end_node(&mut self, seq: Seq) -> Result<()> {
         if let Some(label) = self.tree.label(seq) {
             self.out.raw(format!(",\"label\":{}", json!(label.text)).as_bytes())?;
             if let Some(millis) = self.tree.head(label.set_by).time() {
                 self.out.raw(format!(",\"labelTimestamp\":{}", json!(time::format(millis))).as_bytes())?;
             }
         }
-        self.follows = true;
+        self.needs_comma = true;
         self.out.raw(b"}")
     }
 }

@@ -3,16 +3,16 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::entry_json;
 use osier_tree::projection::preview::Previews;
-use osier_tree::{Kind, Seq};
+use osier_tree::{EntryKind, Seq};
 
 use crate::home::{self, Home};
-use crate::layout::{fit, plain, width};
-use crate::out::{Out, Style};
+use crate::layout::{sanitize_line, truncate, width};
+use crate::out::{Out, TextStyle};
 use crate::reading;
-use crate::target::Target;
+use crate::target::SessionTarget;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -33,21 +33,21 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let target = Target::find(home, &args.session).await?;
-    let path = entries(&args, &target, home).await?;
+    let target = SessionTarget::find(home, &args.session).await?;
+    let path = path_entries(&args, &target, home).await?;
     let mut out = Out::new();
     match args.json {
-        true => json(&target, &path, home, &mut out).await?,
-        false => rows(&target, &path, home, &mut out).await?,
+        true => write_json(&target, &path, home, &mut out).await?,
+        false => write_rows(&target, &path, home, &mut out).await?,
     }
-    out.done()
+    out.finish()
 }
 
 /// The leaf is known from the end of the log; finding an id needs the whole tree.
-async fn entries(args: &Args, target: &Target, home: &Home) -> Result<Vec<Seq>> {
+async fn path_entries(args: &Args, target: &SessionTarget, home: &Home) -> Result<Vec<Seq>> {
     if let Some(at) = &args.at {
-        let tree = target.session(home).await?.tree();
-        return Ok(tree.path(reading::place(&tree, Some(at))?));
+        let tree = target.open_session(home).await?.tree();
+        return Ok(tree.path(reading::resolve_place(&tree, Some(at))?));
     }
     let mut heads = target.heads();
     let leaf = heads.leaf().await?;
@@ -56,44 +56,46 @@ async fn entries(args: &Args, target: &Target, home: &Home) -> Result<Vec<Seq>> 
 
 /// Calls `each` with the line of each entry. The session is opened only for a batch of sub-agents, whose latest status may be
 /// anywhere in the log.
-async fn each_line(
-    target: &Target,
+async fn for_each_line(
+    target: &SessionTarget,
     path: &[Seq],
     home: &Home,
     each: impl FnMut(Seq, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut heads = target.heads();
     for seq in path {
-        if heads.get(*seq).await?.kind == Kind::SubagentBatch {
-            let session = target.session(home).await?;
-            return session.each_current_line(&session.main().here().0, path, each).await;
+        if heads.get(*seq).await?.kind == EntryKind::SubagentBatch {
+            let session = target.open_session(home).await?;
+            return session
+                .for_each_current_line(&session.main_cursor().state_and_place().0, path, each)
+                .await;
         }
     }
-    target.each_line(path, each).await
+    target.for_each_line(path, each).await
 }
 
-async fn json(target: &Target, path: &[Seq], home: &Home, out: &mut Out) -> Result<()> {
+async fn write_json(target: &SessionTarget, path: &[Seq], home: &Home, out: &mut Out) -> Result<()> {
     let mut first = true;
     out.raw(b"[")?;
     let write = |_: Seq, line: &[u8]| {
-        let Ok(entry) = read_entry(line) else { return Ok(()) };
+        let Ok(entry) = parse_entry(line) else { return Ok(()) };
         if !std::mem::take(&mut first) {
             out.raw(b",\n")?;
         }
         out.raw(&entry_json(&entry))
     };
-    each_line(target, path, home, write).await?;
+    for_each_line(target, path, home, write).await?;
     out.raw(b"]\n")
 }
 
-async fn rows(target: &Target, path: &[Seq], home: &Home, out: &mut Out) -> Result<()> {
+async fn write_rows(target: &SessionTarget, path: &[Seq], home: &Home, out: &mut Out) -> Result<()> {
     let columns = home::columns().unwrap_or(usize::MAX);
     let mut previews = Previews::new(home.user.as_deref());
     let write = |_: Seq, line: &[u8]| {
-        let Ok(entry) = read_entry(line) else { return Ok(()) };
-        let id = plain(&entry.id);
-        let text = fit(&previews.preview(&entry), columns.saturating_sub(width(&id) + 2).max(20));
-        out.line(&format!("{}  {text}", out.paint(Style::Dim, &id)))
+        let Ok(entry) = parse_entry(line) else { return Ok(()) };
+        let id = sanitize_line(&entry.id);
+        let text = truncate(&previews.preview(&entry), columns.saturating_sub(width(&id) + 2).max(20));
+        out.line(&format!("{}  {text}", out.paint(TextStyle::Dim, &id)))
     };
-    each_line(target, path, home, write).await
+    for_each_line(target, path, home, write).await
 }

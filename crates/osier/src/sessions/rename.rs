@@ -27,12 +27,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = target::session(home, &args.session).await?;
+    let session = target::open_session(home, &args.session).await?;
     session.rename(&args.name).await?;
-    session.before_prompt().await?;
+    session.sync_if_configured().await?;
     let mut out = Out::new();
     if args.json {
         out.json(&json!({ "session": session.id(), "name": session.tree().marks().name() }))?;
     }
-    out.done()
+    out.finish()
 }

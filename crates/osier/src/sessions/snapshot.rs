@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_session::{Since, SnapshotAsk};
+use osier_session::{KnownRevision, SnapshotOptions};
 
 use crate::home::Home;
 use crate::out::Out;
@@ -28,30 +28,30 @@ pub(crate) struct Args {
     #[arg(long)]
     no_context: bool,
     /// Only the entries after this state: its revision and, if known, its generation
-    #[arg(long, value_name = "REVISION[@GENERATION]", value_parser = since)]
-    since: Option<Since>,
+    #[arg(long, value_name = "REVISION[@GENERATION]", value_parser = parse_since)]
+    since: Option<KnownRevision>,
     /// Print JSON (always on)
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = target::session(home, &args.session).await?;
-    let ask = SnapshotAsk { without_context: args.no_context, since: args.since };
+    let session = target::open_session(home, &args.session).await?;
+    let ask = SnapshotOptions { without_context: args.no_context, since: args.since };
     let mut out = Out::new();
-    session.snapshot(ask, |piece| out.raw(piece)).await?;
-    out.done()
+    session.write_snapshot(ask, |piece| out.raw(piece)).await?;
+    out.finish()
 }
 
 /// A state as `REVISION` or `REVISION@GENERATION`.
-fn since(text: &str) -> Result<Since, String> {
+fn parse_since(text: &str) -> Result<KnownRevision, String> {
     let (revision, generation) = match text.split_once('@') {
         Some((revision, generation)) => (revision, Some(generation)),
         None => (text, None),
     };
     let generation = generation.map(|digits| u64::from_str_radix(digits, 16)).transpose();
     match (revision.parse(), generation) {
-        (Ok(revision), Ok(generation)) => Ok(Since { revision, generation }),
+        (Ok(revision), Ok(generation)) => Ok(KnownRevision { revision, generation }),
         _ => {
             Err("expected REVISION or REVISION@GENERATION, with the values of an earlier snapshot".to_owned())
         }

@@ -4,18 +4,18 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use osier_session::Session;
-use osier_tree::projection::outline::{Filter, Glyphs, Options, Order, Outline};
+use osier_tree::projection::outline::{Glyphs, Outline, OutlineFilter, OutlineOptions, SiblingOrder};
 use osier_tree::{Place, Seq, SessionTree};
 
-use super::nodes::{self, Form};
-use crate::failure::usage;
+use super::nodes::{self, JsonLayout};
+use crate::failure::usage_error;
 use crate::home::{self, Home};
-use crate::layout::{fit, plain, width};
-use crate::out::{Out, Style};
+use crate::layout::{sanitize_line, truncate, width};
+use crate::out::{Out, TextStyle};
 use crate::{reading, target};
 
 /// The minimum width of a text, even if it is deeply indented.
-const TEXT: usize = 20;
+const MIN_TEXT_WIDTH: usize = 20;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -69,35 +69,40 @@ enum BranchOrder {
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let filter = match &args.filter {
         None => home.settings.screen.tree_filter,
-        Some(name) => Filter::named(name).ok_or_else(|| {
-            let names = Filter::ALL.map(Filter::name).join(", ");
-            usage(format!("no filter {name:?}; the filters are {names}"))
+        Some(name) => OutlineFilter::from_name(name).ok_or_else(|| {
+            let names = OutlineFilter::ALL.map(OutlineFilter::name).join(", ");
+            usage_error(format!("no filter {name:?}; the filters are {names}"))
         })?,
     };
-    let session = target::session(home, &args.session).await?;
+    let session = target::open_session(home, &args.session).await?;
     let tree = session.tree();
-    let leaf = reading::place(&tree, args.at.as_deref())?;
+    let leaf = reading::resolve_place(&tree, args.at.as_deref())?;
     let mut out = Out::new();
     if args.json {
-        let form = if args.flat { Form::Flat } else { Form::Nested };
+        let form = if args.flat { JsonLayout::Flat } else { JsonLayout::Nested };
         nodes::write(&session, leaf, args.deleted, form, &mut out).await?;
-        return out.done();
+        return out.finish();
     }
     let order = match args.order {
-        Some(BranchOrder::Oldest) => Order::OldestFirst,
-        None if !args.active_first && !home.settings.screen.active_first => Order::OldestFirst,
-        _ => Order::ActiveFirst,
+        Some(BranchOrder::Oldest) => SiblingOrder::OldestFirst,
+        None if !args.active_first && !home.settings.screen.active_first => SiblingOrder::OldestFirst,
+        _ => SiblingOrder::ActiveFirst,
     };
-    let options =
-        Options { filter, search: args.search.clone(), order, deleted: args.deleted, ..Options::default() };
-    let names = if args.ids { Names::Ids } else { Names::None };
-    draw(&session, leaf, &options, names, home, &mut out).await?;
-    out.done()
+    let options = OutlineOptions {
+        filter,
+        search: args.search.clone(),
+        order,
+        show_deleted: args.deleted,
+        ..OutlineOptions::default()
+    };
+    let names = if args.ids { RowNames::Ids } else { RowNames::None };
+    draw_tree(&session, leaf, &options, names, home, &mut out).await?;
+    out.finish()
 }
 
 /// How rows are named.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Names {
+pub(crate) enum RowNames {
     None,
     Ids,
     /// Numbers starting at 1, and ids.
@@ -105,31 +110,31 @@ pub(crate) enum Names {
 }
 
 /// Draws the tree and returns the entries of its rows.
-pub(crate) async fn draw(
+pub(crate) async fn draw_tree(
     session: &Session,
     leaf: Place,
-    options: &Options,
-    names: Names,
+    options: &OutlineOptions,
+    names: RowNames,
     home: &Home,
     out: &mut Out,
 ) -> Result<Vec<Seq>> {
     let tree = session.tree();
-    let texts = reading::previews(session).await?;
+    let texts = reading::read_previews(session).await?;
     let outline = Outline::new(&tree, leaf, options, &|seq: Seq| texts.get(seq));
     let columns = home::columns().unwrap_or(usize::MAX);
     if leaf.is_none() && !outline.rows.is_empty() {
-        out.line(&format!("(the beginning){}", out.paint(Style::Active, "  ← active")))?;
+        out.line(&format!("(the beginning){}", out.paint(TextStyle::Active, "  ← active")))?;
     }
     for (at, row) in outline.rows.iter().enumerate() {
         let text = texts.get(row.seq);
-        let text = reading::at_home(&text, home.user.as_deref());
+        let text = reading::shorten_home(&text, home.user.as_deref());
         let id = match names {
-            Names::None => String::new(),
-            Names::Ids | Names::Numbers => format!("{}  ", plain(tree.id(row.seq).as_str())),
+            RowNames::None => String::new(),
+            RowNames::Ids | RowNames::Numbers => format!("{}  ", sanitize_line(tree.id(row.seq).as_str())),
         };
-        let number = if names == Names::Numbers { format!("{:>3} ", at + 1) } else { String::new() };
-        let line = drawn(&tree, &outline, at, &text, &id, columns.saturating_sub(width(&number)), out);
-        out.line(&format!("{}{line}", out.paint(Style::Dim, &number)))?;
+        let number = if names == RowNames::Numbers { format!("{:>3} ", at + 1) } else { String::new() };
+        let line = draw_row(&tree, &outline, at, &text, &id, columns.saturating_sub(width(&number)), out);
+        out.line(&format!("{}{line}", out.paint(TextStyle::Dim, &number)))?;
     }
     if outline.rows.is_empty() {
         out.line(if tree.is_empty() { "(empty)" } else { "(no entries match this filter)" })?;
@@ -138,7 +143,7 @@ pub(crate) async fn draw(
 }
 
 /// One row, with its text cut to the remaining width.
-fn drawn(
+fn draw_row(
     tree: &SessionTree,
     outline: &Outline,
     at: usize,
@@ -148,19 +153,19 @@ fn drawn(
     out: &Out,
 ) -> String {
     let row = &outline.rows[at];
-    let pieces = outline.pieces(at, text, Glyphs::Plain);
+    let pieces = outline.row_parts(at, text, Glyphs::Plain);
     let deleted = if row.deleted { "  deleted" } else { "" };
     let taken: usize =
         [&pieces.prefix, id, &pieces.label, pieces.active, deleted].into_iter().map(width).sum();
-    let text = fit(pieces.text, columns.saturating_sub(taken).max(TEXT));
-    let text = if tree.head(row.seq).is_user() { out.paint(Style::User, &text) } else { text };
+    let text = truncate(pieces.text, columns.saturating_sub(taken).max(MIN_TEXT_WIDTH));
+    let text = if tree.head(row.seq).is_user() { out.paint(TextStyle::User, &text) } else { text };
     [
-        out.paint(Style::Dim, &pieces.prefix),
-        out.paint(Style::Dim, id),
-        out.paint(Style::Label, &pieces.label),
+        out.paint(TextStyle::Dim, &pieces.prefix),
+        out.paint(TextStyle::Dim, id),
+        out.paint(TextStyle::Label, &pieces.label),
         text,
-        out.paint(Style::Active, pieces.active),
-        out.paint(Style::Bad, deleted),
+        out.paint(TextStyle::Active, pieces.active),
+        out.paint(TextStyle::Error, deleted),
     ]
     .concat()
 }

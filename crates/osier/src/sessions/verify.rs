@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use osier_store::StoreError;
-use osier_store::file::{Oddity, Verified, verify};
+use osier_store::file::{VerifyIssue, VerifyReport, verify};
 use osier_tree::{Head, Seq};
 use serde_json::json;
 
 use crate::home::Home;
-use crate::layout::{count, plain};
-use crate::out::{Out, Style};
-use crate::target::{self, LogPlace, Target};
+use crate::layout::{pluralize, sanitize_line};
+use crate::out::{Out, TextStyle};
+use crate::target::{self, LogPlace, SessionTarget};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -47,27 +47,27 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
             "file": file,
             "entries": verified.tree.len(),
             "sound": verified.is_sound(),
-            "oddities": verified.oddities,
+            "oddities": verified.issues,
         }))?;
     } else {
-        tell(&verified, &mut out)?;
+        write_report(&verified, &mut out)?;
     }
-    out.done()?;
+    out.finish()?;
     Ok(if verified.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Verifies a log in a database as the file that it would be: the header is its first line. In addition, each entry must be
 /// there, and the tree that the database keeps must be the one that the lines make.
-async fn verify_stored(target: &Target) -> Result<Verified> {
+async fn verify_stored(target: &SessionTarget) -> Result<VerifyReport> {
     let (header, version) = (&target.opened.header, target.opened.version);
     let mut file = tempfile::NamedTempFile::new()?;
-    file.write_all(header.line().as_ref())?;
+    file.write_all(header.to_line().as_ref())?;
     file.write_all(b"\n")?;
     let missing = copy_lines(target, &mut file).await?;
     file.flush()?;
     let mut verified = verify(file.path())?;
     let mut damage = |line: usize, what: String| {
-        verified.oddities.push(Oddity { line, damage: true, what });
+        verified.issues.push(VerifyIssue { line, damage: true, what });
     };
     for seq in &missing {
         damage(seq + 2, "the database lacks this entry, or a part of it".to_owned());
@@ -79,12 +79,12 @@ async fn verify_stored(target: &Target) -> Result<Verified> {
             damage(1, "the tree in the database is not the one that the lines make".to_owned());
         }
     }
-    verified.oddities.sort_by_key(|oddity| oddity.line);
+    verified.issues.sort_by_key(|oddity| oddity.line);
     Ok(verified)
 }
 
 /// Writes all lines to a file. The places of entries that cannot be read; each has an empty line.
-async fn copy_lines(target: &Target, file: &mut impl Write) -> Result<Vec<usize>> {
+async fn copy_lines(target: &SessionTarget, file: &mut impl Write) -> Result<Vec<usize>> {
     let (mut missing, mut next) = (Vec::new(), 0);
     let entries = target.opened.version.entries;
     while next < entries {
@@ -95,7 +95,7 @@ async fn copy_lines(target: &Target, file: &mut impl Write) -> Result<Vec<usize>
             next = seq.index() + 1;
             Ok(())
         };
-        match target.each_line(&wanted, write).await {
+        match target.for_each_line(&wanted, write).await {
             Ok(()) => break,
             Err(error) => match error.downcast_ref() {
                 Some(StoreError::NoSuchEntry { seq }) => {
@@ -113,25 +113,30 @@ async fn copy_lines(target: &Target, file: &mut impl Write) -> Result<Vec<usize>
 }
 
 /// Writes the lines before one that is missing; they were asked for together with it.
-async fn copy_single(target: &Target, file: &mut impl Write, from: usize, missing: usize) -> Result<usize> {
+async fn copy_single(
+    target: &SessionTarget,
+    file: &mut impl Write,
+    from: usize,
+    missing: usize,
+) -> Result<usize> {
     let wanted: Vec<Seq> = (from..missing).map(Seq::new).collect();
     let write = |_, line: &[u8]| -> Result<()> {
         file.write_all(line)?;
         file.write_all(b"\n")?;
         Ok(())
     };
-    target.each_line(&wanted, write).await?;
+    target.for_each_line(&wanted, write).await?;
     Ok(missing)
 }
 
-fn tell(verified: &Verified, out: &mut Out) -> Result<()> {
-    for oddity in &verified.oddities {
-        let style = if oddity.damage { Style::Bad } else { Style::Dim };
-        out.line(&format!("line {}: {}", oddity.line, out.paint(style, &plain(&oddity.what))))?;
+fn write_report(verified: &VerifyReport, out: &mut Out) -> Result<()> {
+    for oddity in &verified.issues {
+        let style = if oddity.damage { TextStyle::Error } else { TextStyle::Dim };
+        out.line(&format!("line {}: {}", oddity.line, out.paint(style, &sanitize_line(&oddity.what))))?;
     }
     let verdict = match verified.is_sound() {
         true => "no damage found",
         false => "damaged; all readable entries are used, and the file is unchanged",
     };
-    out.line(&format!("{}, {verdict}", count(verified.tree.len(), "entry", "entries")))
+    out.line(&format!("{}, {verdict}", pluralize(verified.tree.len(), "entry", "entries")))
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use osier_model::{LookupError, ModelInfo, Registry, Surroundings};
+use osier_model::{Environment, LookupError, ModelInfo, Registry};
 
 use super::Settings;
 
@@ -47,7 +47,7 @@ pub(crate) fn choose(
     wanted: Wanted<'_>,
     settings: &Settings,
     registry: &Registry,
-    surroundings: &Surroundings,
+    surroundings: &Environment,
 ) -> Result<Choice, LookupError> {
     let choice = |model, why| Choice { model, why, remark: None };
     if let Some(name) = wanted.asked {
@@ -80,14 +80,14 @@ pub(crate) fn for_summaries(
 pub(crate) fn exact(
     name: &str,
     registry: &Registry,
-    surroundings: &Surroundings,
+    surroundings: &Environment,
 ) -> Result<Arc<ModelInfo>, String> {
     let model = registry.find(name).map_err(|_| "no such model".to_owned())?;
-    registry.is_ready(&model, surroundings).map(|()| model)
+    registry.check_configured(&model, surroundings).map(|()| model)
 }
 
-fn unasked(settings: &Settings, registry: &Registry, surroundings: &Surroundings) -> Choice {
-    let ready = |model: &&Arc<ModelInfo>| registry.is_ready(model, surroundings).is_ok();
+fn unasked(settings: &Settings, registry: &Registry, surroundings: &Environment) -> Choice {
+    let ready = |model: &&Arc<ModelInfo>| registry.check_configured(model, surroundings).is_ok();
     let named = |(provider, id): (&str, &str)| {
         let mut models = registry.models().iter();
         models.find(|model| model.provider == provider && model.id == id)
@@ -129,7 +129,7 @@ mod tests {
         assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
         let registry = Registry::new(loaded.settings.providers.clone());
         let keys = keys.to_vec();
-        let surroundings = Surroundings::new(move |name| keys.contains(&name).then(|| "k".to_owned()));
+        let surroundings = Environment::new(move |name| keys.contains(&name).then(|| "k".to_owned()));
         match choose(wanted, &loaded.settings, &registry, &surroundings) {
             Ok(Choice { model, why, remark }) => {
                 let remark = remark.map_or_else(String::new, |remark| format!("\n{remark}"));

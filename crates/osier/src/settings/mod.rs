@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use osier_agent::Compacting;
-use osier_model::{ProviderSpec, Retry, ThinkingLevel};
+use osier_agent::CompactionConfig;
+use osier_model::{ProviderSpec, RetryPolicy, ThinkingLevel};
 use osier_session::Durability;
 use osier_tools::Mode;
-use osier_tree::projection::outline::Filter;
+use osier_tree::projection::outline::OutlineFilter;
 use osier_tui::state::DoubleEscape;
 
 use crate::themes;
@@ -47,12 +47,12 @@ pub(crate) struct Settings {
     pub(crate) max_steps: u32,
     /// Writes summaries instead of the model in force.
     pub(crate) summary_model: Option<String>,
-    pub(crate) compacting: Compacting,
+    pub(crate) compacting: CompactionConfig,
     pub(crate) restore_model_on_move: bool,
     pub(crate) system_prompt: Option<String>,
     pub(crate) append_system_prompt: Option<String>,
     pub(crate) screen: Screen,
-    pub(crate) retry: Retry,
+    pub(crate) retry: RetryPolicy,
     /// The agent that new sessions belong to.
     pub(crate) agent: String,
     /// The store of new sessions; one that is there.
@@ -70,7 +70,7 @@ pub(crate) struct Screen {
     /// The name of a theme, or `auto`.
     pub(crate) theme: String,
     pub(crate) double_escape: DoubleEscape,
-    pub(crate) tree_filter: Filter,
+    pub(crate) tree_filter: OutlineFilter,
     /// The branch one is on comes before its siblings.
     pub(crate) active_first: bool,
     pub(crate) ask_summary: bool,
@@ -90,7 +90,10 @@ impl Screen {
                 Some("none") => DoubleEscape::Nothing,
                 _ => DoubleEscape::Tree,
             },
-            tree_filter: layers.text("tree_filter").and_then(|name| Filter::named(&name)).unwrap_or_default(),
+            tree_filter: layers
+                .text("tree_filter")
+                .and_then(|name| OutlineFilter::from_name(&name))
+                .unwrap_or_default(),
             active_first: layers.text("tree_order").as_deref() == Some("active"),
             ask_summary: layers.bool("ask_summary").unwrap_or(true),
             prompt_history: layers.bool("prompt_history").unwrap_or(true),
@@ -170,10 +173,12 @@ impl Settings {
         problems.extend(key_problems(&layers));
         let stores = stores::read(&layers, problems);
         let default_store = stores::default(&layers, own_text("store"), &stores, problems);
-        let usual = Retry::default();
-        let retry = Retry {
-            tries: layers.count("retry.attempts").unwrap_or(usual.tries),
-            most_patience: layers.count("retry.patience").map_or(usual.most_patience, Duration::from_secs),
+        let usual = RetryPolicy::default();
+        let retry = RetryPolicy {
+            max_attempts: layers.count("retry.attempts").unwrap_or(usual.max_attempts),
+            max_retry_after: layers
+                .count("retry.patience")
+                .map_or(usual.max_retry_after, Duration::from_secs),
             ..usual
         };
         Settings {
@@ -191,9 +196,9 @@ impl Settings {
             sandbox: SandboxSettings::of(&layers),
             tools: own.get("tools").and_then(texts_of).or_else(|| layers.texts("tools")),
             backtracking: layers.bool("backtracking").unwrap_or(true),
-            max_steps: layers.count("max_steps").unwrap_or(osier_agent::MAX_STEPS),
+            max_steps: layers.count("max_steps").unwrap_or(osier_agent::DEFAULT_MAX_STEPS),
             summary_model: layers.text("summary_model"),
-            compacting: Compacting {
+            compacting: CompactionConfig {
                 automatic: layers.bool("compaction.enabled").unwrap_or(true),
                 reserve: layers.count("compaction.reserve_tokens"),
                 keep_recent: layers.count("compaction.keep_recent_tokens"),

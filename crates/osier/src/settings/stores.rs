@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use osier_model::KeySource;
-use osier_store::file::NAME as FILE;
+use osier_store::file::DEFAULT_NAME as FILE;
 use osier_store_mysql::{Credentials, Limits, MySqlStore};
 use toml::{Table, Value};
 

@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::records::{self, Records};
 use super::{Asked, Standing, Wish, answer, is_somebody_there, listed, project_of};
-use crate::failure::usage;
+use crate::failure::usage_error;
 use crate::home::{self, Home};
-use crate::layout::{left, plain};
-use crate::out::{Out, remark};
+use crate::layout::{pad_right, sanitize_line};
+use crate::out::{Out, notice};
 use crate::settings::{OfProject, Project};
 
 #[derive(Debug, clap::Args)]
@@ -44,7 +44,7 @@ pub(crate) struct Args {
 
 /// Works with settings that stop other commands: the file of a project may be what is wrong.
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
-    let (home, _) = Home::look(&home::cwd()?)?;
+    let (home, _) = Home::load_unchecked(&home::cwd()?)?;
     let home = &home;
     let dir = args.dir.clone().unwrap_or_else(|| home.cwd.clone());
     match (args.list, args.remove) {
@@ -76,17 +76,17 @@ fn trust(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
         bail!("{objection}; somebody else could change what it asks for, so it cannot be trusted");
     }
     let of_project = OfProject::read(&project);
-    home.no_mistakes(&of_project.problems)?;
-    let root = plain(&home.shown(&project.root));
+    home.check_problems(&of_project.problems)?;
+    let root = sanitize_line(&home.display_path(&project.root));
     let records = Records::read(&home.folder)?;
     let asked = Asked::of(&project, &of_project.wanted, || records);
-    let asked = asked.map_err(|reason| anyhow::anyhow!("cannot trust {root}: {}", plain(&reason)))?;
+    let asked = asked.map_err(|reason| anyhow::anyhow!("cannot trust {root}: {}", sanitize_line(&reason)))?;
     let Some(asked) = asked else {
         bail!("{root} asks for nothing that needs trust");
     };
     if !args.yes && !is_somebody_there() {
-        remark(&format!("{root} asks for:\n{}", listed(&asked.wishes).trim_end()));
-        return Err(usage("add --yes to trust it without being asked"));
+        notice(&format!("{root} asks for:\n{}", listed(&asked.wishes).trim_end()));
+        return Err(usage_error("add --yes to trust it without being asked"));
     }
     let yes = args.yes || answer(&asked, home)?.unwrap_or(false);
     asked.decide(yes, home)?;
@@ -100,7 +100,7 @@ fn trust(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
             out.text(&listed(&asked.wishes))?;
         }
     }
-    out.done()
+    out.finish()
 }
 
 /// A folder that is gone can still be forgotten, by the name it had.
@@ -110,7 +110,7 @@ fn remove(dir: &Path, json: bool, home: &Home) -> Result<ExitCode> {
         Err(_) => std::path::absolute(dir)?,
     };
     let was_there = records::change(&home.folder, |records| records.remove(&root))?;
-    let shown = plain(&home.shown(&root));
+    let shown = sanitize_line(&home.display_path(&root));
     if !was_there {
         bail!("nothing was decided about {shown}; `osier trust --list` shows what was");
     }
@@ -119,7 +119,7 @@ fn remove(dir: &Path, json: bool, home: &Home) -> Result<ExitCode> {
         true => out.json(&serde_json::json!({ "folder": root.to_string_lossy(), "standing": "unknown" }))?,
         false => out.line(&format!("forgotten: {shown}"))?,
     }
-    out.done()
+    out.finish()
 }
 
 fn list(json: bool, home: &Home) -> Result<ExitCode> {
@@ -128,15 +128,19 @@ fn list(json: bool, home: &Home) -> Result<ExitCode> {
     let mut out = Out::new();
     if json {
         out.json(&rows)?;
-        return out.done();
+        return out.finish();
     }
     for row in &rows {
-        out.line(&format!("{}  {}", left(row.standing, 7), plain(&home.shown(Path::new(&row.folder)))))?;
+        out.line(&format!(
+            "{}  {}",
+            pad_right(row.standing, 7),
+            sanitize_line(&home.display_path(Path::new(&row.folder)))
+        ))?;
     }
     if rows.is_empty() {
-        remark("no folder was decided about");
+        notice("no folder was decided about");
     }
-    out.done()
+    out.finish()
 }
 
 fn row(root: &Path, yes: bool, records: &Records) -> Row {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use osier_session::{Env, Session};
+use osier_session::{Session, SessionEnv};
 use osier_store::FileStore;
 use osier_testkit::expect;
 use serde_json::{Value, json};
@@ -180,7 +180,7 @@ async fn gc_needs_force_while_another_process_has_the_session_open() {
     let first = world.json(&format!("append {id} more"))["id"].as_str().unwrap().to_owned();
     world.ok(&format!("delete-branch {id} {first}"));
     let store = Arc::new(FileStore::new(world.home().join("sessions"), Some(world.home().join("cache"))));
-    let open = Session::open(store, &id, Env::default()).await.unwrap();
+    let open = Session::open(store, &id, SessionEnv::default()).await.unwrap();
     let error = world.fails(1, &format!("gc {id}"));
     let why =
         format!("cannot remove deleted branches without --force: session {id} is open in another process");

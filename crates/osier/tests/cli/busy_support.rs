@@ -11,7 +11,7 @@ use crate::support::World;
 const WAIT: &str = "mkfifo go; echo be''gun; cat go";
 
 /// A session in which a turn runs, with the ids of some entries.
-pub(crate) struct Busy {
+pub(crate) struct BusySession {
     pub(crate) world: World,
     pub(crate) server: Server,
     pub(crate) id: String,
@@ -24,8 +24,8 @@ pub(crate) struct Busy {
     running: Running,
 }
 
-impl Busy {
-    pub(crate) fn new(server: Server, world: World, options: &[&str]) -> Busy {
+impl BusySession {
+    pub(crate) fn new(server: Server, world: World, options: &[&str]) -> BusySession {
         run_with_reply(&server, &world, &[options, &["-p", "hello"]].concat(), "Hi.");
         let id = world.json("list")[0]["id"].as_str().unwrap().to_owned();
         let entry = last_entry_id(&world, &id, "assistant");
@@ -37,7 +37,7 @@ impl Busy {
         server.next().calls("bash", &json!({ "command": WAIT }));
         running.out.until("begun");
         let question = last_entry_id(&world, &id, "user");
-        Busy { world, server, id, entry, question, beside, running }
+        BusySession { world, server, id, entry, question, beside, running }
     }
 
     /// The error of a command in another process.
@@ -49,7 +49,7 @@ impl Busy {
     }
 
     /// Releases the command and returns the next request to the model.
-    pub(crate) fn go_on(&self) -> crate::run_support::Asked {
+    pub(crate) fn release(&self) -> crate::run_support::Asked {
         fs::write(self.world.path("go"), "gone on\n").unwrap();
         self.server.next()
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use osier_testkit::{Expect, Script, expect};
+use osier_testkit::{Expect, ScriptedSession, expect};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -307,7 +307,7 @@ fn second_compaction_includes_the_first() {
 fn focus_reaches_the_model_and_ctrl_c_changes_nothing() {
     let server = Server::new();
     let world = server.world();
-    world.write("s.jsonl", Script::run(SCRIPT).file());
+    world.write("s.jsonl", ScriptedSession::run(SCRIPT).file());
     let config = world.home().join("config.toml");
     let settings = fs::read_to_string(&config).unwrap();
     fs::write(&config, format!("compaction.keep_recent_tokens = 1\n{settings}")).unwrap();

@@ -3,9 +3,9 @@
 use std::fs;
 use std::sync::Arc;
 
-use osier_session::{Env, Session};
+use osier_session::{Session, SessionEnv};
 use osier_store::FileStore;
-use osier_testkit::{Script, expect};
+use osier_testkit::{ScriptedSession, expect};
 use serde_json::json;
 
 use crate::support::World;
@@ -15,13 +15,13 @@ fn create_aged_session(world: &World, id: &str, days: i64) {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
     let then = now - days * 86_400_000;
     let time = osier_tree::time::format(then);
-    let file = String::from_utf8(Script::run(&format!("say {id}")).file()).unwrap();
+    let file = String::from_utf8(ScriptedSession::run(&format!("say {id}")).file()).unwrap();
     let file = file
         .replace("5e551011-0000-4000-8000-000000000001", &format!("{id}-0000"))
         .replace("2026-01-01T00:00:00.000Z", &time)
         .replace("1767225600000", &then.to_string())
         .replace("\"/code\"", &json!(world.cwd()).to_string());
-    let folder = FileStore::new(world.home().join("sessions"), None).folder(&world.cwd());
+    let folder = FileStore::new(world.home().join("sessions"), None).session_folder(&world.cwd());
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(format!("{}_{id}-0000.jsonl", time.replace([':', '.'], "-"))), file).unwrap();
 }
@@ -136,7 +136,7 @@ async fn open_sessions_are_kept() {
     create_aged_session(&world, "bbbbbbbb", 40);
     create_aged_session(&world, "cccccccc", 400);
     let store = Arc::new(FileStore::new(world.home().join("sessions"), Some(world.home().join("cache"))));
-    let open = Session::open(store, "bbbbbbbb-0000", Env::default()).await.unwrap();
+    let open = Session::open(store, "bbbbbbbb-0000", SessionEnv::default()).await.unwrap();
     let ran = world.run("delete --older-than 30d --yes");
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.contains("is open in another process"), "{}", ran.err);

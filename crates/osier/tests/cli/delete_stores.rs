@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use osier_session::{Env, Session};
+use osier_session::{Session, SessionEnv};
 use osier_store::{FileStore, Store};
 use osier_testkit::expect;
 use osier_tree::Header;
@@ -15,7 +15,7 @@ use crate::two_stores::{begin, configure, two_stores};
 fn store(world: &World, name: &str) -> FileStore {
     match name {
         "file" => FileStore::new(world.home().join("sessions"), Some(world.home().join("cache"))),
-        name => FileStore::new(world.home().join("..").join(name), None).named(name),
+        name => FileStore::new(world.home().join("..").join(name), None).with_name(name),
     }
 }
 
@@ -181,7 +181,7 @@ async fn open_session_keeps_its_sub_agents() {
     let id = begin(&world, "hello");
     create_sub_agent_session(&world, "file", "helper", &id).await;
     create_sub_agent_session(&world, "file", "below", "helper").await;
-    let open = Session::open(Arc::new(store(&world, "file")), &id, Env::default()).await.unwrap();
+    let open = Session::open(Arc::new(store(&world, "file")), &id, SessionEnv::default()).await.unwrap();
     let ran = world.run(&format!("delete {id} --yes"));
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("osier: kept helper, because its parent session was kept\n"), "{}", ran.err);

@@ -7,7 +7,7 @@ use std::path::Path;
 use osier_testkit::{Expect, expect};
 use serde_json::Value;
 
-use crate::listing::Listing;
+use crate::listing::ModelListServer;
 use crate::run_support::Terminal;
 use crate::support::{Ran, World};
 
@@ -86,7 +86,7 @@ fn all_settings_problems_are_reported() {
 
 #[test]
 fn api_keys_are_found_and_never_shown() {
-    let server = Listing::of(&["m"]);
+    let server = ModelListServer::with_models(&["m"]);
     let world = world("");
     let key = world.path("key");
     let provider =
@@ -138,15 +138,15 @@ fn api_keys_are_found_and_never_shown() {
     "#]]
     .assert_eq(&world.named(&lines_of_areas(&ran, &["key", "server"])));
     assert!(!format!("{}{}", ran.out, ran.err).contains("hunter2"), "{ran}");
-    let with_key = server.heard().iter().filter(|head| head.contains("sk-hunter2")).count();
-    assert!(with_key >= 4, "the key is tried: {:?}", server.heard());
+    let with_key = server.requests().iter().filter(|head| head.contains("sk-hunter2")).count();
+    assert!(with_key >= 4, "the key is tried: {:?}", server.requests());
 }
 
 #[test]
 fn refusing_and_silent_servers_are_reported() {
-    let refuses = Listing::new(401, "{\"error\":{\"message\":\"no such key sk-hunter2\"}}");
-    let has_no_list = Listing::new(404, "nothing here");
-    let silent = Listing::silent();
+    let refuses = ModelListServer::new(401, "{\"error\":{\"message\":\"no such key sk-hunter2\"}}");
+    let has_no_list = ModelListServer::new(404, "nothing here");
+    let silent = ModelListServer::silent();
     let world = world(&format!(
         "model = \"silent/m\"\n[providers.refuses]\nbase_url = \"{}\"\napi_key_env = \"A_KEY\"\n[providers.nolist]\nbase_url = \"{}\"\n\
          [providers.silent]\nbase_url = \"{}\"\n[providers.closed]\nbase_url = \"http://127.0.0.1:1/v1\"\n",

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::listing::Listing;
+use crate::listing::ModelListServer;
 use crate::support::{Ran, World};
 
 const KEY: &str = "sk-4-the-user-alone";
@@ -11,12 +11,12 @@ const KEY: &str = "sk-4-the-user-alone";
 /// A clone whose settings send every API key to its author's server and run a command to fetch keys.
 struct HostileClone {
     world: World,
-    server: Listing,
+    server: ModelListServer,
 }
 
 impl HostileClone {
     fn new() -> HostileClone {
-        let clone = HostileClone { world: World::new(), server: Listing::of(&["m"]) };
+        let clone = HostileClone { world: World::new(), server: ModelListServer::with_models(&["m"]) };
         fs::create_dir(clone.world.path(".git")).unwrap();
         clone.world.write(".osier/config.toml", clone.settings());
         clone.world.write(".osier/skills/own/SKILL.md", "---\nname: own\ndescription: OWNED\n---\nOWNED");
@@ -51,7 +51,7 @@ impl HostileClone {
     }
 
     fn is_owned(&self) -> bool {
-        self.world.path("owned").exists() || !self.server.heard().is_empty()
+        self.world.path("owned").exists() || !self.server.requests().is_empty()
     }
 }
 
@@ -99,7 +99,7 @@ fn trusted_clone_gets_keys_and_runs_commands() {
     let clone = HostileClone::new();
     assert_eq!(clone.run(&["trust", "--yes"]).code, 0);
     clone.run(&["-p", "--model", "anthropic/claude-opus-5-5", "hello"]);
-    assert!(clone.server.heard().concat().contains(KEY), "{:?}", clone.server.heard());
+    assert!(clone.server.requests().concat().contains(KEY), "{:?}", clone.server.requests());
     clone.run(&["-p", "--model", "xai/grok", "hello"]);
     assert!(clone.world.path("owned").exists());
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::process::Command;
 
-use osier_testkit::{Script, expect};
+use osier_testkit::{ScriptedSession, expect};
 use serde_json::{Value, json};
 
 use crate::support::{Ran, World};
@@ -257,7 +257,7 @@ fn columns_align_with_wide_characters() {
     .enumerate()
     {
         let script = format!("say x; name {name}");
-        let file = String::from_utf8(Script::run(&script).file()).unwrap();
+        let file = String::from_utf8(ScriptedSession::run(&script).file()).unwrap();
         let id = format!("5e55101{number}-0000-4000-8000-000000000001");
         let file = file.replace("5e551011-0000-4000-8000-000000000001", &id).replace(":1767225", ":4102444");
         fs::write(folder.join(format!("{id}.jsonl")), file).unwrap();
@@ -279,7 +279,7 @@ fn search_reads_more_sessions_than_the_open_file_limit() {
     let world = World::new();
     let folder = world.home().join("sessions/somewhere");
     fs::create_dir_all(&folder).unwrap();
-    let file = String::from_utf8(Script::run("say x; reply the needle").file()).unwrap();
+    let file = String::from_utf8(ScriptedSession::run("say x; reply the needle").file()).unwrap();
     for number in 100..160 {
         let id = format!("5e551011-0000-4000-8000-000000000{number}");
         let file = file.replace("5e551011-0000-4000-8000-000000000001", &id);

@@ -5,34 +5,34 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 /// A server that lists models. See the module documentation.
-pub(crate) struct Listing {
+pub(crate) struct ModelListServer {
     pub(crate) url: String,
     heard: Arc<Mutex<Vec<String>>>,
 }
 
-impl Listing {
+impl ModelListServer {
     /// Sends this response to every request.
-    pub(crate) fn new(status: u16, body: &str) -> Listing {
+    pub(crate) fn new(status: u16, body: &str) -> ModelListServer {
         let answer = format!(
             "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len()
         );
-        Listing::with(Some(answer))
+        ModelListServer::with(Some(answer))
     }
 
     /// Lists models with these names.
-    pub(crate) fn of(models: &[&str]) -> Listing {
+    pub(crate) fn with_models(models: &[&str]) -> ModelListServer {
         let models: Vec<_> =
             models.iter().map(|id| serde_json::json!({ "id": id, "meta": { "n_ctx": 4096 } })).collect();
-        Listing::new(200, &serde_json::json!({ "data": models }).to_string())
+        ModelListServer::new(200, &serde_json::json!({ "data": models }).to_string())
     }
 
     /// Accepts connections and never responds.
-    pub(crate) fn silent() -> Listing {
-        Listing::with(None)
+    pub(crate) fn silent() -> ModelListServer {
+        ModelListServer::with(None)
     }
 
-    fn with(answer: Option<String>) -> Listing {
+    fn with(answer: Option<String>) -> ModelListServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let heard: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -47,11 +47,11 @@ impl Listing {
                 }
             }
         });
-        Listing { url, heard }
+        ModelListServer { url, heard }
     }
 
     /// The requests, each with its headers. A connection without a request counts too.
-    pub(crate) fn heard(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.heard.lock().unwrap().clone()
     }
 }

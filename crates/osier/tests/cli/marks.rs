@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use osier_session::{Env, Session};
+use osier_session::{Session, SessionEnv};
 use osier_store::FileStore;
 use osier_testkit::expect;
 use serde_json::json;
@@ -179,8 +179,9 @@ fn marks_never_change_the_position() {
 async fn mark_of_a_stale_process_does_not_change_the_position() {
     let world = World::with("say a; reply b; say c; reply d");
     let store = Arc::new(FileStore::new(world.home().join("sessions"), None));
-    let key = FileStore::id_of_path(&world.path("s.jsonl")).unwrap();
-    let stale = Session::open(store, &key, Env { watch: false, ..Env::default() }).await.unwrap();
+    let key = FileStore::path_to_id(&world.path("s.jsonl")).unwrap();
+    let stale =
+        Session::open(store, &key, SessionEnv { watch: false, ..SessionEnv::default() }).await.unwrap();
     world.ok("move s.jsonl 00000002");
     world.ok("append s.jsonl 'another way'");
     let before = world.json("context s.jsonl")["messages"].clone();

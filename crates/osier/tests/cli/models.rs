@@ -5,7 +5,7 @@ use std::fs;
 use osier_testkit::{Expect, expect};
 use serde_json::Value;
 
-use crate::listing::Listing;
+use crate::listing::ModelListServer;
 use crate::support::{Ran, World};
 
 fn world(settings: &str) -> World {
@@ -93,7 +93,7 @@ fn all_lists_what_is_missing() {
 
 #[test]
 fn configured_server_is_asked_for_its_models() {
-    let server = Listing::of(&["listed", "unlisted"]);
+    let server = ModelListServer::with_models(&["listed", "unlisted"]);
     let settings = format!(
         "{}api_key_env = \"LOCAL_KEY\"\n[[providers.local.models]]\nid = \"listed\"\nthinking = true\nprice = {{ input = 0.5, output = 1 }}\n",
         local("local", &server.url)
@@ -108,20 +108,20 @@ fn configured_server_is_asked_for_its_models() {
           offline/offline    200k     16k     -      -  tools
     "#]]
     .assert_eq(&ran.to_string());
-    let heard = server.heard();
+    let heard = server.requests();
     assert_eq!(heard.len(), 1, "{heard:?}");
     assert!(heard[0].starts_with("GET /v1/models "), "{heard:?}");
     assert!(heard[0].to_lowercase().contains("authorization: bearer sk-local"), "{heard:?}");
     assert!(world.args(&["models"]).out.lines().count() == 2, "without the key, the server is not asked");
-    assert_eq!(server.heard().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 /// Servers are asked in parallel: three silent ones take no longer than one.
 #[test]
 fn silent_servers_are_reported_and_do_not_block() {
-    let silent = Listing::silent();
-    let answers = Listing::of(&["here"]);
-    let refuses = Listing::new(500, "{\"error\":{\"message\":\"out of\\u001b[2J memory\"}}");
+    let silent = ModelListServer::silent();
+    let answers = ModelListServer::with_models(&["here"]);
+    let refuses = ModelListServer::new(500, "{\"error\":{\"message\":\"out of\\u001b[2J memory\"}}");
     let settings = [
         local("a", &silent.url),
         local("b", &answers.url),
@@ -155,7 +155,7 @@ fn silent_servers_are_reported_and_do_not_block() {
 
 #[test]
 fn listing_does_not_run_key_commands() {
-    let server = Listing::of(&["m"]);
+    let server = ModelListServer::with_models(&["m"]);
     let world = World::new();
     let marker = world.path("ran");
     fs::create_dir(world.home()).unwrap();
@@ -163,7 +163,7 @@ fn listing_does_not_run_key_commands() {
         format!("{}api_key_command = \"touch {}; echo k\"\n", local("local", &server.url), marker.display());
     fs::write(world.home().join("config.toml"), settings).unwrap();
     assert_eq!(world.args(&["models"]).code, 0);
-    assert!(!marker.exists() && server.heard().is_empty());
+    assert!(!marker.exists() && server.requests().is_empty());
 }
 
 #[test]

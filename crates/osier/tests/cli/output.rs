@@ -134,7 +134,7 @@ fn a_closed_pipe_is_quiet() {
     for number in 0..3000 {
         script += &format!("; reply {} {number}", "long ".repeat(20));
     }
-    world.write("s.jsonl", osier_testkit::Script::run(&script).file());
+    world.write("s.jsonl", osier_testkit::ScriptedSession::run(&script).file());
     for line in [
         "tree s.jsonl",
         "tree s.jsonl --json",

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::busy_support::Busy;
+use crate::busy_support::BusySession;
 use crate::run_support::{Running, Server, osier};
 
 const WORKED: [&str; 5] =
@@ -12,7 +12,7 @@ const WORKED: [&str; 5] =
 fn gc_does_not_pull_the_log_away_from_a_running_turn() {
     let server = Server::new();
     let world = server.world();
-    let busy = Busy::new(server, world, &[]);
+    let busy = BusySession::new(server, world, &[]);
     let (world, id) = (&busy.world, &busy.id);
     world.ok(&format!("delete-branch {id} {}", busy.beside));
     world.ok(&format!("move {id} root"));
@@ -25,7 +25,7 @@ fn gc_does_not_pull_the_log_away_from_a_running_turn() {
         "{told}"
     );
     assert_eq!(world.json(&format!("gc {id} --force"))["removed"], 3);
-    let asked = busy.go_on();
+    let asked = busy.release();
     assert_eq!(asked.messages(), WORKED);
     asked.answer("Done.");
     let id = busy.id.clone();
@@ -43,7 +43,7 @@ fn gc_does_not_pull_the_log_away_from_a_running_turn() {
 fn another_process_is_told_who_works_there_and_may_work_elsewhere() {
     let server = Server::new();
     let world = server.world();
-    let busy = Busy::new(server, world, &[]);
+    let busy = BusySession::new(server, world, &[]);
     let (world, id, question) = (&busy.world, &busy.id, &busy.question);
     busy.fails(&format!("delete-branch {id} {question}"));
     busy.fails(&format!("delete-branch {id} {}", busy.entry));
@@ -68,7 +68,7 @@ fn another_process_is_told_who_works_there_and_may_work_elsewhere() {
     let elsewhere = Running::start(osier(world, &["-c", "-p", "elsewhere"]));
     let asked = busy.server.next();
     assert_eq!(asked.messages(), ["user: elsewhere"]);
-    let working = busy.go_on();
+    let working = busy.release();
     assert_eq!(working.messages(), WORKED);
     asked.answer("There.");
     assert_eq!(elsewhere.end().out, "There.\n");
@@ -83,7 +83,7 @@ fn another_process_is_told_who_works_there_and_may_work_elsewhere() {
 fn gc_never_removes_what_is_below_the_first_entry_of_a_running_turn() {
     let server = Server::new();
     let world = server.world();
-    let busy = Busy::new(server, world, &[]);
+    let busy = BusySession::new(server, world, &[]);
     let (world, id) = (&busy.world, &busy.id);
     let path = world.json(&format!("path {id}"));
     let calls = path.as_array().unwrap().last().unwrap()["id"].clone();
@@ -101,7 +101,7 @@ fn gc_never_removes_what_is_below_the_first_entry_of_a_running_turn() {
     let told = busy.fails(&format!("gc {id} --force"));
     assert!(told.contains("cannot remove deleted branches: "), "{told}");
     write("osier.restore_branch", "0000fff2");
-    let asked = busy.go_on();
+    let asked = busy.release();
     assert_eq!(asked.messages(), WORKED);
     asked.answer("Done.");
     busy.end();

@@ -1,6 +1,6 @@
 //! The model in force: what the path names, except where a message names no real model.
 
-use osier_testkit::Script;
+use osier_testkit::ScriptedSession;
 use serde_json::json;
 
 use crate::run_support::{Running, Server, osier};
@@ -67,7 +67,7 @@ fn summaries_are_written_by_the_real_model_too() {
 #[test]
 fn a_reply_with_missing_or_empty_names_is_no_real_model() {
     let real = json!({ "provider": "offline", "modelId": "offline" });
-    let mut script = Script::run("say a").file();
+    let mut script = ScriptedSession::run("say a").file();
     let header_and_user = script.len();
     for model in [json!({}), json!({ "provider": "", "model": "" }), json!({ "provider": 7, "model": null })]
     {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use osier_testkit::{Script, expect};
+use osier_testkit::{ScriptedSession, expect};
 use serde_json::{Value, json};
 
 use crate::support::{Ran, World};
@@ -237,7 +237,7 @@ fn another_session_of_the_same_id_is_left_alone() {
 #[test]
 fn first_digits_that_mean_sessions_of_two_stores_are_told_with_them() {
     let world = two_stores();
-    let file = Script::run("say a").file();
+    let file = ScriptedSession::run("say a").file();
     for (folder, id) in [("home/sessions/x", "abcdef01-0000"), ("archive/x", "abcdef02-0000")] {
         let folder = world.cwd().join("..").join(folder);
         fs::create_dir_all(&folder).unwrap();

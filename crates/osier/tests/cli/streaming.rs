@@ -12,7 +12,7 @@ const MOST_DATA: usize = 12 << 10;
 fn long_session(world: &World) -> usize {
     let mut file = std::fs::File::create(world.path("long.jsonl")).unwrap();
     let header = osier_tree::Header::new("5e551011-0000-4000-8000-000000000009", 0, "/x");
-    file.write_all(&header.line()).unwrap();
+    file.write_all(&header.to_line()).unwrap();
     let text = "willow ".repeat(16 << 10);
     let mut parent = "null".to_owned();
     for number in 0..440 {

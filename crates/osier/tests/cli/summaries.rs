@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use osier_testkit::{Script, expect};
+use osier_testkit::{ScriptedSession, expect};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn last(world: &World) -> Value {
 /// A world whose session waits to be left, and whose model is a server.
 fn with_server(server: &Server) -> World {
     let world = server.world();
-    world.write("s.jsonl", Script::run(SCRIPT).file());
+    world.write("s.jsonl", ScriptedSession::run(SCRIPT).file());
     world
 }
 
@@ -270,7 +270,7 @@ fn stopped_or_failed_it_changes_nothing() {
 fn what_a_failed_summary_cost_is_recorded() {
     let server = Server::new();
     let world = server.world();
-    world.write("s.jsonl", Script::run("say a; reply b; say c; reply d").file());
+    world.write("s.jsonl", ScriptedSession::run("say a; reply b; say c; reply d").file());
     let (before, context) = (world.lines("s.jsonl"), world.json("context s.jsonl")["messages"].take());
     let args = ["sessions", "move", "s.jsonl", "00000002", "--summarize", "--model", "local/test"];
     let running = Running::start(osier(&world, &args));

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use osier_testkit::{Expect, Script};
+use osier_testkit::{Expect, ScriptedSession};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -26,7 +26,7 @@ impl World {
     /// A world with the session of a script in the file `s.jsonl`.
     pub(crate) fn with(script: &str) -> World {
         let world = World::new();
-        world.write("s.jsonl", Script::run(script).file());
+        world.write("s.jsonl", ScriptedSession::run(script).file());
         world
     }
 

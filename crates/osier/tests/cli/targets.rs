@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use osier_testkit::{Script, expect};
+use osier_testkit::{ScriptedSession, expect};
 use serde_json::{Value, json};
 
 use crate::support::World;
@@ -17,7 +17,7 @@ fn stored(ids: &[&str]) -> World {
 }
 
 fn put(world: &World, id: &str, name: &str) {
-    let file = String::from_utf8(Script::run("say a").file()).unwrap();
+    let file = String::from_utf8(ScriptedSession::run("say a").file()).unwrap();
     let folder = world.home().join("sessions/somewhere");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(name), file.replace("5e551011-0000-4000-8000-000000000001", id)).unwrap();

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use osier_tree::entry::{Read, read, read_entry};
+use osier_tree::entry::{ParsedLine, parse_entry, parse_line};
 use osier_tree::projection::json::entry_json;
-use osier_tree::{Kind, Role, SessionTree};
+use osier_tree::{EntryKind, MessageRole, SessionTree};
 use serde_json::Value;
 
 use crate::page::{Block, Page};
@@ -27,22 +27,23 @@ fn lines(page: &Page) -> Vec<(&str, &[u8])> {
 #[test]
 fn every_kind_and_role_has_a_line_that_reads_as_it() {
     let page = Page::open(PAGE);
-    let (mut kinds, mut roles) = (HashSet::from([Kind::Unknown]), HashSet::from([Role::None, Role::Unknown]));
+    let (mut kinds, mut roles) =
+        (HashSet::from([EntryKind::Unknown]), HashSet::from([MessageRole::None, MessageRole::Unknown]));
     for (name, line) in lines(&page) {
-        let (kind, role) = match read(line) {
-            Read::Header(_) => {
+        let (kind, role) = match parse_line(line) {
+            ParsedLine::Header(_) => {
                 assert_eq!(name, "session");
                 continue;
             }
-            Read::Entry(entry) => (entry.kind, entry.role),
+            ParsedLine::Entry(entry) => (entry.kind, entry.role),
             other => panic!("{name}: {other:?}"),
         };
-        assert_eq!(name, if kind == Kind::Message { role.name() } else { kind.name() });
+        assert_eq!(name, if kind == EntryKind::Message { role.name() } else { kind.name() });
         kinds.insert(kind);
         roles.insert(role);
     }
-    assert_eq!(kinds, HashSet::from(Kind::ALL));
-    assert_eq!(roles, HashSet::from(Role::ALL));
+    assert_eq!(kinds, HashSet::from(EntryKind::ALL));
+    assert_eq!(roles, HashSet::from(MessageRole::ALL));
 }
 
 #[test]
@@ -53,7 +54,7 @@ fn the_lines_together_are_a_sound_session() {
     let file = folder.path().join("page.jsonl");
     let mut text = Vec::new();
     for (_, line) in lines(&page) {
-        if let Ok(entry) = read_entry(line) {
+        if let Ok(entry) = parse_entry(line) {
             tree.append(&entry, 0, 0);
         }
         text.extend_from_slice(line);
@@ -61,7 +62,7 @@ fn the_lines_together_are_a_sound_session() {
     }
     std::fs::write(&file, text).expect("a file");
     let verified = osier_store::file::verify(&file).expect("a session");
-    assert_eq!(verified.oddities, []);
+    assert_eq!(verified.issues, []);
     assert_eq!(verified.tree.len(), tree.len());
     assert!(tree.children().roots().len() == 1 && tree.heads().is_regular());
 }
@@ -74,11 +75,11 @@ fn own_kinds_look_in_json_as_the_page_shows() {
     for block in page.blocks("json") {
         let line = stored.iter().find(|(name, _)| *name == named(block)).expect("its stored line").1;
         let shown: Value = serde_json::from_str(&block.text).expect("JSON");
-        let entry = read_entry(line).expect("an entry");
+        let entry = parse_entry(line).expect("an entry");
         let printed: Value = serde_json::from_slice(&entry_json(&entry)).expect("JSON");
         assert_eq!(shown, printed, "{}:{}", page.name, block.line);
         seen += 1;
     }
-    let own = Kind::ALL.into_iter().filter(|kind| kind.custom_type().is_some()).count();
+    let own = EntryKind::ALL.into_iter().filter(|kind| kind.custom_type().is_some()).count();
     assert_eq!(seen, own, "one for each kind that lies in pi's clothes");
 }

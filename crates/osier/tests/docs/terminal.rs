@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use osier_tui::theme::{PI_TOKENS, Role, Theme};
+use osier_tui::theme::{ColorRole, PI_TOKENS, Theme};
 
 use crate::page::{self, Page};
 
@@ -34,7 +34,7 @@ fn every_key_of_the_tree_that_has_a_name_is_named() {
 #[test]
 fn every_color_of_a_theme_is_described() {
     let page = Page::open("docs/themes.md");
-    for role in Role::ALL {
+    for role in ColorRole::ALL {
         assert!(page.text.contains(&format!("| `{}` |", role.name())), "{}: {}", page.name, role.name());
     }
     for (token, roles) in PI_TOKENS {

@@ -1,6 +1,6 @@
 //! Two real processes in one session of a team's database.
 
-use crate::busy_support::Busy;
+use crate::busy_support::BusySession;
 use crate::commands::team_with;
 use crate::run_support::{Running, Server, osier};
 
@@ -8,13 +8,13 @@ use crate::run_support::{Running, Server, osier};
 async fn a_turn_in_a_database_belongs_to_one_process() {
     let server = Server::new();
     let world = team_with(server.world()).await.0;
-    let busy = Busy::new(server, world, &["--store", "team"]);
+    let busy = BusySession::new(server, world, &["--store", "team"]);
     let (world, id, question) = (&busy.world, &busy.id, &busy.question);
     busy.fails(&format!("delete-branch {id} {question}"));
     busy.fails(&format!("move {id} {}", busy.entry));
     let ran = Running::start(osier(world, &["-c", "-p", "me too"])).end();
     assert!(ran.code == 1 && ran.err.contains("the session is busy: process "), "{}", ran.err);
-    let asked = busy.go_on();
+    let asked = busy.release();
     asked.answer("Done.");
     let (id, question) = (busy.id.clone(), busy.question.clone());
     let world = busy.end();

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use osier_testkit::Script;
+use osier_testkit::ScriptedSession;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -53,7 +53,7 @@ pub(crate) fn open(world: &World, args: &[&str]) -> Screen {
 /// Goes on with the session of a script, as if the server had been its model all the time.
 pub(crate) fn with_script(server: &Server, script: &str) -> (World, Screen) {
     let world = server.world();
-    let file = String::from_utf8(Script::run(script).file()).unwrap();
+    let file = String::from_utf8(ScriptedSession::run(script).file()).unwrap();
     let ours = r#""provider":"local","model":"test""#;
     world.write("s.jsonl", file.replace(r#""provider":"anthropic","model":"claude""#, ours));
     let screen = open(&world, &["--session", "s.jsonl"]);

@@ -7,11 +7,11 @@ use osier_store::contract::Fixture;
 use osier_tree::{Header, header};
 use serde_json::{Map, Value, json};
 
-use super::{Below, Broken, Compacted, NewSession, Put, SessionUpdate, Sessions};
-use crate::commit::{Outcome, Stored};
-use crate::env::Env;
-use crate::error::Error;
-use crate::snapshot::{Since, SnapshotAsk};
+use super::{AppendParent, EntryPlacement, NewCompaction, NewSession, PathError, SessionUpdate, Sessions};
+use crate::commit::{CommitOutcome, StoredEntry};
+use crate::env::SessionEnv;
+use crate::error::SessionError;
+use crate::snapshot::{KnownRevision, SnapshotOptions};
 
 /// Generates one test for each rule.
 #[macro_export]
@@ -47,7 +47,7 @@ macro_rules! sessions_tests {
 }
 
 async fn sessions(fixture: &dyn Fixture) -> Sessions {
-    Sessions::new(fixture.store().await, Env::default())
+    Sessions::new(fixture.store().await, SessionEnv::default())
 }
 
 /// A façade with a session `one` that has three user messages, `a`, `b` and `c`.
@@ -55,7 +55,7 @@ async fn talk(fixture: &dyn Fixture) -> Sessions {
     let sessions = sessions(fixture).await;
     sessions.create(named("one")).await.unwrap();
     for id in ["a", "b", "c"] {
-        say(&sessions, Below::Leaf, id).await.unwrap();
+        say(&sessions, AppendParent::Leaf, id).await.unwrap();
     }
     sessions
 }
@@ -68,19 +68,21 @@ fn message(text: &str) -> Vec<u8> {
     json!({ "role": "user", "content": text, "extra": [1.0, null] }).to_string().into_bytes()
 }
 
-fn called(id: &str) -> Put {
-    Put { below: Below::Leaf, id: Some(id.to_owned()) }
+fn called(id: &str) -> EntryPlacement {
+    EntryPlacement { parent: AppendParent::Leaf, id: Some(id.to_owned()) }
 }
 
-async fn say(sessions: &Sessions, below: Below, id: &str) -> Result<Outcome, Error> {
-    sessions.append_message("one", &Put { below, id: Some(id.to_owned()) }, &message(id)).await
+async fn say(sessions: &Sessions, below: AppendParent, id: &str) -> Result<CommitOutcome, SessionError> {
+    sessions
+        .append_message("one", &EntryPlacement { parent: below, id: Some(id.to_owned()) }, &message(id))
+        .await
 }
 
-fn stored(outcome: Result<Outcome, Error>) -> Stored {
+fn stored(outcome: Result<CommitOutcome, SessionError>) -> StoredEntry {
     outcome.unwrap().stored().unwrap()
 }
 
-fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
+fn code<T: std::fmt::Debug>(result: Result<T, SessionError>) -> &'static str {
     result.unwrap_err().code().name()
 }
 
@@ -126,7 +128,7 @@ pub async fn a_session_is_created_once_and_unknown_ids_are_not_found(fixture: &d
     assert_eq!(code(sessions.create(named("../one")).await), "invalid_id");
     for id in ["none", "../one", "/etc/passwd", ""] {
         assert_eq!(sessions.get(id).await.unwrap(), None, "{id}");
-        let put = Put::default();
+        let put = EntryPlacement::default();
         let codes = [
             code(sessions.update(id, SessionUpdate::default()).await),
             code(sessions.list_entries(id, 0, None).await),
@@ -140,7 +142,7 @@ pub async fn a_session_is_created_once_and_unknown_ids_are_not_found(fixture: &d
             code(sessions.reset_leaf(id, None).await),
             code(sessions.create_branched(id, None).await),
             code(sessions.active_path(id).await),
-            code(sessions.snapshot(id, SnapshotAsk::default()).await),
+            code(sessions.snapshot(id, SnapshotOptions::default()).await),
         ];
         assert!(codes.iter().all(|code| *code == "session_not_found"), "{id}: {codes:?}");
         assert!(!sessions.delete(id).await.unwrap().deleted);
@@ -151,7 +153,7 @@ pub async fn each_entry_moves_the_leaf(fixture: &dyn Fixture) {
     let sessions = sessions(fixture).await;
     sessions.create(named("one")).await.unwrap();
     for id in ["a", "b"] {
-        say(&sessions, Below::Leaf, id).await.unwrap();
+        say(&sessions, AppendParent::Leaf, id).await.unwrap();
         let session = sessions.get("one").await.unwrap().unwrap();
         assert_eq!((&session["rootEntryId"], &session["leafEntryId"]), (&json!("a"), &json!(id)));
     }
@@ -160,11 +162,11 @@ pub async fn each_entry_moves_the_leaf(fixture: &dyn Fixture) {
 
 pub async fn a_parent_is_the_leaf_none_or_an_existing_entry(fixture: &dyn Fixture) {
     let sessions = talk(fixture).await;
-    say(&sessions, Below::Entry("a".to_owned()), "d").await.unwrap();
+    say(&sessions, AppendParent::Entry("a".to_owned()), "d").await.unwrap();
     assert_eq!(path(&sessions).await, ["a", "d"]);
-    say(&sessions, Below::Nothing, "e").await.unwrap();
+    say(&sessions, AppendParent::Root, "e").await.unwrap();
     assert_eq!(path(&sessions).await, ["e"]);
-    assert_eq!(code(say(&sessions, Below::Entry("z".to_owned()), "f").await), "parent_not_found");
+    assert_eq!(code(say(&sessions, AppendParent::Entry("z".to_owned()), "f").await), "parent_not_found");
     let orphan = br#"{"type":"custom","customType":"x","parentId":"z"}"#;
     assert_eq!(code(sessions.append_entry("one", orphan).await), "parent_not_found");
     let root = br#"{"type":"custom","customType":"x","parentId":null,"id":"g"}"#;
@@ -175,7 +177,7 @@ pub async fn a_parent_is_the_leaf_none_or_an_existing_entry(fixture: &dyn Fixtur
 
 pub async fn a_repeated_entry_is_written_once(fixture: &dyn Fixture) {
     let sessions = talk(fixture).await;
-    let again = stored(say(&sessions, Below::Leaf, "b").await);
+    let again = stored(say(&sessions, AppendParent::Leaf, "b").await);
     assert!(again.existed);
     let other = sessions.append_message("one", &called("b"), &message("other")).await;
     assert_eq!(code(other), "entry_conflict");
@@ -191,8 +193,8 @@ pub async fn appends_by_type_are_checked_and_stored_unchanged(fixture: &dyn Fixt
     let sessions = talk(fixture).await;
     let first = value(&sessions.list_entries("one", 0, Some(1)).await.unwrap()[0]);
     assert_eq!(first["message"], json!({ "role": "user", "content": "a", "extra": [1.0, null] }));
-    let put = Put::default();
-    let kept = |first: &str| Compacted {
+    let put = EntryPlacement::default();
+    let kept = |first: &str| NewCompaction {
         summary: "s".into(),
         first_kept: first.into(),
         tokens_before: 9,
@@ -203,7 +205,7 @@ pub async fn appends_by_type_are_checked_and_stored_unchanged(fixture: &dyn Fixt
     sessions.append_compaction("one", &put, &kept("b")).await.unwrap();
     sessions.append_label("one", "a", Some("here")).await.unwrap();
     sessions.append_session_info("one", "named").await.unwrap();
-    let summary = Put { below: Below::Entry("a".to_owned()), id: None };
+    let summary = EntryPlacement { parent: AppendParent::Entry("a".to_owned()), id: None };
     sessions.append_branch_summary("one", &summary, "c", "what was tried").await.unwrap();
     let before = count(&sessions).await;
     let codes = [
@@ -213,7 +215,11 @@ pub async fn appends_by_type_are_checked_and_stored_unchanged(fixture: &dyn Fixt
         code(sessions.append_model_change("one", &put, "", "m").await),
         code(sessions.append_compaction("one", &put, &kept("b")).await),
         code(sessions.append_compaction("one", &put, &kept("z")).await),
-        code(sessions.append_compaction("one", &put, &Compacted { summary: " ".into(), ..kept("a") }).await),
+        code(
+            sessions
+                .append_compaction("one", &put, &NewCompaction { summary: " ".into(), ..kept("a") })
+                .await,
+        ),
         code(sessions.append_branch_summary("one", &put, "z", "s").await),
         code(sessions.append_branch_summary("one", &put, "a", "").await),
         code(sessions.append_label("one", "z", Some("x")).await),
@@ -234,10 +240,10 @@ pub async fn appends_by_type_are_checked_and_stored_unchanged(fixture: &dyn Fixt
     assert_eq!(count(&sessions).await, before);
     let session = sessions.get("one").await.unwrap().unwrap();
     assert_eq!(session["title"], "named");
-    let snapshot = value(&sessions.snapshot("one", SnapshotAsk::default()).await.unwrap());
+    let snapshot = value(&sessions.snapshot("one", SnapshotOptions::default()).await.unwrap());
     assert_eq!(snapshot["labelsByEntryId"], json!({ "a": "here" }));
     sessions.append_label("one", "a", Some("")).await.unwrap();
-    let snapshot = value(&sessions.snapshot("one", SnapshotAsk::default()).await.unwrap());
+    let snapshot = value(&sessions.snapshot("one", SnapshotOptions::default()).await.unwrap());
     assert_eq!(snapshot["labelsByEntryId"], json!({}), "an empty label removes the label");
 }
 
@@ -271,9 +277,9 @@ pub async fn the_leaf_is_switched_only_from_the_expected_leaf(fixture: &dyn Fixt
     assert_eq!(leaf(&sessions).await, "c");
     sessions.switch_leaf("one", "a", Some(Some("c"))).await.unwrap();
     assert_eq!((leaf(&sessions).await, path(&sessions).await), (json!("a"), vec!["a".to_owned()]));
-    let again = Sessions::new(fixture.reopened().await, Env::default());
+    let again = Sessions::new(fixture.reopened().await, SessionEnv::default());
     assert_eq!(leaf(&again).await, "a", "a reopened session has the same leaf");
-    assert_eq!(again.switch_leaf("one", "a", Some(Some("a"))).await.unwrap(), Outcome::Nothing);
+    assert_eq!(again.switch_leaf("one", "a", Some(Some("a"))).await.unwrap(), CommitOutcome::Nothing);
     let messages = again.list_entries("one", 0, None).await.unwrap();
     let messages = messages.iter().filter(|entry| value(entry)["type"] == "message").count();
     assert_eq!(messages, 3, "a switch adds no message");
@@ -284,10 +290,10 @@ pub async fn after_a_reset_the_next_entry_is_a_new_root(fixture: &dyn Fixture) {
     assert_eq!(code(sessions.reset_leaf("one", Some(Some("a"))).await), "leaf_changed");
     sessions.reset_leaf("one", None).await.unwrap();
     assert_eq!((leaf(&sessions).await, path(&sessions).await.len()), (Value::Null, 0));
-    let ask = SnapshotAsk::default();
+    let ask = SnapshotOptions::default();
     let context = value(&sessions.snapshot("one", ask).await.unwrap())["runtimeContext"].clone();
     assert_eq!(context, json!({ "leafId": null, "messages": [], "thinkingLevel": "off", "model": null }));
-    say(&sessions, Below::Leaf, "d").await.unwrap();
+    say(&sessions, AppendParent::Leaf, "d").await.unwrap();
     let snapshot = value(&sessions.snapshot("one", ask).await.unwrap());
     let roots = snapshot["childrenByParentId"]["__roots__"].as_array().unwrap();
     assert!(roots.contains(&json!("a")) && roots.contains(&json!("d")), "earlier roots stay: {roots:?}");
@@ -301,7 +307,7 @@ pub async fn a_branched_session_has_the_same_entries(fixture: &dyn Fixture) {
     let id = branched["id"].as_str().unwrap();
     assert_eq!(branched["parentSessionId"], "one");
     assert_eq!(ids(&sessions.active_path(id).await.unwrap().entries)[..2], ["a", "b"]);
-    let snapshot = value(&sessions.snapshot(id, SnapshotAsk::default()).await.unwrap());
+    let snapshot = value(&sessions.snapshot(id, SnapshotOptions::default()).await.unwrap());
     assert_eq!(snapshot["labelsByEntryId"], json!({ "a": "here" }));
     assert_eq!(sessions.list_entries("one", 0, None).await.unwrap(), source, "the source is unchanged");
     assert_eq!(code(sessions.create_branched("one", Some("z")).await), "entry_not_found");
@@ -315,16 +321,16 @@ pub async fn a_broken_path_is_reported(fixture: &dyn Fixture) {
             .into_bytes()
     };
     let make = async |id: &str, lines: &[Vec<u8>]| {
-        let header = Header { version: header::VERSION, ..Header::new(id, 0, "/here") };
+        let header = Header { version: header::FORMAT_VERSION, ..Header::new(id, 0, "/here") };
         sessions.store().create(&header, lines).await.unwrap();
         sessions.active_path(id).await.unwrap()
     };
     let missing = make("missing", &[line("a", "gone"), line("b", "a")]).await;
     assert_eq!(ids(&missing.entries), ["a", "b"], "the entries can be used");
-    assert_eq!(missing.broken, Some(Broken::MissingParent { id: "a".into(), parent: "gone".into() }));
+    assert_eq!(missing.broken, Some(PathError::MissingParent { id: "a".into(), parent: "gone".into() }));
     let cycle = make("cycle", &[line("a", "b"), line("b", "a")]).await;
     assert_eq!(ids(&cycle.entries), ["a", "b"]);
-    assert_eq!(cycle.broken, Some(Broken::Circle { id: "a".into(), parent: "b".into() }));
+    assert_eq!(cycle.broken, Some(PathError::Cycle { id: "a".into(), parent: "b".into() }));
 }
 
 pub async fn entries_are_listed_in_log_order(fixture: &dyn Fixture) {
@@ -341,17 +347,17 @@ pub async fn concurrent_callers_lose_nothing(fixture: &dyn Fixture) {
     talk(fixture).await;
     let mut callers = tokio::task::JoinSet::new();
     for caller in 0..4 {
-        let sessions = Sessions::new(fixture.reopened().await, Env::default());
+        let sessions = Sessions::new(fixture.reopened().await, SessionEnv::default());
         callers.spawn(async move {
             for at in 0..10 {
-                say(&sessions, Below::Leaf, &format!("{caller}-{at}")).await.unwrap();
+                say(&sessions, AppendParent::Leaf, &format!("{caller}-{at}")).await.unwrap();
             }
         });
     }
     while let Some(done) = callers.join_next().await {
         done.unwrap();
     }
-    let sessions = Sessions::new(fixture.reopened().await, Env::default());
+    let sessions = Sessions::new(fixture.reopened().await, SessionEnv::default());
     assert_eq!(
         (count(&sessions).await, path(&sessions).await.len()),
         (43, 43),
@@ -387,8 +393,8 @@ pub async fn an_update_changes_only_the_given_properties(fixture: &dyn Fixture) 
 
 pub async fn a_snapshot_is_complete_or_incremental(fixture: &dyn Fixture) {
     let sessions = talk(fixture).await;
-    let ask = async |since: Option<Since>| {
-        let ask = SnapshotAsk { without_context: true, since };
+    let ask = async |since: Option<KnownRevision>| {
+        let ask = SnapshotOptions { without_context: true, since };
         value(&sessions.snapshot("one", ask).await.unwrap())
     };
     let whole = ask(None).await;
@@ -400,9 +406,9 @@ pub async fn a_snapshot_is_complete_or_incremental(fixture: &dyn Fixture) {
     assert_eq!(whole["childrenByParentId"], json!({ "__roots__": ["a"], "a": ["b"], "b": ["c"] }));
     assert!(whole.get("runtimeContext").is_none() && whole.get("reset").is_none());
     let generation = u64::from_str_radix(whole["generation"].as_str().unwrap(), 16).ok();
-    say(&sessions, Below::Entry("a".into()), "d").await.unwrap();
+    say(&sessions, AppendParent::Entry("a".into()), "d").await.unwrap();
     for generation in [None, generation] {
-        let delta = ask(Some(Since { revision: 3, generation })).await;
+        let delta = ask(Some(KnownRevision { revision: 3, generation })).await;
         assert_eq!(
             (&delta["since"], &delta["reset"], &delta["revision"]),
             (&json!(3), &json!(false), &json!(4))
@@ -414,7 +420,8 @@ pub async fn a_snapshot_is_complete_or_incremental(fixture: &dyn Fixture) {
         assert_eq!(delta["activePath"], json!(["a", "d"]));
     }
     let other = generation.map(|generation| generation ^ 1);
-    for since in [Since { revision: 9, generation }, Since { revision: 3, generation: other }] {
+    for since in [KnownRevision { revision: 9, generation }, KnownRevision { revision: 3, generation: other }]
+    {
         let reset = ask(Some(since)).await;
         assert_eq!((&reset["since"], &reset["reset"]), (&json!(0), &json!(true)));
         assert_eq!(reset["entries"].as_array().unwrap().len(), 4);

@@ -1,32 +1,32 @@
 //! `getActivePath`: the entries from the root to the leaf, and where the path is broken in a damaged log.
 
 use osier_store::PagedHeads;
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use osier_tree::header;
 
 use super::Sessions;
-use crate::error::Error;
+use crate::error::SessionError;
 
 /// The entries from the root to the leaf, oldest first, as JSON output shows them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivePath {
     pub entries: Vec<Vec<u8>>,
     /// Why the path is incomplete. The entries can still be used.
-    pub broken: Option<Broken>,
+    pub broken: Option<PathError>,
 }
 
 /// What is wrong with the parent of the first entry of a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Broken {
+pub enum PathError {
     #[error("entry {id} has parent {parent}, which is not in the log")]
     MissingParent { id: String, parent: String },
     #[error("entry {id} and its parent {parent} form a cycle")]
-    Circle { id: String, parent: String },
+    Cycle { id: String, parent: String },
 }
 
 impl Sessions {
     /// `getActivePath`. The cost depends on the length of the path, not of the log.
-    pub async fn active_path(&self, id: &str) -> Result<ActivePath, Error> {
+    pub async fn active_path(&self, id: &str) -> Result<ActivePath, SessionError> {
         if !header::is_valid_id(id) {
             return Err(self.not_found(id));
         }
@@ -36,22 +36,22 @@ impl Sessions {
         let path = heads.path(leaf).await?;
         let entries = self.entries(id, version.generation, &path).await?;
         let broken = match entries.first().and_then(|first| named_parent(first)) {
-            Some((entry, parent)) => Some(self.broken(id, entry, parent).await?),
+            Some((entry, parent)) => Some(self.path_error(id, entry, parent).await?),
             None => None,
         };
         Ok(ActivePath { entries, broken })
     }
 
-    async fn broken(&self, session: &str, id: String, parent: String) -> Result<Broken, Error> {
+    async fn path_error(&self, session: &str, id: String, parent: String) -> Result<PathError, SessionError> {
         Ok(match self.open(session).await?.tree().find(&parent) {
-            Some(_) => Broken::Circle { id, parent },
-            None => Broken::MissingParent { id, parent },
+            Some(_) => PathError::Cycle { id, parent },
+            None => PathError::MissingParent { id, parent },
         })
     }
 }
 
 /// The ids of the first entry and of its missing parent.
 fn named_parent(root: &[u8]) -> Option<(String, String)> {
-    let entry = read_entry(root).ok()?;
+    let entry = parse_entry(root).ok()?;
     Some((entry.id.to_string(), entry.parent?.into_owned()))
 }

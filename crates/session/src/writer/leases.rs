@@ -5,27 +5,27 @@ use std::collections::BTreeMap;
 
 use osier_store::{Lease, StoreError};
 use osier_tree::entry::Entry;
-use osier_tree::{Kind, Place, PlanError, SessionTree};
+use osier_tree::{EntryKind, Place, PlanError, SessionTree};
 
-use super::Writer;
-use crate::error::Error;
-use crate::mail::Job;
-use crate::standing::CursorId;
+use super::SessionWriter;
+use crate::cursor_state::CursorId;
+use crate::error::SessionError;
+use crate::writer_message::AppendJob;
 
 /// The leases of the turns in this process, by cursor.
 pub(super) type OwnLeases = BTreeMap<CursorId, Lease>;
 
-impl Writer {
-    pub(super) async fn begin_turn(&mut self, cursor: CursorId) -> Result<(), Error> {
-        let standing = self.cursors.change(cursor).ok_or(Error::Closed)?;
+impl SessionWriter {
+    pub(super) async fn begin_turn(&mut self, cursor: CursorId) -> Result<(), SessionError> {
+        let standing = self.cursors.get_mut(cursor).ok_or(SessionError::Closed)?;
         let (place, busy) = (standing.place, std::mem::replace(&mut standing.busy, true));
         if busy {
-            return Err(Error::Busy { at: self.name(place) });
+            return Err(SessionError::Busy { at: self.id_at(place) });
         }
         self.publish();
-        let acquired = self.take_turn(cursor).await;
+        let acquired = self.acquire_turn_lease(cursor).await;
         if acquired.is_err() {
-            self.cursors.change(cursor).ok_or(Error::Closed)?.busy = false;
+            self.cursors.get_mut(cursor).ok_or(SessionError::Closed)?.busy = false;
             self.publish();
             self.settle_cursors();
         }
@@ -34,19 +34,19 @@ impl Writer {
 
     /// Acquires the lease of a turn. Reads the changes of other processes before and after, so that of a concurrent
     /// turn and deletion one detects the other.
-    async fn take_turn(&mut self, cursor: CursorId) -> Result<(), Error> {
+    async fn acquire_turn_lease(&mut self, cursor: CursorId) -> Result<(), SessionError> {
         // The first append reports errors of the store.
-        let _ = self.read_on().await;
-        let place = self.shown_place(cursor)?;
-        let lease = self.new_lease(self.name(place), None);
-        self.store.lease(&lease, &self.in_the_way(place)).await?;
+        let _ = self.read_appended().await;
+        let place = self.visible_place(cursor)?;
+        let lease = self.new_lease(self.id_at(place), None);
+        self.store.acquire_lease(&lease, &self.conflicts_with(place)).await?;
         self.leases.insert(cursor, lease);
         let before = self.version;
-        let _ = self.read_on().await;
+        let _ = self.read_appended().await;
         let checked = match self.version == before {
             true => Ok(()),
-            false => match self.shown_place(cursor) {
-                Ok(place) => self.check_free(place).await,
+            false => match self.visible_place(cursor) {
+                Ok(place) => self.check_no_foreign_turn(place).await,
                 Err(error) => Err(error),
             },
         };
@@ -60,19 +60,19 @@ impl Writer {
         if let Some(lease) = self.leases.remove(&cursor) {
             // A database that does not answer may keep the lease for a while. It must not block this process.
             self.ended_leases.push(lease.cursor);
-            self.store.release(&lease).await;
+            self.store.release_lease(&lease).await;
         }
     }
 
     pub(super) async fn release_all_leases(&mut self) {
         for lease in std::mem::take(&mut self.leases).into_values() {
-            self.store.release(&lease).await;
+            self.store.release_lease(&lease).await;
         }
     }
 
     /// Fails if another process runs a turn at a position.
-    pub(super) async fn check_free(&self, place: Place) -> Result<(), Error> {
-        let in_the_way = self.in_the_way(place);
+    pub(super) async fn check_no_foreign_turn(&self, place: Place) -> Result<(), SessionError> {
+        let in_the_way = self.conflicts_with(place);
         let leases = self.store.leases(&self.key).await?;
         match leases.into_iter().find(|lease| in_the_way(lease)) {
             Some(lease) => Err(StoreError::Leased { lease: Box::new(lease) }.into()),
@@ -82,9 +82,9 @@ impl Writer {
 
     /// Fails if a position is inside the branch of another process's turn. A message next to that branch starts a new
     /// branch.
-    async fn check_outside(&self, place: Place) -> Result<(), Error> {
+    async fn check_outside_foreign_turns(&self, place: Place) -> Result<(), SessionError> {
         let leases = self.store.leases(&self.key).await?;
-        let own: Vec<u64> = self.own_leases();
+        let own: Vec<u64> = self.own_lease_cursors();
         let inside = |lease: &Lease| !own.contains(&lease.cursor) && is_inside(&self.tree, lease, place);
         match leases.into_iter().find(inside) {
             Some(lease) => Err(StoreError::Leased { lease: Box::new(lease) }.into()),
@@ -92,38 +92,44 @@ impl Writer {
         }
     }
 
-    pub(super) async fn check_place(&self, at: Option<String>) -> Result<(), Error> {
+    pub(super) async fn check_no_foreign_turn_at(&self, at: Option<String>) -> Result<(), SessionError> {
         let place = at.as_deref().map(|id| self.tree.require(id)).transpose()?;
-        self.check_free(place).await
+        self.check_no_foreign_turn(place).await
     }
 
     /// Checks and updates leases before an entry is appended.
-    pub(super) async fn before_append(&mut self, job: &Job, entry: &Entry<'_>) -> Result<(), Error> {
+    pub(super) async fn check_leases(
+        &mut self,
+        job: &AppendJob,
+        entry: &Entry<'_>,
+    ) -> Result<(), SessionError> {
         let parent = entry.parent.as_deref().and_then(|id| self.tree.find(id));
         if let Some((cursor, lease)) = job.cursor.and_then(|cursor| Some((cursor, self.leases.get(&cursor)?)))
         {
             if self.store.may_have_expired(lease) {
                 // Another process may have taken the place meanwhile. Then this turn ends here.
-                self.store.lease(lease, &self.in_the_way(parent)).await?;
+                self.store.acquire_lease(lease, &self.conflicts_with(parent)).await?;
             }
-            return self.claim_branch(cursor, parent, entry).await;
+            return self.update_turn_lease(cursor, parent, entry).await;
         }
         match entry.kind {
-            Kind::Leaf | Kind::BranchSummary | Kind::Compaction | Kind::Backtrack | Kind::ContextEdit => {
-                self.check_free(parent).await
-            }
-            kind if kind.reaches_context() => self.check_outside(parent).await,
+            EntryKind::Leaf
+            | EntryKind::BranchSummary
+            | EntryKind::Compaction
+            | EntryKind::Backtrack
+            | EntryKind::ContextEdit => self.check_no_foreign_turn(parent).await,
+            kind if kind.reaches_context() => self.check_outside_foreign_turns(parent).await,
             _ => Ok(()),
         }
     }
 
     /// Records the branch of a turn in its lease, at its first entry and when it moves to another branch.
-    async fn claim_branch(
+    async fn update_turn_lease(
         &mut self,
         cursor: CursorId,
         parent: Place,
         entry: &Entry<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), SessionError> {
         let place = self.cursors.get(cursor).and_then(|standing| standing.place);
         let Some(lease) = self.leases.get_mut(&cursor) else { return Ok(()) };
         let has_branch = lease.branch.as_deref().is_some_and(|id| self.tree.find(id).is_some());
@@ -132,13 +138,16 @@ impl Writer {
         }
         lease.entry = entry.parent.as_deref().map(str::to_owned);
         lease.branch = Some(entry.id.to_string());
-        Ok(self.store.lease(lease, &|_| false).await?)
+        Ok(self.store.acquire_lease(lease, &|_| false).await?)
     }
 
     /// Acquires a lease of a branch before its deletion, so that no turn can start there. Fails if one is running
     /// there.
-    pub(super) async fn lease_deletion(&mut self, entry: &Entry<'_>) -> Result<Option<Lease>, Error> {
-        let target = entry.target.as_deref().filter(|_| entry.kind == Kind::DeleteBranch);
+    pub(super) async fn acquire_deletion_lease(
+        &mut self,
+        entry: &Entry<'_>,
+    ) -> Result<Option<Lease>, SessionError> {
+        let target = entry.target.as_deref().filter(|_| entry.kind == EntryKind::DeleteBranch);
         let Some((id, first)) = target.and_then(|id| Some((id, self.tree.find(id)?))) else {
             return Ok(None);
         };
@@ -148,10 +157,10 @@ impl Writer {
             let seq = id.as_deref().and_then(|id| tree.find(id));
             seq.is_some() && tree.heads().is_ancestor(first, seq)
         };
-        let conflicts = self.in_the_way(Some(first));
+        let conflicts = self.conflicts_with(Some(first));
         let in_the_way =
             |other: &Lease| is_inside(&other.entry) || is_inside(&other.branch) || conflicts(other);
-        self.store.lease(&lease, &in_the_way).await?;
+        self.store.acquire_lease(&lease, &in_the_way).await?;
         Ok(Some(lease))
     }
 
@@ -168,21 +177,21 @@ impl Writer {
     }
 
     /// Returns a predicate: whether a lease of another process covers a position.
-    fn in_the_way(&self, place: Place) -> impl Fn(&Lease) -> bool + Send + Sync + 'static {
-        let own = self.own_leases();
+    fn conflicts_with(&self, place: Place) -> impl Fn(&Lease) -> bool + Send + Sync + 'static {
+        let own = self.own_lease_cursors();
         let tree = self.tree.clone();
         move |lease| !own.contains(&lease.cursor) && covers(&tree, lease, place)
     }
 
     /// The leases of this process, including released ones.
-    fn own_leases(&self) -> Vec<u64> {
+    fn own_lease_cursors(&self) -> Vec<u64> {
         let held = self.leases.values().map(|lease| lease.cursor);
         held.chain(self.ended_leases.iter().copied()).collect()
     }
 
     /// The position of a cursor. Fails if it was deleted.
-    fn shown_place(&self, cursor: CursorId) -> Result<Place, Error> {
-        let place = self.cursors.get(cursor).ok_or(Error::Closed)?.place;
+    fn visible_place(&self, cursor: CursorId) -> Result<Place, SessionError> {
+        let place = self.cursors.get(cursor).ok_or(SessionError::Closed)?.place;
         match place.filter(|seq| self.tree.is_hidden(*seq)) {
             Some(hidden) => Err(PlanError::Hidden { id: self.tree.id(hidden).to_string() }.into()),
             None => Ok(place),

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use osier_store::{Batch, StoreError};
+use osier_store::{LineBatch, StoreError};
 use osier_tree::Seq;
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 
-use super::Writer;
-use crate::error::Error;
-use crate::event::Event;
-use crate::load::load;
+use super::SessionWriter;
+use crate::error::SessionError;
+use crate::event::SessionEvent;
+use crate::load::load_session;
 
 /// Lines requested at once.
 const PAGE: usize = 1024;
 
-impl Writer {
+impl SessionWriter {
     /// Reads all entries that are not in memory yet.
-    pub(super) async fn read_on(&mut self) -> Result<(), Error> {
+    pub(super) async fn read_appended(&mut self) -> Result<(), SessionError> {
         let read = match self.read_pages().await {
-            Err(StoreError::Replaced) => self.start_over().await,
+            Err(StoreError::Replaced) => self.load_again().await,
             read => read,
         };
         self.settle_cursors();
@@ -26,8 +26,8 @@ impl Writer {
     }
 
     /// Reloads the log from its start, because it was replaced.
-    pub(super) async fn read_anew(&mut self) -> Result<(), Error> {
-        let read = self.start_over().await;
+    pub(super) async fn reload(&mut self) -> Result<(), SessionError> {
+        let read = self.load_again().await;
         self.settle_cursors();
         Ok(read?)
     }
@@ -50,7 +50,7 @@ impl Writer {
 
     /// Reads the lines of a page in batches. Each batch is published at once.
     async fn read_lines(&mut self, wanted: &[Seq]) -> Result<(), StoreError> {
-        let mut batch = Batch::default();
+        let mut batch = LineBatch::default();
         let mut rest = wanted;
         while !rest.is_empty() {
             self.store.lines(&self.key, self.version.generation, rest, &mut batch).await?;
@@ -59,7 +59,7 @@ impl Writer {
             }
             let mut events = Vec::with_capacity(batch.len());
             let applied = batch.iter().try_for_each(|line| {
-                events.push(self.take_in(line)?);
+                events.push(self.apply_foreign_line(line)?);
                 Ok(())
             });
             self.publish();
@@ -70,30 +70,37 @@ impl Writer {
         Ok(())
     }
 
-    fn take_in(&mut self, line: &[u8]) -> Result<Event, StoreError> {
+    fn apply_foreign_line(&mut self, line: &[u8]) -> Result<SessionEvent, StoreError> {
         // If a line is no longer a valid entry, this is not the log that was opened.
-        let entry = read_entry(line).map_err(|_| StoreError::Replaced)?;
+        let entry = parse_entry(line).map_err(|_| StoreError::Replaced)?;
         let seq = self.fold(&entry, None);
         let id = Arc::from(&*entry.id);
-        Ok(Event::Committed { seq, id, draft_id: None, foreign: true, cursor: None, line: line.into() })
+        Ok(SessionEvent::Committed {
+            seq,
+            id,
+            draft_id: None,
+            foreign: true,
+            cursor: None,
+            line: line.into(),
+        })
     }
 
-    async fn start_over(&mut self) -> Result<(), StoreError> {
-        let loaded = load(&*self.store, &self.key).await?;
+    async fn load_again(&mut self) -> Result<(), StoreError> {
+        let loaded = load_session(&*self.store, &self.key).await?;
         if loaded.opened.header.id != self.id {
             let (id, found) = (self.id.clone(), loaded.opened.header.id);
             return Err(StoreError::OtherSession { id, found });
         }
-        self.cursors.reset(&self.tree, &loaded.tree);
+        self.cursors.rebase(&self.tree, &loaded.tree);
         self.tree = loaded.tree;
         self.version = loaded.version;
         self.publish();
-        self.announce([Event::Reset { version: self.version }]);
+        self.announce([SessionEvent::Reset { version: self.version }]);
         Ok(())
     }
 
-    pub(super) async fn line_of(&self, seq: Seq) -> Result<Vec<u8>, StoreError> {
-        let mut batch = Batch::default();
+    pub(super) async fn read_line(&self, seq: Seq) -> Result<Vec<u8>, StoreError> {
+        let mut batch = LineBatch::default();
         self.store.lines(&self.key, self.version.generation, &[seq], &mut batch).await?;
         batch.get(0).map(<[u8]>::to_vec).ok_or(StoreError::NoSuchEntry { seq: seq.index() })
     }

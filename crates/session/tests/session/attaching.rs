@@ -1,13 +1,13 @@
 //! Attaching to a session.
 
-use osier_session::{Event, Session};
-use osier_store::Version;
+use osier_session::{Session, SessionEvent};
+use osier_store::LogVersion;
 use osier_tree::Seq;
 
 use crate::support::{empty, env, exchange, memory, message, open, say, stored};
 
 /// The first `until` sequence numbers that a client receives. It attaches again when it lagged.
-async fn follow(session: Session, mut after: Option<Version>, until: usize) -> Vec<Seq> {
+async fn follow(session: Session, mut after: Option<LogVersion>, until: usize) -> Vec<Seq> {
     let mut seen = Vec::new();
     loop {
         let mut attached = session.attach(after).await.unwrap();
@@ -16,11 +16,11 @@ async fn follow(session: Session, mut after: Option<Version>, until: usize) -> V
         let mut version = attached.state.version;
         while seen.len() < until {
             match attached.events.next().await.expect("the session is open") {
-                Event::Committed { seq, .. } => {
+                SessionEvent::Committed { seq, .. } => {
                     seen.push(seq);
                     version.entries = seq.index() + 1;
                 }
-                Event::Lagged { .. } => break,
+                SessionEvent::Lagged { .. } => break,
                 _ => {}
             }
         }
@@ -38,9 +38,12 @@ async fn attach_has_no_gap_and_no_duplicate() {
     let session = empty(&store, env("a")).await;
     let other = open(&store, env("b")).await;
     let mut writers = tokio::task::JoinSet::new();
-    for cursor in
-        [session.main(), session.cursor(None).await.unwrap(), other.main(), other.cursor(None).await.unwrap()]
-    {
+    for cursor in [
+        session.main_cursor(),
+        session.new_cursor(None).await.unwrap(),
+        other.main_cursor(),
+        other.new_cursor(None).await.unwrap(),
+    ] {
         writers.spawn(async move {
             for _ in 0..300 {
                 say(&cursor, "user", "x").await;
@@ -63,9 +66,9 @@ async fn attach_has_no_gap_and_no_duplicate() {
 #[tokio::test]
 async fn a_client_receives_only_new_entries() {
     let session = empty(&memory(), env("a")).await;
-    exchange(&session.main(), "one").await;
+    exchange(&session.main_cursor(), "one").await;
     let seen = session.version();
-    exchange(&session.main(), "two").await;
+    exchange(&session.main_cursor(), "two").await;
     let attached = session.attach(Some(seen)).await.unwrap();
     let ids: Vec<String> = attached.entries().map(|(_, id, _)| id.to_string()).collect();
     assert_eq!(ids, ["a0000003", "a0000004"]);
@@ -76,9 +79,9 @@ async fn a_client_receives_only_new_entries() {
 #[tokio::test]
 async fn a_client_of_another_log_is_reset() {
     let session = empty(&memory(), env("a")).await;
-    exchange(&session.main(), "one").await;
+    exchange(&session.main_cursor(), "one").await;
     let now = session.version();
-    for foreign in [Version { generation: now.generation + 1, ..now }, Version { entries: 9, ..now }] {
+    for foreign in [LogVersion { generation: now.generation + 1, ..now }, LogVersion { entries: 9, ..now }] {
         let attached = session.attach(Some(foreign)).await.unwrap();
         assert!(attached.reset);
         assert_eq!(attached.entries().count(), 2);
@@ -90,9 +93,9 @@ async fn a_lagging_client_is_notified_and_receives_nothing_more() {
     let session = empty(&memory(), env("a")).await;
     let mut slow = session.attach(None).await.unwrap().events;
     for _ in 0..3000 {
-        stored(session.main().commit(message("user", "x")).await);
+        stored(session.main_cursor().commit(message("user", "x")).await);
     }
-    assert!(matches!(slow.next().await, Some(Event::Lagged { missed }) if missed > 0));
+    assert!(matches!(slow.next().await, Some(SessionEvent::Lagged { missed }) if missed > 0));
     assert_eq!(slow.next().await, None);
     assert_eq!(follow(session, None, 3000).await.len(), 3000);
 }
@@ -100,7 +103,7 @@ async fn a_lagging_client_is_notified_and_receives_nothing_more() {
 #[tokio::test]
 async fn every_new_entry_has_a_preview() {
     let session = empty(&memory(), env("a")).await;
-    say(&session.main(), "user", "look").await;
+    say(&session.main_cursor(), "user", "look").await;
     let call = r#"{"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"t1","name":"bash","arguments":{"command":"ls"}}]}}"#;
     session.append_entry(call.as_bytes()).await.unwrap();
     let seen = session.version();

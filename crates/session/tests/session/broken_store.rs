@@ -6,9 +6,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use osier_session::{Durability, Env, Error, Event, Session};
+use osier_session::{Durability, Session, SessionEnv, SessionError, SessionEvent};
 use osier_store::{
-    Batch, Deleted, Filter, InTheWay, Lease, MemoryStore, Opened, Page, Store, StoreError, Version, Watch,
+    DeleteResult, Lease, LeaseConflictFn, LineBatch, LogVersion, MemoryStore, OpenedLog, SessionFilter,
+    SessionPage, Store, StoreError, Watch,
 };
 use osier_tree::projection::card::Card;
 use osier_tree::{Head, Header, Seq};
@@ -68,10 +69,10 @@ impl Store for FailingStore {
     fn name(&self) -> &str {
         "failing"
     }
-    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
+    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
         self.inner.create(header, lines).await
     }
-    async fn open(&self, id: &str) -> Result<Opened, StoreError> {
+    async fn open(&self, id: &str) -> Result<OpenedLog, StoreError> {
         self.inner.open(id).await
     }
     async fn heads(
@@ -88,11 +89,16 @@ impl Store for FailingStore {
         id: &str,
         generation: u64,
         wanted: &[Seq],
-        batch: &mut Batch,
+        batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
         self.inner.lines(id, generation, wanted, batch).await
     }
-    async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn append(
+        &self,
+        id: &str,
+        expected: LogVersion,
+        lines: &[Vec<u8>],
+    ) -> Result<LogVersion, StoreError> {
         if self.has(Fault::Full) {
             return Err(io_error());
         }
@@ -112,38 +118,43 @@ impl Store for FailingStore {
     async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
         self.inner.watch(id).await
     }
-    async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
         self.inner.list(filter).await
     }
     async fn card(&self, id: &str) -> Result<Card, StoreError> {
         self.inner.card(id).await
     }
-    async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        self.inner.find(prefix).await
+    async fn find_ids(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.inner.find_ids(prefix).await
     }
-    async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
+    async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
         self.inner.delete(id).await
     }
-    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn rewrite(
+        &self,
+        id: &str,
+        expected: LogVersion,
+        lines: &[Vec<u8>],
+    ) -> Result<LogVersion, StoreError> {
         self.inner.rewrite(id, expected, lines).await
     }
 
     async fn rewrite_in_use(
         &self,
         id: &str,
-        expected: Version,
+        expected: LogVersion,
         lines: &[Vec<u8>],
-    ) -> Result<Version, StoreError> {
+    ) -> Result<LogVersion, StoreError> {
         self.inner.rewrite_in_use(id, expected, lines).await
     }
-    async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
-        self.inner.lease(lease, in_the_way).await
+    async fn acquire_lease(&self, lease: &Lease, in_the_way: LeaseConflictFn<'_>) -> Result<(), StoreError> {
+        self.inner.acquire_lease(lease, in_the_way).await
     }
     fn may_have_expired(&self, _lease: &Lease) -> bool {
         self.has(Fault::LeaseEnded)
     }
-    async fn release(&self, lease: &Lease) {
-        self.inner.release(lease).await;
+    async fn release_lease(&self, lease: &Lease) {
+        self.inner.release_lease(lease).await;
     }
     async fn leases(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
         self.inner.leases(id).await
@@ -153,24 +164,24 @@ impl Store for FailingStore {
 async fn session(durability: Durability) -> (Arc<FailingStore>, Session) {
     let failing = Arc::new(FailingStore::default());
     let store: Arc<dyn Store> = failing.clone();
-    let env = Env { durability, watch: false, ..env("a") };
+    let env = SessionEnv { durability, watch: false, ..env("a") };
     (failing, empty(&store, env).await)
 }
 
 #[tokio::test]
 async fn a_turn_whose_lease_was_taken_over_stores_nothing_more() {
     let (store, session) = session(Durability::Os).await;
-    let turn = session.main().begin_turn().await.unwrap();
-    say(&session.main(), "user", "hello").await;
+    let turn = session.main_cursor().begin_turn().await.unwrap();
+    say(&session.main_cursor(), "user", "hello").await;
     store.next(Fault::LeaseEnded);
-    say(&session.main(), "assistant", "nobody took the place").await;
+    say(&session.main_cursor(), "assistant", "nobody took the place").await;
     let own = store.leases("s").await.unwrap().remove(0);
-    store.release(&own).await;
+    store.release_lease(&own).await;
     let rival = Lease { cursor: own.cursor ^ 1, process: 4242, ..own };
-    store.lease(&rival, &|_| true).await.unwrap();
+    store.acquire_lease(&rival, &|_| true).await.unwrap();
     let before = session.version();
     store.next(Fault::LeaseEnded);
-    let refused = session.main().commit(message("user", "too late")).await.unwrap_err();
+    let refused = session.main_cursor().commit(message("user", "too late")).await.unwrap_err();
     assert!(refused.to_string().contains("process 4242"), "{refused}");
     assert_eq!((refused.code().name(), session.version()), ("session_busy", before));
     turn.end().await.unwrap();
@@ -179,28 +190,28 @@ async fn a_turn_whose_lease_was_taken_over_stores_nothing_more() {
 #[tokio::test]
 async fn a_failed_append_leaves_memory_unchanged() {
     let (store, session) = session(Durability::Os).await;
-    exchange(&session.main(), "hello").await;
+    exchange(&session.main_cursor(), "hello").await;
     let (before, drawing) = (session.version(), draw(&session).await);
     let mut events = session.attach(None).await.unwrap().events;
     store.next(Fault::Full);
-    let failed = session.main().commit(message("user", "lost")).await;
-    assert!(matches!(failed, Err(Error::Store(StoreError::Io { .. }))));
+    let failed = session.main_cursor().commit(message("user", "lost")).await;
+    assert!(matches!(failed, Err(SessionError::Store(StoreError::Io { .. }))));
     assert_eq!((session.version(), draw(&session).await), (before, drawing));
     assert_eq!(drain(&mut events), []);
-    say(&session.main(), "user", "once more").await;
+    say(&session.main_cursor(), "user", "once more").await;
 }
 
 #[tokio::test]
 async fn a_write_that_fails_after_it_reached_the_log_succeeds() {
     let (store, session) = session(Durability::Always).await;
     let mut events = session.attach(None).await.unwrap().events;
-    let draft = session.main().begin_draft().await.unwrap();
+    let draft = session.main_cursor().begin_draft().await.unwrap();
     store.next(Fault::Late);
-    let entry = stored(session.main().commit(message("user", "x").finishing(&draft)).await);
+    let entry = stored(session.main_cursor().commit(message("user", "x").finish_draft(&draft)).await);
     assert_eq!((&*entry.id, entry.existed, session.version().entries), (draft.id(), true, 1));
-    assert_eq!(session.main().place(), Some(entry.seq));
-    assert!(drain(&mut events).iter().any(|event| matches!(event, Event::DraftDropped { .. })));
-    let (_, reply) = exchange(&session.main(), "on").await;
+    assert_eq!(session.main_cursor().place(), Some(entry.seq));
+    assert!(drain(&mut events).iter().any(|event| matches!(event, SessionEvent::DraftDropped { .. })));
+    let (_, reply) = exchange(&session.main_cursor(), "on").await;
     assert_eq!(session.tree().path(Some(reply.seq)).len(), 3, "one path without duplicates");
     assert_eq!(store.syncs(), 3, "as durable as configured");
 }
@@ -208,59 +219,59 @@ async fn a_write_that_fails_after_it_reached_the_log_succeeds() {
 #[tokio::test]
 async fn a_draft_committed_again_is_not_written_twice() {
     let (_, session) = session(Durability::Os).await;
-    let draft = session.main().begin_draft().await.unwrap();
-    let first = stored(session.main().commit(message("assistant", "x").finishing(&draft)).await);
-    let again = stored(session.main().commit(message("assistant", "x").finishing(&draft)).await);
+    let draft = session.main_cursor().begin_draft().await.unwrap();
+    let first = stored(session.main_cursor().commit(message("assistant", "x").finish_draft(&draft)).await);
+    let again = stored(session.main_cursor().commit(message("assistant", "x").finish_draft(&draft)).await);
     assert_eq!((again.seq, again.existed), (first.seq, true));
-    let other = stored(session.main().commit(message("assistant", "y").finishing(&draft)).await);
+    let other = stored(session.main_cursor().commit(message("assistant", "y").finish_draft(&draft)).await);
     assert_ne!(other.id, first.id);
-    assert_eq!(text_at(&session.main()).await, "assistant: y");
+    assert_eq!(text_at(&session.main_cursor()).await, "assistant: y");
 }
 
 #[tokio::test]
 async fn false_conflicts_do_not_hang_the_writer() {
     let (store, session) = session(Durability::Os).await;
     store.next(Fault::FalseConflict);
-    assert!(matches!(session.rename("x").await, Err(Error::Contended)));
+    assert!(matches!(session.rename("x").await, Err(SessionError::Contended)));
 }
 
 #[tokio::test]
 async fn durability_always_syncs_after_every_entry() {
     let (store, session) = session(Durability::Always).await;
-    exchange(&session.main(), "hello").await;
+    exchange(&session.main_cursor(), "hello").await;
     assert_eq!(store.syncs(), 2);
     store.next(Fault::NoSync);
-    let failed = session.main().commit(message("user", "x")).await;
-    assert!(matches!(failed, Err(Error::NotDurable { id, .. }) if id == "a0000003"));
-    assert_eq!(text_at(&session.main()).await, "user: x", "the entry is written");
+    let failed = session.main_cursor().commit(message("user", "x")).await;
+    assert!(matches!(failed, Err(SessionError::NotDurable { id, .. }) if id == "a0000003"));
+    assert_eq!(text_at(&session.main_cursor()).await, "user: x", "the entry is written");
 }
 
 #[tokio::test]
 async fn durability_turn_syncs_at_the_end_of_a_turn_and_before_a_prompt() {
     let (store, session) = session(Durability::Turn).await;
-    let turn = session.main().begin_turn().await.unwrap();
-    say(&session.main(), "user", "hello").await;
+    let turn = session.main_cursor().begin_turn().await.unwrap();
+    say(&session.main_cursor(), "user", "hello").await;
     assert_eq!(store.syncs(), 0);
-    session.before_prompt().await.unwrap();
-    session.before_prompt().await.unwrap();
+    session.sync_if_configured().await.unwrap();
+    session.sync_if_configured().await.unwrap();
     assert_eq!(store.syncs(), 1, "once is enough");
-    say(&session.main(), "assistant", "hello").await;
+    say(&session.main_cursor(), "assistant", "hello").await;
     turn.end().await.unwrap();
     assert_eq!(store.syncs(), 2);
-    let turn = session.main().begin_turn().await.unwrap();
-    say(&session.main(), "user", "more").await;
+    let turn = session.main_cursor().begin_turn().await.unwrap();
+    say(&session.main_cursor(), "user", "more").await;
     store.next(Fault::NoSync);
-    assert!(matches!(turn.end().await, Err(Error::Store(StoreError::Io { .. }))));
-    session.before_prompt().await.unwrap();
+    assert!(matches!(turn.end().await, Err(SessionError::Store(StoreError::Io { .. }))));
+    session.sync_if_configured().await.unwrap();
     assert_eq!(store.syncs(), 3, "a failed sync is retried");
 }
 
 #[tokio::test]
 async fn durability_os_syncs_only_on_request() {
     let (store, session) = session(Durability::Os).await;
-    exchange(&session.main(), "hello").await;
-    session.before_prompt().await.unwrap();
-    session.main().begin_turn().await.unwrap().end().await.unwrap();
+    exchange(&session.main_cursor(), "hello").await;
+    session.sync_if_configured().await.unwrap();
+    session.main_cursor().begin_turn().await.unwrap().end().await.unwrap();
     assert_eq!(store.syncs(), 0);
     session.sync().await.unwrap();
     assert_eq!(store.syncs(), 1);
@@ -269,7 +280,7 @@ async fn durability_os_syncs_only_on_request() {
 #[tokio::test]
 async fn unsynced_entries_are_synced_when_the_last_handle_is_dropped() {
     let (store, session) = session(Durability::Turn).await;
-    exchange(&session.main(), "hello").await;
+    exchange(&session.main_cursor(), "hello").await;
     let mut events = session.attach(Some(session.version())).await.unwrap().events;
     drop(session);
     assert_eq!(events.next().await, None);
@@ -279,10 +290,10 @@ async fn unsynced_entries_are_synced_when_the_last_handle_is_dropped() {
 #[tokio::test]
 async fn committing_to_a_deleted_session_is_an_error() {
     let (store, session) = session(Durability::Os).await;
-    exchange(&session.main(), "hello").await;
+    exchange(&session.main_cursor(), "hello").await;
     store.delete("s").await.unwrap();
-    let failed = session.main().commit(message("user", "x")).await;
-    assert!(matches!(failed, Err(Error::Store(StoreError::NotFound { .. }))));
+    let failed = session.main_cursor().commit(message("user", "x")).await;
+    assert!(matches!(failed, Err(SessionError::Store(StoreError::NotFound { .. }))));
     assert_eq!(session.version().entries, 2, "the entries can still be read");
     let gone: Arc<dyn Store> = store;
     assert!(Session::open(gone.clone(), "s", env("b")).await.is_err());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use osier_session::{Env, Event, Ids};
+use osier_session::{IdSource, SessionEnv, SessionEvent};
 
 use crate::support::{Counted, drain, empty, env, memory, message, open, stored};
 
@@ -11,19 +11,20 @@ use crate::support::{Counted, drain, empty, env, memory, message, open, stored};
 async fn a_draft_streams_deltas_and_ends_with_its_entry() {
     let session = empty(&memory(), env("a")).await;
     let mut events = session.attach(None).await.unwrap().events;
-    let draft = session.main().begin_draft().await.unwrap();
+    let draft = session.main_cursor().begin_draft().await.unwrap();
     draft.push("hel");
     draft.push("lo");
-    let entry = stored(session.main().commit(message("assistant", "hello").finishing(&draft)).await);
+    let entry =
+        stored(session.main_cursor().commit(message("assistant", "hello").finish_draft(&draft)).await);
     assert_eq!(&*entry.id, draft.id());
     drop(draft);
     session.sync().await.unwrap();
     let received = drain(&mut events);
     let [
-        Event::DraftBegun { id: begun, .. },
-        Event::Draft { index: 0, delta, .. },
-        Event::Draft { index: 1, .. },
-        Event::Committed { id, draft_id, .. },
+        SessionEvent::DraftStarted { id: begun, .. },
+        SessionEvent::DraftDelta { index: 0, delta, .. },
+        SessionEvent::DraftDelta { index: 1, .. },
+        SessionEvent::Committed { id, draft_id, .. },
     ] = &received[..]
     else {
         panic!("{received:?}")
@@ -34,15 +35,17 @@ async fn a_draft_streams_deltas_and_ends_with_its_entry() {
 #[tokio::test]
 async fn attaching_returns_the_open_drafts() {
     let session = empty(&memory(), env("a")).await;
-    let draft = session.main().begin_draft().await.unwrap();
+    let draft = session.main_cursor().begin_draft().await.unwrap();
     draft.push("hel");
     let mut attached = session.attach(None).await.unwrap();
     assert_eq!(attached.drafts.len(), 1);
     assert_eq!(attached.drafts[0].deltas, ["hel".into()]);
     draft.push("lo");
-    let Some(Event::Draft { index: 1, delta, .. }) = attached.events.next().await else { panic!() };
+    let Some(SessionEvent::DraftDelta { index: 1, delta, .. }) = attached.events.next().await else {
+        panic!()
+    };
     assert_eq!(&*delta, "lo");
-    stored(session.main().commit(message("assistant", "hello").finishing(&draft)).await);
+    stored(session.main_cursor().commit(message("assistant", "hello").finish_draft(&draft)).await);
     assert!(session.attach(None).await.unwrap().drafts.is_empty());
 }
 
@@ -50,11 +53,13 @@ async fn attaching_returns_the_open_drafts() {
 async fn a_dropped_draft_is_discarded() {
     let store = memory();
     let session = empty(&store, env("a")).await;
-    let draft = session.main().begin_draft().await.unwrap();
+    let draft = session.main_cursor().begin_draft().await.unwrap();
     let mut events = session.attach(None).await.unwrap().events;
     let id = draft.id().to_owned();
     drop(draft);
-    assert!(matches!(events.next().await, Some(Event::DraftDropped { id: dropped }) if *dropped == *id));
+    assert!(
+        matches!(events.next().await, Some(SessionEvent::DraftDropped { id: dropped }) if *dropped == *id)
+    );
     assert_eq!(open(&store, env("b")).await.version().entries, 0, "the draft is never stored");
 }
 
@@ -62,7 +67,7 @@ async fn a_dropped_draft_is_discarded() {
 #[derive(Debug)]
 struct DuplicateIds(Counted, AtomicUsize);
 
-impl Ids for DuplicateIds {
+impl IdSource for DuplicateIds {
     fn entry(&self) -> String {
         format!("{:08}", self.1.fetch_add(1, Ordering::Relaxed) / 2)
     }
@@ -75,10 +80,10 @@ impl Ids for DuplicateIds {
 #[tokio::test]
 async fn entries_and_drafts_never_share_an_id() {
     let ids = Arc::new(DuplicateIds(Counted::new("a"), AtomicUsize::new(0)));
-    let session = empty(&memory(), Env { ids, ..env("a") }).await;
-    let draft = session.main().begin_draft().await.unwrap();
-    let entry = stored(session.main().commit(message("user", "x")).await);
-    let other = session.main().begin_draft().await.unwrap();
+    let session = empty(&memory(), SessionEnv { ids, ..env("a") }).await;
+    let draft = session.main_cursor().begin_draft().await.unwrap();
+    let entry = stored(session.main_cursor().commit(message("user", "x")).await);
+    let other = session.main_cursor().begin_draft().await.unwrap();
     assert_eq!([draft.id(), &entry.id, other.id()], ["00000000", "00000001", "00000002"]);
 }
 
@@ -86,7 +91,7 @@ async fn entries_and_drafts_never_share_an_id() {
 #[derive(Debug)]
 struct ConstantId;
 
-impl Ids for ConstantId {
+impl IdSource for ConstantId {
     fn entry(&self) -> String {
         "aaaaaaaa".to_owned()
     }
@@ -98,7 +103,7 @@ impl Ids for ConstantId {
 
 #[tokio::test]
 async fn an_entry_gets_a_longer_id_when_short_ids_run_out() {
-    let session = empty(&memory(), Env { ids: Arc::new(ConstantId), ..env("a") }).await;
-    assert_eq!(&*stored(session.main().commit(message("user", "x")).await).id, "aaaaaaaa");
-    assert_eq!(&*stored(session.main().commit(message("user", "y")).await).id, "a longer one");
+    let session = empty(&memory(), SessionEnv { ids: Arc::new(ConstantId), ..env("a") }).await;
+    assert_eq!(&*stored(session.main_cursor().commit(message("user", "x")).await).id, "aaaaaaaa");
+    assert_eq!(&*stored(session.main_cursor().commit(message("user", "y")).await).id, "a longer one");
 }

@@ -1,28 +1,28 @@
 //! External entries, provided as JSON.
 
-use osier_session::{Error, Outcome, Session, Stored};
+use osier_session::{CommitOutcome, Session, SessionError, StoredEntry};
 use osier_tree::PlanError;
 
 use crate::support::{empty, env, exchange, id, memory, open, stale, stored, text_at};
 
-async fn append(session: &Session, object: &str) -> Stored {
+async fn append(session: &Session, object: &str) -> StoredEntry {
     stored(session.append_entry(object.as_bytes()).await)
 }
 
-fn line(stored: &Stored) -> String {
+fn line(stored: &StoredEntry) -> String {
     String::from_utf8(stored.line.to_vec()).unwrap()
 }
 
 #[tokio::test]
 async fn missing_fields_are_filled_in() {
     let session = empty(&memory(), env("a")).await;
-    exchange(&session.main(), "hello").await;
+    exchange(&session.main_cursor(), "hello").await;
     let added = append(&session, r#"{"x":1.0,"type":"new kind"}"#).await;
     assert_eq!(
         line(&added),
         r#"{"type":"new kind","id":"a0000003","parentId":"a0000002","timestamp":"2026-01-01T00:00:02.000Z","x":1.0}"#
     );
-    assert_eq!(id(&session, session.main().place()), "a0000003");
+    assert_eq!(id(&session, session.main_cursor().place()), "a0000003");
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn appending_the_same_entry_again_writes_nothing() {
     let session = empty(&store, env("a")).await;
     let given = r#"{"type":"custom","id":"mine","customType":"c"}"#;
     let first = append(&session, given).await;
-    exchange(&session.main(), "hello").await;
+    exchange(&session.main_cursor(), "hello").await;
     for session in [&session, &open(&store, env("b")).await] {
         let again = append(session, given).await;
         assert!(again.existed);
@@ -77,13 +77,16 @@ async fn another_entry_with_the_same_id_is_refused() {
     ] {
         for session in [&session, &late] {
             let refused = session.append_entry(other.as_bytes()).await;
-            assert!(matches!(refused, Err(Error::EntryConflict { id }) if id == "mine"));
+            assert!(matches!(refused, Err(SessionError::EntryConflict { id }) if id == "mine"));
             assert_eq!(session.refresh().await.unwrap().entries, 1);
         }
     }
     append(&session, r#"{"type":"custom","id":"below","parentId":"mine"}"#).await;
     let elsewhere = session.append_entry(br#"{"type":"custom","id":"below","parentId":null}"#).await;
-    assert!(matches!(elsewhere, Err(Error::EntryConflict { .. })), "the same entry with another parent");
+    assert!(
+        matches!(elsewhere, Err(SessionError::EntryConflict { .. })),
+        "the same entry with another parent"
+    );
 }
 
 #[tokio::test]
@@ -92,7 +95,7 @@ async fn an_unknown_parent_is_refused_and_nothing_is_written() {
     for parent in ["missing", "self"] {
         let object = format!(r#"{{"type":"custom","id":"self","parentId":"{parent}"}}"#);
         let refused = session.append_entry(object.as_bytes()).await;
-        assert!(matches!(refused, Err(Error::ParentNotFound { id }) if id == parent));
+        assert!(matches!(refused, Err(SessionError::ParentNotFound { id }) if id == parent));
     }
     assert_eq!(session.version().entries, 0);
 }
@@ -110,13 +113,13 @@ async fn a_parent_that_another_process_just_wrote_is_found() {
 #[tokio::test]
 async fn an_entry_can_have_any_parent() {
     let session = empty(&memory(), env("a")).await;
-    let (prompt, _) = exchange(&session.main(), "hello").await;
+    let (prompt, _) = exchange(&session.main_cursor(), "hello").await;
     append(
         &session,
         r#"{"type":"message","parentId":"a0000001","message":{"role":"assistant","content":"else"}}"#,
     )
     .await;
-    assert_eq!(text_at(&session.main()).await, "assistant: else");
+    assert_eq!(text_at(&session.main_cursor()).await, "assistant: else");
     assert_eq!(session.tree().children().of_entry(prompt.seq).len(), 2);
     append(&session, r#"{"type":"message","parentId":null,"message":{"role":"user","content":"new root"}}"#)
         .await;
@@ -139,7 +142,10 @@ async fn invalid_entries_are_refused() {
         r#"{"type":"message"}"#,
     ] {
         let refused = session.append_entry(object.as_bytes()).await;
-        assert!(matches!(refused, Err(Error::Plan(PlanError::NotAnEntry { .. }))), "{object}: {refused:?}");
+        assert!(
+            matches!(refused, Err(SessionError::Plan(PlanError::NotAnEntry { .. }))),
+            "{object}: {refused:?}"
+        );
     }
     assert_eq!(session.version().entries, 0);
 }
@@ -151,6 +157,6 @@ async fn a_message_with_role_tool_is_stored_as_tool_result() {
     let added = append(&session, given).await;
     assert_eq!(line(&added), given.replace("\"tool\"", "\"toolResult\""));
     assert!(
-        matches!(session.append_entry(given.as_bytes()).await.unwrap(), Outcome::Stored(again) if again.existed)
+        matches!(session.append_entry(given.as_bytes()).await.unwrap(), CommitOutcome::Stored(again) if again.existed)
     );
 }

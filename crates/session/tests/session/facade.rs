@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use osier_session::{Env, Error, Session, Sessions};
+use osier_session::{Session, SessionEnv, SessionError, Sessions};
 use osier_store::contract::Fixture;
-use osier_store::{Deleted, FileStore, MemoryStore, Store};
+use osier_store::{DeleteResult, FileStore, MemoryStore, Store};
 use osier_tree::Header;
 
 #[derive(Default)]
@@ -50,9 +50,9 @@ fn subagent_header(parent: &str, id: &str) -> Header {
 }
 
 /// Deletes the first of four sessions while one of them is open. Returns the result and the remaining sessions.
-async fn deleted_while_open(open: &str) -> (Result<Deleted, Error>, Vec<String>) {
+async fn deleted_while_open(open: &str) -> (Result<DeleteResult, SessionError>, Vec<String>) {
     let files = InFiles::default();
-    let sessions = Sessions::new(files.store().await, Env::default());
+    let sessions = Sessions::new(files.store().await, SessionEnv::default());
     for header in [
         Header::new("one", 0, "/here"),
         subagent_header("one", "two"),
@@ -61,10 +61,10 @@ async fn deleted_while_open(open: &str) -> (Result<Deleted, Error>, Vec<String>)
     ] {
         sessions.store().create(&header, &[]).await.unwrap();
     }
-    let open = Session::open(files.store().await, open, Env::default()).await.unwrap();
+    let open = Session::open(files.store().await, open, SessionEnv::default()).await.unwrap();
     let deleted = sessions.delete("one").await;
     drop(open);
-    (deleted, sessions.store().find("").await.unwrap())
+    (deleted, sessions.store().find_ids("").await.unwrap())
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use osier_session::{Event, Session};
+use osier_session::{Session, SessionEvent};
 use osier_store::{FileStore, Store};
 use osier_tree::Header;
 
@@ -19,23 +19,23 @@ async fn a_process_sees_what_another_appends_to_the_file() {
     let one = empty(&files(&folder), env("a")).await;
     let two = open(&files(&folder), env("b")).await;
     let mut events = two.attach(None).await.unwrap().events;
-    exchange(&one.main(), "hello").await;
+    exchange(&one.main_cursor(), "hello").await;
     loop {
         match events.next().await.unwrap() {
-            Event::CursorMoved { .. } => break,
-            Event::Committed { foreign, .. } => assert!(foreign),
-            Event::ContinuedElsewhere { .. } => {}
+            SessionEvent::CursorMoved { .. } => break,
+            SessionEvent::Committed { foreign, .. } => assert!(foreign),
+            SessionEvent::ContinuedElsewhere { .. } => {}
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(text_at(&two.main()).await, "assistant: HELLO");
+    assert_eq!(text_at(&two.main_cursor()).await, "assistant: HELLO");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_on_one_file_make_branches_and_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let first = empty(&files(&folder), stale("a")).await;
-    exchange(&first.main(), "hello").await;
+    exchange(&first.main_cursor(), "hello").await;
     let mut sessions = Vec::new();
     for letter in ["b", "c", "d"] {
         sessions.push((letter, open(&files(&folder), env(letter)).await));
@@ -43,18 +43,18 @@ async fn processes_on_one_file_make_branches_and_lose_nothing() {
     let mut turns = Vec::new();
     for (letter, session) in &sessions {
         // Each session asks in its own branch.
-        say(&session.main(), "user", letter).await;
-        turns.push(session.main().begin_turn().await.unwrap());
+        say(&session.main_cursor(), "user", letter).await;
+        turns.push(session.main_cursor().begin_turn().await.unwrap());
     }
     let mut writers = tokio::task::JoinSet::new();
     for ((letter, session), turn) in sessions.into_iter().zip(turns) {
         writers.spawn(async move {
             for _ in 0..20 {
-                exchange(&session.main(), letter).await;
+                exchange(&session.main_cursor(), letter).await;
                 session.rename(letter).await.unwrap();
             }
             drop(turn);
-            let path = session.tree().path(session.main().place());
+            let path = session.tree().path(session.main_cursor().place());
             path.iter().filter(|seq| session.tree().head(**seq).kind.reaches_context()).count()
         });
     }
@@ -79,21 +79,21 @@ async fn a_session_in_an_old_file_continues_after_its_migration() {
         "\n",
     );
     std::fs::write(&path, old).unwrap();
-    let key = FileStore::id_of_path(&path).unwrap();
+    let key = FileStore::path_to_id(&path).unwrap();
     let session = Session::open(files(&folder), &key, env("a")).await.unwrap();
     assert_eq!((session.id(), session.key()), ("old", &*key));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), old, "opening wrote nothing");
     let mut events = session.attach(None).await.unwrap().events;
-    exchange(&session.main(), "more").await;
-    exchange(&session.main(), "and more").await;
+    exchange(&session.main_cursor(), "more").await;
+    exchange(&session.main_cursor(), "and more").await;
     session.refresh().await.unwrap();
     let received = drain(&mut events);
-    assert!(received.iter().all(|event| matches!(event, Event::Committed { .. })), "{received:?}");
+    assert!(received.iter().all(|event| matches!(event, SessionEvent::Committed { .. })), "{received:?}");
     assert_eq!(received.len(), 4);
-    assert_eq!(session.tree().path(session.main().place()).len(), 6);
+    assert_eq!(session.tree().path(session.main_cursor().place()).len(), 6);
     let reopened = Session::open(files(&folder), &key, env("b")).await.unwrap();
-    assert_eq!(text_at(&reopened.main()).await, "assistant: AND MORE");
-    assert_eq!(reopened.tree().path(reopened.main().place()).len(), 6);
+    assert_eq!(text_at(&reopened.main_cursor()).await, "assistant: AND MORE");
+    assert_eq!(reopened.tree().path(reopened.main_cursor().place()).len(), 6);
 }
 
 #[tokio::test]
@@ -101,7 +101,7 @@ async fn committing_to_a_deleted_file_fails_and_does_not_create_it() {
     let folder = tempfile::tempdir().unwrap();
     let store = files(&folder);
     let session = Session::create(store, &Header::new("s", 0, "/here"), &[], stale("a")).await.unwrap();
-    say(&session.main(), "user", "hello").await;
+    say(&session.main_cursor(), "user", "hello").await;
     let path = session.file().unwrap().to_owned();
     std::fs::remove_file(&path).unwrap();
     let failed = session.rename("x").await;
@@ -116,7 +116,7 @@ async fn a_file_that_now_contains_another_session_is_not_appended_to() {
     for in_place in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let session = empty(&files(&folder), env("a")).await;
-        exchange(&session.main(), "hello").await;
+        exchange(&session.main_cursor(), "hello").await;
         let path = session.file().unwrap().to_owned();
         let id = session.id().to_owned();
         let other = "z".repeat(id.len());

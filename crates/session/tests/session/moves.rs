@@ -1,7 +1,7 @@
 //! Moves, undo and redo, deleted branches.
 
 use expect_test::expect;
-use osier_session::{Error, Event, Outcome};
+use osier_session::{CommitOutcome, SessionError, SessionEvent};
 use osier_tree::{PlanError, Seq};
 
 use crate::support::{drain, draw, empty, env, exchange, memory, open, say, stale, text_at};
@@ -10,9 +10,9 @@ use crate::support::{drain, draw, empty, env, exchange, memory, open, say, stale
 async fn a_bare_move_survives_reopening() {
     let store = memory();
     let session = empty(&store, env("a")).await;
-    let (_, reply) = exchange(&session.main(), "a").await;
-    say(&session.main(), "user", "c").await;
-    session.main().move_to(Some(reply.seq)).await.unwrap();
+    let (_, reply) = exchange(&session.main_cursor(), "a").await;
+    say(&session.main_cursor(), "user", "c").await;
+    session.main_cursor().move_to(Some(reply.seq)).await.unwrap();
     expect![[r#"
         user: a
         assistant: A  ← main
@@ -25,16 +25,16 @@ async fn a_bare_move_survives_reopening() {
 #[tokio::test]
 async fn a_move_to_the_current_position_writes_nothing() {
     let session = empty(&memory(), env("a")).await;
-    let (prompt, reply) = exchange(&session.main(), "a").await;
+    let (prompt, reply) = exchange(&session.main_cursor(), "a").await;
     session.label(&prompt.id, Some("x")).await.unwrap();
-    assert_eq!(session.main().move_to(Some(reply.seq)).await.unwrap(), Outcome::Nothing);
+    assert_eq!(session.main_cursor().move_to(Some(reply.seq)).await.unwrap(), CommitOutcome::Nothing);
     assert_eq!(session.version().entries, 3);
 }
 
 #[tokio::test]
 async fn undo_and_redo_walk_the_moves_of_their_cursor() {
     let session = empty(&memory(), env("a")).await;
-    let main = session.main();
+    let main = session.main_cursor();
     let (first, reply) = exchange(&main, "a").await;
     exchange(&main, "b").await;
     main.move_to(Some(reply.seq)).await.unwrap();
@@ -43,15 +43,15 @@ async fn undo_and_redo_walk_the_moves_of_their_cursor() {
     assert_eq!(text_at(&main).await, "assistant: A");
     main.undo().await.unwrap();
     assert_eq!(text_at(&main).await, "assistant: B");
-    assert!(matches!(main.undo().await, Err(Error::Plan(PlanError::NothingToUndo))));
+    assert!(matches!(main.undo().await, Err(SessionError::Plan(PlanError::NothingToUndo))));
     main.redo().await.unwrap();
     main.redo().await.unwrap();
     assert_eq!(text_at(&main).await, "user: a");
-    assert!(matches!(main.redo().await, Err(Error::Plan(PlanError::NothingToRedo))));
+    assert!(matches!(main.redo().await, Err(SessionError::Plan(PlanError::NothingToRedo))));
     main.undo().await.unwrap();
     say(&main, "user", "another way").await;
     assert!(
-        matches!(main.redo().await, Err(Error::Plan(PlanError::NothingToRedo))),
+        matches!(main.redo().await, Err(SessionError::Plan(PlanError::NothingToRedo))),
         "a new entry clears the redo history"
     );
 }
@@ -60,59 +60,61 @@ async fn undo_and_redo_walk_the_moves_of_their_cursor() {
 async fn after_reopening_undo_uses_the_moves_of_the_log() {
     let store = memory();
     let session = empty(&store, env("a")).await;
-    let (_, reply) = exchange(&session.main(), "a").await;
-    exchange(&session.main(), "b").await;
-    session.main().move_to(Some(reply.seq)).await.unwrap();
+    let (_, reply) = exchange(&session.main_cursor(), "a").await;
+    exchange(&session.main_cursor(), "b").await;
+    session.main_cursor().move_to(Some(reply.seq)).await.unwrap();
     let reopened = open(&store, env("b")).await;
-    reopened.main().undo().await.unwrap();
-    assert_eq!(text_at(&reopened.main()).await, "assistant: B");
-    reopened.main().redo().await.unwrap();
-    assert_eq!(text_at(&reopened.main()).await, "assistant: A");
+    reopened.main_cursor().undo().await.unwrap();
+    assert_eq!(text_at(&reopened.main_cursor()).await, "assistant: B");
+    reopened.main_cursor().redo().await.unwrap();
+    assert_eq!(text_at(&reopened.main_cursor()).await, "assistant: A");
 }
 
 #[tokio::test]
 async fn a_process_does_not_undo_the_moves_of_another() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
-    exchange(&one.main(), "a").await;
+    exchange(&one.main_cursor(), "a").await;
     let two = open(&store, stale("b")).await;
-    one.main().move_to(None).await.unwrap();
+    one.main_cursor().move_to(None).await.unwrap();
     two.refresh().await.unwrap();
-    assert!(matches!(two.main().undo().await, Err(Error::Plan(PlanError::NothingToUndo))));
-    two.main().move_to(Some(Seq::new(0))).await.unwrap();
-    two.main().undo().await.unwrap();
-    assert_eq!(text_at(&two.main()).await, "assistant: A");
+    assert!(matches!(two.main_cursor().undo().await, Err(SessionError::Plan(PlanError::NothingToUndo))));
+    two.main_cursor().move_to(Some(Seq::new(0))).await.unwrap();
+    two.main_cursor().undo().await.unwrap();
+    assert_eq!(text_at(&two.main_cursor()).await, "assistant: A");
 }
 
 #[tokio::test]
 async fn a_move_with_a_label_is_two_entries_at_one_position() {
     let session = empty(&memory(), env("a")).await;
-    let (prompt, _) = exchange(&session.main(), "a").await;
-    exchange(&session.main(), "b").await;
-    session.main().move_and_label(Some(prompt.seq), &prompt.id, "here").await.unwrap();
+    let (prompt, _) = exchange(&session.main_cursor(), "a").await;
+    exchange(&session.main_cursor(), "b").await;
+    session.main_cursor().move_and_label(Some(prompt.seq), &prompt.id, "here").await.unwrap();
     assert_eq!(session.version().entries, 6);
-    assert_eq!(text_at(&session.main()).await, "user: a");
+    assert_eq!(text_at(&session.main_cursor()).await, "user: a");
     assert_eq!(session.tree().label(prompt.seq).map(|label| label.text.as_str()), Some("here"));
-    session.main().undo().await.unwrap();
-    assert_eq!(text_at(&session.main()).await, "assistant: B");
-    let failed = session.main().move_and_label(None, "missing", "x").await;
-    assert!(matches!(failed, Err(Error::Plan(PlanError::NotFound { .. }))));
-    assert_eq!((session.version().entries, &*text_at(&session.main()).await), (7, "assistant: B"));
+    session.main_cursor().undo().await.unwrap();
+    assert_eq!(text_at(&session.main_cursor()).await, "assistant: B");
+    let failed = session.main_cursor().move_and_label(None, "missing", "x").await;
+    assert!(matches!(failed, Err(SessionError::Plan(PlanError::NotFound { .. }))));
+    assert_eq!((session.version().entries, &*text_at(&session.main_cursor()).await), (7, "assistant: B"));
 }
 
 #[tokio::test]
 async fn deleting_the_current_branch_moves_cursors_out_with_one_entry() {
     let store = memory();
     let session = empty(&store, env("a")).await;
-    exchange(&session.main(), "a").await;
-    let (first, _) = exchange(&session.main(), "b").await;
-    let side = session.cursor(session.main().place()).await.unwrap();
+    exchange(&session.main_cursor(), "a").await;
+    let (first, _) = exchange(&session.main_cursor(), "b").await;
+    let side = session.new_cursor(session.main_cursor().place()).await.unwrap();
     let mut events = session.attach(None).await.unwrap().events;
     session.delete_branch(&first.id).await.unwrap();
     assert_eq!(session.version().entries, 5);
     assert_eq!(text_at(&side).await, "assistant: A");
-    let moved =
-        drain(&mut events).into_iter().filter(|event| matches!(event, Event::CursorMoved { .. })).count();
+    let moved = drain(&mut events)
+        .into_iter()
+        .filter(|event| matches!(event, SessionEvent::CursorMoved { .. }))
+        .count();
     assert_eq!(moved, 2);
     expect![[r#"
         user: a
@@ -122,23 +124,23 @@ async fn deleting_the_current_branch_moves_cursors_out_with_one_entry() {
           delete_branch  ← main
     "#]]
     .assert_eq(&draw(&session).await);
-    assert_eq!(text_at(&open(&store, env("b")).await.main()).await, "assistant: A");
+    assert_eq!(text_at(&open(&store, env("b")).await.main_cursor()).await, "assistant: A");
     session.restore_branch(&first.id).await.unwrap();
-    assert_eq!(text_at(&session.main()).await, "assistant: A", "restoring moves no cursor");
+    assert_eq!(text_at(&session.main_cursor()).await, "assistant: A", "restoring moves no cursor");
     assert!(!session.tree().is_hidden(first.seq));
 }
 
 #[tokio::test]
 async fn a_branch_with_a_running_turn_cannot_be_deleted() {
     let session = empty(&memory(), env("a")).await;
-    let (first, _) = exchange(&session.main(), "a").await;
-    let turn = session.main().begin_turn().await.unwrap();
+    let (first, _) = exchange(&session.main_cursor(), "a").await;
+    let turn = session.main_cursor().begin_turn().await.unwrap();
     let refused = session.delete_branch(&first.id).await;
-    assert!(matches!(refused, Err(Error::Busy { at: Some(at) }) if at == "a0000002"));
+    assert!(matches!(refused, Err(SessionError::Busy { at: Some(at) }) if at == "a0000002"));
     assert_eq!(session.version().entries, 2);
     turn.end().await.unwrap();
     session.delete_branch(&first.id).await.unwrap();
-    assert_eq!(text_at(&session.main()).await, "root");
+    assert_eq!(text_at(&session.main_cursor()).await, "root");
 }
 
 /// A program that does not support leases can still do that.
@@ -146,34 +148,34 @@ async fn a_branch_with_a_running_turn_cannot_be_deleted() {
 async fn a_turn_in_a_deleted_branch_continues_and_leaves_it_at_its_end() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
-    let (first, _) = exchange(&one.main(), "a").await;
-    let turn = one.main().begin_turn().await.unwrap();
+    let (first, _) = exchange(&one.main_cursor(), "a").await;
+    let turn = one.main_cursor().begin_turn().await.unwrap();
     let id = &first.id;
     let deletion = format!(
         r#"{{"type":"custom","id":"d","parentId":null,"customType":"osier.delete_branch","data":{{"targetId":"{id}"}}}}"#
     );
     store.append("s", one.version(), &[deletion.into_bytes()]).await.unwrap();
     one.refresh().await.unwrap();
-    say(&one.main(), "assistant", "still here").await;
-    assert_eq!(text_at(&one.main()).await, "assistant: still here");
+    say(&one.main_cursor(), "assistant", "still here").await;
+    assert_eq!(text_at(&one.main_cursor()).await, "assistant: still here");
     turn.end().await.unwrap();
-    assert_eq!(text_at(&one.main()).await, "root");
+    assert_eq!(text_at(&one.main_cursor()).await, "root");
 }
 
 #[tokio::test]
 async fn undo_never_leads_into_a_deleted_branch() {
     let session = empty(&memory(), env("a")).await;
-    let (_, reply) = exchange(&session.main(), "a").await;
-    let (second, _) = exchange(&session.main(), "b").await;
-    session.main().move_to(Some(reply.seq)).await.unwrap();
+    let (_, reply) = exchange(&session.main_cursor(), "a").await;
+    let (second, _) = exchange(&session.main_cursor(), "b").await;
+    session.main_cursor().move_to(Some(reply.seq)).await.unwrap();
     session.delete_branch(&second.id).await.unwrap();
-    assert!(matches!(session.main().undo().await, Err(Error::Plan(PlanError::NothingToUndo))));
+    assert!(matches!(session.main_cursor().undo().await, Err(SessionError::Plan(PlanError::NothingToUndo))));
 }
 
 #[tokio::test]
 async fn an_undo_skips_positions_equal_to_the_current_one() {
     let session = empty(&memory(), env("a")).await;
-    let main = session.main();
+    let main = session.main_cursor();
     let (_, a) = exchange(&main, "a").await;
     main.move_to(None).await.unwrap();
     main.move_to(Some(a.seq)).await.unwrap();
@@ -187,7 +189,7 @@ async fn an_undo_skips_positions_equal_to_the_current_one() {
     assert_eq!(text_at(&main).await, "root");
     main.undo().await.unwrap();
     assert_eq!(text_at(&main).await, "assistant: A");
-    assert!(matches!(main.undo().await, Err(Error::Plan(PlanError::NothingToUndo))));
+    assert!(matches!(main.undo().await, Err(SessionError::Plan(PlanError::NothingToUndo))));
     main.redo().await.unwrap();
     main.redo().await.unwrap();
     assert_eq!(text_at(&main).await, "assistant: A");

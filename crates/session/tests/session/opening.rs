@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use osier_session::{Error, RandomIds, Session, chained};
+use osier_session::{RandomIds, Session, SessionError, chain_drafts};
 use osier_store::{MemoryStore, Store, StoreError};
-use osier_tree::scan::Raw;
+use osier_tree::scan::RawJson;
 use osier_tree::{Header, SessionTree};
 
 use crate::support::{draw, empty, env, exchange, memory, open};
@@ -12,19 +12,19 @@ use crate::support::{draw, empty, env, exchange, memory, open};
 #[tokio::test]
 async fn an_unknown_session_is_not_found() {
     let opened = Session::open(memory(), "missing", env("a")).await;
-    assert!(matches!(opened, Err(Error::Store(StoreError::NotFound { .. }))));
+    assert!(matches!(opened, Err(SessionError::Store(StoreError::NotFound { .. }))));
 }
 
 #[tokio::test]
 async fn a_reopened_session_has_the_same_tree() {
     let store = memory();
     let session = empty(&store, env("a")).await;
-    let (prompt, reply) = exchange(&session.main(), "hello").await;
+    let (prompt, reply) = exchange(&session.main_cursor(), "hello").await;
     session.label(&prompt.id, Some("x")).await.unwrap();
     session.rename("name").await.unwrap();
-    session.config([("k".to_owned(), 1.into())].into_iter().collect(), vec![]).await.unwrap();
+    session.set_config([("k".to_owned(), 1.into())].into_iter().collect(), vec![]).await.unwrap();
     session.append_entry(br#"{"type":"custom","id":"an id that is long"}"#).await.unwrap();
-    session.main().move_to(Some(reply.seq)).await.unwrap();
+    session.main_cursor().move_to(Some(reply.seq)).await.unwrap();
     session.delete_branch("an id that is long").await.unwrap();
     let before = store.open("s").await.unwrap().version;
     let reopened = open(&store, env("b")).await;
@@ -55,7 +55,7 @@ async fn a_damaged_log_opens_as_its_fold_and_can_be_appended_to() {
         Session::create(store.clone(), &Header::new("s", 0, "/here"), &lines, env("a")).await.unwrap();
     // This process appends a missing parent; the tree must equal what another process reads.
     session.append_entry(br#"{"type":"custom","id":"missing","parentId":null}"#).await.unwrap();
-    exchange(&session.main(), "on").await;
+    exchange(&session.main_cursor(), "on").await;
     assert_eq!(draw(&open(&store, env("b")).await).await, draw(&session).await);
 }
 
@@ -66,9 +66,9 @@ async fn a_session_can_start_with_drafts() {
     let tree = SessionTree::default();
     let say = |text: &str| {
         let message = format!(r#"{{"role":"user","content":"{text}"}}"#);
-        tree.plan_message(None, Raw::parse(message.as_bytes()).unwrap()).unwrap()
+        tree.plan_message(None, RawJson::parse(message.as_bytes()).unwrap()).unwrap()
     };
-    let lines = chained(&[say("one"), say("two"), tree.plan_name("n")], &env);
+    let lines = chain_drafts(&[say("one"), say("two"), tree.plan_name("n")], &env);
     let session = Session::create(store, &Header::new("s", 0, "/here"), &lines, env).await.unwrap();
     assert_eq!(draw(&session).await, "user: one\nuser: two\nsession_info  ← main\n");
 }
@@ -76,12 +76,12 @@ async fn a_session_can_start_with_drafts() {
 #[tokio::test]
 async fn random_ids_of_two_processes_do_not_collide() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let env = || osier_session::Env { ids: Arc::new(RandomIds), ..env("a") };
+    let env = || osier_session::SessionEnv { ids: Arc::new(RandomIds), ..env("a") };
     let one = empty(&store, env()).await;
     let two = open(&store, env()).await;
     for _ in 0..50 {
-        exchange(&one.main(), "one").await;
-        exchange(&two.main(), "two").await;
+        exchange(&one.main_cursor(), "one").await;
+        exchange(&two.main_cursor(), "two").await;
     }
     let tree = open(&store, env()).await.tree();
     assert!(tree.heads().is_regular());
@@ -94,7 +94,7 @@ async fn the_writer_stops_with_the_last_handle() {
     let mut events = session.attach(None).await.unwrap().events;
     let copy = session.clone();
     drop(session);
-    exchange(&copy.main(), "still open").await;
+    exchange(&copy.main_cursor(), "still open").await;
     assert!(events.next().await.is_some() && events.next().await.is_some());
     drop(copy);
     assert_eq!(events.next().await, None);
@@ -104,7 +104,7 @@ async fn the_writer_stops_with_the_last_handle() {
 async fn a_new_session_has_a_unique_short_id() {
     #[derive(Debug)]
     struct RepeatingIds(std::sync::atomic::AtomicU32);
-    impl osier_session::Ids for RepeatingIds {
+    impl osier_session::IdSource for RepeatingIds {
         fn entry(&self) -> String {
             "00000001".to_owned()
         }
@@ -116,12 +116,12 @@ async fn a_new_session_has_a_unique_short_id() {
     }
     let store: std::sync::Arc<dyn osier_store::Store> =
         std::sync::Arc::new(osier_store::MemoryStore::default());
-    let env = osier_session::Env {
+    let env = osier_session::SessionEnv {
         ids: std::sync::Arc::new(RepeatingIds(std::sync::atomic::AtomicU32::new(0))),
-        ..osier_session::Env::default()
+        ..osier_session::SessionEnv::default()
     };
-    let first = osier_session::Session::fresh_id(&*store, &env).await.unwrap();
+    let first = osier_session::Session::new_session_id(&*store, &env).await.unwrap();
     store.create(&osier_tree::Header::new(&first, 0, "/x"), &[]).await.unwrap();
-    let second = osier_session::Session::fresh_id(&*store, &env).await.unwrap();
+    let second = osier_session::Session::new_session_id(&*store, &env).await.unwrap();
     assert_eq!((first.as_str(), second.as_str()), ("00000000-0", "00000001-3"));
 }

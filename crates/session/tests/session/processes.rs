@@ -1,7 +1,7 @@
 //! Several processes on one session.
 
 use expect_test::expect;
-use osier_session::Event;
+use osier_session::SessionEvent;
 
 use crate::support::{draw, empty, env, exchange, memory, message, open, say, stale, stored, text_at};
 
@@ -9,12 +9,12 @@ use crate::support::{draw, empty, env, exchange, memory, message, open, say, sta
 async fn prompts_of_two_processes_make_two_branches() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
-    exchange(&one.main(), "hello").await;
+    exchange(&one.main_cursor(), "hello").await;
     let two = open(&store, stale("b")).await;
-    say(&one.main(), "user", "from one").await;
-    say(&two.main(), "user", "from two").await;
-    say(&one.main(), "assistant", "to one").await;
-    say(&two.main(), "assistant", "to two").await;
+    say(&one.main_cursor(), "user", "from one").await;
+    say(&two.main_cursor(), "user", "from two").await;
+    say(&one.main_cursor(), "assistant", "to one").await;
+    say(&two.main_cursor(), "assistant", "to two").await;
     one.refresh().await.unwrap();
     expect![[r#"
         user: hello
@@ -25,22 +25,22 @@ async fn prompts_of_two_processes_make_two_branches() {
           assistant: to one  ← main
     "#]]
     .assert_eq(&draw(&one).await);
-    assert_eq!(text_at(&two.main()).await, "assistant: to two");
+    assert_eq!(text_at(&two.main_cursor()).await, "assistant: to two");
 }
 
 #[tokio::test]
 async fn a_label_from_a_stale_process_moves_no_cursor() {
     let store = memory();
     let busy = empty(&store, stale("a")).await;
-    exchange(&busy.main(), "hello").await;
+    exchange(&busy.main_cursor(), "hello").await;
     let late = open(&store, stale("b")).await;
-    say(&busy.main(), "user", "more").await;
+    say(&busy.main_cursor(), "user", "more").await;
     late.label("a0000001", Some("start")).await.unwrap();
     late.rename("a name").await.unwrap();
-    let before = busy.main().place();
+    let before = busy.main_cursor().place();
     busy.refresh().await.unwrap();
-    assert!(busy.tree().same_place(before, busy.main().place()));
-    say(&busy.main(), "assistant", "done").await;
+    assert!(busy.tree().same_place(before, busy.main_cursor().place()));
+    say(&busy.main_cursor(), "assistant", "done").await;
     assert_eq!(busy.tree().marks().name(), Some("a name"));
     let reopened = open(&store, env("c")).await;
     expect![[r#"
@@ -60,8 +60,10 @@ async fn entries_of_other_processes_are_announced_as_foreign() {
     let one = empty(&store, env("a")).await;
     let two = open(&store, stale("b")).await;
     let mut events = one.attach(None).await.unwrap().events;
-    let entry = say(&two.main(), "user", "from two").await;
-    let Some(Event::Committed { seq, id, foreign, line, cursor, .. }) = events.next().await else { panic!() };
+    let entry = say(&two.main_cursor(), "user", "from two").await;
+    let Some(SessionEvent::Committed { seq, id, foreign, line, cursor, .. }) = events.next().await else {
+        panic!()
+    };
     assert_eq!((seq, &*id, foreign, line, cursor), (entry.seq, "b0000001", true, entry.line, None));
     assert_eq!(one.tree().find("b0000001"), Some(seq));
 }
@@ -70,7 +72,7 @@ async fn entries_of_other_processes_are_announced_as_foreign() {
 async fn marks_of_concurrent_processes_are_all_written() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
-    say(&one.main(), "user", "hello").await;
+    say(&one.main_cursor(), "user", "hello").await;
     let mut writers = tokio::task::JoinSet::new();
     for letter in ["b", "c", "d", "e", "f"] {
         let other = open(&store, stale(letter)).await;
@@ -84,15 +86,19 @@ async fn marks_of_concurrent_processes_are_all_written() {
     writers.join_all().await;
     let all = open(&store, env("g")).await;
     assert_eq!(all.version().entries, 1 + 5 * 200);
-    assert_eq!(all.tree().path(all.main().place()).len(), 1 + 5 * 200, "each mark is below the previous one");
-    assert_eq!(text_at(&all.main()).await, "user: hello");
+    assert_eq!(
+        all.tree().path(all.main_cursor().place()).len(),
+        1 + 5 * 200,
+        "each mark is below the previous one"
+    );
+    assert_eq!(text_at(&all.main_cursor()).await, "user: hello");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_turns_of_processes_lose_nothing() {
     let store = memory();
     let first = empty(&store, stale("a")).await;
-    exchange(&first.main(), "hello").await;
+    exchange(&first.main_cursor(), "hello").await;
     let mut sessions = Vec::new();
     for letter in ["b", "c", "d", "e"] {
         sessions.push((letter, open(&store, env(letter)).await));
@@ -100,18 +106,18 @@ async fn concurrent_turns_of_processes_lose_nothing() {
     let mut turns = Vec::new();
     for (letter, session) in &sessions {
         // Each session asks in its own branch.
-        say(&session.main(), "user", letter).await;
-        turns.push(session.main().begin_turn().await.unwrap());
+        say(&session.main_cursor(), "user", letter).await;
+        turns.push(session.main_cursor().begin_turn().await.unwrap());
     }
     let mut writers = tokio::task::JoinSet::new();
     for ((letter, session), turn) in sessions.into_iter().zip(turns) {
         writers.spawn(async move {
             for _ in 0..50 {
-                exchange(&session.main(), letter).await;
+                exchange(&session.main_cursor(), letter).await;
             }
             drop(turn);
             let tree = session.tree();
-            tree.path(session.main().place()).len()
+            tree.path(session.main_cursor().place()).len()
         });
     }
     for length in writers.join_all().await {
@@ -126,24 +132,24 @@ async fn a_draft_whose_id_another_process_used_gets_a_new_one() {
     let one = empty(&store, stale("a")).await;
     let other = open(&store, stale("a")).await;
     let mut events = one.attach(None).await.unwrap().events;
-    let draft = one.main().begin_draft().await.unwrap();
+    let draft = one.main_cursor().begin_draft().await.unwrap();
     assert_eq!(draft.id(), "a0000001");
-    assert_eq!(&*say(&other.main(), "user", "other words").await.id, "a0000001");
-    let entry = stored(one.main().commit(message("assistant", "reply").finishing(&draft)).await);
+    assert_eq!(&*say(&other.main_cursor(), "user", "other words").await.id, "a0000001");
+    let entry = stored(one.main_cursor().commit(message("assistant", "reply").finish_draft(&draft)).await);
     assert_eq!(&*entry.id, "a0000002");
     drop(draft);
     one.sync().await.unwrap();
-    let received: Vec<Event> = std::iter::from_fn(|| events.try_next()).collect();
+    let received: Vec<SessionEvent> = std::iter::from_fn(|| events.try_next()).collect();
     assert!(
         matches!(&received[..], [
-        Event::DraftBegun { .. },
-        Event::Committed { foreign: true, .. },
-        Event::Committed { id, draft_id: Some(draft), foreign: false, .. },
+        SessionEvent::DraftStarted { .. },
+        SessionEvent::Committed { foreign: true, .. },
+        SessionEvent::Committed { id, draft_id: Some(draft), foreign: false, .. },
     ] | [
-        Event::DraftBegun { .. },
-        Event::Committed { foreign: true, .. },
-        Event::ContinuedElsewhere { .. },
-        Event::Committed { id, draft_id: Some(draft), foreign: false, .. },
+        SessionEvent::DraftStarted { .. },
+        SessionEvent::Committed { foreign: true, .. },
+        SessionEvent::ContinuedElsewhere { .. },
+        SessionEvent::Committed { id, draft_id: Some(draft), foreign: false, .. },
     ] if (&**id, &**draft) == ("a0000002", "a0000001")),
         "{received:?}"
     );
@@ -153,28 +159,28 @@ async fn a_draft_whose_id_another_process_used_gets_a_new_one() {
 async fn a_replaced_log_is_reloaded() {
     let store = memory();
     let one = empty(&store, env("a")).await;
-    let (entry, _) = exchange(&one.main(), "hello").await;
-    let side = one.cursor(one.tree().find("a0000001")).await.unwrap();
+    let (entry, _) = exchange(&one.main_cursor(), "hello").await;
+    let side = one.new_cursor(one.tree().find("a0000001")).await.unwrap();
     let mut attached = one.attach(None).await.unwrap();
     let old = one.version();
     let kept = [&b"{\"type\":\"custom\",\"id\":\"new\"}"[..], &entry.line].map(<[u8]>::to_vec);
     let new = store.rewrite_in_use("s", one.version(), &kept).await.unwrap();
     loop {
         match attached.events.next().await.unwrap() {
-            Event::Reset { version } => break assert_eq!(version, new),
-            Event::Committed { .. } | Event::CursorMoved { .. } => {}
+            SessionEvent::Reset { version } => break assert_eq!(version, new),
+            SessionEvent::Committed { .. } | SessionEvent::CursorMoved { .. } => {}
             other => panic!("{other:?}"),
         }
     }
     assert_eq!(one.version(), new);
     assert_eq!(text_at(&side).await, "user: hello", "the entry is found by its id");
     assert_eq!(
-        text_at(&one.main()).await,
+        text_at(&one.main_cursor()).await,
         "user: hello",
         "the entry was removed, so the cursor moves to the nearest kept ancestor"
     );
     let again = one.attach(Some(old)).await.unwrap();
     assert!(again.reset);
     assert_eq!(again.entries().count(), 2);
-    say(&one.main(), "assistant", "continued").await;
+    say(&one.main_cursor(), "assistant", "continued").await;
 }

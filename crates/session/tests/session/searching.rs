@@ -3,8 +3,8 @@
 use std::fs;
 use std::sync::Arc;
 
-use osier_session::{Query, Stores};
-use osier_store::{FileStore, Filter, Store};
+use osier_session::{SearchQuery, Stores};
+use osier_store::{FileStore, SessionFilter, Store};
 
 use crate::support::{empty, env, exchange};
 
@@ -12,11 +12,11 @@ use crate::support::{empty, env, exchange};
 async fn an_unreadable_session_is_reported_and_a_deleted_one_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> = Arc::new(FileStore::new(folder.path(), None));
-    exchange(&empty(&store, env("a")).await.main(), "hello").await;
+    exchange(&empty(&store, env("a")).await.main_cursor(), "hello").await;
     let stores = Stores::new(vec![store]);
-    let card = stores.list(&Filter::default()).await.unwrap().page.cards.remove(0);
-    let query = Query::parse("HELLO nothing").unwrap();
-    let errors = async || query.choose(vec![card.clone(), card.clone()], &stores).await.1.told();
+    let card = stores.list(&SessionFilter::default()).await.unwrap().page.cards.remove(0);
+    let query = SearchQuery::parse("HELLO nothing").unwrap();
+    let errors = async || query.filter(vec![card.clone(), card.clone()], &stores).await.1.summary();
     assert_eq!(errors().await, None, "the session was read");
 
     let file = card.file.clone().unwrap();

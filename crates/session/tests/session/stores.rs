@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use osier_session::{Stores, copy};
+use osier_session::{Stores, copy_session};
 use osier_store::{
-    Batch, Deleted, FileStore, Filter, MemoryStore, Opened, Page, Store, StoreError, Version, Watch,
+    DeleteResult, FileStore, LineBatch, LogVersion, MemoryStore, OpenedLog, SessionFilter, SessionPage,
+    Store, StoreError, Watch,
 };
 use osier_tree::projection::card::Card;
 use osier_tree::{Head, Header, Seq};
@@ -22,19 +23,19 @@ impl Store for SilentStore {
     fn name(&self) -> &str {
         "silent"
     }
-    async fn create(&self, _: &Header, _: &[Vec<u8>]) -> Result<Opened, StoreError> {
+    async fn create(&self, _: &Header, _: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
         std::future::pending().await
     }
-    async fn open(&self, _: &str) -> Result<Opened, StoreError> {
+    async fn open(&self, _: &str) -> Result<OpenedLog, StoreError> {
         std::future::pending().await
     }
     async fn heads(&self, _: &str, _: u64, _: usize, _: usize) -> Result<Vec<Head>, StoreError> {
         std::future::pending().await
     }
-    async fn lines(&self, _: &str, _: u64, _: &[Seq], _: &mut Batch) -> Result<(), StoreError> {
+    async fn lines(&self, _: &str, _: u64, _: &[Seq], _: &mut LineBatch) -> Result<(), StoreError> {
         std::future::pending().await
     }
-    async fn append(&self, _: &str, _: Version, _: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn append(&self, _: &str, _: LogVersion, _: &[Vec<u8>]) -> Result<LogVersion, StoreError> {
         std::future::pending().await
     }
     async fn sync(&self, _: &str) -> Result<(), StoreError> {
@@ -43,23 +44,23 @@ impl Store for SilentStore {
     async fn watch(&self, _: &str) -> Result<Watch, StoreError> {
         std::future::pending().await
     }
-    async fn list(&self, _: &Filter) -> Result<Page, StoreError> {
+    async fn list(&self, _: &SessionFilter) -> Result<SessionPage, StoreError> {
         std::future::pending().await
     }
     async fn card(&self, _: &str) -> Result<Card, StoreError> {
         std::future::pending().await
     }
-    async fn find(&self, _: &str) -> Result<Vec<String>, StoreError> {
+    async fn find_ids(&self, _: &str) -> Result<Vec<String>, StoreError> {
         std::future::pending().await
     }
-    async fn delete(&self, _: &str) -> Result<Deleted, StoreError> {
+    async fn delete(&self, _: &str) -> Result<DeleteResult, StoreError> {
         std::future::pending().await
     }
-    async fn rewrite(&self, _: &str, _: Version, _: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn rewrite(&self, _: &str, _: LogVersion, _: &[Vec<u8>]) -> Result<LogVersion, StoreError> {
         std::future::pending().await
     }
 
-    async fn rewrite_in_use(&self, _: &str, _: Version, _: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn rewrite_in_use(&self, _: &str, _: LogVersion, _: &[Vec<u8>]) -> Result<LogVersion, StoreError> {
         std::future::pending().await
     }
 }
@@ -81,23 +82,29 @@ async fn with(store: &dyn Store, id: &str, lines: &[Vec<u8>]) {
 async fn a_store_that_does_not_answer_is_reported_and_the_others_are_used() {
     let memory = Arc::new(MemoryStore::default());
     with(&*memory, "one", &[line("a", "x")]).await;
-    let stores = Stores::new(vec![Arc::new(SilentStore), memory]).with_patience(TIMEOUT);
+    let stores = Stores::new(vec![Arc::new(SilentStore), memory]).with_timeout(TIMEOUT);
     let found = stores.find("on").await.unwrap();
-    assert_eq!((found.owned.len(), &*found.owned[0].id, found.owned[0].store.name()), (1, "one", "memory"));
     assert_eq!(
-        found.down[0].why.to_string(),
+        (found.sessions.len(), &*found.sessions[0].id, found.sessions[0].store.name()),
+        (1, "one", "memory")
+    );
+    assert_eq!(
+        found.unavailable[0].error.to_string(),
         "store silent cannot be reached: no answer within 20s; check whether the server is busy, then try again"
     );
-    let listed = stores.list(&Filter::default()).await.unwrap();
-    assert_eq!((listed.page.cards.len(), listed.page.more, &*listed.down[0].store), (1, false, "silent"));
-    let alone = Stores::new(vec![Arc::new(SilentStore)]).with_patience(TIMEOUT);
-    assert_eq!(alone.list(&Filter::default()).await.unwrap_err().code().name(), "store_unavailable");
+    let listed = stores.list(&SessionFilter::default()).await.unwrap();
+    assert_eq!(
+        (listed.page.cards.len(), listed.page.has_more, &*listed.unavailable[0].store),
+        (1, false, "silent")
+    );
+    let alone = Stores::new(vec![Arc::new(SilentStore)]).with_timeout(TIMEOUT);
+    assert_eq!(alone.list(&SessionFilter::default()).await.unwrap_err().code().name(), "store_unavailable");
 }
 
 #[tokio::test]
 async fn a_list_of_all_stores_is_sorted_and_paginated() {
     let folder = tempfile::tempdir().unwrap();
-    let files = Arc::new(FileStore::new(folder.path(), None).named("files"));
+    let files = Arc::new(FileStore::new(folder.path(), None).with_name("files"));
     let memory = Arc::new(MemoryStore::default());
     for (at, id) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
         let store: &dyn Store = if at % 2 == 0 { &*files } else { &*memory };
@@ -105,8 +112,9 @@ async fn a_list_of_all_stores_is_sorted_and_paginated() {
     }
     let stores = Stores::new(vec![files, memory]);
     let page = async |skip, limit| {
-        let page = stores.list(&Filter { skip, limit, ..Filter::default() }).await.unwrap().page;
-        assert_eq!(page.more, limit.is_some_and(|limit| skip + limit < 5), "{skip}, {limit:?}");
+        let page =
+            stores.list(&SessionFilter { skip, limit, ..SessionFilter::default() }).await.unwrap().page;
+        assert_eq!(page.has_more, limit.is_some_and(|limit| skip + limit < 5), "{skip}, {limit:?}");
         page.cards.iter().map(|card| format!("{} {}", card.id, card.store)).collect::<Vec<_>>()
     };
     assert_eq!(page(0, None).await, ["e files", "d memory", "c files", "b memory", "a files"]);
@@ -117,14 +125,15 @@ async fn a_list_of_all_stores_is_sorted_and_paginated() {
 #[tokio::test]
 async fn short_ids_are_unique_across_stores_and_unlisted_sessions() {
     let folder = tempfile::tempdir().unwrap();
-    let files = Arc::new(FileStore::new(folder.path(), None).named("files"));
+    let files = Arc::new(FileStore::new(folder.path(), None).with_name("files"));
     let memory = Arc::new(MemoryStore::default());
     with(&*files, "019b7ca9-a7f6", &[line("m", "x")]).await;
     with(&*memory, "019b7ca9-a812", &[line("m", "xx")]).await;
     with(&*memory, "4f89da11-5e7b", &[line("m", "xxx")]).await;
     let stores = Stores::new(vec![files, memory]);
     let short = async |skip, limit| {
-        let page = stores.list(&Filter { skip, limit, ..Filter::default() }).await.unwrap().page;
+        let page =
+            stores.list(&SessionFilter { skip, limit, ..SessionFilter::default() }).await.unwrap().page;
         page.cards.into_iter().map(|card| card.short_id).collect::<Vec<_>>()
     };
     assert_eq!(short(0, None).await, ["4f89da11", "019b7ca9-a8", "019b7ca9-a7"]);
@@ -135,7 +144,7 @@ async fn short_ids_are_unique_across_stores_and_unlisted_sessions() {
 #[tokio::test]
 async fn a_copy_in_batches_keeps_every_byte() {
     let (from, to) = (MemoryStore::default(), MemoryStore::default());
-    let sizes = [10, Batch::FULL, 3, Batch::FULL - 1, Batch::FULL + 7, 1, 1];
+    let sizes = [10, LineBatch::FULL_BYTES, 3, LineBatch::FULL_BYTES - 1, LineBatch::FULL_BYTES + 7, 1, 1];
     let lines: Vec<Vec<u8>> =
         sizes.iter().enumerate().map(|(at, size)| line(&format!("{at:08}"), &"é".repeat(*size))).collect();
     with(&from, "one", &lines).await;
@@ -144,23 +153,23 @@ async fn a_copy_in_batches_keeps_every_byte() {
         if already > 0 {
             with(&to, "one", &lines[..already]).await;
         }
-        let copied = copy(&from, "one", &to).await.unwrap();
+        let copied = copy_session(&from, "one", &to).await.unwrap();
         assert_eq!((copied.entries, copied.copied), (7, 7 - already));
         let version = to.open("one").await.unwrap().version;
         let wanted: Vec<Seq> = (0..7).map(Seq::new).collect();
         let mut there: Vec<Vec<u8>> = Vec::new();
-        osier_store::each_line(&to, "one", version.generation, &wanted, |_, line| {
+        osier_store::for_each_line(&to, "one", version.generation, &wanted, |_, line| {
             there.push(line.to_vec());
             Ok::<_, StoreError>(())
         })
         .await
         .unwrap();
         assert!(there == lines, "with {already} there already");
-        assert_eq!(copy(&from, "one", &to).await.unwrap().copied, 0);
+        assert_eq!(copy_session(&from, "one", &to).await.unwrap().copied, 0);
     }
     with(&to, "two", &lines[..1]).await;
     with(&from, "two", &lines[1..]).await;
-    let refused = copy(&from, "two", &to).await.unwrap_err();
+    let refused = copy_session(&from, "two", &to).await.unwrap_err();
     assert_eq!(refused.code().name(), "already_exists", "{refused}");
     assert_eq!(to.open("two").await.unwrap().version.entries, 1);
 }

@@ -5,20 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use osier_session::{
-    Clock, Commit, Cursor, Durability, Env, Error, Event, Events, Ids, Outcome, Session, Stored,
+    Commit, CommitOutcome, Cursor, Durability, IdSource, Session, SessionEnv, SessionError, SessionEvent,
+    SessionEvents, StoredEntry, WallClock,
 };
 use osier_store::{MemoryStore, Store};
-use osier_tree::entry::read_entry;
-use osier_tree::projection::card::text_of;
-use osier_tree::scan::Raw;
+use osier_tree::entry::parse_entry;
+use osier_tree::projection::card::message_text;
+use osier_tree::scan::RawJson;
 use osier_tree::time::Millis;
-use osier_tree::{Header, Kind, Place, Seq, SessionTree};
+use osier_tree::{EntryKind, Header, Place, Seq, SessionTree};
 
 /// Advances by one second at each call.
 #[derive(Debug, Default)]
 pub(crate) struct Ticks(AtomicI64);
 
-impl Clock for Ticks {
+impl WallClock for Ticks {
     fn now(&self) -> Millis {
         1_767_225_600_000 + self.0.fetch_add(1000, Ordering::Relaxed)
     }
@@ -34,7 +35,7 @@ impl Counted {
     }
 }
 
-impl Ids for Counted {
+impl IdSource for Counted {
     fn entry(&self) -> String {
         format!("{}{:07}", self.0, self.1.fetch_add(1, Ordering::Relaxed) + 1)
     }
@@ -45,8 +46,8 @@ impl Ids for Counted {
 }
 
 /// The environment of a process whose ids start with `letter`.
-pub(crate) fn env(letter: &'static str) -> Env {
-    Env {
+pub(crate) fn env(letter: &'static str) -> SessionEnv {
+    SessionEnv {
         clock: Arc::new(Ticks::default()),
         ids: Arc::new(Counted::new(letter)),
         gate: None,
@@ -57,8 +58,8 @@ pub(crate) fn env(letter: &'static str) -> Env {
 }
 
 /// The environment of a process that reads foreign entries only when it appends.
-pub(crate) fn stale(letter: &'static str) -> Env {
-    Env { watch: false, ..env(letter) }
+pub(crate) fn stale(letter: &'static str) -> SessionEnv {
+    SessionEnv { watch: false, ..env(letter) }
 }
 
 pub(crate) fn memory() -> Arc<dyn Store> {
@@ -66,12 +67,12 @@ pub(crate) fn memory() -> Arc<dyn Store> {
 }
 
 /// A new session without entries.
-pub(crate) async fn empty(store: &Arc<dyn Store>, env: Env) -> Session {
+pub(crate) async fn empty(store: &Arc<dyn Store>, env: SessionEnv) -> Session {
     Session::create(store.clone(), &Header::new("s", 0, "/here"), &[], env).await.unwrap()
 }
 
 /// The same session in another process.
-pub(crate) async fn open(store: &Arc<dyn Store>, env: Env) -> Session {
+pub(crate) async fn open(store: &Arc<dyn Store>, env: SessionEnv) -> Session {
     Session::open(store.clone(), "s", env).await.unwrap()
 }
 
@@ -83,21 +84,21 @@ pub(crate) fn message(role: &str, text: &str) -> Commit {
         _ => format!(r#"{{"role":"{role}","content":"{text}"}}"#),
     };
     Commit::new(move |tree, at| {
-        tree.plan_message(at, Raw::parse(json.as_bytes()).expect("the JSON of the test is valid"))
+        tree.plan_message(at, RawJson::parse(json.as_bytes()).expect("the JSON of the test is valid"))
     })
 }
 
-pub(crate) async fn say(cursor: &Cursor, role: &str, text: &str) -> Stored {
+pub(crate) async fn say(cursor: &Cursor, role: &str, text: &str) -> StoredEntry {
     stored(cursor.commit(message(role, text)).await)
 }
 
 /// A user message and its reply.
-pub(crate) async fn exchange(cursor: &Cursor, text: &str) -> (Stored, Stored) {
+pub(crate) async fn exchange(cursor: &Cursor, text: &str) -> (StoredEntry, StoredEntry) {
     let prompt = say(cursor, "user", text).await;
     (prompt, say(cursor, "assistant", &text.to_uppercase()).await)
 }
 
-pub(crate) fn stored(outcome: Result<Outcome, Error>) -> Stored {
+pub(crate) fn stored(outcome: Result<CommitOutcome, SessionError>) -> StoredEntry {
     outcome.unwrap().stored().expect("an entry was stored")
 }
 
@@ -116,16 +117,16 @@ pub(crate) async fn text_at(cursor: &Cursor) -> String {
 }
 
 /// All available events.
-pub(crate) fn drain(events: &mut Events) -> Vec<Event> {
+pub(crate) fn drain(events: &mut SessionEvents) -> Vec<SessionEvent> {
     std::iter::from_fn(|| events.try_next()).collect()
 }
 
 async fn text(session: &Session, tree: &SessionTree, seq: Seq) -> String {
     let (mut text, wanted) = (String::new(), [seq]);
-    let read = session.each_line(session.version(), &wanted, |_, line| {
-        let entry = read_entry(line).unwrap();
+    let read = session.for_each_line(session.version(), &wanted, |_, line| {
+        let entry = parse_entry(line).unwrap();
         text = match (entry.kind, entry.message) {
-            (Kind::Message, Some(message)) if tree.head(seq).calls > 0 => {
+            (EntryKind::Message, Some(message)) if tree.head(seq).calls > 0 => {
                 let call = message
                     .get("content")
                     .map(|content| String::from_utf8_lossy(content.bytes()).into_owned());
@@ -133,10 +134,12 @@ async fn text(session: &Session, tree: &SessionTree, seq: Seq) -> String {
                     .and_then(|call| call.split("\"name\":\"").nth(1)?.split('"').next().map(str::to_owned));
                 format!("calls: {}", name.unwrap_or_default())
             }
-            (Kind::Message, Some(message)) => format!("{}: {}", entry.role.name(), text_of(message)),
+            (EntryKind::Message, Some(message)) => {
+                format!("{}: {}", entry.role.name(), message_text(message))
+            }
             (kind, _) => kind.name().to_owned(),
         };
-        Ok::<_, Error>(())
+        Ok::<_, SessionError>(())
     });
     read.await.unwrap();
     text
@@ -149,7 +152,7 @@ pub(crate) async fn draw(session: &Session) -> String {
     let mut out = String::new();
     let mut open: Vec<(Seq, usize)> = tree.children().roots().iter().rev().map(|seq| (*seq, 0)).collect();
     while let Some((seq, depth)) = open.pop() {
-        let mark = if state.main() == Some(seq) { "  ← main" } else { "" };
+        let mark = if state.main_place() == Some(seq) { "  ← main" } else { "" };
         let hidden = if tree.is_hidden(seq) { " (deleted)" } else { "" };
         let line = text(session, tree, seq).await;
         writeln!(out, "{:indent$}{line}{hidden}{mark}", "", indent = depth * 2).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use osier_store::{Store, StoreError, Version, Watch};
+use osier_store::{LogVersion, Store, StoreError, Watch};
 use osier_store_mysql::MySqlStore;
 use sqlx::MySqlConnection;
 use tokio::task::JoinSet;
@@ -118,7 +118,7 @@ struct Ours {
     number: usize,
     store: MySqlStore,
     session: String,
-    version: Version,
+    version: LogVersion,
     /// Whoever works in a session has it open.
     _open: Option<Watch>,
 }

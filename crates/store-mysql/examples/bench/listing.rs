@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use osier_store::{Filter, Store};
+use osier_store::{SessionFilter, Store};
 use osier_store_mysql::MySqlStore;
 use sqlx::{AssertSqlSafe, Executor};
 use tokio::task::JoinSet;
@@ -35,7 +35,7 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
         }
     }
     first_page(&store, bench, &format!("first {PAGE} of {count}, {} being written to", open.len())).await?;
-    people.leave().await;
+    people.close().await;
     Ok(())
 }
 
@@ -43,7 +43,7 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
 async fn first_page(store: &MySqlStore, bench: &Bench, what: &str) -> Result<()> {
     let mut reader = floor::Reader::new(bench).await?;
     for (where_, cwd) in [("", None), (", of a directory", Some("/here".into()))] {
-        let filter = Filter { limit: Some(PAGE), cwd, ..Filter::default() };
+        let filter = SessionFilter { limit: Some(PAGE), cwd, ..SessionFilter::default() };
         store.list(&filter).await?;
         let (mut floor, mut times) = (Vec::new(), Vec::new());
         // They take turns, so that whatever else the machine does hits both.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use osier_store::{PagedHeads, Store, StoreError, Version};
+use osier_store::{LogVersion, PagedHeads, Store, StoreError};
 use osier_store_mysql::MySqlStore;
 use osier_tree::Seq;
 
@@ -47,7 +47,7 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
 }
 
 /// A chain of messages with a compaction at its end.
-async fn make(bench: &Bench, size: usize) -> Result<(String, Version)> {
+async fn make(bench: &Bench, size: usize) -> Result<(String, LogVersion)> {
     let id = format!("open-{size}");
     let mut lines: Vec<Vec<u8>> = (0..size).map(line).collect();
     let compaction = format!(
@@ -63,7 +63,7 @@ async fn make(bench: &Bench, size: usize) -> Result<(String, Version)> {
 /// A store that has a connection and knows nothing.
 async fn connected(bench: &Bench) -> Result<MySqlStore> {
     let store = bench.store();
-    store.find("x").await?;
+    store.find_ids("x").await?;
     Ok(store)
 }
 
@@ -73,6 +73,7 @@ async fn open(store: &MySqlStore, id: &str) -> Result<()> {
     let leaf = heads.leaf().await?;
     let plan = heads.context(leaf).await?;
     let wanted: Vec<Seq> = plan.items.iter().map(|item| item.seq).collect();
-    let read = osier_store::each_line(store, id, version.generation, &wanted, |_, _| Ok::<_, StoreError>(()));
+    let read =
+        osier_store::for_each_line(store, id, version.generation, &wanted, |_, _| Ok::<_, StoreError>(()));
     Ok(read.await?)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use osier_store::{Store, StoreError, Version};
+use osier_store::{LogVersion, Store, StoreError};
 use osier_store_mysql::server::Cluster;
 use osier_store_mysql::{Limits, MySqlStore};
 
@@ -65,7 +65,7 @@ pub(crate) async fn run(
 async fn write(
     store: MySqlStore,
     session: String,
-    mut version: Version,
+    mut version: LogVersion,
     prefix: String,
     ended: Arc<AtomicBool>,
 ) -> Result<Written> {
@@ -90,7 +90,7 @@ async fn write(
             open = store.watch(&written.session).await.ok();
         }
     }
-    store.leave().await;
+    store.close().await;
     Ok(written)
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use osier_store::{Filter, Lease, Store, StoreError};
+use osier_store::{Lease, SessionFilter, Store, StoreError};
 use osier_store_mysql::Limits;
 
 use crate::sessions::{create, lines, message};
@@ -86,14 +86,14 @@ async fn leases(group: &'static Group, database: &str) -> Result<()> {
     };
     for round in 0..LEASES as u64 {
         let wished: Vec<Lease> = (0..3).map(|at| lease(3 * round + at)).collect();
-        let asked = stores.iter().zip(&wished).map(|(store, lease)| store.lease(lease, &|_| true));
+        let asked = stores.iter().zip(&wished).map(|(store, lease)| store.acquire_lease(lease, &|_| true));
         let given = futures_util::future::join_all(asked).await;
         let got = given.iter().filter(|given| given.is_ok()).count();
         if got != 1 {
             return Err(format!("round {round}: {got} leases for one place: {given:?}").into());
         }
         for (store, lease) in stores.iter().zip(&wished) {
-            store.release(lease).await;
+            store.release_lease(lease).await;
         }
     }
     println!("{LEASES} times one of three got it");
@@ -108,11 +108,11 @@ async fn stale_reads(group: &'static Group, database: &str) -> Result<()> {
     for number in 0..READS {
         let id = format!("read{number}");
         create(&writer, &id).await?;
-        let newest = reader.list(&Filter { limit: Some(50), ..Filter::default() }).await?;
-        let is_found = reader.find(&id).await?.contains(&id);
+        let newest = reader.list(&SessionFilter { limit: Some(50), ..SessionFilter::default() }).await?;
+        let is_found = reader.find_ids(&id).await?.contains(&id);
         missed += usize::from(!is_found || newest.cards.is_empty());
         writer.delete(&id).await?;
-        missed += usize::from(!reader.find(&id).await?.is_empty());
+        missed += usize::from(!reader.find_ids(&id).await?.is_empty());
     }
     println!("{missed} of {READS} were missed");
     if missed == 0 { Ok(()) } else { Err("a read was stale".into()) }

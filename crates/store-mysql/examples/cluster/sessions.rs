@@ -1,6 +1,6 @@
 //! Sessions and lines for the other parts.
 
-use osier_store::{Store, StoreError, Version};
+use osier_store::{LogVersion, Store, StoreError};
 use osier_tree::{Header, Seq};
 
 use crate::Result;
@@ -19,7 +19,7 @@ pub(crate) fn message(id: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-pub(crate) async fn create(store: &dyn Store, id: &str) -> Result<Version> {
+pub(crate) async fn create(store: &dyn Store, id: &str) -> Result<LogVersion> {
     Ok(store.create(&header(id), &[message("first")]).await?.version)
 }
 
@@ -32,6 +32,6 @@ pub(crate) async fn lines(store: &dyn Store, id: &str) -> Result<Vec<Vec<u8>>> {
         lines.push(line.to_vec());
         Ok::<_, StoreError>(())
     };
-    osier_store::each_line(store, id, version.generation, &wanted, take).await?;
+    osier_store::for_each_line(store, id, version.generation, &wanted, take).await?;
     Ok(lines)
 }

@@ -96,7 +96,7 @@ fn contains_password(heard: &[u8]) -> bool {
 
 async fn asked(port: u16, query: &str) -> StoreError {
     let url = format!("mysql://osier:{PASSWORD}@127.0.0.1:{port}/x{query}");
-    within(store_at(&url, hasty()).find("")).await.unwrap_err()
+    within(store_at(&url, hasty()).find_ids("")).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -200,6 +200,6 @@ async fn unverified_connections_work_with_and_without_tls() {
     let database = crate::support::database(server).await;
     for query in ["?ssl-mode=DISABLED", "?ssl-mode=REQUIRED"] {
         let store = store_at(&(server.url(&database) + query), hasty());
-        within(store.find("")).await.unwrap();
+        within(store.find_ids("")).await.unwrap();
     }
 }

@@ -17,7 +17,7 @@ mod contract {
 async fn a_server_whose_certificate_is_signed_by_somebody_else_is_refused() {
     let (server, other) = (Server::shared(), Server::start(&[]).unwrap());
     let url = encrypted(server, &database(server).await, &other.authority());
-    let error = store_at(&url, hasty()).find("").await.unwrap_err();
+    let error = store_at(&url, hasty()).find_ids("").await.unwrap_err();
     expect![[r#"
         store team refuses: the encrypted connection failed; check ssl-mode and ssl-ca in the store's url and the server's certificate
         caused by: invalid peer certificate: BadSignature"#]]
@@ -28,7 +28,7 @@ async fn a_server_whose_certificate_is_signed_by_somebody_else_is_refused() {
 async fn a_user_who_must_come_over_tls_is_told_so() {
     let server = Server::shared();
     let url = server.url(&database(server).await).replace("osier:", "private:") + "?ssl-mode=DISABLED";
-    let error = store_at(&url, hasty()).find("").await.unwrap_err();
+    let error = store_at(&url, hasty()).find_ids("").await.unwrap_err();
     expect![[r#"
         store team refuses: it does not let this user in; check user, password, database and ssl-mode in the store's url
         caused by: 1045 (28000): Access denied for user 'private'@'127.0.0.1' (using password: YES)"#]].assert_eq(&told(&error));
@@ -39,10 +39,10 @@ async fn a_user_who_must_come_over_tls_is_told_so() {
 async fn a_server_that_may_be_elsewhere_is_not_believed_without_a_certificate() {
     let server = Server::shared();
     let url = server.url(&database(server).await).replace("127.0.0.1", "0.0.0.0");
-    let error = store_at(&url, hasty()).find("").await.unwrap_err();
+    let error = store_at(&url, hasty()).find_ids("").await.unwrap_err();
     expect![[r#"
         store team refuses: the encrypted connection failed; check ssl-mode and ssl-ca in the store's url and the server's certificate
         caused by: invalid peer certificate: UnknownIssuer"#]]
     .assert_eq(&told(&error));
-    store_at(&format!("{url}?ssl-mode=REQUIRED"), hasty()).find("").await.unwrap();
+    store_at(&format!("{url}?ssl-mode=REQUIRED"), hasty()).find_ids("").await.unwrap();
 }

@@ -48,7 +48,7 @@ async fn a_host_that_is_silent_is_passed_over() {
 async fn no_host_is_the_error_of_one() {
     let port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("mysql://osier@127.0.0.1:{},127.0.0.1:{}/x", port(), port());
-    let error = store_at(&url, hasty()).find("").await.unwrap_err();
+    let error = store_at(&url, hasty()).find_ids("").await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
 }
 
@@ -71,10 +71,10 @@ async fn a_host_that_takes_no_writes_is_passed_over_also_while_it_is_in_use() {
     store_at(&second.url("osier_two"), hasty()).create(&crate::support::header("other"), &[]).await.unwrap();
     let missing = add(&store, version, "late").await.unwrap_err();
     assert!(matches!(missing, StoreError::NotFound { .. }), "it asked the second host: {missing:?}");
-    assert_eq!(store_at(&url, hasty()).find("").await.unwrap(), ["other"]);
+    assert_eq!(store_at(&url, hasty()).find_ids("").await.unwrap(), ["other"]);
     // Two that take no writes can still be read.
     sql(&second, "SET GLOBAL read_only = 1").await;
-    assert_eq!(store_at(&url, hasty()).find("").await.unwrap(), ["one"]);
+    assert_eq!(store_at(&url, hasty()).find_ids("").await.unwrap(), ["one"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

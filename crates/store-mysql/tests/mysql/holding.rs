@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use osier_store::{Deleted, Store, StoreError};
+use osier_store::{DeleteResult, Store, StoreError};
 use osier_store_mysql::Limits;
 use osier_store_mysql::server::Server;
 use sqlx::{AssertSqlSafe, Executor, Row};
@@ -12,7 +12,7 @@ use crate::support::{add, admin, database, hasty, session, sql, store_at};
 /// How long a test waits for something that must happen.
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn is_busy(deleted: &Result<Deleted, StoreError>) -> bool {
+fn is_busy(deleted: &Result<DeleteResult, StoreError>) -> bool {
     matches!(deleted, Err(StoreError::Busy { id }) if id == "one")
 }
 
@@ -111,7 +111,7 @@ async fn a_process_that_leaves_says_so_before_it_ends() {
     session(&store, 2).await;
     let _watch = other.watch("one").await.unwrap();
     assert_eq!(said(server, &database).await, 1);
-    other.leave().await;
+    other.close().await;
     assert_eq!(said(server, &database).await, 0);
     assert!(store.delete("one").await.unwrap().deleted);
 }
@@ -162,7 +162,7 @@ async fn opening_a_session_refuses_a_deletion_in_progress() {
     assert_eq!(left, 0, "the one who deletes finds its announcement gone");
     assert!(is_busy(&store.delete("one").await));
     drop(watch);
-    other.leave().await;
+    other.close().await;
     // One that a killed process left is in nobody's way.
     sql(server, announce).await;
     assert!(store.delete("one").await.unwrap().deleted);
@@ -181,7 +181,7 @@ async fn a_clock_that_is_ahead_ends_neither_a_hold_nor_a_lease() {
     sql(server, format!("UPDATE {database}.osier_watches SET expires = expires - {}", renewal + ahead)).await;
     assert!(is_busy(&store.delete("one").await));
     drop(watch);
-    other.leave().await;
+    other.close().await;
     let lease = osier_store::Lease {
         session: "one".to_owned(),
         cursor: 1,
@@ -191,7 +191,7 @@ async fn a_clock_that_is_ahead_ends_neither_a_hold_nor_a_lease() {
         host: String::new(),
         expires: None,
     };
-    other.lease(&lease, &|_| true).await.unwrap();
+    other.acquire_lease(&lease, &|_| true).await.unwrap();
     sql(server, format!("UPDATE {database}.osier_leases SET expires = expires - {}", renewal + ahead)).await;
     assert_eq!(store.leases("one").await.unwrap().len(), 1);
 }

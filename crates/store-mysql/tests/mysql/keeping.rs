@@ -1,10 +1,10 @@
 //! What is in the tables: made by many at once, read by other versions, and gone when it is deleted.
 
 use async_trait::async_trait;
-use osier_store::{Filter, LineSource, PagedHeads, Store, StoreError, Version};
+use osier_store::{LineSource, LogVersion, PagedHeads, SessionFilter, Store, StoreError};
 use osier_store_mysql::Limits;
 use osier_store_mysql::server::Server;
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use osier_tree::{Head, Heads, Seq};
 use sqlx::{AssertSqlSafe, Executor, Row};
 
@@ -18,7 +18,7 @@ async fn many_processes_may_make_the_tables_at_once() {
         let mut makers = tokio::task::JoinSet::new();
         for _ in 0..8 {
             let store = store_at(&url, Limits::default());
-            makers.spawn(async move { store.find("").await.unwrap() });
+            makers.spawn(async move { store.find_ids("").await.unwrap() });
         }
         makers.join_all().await;
     }
@@ -74,7 +74,7 @@ async fn many_processes_may_bring_the_tables_up_to_date_at_once() {
     let mut makers = tokio::task::JoinSet::new();
     for _ in 0..8 {
         let store = store_at(&url, Limits::default());
-        makers.spawn(async move { store.find("").await.unwrap() });
+        makers.spawn(async move { store.find_ids("").await.unwrap() });
     }
     makers.join_all().await;
     let asked = format!(
@@ -127,7 +127,7 @@ async fn heads_and_cards_of_another_version_are_made_from_the_lines() {
     assert_eq!(other.heads("one", version.generation, 0, 100).await.unwrap(), heads);
     assert_eq!(other.card("one").await.unwrap(), card);
     assert_eq!(lines(&other).await.len(), 40);
-    assert_eq!(other.list(&osier_store::Filter::default()).await.unwrap().unreadable, ["one"]);
+    assert_eq!(other.list(&osier_store::SessionFilter::default()).await.unwrap().unreadable, ["one"]);
     assert_eq!(add(&other, version, "on").await.unwrap().entries, 41);
     assert_eq!(other.card("one").await.unwrap().entry_count, 41);
 }
@@ -146,7 +146,7 @@ async fn a_card_of_an_older_version_is_listed_and_made_again() {
     sql(server, old).await;
     let other = store_at(&server.url(&database), Limits::default());
     let listed =
-        async |store: &dyn Store| store.list(&Filter::default()).await.unwrap().cards[0].message_count;
+        async |store: &dyn Store| store.list(&SessionFilter::default()).await.unwrap().cards[0].message_count;
     assert_eq!(listed(&other).await, 7);
     assert_eq!(other.card("one").await.unwrap().message_count, 4);
     add(&other, version, "on").await.unwrap();
@@ -179,7 +179,7 @@ async fn a_card_cannot_say_that_it_is_of_another_session_or_lies_in_a_file() {
          SET card = JSON_SET(CONVERT(card USING utf8mb4), '$.id', '{victim}', '$.shortId', '{victim}', '$.file', '{file}')"
     );
     sql(server, forged).await;
-    let listed = store.list(&osier_store::Filter::default()).await.unwrap();
+    let listed = store.list(&osier_store::SessionFilter::default()).await.unwrap();
     assert_eq!((listed.cards.len(), listed.unreadable.len()), (1, 0));
     for card in [&listed.cards[0], &store.card("one").await.unwrap()] {
         assert_eq!((&*card.id, &*card.short_id, &card.file, card.entry_count), ("one", "one", &None, 2));
@@ -265,7 +265,7 @@ async fn what_a_process_left_when_it_died_is_not_seen_and_goes_with_the_next_del
         "INSERT INTO {database}.osier_entries (session, generation, seq, head, line) VALUES ('half', 5, 0, '', '')"
     );
     sql(server, half).await;
-    assert_eq!(store.find("").await.unwrap(), ["one"]);
+    assert_eq!(store.find_ids("").await.unwrap(), ["one"]);
     assert!(matches!(store.open("half").await, Err(StoreError::NotFound { .. })));
     assert!(!store.delete("other").await.unwrap().deleted);
     assert_eq!(rows(server, &database).await, [1, 1, 0, 0]);
@@ -281,7 +281,7 @@ async fn a_parent_that_comes_late_changes_all_heads_below_it() {
     let version = store.append("one", version, &[below(0)]).await.unwrap();
     let mut fold = Heads::default();
     for line in chain.iter().chain([&below(0)]) {
-        fold.append(&read_entry(line).unwrap(), 0, line.len() as u32);
+        fold.append(&parse_entry(line).unwrap(), 0, line.len() as u32);
     }
     fold.settle();
     let expected: Vec<Head> = fold.iter().map(|(_, head)| *head).collect();
@@ -325,7 +325,7 @@ async fn a_path_may_be_fifty_thousand_entries_deep() {
     let server = Server::shared();
     let store = store_at(&server.url(&database(server).await), Limits::default());
     let lines: Vec<Vec<u8>> = (0..DEEP).map(below).collect();
-    let version: Version = store.create(&header("one"), &lines).await.unwrap().version;
+    let version: LogVersion = store.create(&header("one"), &lines).await.unwrap().version;
     let mut heads = PagedHeads::new(&store, "one", version);
     let leaf = heads.leaf().await.unwrap();
     assert_eq!(leaf, Some(Seq::new(DEEP - 1)));

@@ -43,19 +43,19 @@ async fn the_lease_of_a_killed_process_is_taken_over_when_it_has_ended() {
     let killed = tokio::task::spawn_blocking(move || {
         let store = store_at(&url, Limits::default());
         let process = tokio::runtime::Runtime::new().unwrap();
-        process.block_on(store.lease(&lease(1), &|_| true)).unwrap();
+        process.block_on(store.acquire_lease(&lease(1), &|_| true)).unwrap();
         process.shutdown_timeout(LIMIT);
     });
     killed.await.unwrap();
-    let refused = store.lease(&lease(2), &|_| true).await.unwrap_err();
+    let refused = store.acquire_lease(&lease(2), &|_| true).await.unwrap_err();
     assert_eq!(refused.code().name(), "session_busy");
     end_all(server, &database).await;
     assert!(store.leases("one").await.unwrap().is_empty());
-    store.lease(&lease(2), &|_| true).await.unwrap();
+    store.acquire_lease(&lease(2), &|_| true).await.unwrap();
     assert_eq!(rows(server, &database, "TRUE").await, 1, "what has ended is cleared away");
     let expires = store.leases("one").await.unwrap()[0].expires;
     assert!(expires.is_some(), "others see when it ends");
-    store.leave().await;
+    store.close().await;
     assert_eq!(rows(server, &database, "TRUE").await, 0, "whoever leaves gives everything back");
 }
 
@@ -66,7 +66,7 @@ async fn a_lease_is_renewed_for_as_long_as_it_is_held() {
     let store =
         store_at(&server.url(&database), Limits { hold: Duration::from_secs(1), ..Limits::default() });
     session(&store, 2).await;
-    store.lease(&lease(1), &|_| true).await.unwrap();
+    store.acquire_lease(&lease(1), &|_| true).await.unwrap();
     end_all(server, &database).await;
     let renewed = async {
         while rows(server, &database, "expires >= UNIX_TIMESTAMP()").await == 0 {
@@ -74,7 +74,7 @@ async fn a_lease_is_renewed_for_as_long_as_it_is_held() {
         }
     };
     tokio::time::timeout(LIMIT, renewed).await.expect("nobody renews the lease");
-    store.release(&lease(1)).await;
+    store.release_lease(&lease(1)).await;
     assert_eq!(rows(server, &database, "TRUE").await, 0);
 }
 
@@ -87,11 +87,11 @@ async fn a_lease_that_ended_and_was_taken_over_does_not_count_again() {
     let limits = Limits { hold: Duration::from_secs(1), ..Limits::default() };
     let (first, second) = (store_at(&url, limits), store_at(&url, limits));
     session(&first, 2).await;
-    first.lease(&lease(1), &|_| true).await.unwrap();
+    first.acquire_lease(&lease(1), &|_| true).await.unwrap();
     end_all(server, &database).await;
     // The first store may be quicker and renew its lease; then it has to end once more.
     let taken = async {
-        while second.lease(&lease(2), &|_| true).await.is_err() {
+        while second.acquire_lease(&lease(2), &|_| true).await.is_err() {
             end_all(server, &database).await;
         }
         while !first.may_have_expired(&lease(1)) {
@@ -99,10 +99,10 @@ async fn a_lease_that_ended_and_was_taken_over_does_not_count_again() {
         }
     };
     tokio::time::timeout(LIMIT, taken).await.expect("nobody notices");
-    let refused = first.lease(&lease(1), &|_| true).await.unwrap_err();
+    let refused = first.acquire_lease(&lease(1), &|_| true).await.unwrap_err();
     let StoreError::Leased { lease: holder } = refused else { panic!("{refused:?}") };
     assert_eq!(holder.cursor, 2);
-    second.release(&lease(2)).await;
-    first.lease(&lease(1), &|_| true).await.unwrap();
+    second.release_lease(&lease(2)).await;
+    first.acquire_lease(&lease(1), &|_| true).await.unwrap();
     assert!(!first.may_have_expired(&lease(1)), "it counts again");
 }

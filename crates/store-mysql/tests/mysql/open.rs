@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use osier_store::{Filter, MemoryStore, Store, StoreError, Version, Watch};
+use osier_store::{LogVersion, MemoryStore, SessionFilter, Store, StoreError, Watch};
 use osier_store_mysql::server::Server;
 use osier_store_mysql::{Limits, MySqlStore};
 use osier_tree::projection::card::Card;
@@ -21,8 +21,8 @@ async fn row(server: &Server, database: &str) -> (u32, bool) {
 
 /// The cards of all sessions, newest first.
 async fn listed(store: &dyn Store) -> Vec<Card> {
-    let page = store.list(&Filter::default()).await.unwrap();
-    assert!(page.unreadable.is_empty() && !page.more);
+    let page = store.list(&SessionFilter::default()).await.unwrap();
+    assert!(page.unreadable.is_empty() && !page.has_more);
     page.cards
 }
 
@@ -54,7 +54,7 @@ async fn lines_of_an_open_session_but_the_first_change_no_row_but_their_own_unti
         assert_eq!(seen, card);
     }
     assert_eq!(other.open("one").await.unwrap().version, version);
-    store.leave().await;
+    store.close().await;
     assert_eq!(row(server, &database).await, (4, false));
     assert_eq!(listed(&other).await, [card]);
 }
@@ -87,12 +87,12 @@ async fn who_leaves_does_not_close_what_another_one_has_open() {
     let version = session(&store, 2).await;
     let _both = (store.watch("one").await.unwrap(), other.watch("one").await.unwrap());
     let version = add(&other, version, "first").await.unwrap();
-    store.leave().await;
+    store.close().await;
     assert_eq!(row(server, &database).await, (3, true));
     add(&other, version, "on").await.unwrap();
     assert_eq!(row(server, &database).await, (3, true));
     assert_eq!(listed(&store).await[0].entry_count, 4);
-    other.leave().await;
+    other.close().await;
     assert_eq!(row(server, &database).await, (4, false));
 }
 
@@ -120,7 +120,7 @@ async fn what_a_killed_process_appended_is_listed_and_whoever_leaves_closes_its_
     assert_eq!(row(server, &database).await, (3, true));
     assert_eq!((&*listed(&store).await[0].id, listed(&store).await[0].entry_count), ("one", 4));
     let _open = store.watch("another").await.unwrap();
-    store.leave().await;
+    store.close().await;
     assert_eq!(row(server, &database).await, (4, false));
 }
 
@@ -133,7 +133,7 @@ async fn a_log_that_another_one_took_the_place_of_takes_no_more_lines() {
     let _open = store.watch("one").await.unwrap();
     let version = add(&store, version, "third").await.unwrap();
     let version = add(&store, version, "fourth").await.unwrap();
-    let early = Version { entries: 3, ..version };
+    let early = LogVersion { entries: 3, ..version };
     let refused = other.rewrite_in_use("one", early, &[message("a", "said")]).await;
     assert!(matches!(refused, Err(StoreError::Conflict { now }) if now == version), "{refused:?}");
     let anew = other.rewrite_in_use("one", version, &[message("a", "said")]).await.unwrap();
@@ -184,17 +184,18 @@ async fn a_page_has_its_sessions_in_order_whoever_has_them_open() {
     }
     for skip in 0..13 {
         for limit in [1, 3, 20] {
-            let filter = Filter { skip, limit: Some(limit), ..Filter::default() };
+            let filter = SessionFilter { skip, limit: Some(limit), ..SessionFilter::default() };
             let page = store.list(&filter).await.unwrap();
             let ids: Vec<String> = page.cards.into_iter().map(|card| card.id).collect();
             let expected: Vec<String> =
                 (0..12).rev().skip(skip).take(limit).map(|n| format!("s{n:02}")).collect();
-            assert_eq!((ids, page.more), (expected, skip + limit < 12), "{skip} {limit}");
+            assert_eq!((ids, page.has_more), (expected, skip + limit < 12), "{skip} {limit}");
         }
     }
     let version = store.open("s00").await.unwrap().version;
     store.append("s00", version, &[at("b", 50, "assistant")]).await.unwrap();
-    let first = store.list(&Filter { limit: Some(2), ..Filter::default() }).await.unwrap().cards;
+    let first =
+        store.list(&SessionFilter { limit: Some(2), ..SessionFilter::default() }).await.unwrap().cards;
     assert_eq!(first.iter().map(|card| &*card.id).collect::<Vec<_>>(), ["s00", "s11"]);
 }
 
@@ -229,7 +230,7 @@ async fn lists_and_cards_tell_what_the_log_says_whoever_comes_and_goes() {
         match random(8) {
             0 if process.open.is_none() => process.open = Some(process.store.watch(name).await.unwrap()),
             0 => {
-                process.store.leave().await;
+                process.store.close().await;
                 process.open = None;
             }
             kind => {
@@ -347,7 +348,7 @@ async fn what_is_no_entry_is_counted_only_where_it_was_meant_to_go() {
     let now = add(&store, version, "told").await.unwrap();
     let odd = other.append("one", version, &[b"no entry".to_vec()]).await;
     assert!(matches!(odd, Err(StoreError::Conflict { now: told }) if told == now), "{odd:?}");
-    assert_eq!(other.open("one").await.unwrap().odd_lines, 0);
+    assert_eq!(other.open("one").await.unwrap().invalid_lines, 0);
 }
 
 #[tokio::test]
@@ -366,8 +367,9 @@ async fn many_old_sessions_may_be_open() {
         }
     }
     for limit in [1, 3] {
-        let page = store.list(&Filter { limit: Some(limit), ..Filter::default() }).await.unwrap();
-        assert_eq!((page.cards.len(), &*page.cards[0].id, page.more), (limit, "s149", true));
+        let page =
+            store.list(&SessionFilter { limit: Some(limit), ..SessionFilter::default() }).await.unwrap();
+        assert_eq!((page.cards.len(), &*page.cards[0].id, page.has_more), (limit, "s149", true));
     }
     let ids = listed(&store).await.into_iter().map(|card| card.id);
     assert!(ids.eq((0..MANY).rev().map(|number| format!("s{number:03}"))));

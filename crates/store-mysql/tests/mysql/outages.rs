@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use osier_store::{Filter, Store, StoreError, Version};
+use osier_store::{LogVersion, SessionFilter, Store, StoreError};
 use osier_store_mysql::Limits;
 use osier_store_mysql::server::Server;
 use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
@@ -23,7 +23,7 @@ async fn a_server_that_is_not_there_is_told_at_once() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let store = store_at(&format!("mysql://osier@127.0.0.1:{port}/x"), hasty());
     check(
-        &store.find("").await.unwrap_err(),
+        &store.find_ids("").await.unwrap_err(),
         expect![[r#"
             store team cannot be reached: connection refused; what was stored is safe; go on when the server is back
             caused by: Connection refused (os error 111)"#]],
@@ -44,7 +44,7 @@ async fn a_server_that_never_answers_is_not_waited_for() {
     );
     // Lists of several stores are made at once, and the others should not wait for this one.
     check(
-        &store.list(&Filter::default()).await.unwrap_err(),
+        &store.list(&SessionFilter::default()).await.unwrap_err(),
         expect![[r#"
         store team cannot be reached: no answer within 1 s; what was stored is safe; go on when the server is back
         caused by: time is up"#]],
@@ -75,7 +75,7 @@ async fn a_session_goes_on_when_the_server_is_back() {
 }
 
 /// Appends `count` messages, again and again while the server is away.
-async fn write(store: &dyn Store, mut version: Version, writer: usize, count: usize) {
+async fn write(store: &dyn Store, mut version: LogVersion, writer: usize, count: usize) {
     for at in 0..count {
         let id = format!("{writer:04}{at:04}");
         loop {
@@ -139,7 +139,7 @@ async fn writers_that_go_on_through_crashes_of_the_server_lose_and_repeat_nothin
 }
 
 /// A transaction that has the place of the next entry of the session `one`, so that whoever appends waits for it.
-async fn in_the_way(server: &Server, database: &str, version: Version) -> MySqlConnection {
+async fn in_the_way(server: &Server, database: &str, version: LogVersion) -> MySqlConnection {
     let mut admin = admin(server).await;
     let insert = format!(
         "INSERT INTO {database}.osier_entries (session, generation, seq, head, line) VALUES ('one', {}, {}, '', '')",
@@ -151,7 +151,7 @@ async fn in_the_way(server: &Server, database: &str, version: Version) -> MySqlC
 }
 
 /// An append that runs.
-type Append = tokio::task::JoinHandle<Result<Version, StoreError>>;
+type Append = tokio::task::JoinHandle<Result<LogVersion, StoreError>>;
 
 /// The number of the connection on which an append waits, other than `before`. Each look is a question to the server.
 async fn waiting(server: &Server, database: &str, append: &mut Append, before: u64) -> u64 {

@@ -51,7 +51,7 @@ async fn a_password_is_asked_for_when_it_is_needed_and_once() {
     let says = Says::new(&[Ok(PASSWORD)]);
     let store = store(&bare(server, &database(server).await), &says);
     assert_eq!(says.asked(), 0);
-    let (one, two) = tokio::join!(store.find(""), store.find("x"));
+    let (one, two) = tokio::join!(store.find_ids(""), store.find_ids("x"));
     assert_eq!((one.unwrap(), two.unwrap(), says.asked()), (vec![], vec![], 1));
 }
 
@@ -64,7 +64,7 @@ async fn a_password_that_changed_is_asked_for_again() {
     sql(server, format!("GRANT ALL ON {database}.* TO {user}")).await;
     let says = Says::new(&[Ok("one"), Ok("two")]);
     let store = store(&bare(server, &database).replace("osier@", &format!("{name}@")), &says);
-    store.find("").await.unwrap();
+    store.find_ids("").await.unwrap();
     sql(server, format!("ALTER USER {user} IDENTIFIED BY 'two'")).await;
     sqlx::Executor::execute(
         &mut admin(server).await,
@@ -72,7 +72,7 @@ async fn a_password_that_changed_is_asked_for_again() {
     )
     .await
     .unwrap();
-    store.find("").await.unwrap();
+    store.find_ids("").await.unwrap();
     assert_eq!(says.asked(), 2);
 }
 
@@ -81,7 +81,7 @@ async fn a_wrong_password_from_elsewhere_is_told_and_not_shown() {
     let server = Server::shared();
     let says = Says::new(&[Ok("hunter2")]);
     let store = store(&bare(server, &database(server).await), &says);
-    let error = store.find("").await.unwrap_err();
+    let error = store.find_ids("").await.unwrap_err();
     assert!(!format!("{error:?} {} {store:?}", told(&error)).contains("hunter2"));
     expect![[r#"
         store team refuses: it does not let this user in; check user, password, database and ssl-mode in the store's url
@@ -98,6 +98,6 @@ async fn a_password_that_nobody_knows_is_told_and_can_be_given_later() {
     expect![[r#"
         store team refuses: its password is missing: set TEAM_PASSWORD; then try again; nothing was sent to the server
         caused by: no password"#]]
-    .assert_eq(&told(&store.find("").await.unwrap_err()));
-    store.find("").await.unwrap();
+    .assert_eq(&told(&store.find_ids("").await.unwrap_err()));
+    store.find_ids("").await.unwrap();
 }

@@ -17,7 +17,7 @@ async fn a_wrong_password_is_refused_and_not_repeated() {
     let server = Server::shared();
     let url = server.url(&database(server).await).replace(PASSWORD, "hunter2");
     let store = store_at(&url, hasty());
-    let error = store.find("").await.unwrap_err();
+    let error = store.find_ids("").await.unwrap_err();
     assert!(!format!("{error:?} {error} {store:?}").contains("hunter2"));
     check(
         &error,
@@ -31,14 +31,14 @@ async fn a_wrong_password_is_refused_and_not_repeated() {
 async fn a_database_that_is_not_there_is_named_as_the_cause() {
     let url = Server::shared().url("osier_nowhere");
     check(
-        &store_at(&url, hasty()).find("").await.unwrap_err(),
+        &store_at(&url, hasty()).find_ids("").await.unwrap_err(),
         expect![[r#"
             store team refuses: it has no such database; create it: CREATE DATABASE name
             caused by: 1049 (42000): Unknown database 'osier_nowhere'"#]],
     );
     let url = Server::shared().url("");
     check(
-        &store_at(&url, hasty()).find("").await.unwrap_err(),
+        &store_at(&url, hasty()).find_ids("").await.unwrap_err(),
         expect![[r#"
             store team refuses: no database is named; end the store's url in /DATABASE
             caused by: 1046 (3D000): No database selected"#]],
@@ -73,7 +73,7 @@ async fn who_may_only_read_reads_and_is_told_what_is_missing_for_more() {
     );
     let empty = server.url(&database(server).await).replace("osier:", "reader:");
     check(
-        &store_at(&empty, hasty()).find("").await.unwrap_err(),
+        &store_at(&empty, hasty()).find_ids("").await.unwrap_err(),
         expect![[r#"
             store team refuses: this user may not do that; grant SELECT, INSERT, UPDATE, DELETE, CREATE and ALTER on the database
             caused by: 1142 (42000): CREATE command denied to user 'reader'@'127.0.0.1' for table `osier_N`.`osier_schema`"#]],

@@ -49,9 +49,9 @@ async fn a_connection_that_was_idle_for_long_is_not_waited_for() {
     // A store that trusted its idle connection would wait for an answer until the test's end.
     let limits = Limits { idle: Duration::ZERO, answer: Duration::from_secs(600), ..Limits::default() };
     let store = store_at(&url, limits);
-    store.find("").await.unwrap();
+    store.find_ids("").await.unwrap();
     forgotten.store(1, Ordering::Relaxed);
-    let found = tokio::time::timeout(Duration::from_secs(60), store.find("")).await;
+    let found = tokio::time::timeout(Duration::from_secs(60), store.find_ids("")).await;
     assert_eq!(found.expect("an answer over a new connection").unwrap(), [] as [&str; 0]);
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use osier_store::contract::Fixture;
-use osier_store::{Store, StoreError, Version};
+use osier_store::{LogVersion, Store, StoreError};
 use osier_store_mysql::server::{PASSWORD, Server};
 use osier_store_mysql::{Credentials, Limits, MySqlStore};
 use osier_tree::{Header, Seq};
@@ -104,12 +104,12 @@ pub(crate) fn message(id: &str, text: &str) -> Vec<u8> {
 }
 
 /// A session called `one` with `count` messages.
-pub(crate) async fn session(store: &dyn Store, count: usize) -> Version {
+pub(crate) async fn session(store: &dyn Store, count: usize) -> LogVersion {
     let lines: Vec<Vec<u8>> = (0..count).map(|at| message(&format!("{at:08}"), "said")).collect();
     store.create(&header("one"), &lines).await.expect("a new session").version
 }
 
-pub(crate) async fn add(store: &dyn Store, expected: Version, id: &str) -> Result<Version, StoreError> {
+pub(crate) async fn add(store: &dyn Store, expected: LogVersion, id: &str) -> Result<LogVersion, StoreError> {
     store.append("one", expected, &[message(id, "said")]).await
 }
 
@@ -118,7 +118,7 @@ pub(crate) async fn lines(store: &dyn Store) -> Vec<Vec<u8>> {
     let version = store.open("one").await.expect("opens").version;
     let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
     let mut lines = Vec::new();
-    let read = osier_store::each_line(store, "one", version.generation, &wanted, |_, line| {
+    let read = osier_store::for_each_line(store, "one", version.generation, &wanted, |_, line| {
         lines.push(line.to_vec());
         Ok::<_, StoreError>(())
     });

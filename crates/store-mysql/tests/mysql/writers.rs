@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
-use osier_store::{Filter, Store, StoreError};
+use osier_store::{SessionFilter, Store, StoreError};
 use osier_store_mysql::Limits;
 use osier_store_mysql::server::Server;
 
@@ -139,6 +139,6 @@ async fn nothing_acknowledged_is_lost_when_writers_are_killed() {
     // At most the one entry that each life had under way is there without having been acknowledged.
     assert!(stored.len() <= acked.len() + WRITERS * 3, "{} of {}", stored.len(), acked.len());
     assert_eq!(counted, stored.len(), "the card counts what is there");
-    let listed = store.list(&Filter::default()).await.unwrap().cards;
+    let listed = store.list(&SessionFilter::default()).await.unwrap().cards;
     assert_eq!(listed[0].entry_count as usize, stored.len(), "the list counts what is there");
 }

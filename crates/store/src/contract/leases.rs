@@ -29,7 +29,7 @@ async fn held(store: &dyn Store) -> Vec<Lease> {
 /// Acquires a lease that conflicts with others at the same entry.
 async fn acquire(store: &dyn Store, lease: &Lease) -> Result<(), StoreError> {
     let entry = lease.entry.clone();
-    store.lease(lease, &move |other| other.entry == entry).await
+    store.acquire_lease(lease, &move |other| other.entry == entry).await
 }
 
 pub async fn a_lease_is_visible_to_every_instance_until_it_is_released(fixture: &dyn Fixture) {
@@ -40,17 +40,17 @@ pub async fn a_lease_is_visible_to_every_instance_until_it_is_released(fixture: 
     let (first, second) = (lease(1, Some("00000001")), lease(2, None));
     acquire(&*store, &first).await.expect("a lease");
     acquire(&*other, &second).await.expect("a lease at another entry");
-    if !fixture.knows_who_is_there() {
+    if !fixture.tracks_open_sessions() {
         return;
     }
     for store in [&store, &other] {
         assert_eq!(held(&**store).await, [first.clone(), second.clone()]);
         assert!(store.leases("two").await.expect("leases").is_empty());
     }
-    store.release(&first).await;
+    store.release_lease(&first).await;
     assert_eq!(held(&*other).await, std::slice::from_ref(&second));
-    other.release(&second).await;
-    other.release(&second).await;
+    other.release_lease(&second).await;
+    other.release_lease(&second).await;
     assert!(held(&*store).await.is_empty());
 }
 
@@ -59,7 +59,7 @@ pub async fn a_conflicting_lease_is_refused_and_names_its_holder(fixture: &dyn F
     created(&*store, "one", &chain(2)).await;
     let first = lease(1, Some("00000001"));
     acquire(&*store, &first).await.expect("a lease");
-    if !fixture.knows_who_is_there() {
+    if !fixture.tracks_open_sessions() {
         return;
     }
     for store in [&store, &other] {
@@ -70,7 +70,7 @@ pub async fn a_conflicting_lease_is_refused_and_names_its_holder(fixture: &dyn F
         }
     }
     assert_eq!(held(&*other).await, std::slice::from_ref(&first), "a refused lease leaves nothing behind");
-    store.release(&first).await;
+    store.release_lease(&first).await;
     acquire(&*other, &lease(2, Some("00000001"))).await.expect("the lease was released");
 }
 
@@ -81,10 +81,10 @@ pub async fn a_lease_can_be_updated_by_its_holder(fixture: &dyn Fixture) {
     acquire(&*store, &first).await.expect("a lease");
     let moved = Lease { branch: Some("00000001".to_owned()), ..first };
     acquire(&*store, &moved).await.expect("the same lease");
-    if fixture.knows_who_is_there() {
+    if fixture.tracks_open_sessions() {
         assert_eq!(held(&*other).await, std::slice::from_ref(&moved));
     }
-    store.release(&moved).await;
+    store.release_lease(&moved).await;
     assert!(held(&*other).await.is_empty());
 }
 
@@ -99,7 +99,7 @@ pub async fn of_many_conflicting_leases_one_is_granted(fixture: &dyn Fixture) {
         requests.spawn(async move { acquire(&*store, &lease(cursor, Some("00000001"))).await });
     }
     let granted = requests.join_all().await.into_iter().filter(Result::is_ok).count();
-    assert_eq!(granted, if fixture.knows_who_is_there() { 1 } else { 8 });
+    assert_eq!(granted, if fixture.tracks_open_sessions() { 1 } else { 8 });
 }
 
 pub async fn a_session_with_a_lease_is_neither_deleted_nor_rewritten(fixture: &dyn Fixture) {
@@ -107,13 +107,13 @@ pub async fn a_session_with_a_lease_is_neither_deleted_nor_rewritten(fixture: &d
     let version = created(&*store, "one", &chain(2)).await.version;
     let held = lease(1, Some("00000001"));
     acquire(&*store, &held).await.expect("a lease");
-    if fixture.knows_who_is_there() {
+    if fixture.tracks_open_sessions() {
         let refused = other.delete("one").await;
         assert!(matches!(&refused, Err(StoreError::Busy { id }) if id == "one"), "{refused:?}");
         let refused = other.rewrite("one", version, &chain(1)).await;
         assert!(matches!(&refused, Err(StoreError::Busy { id }) if id == "one"), "{refused:?}");
     }
-    store.release(&held).await;
+    store.release_lease(&held).await;
     assert!(other.delete("one").await.expect("deletes").deleted);
 }
 
@@ -121,7 +121,7 @@ pub async fn an_open_session_is_rewritten_only_with_rewrite_in_use(fixture: &dyn
     let (store, other) = (fixture.store().await, fixture.reopened().await);
     let version = created(&*store, "one", &chain(3)).await.version;
     let mut watch = other.watch("one").await.expect("a watch");
-    if fixture.knows_who_is_there() {
+    if fixture.tracks_open_sessions() {
         let refused = store.rewrite("one", version, &chain(1)).await;
         assert!(matches!(&refused, Err(StoreError::Busy { id }) if id == "one"), "{refused:?}");
         assert_eq!(other.open("one").await.expect("opens").version, version);

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use osier_tree::projection::card::Card;
 
 use super::{Fixture, card, chain, created, header, message};
-use crate::{Filter, Page, Store};
+use crate::{SessionFilter, SessionPage, Store};
 
-async fn list(store: &dyn Store, filter: Filter) -> Page {
+async fn list(store: &dyn Store, filter: SessionFilter) -> SessionPage {
     let page = store.list(&filter).await.expect("a list");
     assert_eq!(page.unreadable, [] as [&str; 0]);
     page
 }
 
-fn ids(page: &Page) -> Vec<&str> {
+fn ids(page: &SessionPage) -> Vec<&str> {
     page.cards.iter().map(|card| card.id.as_str()).collect()
 }
 
@@ -23,10 +23,10 @@ pub async fn the_most_recently_used_session_is_listed_first(fixture: &dyn Fixtur
     let version = created(&*store, "a", &[message("11111111", None, 10, "x")]).await.version;
     created(&*store, "c", &[message("11111111", None, 30, "x")]).await;
     created(&*store, "empty", &[]).await;
-    assert_eq!(ids(&list(&*store, Filter::default()).await), ["c", "b", "a", "empty"]);
+    assert_eq!(ids(&list(&*store, SessionFilter::default()).await), ["c", "b", "a", "empty"]);
     store.append("a", version, &[message("22222222", Some("11111111"), 40, "y")]).await.expect("an append");
     for store in [store, fixture.reopened().await] {
-        assert_eq!(ids(&list(&*store, Filter::default()).await), ["a", "c", "b", "empty"]);
+        assert_eq!(ids(&list(&*store, SessionFilter::default()).await), ["a", "c", "b", "empty"]);
     }
 }
 
@@ -36,7 +36,7 @@ pub async fn a_list_can_be_limited_to_one_directory(fixture: &dyn Fixture) {
         let header = osier_tree::Header { cwd: cwd.into(), ..header(id) };
         store.create(&header, &chain(1)).await.expect("a new session");
     }
-    let of = |cwd: &str| Filter { cwd: Some(PathBuf::from(cwd)), ..Filter::default() };
+    let of = |cwd: &str| SessionFilter { cwd: Some(PathBuf::from(cwd)), ..SessionFilter::default() };
     for (cwd, expected) in [
         ("/here", vec!["four", "one"]),
         ("/here/below", vec!["two"]),
@@ -44,7 +44,7 @@ pub async fn a_list_can_be_limited_to_one_directory(fixture: &dyn Fixture) {
         ("/", vec![]),
     ] {
         let page = list(&*store, of(cwd)).await;
-        assert_eq!((ids(&page), page.more), (expected, false), "{cwd}");
+        assert_eq!((ids(&page), page.has_more), (expected, false), "{cwd}");
     }
 }
 
@@ -53,7 +53,7 @@ pub async fn a_list_is_paginated(fixture: &dyn Fixture) {
     for at in 0..7 {
         created(&*store, &format!("s{at}"), &[message("11111111", None, at, "x")]).await;
     }
-    let page = |skip, limit| Filter { skip, limit: Some(limit), ..Filter::default() };
+    let page = |skip, limit| SessionFilter { skip, limit: Some(limit), ..SessionFilter::default() };
     for (skip, limit, expected, more) in [
         (0, 3, vec!["s6", "s5", "s4"], true),
         (3, 3, vec!["s3", "s2", "s1"], true),
@@ -63,7 +63,7 @@ pub async fn a_list_is_paginated(fixture: &dyn Fixture) {
         (0, 0, vec![], true),
     ] {
         let page = list(&*store, page(skip, limit)).await;
-        assert_eq!((ids(&page), page.more), (expected, more), "{skip}, {limit}");
+        assert_eq!((ids(&page), page.has_more), (expected, more), "{skip}, {limit}");
     }
 }
 
@@ -90,7 +90,7 @@ pub async fn cards_equal_the_fold_of_all_lines(fixture: &dyn Fixture) {
             let card = store.card("one").await.expect("a card");
             // The path of the log depends on the store.
             assert_eq!(Card { file: None, ..card.clone() }, expected, "after {end} lines");
-            assert_eq!(list(&*store, Filter::default()).await.cards, [card]);
+            assert_eq!(list(&*store, SessionFilter::default()).await.cards, [card]);
         }
     }
 }
@@ -111,7 +111,7 @@ pub async fn sessions_are_found_by_id_prefix(fixture: &dyn Fixture) {
         ("MYTALK-1", vec!["MyTalk-1"]),
         ("abc-11", vec![]),
     ] {
-        assert_eq!(store.find(prefix).await.expect("finds"), expected, "{prefix}");
+        assert_eq!(store.find_ids(prefix).await.expect("finds"), expected, "{prefix}");
     }
 }
 
@@ -126,6 +126,6 @@ pub async fn a_short_id_is_as_short_as_possible(fixture: &dyn Fixture) {
         ("4f89da11-5e7b-4c1d", "4f89da11"),
     ] {
         assert_eq!(store.short_id(id).await.expect("finds"), expected);
-        assert_eq!(store.find(expected).await.expect("finds"), [id], "the short id is unique");
+        assert_eq!(store.find_ids(expected).await.expect("finds"), [id], "the short id is unique");
     }
 }

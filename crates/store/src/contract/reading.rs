@@ -5,7 +5,7 @@ use osier_tree::Seq;
 use super::{
     Fixture, all_heads, all_lines, chain, created, fold, header, message, one_line, without_offsets,
 };
-use crate::{Batch, StoreError};
+use crate::{LineBatch, StoreError};
 
 pub async fn a_session_is_created_once_and_opens_unchanged(fixture: &dyn Fixture) {
     let store = fixture.store().await;
@@ -15,7 +15,7 @@ pub async fn a_session_is_created_once_and_opens_unchanged(fixture: &dyn Fixture
     header.parent_store = Some("elsewhere".into());
     header.agent_id = Some("helper".into());
     let made = store.create(&header, &chain(3)).await.expect("a new session");
-    assert_eq!((made.version.entries, made.odd_lines), (3, 0));
+    assert_eq!((made.version.entries, made.invalid_lines), (3, 0));
     let again = store.create(&header, &[]).await;
     assert!(matches!(again, Err(StoreError::AlreadyExists { id }) if id == "one"));
     for store in [store, fixture.reopened().await] {
@@ -31,7 +31,7 @@ pub async fn invalid_session_ids_are_refused(fixture: &dyn Fixture) {
         let made = store.create(&header(id), &[]).await;
         assert!(matches!(made, Err(StoreError::InvalidId { .. })), "{id}: {made:?}");
     }
-    assert_eq!(store.find("").await.expect("finds"), [] as [&str; 0]);
+    assert_eq!(store.find_ids("").await.expect("finds"), [] as [&str; 0]);
 }
 
 pub async fn a_missing_session_is_not_found(fixture: &dyn Fixture) {
@@ -74,7 +74,7 @@ pub async fn lines_are_returned_in_the_requested_order(fixture: &dyn Fixture) {
     let lines = chain(50);
     let version = created(&*store, "one", &lines).await.version;
     let requested = [49, 0, 7, 7, 48, 8, 9, 10, 3];
-    let mut batch = Batch::default();
+    let mut batch = LineBatch::default();
     for store in [store, fixture.reopened().await] {
         store.lines("one", version.generation, &requested.map(Seq::new), &mut batch).await.expect("lines");
         let got: Vec<&[u8]> = batch.iter().collect();
@@ -84,12 +84,12 @@ pub async fn lines_are_returned_in_the_requested_order(fixture: &dyn Fixture) {
 
 pub async fn every_batch_has_at_least_one_line(fixture: &dyn Fixture) {
     let store = fixture.store().await;
-    let long = "x".repeat(Batch::FULL / 3);
+    let long = "x".repeat(LineBatch::FULL_BYTES / 3);
     let lines: Vec<Vec<u8>> = (0..9).map(|at| message(&format!("{at:08}"), None, at, &long)).collect();
     let version = created(&*store, "one", &lines).await.version;
     let wanted: Vec<Seq> = (0..9).rev().map(Seq::new).collect();
     let (mut rest, mut batches, mut got) = (wanted.as_slice(), 0, Vec::new());
-    let mut batch = Batch::default();
+    let mut batch = LineBatch::default();
     while !rest.is_empty() {
         store.lines("one", version.generation, rest, &mut batch).await.expect("lines");
         assert!(!batch.is_empty(), "an empty batch after {batches}");
@@ -118,7 +118,7 @@ pub async fn lines_are_preserved_byte_for_byte(fixture: &dyn Fixture) {
     store.append("one", version, &lines[2..]).await.expect("an append");
     for store in [store, fixture.reopened().await] {
         assert_eq!(all_lines(&*store, "one").await, lines);
-        assert_eq!(store.open("one").await.expect("opens").odd_lines, 0);
+        assert_eq!(store.open("one").await.expect("opens").invalid_lines, 0);
     }
 }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use osier_tree::Seq;
 
 use super::{Fixture, all_lines, chain, created, message, one_line};
-use crate::{Batch, Counts, LineSource, StoreError, Version};
+use crate::{DeletedCounts, LineBatch, LineSource, LogVersion, StoreError};
 
 /// Returns two lines at a time, and optionally fails at the end.
 struct TwoAtATime {
@@ -44,7 +44,7 @@ pub async fn an_append_is_visible_to_every_instance(fixture: &dyn Fixture) {
     let made = created(&*store, "one", &lines[..1]).await.version;
     assert_eq!(other.open("one").await.expect("opens").version, made);
     let version = store.append("one", made, &lines[1..3]).await.expect("an append");
-    assert_eq!(version, Version { entries: 3, ..made });
+    assert_eq!(version, LogVersion { entries: 3, ..made });
     let version = other.open("one").await.map(|opened| opened.version).expect("opens");
     assert_eq!(version.entries, 3);
     other.append("one", version, &lines[3..]).await.expect("an append by the other");
@@ -72,7 +72,7 @@ pub async fn an_append_is_all_or_nothing(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let lines = chain(20);
     let made = created(&*store, "one", &lines[..2]).await.version;
-    let wrong = Version { entries: 1, ..made };
+    let wrong = LogVersion { entries: 1, ..made };
     assert!(store.append("one", wrong, &lines[2..]).await.is_err());
     assert_eq!(all_lines(&*fixture.reopened().await, "one").await, lines[..2]);
     let version = store.append("one", made, &lines[2..]).await.expect("an append of many");
@@ -148,7 +148,11 @@ pub async fn a_rewrite_starts_a_new_generation(fixture: &dyn Fixture) {
     let old = created(&*store, "one", &lines).await.version;
     other.open("one").await.expect("opens");
     let new = store.rewrite("one", old, &lines[..3]).await.expect("a rewrite");
-    assert_eq!(store.open("one").await.expect("opens").header.rewritten, 1, "the header counts the rewrite");
+    assert_eq!(
+        store.open("one").await.expect("opens").header.rewrite_count,
+        1,
+        "the header counts the rewrite"
+    );
     assert_ne!(new.generation, old.generation);
     assert_eq!(new.entries, 3);
     for store in [&store, &other] {
@@ -182,27 +186,27 @@ pub async fn a_deletion_returns_counts_and_can_be_repeated(fixture: &dyn Fixture
     let gone = store.delete("one").await.expect("deletes");
     assert_eq!(
         (gone.deleted, &*gone.store, gone.counts),
-        (true, store.name(), Counts { sessions: 1, entries: 3 })
+        (true, store.name(), DeletedCounts { sessions: 1, entries: 3 })
     );
     let again = store.delete("one").await.expect("deletes nothing");
-    assert_eq!((again.deleted, again.counts), (false, Counts::default()));
+    assert_eq!((again.deleted, again.counts), (false, DeletedCounts::default()));
     let opened = store.open("one").await;
     assert!(matches!(opened, Err(StoreError::NotFound { .. })), "{opened:?}");
     let appended = other.append("one", version, &chain(1)).await;
     assert!(appended.is_err(), "an append created a deleted session");
-    let mut batch = Batch::default();
+    let mut batch = LineBatch::default();
     store
         .lines("two", version.generation, &[Seq::new(0)], &mut batch)
         .await
         .expect("the other session stays");
-    assert_eq!(fixture.reopened().await.find("").await.expect("finds"), ["two"]);
+    assert_eq!(fixture.reopened().await.find_ids("").await.expect("finds"), ["two"]);
 }
 
 pub async fn an_open_session_is_deleted_only_after_it_is_closed(fixture: &dyn Fixture) {
     let (store, other) = (fixture.store().await, fixture.reopened().await);
     let version = created(&*store, "one", &chain(2)).await.version;
     let watches = [store.watch("one").await.expect("a watch"), other.watch("one").await.expect("a watch")];
-    if !fixture.knows_who_is_there() {
+    if !fixture.tracks_open_sessions() {
         assert!(store.delete("one").await.expect("deletes").deleted);
         return;
     }

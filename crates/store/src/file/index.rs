@@ -15,30 +15,30 @@ use std::path::Path;
 
 use osier_tree::{Head, Heads};
 
-use super::stamp::{self, Stamp};
-use record::{RECORD, decode, encode};
+use super::file_identity::{self, FileIdentity};
+use record::{RECORD_BYTES, decode, encode};
 
 const MAGIC: &[u8; 8] = b"OSIERIX2";
-const BLOCK: usize = 4096;
+const BLOCK_BYTES: usize = 4096;
 /// Records per block. The checksum follows them.
-const PER_BLOCK: usize = (BLOCK - 8) / RECORD;
+const RECORDS_PER_BLOCK: usize = (BLOCK_BYTES - 8) / RECORD_BYTES;
 /// The number of blocks read at once.
-const RUN: usize = 64;
+const BLOCKS_PER_READ: usize = 64;
 /// The length of the shortest entry, `{"id":""}`, with its newline.
-const SHORTEST: u64 = 10;
+const MIN_ENTRY_BYTES: u64 = 10;
 
 /// The header of an index: which part of which log it covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cover {
-    pub(super) stamp: Stamp,
+pub(super) struct IndexHeader {
+    pub(super) identity: FileIdentity,
     /// The number of bytes of the log that the index covers.
     pub(super) size: u64,
     /// The modification time of the log.
-    pub(super) changed: i64,
+    pub(super) modified: i64,
     pub(super) entries: u32,
-    pub(super) odd: u32,
+    pub(super) invalid_lines: u32,
     /// Whether the log ends in a complete line without a newline.
-    pub(super) unended: bool,
+    pub(super) unterminated: bool,
     /// Whether records can be appended; see [`Heads::is_regular`].
     pub(super) regular: bool,
     /// Whether parents come before their children; see [`Heads::is_in_order`].
@@ -51,20 +51,20 @@ pub(super) struct Cover {
 
 /// Why an index cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wrong {
+pub(super) enum IndexError {
     /// The checksum of a block is wrong.
     Damaged,
     /// The checksum is right, but the block contradicts itself or the log.
-    Lies,
+    Inconsistent,
 }
 
 /// An open index file whose header was checked.
 #[derive(Debug)]
 pub(super) struct Index {
     file: File,
-    pub(super) cover: Cover,
+    pub(super) header: IndexHeader,
     /// The buffer for blocks.
-    run: RefCell<Vec<u8>>,
+    buffer: RefCell<Vec<u8>>,
 }
 
 pub(super) fn hash(bytes: &[u8]) -> u64 {
@@ -77,42 +77,44 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
 impl Index {
     /// The index at `path`, if it matches `log`. The log may have grown since.
     pub(super) fn open(path: &Path, log: &File) -> Option<Index> {
-        let file = stamp::open_cache(path)?;
-        let mut block = [0; BLOCK];
+        let file = file_identity::open_cache(path)?;
+        let mut block = [0; BLOCK_BYTES];
         file.read_exact_at(&mut block, 0).ok()?;
-        let index = Index { cover: Cover::read(&block)?, file, run: RefCell::default() };
-        let blocks = (index.cover.entries as usize).div_ceil(PER_BLOCK);
-        let whole = index.file.metadata().ok()?.len() >= ((1 + blocks) * BLOCK) as u64;
-        (whole && index.cover.is_of(log)? && index.ends_as_it_says()).then_some(index)
+        let index = Index { header: IndexHeader::from_block(&block)?, file, buffer: RefCell::default() };
+        let blocks = (index.header.entries as usize).div_ceil(RECORDS_PER_BLOCK);
+        let whole = index.file.metadata().ok()?.len() >= ((1 + blocks) * BLOCK_BYTES) as u64;
+        (whole && index.header.matches_log(log)? && index.last_record_matches()).then_some(index)
     }
 
-    fn ends_as_it_says(&self) -> bool {
-        let last = self.heads(self.cover.entries as usize - 1, 1);
+    fn last_record_matches(&self) -> bool {
+        let last = self.heads(self.header.entries as usize - 1, 1);
         last.is_ok_and(|heads| {
-            heads.iter().all(|head| (head.offset, head.len) == (self.cover.last_offset, self.cover.last_len))
+            heads
+                .iter()
+                .all(|head| (head.offset, head.len) == (self.header.last_offset, self.header.last_len))
         })
     }
 
     /// At most `limit` heads, starting at index `after`.
-    pub(super) fn heads(&self, after: usize, limit: usize) -> Result<Vec<Head>, Wrong> {
-        let until = after.saturating_add(limit).min(self.cover.entries as usize);
+    pub(super) fn heads(&self, after: usize, limit: usize) -> Result<Vec<Head>, IndexError> {
+        let until = after.saturating_add(limit).min(self.header.entries as usize);
         let mut heads = Vec::with_capacity(until.saturating_sub(after));
-        let mut buffer = self.run.borrow_mut();
+        let mut buffer = self.buffer.borrow_mut();
         let mut at = after;
         let mut end = 0;
         while at < until {
-            let first = at / PER_BLOCK;
-            let count = until.div_ceil(PER_BLOCK).saturating_sub(first).min(RUN);
-            buffer.resize(count * BLOCK, 0);
-            self.blocks(first, &mut buffer)?;
-            for block in buffer.chunks_exact(BLOCK) {
-                let here = (until - at).min(PER_BLOCK - at % PER_BLOCK);
-                let (records, _) = block.as_chunks::<RECORD>();
-                for record in records.iter().skip(at % PER_BLOCK).take(here) {
-                    let head = decode(record, at, &self.cover).ok_or(Wrong::Lies)?;
+            let first = at / RECORDS_PER_BLOCK;
+            let count = until.div_ceil(RECORDS_PER_BLOCK).saturating_sub(first).min(BLOCKS_PER_READ);
+            buffer.resize(count * BLOCK_BYTES, 0);
+            self.read_blocks(first, &mut buffer)?;
+            for block in buffer.chunks_exact(BLOCK_BYTES) {
+                let here = (until - at).min(RECORDS_PER_BLOCK - at % RECORDS_PER_BLOCK);
+                let (records, _) = block.as_chunks::<RECORD_BYTES>();
+                for record in records.iter().skip(at % RECORDS_PER_BLOCK).take(here) {
+                    let head = decode(record, at, &self.header).ok_or(IndexError::Inconsistent)?;
                     // Entries are stored in order and do not overlap.
                     if head.offset < end {
-                        return Err(Wrong::Lies);
+                        return Err(IndexError::Inconsistent);
                     }
                     end = head.offset + u64::from(head.len) + 1;
                     heads.push(head);
@@ -124,26 +126,26 @@ impl Index {
     }
 
     /// Reads blocks and verifies their checksums. Tries twice, because another process may be writing a block.
-    fn blocks(&self, first: usize, buffer: &mut [u8]) -> Result<(), Wrong> {
-        let intact = |block: &[u8]| checksum_of(block) == stored_checksum(block);
+    fn read_blocks(&self, first: usize, buffer: &mut [u8]) -> Result<(), IndexError> {
+        let intact = |block: &[u8]| compute_checksum(block) == stored_checksum(block);
         for _ in 0..2 {
-            let read = self.file.read_exact_at(buffer, ((1 + first) * BLOCK) as u64);
-            if read.is_ok() && buffer.chunks_exact(BLOCK).all(intact) {
+            let read = self.file.read_exact_at(buffer, ((1 + first) * BLOCK_BYTES) as u64);
+            if read.is_ok() && buffer.chunks_exact(BLOCK_BYTES).all(intact) {
                 return Ok(());
             }
         }
-        Err(Wrong::Damaged)
+        Err(IndexError::Damaged)
     }
 
     /// Writes an index for `heads` to a new file and replaces the old one.
-    pub(super) fn write(path: &Path, heads: &Heads, cover: Cover) -> io::Result<()> {
+    pub(super) fn write(path: &Path, heads: &Heads, cover: IndexHeader) -> io::Result<()> {
         let folder = path.parent().ok_or_else(|| io::Error::other("the cache file has no parent folder"))?;
         super::names::make_folder(folder)?;
         let mut file = tempfile::Builder::new().prefix(".index-").tempfile_in(folder)?;
-        let mut out = io::BufWriter::with_capacity(RUN * BLOCK, file.as_file_mut());
-        out.write_all(&cover.block())?;
-        for first in (0..heads.len()).step_by(PER_BLOCK) {
-            out.write_all(&block(heads, first))?;
+        let mut out = io::BufWriter::with_capacity(BLOCKS_PER_READ * BLOCK_BYTES, file.as_file_mut());
+        out.write_all(&cover.to_block())?;
+        for first in (0..heads.len()).step_by(RECORDS_PER_BLOCK) {
+            out.write_all(&encode_block(heads, first))?;
         }
         out.flush()?;
         drop(out);
@@ -152,92 +154,104 @@ impl Index {
     }
 
     /// Appends the heads after `from` to the index file at `path`, if its header is still `from`.
-    pub(super) fn extend(path: &Path, heads: &Heads, from: &Cover, cover: Cover) -> io::Result<()> {
+    pub(super) fn extend(
+        path: &Path,
+        heads: &Heads,
+        from: &IndexHeader,
+        cover: IndexHeader,
+    ) -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         if file.try_lock().is_err() {
             return Ok(());
         }
-        let mut old = [0; BLOCK];
+        let mut old = [0; BLOCK_BYTES];
         file.read_exact_at(&mut old, 0)?;
-        if Cover::read(&old).as_ref() != Some(from) {
+        if IndexHeader::from_block(&old).as_ref() != Some(from) {
             return Ok(());
         }
-        let begin = from.entries as usize / PER_BLOCK * PER_BLOCK;
-        for first in (begin..heads.len()).step_by(PER_BLOCK) {
-            file.write_all_at(&block(heads, first), ((1 + first / PER_BLOCK) * BLOCK) as u64)?;
+        let begin = from.entries as usize / RECORDS_PER_BLOCK * RECORDS_PER_BLOCK;
+        for first in (begin..heads.len()).step_by(RECORDS_PER_BLOCK) {
+            file.write_all_at(
+                &encode_block(heads, first),
+                ((1 + first / RECORDS_PER_BLOCK) * BLOCK_BYTES) as u64,
+            )?;
         }
         // The header is written last. Until then the old one is valid, because its blocks only got more records.
-        file.write_all_at(&cover.block(), 0)
+        file.write_all_at(&cover.to_block(), 0)
     }
 }
 
-fn block(heads: &Heads, first: usize) -> [u8; BLOCK] {
-    let mut block = [0; BLOCK];
-    for ((_, head), record) in heads.from(first).zip(block[..PER_BLOCK * RECORD].chunks_exact_mut(RECORD)) {
+fn encode_block(heads: &Heads, first: usize) -> [u8; BLOCK_BYTES] {
+    let mut block = [0; BLOCK_BYTES];
+    for ((_, head), record) in
+        heads.iter_from(first).zip(block[..RECORDS_PER_BLOCK * RECORD_BYTES].chunks_exact_mut(RECORD_BYTES))
+    {
         encode(head, record);
     }
-    seal(&mut block);
+    write_checksum(&mut block);
     block
 }
 
-fn checksum_of(block: &[u8]) -> u64 {
-    hash(&block[..BLOCK - 8])
+fn compute_checksum(block: &[u8]) -> u64 {
+    hash(&block[..BLOCK_BYTES - 8])
 }
 
 fn stored_checksum(block: &[u8]) -> u64 {
-    u64::from_le_bytes(block[BLOCK - 8..].try_into().expect("eight bytes"))
+    u64::from_le_bytes(block[BLOCK_BYTES - 8..].try_into().expect("eight bytes"))
 }
 
-fn seal(block: &mut [u8]) {
-    let sum = checksum_of(block);
-    block[BLOCK - 8..].copy_from_slice(&sum.to_le_bytes());
+fn write_checksum(block: &mut [u8]) {
+    let sum = compute_checksum(block);
+    block[BLOCK_BYTES - 8..].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// Writes correct checksums into all blocks of an index, for tests of forged indexes.
 #[doc(hidden)]
-pub fn sealed(mut index: Vec<u8>) -> Vec<u8> {
-    index.chunks_exact_mut(BLOCK).for_each(seal);
+pub fn with_checksums(mut index: Vec<u8>) -> Vec<u8> {
+    index.chunks_exact_mut(BLOCK_BYTES).for_each(write_checksum);
     index
 }
 
-impl Cover {
+impl IndexHeader {
     /// Whether the header matches `log`.
-    fn is_of(&self, log: &File) -> Option<bool> {
+    fn matches_log(&self, log: &File) -> Option<bool> {
         let metadata = log.metadata().ok()?;
         let entries = u64::from(self.entries);
-        let sane = entries > 0 && entries * SHORTEST <= self.size.saturating_add(1);
+        let sane = entries > 0 && entries * MIN_ENTRY_BYTES <= self.size.saturating_add(1);
         let end = self.last_offset.checked_add(u64::from(self.last_len))?;
-        let same = self.stamp == Stamp::of(&metadata) && self.size <= metadata.len();
+        let same = self.identity == FileIdentity::from_metadata(&metadata) && self.size <= metadata.len();
         if !sane || !same || end > self.size {
             return Some(false);
         }
         if self.size == metadata.len() {
-            return Some(self.changed == stamp::changed(&metadata) && self.ends_in(log)?);
+            return Some(
+                self.modified == file_identity::modified_nanos(&metadata) && self.last_entry_matches(log)?,
+            );
         }
         // The log grew. The new part must start after a newline or with one.
         let mut seam = [0; 2];
         log.read_exact_at(&mut seam, self.size - 1).ok()?;
-        Some(seam[usize::from(self.unended)] == b'\n' && self.ends_in(log)?)
+        Some(seam[usize::from(self.unterminated)] == b'\n' && self.last_entry_matches(log)?)
     }
 
     /// Whether the last entry is at the recorded position.
-    fn ends_in(&self, log: &File) -> Option<bool> {
+    fn last_entry_matches(&self, log: &File) -> Option<bool> {
         let mut last = vec![0; self.last_len as usize];
         log.read_exact_at(&mut last, self.last_offset).ok()?;
         Some(hash(&last) == self.last_hash)
     }
 
-    fn block(&self) -> [u8; BLOCK] {
-        let mut block = [0; BLOCK];
-        let flags = [self.unended, self.regular, self.in_order];
+    fn to_block(&self) -> [u8; BLOCK_BYTES] {
+        let mut block = [0; BLOCK_BYTES];
+        let flags = [self.unterminated, self.regular, self.in_order];
         let numbers = [
-            self.stamp.device,
-            self.stamp.inode,
-            self.stamp.born,
+            self.identity.device,
+            self.identity.inode,
+            self.identity.created,
             self.size,
-            self.changed as u64,
+            self.modified as u64,
             u64::from(self.entries),
-            u64::from(self.odd),
+            u64::from(self.invalid_lines),
             flags.iter().rev().fold(0, |bits, flag| bits << 1 | u64::from(*flag)),
             self.last_offset,
             u64::from(self.last_len),
@@ -247,23 +261,23 @@ impl Cover {
         for (number, at) in numbers.iter().zip((8..).step_by(8)) {
             block[at..at + 8].copy_from_slice(&number.to_le_bytes());
         }
-        seal(&mut block);
+        write_checksum(&mut block);
         block
     }
 
-    fn read(block: &[u8]) -> Option<Cover> {
-        if &block[..8] != MAGIC || checksum_of(block) != stored_checksum(block) {
+    fn from_block(block: &[u8]) -> Option<IndexHeader> {
+        if &block[..8] != MAGIC || compute_checksum(block) != stored_checksum(block) {
             return None;
         }
         let number =
             |at: usize| u64::from_le_bytes(block[8 + at * 8..16 + at * 8].try_into().expect("eight bytes"));
-        Some(Cover {
-            stamp: Stamp { device: number(0), inode: number(1), born: number(2) },
+        Some(IndexHeader {
+            identity: FileIdentity { device: number(0), inode: number(1), created: number(2) },
             size: number(3),
-            changed: number(4) as i64,
+            modified: number(4) as i64,
             entries: u32::try_from(number(5)).ok()?,
-            odd: u32::try_from(number(6)).ok()?,
-            unended: number(7) & 1 != 0,
+            invalid_lines: u32::try_from(number(6)).ok()?,
+            unterminated: number(7) & 1 != 0,
             regular: number(7) & 2 != 0,
             in_order: number(7) & 4 != 0,
             last_offset: number(8),
@@ -274,12 +288,12 @@ impl Cover {
 }
 
 /// Removes a cache file. Errors are ignored.
-pub(super) fn discard(path: &Path) {
+pub(super) fn remove_cache(path: &Path) {
     let _ = fs::remove_file(path);
 }
 
 /// Options for files that only the owner can read. A pipe is an error: it would wait for a reader.
-pub(super) fn private() -> OpenOptions {
+pub(super) fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(libc::O_NONBLOCK);
     options

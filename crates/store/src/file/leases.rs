@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::{PATIENCE, index, names};
+use super::{LOCK_TIMEOUT, index, names};
 use crate::error::StoreError;
-use crate::lease::{InTheWay, Lease};
+use crate::lease::{Lease, LeaseConflictFn};
 
 /// A lease is a line of JSON.
 const MAX_BYTES: u64 = 64 << 10;
@@ -32,44 +32,44 @@ pub(super) struct HeldLease {
 pub(super) struct LeaseFiles {
     folder: PathBuf,
     /// The prefix of their names.
-    session: String,
+    prefix: String,
 }
 
 impl HeldLeases {
-    fn held(&self) -> MutexGuard<'_, FxHashMap<u64, HeldLease>> {
+    fn lock(&self) -> MutexGuard<'_, FxHashMap<u64, HeldLease>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn keep(&self, cursor: u64, lease: HeldLease) {
-        self.held().insert(cursor, lease);
+    pub(super) fn insert(&self, cursor: u64, lease: HeldLease) {
+        self.lock().insert(cursor, lease);
     }
 
     pub(super) fn remove(&self, cursor: u64) -> Option<HeldLease> {
-        self.held().remove(&cursor)
+        self.lock().remove(&cursor)
     }
 }
 
 impl Drop for HeldLease {
     fn drop(&mut self) {
-        index::discard(&self.path);
+        index::remove_cache(&self.path);
     }
 }
 
 impl LeaseFiles {
     /// `lock` is the file that every process locks that has the session open.
-    pub(super) fn beside(lock: &Path) -> Option<LeaseFiles> {
+    pub(super) fn for_lock_file(lock: &Path) -> Option<LeaseFiles> {
         let session = lock.file_stem()?.to_string_lossy().into_owned();
-        Some(LeaseFiles { folder: lock.parent()?.to_owned(), session })
+        Some(LeaseFiles { folder: lock.parent()?.to_owned(), prefix: session })
     }
 
     /// Acquires a lease, or updates `held`, unless another lease conflicts.
-    pub(super) async fn take(
+    pub(super) async fn acquire(
         &self,
         lease: &Lease,
         held: &mut Option<HeldLease>,
-        in_the_way: InTheWay<'_>,
+        in_the_way: LeaseConflictFn<'_>,
     ) -> Result<(), StoreError> {
-        let guard = self.guard().await?;
+        let guard = self.lock_folder().await?;
         let others = self.read(Some(&guard));
         if let Some(other) =
             others.into_iter().find(|other| other.cursor != lease.cursor && in_the_way(other))
@@ -86,21 +86,21 @@ impl LeaseFiles {
     }
 
     /// The leases held by any process.
-    pub(super) async fn all(&self) -> Vec<Lease> {
+    pub(super) async fn read_all(&self) -> Vec<Lease> {
         match self.paths().is_empty() {
             true => Vec::new(),
-            false => self.read(self.guard().await.ok().as_ref()),
+            false => self.read(self.lock_folder().await.ok().as_ref()),
         }
     }
 
     /// Removes all lease files of a deleted session.
-    pub(super) fn forget(&self) {
-        self.paths().iter().for_each(|path| index::discard(path));
+    pub(super) fn remove_all(&self) {
+        self.paths().iter().for_each(|path| index::remove_cache(path));
     }
 
     fn create(&self, lease: &Lease) -> Result<HeldLease, StoreError> {
-        let path = self.folder.join(format!("{}.{:016x}.lease", self.session, lease.cursor));
-        let file = index::private().read(true).write(true).create(true).truncate(false).open(&path);
+        let path = self.folder.join(format!("{}.{:016x}.lease", self.prefix, lease.cursor));
+        let file = index::private_options().read(true).write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(StoreError::io("create", &path))?;
         file.try_lock().map_err(|error| StoreError::io("lock", &path)(error.into()))?;
         Ok(HeldLease { path, file })
@@ -110,10 +110,10 @@ impl LeaseFiles {
     fn read(&self, guard: Option<&File>) -> Vec<Lease> {
         let mut leases = Vec::new();
         for path in self.paths() {
-            match read(&path) {
-                Some(Found::Held(lease)) => leases.push(lease),
-                Some(Found::Abandoned) if guard.is_some() => index::discard(&path),
-                Some(Found::Abandoned) | None => {}
+            match read_lease_file(&path) {
+                Some(LeaseFileState::Held(lease)) => leases.push(lease),
+                Some(LeaseFileState::Abandoned) if guard.is_some() => index::remove_cache(&path),
+                Some(LeaseFileState::Abandoned) | None => {}
             }
         }
         leases
@@ -121,23 +121,24 @@ impl LeaseFiles {
 
     fn paths(&self) -> Vec<PathBuf> {
         let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let is_ours = |name: &str| name.starts_with(&self.session) && name.ends_with(".lease");
+        let is_ours = |name: &str| name.starts_with(&self.prefix) && name.ends_with(".lease");
         files.filter(|file| file.file_name().to_str().is_some_and(is_ours)).map(|file| file.path()).collect()
     }
 
     /// Locks the folder, so that only one process at a time reads and acquires leases.
-    async fn guard(&self) -> Result<File, StoreError> {
+    async fn lock_folder(&self) -> Result<File, StoreError> {
         let path = self.folder.join("leases.lock");
-        let opened = names::make_folder(&self.folder)
-            .and_then(|()| index::private().read(true).write(true).create(true).truncate(false).open(&path));
+        let opened = names::make_folder(&self.folder).and_then(|()| {
+            index::private_options().read(true).write(true).create(true).truncate(false).open(&path)
+        });
         let guard = opened.map_err(StoreError::io("open", &path))?;
         let begin = Instant::now();
         loop {
             match guard.try_lock() {
                 Ok(()) => return Ok(guard),
                 Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &path)(error)),
-                Err(TryLockError::WouldBlock) if begin.elapsed() > PATIENCE => {
-                    return Err(StoreError::Locked { path, seconds: PATIENCE.as_secs() });
+                Err(TryLockError::WouldBlock) if begin.elapsed() > LOCK_TIMEOUT => {
+                    return Err(StoreError::Locked { path, seconds: LOCK_TIMEOUT.as_secs() });
                 }
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(Duration::from_millis(1)).await,
             }
@@ -155,18 +156,18 @@ impl HeldLease {
 }
 
 /// The content of a lease file.
-enum Found {
+enum LeaseFileState {
     Held(Lease),
     /// Its process died.
     Abandoned,
 }
 
-fn read(path: &Path) -> Option<Found> {
-    let file = super::stamp::open_cache(path)?;
+fn read_lease_file(path: &Path) -> Option<LeaseFileState> {
+    let file = super::file_identity::open_cache(path)?;
     if file.try_lock_shared().is_ok() {
-        return Some(Found::Abandoned);
+        return Some(LeaseFileState::Abandoned);
     }
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok().map(Found::Held)
+    serde_json::from_str(&text).ok().map(LeaseFileState::Held)
 }

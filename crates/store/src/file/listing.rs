@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use osier_tree::projection::card::Card;
 use osier_tree::time::Millis;
 
-use super::cards::{Cards, Kept};
-use super::log::Log;
+use super::cards::{CachedCard, CardCache};
+use super::log::LogFile;
 use super::{FileStore, names};
 use crate::error::StoreError;
-use crate::port::{Filter, Page};
+use crate::store::{SessionFilter, SessionPage};
 
 /// A list of sessions in progress.
 #[derive(Debug)]
 pub(super) struct Listing {
-    folders: Vec<Folder>,
+    folders: Vec<ListedFolder>,
     /// The modification time, the index of the folder, and the path of each file.
     files: Vec<(Millis, usize, PathBuf)>,
     /// How many cards the page needs.
@@ -31,13 +31,13 @@ pub(super) struct Listing {
 }
 
 #[derive(Debug)]
-struct Folder {
-    cards: Cards,
+struct ListedFolder {
+    cards: CardCache,
     files: Vec<PathBuf>,
 }
 
 impl Listing {
-    pub(super) fn new(filter: &Filter) -> Listing {
+    pub(super) fn new(filter: &SessionFilter) -> Listing {
         let wanted = filter.limit.map_or(usize::MAX, |limit| limit.saturating_add(filter.skip));
         Listing {
             folders: Vec::new(),
@@ -50,7 +50,7 @@ impl Listing {
     }
 
     /// Adds the files of a folder. `kept` is the path of its card cache.
-    pub(super) fn add(&mut self, folder: &Path, kept: Option<PathBuf>) -> Result<(), StoreError> {
+    pub(super) fn add_folder(&mut self, folder: &Path, kept: Option<PathBuf>) -> Result<(), StoreError> {
         let files = names::files_in(folder).map_err(StoreError::io("list", folder))?;
         for path in &files {
             let metadata = match path.metadata() {
@@ -66,13 +66,13 @@ impl Listing {
                 metadata.mtime().saturating_mul(1000).saturating_add(metadata.mtime_nsec() / 1_000_000);
             self.files.push((written, self.folders.len(), path.clone()));
         }
-        self.folders.push(Folder { cards: Cards::load(kept), files });
+        self.folders.push(ListedFolder { cards: CardCache::load(kept), files });
         Ok(())
     }
 
     /// Reads cards, most recently modified files first, until no other card can be on the page: no entry is newer
     /// than the modification time of its file.
-    pub(super) fn read(&mut self, card_of: impl Fn(&Path, &mut Cards) -> Result<Card, StoreError>) {
+    pub(super) fn read_cards(&mut self, card_of: impl Fn(&Path, &mut CardCache) -> Result<Card, StoreError>) {
         self.files.sort_by_key(|(written, ..)| Reverse(*written));
         let mut latest: BinaryHeap<Reverse<Millis>> = BinaryHeap::new();
         for (written, folder, path) in &self.files {
@@ -93,60 +93,60 @@ impl Listing {
             }
         }
         for folder in &mut self.folders {
-            folder.cards.forget_others(&folder.files);
+            folder.cards.retain_files(&folder.files);
             folder.cards.save(folder.files.len());
         }
     }
 
-    pub(super) fn page(self, filter: &Filter) -> Page {
-        let page = filter.page(self.cards, self.unreadable);
-        Page { more: page.more || self.unread, ..page }
+    pub(super) fn into_page(self, filter: &SessionFilter) -> SessionPage {
+        let page = filter.paginate(self.cards, self.unreadable);
+        SessionPage { has_more: page.has_more || self.unread, ..page }
     }
 }
 
 impl FileStore {
     /// The card of a file: the cached one, resumed if the file grew, or built by reading the file.
-    pub(super) fn card_of(&self, path: &Path, cards: &mut Cards) -> Result<Card, StoreError> {
+    pub(super) fn load_card(&self, path: &Path, cards: &mut CardCache) -> Result<Card, StoreError> {
         let metadata = fs::metadata(path).map_err(StoreError::io("read the metadata of", path))?;
         let kept = cards.get(path);
-        if let Some(kept) = kept.filter(|kept| kept.counts_for(&metadata)) {
+        if let Some(kept) = kept.filter(|kept| kept.is_current(&metadata)) {
             return Ok(kept.card(path));
         }
-        let mut log = Log::open(path, self.index_path(path))?;
-        let card = card_of_log(&mut log, kept)?;
-        if let Some(kept) = Kept::new(path, &log.file, &metadata, log.size_covered(), card.clone()) {
-            cards.put(kept);
+        let mut log = LogFile::open(path, self.index_path(path))?;
+        let card = build_card(&mut log, kept)?;
+        if let Some(kept) = CachedCard::new(path, &log.file, &metadata, log.bytes_read(), card.clone()) {
+            cards.insert(kept);
         }
         Ok(card)
     }
 
     /// The card of an open log.
-    pub(super) fn card_of_open(&self, log: &mut Log) -> Result<Card, StoreError> {
+    pub(super) fn load_open_card(&self, log: &mut LogFile) -> Result<Card, StoreError> {
         let metadata = fs::metadata(&log.path).map_err(StoreError::io("read the metadata of", &log.path))?;
-        let cards = Cards::load(log.path.parent().and_then(|folder| self.cards_path(folder)));
+        let cards = CardCache::load(log.path.parent().and_then(|folder| self.cards_path(folder)));
         let kept = cards.get(&log.path);
-        if let Some(kept) = kept.filter(|kept| kept.counts_for(&metadata)) {
+        if let Some(kept) = kept.filter(|kept| kept.is_current(&metadata)) {
             return Ok(kept.card(&log.path));
         }
-        let card = card_of_log(log, kept)?;
-        self.keep_card(log);
+        let card = build_card(log, kept)?;
+        self.save_card(log);
         Ok(card)
     }
 
     /// Caches the card of a log that this process wrote to, so that the next list does not read the log.
-    pub(super) fn keep_card(&self, log: &Log) {
+    pub(super) fn save_card(&self, log: &LogFile) {
         let Some(card) = log.known_card() else { return };
         let (Some(folder), Ok(metadata)) = (log.path.parent(), log.file.metadata()) else { return };
-        let mut cards = Cards::load(self.cards_path(folder));
-        if cards.get(&log.path).is_some_and(|kept| kept.counts_for(&metadata)) {
+        let mut cards = CardCache::load(self.cards_path(folder));
+        if cards.get(&log.path).is_some_and(|kept| kept.is_current(&metadata)) {
             return;
         }
-        if let Some(kept) = Kept::new(&log.path, &log.file, &metadata, log.size_covered(), card) {
-            cards.put(kept);
+        if let Some(kept) = CachedCard::new(&log.path, &log.file, &metadata, log.bytes_read(), card) {
+            cards.insert(kept);
             // A folder outside the store is never listed, so stale cards are removed here.
             let is_elsewhere = folder.parent() != Some(&*self.sessions);
-            if is_elsewhere && cards.forget_gone(folder) {
-                cards.save_anew();
+            if is_elsewhere && cards.remove_missing(folder) {
+                cards.rewrite_all();
             } else {
                 cards.save(cards.len());
             }
@@ -154,24 +154,24 @@ impl FileStore {
     }
 
     /// Removes the card of a deleted session from the cache.
-    pub(super) fn forget_card(&self, path: &Path) {
+    pub(super) fn remove_card(&self, path: &Path) {
         let Some(kept) = path.parent().and_then(|folder| self.cards_path(folder)) else { return };
-        let mut cards = Cards::load(Some(kept));
+        let mut cards = CardCache::load(Some(kept));
         if cards.remove(path) {
-            cards.save_anew();
+            cards.rewrite_all();
         }
     }
 }
 
-fn card_of_log(log: &mut Log, kept: Option<&Kept>) -> Result<Card, StoreError> {
+fn build_card(log: &mut LogFile, kept: Option<&CachedCard>) -> Result<Card, StoreError> {
     if let Some(card) = log.known_card() {
         return Ok(card);
     }
-    if let Some(kept) = kept.filter(|kept| kept.begins(&log.file)) {
+    if let Some(kept) = kept.filter(|kept| kept.can_resume(&log.file)) {
         let begun = kept.card(&log.path);
         if let Some(card) = log.resume_card(begun)? {
             return Ok(card);
         }
     }
-    log.make_card()
+    log.build_card()
 }

@@ -1,6 +1,7 @@
 //! The file store: one JSONL file per session, in pi's format. Its caches can be deleted at any time.
 
 mod cards;
+mod file_identity;
 mod index;
 mod leases;
 mod listing;
@@ -9,7 +10,6 @@ pub mod names;
 mod previews;
 mod reader;
 mod replace;
-mod stamp;
 mod store;
 mod verify;
 mod watcher;
@@ -24,21 +24,21 @@ use osier_tree::{Header, header};
 use rustc_hash::FxHashMap;
 
 use crate::error::StoreError;
-use crate::port::{Opened, Store};
+use crate::store::{OpenedLog, Store};
 #[doc(hidden)]
-pub use index::sealed;
+pub use index::with_checksums;
 use leases::{HeldLeases, LeaseFiles};
-use log::{Attempt, Log, WriteFn};
-pub use names::folder_of;
+use log::{LockAttempt, LogFile, WriteFn};
+pub use names::folder_name;
 use replace::NewFile;
-pub use verify::{Oddity, Verified, verify};
+pub use verify::{VerifyIssue, VerifyReport, verify};
 
 /// The default store name in cards and messages.
-pub const NAME: &str = "file";
+pub const DEFAULT_NAME: &str = "file";
 
 /// How long an append waits for the lock of a file. The lock is held for one write only, so a process that holds it
 /// for seconds is stopped.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A store in plain files. A session id that contains a `/` is the path of a file anywhere.
 #[derive(Debug)]
@@ -48,12 +48,12 @@ pub struct FileStore {
     caches: Option<PathBuf>,
     write: WriteFn,
     /// Whether the cards of the open logs are saved on drop.
-    keeps_cards: bool,
-    logs: Mutex<FxHashMap<String, Shared>>,
+    saves_cards: bool,
+    logs: Mutex<FxHashMap<String, SharedLog>>,
     leases: HeldLeases,
 }
 
-type Shared = Arc<Mutex<Log>>;
+type SharedLog = Arc<Mutex<LogFile>>;
 
 fn plain_write(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
     file.write(bytes)
@@ -62,39 +62,39 @@ fn plain_write(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
 impl FileStore {
     /// `sessions` is the folder of the session files, `caches` that of the caches. Neither needs to exist.
     pub fn new(sessions: impl Into<PathBuf>, caches: Option<PathBuf>) -> FileStore {
-        let (name, sessions) = (NAME.to_owned(), sessions.into());
+        let (name, sessions) = (DEFAULT_NAME.to_owned(), sessions.into());
         FileStore {
             name,
             sessions,
             caches,
             write: plain_write,
-            keeps_cards: true,
+            saves_cards: true,
             logs: Mutex::default(),
             leases: HeldLeases::default(),
         }
     }
 
     /// Sets the name of the store. Each store needs its own caches.
-    pub fn named(mut self, name: impl Into<String>) -> FileStore {
+    pub fn with_name(mut self, name: impl Into<String>) -> FileStore {
         self.name = name.into();
         self
     }
 
     /// Replaces the write function, for tests of a full disk.
     #[doc(hidden)]
-    pub fn writing_with(mut self, write: fn(&File, &[u8]) -> io::Result<usize>) -> FileStore {
+    pub fn with_write_fn(mut self, write: fn(&File, &[u8]) -> io::Result<usize>) -> FileStore {
         self.write = write;
         self
     }
 
     /// The session id for the file at `path`, which can be outside the store's folder.
-    pub fn id_of_path(path: &Path) -> io::Result<String> {
+    pub fn path_to_id(path: &Path) -> io::Result<String> {
         Ok(std::path::absolute(path)?.to_string_lossy().into_owned())
     }
 
     /// The folder for the sessions of a working directory.
-    pub fn folder(&self, cwd: &Path) -> PathBuf {
-        self.sessions.join(folder_of(cwd))
+    pub fn session_folder(&self, cwd: &Path) -> PathBuf {
+        self.sessions.join(folder_name(cwd))
     }
 
     /// Creates a session in the file at `path`.
@@ -103,33 +103,33 @@ impl FileStore {
         path: &Path,
         header: &Header,
         lines: &[Vec<u8>],
-    ) -> Result<Opened, StoreError> {
-        let mut file = FileStore::begin_file(path, header)?;
-        file.add(lines).map_err(StoreError::io("create", path))?;
-        file.finish(path)?;
-        let id = FileStore::id_of_path(path).map_err(StoreError::io("find", path))?;
+    ) -> Result<OpenedLog, StoreError> {
+        let mut file = FileStore::start_file(path, header)?;
+        file.write_lines(lines).map_err(StoreError::io("create", path))?;
+        file.persist(path)?;
+        let id = FileStore::path_to_id(path).map_err(StoreError::io("find", path))?;
         self.open(&id).await
     }
 
     /// Creates a temporary file and writes the header to it.
-    fn begin_file(path: &Path, header: &Header) -> Result<NewFile, StoreError> {
+    fn start_file(path: &Path, header: &Header) -> Result<NewFile, StoreError> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder {
             names::make_folder(folder).map_err(StoreError::io("create", folder))?;
         }
         let mut file =
-            NewFile::begin(folder.unwrap_or(Path::new("."))).map_err(StoreError::io("create", path))?;
-        file.add([header.line()]).map_err(StoreError::io("create", path))?;
+            NewFile::create_in(folder.unwrap_or(Path::new("."))).map_err(StoreError::io("create", path))?;
+        file.write_lines([header.to_line()]).map_err(StoreError::io("create", path))?;
         Ok(file)
     }
 
     /// The path for a new session, if its id is not in use.
-    async fn free_path(&self, header: &Header) -> Result<PathBuf, StoreError> {
+    async fn unused_path(&self, header: &Header) -> Result<PathBuf, StoreError> {
         if !header::is_valid_id(&header.id) {
             return Err(StoreError::InvalidId { id: header.id.clone() });
         }
         let id = header.id.clone();
-        match self.aside(move |store| store.path_by_name(&id)).await? {
+        match self.run_detached(move |store| store.find_path_by_name(&id)).await? {
             Some(_) => Err(StoreError::AlreadyExists { id: header.id.clone() }),
             None => Ok(self.path_for(header)),
         }
@@ -137,7 +137,7 @@ impl FileStore {
 
     /// The path for a new session.
     fn path_for(&self, header: &Header) -> PathBuf {
-        self.folder(Path::new(&header.cwd)).join(names::file_of(header))
+        self.session_folder(Path::new(&header.cwd)).join(names::file_name(header))
     }
 
     /// The path of a cache file for a log.
@@ -154,9 +154,11 @@ impl FileStore {
 
     /// Locks a session that no process has open, so that none can open it. Returns `Busy` if one has, and `None` if
     /// there is no folder for locks.
-    async fn lock_unused(&self, id: &str, path: &Path) -> Result<Option<File>, StoreError> {
-        let (Some(lock), Some(leases)) = (self.in_use(path), self.lease_files(path)) else { return Ok(None) };
-        match lock.try_lock().is_ok() && leases.all().await.is_empty() {
+    async fn lock_if_unused(&self, id: &str, path: &Path) -> Result<Option<File>, StoreError> {
+        let (Some(lock), Some(leases)) = (self.open_use_lock(path), self.lease_files(path)) else {
+            return Ok(None);
+        };
+        match lock.try_lock().is_ok() && leases.read_all().await.is_empty() {
             true => Ok(Some(lock)),
             false => Err(StoreError::Busy { id: id.to_owned() }),
         }
@@ -164,15 +166,15 @@ impl FileStore {
 
     /// The lease files of a session; `None` if there is no folder for them.
     fn lease_files(&self, path: &Path) -> Option<LeaseFiles> {
-        LeaseFiles::beside(&self.cache_path(path, "open", "lock")?)
+        LeaseFiles::for_lock_file(&self.cache_path(path, "open", "lock")?)
     }
 
     /// Opens the lock file of a session. Every process that watches the session holds a shared lock on it, which
     /// prevents deletion.
-    fn in_use(&self, path: &Path) -> Option<File> {
+    fn open_use_lock(&self, path: &Path) -> Option<File> {
         let lock = self.cache_path(path, "open", "lock")?;
         names::make_folder(lock.parent()?).ok()?;
-        index::private().read(true).write(true).create(true).truncate(false).open(lock).ok()
+        index::private_options().read(true).write(true).create(true).truncate(false).open(lock).ok()
     }
 
     /// The card cache of a folder. The folder can be outside the store's own.
@@ -189,29 +191,29 @@ impl FileStore {
     }
 
     /// The file of a session.
-    fn path_of(&self, id: &str) -> Result<PathBuf, StoreError> {
+    fn find_path(&self, id: &str) -> Result<PathBuf, StoreError> {
         if id.contains('/') {
             let path = PathBuf::from(id);
             return if path.exists() { Ok(path) } else { Err(self.not_found(id)) };
         }
-        self.path_by_name(id)?.map_or_else(|| self.path_by_header(id), Ok)
+        self.find_path_by_name(id)?.map_or_else(|| self.find_path_by_header(id), Ok)
     }
 
-    fn path_by_name(&self, id: &str) -> Result<Option<PathBuf>, StoreError> {
-        let named = |path: &PathBuf| path.file_name().and_then(names::id_in) == Some(id);
-        Ok(self.all_files()?.into_iter().find(named))
+    fn find_path_by_name(&self, id: &str) -> Result<Option<PathBuf>, StoreError> {
+        let named = |path: &PathBuf| path.file_name().and_then(names::id_from_file_name) == Some(id);
+        Ok(self.session_files()?.into_iter().find(named))
     }
 
     /// Finds a renamed file by the id in its header.
-    fn path_by_header(&self, id: &str) -> Result<PathBuf, StoreError> {
+    fn find_path_by_header(&self, id: &str) -> Result<PathBuf, StoreError> {
         let is_it = |path: &PathBuf| {
             let found = log::open_to_read(path).and_then(|file| log::find_header(path, &file));
             found.is_ok_and(|found| found.header.id == id)
         };
-        self.all_files()?.into_iter().find(is_it).ok_or_else(|| self.not_found(id))
+        self.session_files()?.into_iter().find(is_it).ok_or_else(|| self.not_found(id))
     }
 
-    fn all_files(&self) -> Result<Vec<PathBuf>, StoreError> {
+    fn session_files(&self) -> Result<Vec<PathBuf>, StoreError> {
         let list = || -> io::Result<Vec<PathBuf>> {
             let mut files = Vec::new();
             for folder in names::folders_in(&self.sessions)? {
@@ -224,65 +226,65 @@ impl FileStore {
 
     /// Runs `ask` on a thread for blocking work, because folders and files may be on a file server that does not
     /// answer. The store passed to it has no open logs.
-    async fn aside<T: Send + 'static>(&self, ask: impl FnOnce(&FileStore) -> T + Send + 'static) -> T {
-        let aside = self.twin();
-        unblock(move || ask(&aside)).await
+    async fn run_detached<T: Send + 'static>(&self, ask: impl FnOnce(&FileStore) -> T + Send + 'static) -> T {
+        let aside = self.without_open_logs();
+        run_blocking(move || ask(&aside)).await
     }
 
     /// Another instance of this store with no open logs. It saves no cards.
-    fn twin(&self) -> FileStore {
-        let mut twin = FileStore::new(&self.sessions, self.caches.clone()).named(&*self.name);
-        twin.keeps_cards = false;
+    fn without_open_logs(&self) -> FileStore {
+        let mut twin = FileStore::new(&self.sessions, self.caches.clone()).with_name(&*self.name);
+        twin.saves_cards = false;
         twin
     }
 
-    fn kept(&self) -> MutexGuard<'_, FxHashMap<String, Shared>> {
+    fn open_logs(&self) -> MutexGuard<'_, FxHashMap<String, SharedLog>> {
         self.logs.lock().expect("no code panics while holding the lock")
     }
 
     /// The log of a session. Opens it on a thread for blocking work.
-    async fn log(&self, id: &str) -> Result<Shared, StoreError> {
-        if let Some(log) = self.kept().get(id) {
+    async fn open_log(&self, id: &str) -> Result<SharedLog, StoreError> {
+        if let Some(log) = self.open_logs().get(id) {
             return Ok(log.clone());
         }
         let wanted = id.to_owned();
         let open = move |store: &FileStore| {
-            let path = store.path_of(&wanted)?;
-            Log::open(&path, store.index_path(&path))
+            let path = store.find_path(&wanted)?;
+            LogFile::open(&path, store.index_path(&path))
         };
-        let log = self.aside(open).await.map_err(|error| match error {
+        let log = self.run_detached(open).await.map_err(|error| match error {
             StoreError::Vanished { .. } => self.not_found(id),
             other => other,
         })?;
-        Ok(self.kept().entry(id.to_owned()).or_insert_with(|| Arc::new(Mutex::new(log))).clone())
+        Ok(self.open_logs().entry(id.to_owned()).or_insert_with(|| Arc::new(Mutex::new(log))).clone())
     }
 
-    fn forget(&self, id: &str) {
-        self.kept().remove(id);
+    fn close_log(&self, id: &str) {
+        self.open_logs().remove(id);
     }
 
     /// The log, if it still has this generation.
-    async fn of_generation(&self, id: &str, generation: u64) -> Result<Shared, StoreError> {
-        let log = self.log(id).await?;
-        if locked(&log).version().generation == generation { Ok(log) } else { Err(StoreError::Replaced) }
+    async fn log_of_generation(&self, id: &str, generation: u64) -> Result<SharedLog, StoreError> {
+        let log = self.open_log(id).await?;
+        if lock_log(&log).version().generation == generation { Ok(log) } else { Err(StoreError::Replaced) }
     }
 
-    fn opened(log: &Log) -> Opened {
-        Opened {
+    fn describe_log(log: &LogFile) -> OpenedLog {
+        OpenedLog {
             header: log.header.clone(),
             version: log.version(),
-            odd_lines: log.odd_lines(),
+            invalid_lines: log.invalid_lines(),
             file: Some(log.path.clone()),
         }
     }
 }
 
-fn locked(log: &Shared) -> MutexGuard<'_, Log> {
+fn lock_log(log: &SharedLog) -> MutexGuard<'_, LogFile> {
     log.lock().expect("no code panics while holding the lock")
 }
 
 /// Runs `f` on a thread for blocking work.
-async fn unblock<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+async fn run_blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(f).await {
         Ok(value) => value,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -291,29 +293,32 @@ async fn unblock<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T
 
 /// Reads from a log and checks that its generation is still the same afterwards: reading may reveal that the index
 /// was wrong, which starts a new generation.
-fn asked<T>(
-    log: &Shared,
+fn with_generation_check<T>(
+    log: &SharedLog,
     generation: u64,
-    ask: impl FnOnce(&mut Log) -> Result<T, StoreError>,
+    ask: impl FnOnce(&mut LogFile) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let mut log = locked(log);
+    let mut log = lock_log(log);
     let answer = ask(&mut log)?;
     if log.version().generation == generation { Ok(answer) } else { Err(StoreError::Replaced) }
 }
 
 /// Retries `attempt` until the file is unlocked or `LOCK_TIMEOUT` has passed.
-fn patiently<T>(
-    log: &Shared,
-    attempt: impl Fn(&mut Log) -> Result<Attempt<T>, StoreError>,
+fn retry_until_unlocked<T>(
+    log: &SharedLog,
+    attempt: impl Fn(&mut LogFile) -> Result<LockAttempt<T>, StoreError>,
 ) -> Result<T, StoreError> {
     let begin = Instant::now();
     let mut pause = Duration::from_micros(20);
     loop {
-        if let Attempt::Done(done) = attempt(&mut locked(log))? {
+        if let LockAttempt::Done(done) = attempt(&mut lock_log(log))? {
             return Ok(done);
         }
-        if begin.elapsed() > PATIENCE {
-            return Err(StoreError::Locked { path: locked(log).path.clone(), seconds: PATIENCE.as_secs() });
+        if begin.elapsed() > LOCK_TIMEOUT {
+            return Err(StoreError::Locked {
+                path: lock_log(log).path.clone(),
+                seconds: LOCK_TIMEOUT.as_secs(),
+            });
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(2));
@@ -322,12 +327,12 @@ fn patiently<T>(
 
 impl Drop for FileStore {
     fn drop(&mut self) {
-        let logs = std::mem::take(&mut *self.kept());
+        let logs = std::mem::take(&mut *self.open_logs());
         for log in logs.values() {
-            let mut log = locked(log);
+            let mut log = lock_log(log);
             log.save_index();
-            if self.keeps_cards {
-                self.keep_card(&log);
+            if self.saves_cards {
+                self.save_card(&log);
             }
         }
     }

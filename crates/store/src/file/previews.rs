@@ -7,25 +7,25 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use osier_tree::projection::preview::Previews;
-use osier_tree::{Heads, Role, Seq};
+use osier_tree::{Heads, MessageRole, Seq};
 use serde::{Deserialize, Serialize};
 
+use super::file_identity::{FileIdentity, modified_nanos};
 use super::index::hash;
-use super::log::Log;
-use super::stamp::{Stamp, changed};
-use crate::batch::Batch;
+use super::log::LogFile;
+use crate::batch::LineBatch;
 use crate::error::StoreError;
-use crate::texts::{Texts, WINDOW};
+use crate::preview_texts::{PreviewTexts, WINDOW_BYTES};
 
 /// Increment this when the preview of an entry changes.
-const FORM: u32 = 4;
+const FORMAT_VERSION: u32 = 4;
 
 /// The maximum length of the header line.
-const LONGEST_COVER: usize = 1024;
+const MAX_HEADER_BYTES: usize = 1024;
 
 /// The log that cached previews were made from, and their checksum.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Cover {
+struct PreviewHeader {
     form: u32,
     device: u64,
     inode: u64,
@@ -39,36 +39,36 @@ struct Cover {
     sum: u64,
 }
 
-impl Log {
+impl LogFile {
     /// The previews of all entries: the cached ones at `path`, and the missing ones made from the lines.
-    pub(super) fn previews(&mut self, path: Option<&Path>) -> Result<Texts, StoreError> {
+    pub(super) fn previews(&mut self, path: Option<&Path>) -> Result<PreviewTexts, StoreError> {
         let path = path.filter(|_| self.is_worth_caching());
-        let kept = path.and_then(|path| self.kept_previews(path)).unwrap_or_default();
+        let kept = path.and_then(|path| self.load_previews(path)).unwrap_or_default();
         if kept.len() == self.version().entries {
             return Ok(kept);
         }
-        let mut texts = kept.held().unwrap_or_default();
-        let heads = self.folded()?.clone();
-        self.preview_rest(&heads, &mut texts)?;
+        let mut texts = kept.into_memory().unwrap_or_default();
+        let heads = self.load_heads()?.clone();
+        self.build_missing_previews(&heads, &mut texts)?;
         if let Some(path) = path.filter(|_| heads.is_regular()) {
             // If the cache cannot be written, the next caller makes the previews again.
-            let _ = self.keep_previews(path, &texts);
+            let _ = self.save_previews(path, &texts);
         }
         Ok(texts)
     }
 
-    fn preview_rest(&mut self, heads: &Heads, texts: &mut Texts) -> Result<(), StoreError> {
+    fn build_missing_previews(&mut self, heads: &Heads, texts: &mut PreviewTexts) -> Result<(), StoreError> {
         let mut previews = Previews::new(None);
         let from = texts.len();
-        self.each(&callers(heads, from), |line| {
-            Texts::default().push_line(&mut previews, line);
+        self.for_each_line(&calling_messages(heads, from), |line| {
+            PreviewTexts::default().push_line(&mut previews, line);
         })?;
         let rest: Vec<Seq> = (from..heads.len()).map(Seq::new).collect();
-        self.each(&rest, |line| texts.push_line(&mut previews, line))
+        self.for_each_line(&rest, |line| texts.push_line(&mut previews, line))
     }
 
-    fn each(&mut self, wanted: &[Seq], mut f: impl FnMut(&[u8])) -> Result<(), StoreError> {
-        let mut batch = Batch::default();
+    fn for_each_line(&mut self, wanted: &[Seq], mut f: impl FnMut(&[u8])) -> Result<(), StoreError> {
+        let mut batch = LineBatch::default();
         let mut rest = wanted;
         while !rest.is_empty() {
             self.lines(rest, &mut batch)?;
@@ -86,31 +86,41 @@ impl Log {
         Some(hash(&line))
     }
 
-    fn kept_previews(&mut self, path: &Path) -> Option<Texts> {
-        let file = super::stamp::open_cache(path)?;
-        let mut head = vec![0; LONGEST_COVER];
+    fn load_previews(&mut self, path: &Path) -> Option<PreviewTexts> {
+        let file = super::file_identity::open_cache(path)?;
+        let mut head = vec![0; MAX_HEADER_BYTES];
         let read = file.read_at(&mut head, 0).ok()?;
         let start = memchr::memchr(b'\n', &head[..read])? + 1;
-        let cover: Cover = serde_json::from_slice(&head[..start]).ok()?;
+        let cover: PreviewHeader = serde_json::from_slice(&head[..start]).ok()?;
         let metadata = self.file.metadata().ok()?;
         let grown = cover.size < metadata.len();
-        let untouched = grown || cover.size == metadata.len() && cover.changed == changed(&metadata);
-        let possible = cover.form == FORM && cover.stamp() == self.stamp && untouched;
+        let untouched = grown || cover.size == metadata.len() && cover.changed == modified_nanos(&metadata);
+        let possible = cover.form == FORMAT_VERSION && cover.identity() == self.identity && untouched;
         if !possible || cover.entries > self.version().entries {
             return None;
         }
         let (ends, sum) = line_ends(&file, start as u64)?;
         let whole = sum == cover.sum && ends.len() == cover.entries;
         let same = whole && self.last_hash(cover.entries) == Some(cover.last);
-        same.then(|| Texts::kept(file, start as u64, ends))
+        same.then(|| PreviewTexts::from_file(file, start as u64, ends))
     }
 
-    fn keep_previews(&mut self, path: &Path, texts: &Texts) -> io::Result<()> {
+    fn save_previews(&mut self, path: &Path, texts: &PreviewTexts) -> io::Result<()> {
         let Some(last) = self.last_hash(texts.len()) else { return Ok(()) };
-        let Stamp { device, inode, born } = self.stamp;
-        let sum = texts.as_bytes().chunks(WINDOW).fold(0, summed);
-        let (size, changed) = (self.size_covered(), changed(&self.file.metadata()?));
-        let cover = Cover { form: FORM, device, inode, born, entries: texts.len(), size, changed, last, sum };
+        let FileIdentity { device, inode, created: born } = self.identity;
+        let sum = texts.as_bytes().chunks(WINDOW_BYTES).fold(0, add_checksum);
+        let (size, changed) = (self.bytes_read(), modified_nanos(&self.file.metadata()?));
+        let cover = PreviewHeader {
+            form: FORMAT_VERSION,
+            device,
+            inode,
+            born,
+            entries: texts.len(),
+            size,
+            changed,
+            last,
+            sum,
+        };
         let folder = path.parent().unwrap_or(Path::new("."));
         super::names::make_folder(folder)?;
         let mut file = tempfile::Builder::new().prefix(".previews-").tempfile_in(folder)?;
@@ -122,19 +132,19 @@ impl Log {
     }
 }
 
-impl Cover {
-    fn stamp(&self) -> Stamp {
-        Stamp { device: self.device, inode: self.inode, born: self.born }
+impl PreviewHeader {
+    fn identity(&self) -> FileIdentity {
+        FileIdentity { device: self.device, inode: self.inode, created: self.born }
     }
 }
 
 /// The ends of the lines of a file, starting at `start`, and the checksum of that part.
 fn line_ends(file: &File, start: u64) -> Option<(Vec<u32>, u64)> {
     let (mut ends, mut sum, mut at) = (Vec::new(), 0, start);
-    let mut window = vec![0; WINDOW];
+    let mut window = vec![0; WINDOW_BYTES];
     loop {
         let mut filled = 0;
-        while filled < WINDOW {
+        while filled < WINDOW_BYTES {
             match file.read_at(&mut window[filled..], at + filled as u64).ok()? {
                 0 => break,
                 more => filled += more,
@@ -143,7 +153,7 @@ fn line_ends(file: &File, start: u64) -> Option<(Vec<u32>, u64)> {
         if filled == 0 {
             return Some((ends, sum));
         }
-        sum = summed(sum, &window[..filled]);
+        sum = add_checksum(sum, &window[..filled]);
         for end in memchr::memchr_iter(b'\n', &window[..filled]) {
             ends.push(u32::try_from(at + end as u64).ok()?);
         }
@@ -151,14 +161,15 @@ fn line_ends(file: &File, start: u64) -> Option<(Vec<u32>, u64)> {
     }
 }
 
-fn summed(sum: u64, window: &[u8]) -> u64 {
+fn add_checksum(sum: u64, window: &[u8]) -> u64 {
     sum.rotate_left(5) ^ hash(window)
 }
 
 /// Messages before `from` with tool calls whose results come after it: the preview of a result shows its call.
-fn callers(heads: &Heads, from: usize) -> Vec<Seq> {
-    let answers = heads.from(from).filter(|(_, head)| head.role == Role::ToolResult);
-    let caller = |(seq, _)| heads.up(Some(seq)).find(|above| heads.get(*above).role == Role::Assistant);
+fn calling_messages(heads: &Heads, from: usize) -> Vec<Seq> {
+    let answers = heads.iter_from(from).filter(|(_, head)| head.role == MessageRole::ToolResult);
+    let caller =
+        |(seq, _)| heads.ancestors(Some(seq)).find(|above| heads.get(*above).role == MessageRole::Assistant);
     let mut callers: Vec<Seq> = answers.filter_map(caller).filter(|seq| seq.index() < from).collect();
     callers.sort();
     callers.dedup();

@@ -5,16 +5,16 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-const FIRST: usize = 4 << 10;
-const CHUNK: usize = 256 << 10;
+const FIRST_CHUNK_BYTES: usize = 4 << 10;
+const CHUNK_BYTES: usize = 256 << 10;
 
 /// One line of a file, without its newline.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
+pub(super) struct FileLine<'a> {
     pub(super) offset: u64,
     pub(super) bytes: &'a [u8],
     /// Whether a newline follows. Only the last line of a file can lack it.
-    pub(super) ended: bool,
+    pub(super) has_newline: bool,
 }
 
 /// A buffered reader of lines.
@@ -32,38 +32,38 @@ pub(super) struct LineReader<'f> {
 
 impl<'f> LineReader<'f> {
     pub(super) fn new(file: &'f File, from: u64) -> LineReader<'f> {
-        LineReader { file, buffer: vec![0; FIRST], start: 0, end: 0, offset: from, at_end: false }
+        LineReader { file, buffer: vec![0; FIRST_CHUNK_BYTES], start: 0, end: 0, offset: from, at_end: false }
     }
 
-    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(super) fn next_line(&mut self) -> io::Result<Option<FileLine<'_>>> {
         let mut searched = 0;
         loop {
             if let Some(found) = memchr::memchr(b'\n', &self.buffer[self.start + searched..self.end]) {
-                return Ok(Some(self.take(searched + found, true)));
+                return Ok(Some(self.take_line(searched + found, true)));
             }
             searched = self.end - self.start;
             if self.at_end {
-                return Ok((searched > 0).then(|| self.take(searched, false)));
+                return Ok((searched > 0).then(|| self.take_line(searched, false)));
             }
-            self.read_on()?;
+            self.fill_buffer()?;
         }
     }
 
-    fn take(&mut self, len: usize, ended: bool) -> Line<'_> {
+    fn take_line(&mut self, len: usize, ended: bool) -> FileLine<'_> {
         let (start, offset) = (self.start, self.offset);
         let used = len + usize::from(ended);
         self.start += used;
         self.offset += used as u64;
-        Line { offset, bytes: &self.buffer[start..start + len], ended }
+        FileLine { offset, bytes: &self.buffer[start..start + len], has_newline: ended }
     }
 
     /// Moves the rest to the front, of a larger buffer if this one is full.
     fn make_room(&mut self) {
         let left = self.start..self.end;
         let is_full = left.len() == self.buffer.len();
-        if is_full || self.end == self.buffer.len() && self.buffer.len() < CHUNK {
+        if is_full || self.end == self.buffer.len() && self.buffer.len() < CHUNK_BYTES {
             // A new buffer is zeroed by the operating system; growing this one would write the zeros.
-            let mut larger = vec![0; CHUNK.max(if is_full { 2 * left.len() } else { 0 })];
+            let mut larger = vec![0; CHUNK_BYTES.max(if is_full { 2 * left.len() } else { 0 })];
             larger[..left.len()].copy_from_slice(&self.buffer[left.clone()]);
             self.buffer = larger;
         } else {
@@ -72,7 +72,7 @@ impl<'f> LineReader<'f> {
         (self.start, self.end) = (0, left.len());
     }
 
-    fn read_on(&mut self) -> io::Result<()> {
+    fn fill_buffer(&mut self) -> io::Result<()> {
         self.make_room();
         let at = self.offset + self.end as u64;
         match self.file.read_at(&mut self.buffer[self.end..], at) {
@@ -93,12 +93,12 @@ mod tests {
     #[test]
     fn lines_of_any_length_are_returned_with_their_offsets() {
         let mut file = tempfile::tempfile().unwrap();
-        let long = "x".repeat(3 * CHUNK + 5);
+        let long = "x".repeat(3 * CHUNK_BYTES + 5);
         write!(file, "a\n\n{long}\nlast").unwrap();
         let mut reader = LineReader::new(&file, 0);
         let mut seen = Vec::new();
-        while let Some(line) = reader.next().unwrap() {
-            seen.push((line.offset, line.bytes.len(), line.ended));
+        while let Some(line) = reader.next_line().unwrap() {
+            seen.push((line.offset, line.bytes.len(), line.has_newline));
         }
         let end = 3 + long.len() as u64;
         assert_eq!(seen, [(0, 1, true), (2, 0, true), (3, long.len(), true), (end + 1, 4, false)]);

@@ -8,16 +8,16 @@ use notify::{RecursiveMode, Watcher};
 use tokio::sync::watch;
 
 use crate::error::StoreError;
-use crate::port::Watch;
+use crate::store::Watch;
 
 /// Stops the watch when it is dropped.
-struct Keep {
+struct WatchGuard {
     _watcher: notify::RecommendedWatcher,
     /// Locked while the watch exists.
     _in_use: Option<File>,
 }
 
-impl fmt::Debug for Keep {
+impl fmt::Debug for WatchGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Keep")
     }
@@ -40,5 +40,5 @@ pub(super) fn watch(path: &Path, in_use: Option<File>) -> Result<Watch, StoreErr
     let watch_error = |error: notify::Error| StoreError::io("watch", path)(std::io::Error::other(error));
     let mut watcher = notify::recommended_watcher(on_event).map_err(watch_error)?;
     watcher.watch(&folder, RecursiveMode::NonRecursive).map_err(watch_error)?;
-    Ok(Watch::new(receiver, Some(Box::new(Keep { _watcher: watcher, _in_use: in_use }))))
+    Ok(Watch::new(receiver, Some(Box::new(WatchGuard { _watcher: watcher, _in_use: in_use }))))
 }

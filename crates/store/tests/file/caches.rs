@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use osier_store::Store;
-use osier_testkit::{RandomLog, Script};
+use osier_testkit::{RandomLog, ScriptedSession};
 
 use crate::support::{
     Home, SessionData, append, chain, file_of, header, link, message, read_data, read_data_once, wide_header,
@@ -13,7 +13,7 @@ use crate::support::{
 /// Creates a session that is large enough for all caches, and fills them.
 async fn create_cached(home: &Home, id: &str) -> SessionData {
     let long = message("longlong", None, 0, &"x".repeat(crate::support::INDEXED));
-    let more = Script::run(
+    let more = ScriptedSession::run(
         "say hello; reply hi calls read a, bash b; result one; result two; label x; name y; root; say other; \
          compact keep other \"a summary\"; config k=v; move hello; reply elsewhere; spend 7",
     );

@@ -7,7 +7,7 @@ use osier_store::{Store, StoreError};
 use crate::support::{Home, append, chain, file_of, header, lines_of, link, read_data};
 
 fn file(count: usize) -> Vec<u8> {
-    file_of(&header("one").line(), &chain(count))
+    file_of(&header("one").to_line(), &chain(count))
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn a_file_renamed_over_the_log_is_another_log() {
     let (path, id) = home.put(&file(3));
     let store = home.store();
     let version = append(&store, &id, &[link(3)]).await.unwrap();
-    let other = file_of(&header("two").line(), &chain(9)[5..]);
+    let other = file_of(&header("two").to_line(), &chain(9)[5..]);
     fs::write(home.path("new"), &other).unwrap();
     fs::rename(home.path("new"), &path).unwrap();
     let appended = store.append(&id, version, &[link(4)]).await;
@@ -100,13 +100,13 @@ async fn a_log_edited_in_place_is_another_log() {
         let home = Home::new();
         let long = crate::support::message("longlong", None, 0, &"x".repeat(pad));
         let before = [vec![long.clone()], chain(3)].concat();
-        let (path, id) = home.put(&file_of(&header("one").line(), &before));
+        let (path, id) = home.put(&file_of(&header("one").to_line(), &before));
         let store = home.store();
         read_data(&store, &id).await;
         let version = store.open(&id).await.unwrap().version;
         drop(home.store().open(&id).await);
         let after = [vec![long, link(7)], chain(6)].concat();
-        fs::write(&path, file_of(&header("one").line(), &after)).unwrap();
+        fs::write(&path, file_of(&header("one").to_line(), &after)).unwrap();
         let expected = read_data(&home.uncached_store(), &id).await;
         read_data(&home.store(), &id).await.assert_same(&expected, "by a new store");
         let late = store.append(&id, version, &[link(3)]).await;
@@ -124,7 +124,7 @@ async fn a_header_edited_in_place_makes_another_log() {
         let home = Home::new();
         let long = crate::support::message("longlong", None, 0, &"x".repeat(pad));
         let entries = [vec![long], chain(3)].concat();
-        let (path, id) = home.put(&file_of(&header("one").line(), &entries));
+        let (path, id) = home.put(&file_of(&header("one").to_line(), &entries));
         let store = home.store();
         let version = append(&store, &id, &[link(3)]).await.unwrap();
         let before = fs::read_to_string(&path).unwrap();

@@ -26,7 +26,7 @@ impl Fixture for FileFixture {
     }
 
     /// The locks are stored with the caches.
-    fn knows_who_is_there(&self) -> bool {
+    fn tracks_open_sessions(&self) -> bool {
         self.cached
     }
 }

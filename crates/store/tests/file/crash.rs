@@ -61,7 +61,7 @@ impl Ledger {
         for id in &self.acked {
             assert!(verified.tree.find(id).is_some(), "acknowledged {id} is not in the log");
         }
-        let torn = verified.oddities.iter().filter(|oddity| oddity.damage);
+        let torn = verified.issues.iter().filter(|oddity| oddity.damage);
         let torn: Vec<&str> = torn.map(|oddity| oddity.what.as_str()).collect();
         assert!(torn.iter().all(|what| what.contains("torn")), "{torn:?}");
         assert!(torn.len() <= self.killed, "{} torn lines of {} writers", torn.len(), self.killed);
@@ -109,5 +109,5 @@ async fn a_killed_rewrite_leaves_the_old_log_or_the_new_one() {
         assert!(verify(&path).unwrap().is_sound(), "round {round}");
     }
     append(&home.store(), "one", &[link(40)]).await.unwrap();
-    assert_eq!(home.store().find("").await.unwrap(), ["one"], "nothing else looks like a session");
+    assert_eq!(home.store().find_ids("").await.unwrap(), ["one"], "nothing else looks like a session");
 }

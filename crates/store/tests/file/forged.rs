@@ -6,10 +6,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-use osier_store::file::sealed;
-use osier_store::{FileStore, PagedHeads, Store, StoreError, each_line};
+use osier_store::file::with_checksums;
+use osier_store::{FileStore, PagedHeads, Store, StoreError, for_each_line};
 use osier_tree::Seq;
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 
 use crate::process::{Job, Process};
 use crate::support::{
@@ -51,7 +51,7 @@ impl ForgedIndex {
     fn forge(&self, at: usize, bytes: &[u8]) {
         let mut forged = self.original.clone();
         forged[at..at + bytes.len()].copy_from_slice(bytes);
-        fs::write(&self.index, sealed(forged)).unwrap();
+        fs::write(&self.index, with_checksums(forged)).unwrap();
     }
 
     /// Checks that all results are those of the log.
@@ -181,7 +181,7 @@ async fn errors_in_an_extended_index_are_detected() {
             let mut forged = forge.original.clone();
             forged[8 + 7 * 8] = flags;
             forged[record(70, member)..][..4].copy_from_slice(&value);
-            fs::write(&forge.index, sealed(forged)).unwrap();
+            fs::write(&forge.index, with_checksums(forged)).unwrap();
             forge.check(&format!("member {member} {value:?}, grown {grown}")).await;
         }
     }
@@ -196,8 +196,8 @@ async fn context(store: &FileStore, id: &str) -> Result<Vec<String>, StoreError>
     let mut wanted: Vec<Seq> = heads.context(leaf).await?.items.iter().map(|item| item.seq).collect();
     wanted.extend(path);
     let mut ids = Vec::new();
-    each_line(store, id, version.generation, &wanted, |_, line| {
-        ids.push(read_entry(line).map_err(|_| StoreError::Replaced)?.id.into_owned());
+    for_each_line(store, id, version.generation, &wanted, |_, line| {
+        ids.push(parse_entry(line).map_err(|_| StoreError::Replaced)?.id.into_owned());
         Ok::<_, StoreError>(())
     })
     .await?;
@@ -233,13 +233,13 @@ async fn an_index_of_random_bytes_breaks_nothing() {
             let at = if random.below(8) == 0 { random.below(100) } else { record(entry, random.below(64)) };
             forged[at] = random.below(256) as u8;
         }
-        fs::write(&forge.index, sealed(forged)).unwrap();
+        fs::write(&forge.index, with_checksums(forged)).unwrap();
         let store = forge.home.store();
         // Times, calls and flags of an entry are not checked; everything else is.
         let data = read_data(&store, &forge.id).await;
         assert_eq!(data.lines, forge.expected.lines, "round {round}");
         let tree =
-            osier_tree::SessionTree::restore(data.heads, |seq| read_entry(&data.lines[seq.index()]).ok());
+            osier_tree::SessionTree::restore(data.heads, |seq| parse_entry(&data.lines[seq.index()]).ok());
         assert_eq!(tree.path(tree.leaf()).len(), ENTRIES, "round {round}");
     }
 }

@@ -40,7 +40,7 @@ fn write(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
 }
 
 fn faulty(home: &Home) -> FileStore {
-    home.store().writing_with(write)
+    home.store().with_write_fn(write)
 }
 
 fn is_full<T: std::fmt::Debug>(result: &Result<T, StoreError>) -> bool {
@@ -105,7 +105,7 @@ async fn a_partial_write_is_an_error_and_can_be_retried() {
         read_data(&store, "one")
             .await
             .assert_same(&read_data(&home.uncached_store(), "one").await, "afterwards");
-        let damage = verify(&path).unwrap().oddities.iter().filter(|oddity| oddity.damage).count();
+        let damage = verify(&path).unwrap().issues.iter().filter(|oddity| oddity.damage).count();
         assert_eq!(damage, 0, "{len} bytes: the torn line was not removed");
     }
 }
@@ -184,7 +184,7 @@ async fn a_file_at_its_size_limit_keeps_acknowledged_entries_and_can_grow_later(
     for id in process.acked.iter().chain([&id(0), &id(1)]) {
         assert!(found.tree.find(id).is_some(), "acknowledged {id} is lost");
     }
-    assert!(found.oddities.iter().filter(|oddity| oddity.damage).all(|oddity| oddity.what.contains("torn")));
+    assert!(found.issues.iter().filter(|oddity| oddity.damage).all(|oddity| oddity.what.contains("torn")));
     read_data(&home.store(), "one")
         .await
         .assert_same(&read_data(&home.uncached_store(), "one").await, "afterwards");

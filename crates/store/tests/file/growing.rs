@@ -56,7 +56,7 @@ async fn grow(seed: u64, damaged: bool, header: &[u8]) {
 async fn all_readers_agree_on_a_growing_sound_log() {
     for seed in 0..8 {
         grow(seed, false, &wide_header("one")).await;
-        grow(seed, false, &header("one").line()).await;
+        grow(seed, false, &header("one").to_line()).await;
     }
 }
 
@@ -64,7 +64,7 @@ async fn all_readers_agree_on_a_growing_sound_log() {
 async fn all_readers_agree_on_a_growing_damaged_log() {
     for seed in 0..16 {
         grow(seed, true, &wide_header("one")).await;
-        grow(seed, true, &header("one").line()).await;
+        grow(seed, true, &header("one").to_line()).await;
     }
 }
 

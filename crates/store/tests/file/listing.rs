@@ -5,27 +5,27 @@ use std::fs;
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
-use osier_store::{FileStore, Filter, Store};
+use osier_store::{FileStore, SessionFilter, Store};
 use osier_testkit::RandomLog;
 use osier_tree::projection::card::Card;
 
 use crate::support::{Home, INDEXED, append, chain, file_of, files_in, header, link, message};
 
 async fn list(store: &FileStore) -> BTreeMap<String, Card> {
-    let page = store.list(&Filter::default()).await.unwrap();
+    let page = store.list(&SessionFilter::default()).await.unwrap();
     assert_eq!(page.unreadable, [] as [&str; 0]);
-    assert!(!page.more);
+    assert!(!page.has_more);
     page.cards.into_iter().map(|card| (card.id.clone(), card)).collect()
 }
 
 /// Writes many small session files directly.
 fn sessions(home: &Home, count: usize) -> PathBuf {
-    let folder = home.store().folder(Path::new("/here"));
+    let folder = home.store().session_folder(Path::new("/here"));
     fs::create_dir_all(&folder).unwrap();
     for at in 0..count {
         let name = format!("s{at:04}");
         let lines = RandomLog::new(at as u64, 5, at % 3 == 0).lines;
-        fs::write(folder.join(format!("t_{name}.jsonl")), file_of(&header(&name).line(), &lines)).unwrap();
+        fs::write(folder.join(format!("t_{name}.jsonl")), file_of(&header(&name).to_line(), &lines)).unwrap();
     }
     folder
 }
@@ -128,15 +128,15 @@ async fn a_short_list_is_a_prefix_of_the_long_one() {
         home.store().create(&header(&format!("s{at}")), &[line]).await.unwrap();
     }
     let store = home.store();
-    let long = store.list(&Filter::default()).await.unwrap();
+    let long = store.list(&SessionFilter::default()).await.unwrap();
     for skip in 0..6 {
         for limit in 0..6 {
-            let filter = Filter { skip, limit: Some(limit), ..Filter::default() };
+            let filter = SessionFilter { skip, limit: Some(limit), ..SessionFilter::default() };
             for store in [&store, &home.uncached_store()] {
                 let page = store.list(&filter).await.unwrap();
                 let expected: Vec<Card> = long.cards.iter().skip(skip).take(limit).cloned().collect();
                 assert_eq!(
-                    (page.cards, page.more),
+                    (page.cards, page.has_more),
                     (expected, skip + limit < 5),
                     "skip {skip}, limit {limit}"
                 );
@@ -190,7 +190,7 @@ fn a_folder_that_does_not_answer_blocks_nothing_else() {
         let occupied = tokio::task::spawn_blocking(move || waits.recv());
         let store = std::sync::Arc::new(home.store());
         let (finds, lists, opens, deletes) = (store.clone(), store.clone(), store.clone(), store.clone());
-        let found = tokio::spawn(async move { finds.find("s000").await.unwrap() });
+        let found = tokio::spawn(async move { finds.find_ids("s000").await.unwrap() });
         let listed = tokio::spawn(async move { list(&lists).await });
         let opened = tokio::spawn(async move { opens.open("s0001").await.unwrap() });
         let deleted = tokio::spawn(async move { deletes.delete("missing").await.unwrap() });

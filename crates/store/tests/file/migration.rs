@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use osier_store::file::verify;
 use osier_store::{Store, StoreError};
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 
 use crate::process::{Job, Process};
 use crate::support::{Home, append, files_in, lines_of, link, read_data};
@@ -16,7 +16,7 @@ fn fixture(name: &str) -> Vec<u8> {
 }
 
 fn ids(lines: &[Vec<u8>]) -> Vec<String> {
-    lines.iter().map(|line| read_entry(line).unwrap().id.into_owned()).collect()
+    lines.iter().map(|line| parse_entry(line).unwrap().id.into_owned()).collect()
 }
 
 fn version_2() -> Vec<u8> {
@@ -82,7 +82,7 @@ async fn eight_processes_that_append_to_an_old_file_lose_nothing() {
         let acked: Vec<String> = writers.into_iter().flat_map(Process::finish).collect();
         assert_eq!(acked.len(), 32);
         let found = verify(&path).unwrap();
-        assert!(found.is_sound(), "{:?}", found.oddities);
+        assert!(found.is_sound(), "{:?}", found.issues);
         for id in before.iter().chain(&acked) {
             assert!(found.tree.find(id).is_some(), "{id} is lost");
         }
@@ -147,7 +147,7 @@ async fn reading_a_missing_entry_of_an_old_file_is_an_error() {
     let (_, id) = home.put(&fixture("v1-linear.jsonl"));
     let store = home.store();
     let version = store.open(&id).await.unwrap().version;
-    let mut batch = osier_store::Batch::default();
+    let mut batch = osier_store::LineBatch::default();
     let line = store.lines(&id, version.generation, &[osier_tree::Seq::new(9)], &mut batch).await;
     assert!(matches!(line, Err(StoreError::NoSuchEntry { seq: 9 })), "{line:?}");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use osier_store::file::verify;
-use osier_store::{Filter, Store, StoreError};
+use osier_store::{SessionFilter, Store, StoreError};
 
 use crate::support::{
     Home, append, assert_lines, chain, file_of, header, lines_of, link, message, read_data,
@@ -14,7 +14,7 @@ use crate::support::{
 async fn check_refused(bytes: &[u8], why: &str) {
     let home = Home::new();
     let (path, id) = home.put(bytes);
-    let version = osier_store::Version { generation: 1, entries: 0 };
+    let version = osier_store::LogVersion { generation: 1, entries: 0 };
     for error in [
         home.store().open(&id).await.map(drop),
         home.store().card(&id).await.map(drop),
@@ -43,7 +43,7 @@ async fn a_file_that_is_not_a_session_is_refused_and_unchanged() {
 /// Opens a file with these lines after a header, and checks the entries. Appending works and does not change them.
 async fn check_read(before: &[u8], lines: &[&[u8]], entries: &[Vec<u8>]) {
     let home = Home::new();
-    let bytes = [before, &file_of(&header("one").line(), lines)].concat();
+    let bytes = [before, &file_of(&header("one").to_line(), lines)].concat();
     let (path, id) = home.put(&bytes);
     let store = home.store();
     assert_lines(&lines_of(&store, &id).await, entries, "before an append");
@@ -73,7 +73,7 @@ async fn text_before_the_header_is_skipped() {
 
 #[tokio::test]
 async fn only_the_first_header_is_used() {
-    let other = header("two").line();
+    let other = header("two").to_line();
     check_read(b"", &[&link(0), &other, &link(1)], &chain(2)).await;
 }
 
@@ -106,7 +106,7 @@ async fn a_line_of_64_mib_is_an_entry_like_any_other() {
     let home = Home::new();
     let huge = message("huge0000", Some("00000000"), 1, &"0123456789abcdef".repeat(4 << 20));
     let last = message("last0000", Some("huge0000"), 2, "small");
-    let (_, id) = home.put(&file_of(&header("one").line(), &[link(0), huge.clone(), last.clone()]));
+    let (_, id) = home.put(&file_of(&header("one").to_line(), &[link(0), huge.clone(), last.clone()]));
     // Once by reading the log, once by its index.
     for _ in 0..2 {
         let store = home.store();
@@ -128,7 +128,7 @@ async fn an_unreadable_file_gives_an_error_that_names_it() {
         assert!(matches!(error, StoreError::Io { .. } | StoreError::NotFound { .. }), "{error:?}");
     }
     home.store().create(&header("good"), &chain(1)).await.unwrap();
-    let page = home.store().list(&Filter::default()).await.unwrap();
+    let page = home.store().list(&SessionFilter::default()).await.unwrap();
     assert_eq!((page.cards.len(), page.unreadable.len()), (1, 1));
     assert!(page.unreadable[0].contains("t_loop.jsonl"), "{}", page.unreadable[0]);
 }
@@ -144,7 +144,7 @@ async fn a_pipe_with_the_name_of_a_session_does_not_block() {
     assert!(matches!(opened, Err(StoreError::NotASession { .. })), "{opened:?}");
     assert!(matches!(verify(&pipe), Err(StoreError::NotASession { .. })));
     assert!(matches!(home.store().open("missing").await, Err(StoreError::NotFound { .. })));
-    let page = home.store().list(&Filter::default()).await.unwrap();
+    let page = home.store().list(&SessionFilter::default()).await.unwrap();
     assert_eq!((page.cards.len(), page.unreadable.len()), (1, 1));
 }
 
@@ -165,7 +165,7 @@ fn open_to_write(path: &std::path::Path) -> usize {
 async fn reading_never_opens_a_file_for_writing() {
     let home = Home::new();
     for bytes in [
-        file_of(&header("one").line(), &chain(3)),
+        file_of(&header("one").to_line(), &chain(3)),
         file_of(b"{\"type\":\"session\",\"id\":\"old\"}", &chain(1)),
     ] {
         let (path, id) = home.put(&bytes);
@@ -173,7 +173,7 @@ async fn reading_never_opens_a_file_for_writing() {
         read_data(&store, &id).await;
         let _watch = store.watch(&id).await.unwrap();
         store.sync(&id).await.unwrap();
-        store.list(&Filter::default()).await.unwrap();
+        store.list(&SessionFilter::default()).await.unwrap();
         assert_eq!(open_to_write(&path), 0);
         assert_eq!(fs::read(&path).unwrap(), bytes);
         append(&store, &id, &[link(9)]).await.unwrap();
@@ -188,7 +188,7 @@ async fn only_the_owner_can_access_files_and_folders() {
     let long = message("longlong", None, 0, &"x".repeat(crate::support::INDEXED));
     let path = store.create(&header("one"), &[long]).await.unwrap().file.unwrap();
     append(&store, "one", &[link(0)]).await.unwrap();
-    store.list(&Filter::default()).await.unwrap();
+    store.list(&SessionFilter::default()).await.unwrap();
     let version = store.open("one").await.unwrap().version;
     store.previews("one", version).await.unwrap();
     let _watch = store.watch("one").await.unwrap();

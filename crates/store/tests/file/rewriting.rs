@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use osier_store::file::verify;
-use osier_store::{FileStore, Store, StoreError, Version};
+use osier_store::{FileStore, LogVersion, Store, StoreError};
 use osier_tree::SessionTree;
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 
 use crate::process::{Job, Process};
 use crate::support::{Home, append, chain, file_of, files_in, header, lines_of, link, message, read_data};
@@ -14,13 +14,13 @@ use crate::support::{Home, append, chain, file_of, files_in, header, lines_of, l
 fn fold(lines: &[Vec<u8>]) -> SessionTree {
     let mut tree = SessionTree::default();
     for line in lines {
-        tree.append(&read_entry(line).unwrap(), 0, 0);
+        tree.append(&parse_entry(line).unwrap(), 0, 0);
     }
     tree
 }
 
 /// The result of a garbage collection of the current log.
-async fn collected(store: &FileStore, number: usize) -> Result<(Version, Vec<Vec<u8>>), StoreError> {
+async fn collected(store: &FileStore, number: usize) -> Result<(LogVersion, Vec<Vec<u8>>), StoreError> {
     let version = store.open("one").await?.version;
     let lines = lines_of(store, "one").await;
     if lines.len() != version.entries {
@@ -41,7 +41,7 @@ async fn add_garbage(store: &FileStore, number: usize) {
 }
 
 /// Retries until no other writer interferes.
-async fn collect(store: &FileStore, number: usize) -> Version {
+async fn collect(store: &FileStore, number: usize) -> LogVersion {
     loop {
         let Ok((version, lines)) = collected(store, number).await else { continue };
         match store.rewrite("one", version, &lines).await {
@@ -72,7 +72,7 @@ async fn gc_loses_no_entries_of_running_writers() {
     let acked: Vec<String> = writers.into_iter().flat_map(Process::finish).collect();
     assert_eq!(acked.len(), 3 * 6 * ROUNDS);
     let found = verify(&path).unwrap();
-    assert!(found.is_sound(), "{:?}", found.oddities);
+    assert!(found.is_sound(), "{:?}", found.issues);
     for id in &acked {
         assert!(found.tree.find(id).is_some(), "acknowledged {id} is lost");
     }
@@ -88,13 +88,13 @@ fn backups(path: &Path) -> usize {
 
 /// The header of a log that was rewritten `times` times.
 fn rewritten(times: u32) -> Vec<u8> {
-    osier_tree::Header { rewritten: times, ..header("one") }.line()
+    osier_tree::Header { rewrite_count: times, ..header("one") }.to_line()
 }
 
 #[tokio::test]
 async fn the_backup_of_a_rewrite_has_the_same_bytes() {
     let home = Home::new();
-    let (path, id) = home.put(&file_of(&header("one").line(), &chain(3)));
+    let (path, id) = home.put(&file_of(&header("one").to_line(), &chain(3)));
     let store = home.store();
     let before = fs::read(&path).unwrap();
     let version = store.open(&id).await.unwrap().version;
@@ -110,7 +110,7 @@ async fn the_backup_of_a_rewrite_has_the_same_bytes() {
 #[tokio::test]
 async fn a_refused_rewrite_leaves_no_files() {
     let home = Home::new();
-    let (_, id) = home.put(&file_of(&header("one").line(), &chain(3)));
+    let (_, id) = home.put(&file_of(&header("one").to_line(), &chain(3)));
     let (store, other) = (home.store(), home.store());
     let version = store.open(&id).await.unwrap().version;
     append(&other, &id, &[link(3)]).await.unwrap();
@@ -125,7 +125,7 @@ async fn a_refused_rewrite_leaves_no_files() {
 #[tokio::test]
 async fn a_rewrite_checks_the_end_of_the_file() {
     let home = Home::new();
-    let whole = file_of(&header("one").line(), &chain(2));
+    let whole = file_of(&header("one").to_line(), &chain(2));
     let (path, id) = home.put(&whole);
     let store = home.store();
     let version = store.open(&id).await.unwrap().version;
@@ -144,7 +144,7 @@ async fn a_rewrite_checks_the_end_of_the_file() {
 #[tokio::test]
 async fn a_rewrite_through_a_symlink_replaces_the_file_and_keeps_the_link() {
     let home = Home::new();
-    let (path, _) = home.put(&file_of(&header("one").line(), &chain(3)));
+    let (path, _) = home.put(&file_of(&header("one").to_line(), &chain(3)));
     let link = home.path("link.jsonl");
     std::os::unix::fs::symlink(&path, &link).unwrap();
     let id = link.display().to_string();
@@ -153,5 +153,5 @@ async fn a_rewrite_through_a_symlink_replaces_the_file_and_keeps_the_link() {
     store.rewrite(&id, version, &chain(1)).await.unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read(&path).unwrap(), file_of(&rewritten(1), &chain(1)));
-    assert_eq!(fs::read(home.path("log.jsonl.bak")).unwrap(), file_of(&header("one").line(), &chain(3)));
+    assert_eq!(fs::read(home.path("log.jsonl.bak")).unwrap(), file_of(&header("one").to_line(), &chain(3)));
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use osier_store::{Batch, FileStore, Store, StoreError, Version, each_line};
+use osier_store::{FileStore, LineBatch, LogVersion, Store, StoreError, for_each_line};
 use osier_tree::projection::card::Card;
 use osier_tree::{Head, Header, Seq};
 
@@ -168,7 +168,7 @@ pub(crate) async fn read_data_once(store: &dyn Store, id: &str) -> SessionData {
 
 async fn try_read_data(store: &dyn Store, id: &str) -> Result<SessionData, StoreError> {
     let opened = store.open(id).await?;
-    let Version { generation, entries } = opened.version;
+    let LogVersion { generation, entries } = opened.version;
     let mut heads: Vec<Head> = Vec::new();
     while heads.len() < entries {
         let page = store.heads(id, generation, heads.len(), 100).await?;
@@ -179,13 +179,21 @@ async fn try_read_data(store: &dyn Store, id: &str) -> Result<SessionData, Store
     let card = store.card(id).await?;
     let texts = store.previews(id, opened.version).await?;
     let previews = (0..texts.len()).map(|at| texts.get(Seq::new(at)).into_owned()).collect();
-    Ok(SessionData { header: opened.header, entries, odd: opened.odd_lines, heads, lines, card, previews })
+    Ok(SessionData {
+        header: opened.header,
+        entries,
+        odd: opened.invalid_lines,
+        heads,
+        lines,
+        card,
+        previews,
+    })
 }
 
-async fn try_lines(store: &dyn Store, id: &str, version: Version) -> Result<Vec<Vec<u8>>, StoreError> {
+async fn try_lines(store: &dyn Store, id: &str, version: LogVersion) -> Result<Vec<Vec<u8>>, StoreError> {
     let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
     let mut lines = Vec::new();
-    each_line(store, id, version.generation, &wanted, |_, line| {
+    for_each_line(store, id, version.generation, &wanted, |_, line| {
         lines.push(line.to_vec());
         Ok::<_, StoreError>(())
     })
@@ -202,13 +210,13 @@ pub(crate) async fn lines_of(store: &dyn Store, id: &str) -> Vec<Vec<u8>> {
 /// The line of the last entry.
 pub(crate) async fn last_line(store: &dyn Store, id: &str) -> Vec<u8> {
     let version = store.open(id).await.unwrap().version;
-    let mut batch = Batch::default();
+    let mut batch = LineBatch::default();
     store.lines(id, version.generation, &[Seq::new(version.entries - 1)], &mut batch).await.unwrap();
     batch.get(0).unwrap().to_vec()
 }
 
 /// Appends, and retries if another writer appended first.
-pub(crate) async fn append(store: &dyn Store, id: &str, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+pub(crate) async fn append(store: &dyn Store, id: &str, lines: &[Vec<u8>]) -> Result<LogVersion, StoreError> {
     let mut expected = store.open(id).await?.version;
     loop {
         match store.append(id, expected, lines).await {

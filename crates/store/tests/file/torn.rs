@@ -32,7 +32,7 @@ fn complete(bytes: &[u8]) -> Vec<Vec<u8>> {
 
 #[tokio::test]
 async fn a_log_cut_at_any_byte_keeps_its_complete_lines_and_can_be_appended_to() {
-    let header = header("one").line();
+    let header = header("one").to_line();
     let file = file_of(&header, &log());
     let home = Home::new();
     for cut in header.len()..=file.len() {
@@ -55,25 +55,25 @@ async fn a_log_cut_at_any_byte_keeps_its_complete_lines_and_can_be_appended_to()
 
 #[tokio::test]
 async fn a_torn_line_is_reported_before_and_after_the_next_append() {
-    let header = header("one").line();
+    let header = header("one").to_line();
     let home = Home::new();
     let line = link(0);
     for cut in 1..line.len() {
         let (path, id) = home.put(&[&header, b"\n".as_slice(), &line[..cut]].concat());
         let found = verify(&path).unwrap();
-        assert_eq!(found.oddities.len(), 1, "cut at {cut}");
-        assert!(!found.is_sound() && found.oddities[0].line == 2, "cut at {cut}: {:?}", found.oddities);
-        assert_eq!(home.store().open(&id).await.unwrap().odd_lines, 1, "cut at {cut}");
+        assert_eq!(found.issues.len(), 1, "cut at {cut}");
+        assert!(!found.is_sound() && found.issues[0].line == 2, "cut at {cut}: {:?}", found.issues);
+        assert_eq!(home.store().open(&id).await.unwrap().invalid_lines, 1, "cut at {cut}");
         append(&home.store(), &id, &[link(1)]).await.unwrap();
         let found = verify(&path).unwrap();
-        assert_eq!(found.oddities.iter().filter(|oddity| oddity.damage && oddity.line == 2).count(), 1);
-        assert_eq!(home.store().open(&id).await.unwrap().odd_lines, 1, "cut at {cut}");
+        assert_eq!(found.issues.iter().filter(|oddity| oddity.damage && oddity.line == 2).count(), 1);
+        assert_eq!(home.store().open(&id).await.unwrap().invalid_lines, 1, "cut at {cut}");
     }
 }
 
 #[tokio::test]
 async fn a_log_cut_inside_its_header_is_refused_and_unchanged() {
-    let line = header("one").line();
+    let line = header("one").to_line();
     let home = Home::new();
     let version = {
         let (_, id) = home.put(&file_of(&line, &log()));
@@ -93,14 +93,14 @@ async fn a_log_cut_inside_its_header_is_refused_and_unchanged() {
 #[tokio::test]
 async fn a_complete_line_without_newline_is_an_entry_and_gets_its_newline_later() {
     let home = Home::new();
-    let file = [file_of(&header("one").line(), &[link(0)]), link(1)].concat();
+    let file = [file_of(&header("one").to_line(), &[link(0)]), link(1)].concat();
     let (path, id) = home.put(&file);
     let store = home.store();
     assert_eq!(lines_of(&store, &id).await, [link(0), link(1)]);
     assert!(verify(&path).unwrap().is_sound());
     append(&store, &id, &[link(2)]).await.unwrap();
     assert_eq!(fs::read(&path).unwrap(), [file, b"\n".to_vec(), link(2), b"\n".to_vec()].concat());
-    assert_eq!(verify(&path).unwrap().oddities, []);
+    assert_eq!(verify(&path).unwrap().issues, []);
 }
 
 /// A program that writes without checking the last line can join two lines.
@@ -109,7 +109,7 @@ async fn old_and_new_readers_agree_on_a_line_joined_to_an_unterminated_one() {
     let home = Home::new();
     for pad in [0, crate::support::INDEXED] {
         let long = message(&crate::support::id(0), None, 0, &"x".repeat(pad));
-        let file = [file_of(&header("one").line(), &[long]), link(1)].concat();
+        let file = [file_of(&header("one").to_line(), &[long]), link(1)].concat();
         let (path, id) = home.put(&file);
         let store = home.store();
         assert_eq!(read_data(&store, &id).await.entries, 2);

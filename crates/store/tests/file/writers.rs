@@ -28,7 +28,7 @@ fn run(jobs: &[Job], each: usize) -> Vec<Vec<String>> {
 /// Checks that every line is complete and that the acknowledged entries of each writer are there once and in order.
 fn check(path: &Path, acked: &[Vec<String>]) {
     let verified = verify(path).unwrap();
-    assert!(verified.is_sound(), "{:?}", verified.oddities);
+    assert!(verified.is_sound(), "{:?}", verified.issues);
     assert_eq!(verified.tree.len(), acked.iter().map(Vec::len).sum::<usize>());
     for acked in acked {
         let places: Vec<_> = acked.iter().map(|id| verified.tree.find(id).unwrap()).collect();

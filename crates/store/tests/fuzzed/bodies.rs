@@ -5,9 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use osier_store::file::{sealed, verify};
-use osier_store::{FileStore, PagedHeads, Store, StoreError, each_line};
-use osier_tree::entry::{Read, read, read_entry};
+use osier_store::file::{verify, with_checksums};
+use osier_store::{FileStore, PagedHeads, Store, StoreError, for_each_line};
+use osier_tree::entry::{ParsedLine, parse_entry, parse_line};
 use osier_tree::{Header, Seq, SessionTree};
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -20,7 +20,7 @@ async fn lines_of(store: &FileStore, id: &str) -> Result<Vec<Vec<u8>>, StoreErro
     let version = store.open(id).await?.version;
     let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
     let mut lines = Vec::new();
-    each_line(store, id, version.generation, &wanted, |_, line| {
+    for_each_line(store, id, version.generation, &wanted, |_, line| {
         lines.push(line.to_vec());
         Ok::<_, StoreError>(())
     })
@@ -41,10 +41,10 @@ fn link(number: usize) -> Vec<u8> {
 pub(crate) fn log(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("log.jsonl");
-    let file = [&Header::new("one", 0, "/").line(), b"\n".as_slice(), data].concat();
+    let file = [&Header::new("one", 0, "/").to_line(), b"\n".as_slice(), data].concat();
     fs::write(&path, &file).expect("a file is written");
     let expected: Vec<&[u8]> =
-        data.split(|byte| *byte == b'\n').filter(|line| read_entry(line).is_ok()).collect();
+        data.split(|byte| *byte == b'\n').filter(|line| parse_entry(line).is_ok()).collect();
     let store = FileStore::new(folder.path(), None);
     let id = path.display().to_string();
     block_on(async {
@@ -57,7 +57,7 @@ pub(crate) fn log(data: &[u8]) {
     let after = fs::read(&path).expect("the file is there");
     assert!(after.starts_with(&file) && after.len() - file.len() <= link(0).len() + 2);
     let verified = verify(&path).expect("a log");
-    let odd = |line: &[u8]| matches!(read(line), Read::Odd(_));
+    let odd = |line: &[u8]| matches!(parse_line(line), ParsedLine::Invalid(_));
     assert!(
         verified.is_sound()
             || data.split(|byte| *byte == b'\n').any(odd)
@@ -108,7 +108,7 @@ pub(crate) fn index(data: &[u8]) {
         index[at..at + 2].copy_from_slice(&change[2..]);
     }
     let sealing = sealing % 2 == 0;
-    fs::write(&made.index, if sealing { sealed(index) } else { index }).expect("an index is written");
+    fs::write(&made.index, if sealing { with_checksums(index) } else { index }).expect("an index is written");
     let store = FileStore::new("/nowhere", Some(made.caches.clone()));
     block_on(async {
         let lines = match lines_of(&store, &made.id).await {
@@ -123,7 +123,7 @@ pub(crate) fn index(data: &[u8]) {
             drop((heads.path(leaf).await, heads.context(leaf).await));
         }
         if let Ok(heads) = store.heads(&made.id, version.generation, 0, usize::MAX).await {
-            let tree = SessionTree::restore(heads, |seq| read_entry(&made.lines[seq.index()]).ok());
+            let tree = SessionTree::restore(heads, |seq| parse_entry(&made.lines[seq.index()]).ok());
             tree.path(tree.leaf());
             tree.context_entries(tree.leaf());
         }

@@ -6,13 +6,13 @@ use super::Seq;
 
 const CHUNK: usize = 256;
 
-type Row = (Seq, Box<str>);
+type LongIdRow = (Seq, Box<str>);
 
 /// Rows in log order.
 #[derive(Clone, Default)]
 pub(super) struct LongIds {
-    full: Arc<Vec<Arc<[Row]>>>,
-    last: Arc<Vec<Row>>,
+    full: Arc<Vec<Arc<[LongIdRow]>>>,
+    last: Arc<Vec<LongIdRow>>,
 }
 
 impl LongIds {
@@ -21,7 +21,7 @@ impl LongIds {
         let last = Arc::make_mut(&mut self.last);
         last.push((seq, id.into()));
         if last.len() == CHUNK {
-            let chunk: Arc<[Row]> = std::mem::take(last).into();
+            let chunk: Arc<[LongIdRow]> = std::mem::take(last).into();
             Arc::make_mut(&mut self.full).push(chunk);
         }
     }

@@ -1,6 +1,6 @@
 //! Cards: the summary of a session that session lists show. Updated entry by entry, without reading the log again.
 
-mod first;
+mod first_message;
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -8,23 +8,23 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::preview::display_text;
-use super::usage::Usage;
-use crate::entry::{Entry, Kind, Role};
+use super::usage::UsageTotals;
+use crate::entry::{Entry, EntryKind, MessageRole};
 use crate::header::Header;
 use crate::heads::{Heads, Seq};
-use crate::scan::Raw;
+use crate::scan::RawJson;
 use crate::short_ids::first_eight;
 use crate::time::Millis;
-use first::First;
+use first_message::FirstMessageTracker;
 
 /// Incremented whenever the same log gives a different card. Stored cards of other versions are rebuilt.
 pub const CARD_VERSION: u32 = 2;
 
 /// The maximum length of the first message in a card, in characters.
-const FIRST_WORDS: usize = 200;
+const FIRST_MESSAGE_CHARS: usize = 200;
 
 /// Valid times in milliseconds: up to the year 9999, the last that the time format supports.
-const TIMES: RangeInclusive<f64> = 0.0..=253_402_300_799_999.0;
+const VALID_TIMES: RangeInclusive<f64> = 0.0..=253_402_300_799_999.0;
 
 /// The summary of a session for session lists.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -99,27 +99,27 @@ impl Card {
 pub struct CardFold {
     card: Card,
     /// The agent named in the header.
-    agent: String,
+    header_agent: String,
     /// For each anchor, whether the conversation already continues below it.
     continued: Vec<bool>,
-    from_the_start: bool,
+    has_root: bool,
     /// There is a user or assistant message, so `modified` is no longer the header's time.
-    said: bool,
+    has_messages: bool,
     /// `None` if the fold resumed from a card and did not see the beginning of the log.
-    first: Option<First>,
-    is_doubtful: bool,
+    first_message: Option<FirstMessageTracker>,
+    needs_rebuild: bool,
 }
 
 impl CardFold {
     pub fn new(card: Card) -> CardFold {
         CardFold {
-            agent: card.agent_id.clone(),
+            header_agent: card.agent_id.clone(),
             card,
             continued: Vec::new(),
-            from_the_start: false,
-            said: false,
-            first: Some(First::default()),
-            is_doubtful: false,
+            has_root: false,
+            has_messages: false,
+            first_message: Some(FirstMessageTracker::default()),
+            needs_rebuild: false,
         }
     }
 
@@ -127,17 +127,17 @@ impl CardFold {
     pub fn resume(card: Card, heads: &Heads) -> CardFold {
         let covered = card.entry_count as usize;
         let mut fold = CardFold::new(card);
-        fold.first = None;
+        fold.first_message = None;
         for (_, head) in heads.iter().take(covered).filter(|(_, head)| head.kind.reaches_context()) {
-            fold.goes_on_from(heads.anchor(head.parent));
-            fold.said |= matches!(head.role, Role::User | Role::Assistant);
+            fold.mark_continued(heads.anchor(head.parent));
+            fold.has_messages |= matches!(head.role, MessageRole::User | MessageRole::Assistant);
         }
         fold
     }
 
     /// Records that the conversation continues below a place. Returns true if it already did, so a branch starts here.
-    fn goes_on_from(&mut self, place: Option<Seq>) -> bool {
-        let Some(place) = place else { return std::mem::replace(&mut self.from_the_start, true) };
+    fn mark_continued(&mut self, place: Option<Seq>) -> bool {
+        let Some(place) = place else { return std::mem::replace(&mut self.has_root, true) };
         if self.continued.len() <= place.index() {
             self.continued.resize(place.index() + 1, false);
         }
@@ -150,21 +150,21 @@ impl CardFold {
         self.card.entry_count += 1;
         self.card.leaf_id = heads.leaf_after(seq).map(|leaf| heads.id(leaf).to_string());
         if head.kind.reaches_context() {
-            let is_branch = self.goes_on_from(heads.anchor(head.parent));
+            let is_branch = self.mark_continued(heads.anchor(head.parent));
             if is_branch || self.card.branches == 0 {
                 self.card.branches += 1;
             }
         }
-        self.feed_first(entry, seq, heads);
+        self.feed_first_message(entry, seq, heads);
         match entry.kind {
-            Kind::Message => self.feed_message(entry),
-            Kind::SessionInfo => {
-                let name = entry.get("name").and_then(Raw::text);
+            EntryKind::Message => self.feed_message(entry),
+            EntryKind::SessionInfo => {
+                let name = entry.get("name").and_then(RawJson::text);
                 self.card.name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
             }
-            Kind::Config => self.feed_settings(entry),
-            Kind::Usage | Kind::Compaction | Kind::BranchSummary => {
-                self.spend(entry.get("usage"));
+            EntryKind::Config => self.feed_settings(entry),
+            EntryKind::Usage | EntryKind::Compaction | EntryKind::BranchSummary => {
+                self.add_usage(entry.get("usage"));
             }
             _ => {}
         }
@@ -172,38 +172,39 @@ impl CardFold {
 
     fn feed_message(&mut self, entry: &Entry<'_>) {
         let Some(message) = entry.message else { return };
-        self.card.message_count += u64::from(entry.role != Role::System);
-        self.spend(message.get("usage"));
-        if !matches!(entry.role, Role::User | Role::Assistant) {
+        self.card.message_count += u64::from(entry.role != MessageRole::System);
+        self.add_usage(message.get("usage"));
+        if !matches!(entry.role, MessageRole::User | MessageRole::Assistant) {
             return;
         }
-        let said_at = message.get("timestamp").and_then(Raw::number).filter(|time| TIMES.contains(time));
+        let said_at =
+            message.get("timestamp").and_then(RawJson::number).filter(|time| VALID_TIMES.contains(time));
         let said_at = said_at.map(|time| time as Millis).or(entry.time);
         if let Some(said_at) = said_at {
             // A fork is created later than the messages copied into it.
-            let before = if self.said { self.card.modified } else { Millis::MIN };
+            let before = if self.has_messages { self.card.modified } else { Millis::MIN };
             self.card.modified = before.max(said_at);
-            self.said = true;
+            self.has_messages = true;
         }
     }
 
     /// Deleting a branch may change the first message. A fold that has not seen the beginning of the log needs a rebuild.
-    fn feed_first(&mut self, entry: &Entry<'_>, seq: Seq, heads: &Heads) {
-        let words = (entry.role == Role::User).then_some(|| first_words(entry));
-        let changes_all = matches!(entry.kind, Kind::DeleteBranch | Kind::RestoreBranch);
-        let Some(first) = &mut self.first else {
-            self.is_doubtful |= changes_all || words.is_some() && self.card.first_message.is_empty();
+    fn feed_first_message(&mut self, entry: &Entry<'_>, seq: Seq, heads: &Heads) {
+        let words = (entry.role == MessageRole::User).then_some(|| first_message_text(entry));
+        let changes_all = matches!(entry.kind, EntryKind::DeleteBranch | EntryKind::RestoreBranch);
+        let Some(first) = &mut self.first_message else {
+            self.needs_rebuild |= changes_all || words.is_some() && self.card.first_message.is_empty();
             return;
         };
         let is_user_message = words.is_some();
-        first.take(seq, heads, words);
+        first.add_entry(seq, heads, words);
         match (entry.kind, heads.get(seq).target) {
-            (Kind::DeleteBranch, Some(branch)) => first.delete(branch),
-            (Kind::RestoreBranch, Some(branch)) => first.restore(branch),
+            (EntryKind::DeleteBranch, Some(branch)) => first.delete(branch),
+            (EntryKind::RestoreBranch, Some(branch)) => first.restore(branch),
             _ => {}
         }
         if changes_all || is_user_message && self.card.first_message.is_empty() {
-            self.card.first_message = first.words().to_owned();
+            self.card.first_message = first.text().to_owned();
         }
     }
 
@@ -212,24 +213,24 @@ impl CardFold {
         if let Some(summary) = data.get("set").and_then(|set| set.get("summary")) {
             self.card.summary = summary.text().map(String::from);
         }
-        if let Some(agent) = data.get("set").and_then(|set| set.get("agentId")).and_then(Raw::text) {
+        if let Some(agent) = data.get("set").and_then(|set| set.get("agentId")).and_then(RawJson::text) {
             self.card.agent_id = agent.into_owned();
         }
         if let Some(unset) = data.get("unset") {
             unset.each_item(|key| match key.text().as_deref() {
                 Some("summary") => self.card.summary = None,
                 // The original agent is in the header, which a resumed card does not have.
-                Some("agentId") => match &self.first {
-                    Some(_) => self.card.agent_id.clone_from(&self.agent),
-                    None => self.is_doubtful = true,
+                Some("agentId") => match &self.first_message {
+                    Some(_) => self.card.agent_id.clone_from(&self.header_agent),
+                    None => self.needs_rebuild = true,
                 },
                 _ => {}
             });
         }
     }
 
-    fn spend(&mut self, usage: Option<Raw<'_>>) {
-        let Some(usage) = usage.and_then(Usage::read) else { return };
+    fn add_usage(&mut self, usage: Option<RawJson<'_>>) {
+        let Some(usage) = usage.and_then(UsageTotals::parse) else { return };
         self.card.tokens = self.card.tokens.saturating_add(usage.total_tokens);
         self.card.cost = (self.card.cost + usage.cost).min(f64::MAX);
     }
@@ -239,29 +240,29 @@ impl CardFold {
     }
 
     /// The fold resumed from a card and met an entry that needs the beginning of the log. Rebuild the card.
-    pub fn is_doubtful(&self) -> bool {
-        self.is_doubtful
+    pub fn needs_rebuild(&self) -> bool {
+        self.needs_rebuild
     }
 }
 
 /// The beginning of a message's shown text, as one line.
-fn first_words(entry: &Entry<'_>) -> String {
-    let full_text = || entry.message.map(text_of).unwrap_or_default();
+fn first_message_text(entry: &Entry<'_>) -> String {
+    let full_text = || entry.message.map(message_text).unwrap_or_default();
     let shown = display_text(entry).map_or_else(full_text, Cow::into_owned);
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    words.chars().take(FIRST_WORDS).collect()
+    words.chars().take(FIRST_MESSAGE_CHARS).collect()
 }
 
 /// The text of a message: its text blocks joined with spaces.
-pub fn text_of(message: Raw<'_>) -> String {
+pub fn message_text(message: RawJson<'_>) -> String {
     let Some(content) = message.get("content") else { return String::new() };
     if let Some(text) = content.text() {
         return text.into_owned();
     }
     let mut parts = Vec::new();
     content.each_item(|block| {
-        if block.get("type").and_then(Raw::text).as_deref() == Some("text") {
-            parts.extend(block.get("text").and_then(Raw::text).map(String::from));
+        if block.get("type").and_then(RawJson::text).as_deref() == Some("text") {
+            parts.extend(block.get("text").and_then(RawJson::text).map(String::from));
         }
     });
     parts.join(" ")
@@ -286,7 +287,7 @@ mod iso {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::read_entry;
+    use crate::entry::parse_entry;
 
     fn card(lines: &[&str]) -> Card {
         let mut header = Header::new("4f89da11-5e7b", 5_000, "/code");
@@ -294,7 +295,7 @@ mod tests {
         let mut fold = CardFold::new(Card::new(&header, "file"));
         let mut heads = Heads::default();
         for line in lines {
-            let entry = read_entry(line.as_bytes()).unwrap();
+            let entry = parse_entry(line.as_bytes()).unwrap();
             let seq = heads.append(&entry, 0, 0);
             fold.feed(&entry, seq, &heads);
         }

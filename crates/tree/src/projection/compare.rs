@@ -8,20 +8,20 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use crate::asking::{Asks, answer};
-use crate::entry::{Entry, Role, flag};
-use crate::files::Files;
+use crate::entry::{Entry, MessageRole, flag};
+use crate::files::TouchedFiles;
 use crate::fold::{Place, SessionTree};
 use crate::heads::{Head, Seq};
+use crate::line_consumer::{LineConsumer, feed_all};
 
 use super::Lines;
 use super::preview::{Previews, one_line};
-use super::transcript::is_read;
-use super::usage::{Usage, may_cost, spent_by};
+use super::transcript::is_in_transcript;
+use super::usage::{UsageTotals, entry_usage, may_have_usage};
 
 /// The maximum number of messages, and of files of each kind, per side.
-const SAID: usize = 100;
-const FILES: usize = 100;
+const MAX_MESSAGES: usize = 100;
+const MAX_FILES: usize = 100;
 
 /// The result of comparing two branches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,8 +29,8 @@ const FILES: usize = 100;
 pub struct Comparison {
     /// The deepest entry on both paths.
     pub common_id: Option<String>,
-    pub left: Side,
-    pub right: Side,
+    pub left: ComparisonSide,
+    pub right: ComparisonSide,
     /// Files that both branches changed.
     pub modified_by_both: Vec<String>,
 }
@@ -38,7 +38,7 @@ pub struct Comparison {
 /// One of the two branches, after the common ancestor.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Side {
+pub struct ComparisonSide {
     /// The end of the branch.
     pub tip_id: Option<String>,
     /// The first entry that is not on the other branch.
@@ -47,20 +47,20 @@ pub struct Side {
     pub label: Option<String>,
     pub messages: usize,
     /// The first message, then the last ones.
-    pub said: Vec<Said>,
+    pub said: Vec<ComparedMessage>,
     /// The number of messages omitted after the first one.
     pub left_out: usize,
     /// Files read but not changed.
     pub read_files: Vec<String>,
     pub modified_files: Vec<String>,
     pub files_left_out: usize,
-    pub usage: Usage,
+    pub usage: UsageTotals,
 }
 
 /// One message of a branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Said {
+pub struct ComparedMessage {
     pub id: String,
     pub kind: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -71,25 +71,25 @@ pub struct Said {
 
 /// Compares two branches when all lines are available.
 pub fn compare(tree: &SessionTree, left: Place, right: Place, lines: &dyn Lines) -> Comparison {
-    let mut comparing = Comparing::new(tree, left, right);
-    answer(&mut comparing, lines);
+    let mut comparing = ComparisonBuilder::new(tree, left, right);
+    feed_all(&mut comparing, lines);
     comparing.finish()
 }
 
 /// Builds a [`Comparison`], requesting the lines of both branches.
 #[derive(Debug)]
-pub struct Comparing<'t> {
+pub struct ComparisonBuilder<'t> {
     tree: &'t SessionTree,
     common: Place,
-    left: Reader<'t>,
-    right: Reader<'t>,
+    left: SideReader<'t>,
+    right: SideReader<'t>,
 }
 
-impl<'t> Comparing<'t> {
-    pub fn new(tree: &'t SessionTree, left: Place, right: Place) -> Comparing<'t> {
+impl<'t> ComparisonBuilder<'t> {
+    pub fn new(tree: &'t SessionTree, left: Place, right: Place) -> ComparisonBuilder<'t> {
         let common = tree.common_ancestor(left, right);
-        let reader = |tip| Reader::new(tree, common, tip);
-        Comparing { tree, common, left: reader(left), right: reader(right) }
+        let reader = |tip| SideReader::new(tree, common, tip);
+        ComparisonBuilder { tree, common, left: reader(left), right: reader(right) }
     }
 
     pub fn finish(self) -> Comparison {
@@ -97,22 +97,22 @@ impl<'t> Comparing<'t> {
             self.left.files.modified().filter(|path| self.right.files.modified().any(|other| other == *path));
         Comparison {
             common_id: self.tree.heads().anchor(self.common).map(|seq| self.tree.id(seq).to_string()),
-            modified_by_both: both.map(plain).take(FILES).collect(),
+            modified_by_both: both.map(path_text).take(MAX_FILES).collect(),
             left: self.left.finish(),
             right: self.right.finish(),
         }
     }
 }
 
-impl Asks for Comparing<'_> {
-    fn wants(&self) -> Vec<Seq> {
-        let left = self.left.stretch.batch(self.tree);
-        if left.is_empty() { self.right.stretch.batch(self.tree).to_vec() } else { left.to_vec() }
+impl LineConsumer for ComparisonBuilder<'_> {
+    fn needed_lines(&self) -> Vec<Seq> {
+        let left = self.left.batches.peek_batch(self.tree);
+        if left.is_empty() { self.right.batches.peek_batch(self.tree).to_vec() } else { left.to_vec() }
     }
 
-    fn give(&mut self, lines: &dyn Lines) {
-        let reader = if self.left.stretch.is_read() { &mut self.right } else { &mut self.left };
-        for seq in reader.stretch.take(self.tree) {
+    fn feed(&mut self, lines: &dyn Lines) {
+        let reader = if self.left.batches.is_finished() { &mut self.right } else { &mut self.left };
+        for seq in reader.batches.next_batch(self.tree) {
             if let Some(entry) = lines.entry(seq) {
                 reader.read(seq, &entry);
             }
@@ -122,78 +122,78 @@ impl Asks for Comparing<'_> {
 
 /// Entries to read in order, in batches.
 #[derive(Debug)]
-pub(crate) struct Stretch {
+pub(crate) struct EntryBatches {
     entries: Vec<Seq>,
     next: usize,
 }
 
-impl Stretch {
+impl EntryBatches {
     const BYTES: usize = 1 << 20;
 
-    pub(crate) fn new(entries: Vec<Seq>) -> Stretch {
-        Stretch { entries, next: 0 }
+    pub(crate) fn new(entries: Vec<Seq>) -> EntryBatches {
+        EntryBatches { entries, next: 0 }
     }
 
-    fn is_read(&self) -> bool {
+    fn is_finished(&self) -> bool {
         self.next == self.entries.len()
     }
 
     /// The next batch: about 1 MiB, at least one entry.
-    pub(crate) fn batch(&self, tree: &SessionTree) -> &[Seq] {
+    pub(crate) fn peek_batch(&self, tree: &SessionTree) -> &[Seq] {
         let rest = &self.entries[self.next..];
         let mut bytes = 0;
         let enough = rest.iter().position(|seq| {
             bytes += tree.head(*seq).len as usize;
-            bytes >= Stretch::BYTES
+            bytes >= EntryBatches::BYTES
         });
         &rest[..enough.map_or(rest.len(), |last| last + 1)]
     }
 
     /// Removes and returns the next batch.
-    pub(crate) fn take(&mut self, tree: &SessionTree) -> Vec<Seq> {
-        let taken = self.batch(tree).to_vec();
+    pub(crate) fn next_batch(&mut self, tree: &SessionTree) -> Vec<Seq> {
+        let taken = self.peek_batch(tree).to_vec();
         self.next += taken.len();
         taken
     }
 }
 
 /// The entries on the path to `tip` below `above`, oldest first.
-pub(crate) fn below(tree: &SessionTree, above: Place, tip: Place) -> Vec<Seq> {
-    let mut entries: Vec<Seq> = tree.heads().up(tip).take_while(|seq| Some(*seq) != above).collect();
+pub(crate) fn entries_below(tree: &SessionTree, above: Place, tip: Place) -> Vec<Seq> {
+    let mut entries: Vec<Seq> = tree.heads().ancestors(tip).take_while(|seq| Some(*seq) != above).collect();
     entries.reverse();
     entries
 }
 
 #[derive(Debug)]
-struct Reader<'t> {
+struct SideReader<'t> {
     tree: &'t SessionTree,
-    stretch: Stretch,
-    side: Side,
-    last: VecDeque<Said>,
-    files: Files,
+    batches: EntryBatches,
+    side: ComparisonSide,
+    last: VecDeque<ComparedMessage>,
+    files: TouchedFiles,
     previews: Previews,
 }
 
-impl<'t> Reader<'t> {
-    fn new(tree: &'t SessionTree, common: Place, tip: Place) -> Reader<'t> {
-        let mut entries = below(tree, common, tip);
+impl<'t> SideReader<'t> {
+    fn new(tree: &'t SessionTree, common: Place, tip: Place) -> SideReader<'t> {
+        let mut entries = entries_below(tree, common, tip);
         let id = |seq: Seq| tree.id(seq).to_string();
         let first = entries.iter().copied().find(|seq| tree.head(*seq).kind.reaches_context());
         let end = tree.heads().anchor(tip);
-        let side = Side {
+        let side = ComparisonSide {
             tip_id: end.map(id),
             first_id: first.map(id),
             label: end.and_then(|seq| tree.label(seq)).map(|label| one_line(&label.text, 80)),
             messages: entries.iter().filter(|seq| tree.head(**seq).is_message()).count(),
-            ..Side::default()
+            ..ComparisonSide::default()
         };
-        entries.retain(|seq| is_read(tree.head(*seq)) || may_cost(tree.head(*seq)));
+        entries.retain(|seq| is_in_transcript(tree.head(*seq)) || may_have_usage(tree.head(*seq)));
         let (last, files, previews) = Default::default();
-        Reader { tree, stretch: Stretch::new(entries), side, last, files, previews }
+        SideReader { tree, batches: EntryBatches::new(entries), side, last, files, previews }
     }
 
     fn read(&mut self, seq: Seq, entry: &Entry<'_>) {
-        if let Some(spent) = spent_by(entry) {
+        if let Some(spent) = entry_usage(entry) {
             self.side.usage.add(&spent.usage);
         }
         // Files listed in a summary belong to another branch, or to calls that are on this one anyway.
@@ -202,8 +202,8 @@ impl<'t> Reader<'t> {
         }
         let text = self.previews.preview(entry);
         let head = self.tree.head(seq);
-        if is_read(head) && !only_calls(head) {
-            self.say(Said {
+        if is_in_transcript(head) && !has_only_calls(head) {
+            self.push_message(ComparedMessage {
                 id: entry.id.to_string(),
                 kind: entry.kind.name(),
                 role: entry.role.name(),
@@ -212,34 +212,34 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn say(&mut self, message: Said) {
+    fn push_message(&mut self, message: ComparedMessage) {
         if self.side.said.is_empty() {
             self.side.said.push(message);
             return;
         }
         self.last.push_back(message);
-        if self.last.len() == SAID {
+        if self.last.len() == MAX_MESSAGES {
             self.last.pop_front();
             self.side.left_out += 1;
         }
     }
 
-    fn finish(mut self) -> Side {
+    fn finish(mut self) -> ComparisonSide {
         self.side.said.extend(self.last);
-        let named = self.files.read().count().min(FILES) + self.files.modified().count().min(FILES);
+        let named = self.files.read().count().min(MAX_FILES) + self.files.modified().count().min(MAX_FILES);
         self.side.files_left_out = self.files.read().count() + self.files.modified().count() - named;
-        self.side.read_files = self.files.read().map(plain).take(FILES).collect();
-        self.side.modified_files = self.files.modified().map(plain).take(FILES).collect();
+        self.side.read_files = self.files.read().map(path_text).take(MAX_FILES).collect();
+        self.side.modified_files = self.files.modified().map(path_text).take(MAX_FILES).collect();
         self.side
     }
 }
 
 /// A file path that is safe to print.
-fn plain(path: &str) -> String {
+fn path_text(path: &str) -> String {
     one_line(path, 300)
 }
 
 /// A reply with only tool calls. The results show the calls.
-fn only_calls(head: &Head) -> bool {
-    head.role == Role::Assistant && head.calls > 0 && !head.has(flag::HAS_TEXT)
+fn has_only_calls(head: &Head) -> bool {
+    head.role == MessageRole::Assistant && head.calls > 0 && !head.has_flag(flag::HAS_TEXT)
 }

@@ -3,61 +3,63 @@
 //! Messages are slices of the stored lines wherever possible, without parsing and reserializing. They are emitted one by
 //! one, so the context of a large session is never in memory as a whole.
 
-use super::preview::{images_in, text_of};
-use crate::entry::{Entry, Kind, Role, flag};
-use crate::scan::{Raw, quote};
+use super::preview::{content_text, count_images};
+use crate::entry::{Entry, EntryKind, MessageRole, flag};
+use crate::scan::{RawJson, write_json_string};
 
 /// Emits the messages of one entry: none, one, or two for a compaction with a system message. `edit` is the last
 /// `context_edit` that targets it.
-pub fn messages(entry: &Entry<'_>, edit: Option<&Entry<'_>>, emit: &mut dyn FnMut(&[u8])) {
+pub fn emit_messages(entry: &Entry<'_>, edit: Option<&Entry<'_>>, emit: &mut dyn FnMut(&[u8])) {
     let replacement = edit.map(|edit| field(edit, "replacement"));
     match replacement {
-        None => plain(entry, emit),
+        None => emit_unedited(entry, emit),
         // The edit is malformed; pi never writes one like this.
-        Some(None) => plain(entry, emit),
+        Some(None) => emit_unedited(entry, emit),
         Some(Some(replacement)) if replacement.is_null() => {}
-        Some(Some(replacement)) => plain(entry, &mut |message| emit(&replaced(message, replacement))),
+        Some(Some(replacement)) => {
+            emit_unedited(entry, &mut |message| emit(&with_replaced_content(message, replacement)))
+        }
     }
 }
 
 /// The text of an entry as the model gets it, and the number of its images.
-pub(crate) fn said(entry: &Entry<'_>, edit: Option<&Entry<'_>>) -> (String, usize) {
+pub(crate) fn text_and_images(entry: &Entry<'_>, edit: Option<&Entry<'_>>) -> (String, usize) {
     let mut result = (String::new(), 0);
-    messages(entry, edit, &mut |message| {
-        let content = Raw::parse(message).ok().and_then(|message| message.get("content"));
-        result = (text_of(content, "\n").trim().to_owned(), images_in(content));
+    emit_messages(entry, edit, &mut |message| {
+        let content = RawJson::parse(message).ok().and_then(|message| message.get("content"));
+        result = (content_text(content, "\n").trim().to_owned(), count_images(content));
     });
     result
 }
 
-fn plain(entry: &Entry<'_>, emit: &mut dyn FnMut(&[u8])) {
+fn emit_unedited(entry: &Entry<'_>, emit: &mut dyn FnMut(&[u8])) {
     match entry.kind {
-        Kind::Message => {
+        EntryKind::Message => {
             let Some(message) = entry.message else { return };
             match empty_content(entry) {
                 Some(content) => emit(&with_field(message, "content", content)),
                 None => emit(message.bytes()),
             }
         }
-        Kind::CustomMessage | Kind::Backtrack => emit(&custom_message(entry)),
-        Kind::BranchSummary => {
+        EntryKind::CustomMessage | EntryKind::Backtrack => emit(&custom_message(entry)),
+        EntryKind::BranchSummary => {
             if let Some(summary) =
                 field(entry, "summary").filter(|summary| summary.bytes() != b"\"\"" && !summary.is_null())
             {
-                emit(&built(
+                emit(&build_message(
                     "branchSummary",
                     &[("summary", Some(summary)), ("fromId", field(entry, "fromId"))],
                     entry,
                 ));
             }
         }
-        Kind::Compaction => {
+        EntryKind::Compaction => {
             if let Some(system) = field(entry, "systemMessage").filter(|system| system.is_object()) {
                 emit(system.bytes());
             }
             let fields =
                 [("summary", field(entry, "summary")), ("tokensBefore", field(entry, "tokensBefore"))];
-            emit(&built("compactionSummary", &fields, entry));
+            emit(&build_message("compactionSummary", &fields, entry));
         }
         _ => {}
     }
@@ -67,30 +69,30 @@ fn plain(entry: &Entry<'_>, emit: &mut dyn FnMut(&[u8])) {
 fn empty_content(entry: &Entry<'_>) -> Option<&'static [u8]> {
     match entry.role {
         _ if entry.flags & flag::NO_CONTENT == 0 => None,
-        Role::User | Role::Assistant | Role::ToolResult => Some(b"[]"),
-        Role::System => Some(b"\"\""),
+        MessageRole::User | MessageRole::Assistant | MessageRole::ToolResult => Some(b"[]"),
+        MessageRole::System => Some(b"\"\""),
         _ => None,
     }
 }
 
 fn custom_message(entry: &Entry<'_>) -> Vec<u8> {
     let content = field(entry, "content").filter(|content| !content.is_null());
-    let empty = Raw::parse(b"[]").ok();
+    let empty = RawJson::parse(b"[]").ok();
     let fields = [
         ("customType", field(entry, "customType")),
         ("content", content.or(empty)),
         ("display", field(entry, "display")),
         ("details", field(entry, "details")),
     ];
-    built("custom", &fields, entry)
+    build_message("custom", &fields, entry)
 }
 
-fn field<'a>(entry: &Entry<'a>, key: &str) -> Option<Raw<'a>> {
+fn field<'a>(entry: &Entry<'a>, key: &str) -> Option<RawJson<'a>> {
     entry.get(key)
 }
 
 /// Builds a message from fields of its entry. Missing fields are omitted.
-fn built(role: &str, fields: &[(&str, Option<Raw<'_>>)], entry: &Entry<'_>) -> Vec<u8> {
+fn build_message(role: &str, fields: &[(&str, Option<RawJson<'_>>)], entry: &Entry<'_>) -> Vec<u8> {
     let mut out = format!(r#"{{"role":"{role}""#).into_bytes();
     for (key, value) in fields {
         if let Some(value) = value {
@@ -104,16 +106,19 @@ fn built(role: &str, fields: &[(&str, Option<Raw<'_>>)], entry: &Entry<'_>) -> V
 }
 
 /// A message with its content replaced. Other roles than these cannot be edited.
-fn replaced(message: &[u8], replacement: Raw<'_>) -> Vec<u8> {
-    let Ok(raw) = Raw::parse(message) else { return message.to_vec() };
-    let role = raw.get("role").and_then(Raw::text).map_or(Role::Unknown, |role| Role::read(&role));
+fn with_replaced_content(message: &[u8], replacement: RawJson<'_>) -> Vec<u8> {
+    let Ok(raw) = RawJson::parse(message) else { return message.to_vec() };
+    let role = raw
+        .get("role")
+        .and_then(RawJson::text)
+        .map_or(MessageRole::Unknown, |role| MessageRole::parse(&role));
     let Some(content) = replacement.get("content") else { return message.to_vec() };
     match role {
-        Role::Assistant | Role::ToolResult if content.is_string() => {
+        MessageRole::Assistant | MessageRole::ToolResult if content.is_string() => {
             let block = [br#"[{"type":"text","text":"#, content.bytes(), b"}]"].concat();
             with_field(raw, "content", &block)
         }
-        Role::User | Role::Assistant | Role::ToolResult | Role::Custom => {
+        MessageRole::User | MessageRole::Assistant | MessageRole::ToolResult | MessageRole::Custom => {
             with_field(raw, "content", content.bytes())
         }
         _ => message.to_vec(),
@@ -121,19 +126,19 @@ fn replaced(message: &[u8], replacement: Raw<'_>) -> Vec<u8> {
 }
 
 /// A copy of an object with `key` set to `value`: replaced in place, or added at the end.
-pub fn with_field(object: Raw<'_>, key: &str, value: &[u8]) -> Vec<u8> {
+pub fn with_field(object: RawJson<'_>, key: &str, value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(object.bytes().len() + value.len() + key.len() + 4);
     let mut done = false;
     object.each_field(|name, old| {
         out.push(if out.is_empty() { b'{' } else { b',' });
-        quote(name, &mut out);
+        write_json_string(name, &mut out);
         out.push(b':');
         out.extend_from_slice(if name == key { value } else { old.bytes() });
         done |= name == key;
     });
     if !done {
         out.push(if out.is_empty() { b'{' } else { b',' });
-        quote(key, &mut out);
+        write_json_string(key, &mut out);
         out.push(b':');
         out.extend_from_slice(value);
     }
@@ -142,7 +147,7 @@ pub fn with_field(object: Raw<'_>, key: &str, value: &[u8]) -> Vec<u8> {
 }
 
 /// The `(provider, model id)` of an entry, as JSON values.
-pub fn model_of<'a>(entry: &Entry<'a>) -> Option<(Raw<'a>, Raw<'a>)> {
+pub fn model_fields<'a>(entry: &Entry<'a>) -> Option<(RawJson<'a>, RawJson<'a>)> {
     match entry.message {
         Some(message) => Some((message.get("provider")?, message.get("model")?)),
         None => Some((field(entry, "provider")?, field(entry, "modelId")?)),
@@ -150,21 +155,21 @@ pub fn model_of<'a>(entry: &Entry<'a>) -> Option<(Raw<'a>, Raw<'a>)> {
 }
 
 /// The thinking level that an entry sets.
-pub fn thinking_of<'a>(entry: &Entry<'a>) -> Option<Raw<'a>> {
+pub fn thinking_level<'a>(entry: &Entry<'a>) -> Option<RawJson<'a>> {
     field(entry, "thinkingLevel")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::read_entry;
+    use crate::entry::parse_entry;
 
     fn seen(line: &str, edit: Option<&str>) -> Vec<String> {
         let mut seen = Vec::new();
         let edit = edit
             .map(|edit| format!(r#"{{"type":"context_edit","id":"e","targetId":"x","replacement":{edit}}}"#));
-        let edit = edit.as_deref().map(|edit| read_entry(edit.as_bytes()).unwrap());
-        messages(&read_entry(line.as_bytes()).unwrap(), edit.as_ref(), &mut |message| {
+        let edit = edit.as_deref().map(|edit| parse_entry(edit.as_bytes()).unwrap());
+        emit_messages(&parse_entry(line.as_bytes()).unwrap(), edit.as_ref(), &mut |message| {
             seen.push(String::from_utf8(message.to_vec()).unwrap());
         });
         seen

@@ -16,7 +16,7 @@ pub mod usage;
 
 use rustc_hash::FxHashMap;
 
-use crate::entry::{Entry, read_entry};
+use crate::entry::{Entry, parse_entry};
 use crate::heads::Seq;
 
 /// The lines that a caller fetched for a projection.
@@ -26,7 +26,7 @@ pub trait Lines {
 
     /// The parsed line of an entry. `None` if it was not fetched.
     fn entry(&self, seq: Seq) -> Option<Entry<'_>> {
-        self.line(seq).and_then(|line| read_entry(line).ok())
+        self.line(seq).and_then(|line| parse_entry(line).ok())
     }
 }
 

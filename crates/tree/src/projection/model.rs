@@ -1,12 +1,12 @@
 //! The active model at a place: the one named by the nearest `model_change` or reply at or above it.
 
-use crate::asking::Asks;
 use crate::entry::Entry;
 use crate::fold::{Place, SessionTree};
 use crate::heads::Seq;
+use crate::line_consumer::LineConsumer;
 use crate::projection::Lines;
-use crate::projection::context::model_of;
-use crate::scan::Raw;
+use crate::projection::context::model_fields;
+use crate::scan::RawJson;
 
 /// The provider of messages not written by a model, such as those of `osier sessions append --role assistant`.
 pub const NO_PROVIDER: &str = "none";
@@ -16,7 +16,7 @@ const BATCH: usize = 64;
 
 /// Searches for the active model. Skips entries without a real model.
 #[derive(Debug)]
-pub struct ModelInForce<'t> {
+pub struct ActiveModelSearch<'t> {
     tree: &'t SessionTree,
     /// Entries that may name a model, nearest first.
     candidates: Vec<Seq>,
@@ -25,13 +25,13 @@ pub struct ModelInForce<'t> {
 
 impl SessionTree {
     /// Starts a search for the active model at a place.
-    pub fn model_in_force(&self, at: Place) -> ModelInForce<'_> {
+    pub fn active_model_search(&self, at: Place) -> ActiveModelSearch<'_> {
         let candidates = at.and_then(|seq| self.head(seq).model).into_iter().collect();
-        ModelInForce { tree: self, candidates, found: None }
+        ActiveModelSearch { tree: self, candidates, found: None }
     }
 }
 
-impl ModelInForce<'_> {
+impl ActiveModelSearch<'_> {
     /// The provider and model id, after all requested lines are given.
     pub fn finish(self) -> Option<(String, String)> {
         self.found
@@ -43,12 +43,12 @@ impl ModelInForce<'_> {
     }
 }
 
-impl Asks for ModelInForce<'_> {
-    fn wants(&self) -> Vec<Seq> {
+impl LineConsumer for ActiveModelSearch<'_> {
+    fn needed_lines(&self) -> Vec<Seq> {
         self.candidates.clone()
     }
 
-    fn give(&mut self, lines: &dyn Lines) {
+    fn feed(&mut self, lines: &dyn Lines) {
         let named = |seq: &Seq| real_model(&lines.entry(*seq)?);
         self.found = self.candidates.iter().find_map(named);
         let next = self.candidates.last().filter(|_| self.found.is_none()).and_then(|seq| self.above(*seq));
@@ -57,7 +57,7 @@ impl Asks for ModelInForce<'_> {
 }
 
 fn real_model(entry: &Entry<'_>) -> Option<(String, String)> {
-    let (provider, id) = model_of(entry)?;
-    let text = |raw: Raw<'_>| raw.text().filter(|text| !text.trim().is_empty()).map(String::from);
+    let (provider, id) = model_fields(entry)?;
+    let text = |raw: RawJson<'_>| raw.text().filter(|text| !text.trim().is_empty()).map(String::from);
     Some((text(provider)?, text(id)?)).filter(|(provider, _)| provider != NO_PROVIDER)
 }

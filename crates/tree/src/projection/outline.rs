@@ -6,7 +6,7 @@
 mod draw;
 mod filter;
 mod layout;
-mod select;
+mod navigate;
 
 use std::borrow::Cow;
 
@@ -15,27 +15,27 @@ use rustc_hash::FxHashSet;
 use crate::fold::{Place, SessionTree};
 use crate::heads::Seq;
 
-use filter::Sieve;
+use filter::EntryFilter;
 
-pub use draw::{Glyphs, Pieces};
-pub use filter::Filter;
-pub use select::Leap;
+pub use draw::{Glyphs, RowParts};
+pub use filter::OutlineFilter;
+pub use navigate::BranchJump;
 
 /// What to show, and in which order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
-    pub filter: Filter,
+pub struct OutlineOptions {
+    pub filter: OutlineFilter,
     /// Words that must all occur in the label or the text of an entry, in any order, ignoring case.
     pub search: String,
     /// Entries whose descendants are not shown.
     pub folded: FxHashSet<Seq>,
-    pub order: Order,
+    pub order: SiblingOrder,
     /// Also show deleted branches.
-    pub deleted: bool,
+    pub show_deleted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
+pub enum SiblingOrder {
     #[default]
     OldestFirst,
     /// At each branch point, the child on the path to the leaf comes first.
@@ -45,16 +45,16 @@ pub enum Order {
 /// The rows of a tree view.
 #[derive(Debug, Clone, Default)]
 pub struct Outline {
-    pub rows: Vec<Row>,
+    pub rows: Vec<OutlineRow>,
     /// The row of the leaf, or of its nearest shown ancestor.
     pub leaf: Option<usize>,
     /// For each entry, the 1-based row of it or of its nearest shown ancestor; 0 for none.
-    stands_in: Vec<u32>,
+    row_by_entry: Vec<u32>,
 }
 
 /// One shown entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct OutlineRow {
     pub seq: Seq,
     /// The row of the nearest shown ancestor.
     pub parent: Option<u32>,
@@ -68,12 +68,12 @@ pub struct Row {
     pub folded: bool,
     /// It is in a deleted branch.
     pub deleted: bool,
-    placed: Placed,
+    layout: RowLayout,
 }
 
 /// The layout of a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Placed {
+struct RowLayout {
     level: u32,
     gutter: Option<u32>,
     connector: Connector,
@@ -91,25 +91,25 @@ pub enum Connector {
     Corner,
 }
 
-impl Row {
+impl OutlineRow {
     /// The indentation levels, including the connector's.
     pub fn level(&self) -> u32 {
-        self.placed.level
+        self.layout.level
     }
 
     pub fn connector(&self) -> Connector {
-        self.placed.connector
+        self.layout.connector
     }
 
     /// The nearest ancestor row with a connector. If that is a [`Connector::Tee`], a vertical line passes this row one level
     /// left of that ancestor's text. Follow the ancestor's own gutter for the next line.
     pub fn gutter(&self) -> Option<u32> {
-        self.placed.gutter
+        self.layout.gutter
     }
 
     /// Whether the row can be folded: it has children, and starts a branch or is a root.
     pub fn is_foldable(&self) -> bool {
-        self.placed.foldable
+        self.layout.foldable
     }
 }
 
@@ -118,13 +118,13 @@ impl Outline {
     pub fn new<'t>(
         tree: &SessionTree,
         leaf: Place,
-        options: &Options,
+        options: &OutlineOptions,
         texts: &dyn Fn(Seq) -> Cow<'t, str>,
     ) -> Outline {
-        let sieve = Sieve::new(tree, leaf, options.filter, &options.search, texts);
-        let mut walk = Walk::new(tree, leaf, options);
-        while let Some((seq, above)) = walk.open.pop() {
-            walk.take(seq, above, &sieve);
+        let sieve = EntryFilter::new(tree, leaf, options.filter, &options.search, texts);
+        let mut walk = OutlineWalk::new(tree, leaf, options);
+        while let Some((seq, above)) = walk.pending.pop() {
+            walk.visit(seq, above, &sieve);
         }
         let mut outline = walk.outline;
         layout::lay_out(&mut outline.rows);
@@ -137,49 +137,49 @@ impl Outline {
 
     /// The row of an entry, or of its nearest shown ancestor.
     pub fn row_of(&self, seq: Seq) -> Option<usize> {
-        (*self.stands_in.get(seq.index())? as usize).checked_sub(1)
+        (*self.row_by_entry.get(seq.index())? as usize).checked_sub(1)
     }
 }
 
 /// Walks all entries, parents first.
-struct Walk<'a> {
+struct OutlineWalk<'a> {
     tree: &'a SessionTree,
-    options: &'a Options,
+    options: &'a OutlineOptions,
     any_deleted: bool,
     on_path: Vec<bool>,
-    open: Vec<(Seq, Above)>,
+    pending: Vec<(Seq, AncestorState)>,
     outline: Outline,
 }
 
 /// The state inherited from the ancestors of an entry.
 #[derive(Clone, Copy, Default)]
-struct Above {
+struct AncestorState {
     /// The 1-based nearest row.
     row: u32,
     /// An ancestor is folded, or deleted while deleted branches are not shown.
-    covered: bool,
+    hidden: bool,
     deleted: bool,
 }
 
-impl<'a> Walk<'a> {
-    fn new(tree: &'a SessionTree, leaf: Place, options: &'a Options) -> Walk<'a> {
+impl<'a> OutlineWalk<'a> {
+    fn new(tree: &'a SessionTree, leaf: Place, options: &'a OutlineOptions) -> OutlineWalk<'a> {
         let mut on_path = vec![false; tree.len()];
-        for seq in tree.heads().up(leaf) {
+        for seq in tree.heads().ancestors(leaf) {
             on_path[seq.index()] = true;
         }
-        let outline = Outline { stands_in: vec![0; tree.len()], ..Outline::default() };
+        let outline = Outline { row_by_entry: vec![0; tree.len()], ..Outline::default() };
         let any_deleted = tree.marks().deleted().next().is_some();
-        let mut walk = Walk { tree, options, any_deleted, on_path, open: Vec::new(), outline };
-        walk.descend(None, Above::default());
+        let mut walk = OutlineWalk { tree, options, any_deleted, on_path, pending: Vec::new(), outline };
+        walk.push_children(None, AncestorState::default());
         walk
     }
 
-    fn take(&mut self, seq: Seq, mut above: Above, sieve: &Sieve<'_, '_>) {
+    fn visit(&mut self, seq: Seq, mut above: AncestorState, sieve: &EntryFilter<'_, '_>) {
         above.deleted |= self.any_deleted && self.tree.marks().is_deleted(self.tree.id(seq).as_str());
-        above.covered |= above.deleted && !self.options.deleted;
+        above.hidden |= above.deleted && !self.options.show_deleted;
         let folded = self.options.folded.contains(&seq);
-        if !above.covered && sieve.shows(seq) {
-            self.outline.rows.push(Row {
+        if !above.hidden && sieve.shows(seq) {
+            self.outline.rows.push(OutlineRow {
                 seq,
                 parent: above.row.checked_sub(1),
                 children: 0,
@@ -188,21 +188,21 @@ impl<'a> Walk<'a> {
                 is_leaf: false,
                 folded,
                 deleted: above.deleted,
-                placed: Placed::default(),
+                layout: RowLayout::default(),
             });
             above.row = self.outline.rows.len() as u32;
         }
-        self.outline.stands_in[seq.index()] = above.row;
-        above.covered |= folded;
-        self.descend(Some(seq), above);
+        self.outline.row_by_entry[seq.index()] = above.row;
+        above.hidden |= folded;
+        self.push_children(Some(seq), above);
     }
 
-    fn descend(&mut self, from: Place, above: Above) {
+    fn push_children(&mut self, from: Place, above: AncestorState) {
         let children = self.tree.children().below(from);
-        self.open.extend(children.iter().rev().map(|seq| (*seq, above)));
-        if self.options.order == Order::ActiveFirst && children.len() > 1 {
-            let begin = self.open.len() - children.len();
-            let siblings = &mut self.open[begin..];
+        self.pending.extend(children.iter().rev().map(|seq| (*seq, above)));
+        if self.options.order == SiblingOrder::ActiveFirst && children.len() > 1 {
+            let begin = self.pending.len() - children.len();
+            let siblings = &mut self.pending[begin..];
             if let Some(active) = siblings.iter().position(|(seq, _)| self.on_path[seq.index()]) {
                 siblings[active..].rotate_left(1);
             }

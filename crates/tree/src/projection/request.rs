@@ -3,33 +3,33 @@
 //!
 //! Only this view is repaired, never the log. Requirements of a single API are handled by that API's code.
 
-mod telling;
+mod builder;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Lines;
-use crate::entry::Role;
+use crate::entry::MessageRole;
 use crate::fold::SessionTree;
 use crate::heads::Seq;
-use crate::scan::Raw;
+use crate::scan::RawJson;
 use crate::walk::ContextPlan;
 
-pub use telling::Telling;
+pub use builder::RequestBuilder;
 
 /// The messages to send, and the repairs they needed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Request<M = Value> {
+pub struct ContextRequest<M = Value> {
     pub messages: Vec<M>,
     pub repairs: Repairs,
 }
 
 /// A message of a request, in the representation that the caller uses.
-pub trait Told: Sized {
+pub trait RequestMessage: Sized {
     /// `None` if the message cannot be represented.
-    fn read(message: Value) -> Option<Self>;
+    fn from_json(message: Value) -> Option<Self>;
 
     fn is_reply(&self) -> bool;
 
@@ -37,15 +37,15 @@ pub trait Told: Sized {
     fn calls(&self) -> Vec<(String, String)>;
 
     /// The id of the call that a result answers.
-    fn answers(&self) -> Option<&str>;
+    fn answered_call_id(&self) -> Option<&str>;
 
     /// Adds a text block at the end.
-    fn add(&mut self, text: String);
+    fn push_text(&mut self, text: String);
 }
 
 /// A message as JSON.
-impl Told for Value {
-    fn read(message: Value) -> Option<Value> {
+impl RequestMessage for Value {
+    fn from_json(message: Value) -> Option<Value> {
         Some(message)
     }
 
@@ -60,17 +60,17 @@ impl Told for Value {
         calls.map(|block| (text(block, "id"), text(block, "name"))).collect()
     }
 
-    fn answers(&self) -> Option<&str> {
+    fn answered_call_id(&self) -> Option<&str> {
         (self["role"] == "toolResult").then(|| self["toolCallId"].as_str().unwrap_or_default())
     }
 
-    fn add(&mut self, text: String) {
-        blocks(self).push(json!({ "type": "text", "text": text }));
+    fn push_text(&mut self, text: String) {
+        content_blocks_mut(self).push(json!({ "type": "text", "text": text }));
     }
 }
 
 /// A message, and the entry that it comes from, if any.
-type Piece<M> = (Option<Seq>, M);
+type SourcedMessage<M> = (Option<Seq>, M);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -83,33 +83,37 @@ pub struct Repairs {
 
 impl SessionTree {
     /// Builds the request for a context. `markers` adds the checkpoint markers.
-    pub fn request(&self, plan: &ContextPlan, lines: &impl Lines, markers: bool) -> Request {
-        let mut telling = Telling::new(plan.clone());
-        for seq in telling.wanted() {
+    pub fn prepare_request(&self, plan: &ContextPlan, lines: &impl Lines, markers: bool) -> ContextRequest {
+        let mut telling = RequestBuilder::new(plan.clone());
+        for seq in telling.needed_lines() {
             if let Some(line) = lines.line(seq) {
-                telling.take(seq, line);
+                telling.add_line(seq, line);
             }
         }
-        self.told(telling, |_| markers)
+        self.finish_request(telling, |_| markers)
     }
 
     /// Builds the request from lines that were added one by one. `markers` decides from the messages.
-    pub fn told<M: Told>(
+    pub fn finish_request<M: RequestMessage>(
         &self,
-        telling: Telling<M>,
+        telling: RequestBuilder<M>,
         markers: impl FnOnce(&mut dyn Iterator<Item = &M>) -> bool,
-    ) -> Request<M> {
+    ) -> ContextRequest<M> {
         let mut repairs = Repairs::default();
         let (plan, messages) = telling.finish();
         let markers = markers(&mut messages.iter().map(|(_, message)| message));
-        let mut paired = pair(messages, &mut repairs);
+        let mut paired = pair_calls_with_results(messages, &mut repairs);
         if markers {
-            self.mark(&plan, &mut paired);
+            self.add_checkpoint_markers(&plan, &mut paired);
         }
-        Request { messages: paired.into_iter().map(|(_, message)| message).collect(), repairs }
+        ContextRequest { messages: paired.into_iter().map(|(_, message)| message).collect(), repairs }
     }
 
-    fn mark<M: Told>(&self, plan: &ContextPlan, messages: &mut [Piece<M>]) {
+    fn add_checkpoint_markers<M: RequestMessage>(
+        &self,
+        plan: &ContextPlan,
+        messages: &mut [SourcedMessage<M>],
+    ) {
         let included: FxHashSet<Seq> = messages.iter().filter_map(|(seq, _)| *seq).collect();
         let numbers: FxHashMap<Seq, usize> = self
             .checkpoints(plan.leaf)
@@ -119,14 +123,14 @@ impl SessionTree {
             .collect();
         for (seq, message) in messages {
             if let Some(number) = seq.and_then(|seq| numbers.get(&seq)) {
-                message.add(format!("<system>Checkpoint {number}</system>"));
+                message.push_text(format!("<system>Checkpoint {number}</system>"));
             }
         }
     }
 }
 
 /// The content of a message as a list of blocks. Converts text content to one.
-fn blocks(message: &mut Value) -> &mut Vec<Value> {
+fn content_blocks_mut(message: &mut Value) -> &mut Vec<Value> {
     if !message["content"].is_array() {
         let text = message["content"].as_str().unwrap_or_default().to_owned();
         message["content"] =
@@ -136,8 +140,8 @@ fn blocks(message: &mut Value) -> &mut Vec<Value> {
 }
 
 /// Converts a message of the context to the form that is sent. `None` if it is not sent.
-pub(crate) fn told(message: &[u8]) -> Option<Value> {
-    let mut message = parse(message)?;
+pub(crate) fn to_request_message(message: &[u8]) -> Option<Value> {
+    let mut message = parse_message(message)?;
     let role = message["role"].as_str()?.to_owned();
     let timestamp = message["timestamp"].take();
     let user = |text: String| {
@@ -145,23 +149,23 @@ pub(crate) fn told(message: &[u8]) -> Option<Value> {
     };
     match role.as_str() {
         "branchSummary" => {
-            user(summary("This is a summary of another branch of this conversation:", &message))
+            user(summary_text("This is a summary of another branch of this conversation:", &message))
         }
-        "compactionSummary" => user(summary("This is a summary of the conversation so far:", &message)),
+        "compactionSummary" => user(summary_text("This is a summary of the conversation so far:", &message)),
         "bashExecution" if message["excludeFromContext"] == true => None,
-        "bashExecution" => user(command(&message)),
+        "bashExecution" => user(command_text(&message)),
         "custom" => {
-            let content = std::mem::take(blocks(&mut message));
+            let content = std::mem::take(content_blocks_mut(&mut message));
             Some(json!({ "role": "user", "content": content, "timestamp": timestamp }))
         }
         _ => {
             message["timestamp"] = timestamp;
-            match Role::read(&role) {
-                Role::ToolResult => {
+            match MessageRole::parse(&role) {
+                MessageRole::ToolResult => {
                     message["role"] = json!("toolResult");
                     Some(message)
                 }
-                Role::User | Role::Assistant | Role::System => Some(message),
+                MessageRole::User | MessageRole::Assistant | MessageRole::System => Some(message),
                 _ => None,
             }
         }
@@ -169,11 +173,11 @@ pub(crate) fn told(message: &[u8]) -> Option<Value> {
 }
 
 /// Parses JSON that may contain lone surrogates, which `serde_json` and models reject.
-fn parse(message: &[u8]) -> Option<Value> {
+fn parse_message(message: &[u8]) -> Option<Value> {
     serde_json::from_slice(message).ok().or_else(|| {
         let text = without_lone_surrogates(&String::from_utf8_lossy(message));
-        if nesting(text.as_bytes()) > DEEPEST {
-            return Raw::parse(message).ok().and_then(flattened);
+        if nesting_depth(text.as_bytes()) > MAX_NESTING {
+            return RawJson::parse(message).ok().and_then(flatten_message);
         }
         let mut reader = serde_json::Deserializer::from_str(&text);
         reader.disable_recursion_limit();
@@ -182,9 +186,9 @@ fn parse(message: &[u8]) -> Option<Value> {
 }
 
 /// Deeper documents could overflow the stack. Models neither write nor understand them.
-const DEEPEST: usize = 1000;
+const MAX_NESTING: usize = 1000;
 
-fn nesting(json: &[u8]) -> usize {
+fn nesting_depth(json: &[u8]) -> usize {
     let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
     for byte in json {
         match byte {
@@ -203,12 +207,12 @@ fn nesting(json: &[u8]) -> usize {
 }
 
 /// Keeps only the top level of a message. Deeply nested content becomes text.
-fn flattened(message: Raw<'_>) -> Option<Value> {
+fn flatten_message(message: RawJson<'_>) -> Option<Value> {
     let mut flat = serde_json::Map::new();
     message.each_field(|key, value| {
-        let value = match nesting(value.bytes()) {
-            ..=DEEPEST => parse(value.bytes()).unwrap_or_default(),
-            _ if key == "content" => json!([{ "type": "text", "text": super::card::text_of(message) }]),
+        let value = match nesting_depth(value.bytes()) {
+            ..=MAX_NESTING => parse_message(value.bytes()).unwrap_or_default(),
+            _ if key == "content" => json!([{ "type": "text", "text": super::card::message_text(message) }]),
             _ => Value::Null,
         };
         flat.insert(key.to_owned(), value);
@@ -240,12 +244,12 @@ fn without_lone_surrogates(text: &str) -> String {
     out
 }
 
-fn summary(introduction: &str, message: &Value) -> String {
+fn summary_text(introduction: &str, message: &Value) -> String {
     format!("{introduction}\n\n<summary>\n{}\n</summary>", message["summary"].as_str().unwrap_or_default())
 }
 
 /// Describes a command that the user ran.
-fn command(message: &Value) -> String {
+fn command_text(message: &Value) -> String {
     let text = |key: &str| message[key].as_str().unwrap_or_default();
     let output = match text("output") {
         "" => "No output.".to_owned(),
@@ -271,14 +275,17 @@ fn longest_run(text: &str, of: char) -> usize {
 }
 
 /// Moves the results of each assistant message directly after it, in the order of its calls.
-fn pair<M: Told>(messages: Vec<Piece<M>>, repairs: &mut Repairs) -> Vec<Piece<M>> {
+fn pair_calls_with_results<M: RequestMessage>(
+    messages: Vec<SourcedMessage<M>>,
+    repairs: &mut Repairs,
+) -> Vec<SourcedMessage<M>> {
     let mut out = Vec::with_capacity(messages.len());
     let mut rest = messages.into_iter().peekable();
-    let mut held: Vec<Piece<M>> = Vec::new();
+    let mut held: Vec<SourcedMessage<M>> = Vec::new();
     while let Some((seq, message)) = rest.next() {
         let calls = message.calls();
         if calls.is_empty() {
-            if message.answers().is_some() {
+            if message.answered_call_id().is_some() {
                 repairs.stray_results += 1;
             } else {
                 out.push((seq, message));
@@ -287,9 +294,9 @@ fn pair<M: Told>(messages: Vec<Piece<M>>, repairs: &mut Repairs) -> Vec<Piece<M>
         }
         out.push((seq, message));
         let wanted: FxHashSet<&str> = calls.iter().map(|(id, _)| id.as_str()).collect();
-        let mut answers: FxHashMap<String, Piece<M>> = FxHashMap::default();
+        let mut answers: FxHashMap<String, SourcedMessage<M>> = FxHashMap::default();
         while let Some((seq, message)) = rest.next_if(|(_, message)| !message.is_reply()) {
-            match message.answers().map(str::to_owned) {
+            match message.answered_call_id().map(str::to_owned) {
                 Some(id) if wanted.contains(id.as_str()) && !answers.contains_key(&id) => {
                     answers.insert(id, (seq, message));
                 }
@@ -299,11 +306,11 @@ fn pair<M: Told>(messages: Vec<Piece<M>>, repairs: &mut Repairs) -> Vec<Piece<M>
         }
         let is_complete = answers.len() == wanted.len();
         let last_stored = answers.values().filter_map(|(seq, _)| *seq).max().filter(|_| is_complete);
-        let mut results: Vec<Piece<M>> = Vec::with_capacity(calls.len());
+        let mut results: Vec<SourcedMessage<M>> = Vec::with_capacity(calls.len());
         for (id, name) in &calls {
             results.extend(answers.remove(id).or_else(|| {
                 repairs.unanswered_calls += 1;
-                Some((None, M::read(interrupted(id, name))?))
+                Some((None, M::from_json(interrupted_result(id, name))?))
             }));
         }
         // The checkpoint of a complete batch is the result stored last. It must be sent last.
@@ -317,7 +324,7 @@ fn pair<M: Told>(messages: Vec<Piece<M>>, repairs: &mut Repairs) -> Vec<Piece<M>
     out
 }
 
-fn interrupted(id: &str, name: &str) -> Value {
+fn interrupted_result(id: &str, name: &str) -> Value {
     json!({
         "role": "toolResult",
         "toolCallId": id,

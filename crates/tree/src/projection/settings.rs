@@ -7,7 +7,8 @@ use crate::fold::SessionTree;
 /// All settings of a session. A key that is not set, or that another program set to an invalid value, has its default.
 pub fn settings(tree: &SessionTree) -> Map<String, Value> {
     let mut all = defaults();
-    let usable = tree.marks().settings().iter().filter(|(key, value)| wrong_setting(key, value).is_none());
+    let usable =
+        tree.marks().settings().iter().filter(|(key, value)| expected_if_invalid(key, value).is_none());
     all.extend(usable.map(|(key, value)| (key.clone(), value.clone())));
     all
 }
@@ -19,13 +20,13 @@ fn defaults() -> Map<String, Value> {
 }
 
 /// Parses a value that a user typed: as JSON if it is valid and the setting is not a text, otherwise as text.
-pub fn read_setting(key: &str, text: &str) -> Value {
+pub fn parse_setting(key: &str, text: &str) -> Value {
     let value = serde_json::from_str(text).ok().filter(|value: &Value| key != "summary" || value.is_string());
     value.unwrap_or_else(|| json!(text))
 }
 
 /// Describes the expected value of a setting if `value` is invalid.
-pub fn wrong_setting(key: &str, value: &Value) -> Option<&'static str> {
+pub fn expected_if_invalid(key: &str, value: &Value) -> Option<&'static str> {
     let (good, expected) = match key {
         "" => (false, "given a name"),
         "approvalMode" => (
@@ -51,7 +52,7 @@ mod tests {
     fn a_missing_key_has_its_default() {
         let mut tree = SessionTree::default();
         let line = br#"{"type":"custom","id":"1","customType":"osier.config","data":{"set":{"approvalMode":"yolo","mine":1}}}"#;
-        tree.append(&crate::entry::read_entry(line).unwrap(), 0, 0);
+        tree.append(&crate::entry::parse_entry(line).unwrap(), 0, 0);
         assert_eq!(
             Value::Object(settings(&tree)),
             json!({ "approvalMode": "yolo", "approvalTools": [], "pastedImageMap": {}, "pastedTextMap": {}, "mine": 1 })
@@ -69,17 +70,20 @@ mod tests {
         );
         let line =
             br#"{"type":"custom","id":"1","customType":"osier.config","data":{"set":{"approvalMode":null}}}"#;
-        assert_eq!(tree.plan_entry(None, crate::scan::Raw::parse(line).unwrap()).unwrap_err(), error);
-        tree.append(&crate::entry::read_entry(line).unwrap(), 0, 0);
+        assert_eq!(tree.plan_entry(None, crate::scan::RawJson::parse(line).unwrap()).unwrap_err(), error);
+        tree.append(&crate::entry::parse_entry(line).unwrap(), 0, 0);
         assert_eq!(settings(&tree)["approvalMode"], "default");
     }
 
     #[test]
     fn an_invalid_value_returns_the_expected_one() {
-        assert_eq!(wrong_setting("approvalMode", &json!("off")), Some("default, autoEdit, sandbox or yolo"));
-        assert_eq!(wrong_setting("approvalTools", &json!(["read", 1])), Some("a list of tool names"));
-        assert_eq!(wrong_setting("mine", &json!(null)), None);
-        assert_eq!(read_setting("summary", "12"), json!("12"));
-        assert_eq!(read_setting("mine", "12"), json!(12));
+        assert_eq!(
+            expected_if_invalid("approvalMode", &json!("off")),
+            Some("default, autoEdit, sandbox or yolo")
+        );
+        assert_eq!(expected_if_invalid("approvalTools", &json!(["read", 1])), Some("a list of tool names"));
+        assert_eq!(expected_if_invalid("mine", &json!(null)), None);
+        assert_eq!(parse_setting("summary", "12"), json!("12"));
+        assert_eq!(parse_setting("mine", "12"), json!(12));
     }
 }

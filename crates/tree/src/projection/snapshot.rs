@@ -42,7 +42,7 @@ impl SessionTree {
 
     /// The children of each entry that has children, in log order.
     pub fn snapshot_children(&self) -> impl Iterator<Item = (String, Vec<String>)> + '_ {
-        let hidden = self.hidden();
+        let hidden = self.hidden_entries();
         let row = move |key: String, children: &[Seq]| {
             let mut children: Vec<Seq> =
                 children.iter().copied().filter(|child| !hidden.contains(child)).collect();
@@ -61,7 +61,7 @@ impl SessionTree {
 
     /// The labels by entry id.
     pub fn snapshot_labels(&self) -> impl Iterator<Item = (&str, &str)> {
-        let hidden = self.hidden();
+        let hidden = self.hidden_entries();
         let shown = move |id: &str| self.find(id).is_none_or(|seq| !hidden.contains(&seq));
         let labels = self.marks().labels().into_iter().filter(move |(id, _)| shown(id));
         labels.map(|(id, label)| (id, label.text.as_str()))

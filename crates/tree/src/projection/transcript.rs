@@ -10,17 +10,17 @@ mod read;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::entry::{Entry, Kind, Role, flag};
+use crate::entry::{Entry, EntryKind, MessageRole, flag};
 use crate::fold::{Place, SessionTree};
 use crate::heads::{Head, Seq};
-use crate::scan::Raw;
+use crate::scan::RawJson;
 
 use super::Lines;
-use super::preview::{Call, calls_of, field, said_field};
+use super::preview::{RawToolCall, field, message_field, tool_calls};
 
 pub use item::{
-    Assistant, Backtrack, Bash, BranchSummary, Compaction, Part, Subagents, ToolCall, ToolResult,
-    TranscriptItem,
+    AssistantItem, BacktrackItem, BashItem, BranchSummaryItem, CompactionItem, ItemDetails, SubagentsItem,
+    ToolCallItem, ToolResultItem, TranscriptItem,
 };
 pub use markdown::{MarkdownWriter, markdown};
 
@@ -48,7 +48,7 @@ pub struct TranscriptReader<'t> {
     tree: &'t SessionTree,
     path: Vec<Seq>,
     /// Calls without a result so far, by id: the entry, and the index of the call in it. Ids may repeat along a path.
-    waiting: FxHashMap<String, (Seq, usize)>,
+    unanswered: FxHashMap<String, (Seq, usize)>,
     /// Calls that have a result.
     answered: FxHashSet<(Seq, usize)>,
     /// The status of the next sub-agent batch, from its update.
@@ -58,11 +58,11 @@ pub struct TranscriptReader<'t> {
 impl<'t> TranscriptReader<'t> {
     pub fn new(tree: &'t SessionTree, at: Place) -> TranscriptReader<'t> {
         let mut path: Vec<Seq> = tree.path(at);
-        path.retain(|seq| is_read(tree.head(*seq)));
+        path.retain(|seq| is_in_transcript(tree.head(*seq)));
         TranscriptReader {
             tree,
             path,
-            waiting: FxHashMap::default(),
+            unanswered: FxHashMap::default(),
             answered: FxHashSet::default(),
             status: None,
         }
@@ -72,38 +72,38 @@ impl<'t> TranscriptReader<'t> {
     pub fn call_entries(&self) -> Vec<Seq> {
         let calls = |seq: &&Seq| {
             let head = self.tree.head(**seq);
-            head.role == Role::ToolResult || head.role == Role::Assistant && head.calls > 0
+            head.role == MessageRole::ToolResult || head.role == MessageRole::Assistant && head.calls > 0
         };
         self.path.iter().filter(calls).copied().collect()
     }
 
     pub fn match_call(&mut self, seq: Seq, entry: &Entry<'_>) {
-        if entry.role == Role::Assistant {
-            let calls = calls_of(entry).into_iter().enumerate();
-            self.waiting.extend(calls.map(|(number, (id, _))| (id.to_string(), (seq, number))));
-        } else if let Some(id) = said_field(entry, "toolCallId").and_then(Raw::text) {
-            self.answered.extend(self.waiting.remove(&*id));
+        if entry.role == MessageRole::Assistant {
+            let calls = tool_calls(entry).into_iter().enumerate();
+            self.unanswered.extend(calls.map(|(number, (id, _))| (id.to_string(), (seq, number))));
+        } else if let Some(id) = message_field(entry, "toolCallId").and_then(RawJson::text) {
+            self.answered.extend(self.unanswered.remove(&*id));
         }
     }
 
     /// The entries of the path, each update before its target, in the order for [`TranscriptReader::item`].
     pub fn entries(&self) -> Vec<Seq> {
-        self.path.iter().flat_map(|seq| update_of(self.tree, *seq).into_iter().chain([*seq])).collect()
+        self.path.iter().flat_map(|seq| batch_update(self.tree, *seq).into_iter().chain([*seq])).collect()
     }
 
     /// The item of an entry. `None` for an update.
     pub fn item(&mut self, seq: Seq, entry: &Entry<'_>) -> Option<TranscriptItem> {
-        if self.tree.head(seq).kind == Kind::EntryUpdate {
-            self.status = status_of(entry);
+        if self.tree.head(seq).kind == EntryKind::EntryUpdate {
+            self.status = update_status(entry);
             return None;
         }
         let status = self.status.take();
         let mut item = read::item(entry)?;
         item.label = self.tree.label(seq).map(|label| label.text.clone());
-        match &mut item.part {
-            Part::Subagents { subagents } => subagents.status = status.or(subagents.status.take()),
-            Part::Assistant(assistant) => {
-                for (number, (id, call)) in calls_of(entry).into_iter().enumerate() {
+        match &mut item.details {
+            ItemDetails::Subagents { subagents } => subagents.status = status.or(subagents.status.take()),
+            ItemDetails::Assistant(assistant) => {
+                for (number, (id, call)) in tool_calls(entry).into_iter().enumerate() {
                     let interrupted = !self.answered.contains(&(seq, number));
                     assistant.tool_calls.push(tool_call(id.into(), &call, interrupted));
                 }
@@ -114,29 +114,29 @@ impl<'t> TranscriptReader<'t> {
     }
 }
 
-pub(crate) fn is_read(head: &Head) -> bool {
+pub(crate) fn is_in_transcript(head: &Head) -> bool {
     match head.kind {
-        Kind::Message => head.role != Role::System,
-        Kind::CustomMessage => !head.has(flag::NOT_SHOWN),
-        Kind::Compaction
-        | Kind::BranchSummary
-        | Kind::Backtrack
-        | Kind::SubagentBatch
-        | Kind::SubagentResult => true,
+        EntryKind::Message => head.role != MessageRole::System,
+        EntryKind::CustomMessage => !head.has_flag(flag::NOT_SHOWN),
+        EntryKind::Compaction
+        | EntryKind::BranchSummary
+        | EntryKind::Backtrack
+        | EntryKind::SubagentBatch
+        | EntryKind::SubagentResult => true,
         _ => false,
     }
 }
 
-fn update_of(tree: &SessionTree, seq: Seq) -> Option<Seq> {
-    (tree.head(seq).kind == Kind::SubagentBatch)
-        .then(|| tree.marks().update_of(tree.id(seq).as_str()))
+fn batch_update(tree: &SessionTree, seq: Seq) -> Option<Seq> {
+    (tree.head(seq).kind == EntryKind::SubagentBatch)
+        .then(|| tree.marks().latest_update(tree.id(seq).as_str()))
         .flatten()
 }
 
-fn status_of(update: &Entry<'_>) -> Option<String> {
-    field(update, "data")?.get("status").and_then(Raw::text).map(Into::into)
+fn update_status(update: &Entry<'_>) -> Option<String> {
+    field(update, "data")?.get("status").and_then(RawJson::text).map(Into::into)
 }
 
-fn tool_call(id: String, call: &Call<'_>, interrupted: bool) -> ToolCall {
-    ToolCall { id, name: call.name.to_string(), arguments: read::raw_value(call.arguments), interrupted }
+fn tool_call(id: String, call: &RawToolCall<'_>, interrupted: bool) -> ToolCallItem {
+    ToolCallItem { id, name: call.name.to_string(), arguments: read::raw_value(call.arguments), interrupted }
 }

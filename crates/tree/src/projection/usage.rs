@@ -9,19 +9,19 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::entry::{Entry, Kind, Role, flag};
+use crate::entry::{Entry, EntryKind, MessageRole, flag};
 use crate::fold::{Place, SessionTree};
 use crate::heads::{Head, Seq};
-use crate::scan::Raw;
+use crate::scan::RawJson;
 
-use super::preview::{field, said_field};
+use super::preview::{field, message_field};
 
 pub use branches::BranchUsage;
 
 /// The tokens, requests and cost of one or more requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Usage {
+pub struct UsageTotals {
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
@@ -32,14 +32,15 @@ pub struct Usage {
     pub cost: f64,
 }
 
-impl Usage {
+impl UsageTotals {
     /// Reads a `usage` object. It counts as one request unless it has a `requests` field.
-    pub fn read(usage: Raw<'_>) -> Option<Usage> {
+    pub fn parse(usage: RawJson<'_>) -> Option<UsageTotals> {
         if !usage.is_object() {
             return None;
         }
-        let number = |value: Raw<'_>| value.number().filter(|number| number.is_finite() && *number > 0.0);
-        let (mut read, mut total, mut cost) = (Usage { requests: 1, ..Usage::default() }, None, None);
+        let number = |value: RawJson<'_>| value.number().filter(|number| number.is_finite() && *number > 0.0);
+        let (mut read, mut total, mut cost) =
+            (UsageTotals { requests: 1, ..UsageTotals::default() }, None, None);
         usage.each_field(|key, value| {
             let tokens = || number(value).unwrap_or_default() as u64;
             match key {
@@ -66,7 +67,7 @@ impl Usage {
         [self.output, self.cache_read, self.cache_write].into_iter().fold(self.input, u64::saturating_add)
     }
 
-    pub fn add(&mut self, other: &Usage) {
+    pub fn add(&mut self, other: &UsageTotals) {
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(&mut self.input, other.input);
         add(&mut self.output, other.output);
@@ -78,9 +79,9 @@ impl Usage {
     }
 }
 
-impl<'a> std::iter::Sum<&'a Usage> for Usage {
-    fn sum<I: Iterator<Item = &'a Usage>>(usages: I) -> Usage {
-        usages.fold(Usage::default(), |mut sum, usage| {
+impl<'a> std::iter::Sum<&'a UsageTotals> for UsageTotals {
+    fn sum<I: Iterator<Item = &'a UsageTotals>>(usages: I) -> UsageTotals {
+        usages.fold(UsageTotals::default(), |mut sum, usage| {
             sum.add(usage);
             sum
         })
@@ -94,7 +95,7 @@ pub struct ModelUsage {
     pub provider: Option<String>,
     pub model: Option<String>,
     #[serde(flatten)]
-    pub usage: Usage,
+    pub usage: UsageTotals,
 }
 
 /// The usage of a session.
@@ -102,9 +103,9 @@ pub struct ModelUsage {
 #[serde(rename_all = "camelCase")]
 pub struct UsageReport {
     /// All branches.
-    pub session: Usage,
+    pub session: UsageTotals,
     /// The path to the leaf.
-    pub path: Usage,
+    pub path: UsageTotals,
     /// Most expensive first.
     pub models: Vec<ModelUsage>,
     pub branches: Vec<BranchUsage>,
@@ -112,40 +113,40 @@ pub struct UsageReport {
 
 /// The entries whose lines a `UsageMeter` needs.
 pub fn usage_entries(tree: &SessionTree) -> impl Iterator<Item = Seq> + '_ {
-    tree.heads().iter().filter(|(_, head)| may_cost(head)).map(|(seq, _)| seq)
+    tree.heads().iter().filter(|(_, head)| may_have_usage(head)).map(|(seq, _)| seq)
 }
 
-pub(crate) fn may_cost(head: &Head) -> bool {
-    let kind = matches!(head.kind, Kind::Usage | Kind::Compaction | Kind::BranchSummary);
-    let role = matches!(head.role, Role::Assistant | Role::ToolResult);
-    (kind || role) && !head.has(flag::SUPERSEDED)
+pub(crate) fn may_have_usage(head: &Head) -> bool {
+    let kind = matches!(head.kind, EntryKind::Usage | EntryKind::Compaction | EntryKind::BranchSummary);
+    let role = matches!(head.role, MessageRole::Assistant | MessageRole::ToolResult);
+    (kind || role) && !head.has_flag(flag::SUPERSEDED)
 }
 
 /// Sums the usage of the lines of a log, in any order. A line that is added twice counts once.
 #[derive(Debug, Default)]
-pub struct Meter {
-    spent: BTreeMap<Seq, (Usage, Arc<Model>)>,
-    models: BTreeSet<Arc<Model>>,
+pub struct UsageMeter {
+    by_entry: BTreeMap<Seq, (UsageTotals, Arc<ModelKey>)>,
+    models: BTreeSet<Arc<ModelKey>>,
 }
 
 /// Provider and model, if the line names them.
-type Model = (Option<String>, Option<String>);
+type ModelKey = (Option<String>, Option<String>);
 
-impl Meter {
-    pub fn take(&mut self, seq: Seq, entry: &Entry<'_>) {
-        let Some(ModelUsage { provider, model, usage }) = spent_by(entry) else { return };
+impl UsageMeter {
+    pub fn add_entry(&mut self, seq: Seq, entry: &Entry<'_>) {
+        let Some(ModelUsage { provider, model, usage }) = entry_usage(entry) else { return };
         let model = (provider, model);
         let model = self.models.get(&model).cloned().unwrap_or_else(|| Arc::new(model));
         self.models.insert(Arc::clone(&model));
-        self.spent.insert(seq, (usage, model));
+        self.by_entry.insert(seq, (usage, model));
     }
 
     /// The totals. `leaf` is the end of the active path. Replaced lines are not counted.
     pub fn report(&self, tree: &SessionTree, leaf: Place) -> UsageReport {
         let mut spent = BTreeMap::new();
-        let mut models: BTreeMap<&Model, Usage> = BTreeMap::new();
-        for (seq, (usage, model)) in &self.spent {
-            if !tree.head(*seq).has(flag::SUPERSEDED) {
+        let mut models: BTreeMap<&ModelKey, UsageTotals> = BTreeMap::new();
+        for (seq, (usage, model)) in &self.by_entry {
+            if !tree.head(*seq).has_flag(flag::SUPERSEDED) {
                 spent.insert(*seq, *usage);
                 models.entry(model).or_default().add(usage);
             }
@@ -153,20 +154,20 @@ impl Meter {
         UsageReport {
             session: spent.values().sum(),
             path: tree.path(leaf).iter().filter_map(|seq| spent.get(seq)).sum(),
-            models: dearest_first(models),
+            models: sort_by_cost(models),
             branches: branches::branches(tree, leaf, &spent),
         }
     }
 }
 
 /// The usage of an entry, and its model.
-pub fn spent_by(entry: &Entry<'_>) -> Option<ModelUsage> {
-    let usage = said_field(entry, "usage").and_then(Usage::read)?;
-    let (provider, model) = model_of(entry);
+pub fn entry_usage(entry: &Entry<'_>) -> Option<ModelUsage> {
+    let usage = message_field(entry, "usage").and_then(UsageTotals::parse)?;
+    let (provider, model) = entry_model(entry);
     Some(ModelUsage { provider, model, usage })
 }
 
-fn dearest_first(models: BTreeMap<&Model, Usage>) -> Vec<ModelUsage> {
+fn sort_by_cost(models: BTreeMap<&ModelKey, UsageTotals>) -> Vec<ModelUsage> {
     let mut models: Vec<ModelUsage> = models
         .into_iter()
         .map(|((provider, model), usage)| ModelUsage {
@@ -181,13 +182,13 @@ fn dearest_first(models: BTreeMap<&Model, Usage>) -> Vec<ModelUsage> {
     models
 }
 
-fn model_of(entry: &Entry<'_>) -> Model {
-    let text = |value: Option<Raw<'_>>| value.and_then(Raw::text).map(Into::into);
+fn entry_model(entry: &Entry<'_>) -> ModelKey {
+    let text = |value: Option<RawJson<'_>>| value.and_then(RawJson::text).map(Into::into);
     match entry.role {
-        Role::ToolResult => (None, None),
-        Role::Assistant => {
-            let model = said_field(entry, "responseModel").filter(|model| model.is_string());
-            (text(said_field(entry, "provider")), text(model.or_else(|| said_field(entry, "model"))))
+        MessageRole::ToolResult => (None, None),
+        MessageRole::Assistant => {
+            let model = message_field(entry, "responseModel").filter(|model| model.is_string());
+            (text(message_field(entry, "provider")), text(model.or_else(|| message_field(entry, "model"))))
         }
         _ => (text(field(entry, "provider")), text(field(entry, "model"))),
     }

@@ -1,8 +1,8 @@
 //! Properties that hold for any bytes. The targets in `fuzz/` check them with fuzzer input, the tests here with random bytes.
 
-use osier_tree::entry::{Entry, Read, read, read_entry};
+use osier_tree::entry::{Entry, ParsedLine, parse_entry, parse_line};
 use osier_tree::migrate::migrate;
-use osier_tree::projection::outline::{Options, Outline};
+use osier_tree::projection::outline::{Outline, OutlineOptions};
 use osier_tree::projection::preview::{Previews, search_text};
 use osier_tree::{Head, Header, Seq, SessionTree};
 
@@ -11,26 +11,28 @@ fn lines(data: &[u8]) -> Vec<&[u8]> {
 }
 
 fn entries(data: &[u8]) -> Vec<Entry<'_>> {
-    lines(data).into_iter().filter_map(|line| read_entry(line).ok()).collect()
+    lines(data).into_iter().filter_map(|line| parse_entry(line).ok()).collect()
 }
 
 /// A line is an entry only if another JSON parser also accepts it as an object.
 pub(crate) fn line(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         // Invalid UTF-8 is read with replacement characters, and must not panic.
-        drop(read(data));
+        drop(parse_line(data));
         return;
     };
     // `RawValue` accepts numbers of any size and lone surrogates, as JavaScript and Osier do.
     let reference =
         serde_json::from_str::<&serde_json::value::RawValue>(text).map(|raw| raw.get().trim_start());
-    match read(data) {
-        Read::Entry(_) | Read::Header(_) => {
+    match parse_line(data) {
+        ParsedLine::Entry(_) | ParsedLine::Header(_) => {
             assert!(reference.is_ok_and(|raw| raw.starts_with('{')), "{text:?}");
         }
-        Read::Blank => assert!(text.trim().is_empty(), "{text:?}"),
-        Read::Odd(osier_tree::Odd::NotJson) => assert!(reference.is_err() || text.contains('\n'), "{text:?}"),
-        Read::Odd(_) => assert!(reference.is_ok(), "{text:?}"),
+        ParsedLine::Blank => assert!(text.trim().is_empty(), "{text:?}"),
+        ParsedLine::Invalid(osier_tree::InvalidLine::NotJson) => {
+            assert!(reference.is_err() || text.contains('\n'), "{text:?}")
+        }
+        ParsedLine::Invalid(_) => assert!(reference.is_ok(), "{text:?}"),
     }
 }
 
@@ -59,7 +61,7 @@ pub(crate) fn fold(data: &[u8]) {
         previews.preview(entry);
     }
     let texts = |seq: Seq| search_text(&entries[seq.index()]).into();
-    Outline::new(&tree, tree.leaf(), &Options::default(), &texts);
+    Outline::new(&tree, tree.leaf(), &OutlineOptions::default(), &texts);
     collect(&tree, &entries);
 }
 
@@ -72,8 +74,8 @@ fn collect(tree: &SessionTree, entries: &[Entry<'_>]) {
     };
     let plan = tree.plan_gc();
     let kept = tree.gc(&plan, &lines, 0, mint).expect("all lines are available");
-    assert!(kept.iter().all(|line| read_entry(line).is_ok()), "a kept line is an entry");
-    assert!(kept.len() >= lines.len() - plan.removed());
+    assert!(kept.iter().all(|line| parse_entry(line).is_ok()), "a kept line is an entry");
+    assert!(kept.len() >= lines.len() - plan.removed_count());
 }
 
 /// Any old log migrates to the current version, in which every object is an entry below the one before.
@@ -86,15 +88,21 @@ pub(crate) fn migration(data: &[u8]) {
         let mut previous = None;
         for (old, new) in lines.iter().zip(&new) {
             assert!(!new.contains(&b'\n'), "the new line has no line feed");
-            match (read(old), read(new)) {
-                (Read::Blank | Read::Odd(osier_tree::Odd::NotJson | osier_tree::Odd::NotAnObject), _) => {
+            match (parse_line(old), parse_line(new)) {
+                (
+                    ParsedLine::Blank
+                    | ParsedLine::Invalid(
+                        osier_tree::InvalidLine::NotJson | osier_tree::InvalidLine::NotAnObject,
+                    ),
+                    _,
+                ) => {
                     assert_eq!(old, new);
                 }
-                (_, Read::Entry(entry)) if version == 1 => {
+                (_, ParsedLine::Entry(entry)) if version == 1 => {
                     assert_eq!(entry.parent.as_deref(), previous.as_deref());
                     previous = Some(entry.id.into_owned());
                 }
-                (_, Read::Odd(_)) if version == 1 => panic!("a migrated object has no id"),
+                (_, ParsedLine::Invalid(_)) if version == 1 => panic!("a migrated object has no id"),
                 _ => {}
             }
         }

@@ -58,7 +58,7 @@ fn undo_and_redo_move_the_leaf_marker() {
 
 #[test]
 fn the_active_branch_can_come_first() {
-    with(Options { order: Order::ActiveFirst, ..Options::default() })(
+    with(OutlineOptions { order: SiblingOrder::ActiveFirst, ..OutlineOptions::default() })(
         "say a; say b; reply c; move a; say d; move a; say e; move d; root; say f; move d; say g",
         expect![[r#"
             user: "a"
@@ -74,9 +74,9 @@ fn the_active_branch_can_come_first() {
 
 #[test]
 fn each_row_knows_whether_it_is_on_the_path_to_the_leaf() {
-    let script = Script::run("say a; reply b; say c; move b; say d");
-    let outline = osier_testkit::outline(&script, &Options::default());
+    let script = ScriptedSession::run("say a; reply b; say c; move b; say d");
+    let outline = osier_testkit::outline(&script, &OutlineOptions::default());
     let on_path: Vec<bool> = outline.rows.iter().map(|row| row.on_path).collect();
     assert_eq!(on_path, [true, true, false, true]);
-    assert_eq!(outline.pieces(0, "x", Glyphs::Plain).path, "• ");
+    assert_eq!(outline.row_parts(0, "x", Glyphs::Plain).path, "• ");
 }

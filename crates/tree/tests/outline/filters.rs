@@ -36,7 +36,7 @@ fn default_hides_bookkeeping() {
 
 #[test]
 fn no_tools_hides_results_too() {
-    filtered(Filter::NoTools)(
+    filtered(OutlineFilter::NoTools)(
         "say a; reply b calls read x; result one; reply c",
         expect![[r#"
             user: "a"
@@ -48,7 +48,7 @@ fn no_tools_hides_results_too() {
 
 #[test]
 fn user_only_shows_user_messages() {
-    filtered(Filter::UserOnly)(
+    filtered(OutlineFilter::UserOnly)(
         "say a; reply b; say c; reply d; move b; say e; bash ls; reply f",
         expect![[r#"
             user: "a"
@@ -60,7 +60,7 @@ fn user_only_shows_user_messages() {
 
 #[test]
 fn labeled_only_shows_labeled_entries() {
-    filtered(Filter::LabeledOnly)(
+    filtered(OutlineFilter::LabeledOnly)(
         "say a; label x; reply b; say c; label y; move b; say d; label z; label gone on b; unlabel b; hidden t h; label no on h",
         expect![[r#"
             [x] user: "a"
@@ -72,7 +72,7 @@ fn labeled_only_shows_labeled_entries() {
 
 #[test]
 fn all_shows_everything_except_usage_and_replies_with_only_calls() {
-    filtered(Filter::All)(
+    filtered(OutlineFilter::All)(
         MIXED,
         expect![[r#"
             [model: claude]
@@ -142,7 +142,7 @@ fn deleted_branches_are_shown_on_request_only() {
             user: "e"  ← active
         "#]],
     );
-    with(Options { deleted: true, ..Options::default() })(
+    with(OutlineOptions { show_deleted: true, ..OutlineOptions::default() })(
         script,
         expect![[r#"
             user: "a"
@@ -173,13 +173,13 @@ fn deleted_branches_are_shown_on_request_only() {
 
 #[test]
 fn filters_cycle() {
-    let mut filter = Filter::Default;
+    let mut filter = OutlineFilter::Default;
     for _ in 0..5 {
         assert_eq!(filter.next().previous(), filter);
-        assert_eq!(Filter::named(filter.name()), Some(filter));
+        assert_eq!(OutlineFilter::from_name(filter.name()), Some(filter));
         filter = filter.next();
     }
-    assert_eq!(filter, Filter::Default);
-    assert_eq!(Filter::All.toggled(Filter::All), Filter::Default);
-    assert_eq!(Filter::All.toggled(Filter::UserOnly), Filter::UserOnly);
+    assert_eq!(filter, OutlineFilter::Default);
+    assert_eq!(OutlineFilter::All.toggled(OutlineFilter::All), OutlineFilter::Default);
+    assert_eq!(OutlineFilter::All.toggled(OutlineFilter::UserOnly), OutlineFilter::UserOnly);
 }

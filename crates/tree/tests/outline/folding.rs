@@ -2,13 +2,13 @@
 
 use super::*;
 use osier_testkit::outline;
-use osier_tree::projection::outline::Leap;
+use osier_tree::projection::outline::BranchJump;
 
 const TREE: &str = "say a; reply b; say c; reply d; say e; move d; say f; move b; say g; reply h; say i";
 
-fn folded(script: &Script, names: &[&str]) -> String {
+fn folded(script: &ScriptedSession, names: &[&str]) -> String {
     let folded = names.iter().map(|name| script.seq(name)).collect();
-    draw_with(script, &Options { folded, ..Options::default() }, Glyphs::Folding)
+    draw_with(script, &OutlineOptions { folded, ..OutlineOptions::default() }, Glyphs::Folding)
 }
 
 #[test]
@@ -24,12 +24,12 @@ fn foldable_rows_are_marked() {
            assistant: "h"
            user: "i"  ← active
     "#]]
-    .assert_eq(&folded(&Script::run(TREE), &[]));
+    .assert_eq(&folded(&ScriptedSession::run(TREE), &[]));
 }
 
 #[test]
 fn a_fold_hides_its_descendants_and_shows_the_leaf_marker() {
-    let script = Script::run(TREE);
+    let script = ScriptedSession::run(TREE);
     expect![[r#"
         user: "a"
         assistant: "b"
@@ -53,7 +53,7 @@ fn a_fold_hides_its_descendants_and_shows_the_leaf_marker() {
 
 #[test]
 fn nested_folds_are_kept() {
-    let script = Script::run(TREE);
+    let script = ScriptedSession::run(TREE);
     expect![[r#"
         ⊞ user: "a"  ← active
     "#]]
@@ -69,7 +69,7 @@ fn nested_folds_are_kept() {
 
 #[test]
 fn a_fold_hides_descendants_of_entries_that_are_not_shown() {
-    let script = Script::run("say a; say b; thinking low; say c; move a; say d");
+    let script = ScriptedSession::run("say a; say b; thinking low; say c; move a; say d");
     expect![[r#"
         user: "a"
         ├⊞ user: "b"
@@ -80,22 +80,24 @@ fn a_fold_hides_descendants_of_entries_that_are_not_shown() {
 
 #[test]
 fn one_of_several_roots_can_be_folded() {
-    let script = Script::run("say a; reply b; root; say c; reply d");
+    let script = ScriptedSession::run("say a; reply b; root; say c; reply d");
     expect![[r#"
         ⊞ user: "a"
         user: "c"
            assistant: "d"  ← active
     "#]]
     .assert_eq(&folded(&script, &["a"]));
-    let options = Options { folded: [script.seq("a")].into_iter().collect(), ..Options::default() };
-    assert_eq!(outline(&script, &options).leap_left(0), Some(Leap::To(0)));
+    let options =
+        OutlineOptions { folded: [script.seq("a")].into_iter().collect(), ..OutlineOptions::default() };
+    assert_eq!(outline(&script, &options).jump_left(0), Some(BranchJump::To(0)));
 }
 
 #[test]
 fn changing_the_filter_or_search_opens_all_folds() {
-    let script = Script::run(TREE);
-    let mut options = Options { folded: [script.seq("c")].into_iter().collect(), ..Options::default() };
-    options.set_filter(Filter::All);
+    let script = ScriptedSession::run(TREE);
+    let mut options =
+        OutlineOptions { folded: [script.seq("c")].into_iter().collect(), ..OutlineOptions::default() };
+    options.set_filter(OutlineFilter::All);
     assert!(options.folded.is_empty());
     options.folded.insert(script.seq("c"));
     options.set_search("x");
@@ -103,14 +105,14 @@ fn changing_the_filter_or_search_opens_all_folds() {
 }
 
 /// Presses the keys `<` and `>` from a row and returns the final cursor.
-fn keys(script: &Script, from: &str, keys: &str) -> String {
-    let mut options = Options::default();
+fn keys(script: &ScriptedSession, from: &str, keys: &str) -> String {
+    let mut options = OutlineOptions::default();
     let mut at = outline(script, &options).row_of(script.seq(from)).unwrap();
     for key in keys.chars() {
         let shown = outline(script, &options);
-        let jump = if key == '<' { shown.leap_left(at) } else { shown.leap_right(at) };
+        let jump = if key == '<' { shown.jump_left(at) } else { shown.jump_right(at) };
         let seq = shown.rows[at].seq;
-        at = match options.leap(jump.unwrap()) {
+        at = match options.apply_jump(jump.unwrap()) {
             Some(row) => row,
             None => outline(script, &options).cursor(Some(seq)).unwrap(),
         };
@@ -121,7 +123,7 @@ fn keys(script: &Script, from: &str, keys: &str) -> String {
 
 #[test]
 fn keys_fold_and_jump_by_branch() {
-    let script = Script::run(TREE);
+    let script = ScriptedSession::run(TREE);
     // The conversation has nine entries; the moves between them also have sequence numbers.
     assert_eq!(keys(&script, "d", "<"), format!("{} of 9", script.seq("c").index()));
     assert_eq!(keys(&script, "c", "<"), format!("{} of 6", script.seq("c").index()), "the first press folds");
@@ -135,11 +137,11 @@ fn keys_fold_and_jump_by_branch() {
 
 #[test]
 fn the_cursor_falls_back_to_the_nearest_ancestor_then_to_the_last_row() {
-    let script = Script::run("thinking low; say a; reply b; thinking high");
-    let shown = outline(&script, &Options::default());
+    let script = ScriptedSession::run("thinking low; say a; reply b; thinking high");
+    let shown = outline(&script, &OutlineOptions::default());
     assert_eq!(shown.cursor(Some(script.seq("high"))), Some(1));
     assert_eq!(shown.cursor(Some(script.seq("low"))), Some(1), "no ancestor is shown");
     assert_eq!(shown.cursor(None), Some(1));
-    let none = Options { filter: Filter::LabeledOnly, ..Options::default() };
+    let none = OutlineOptions { filter: OutlineFilter::LabeledOnly, ..OutlineOptions::default() };
     assert_eq!(outline(&script, &none).cursor(Some(script.seq("a"))), None);
 }

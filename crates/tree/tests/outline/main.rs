@@ -9,13 +9,15 @@ mod shape;
 mod size;
 
 use expect_test::{Expect, expect};
-use osier_testkit::{Script, check, draw_with};
-use osier_tree::projection::outline::{Filter, Glyphs, Options, Order};
+use osier_testkit::{ScriptedSession, check, draw_with};
+use osier_tree::projection::outline::{Glyphs, OutlineFilter, OutlineOptions, SiblingOrder};
 
-fn with(options: Options) -> impl Fn(&str, Expect) {
-    move |script, expected| expected.assert_eq(&draw_with(&Script::run(script), &options, Glyphs::Plain))
+fn with(options: OutlineOptions) -> impl Fn(&str, Expect) {
+    move |script, expected| {
+        expected.assert_eq(&draw_with(&ScriptedSession::run(script), &options, Glyphs::Plain))
+    }
 }
 
-fn filtered(filter: Filter) -> impl Fn(&str, Expect) {
-    with(Options { filter, ..Options::default() })
+fn filtered(filter: OutlineFilter) -> impl Fn(&str, Expect) {
+    with(OutlineOptions { filter, ..OutlineOptions::default() })
 }

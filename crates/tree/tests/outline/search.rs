@@ -4,7 +4,7 @@ use super::*;
 
 fn find(search: &str, expected: Expect) {
     let script = "say Fix the parser; reply done; label milestone; say write docs; bash cargo test; move done; reply parser again calls read parser.rs; result fn parse";
-    with(Options { search: search.to_owned(), ..Options::default() })(script, expected);
+    with(OutlineOptions { search: search.to_owned(), ..OutlineOptions::default() })(script, expected);
 }
 
 #[test]

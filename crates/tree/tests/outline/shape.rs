@@ -105,11 +105,11 @@ fn siblings_are_drawn_oldest_first_regardless_of_line_order() {
         )
     };
     let lines = [line("a", "null", 0), line("late", "\"a\"", 9), line("early", "\"a\"", 5)];
-    let script = Script::of_lines(lines);
+    let script = ScriptedSession::from_lines(lines);
     expect![[r#"
         user: "a"
         ├─ user: "early"  ← active
         └─ user: "late"
     "#]]
-    .assert_eq(&draw_with(&script, &Options::default(), Glyphs::Plain));
+    .assert_eq(&draw_with(&script, &OutlineOptions::default(), Glyphs::Plain));
 }

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use super::*;
-use osier_tree::entry::read_entry;
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::outline::Outline;
 use osier_tree::{Entry, Seq, SessionTree};
 
 fn tree(entries: usize, parent_of: impl Fn(usize) -> Option<usize>) -> SessionTree {
     let line = br#"{"type":"message","id":"","message":{"role":"user"}}"#;
-    let template = read_entry(line).unwrap();
+    let template = parse_entry(line).unwrap();
     let id = |at: usize| Cow::Owned(format!("{at:08x}"));
     let entry = |at| Entry { id: id(at), parent: parent_of(at).map(id), ..template.clone() };
     let mut tree = SessionTree::default();
@@ -25,7 +25,11 @@ fn outlined(tree: &SessionTree) -> (Outline, usize) {
         requested.set(requested.get() + 1);
         Cow::Borrowed("text")
     };
-    let options = Options { search: "text".to_owned(), order: Order::ActiveFirst, ..Options::default() };
+    let options = OutlineOptions {
+        search: "text".to_owned(),
+        order: SiblingOrder::ActiveFirst,
+        ..OutlineOptions::default()
+    };
     tree.children();
     let outline = Outline::new(tree, tree.leaf(), &options, &texts);
     let drawn: usize = (0..outline.rows.len()).map(|at| outline.draw(at, "text").len()).sum();

@@ -50,7 +50,7 @@ proptest! {
             prop_assert_eq!(tree.head(path[0]).parent, None);
             prop_assert_eq!(path.last(), Some(&seq));
             prop_assert_eq!(path.iter().collect::<HashSet<_>>().len(), path.len());
-            prop_assert!(!tree.head(path[0]).has(flag::SUPERSEDED) || path.len() == 1);
+            prop_assert!(!tree.head(path[0]).has_flag(flag::SUPERSEDED) || path.len() == 1);
         }
     }
 
@@ -63,7 +63,7 @@ proptest! {
             prop_assert!(seen.insert(seq));
             open.extend_from_slice(tree.children().of_entry(seq));
         }
-        let counted = tree.heads().iter().filter(|(_, head)| !head.has(flag::SUPERSEDED)).count();
+        let counted = tree.heads().iter().filter(|(_, head)| !head.has_flag(flag::SUPERSEDED)).count();
         prop_assert_eq!(seen.len(), counted);
     }
 
@@ -102,16 +102,16 @@ proptest! {
 
     #[test]
     fn undo_and_redo_walk_through_all_moves(log in random_logs(false, 1..60)) {
-        let mut script = Script::of_lines(&log.entries);
+        let mut script = ScriptedSession::from_lines(&log.entries);
         let mut stood = Vec::new();
-        while let Some(back) = script.tree.history().back.last().copied() {
+        while let Some(back) = script.tree.move_history().back.last().copied() {
             stood.push(script.tree.leaf());
-            script.play("undo");
+            script.run_steps("undo");
             prop_assert!(script.tree.same_place(script.tree.leaf(), back));
             prop_assert!(stood.len() <= log.entries.len());
         }
         while let Some(place) = stood.pop() {
-            script.play("redo");
+            script.run_steps("redo");
             prop_assert!(script.tree.same_place(script.tree.leaf(), place));
         }
     }

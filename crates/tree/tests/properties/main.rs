@@ -8,13 +8,15 @@ mod projections;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use osier_testkit::{RandomLog, Script, random_logs};
-use osier_tree::entry::{flag, read_entry};
-use osier_tree::projection::outline::{Filter, Options, Order, Outline};
+use osier_testkit::{RandomLog, ScriptedSession, random_logs};
+use osier_tree::entry::{flag, parse_entry};
+use osier_tree::projection::outline::{Outline, OutlineFilter, OutlineOptions, SiblingOrder};
 use osier_tree::projection::preview::{Previews, search_text};
 use osier_tree::projection::transcript::{markdown, transcript, transcript_entries};
-use osier_tree::projection::usage::{Meter, usage_entries};
-use osier_tree::{Checkpoint, ContextPlan, Entry, Head, Kind, Place, Role, Seq, SessionTree, Why};
+use osier_tree::projection::usage::{UsageMeter, usage_entries};
+use osier_tree::{
+    Checkpoint, ContextPlan, Entry, EntryKind, EntryReason, Head, MessageRole, Place, Seq, SessionTree,
+};
 use proptest::prelude::*;
 
 /// The complete observable state of a tree.
@@ -37,7 +39,7 @@ struct TreeState {
 
 fn tree_state(tree: &SessionTree) -> TreeState {
     let all = || tree.heads().iter().map(|(seq, _)| seq);
-    let mut hidden: Vec<Seq> = tree.hidden().into_iter().collect();
+    let mut hidden: Vec<Seq> = tree.hidden_entries().into_iter().collect();
     hidden.sort();
     TreeState {
         leaf: tree.leaf(),
@@ -62,7 +64,7 @@ fn tree_state(tree: &SessionTree) -> TreeState {
 }
 
 fn entries(log: &RandomLog) -> Vec<Entry<'_>> {
-    log.entries.iter().map(|line| read_entry(line).expect("log.entries contains only entries")).collect()
+    log.entries.iter().map(|line| parse_entry(line).expect("log.entries contains only entries")).collect()
 }
 
 fn folded(log: &RandomLog) -> SessionTree {
@@ -77,11 +79,11 @@ fn in_one_batch<'a>(entries: &'a [Entry<'a>]) -> SessionTree {
 
 fn restored(tree: &SessionTree, log: &RandomLog) -> SessionTree {
     let heads: Vec<Head> = tree.heads().iter().map(|(_, head)| *head).collect();
-    SessionTree::restore(heads, |seq| log.entries.get(seq.index()).and_then(|line| read_entry(line).ok()))
+    SessionTree::restore(heads, |seq| log.entries.get(seq.index()).and_then(|line| parse_entry(line).ok()))
 }
 
-fn outlined(tree: &SessionTree, log: &RandomLog, options: &Options) -> Outline {
-    let texts = |seq: Seq| Cow::Owned(search_text(&read_entry(&log.entries[seq.index()]).unwrap()));
+fn outlined(tree: &SessionTree, log: &RandomLog, options: &OutlineOptions) -> Outline {
+    let texts = |seq: Seq| Cow::Owned(search_text(&parse_entry(&log.entries[seq.index()]).unwrap()));
     Outline::new(tree, tree.leaf(), options, &texts)
 }
 

@@ -11,30 +11,30 @@ use osier_tools::{Content, Env, ToolCall, ToolContext, Toolbox, Tools};
 use serde_json::json;
 use tokio::process::Command;
 
-use crate::state::Setting;
+use crate::state::UiConfig;
 
-const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
+const EXTENSIONS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 
 /// Programs that print the clipboard's image: Wayland, X11, macOS.
-const CLIPBOARDS: [&[&str]; 3] = [
+const CLIPBOARD_COMMANDS: [&[&str]; 3] = [
     &["wl-paste", "--type", "image/png"],
     &["xclip", "-selection", "clipboard", "-target", "image/png", "-o"],
     &["pngpaste", "-"],
 ];
 /// How long one of them may take. They hang if the owner of the clipboard hangs.
-const PATIENCE: Duration = Duration::from_secs(3);
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+const CLIPBOARD_TIMEOUT: Duration = Duration::from_secs(3);
+const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-pub(super) async fn named_in(text: &str, setting: &Setting) -> Vec<Image> {
+pub(super) async fn images_in_prompt(text: &str, setting: &UiConfig) -> Vec<Image> {
     let mut images = Vec::new();
-    for path in paths(text) {
-        images.extend(read(path, setting).await);
+    for path in image_paths(text) {
+        images.extend(read_image(path, setting).await);
     }
     images
 }
 
 /// Reads an image with the `read` tool. Returns `None` if the path is not an image.
-pub(super) async fn read(path: &str, setting: &Setting) -> Option<Image> {
+pub(super) async fn read_image(path: &str, setting: &UiConfig) -> Option<Image> {
     let env = Env { home: setting.home.as_ref().map(PathBuf::from), ..Env::default() };
     let context = ToolContext::new(&setting.cwd, &setting.cwd, env);
     let call = ToolCall { id: String::new(), name: "read".to_owned(), arguments: json!({ "path": path }) };
@@ -47,11 +47,11 @@ pub(super) async fn read(path: &str, setting: &Setting) -> Option<Image> {
 
 /// The image in the clipboard, if there is one and a program can read it.
 pub(super) async fn from_clipboard() -> Option<Image> {
-    for line in CLIPBOARDS {
+    for line in CLIPBOARD_COMMANDS {
         let mut command = Command::new(line[0]);
         command.args(&line[1..]).stdin(Stdio::null()).kill_on_drop(true);
-        if let Ok(Ok(output)) = tokio::time::timeout(PATIENCE, command.output()).await
-            && output.stdout.starts_with(PNG)
+        if let Ok(Ok(output)) = tokio::time::timeout(CLIPBOARD_TIMEOUT, command.output()).await
+            && output.stdout.starts_with(PNG_SIGNATURE)
         {
             let data = base64::engine::general_purpose::STANDARD.encode(output.stdout);
             return Some(Image { data, mime_type: "image/png".to_owned() });
@@ -60,9 +60,9 @@ pub(super) async fn from_clipboard() -> Option<Image> {
     None
 }
 
-fn paths(text: &str) -> Vec<&str> {
+fn image_paths(text: &str) -> Vec<&str> {
     let words = text.split_whitespace().map(|word| word.trim_matches(['\'', '"', ',', '(', ')']));
-    let is_image = |word: &&str| ENDINGS.iter().any(|ending| word.to_lowercase().ends_with(ending));
+    let is_image = |word: &&str| EXTENSIONS.iter().any(|ending| word.to_lowercase().ends_with(ending));
     let is_path = |word: &&str| word.contains('/') && !word.starts_with('@');
     words.filter(is_image).filter(is_path).collect()
 }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn only_plain_paths_with_an_image_extension_are_read() {
-        assert_eq!(paths("see @x/a.png, './b.JPG' and c.png at http x/y.txt"), ["./b.JPG"]);
+        assert_eq!(image_paths("see @x/a.png, './b.JPG' and c.png at http x/y.txt"), ["./b.JPG"]);
     }
 
     #[tokio::test]
@@ -85,8 +85,8 @@ mod tests {
         std::fs::create_dir(folder.path().join("home")).unwrap();
         std::fs::write(folder.path().join("home/shot.gif"), point).unwrap();
         let cwd = folder.path().to_string_lossy().into_owned();
-        let setting = Setting { home: Some(format!("{cwd}/home")), cwd, ..Setting::default() };
-        let images = named_in("what is ./dot.gif, ~/shot.gif and ./gone.png?", &setting).await;
+        let setting = UiConfig { home: Some(format!("{cwd}/home")), cwd, ..UiConfig::default() };
+        let images = images_in_prompt("what is ./dot.gif, ~/shot.gif and ./gone.png?", &setting).await;
         assert_eq!(images.len(), 2);
         assert!(images[0].mime_type.starts_with("image/"), "{}", images[0].mime_type);
     }

@@ -8,21 +8,21 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals that the interface handles.
 pub(super) struct Signals {
-    pub(super) ending: Ending,
+    pub(super) exit: ExitSignals,
     stop: Signal,
-    going_on: Signal,
+    continued: Signal,
     resized: Signal,
 }
 
 /// The signals that end the program.
-pub(super) struct Ending {
+pub(super) struct ExitSignals {
     terminate: Signal,
     hang_up: Signal,
     quit: Signal,
     interrupt: Signal,
 }
 
-impl Ending {
+impl ExitSignals {
     /// Waits for one of them; returns the exit code.
     pub(super) async fn next(&mut self) -> u8 {
         tokio::select! {
@@ -35,64 +35,64 @@ impl Ending {
 }
 
 /// A signal that was received.
-pub(super) enum Told {
+pub(super) enum SignalEvent {
     /// End with this exit code.
-    End(u8),
+    Exit(u8),
     Stop,
     /// Another process stopped the program, and it continues now.
-    GoOn,
+    Continued,
     /// The size of the terminal changed.
     Resized,
 }
 
-fn of(raw: Raw) -> io::Result<Signal> {
+fn listen_for(raw: Raw) -> io::Result<Signal> {
     signal(SignalKind::from_raw(raw.as_raw()))
 }
 
 impl Signals {
     pub(super) fn new() -> io::Result<Signals> {
         Ok(Signals {
-            ending: Ending {
-                terminate: of(Raw::TERM)?,
-                hang_up: of(Raw::HUP)?,
-                quit: of(Raw::QUIT)?,
-                interrupt: of(Raw::INT)?,
+            exit: ExitSignals {
+                terminate: listen_for(Raw::TERM)?,
+                hang_up: listen_for(Raw::HUP)?,
+                quit: listen_for(Raw::QUIT)?,
+                interrupt: listen_for(Raw::INT)?,
             },
-            stop: of(Raw::TSTP)?,
-            going_on: of(Raw::CONT)?,
-            resized: of(Raw::WINCH)?,
+            stop: listen_for(Raw::TSTP)?,
+            continued: listen_for(Raw::CONT)?,
+            resized: listen_for(Raw::WINCH)?,
         })
     }
 
-    pub(super) async fn next(&mut self) -> Told {
+    pub(super) async fn next(&mut self) -> SignalEvent {
         tokio::select! {
-            code = self.ending.next() => Told::End(code),
-            _ = self.stop.recv() => Told::Stop,
-            _ = self.going_on.recv() => Told::GoOn,
-            _ = self.resized.recv() => Told::Resized,
+            code = self.exit.next() => SignalEvent::Exit(code),
+            _ = self.stop.recv() => SignalEvent::Stop,
+            _ = self.continued.recv() => SignalEvent::Continued,
+            _ = self.resized.recv() => SignalEvent::Resized,
         }
     }
 
     /// Discards signals from keys that were typed while another program had the terminal.
-    pub(super) fn forget_keys(&mut self) -> io::Result<()> {
-        (self.ending.interrupt, self.ending.quit) = (of(Raw::INT)?, of(Raw::QUIT)?);
-        self.stop = of(Raw::TSTP)?;
+    pub(super) fn discard_key_signals(&mut self) -> io::Result<()> {
+        (self.exit.interrupt, self.exit.quit) = (listen_for(Raw::INT)?, listen_for(Raw::QUIT)?);
+        self.stop = listen_for(Raw::TSTP)?;
         Ok(())
     }
 
     /// Stops the program; returns when the shell resumes it.
     pub(super) async fn suspend(&mut self) -> io::Result<()> {
-        self.going_on = of(Raw::CONT)?;
+        self.continued = listen_for(Raw::CONT)?;
         kill_current_process_group(Raw::STOP)?;
         // The stop may reach this thread with a delay.
-        self.going_on.recv().await;
+        self.continued.recv().await;
         Ok(())
     }
 }
 
 /// Whether a shell can take the terminal and resume the program: a parent process in the same session but in another process
 /// group. In a container, the session may belong to the outer system and have the number 0.
-pub(super) fn has_shell() -> bool {
+pub(super) fn has_job_control() -> bool {
     let parent = getppid();
     let same_session =
         matches!((getsid(Some(parent)), getsid(None)), (Ok(theirs), Ok(ours)) if theirs == ours);

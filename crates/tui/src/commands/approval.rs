@@ -3,9 +3,9 @@
 use super::Spec;
 use crate::msg::{Action, Purpose};
 use crate::overlay::{Outcome, Pick, Row};
-use crate::state::State;
-use crate::update::{complain, send};
-use osier_agent::Command;
+use crate::state::UiState;
+use crate::update::{send_command, show_error};
+use osier_agent::ClientCommand;
 use osier_tools::approvals::Mode;
 
 pub(super) const COMMAND: Spec = Spec {
@@ -16,7 +16,7 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(state: &mut State, words: &str) -> Vec<Action> {
+fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     if let Some(mode) = Mode::named(words) {
         return choose(mode);
     }
@@ -24,7 +24,7 @@ fn run(state: &mut State, words: &str) -> Vec<Action> {
         let row = |mode: &Mode| Row {
             name: mode.name().to_owned(),
             told: told(*mode, state),
-            now: state.facts.approval == Some(*mode),
+            now: state.status_info.approval_mode == Some(*mode),
             ..Row::default()
         };
         let rows = Mode::ALL.iter().map(row).collect();
@@ -33,15 +33,15 @@ fn run(state: &mut State, words: &str) -> Vec<Action> {
         return Vec::new();
     }
     let names = Mode::ALL.map(Mode::name).join(", ");
-    complain(state, &format!("there is no mode {words}; modes: {names}"));
+    show_error(state, &format!("there is no mode {words}; modes: {names}"));
     Vec::new()
 }
 
-fn told(mode: Mode, state: &State) -> String {
+fn told(mode: Mode, state: &UiState) -> String {
     match mode {
         Mode::Default => "asks before anything that writes or runs".to_owned(),
         Mode::AutoEdit => "asks before anything that runs".to_owned(),
-        Mode::Sandbox => match state.setting.protection() {
+        Mode::Sandbox => match state.config.sandbox_state() {
             Ok(protection) => format!("runs commands in the sandbox without asking ({protection})"),
             Err(reason) => format!("not available, asks before anything that runs: {reason}"),
         },
@@ -50,5 +50,5 @@ fn told(mode: Mode, state: &State) -> String {
 }
 
 fn choose(mode: Mode) -> Vec<Action> {
-    send(Command::SetApproval(mode), Purpose::Change(format!("approval: {}", mode.name())))
+    send_command(ClientCommand::SetApproval(mode), Purpose::Change(format!("approval: {}", mode.name())))
 }

@@ -1,8 +1,8 @@
 //! `/branch`: this path as a new session.
 
 use super::Spec;
-use crate::msg::{Action, Which};
-use crate::state::State;
+use crate::msg::{Action, OpenTarget};
+use crate::state::UiState;
 
 pub(super) const COMMAND: Spec = Spec {
     name: "branch",
@@ -12,6 +12,6 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(_state: &mut State, _words: &str) -> Vec<Action> {
-    vec![Action::Open(Which::Fork { before: None })]
+fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
+    vec![Action::Open(OpenTarget::Fork { before: None })]
 }

@@ -2,9 +2,9 @@
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
-use crate::state::State;
-use crate::update::send;
-use osier_agent::Command;
+use crate::state::UiState;
+use crate::update::send_command;
+use osier_agent::ClientCommand;
 
 pub(super) const COMMAND: Spec = Spec {
     name: "compact",
@@ -14,7 +14,7 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(_state: &mut State, words: &str) -> Vec<Action> {
+fn run(_state: &mut UiState, words: &str) -> Vec<Action> {
     let focus = Some(words.to_owned()).filter(|focus| !focus.is_empty());
-    send(Command::Compact { focus }, Purpose::Compact)
+    send_command(ClientCommand::Compact { focus }, Purpose::Compact)
 }

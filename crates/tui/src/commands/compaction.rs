@@ -2,9 +2,9 @@
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
-use crate::state::State;
-use crate::update::{complain, send};
-use osier_agent::Command;
+use crate::state::UiState;
+use crate::update::{send_command, show_error};
+use osier_agent::ClientCommand;
 
 pub(super) const COMMAND: Spec = Spec {
     name: "compaction",
@@ -14,12 +14,12 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(state: &mut State, words: &str) -> Vec<Action> {
+fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     match words {
-        "" => vec![Action::TellCompaction],
-        "undo" => send(Command::UndoCompaction { entry: None }, Purpose::Uncompact),
+        "" => vec![Action::ShowCompaction],
+        "undo" => send_command(ClientCommand::UndoCompaction { entry: None }, Purpose::UndoCompaction),
         _ => {
-            complain(state, "/compaction shows what was left out, /compaction undo goes to before it");
+            show_error(state, "/compaction shows what was left out, /compaction undo goes to before it");
             Vec::new()
         }
     }

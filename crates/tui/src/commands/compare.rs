@@ -2,8 +2,8 @@
 
 use super::Spec;
 use crate::msg::Action;
-use crate::state::State;
-use crate::update::{read_tree, tell};
+use crate::state::UiState;
+use crate::update::{request_tree, show_notice};
 
 pub(super) const COMMAND: Spec = Spec {
     name: "compare",
@@ -13,12 +13,12 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(state: &mut State, words: &str) -> Vec<Action> {
+fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     match words.split_once(' ') {
         Some((left, right)) => vec![Action::Compare(left.trim().to_owned(), right.trim().to_owned())],
         None => {
-            tell(state, "mark the first with alt+c, then the second");
-            read_tree(state, false)
+            show_notice(state, "mark the first with alt+c, then the second");
+            request_tree(state, false)
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use super::Spec;
 use crate::msg::Action;
-use crate::state::State;
+use crate::state::UiState;
 
 pub(super) const COMMAND: Spec =
     Spec { name: "copy", aliases: &[], arguments: "", help: "copy the last answer to the clipboard", run };
 
-fn run(_state: &mut State, _words: &str) -> Vec<Action> {
+fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
     vec![Action::CopyAnswer]
 }

@@ -2,7 +2,7 @@
 
 use super::Spec;
 use crate::msg::Action;
-use crate::state::State;
+use crate::state::UiState;
 
 pub(super) const COMMAND: Spec = Spec {
     name: "export",
@@ -12,6 +12,6 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(_state: &mut State, words: &str) -> Vec<Action> {
+fn run(_state: &mut UiState, words: &str) -> Vec<Action> {
     vec![Action::Export(Some(words.to_owned()).filter(|path| !path.is_empty()))]
 }

@@ -2,8 +2,8 @@
 
 use super::Spec;
 use crate::msg::Action;
-use crate::state::State;
-use crate::update::read_tree;
+use crate::state::UiState;
+use crate::update::request_tree;
 
 pub(super) const COMMAND: Spec = Spec {
     name: "fork",
@@ -13,6 +13,6 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(state: &mut State, _words: &str) -> Vec<Action> {
-    read_tree(state, true)
+fn run(state: &mut UiState, _words: &str) -> Vec<Action> {
+    request_tree(state, true)
 }

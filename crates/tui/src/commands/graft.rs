@@ -2,9 +2,9 @@
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
-use crate::state::State;
-use crate::update::{read_tree, send, tell};
-use osier_agent::Command;
+use crate::state::UiState;
+use crate::update::{request_tree, send_command, show_notice};
+use osier_agent::ClientCommand;
 
 pub(super) const COMMAND: Spec = Spec {
     name: "graft",
@@ -14,11 +14,11 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(state: &mut State, words: &str) -> Vec<Action> {
+fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     if words.is_empty() {
-        tell(state, "go to the end of that branch and press alt+g");
-        return read_tree(state, false);
+        show_notice(state, "go to the end of that branch and press alt+g");
+        return request_tree(state, false);
     }
-    let graft = Command::Graft { tip: words.to_owned(), summarize: false, instructions: None };
-    send(graft, Purpose::Graft)
+    let graft = ClientCommand::Graft { tip: words.to_owned(), summarize: false, instructions: None };
+    send_command(graft, Purpose::Graft)
 }

@@ -3,9 +3,9 @@
 use super::{Spec, all};
 use crate::msg::Action;
 use crate::overlay::{Reader, key_words};
-use crate::state::State;
+use crate::state::UiState;
 use crate::text::{Line, Style, wrap};
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 pub(super) const COMMAND: Spec =
     Spec { name: "help", aliases: &[], arguments: "", help: "commands and keys", run };
@@ -33,15 +33,15 @@ const KEYS: &[(&str, &str)] = &[
     ("@file", "name a file"),
 ];
 
-fn run(state: &mut State, _words: &str) -> Vec<Action> {
+fn run(state: &mut UiState, _words: &str) -> Vec<Action> {
     let commands = all().map(|spec| {
         let names = spec.aliases.iter().map(|alias| format!(", /{alias}")).collect::<String>();
         (format!("/{}{names} {}", spec.name, spec.arguments), spec.help)
     });
-    let templates = state.setting.templates.clone();
+    let templates = state.config.templates.clone();
     let templates = templates.iter().map(|(name, help)| (format!("/{name}"), help.as_str()));
     let keys = KEYS.iter().map(|(name, told)| ((*name).to_owned(), *told));
-    let tree = key_words(&state.setting).into_iter().map(|(key, word)| (format!("tree: {key}"), word));
+    let tree = key_words(&state.config).into_iter().map(|(key, word)| (format!("tree: {key}"), word));
     let rows = commands.chain(templates).chain(keys).chain(tree);
     let lines = rows.flat_map(|(name, told)| row(&name, told, state.columns)).collect();
     state.overlays.push(Box::new(Reader::new("Help", lines)));
@@ -50,8 +50,8 @@ fn run(state: &mut State, _words: &str) -> Vec<Action> {
 
 /// A name and what it means, beside it or below it.
 fn row(name: &str, told: &str, columns: usize) -> Vec<Line> {
-    let name = Line::of(Style::from(Role::Accent).bold(), &format!("  {name:<22} "));
-    let told = Line::of(Role::Text, told);
+    let name = Line::styled(Style::from(ColorRole::Accent).bold(), &format!("  {name:<22} "));
+    let told = Line::styled(ColorRole::Text, told);
     let beside = columns >= 70;
     let room = columns.saturating_sub(if beside { name.width() } else { 6 });
     let mut told = wrap(&told, room).into_iter();
@@ -60,6 +60,6 @@ fn row(name: &str, told: &str, columns: usize) -> Vec<Line> {
         lines[0].spans.extend(told.next().unwrap_or_default().spans);
     }
     let blank = " ".repeat(columns - room);
-    lines.extend(told.map(|line| line.behind(Role::Text, &blank)));
+    lines.extend(told.map(|line| line.prepend(ColorRole::Text, &blank)));
     lines
 }

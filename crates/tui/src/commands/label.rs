@@ -2,7 +2,7 @@
 
 use super::Spec;
 use crate::msg::Action;
-use crate::state::State;
+use crate::state::UiState;
 
 pub(super) const COMMAND: Spec = Spec {
     name: "label",
@@ -12,7 +12,7 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(_state: &mut State, words: &str) -> Vec<Action> {
+fn run(_state: &mut UiState, words: &str) -> Vec<Action> {
     let label = Some(words.to_owned()).filter(|label| !label.is_empty());
     vec![Action::Label { entry: None, label }]
 }

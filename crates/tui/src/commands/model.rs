@@ -3,9 +3,9 @@
 use super::Spec;
 use crate::msg::{Action, Purpose};
 use crate::overlay::{Outcome, Pick, Row};
-use crate::state::State;
-use crate::update::send;
-use osier_agent::Command;
+use crate::state::UiState;
+use crate::update::send_command;
+use osier_agent::ClientCommand;
 
 pub(super) const COMMAND: Spec = Spec {
     name: "model",
@@ -15,12 +15,13 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(state: &mut State, words: &str) -> Vec<Action> {
+fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     if !words.is_empty() {
         return choose(words);
     }
-    let names = state.setting.models.clone();
-    let row = |name: &String| Row { name: name.clone(), now: *name == state.facts.model, ..Row::default() };
+    let names = state.config.models.clone();
+    let row =
+        |name: &String| Row { name: name.clone(), now: *name == state.status_info.model, ..Row::default() };
     let rows = names.iter().map(row).collect();
     let pick = Pick::new("Model", rows, move |at| Outcome::End(choose(&names[at])));
     state.overlays.push(Box::new(pick));
@@ -28,5 +29,5 @@ fn run(state: &mut State, words: &str) -> Vec<Action> {
 }
 
 fn choose(name: &str) -> Vec<Action> {
-    send(Command::SetModel(name.to_owned()), Purpose::Change(format!("model: {name}")))
+    send_command(ClientCommand::SetModel(name.to_owned()), Purpose::Change(format!("model: {name}")))
 }

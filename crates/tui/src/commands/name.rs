@@ -2,8 +2,8 @@
 
 use super::Spec;
 use crate::msg::Action;
-use crate::state::State;
-use crate::update::tell;
+use crate::state::UiState;
+use crate::update::show_notice;
 
 pub(super) const COMMAND: Spec = Spec {
     name: "name",
@@ -13,10 +13,10 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(state: &mut State, words: &str) -> Vec<Action> {
+fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     if words.is_empty() {
-        let name = state.facts.name.clone().unwrap_or_else(|| "this session has no name".to_owned());
-        tell(state, &name);
+        let name = state.status_info.name.clone().unwrap_or_else(|| "this session has no name".to_owned());
+        show_notice(state, &name);
         return Vec::new();
     }
     vec![Action::Rename(words.to_owned())]

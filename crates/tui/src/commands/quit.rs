@@ -2,10 +2,10 @@
 
 use super::Spec;
 use crate::msg::Action;
-use crate::state::State;
+use crate::state::UiState;
 
 pub(super) const COMMAND: Spec = Spec { name: "quit", aliases: &["exit"], arguments: "", help: "leave", run };
 
-fn run(_state: &mut State, _words: &str) -> Vec<Action> {
+fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
     vec![Action::Quit]
 }

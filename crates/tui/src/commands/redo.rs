@@ -2,13 +2,13 @@
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
-use crate::state::State;
-use crate::update::send;
-use osier_agent::Command;
+use crate::state::UiState;
+use crate::update::send_command;
+use osier_agent::ClientCommand;
 
 pub(super) const COMMAND: Spec =
     Spec { name: "redo", aliases: &[], arguments: "", help: "make the undone move again", run };
 
-fn run(_state: &mut State, _words: &str) -> Vec<Action> {
-    send(Command::Redo, Purpose::Redo)
+fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
+    send_command(ClientCommand::Redo, Purpose::Redo)
 }

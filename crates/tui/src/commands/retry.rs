@@ -2,9 +2,9 @@
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
-use crate::state::State;
-use crate::update::send;
-use osier_agent::Command;
+use crate::state::UiState;
+use crate::update::send_command;
+use osier_agent::ClientCommand;
 
 pub(super) const COMMAND: Spec = Spec {
     name: "retry",
@@ -14,6 +14,6 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(_state: &mut State, _words: &str) -> Vec<Action> {
-    send(Command::Resume, Purpose::Change("going on".to_owned()))
+fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
+    send_command(ClientCommand::Resume, Purpose::Change("going on".to_owned()))
 }

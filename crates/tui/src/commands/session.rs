@@ -2,7 +2,7 @@
 
 use super::Spec;
 use crate::msg::Action;
-use crate::state::State;
+use crate::state::UiState;
 
 pub(super) const COMMAND: Spec = Spec {
     name: "session",
@@ -12,6 +12,6 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(_state: &mut State, _words: &str) -> Vec<Action> {
-    vec![Action::TellUsage]
+fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
+    vec![Action::PrintUsage]
 }

@@ -3,9 +3,9 @@
 use super::Spec;
 use crate::msg::{Action, Purpose};
 use crate::overlay::{Outcome, Pick, Row};
-use crate::state::State;
-use crate::update::{complain, send};
-use osier_agent::Command;
+use crate::state::UiState;
+use crate::update::{send_command, show_error};
+use osier_agent::ClientCommand;
 use osier_model::ThinkingLevel;
 
 pub(super) const COMMAND: Spec = Spec {
@@ -16,7 +16,7 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(state: &mut State, words: &str) -> Vec<Action> {
+fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     let all = ThinkingLevel::ALL;
     if let Some(level) = ThinkingLevel::parse(words) {
         return choose(level);
@@ -24,7 +24,7 @@ fn run(state: &mut State, words: &str) -> Vec<Action> {
     if words.is_empty() {
         let row = |level: &ThinkingLevel| Row {
             name: level.name().to_owned(),
-            now: *level == state.facts.thinking,
+            now: *level == state.status_info.thinking,
             ..Row::default()
         };
         let pick =
@@ -33,10 +33,10 @@ fn run(state: &mut State, words: &str) -> Vec<Action> {
         return Vec::new();
     }
     let names = all.map(ThinkingLevel::name).join(", ");
-    complain(state, &format!("there is no level {words}; levels: {names}"));
+    show_error(state, &format!("there is no level {words}; levels: {names}"));
     Vec::new()
 }
 
 fn choose(level: ThinkingLevel) -> Vec<Action> {
-    send(Command::SetThinking(level), Purpose::Change(format!("thinking: {}", level.name())))
+    send_command(ClientCommand::SetThinking(level), Purpose::Change(format!("thinking: {}", level.name())))
 }

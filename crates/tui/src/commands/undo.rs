@@ -2,13 +2,13 @@
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
-use crate::state::State;
-use crate::update::send;
-use osier_agent::Command;
+use crate::state::UiState;
+use crate::update::send_command;
+use osier_agent::ClientCommand;
 
 pub(super) const COMMAND: Spec =
     Spec { name: "undo", aliases: &[], arguments: "", help: "take the last move back", run };
 
-fn run(_state: &mut State, _words: &str) -> Vec<Action> {
-    send(Command::Undo, Purpose::Undo)
+fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
+    send_command(ClientCommand::Undo, Purpose::Undo)
 }

@@ -1,26 +1,26 @@
 //! Presses keys and compares the text; `|` is the cursor.
 
 use super::*;
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 fn after_keys(start: &str, keys: &str) -> Editor {
     let mut editor = Editor::default();
     editor.set(&start.replace('|', ""));
-    editor.at = start.find('|').unwrap_or(start.len());
+    editor.cursor = start.find('|').unwrap_or(start.len());
     press(&mut editor, keys);
     editor
 }
 
 fn press(editor: &mut Editor, keys: &str) {
     for key in keys.split(' ').filter(|key| !key.is_empty()) {
-        let key = if key == "space" { Key::from(Code::Char(' ')) } else { Key::parse(key).unwrap() };
-        editor.key(key, 10);
+        let key = if key == "space" { Key::from(KeyCode::Char(' ')) } else { Key::parse(key).unwrap() };
+        editor.handle_key(key, 10);
     }
 }
 
 fn shown(editor: &Editor) -> String {
     let mut text = editor.text.clone();
-    text.insert(editor.at, '|');
+    text.insert(editor.cursor, '|');
     text
 }
 
@@ -72,7 +72,7 @@ fn the_history_restores_the_unsent_text() {
     let mut editor = Editor::default();
     for text in ["first", "second"] {
         editor.set(text);
-        editor.take();
+        editor.take_text();
     }
     editor.set("now");
     press(&mut editor, "up");
@@ -81,7 +81,7 @@ fn the_history_restores_the_unsent_text() {
     assert_eq!(shown(&editor), "first|");
     press(&mut editor, "down down");
     assert_eq!(shown(&editor), "now|");
-    assert!(!editor.key(Code::Down.into(), 10));
+    assert!(!editor.handle_key(KeyCode::Down.into(), 10));
 }
 
 #[test]
@@ -91,13 +91,13 @@ fn a_long_paste_shows_as_a_marker_and_is_sent_in_full() {
     editor.paste("short\r\nones");
     editor.paste(&long);
     assert_eq!(shown(&editor), "short\nones[paste #1 +12 lines]|");
-    assert_eq!(editor.pastes.used(editor.text()).count(), 1);
+    assert_eq!(editor.pastes.pastes_in(editor.text()).count(), 1);
     let mut copy = editor.clone();
-    assert_eq!(copy.take(), format!("short\nones{long}"));
+    assert_eq!(copy.take_text(), format!("short\nones{long}"));
     press(&mut editor, "backspace");
     assert_eq!(shown(&editor), "short\nones|");
     let again = Pastes::new([("[paste #7 +12 lines]".to_owned(), "x".to_owned())].into());
-    assert_eq!(again.expanded("a [paste #7 +12 lines] b"), "a x b");
+    assert_eq!(again.expand("a [paste #7 +12 lines] b"), "a x b");
     let mut editor = Editor { pastes: again, ..Editor::default() };
     editor.paste(&"y".repeat(1001));
     assert_eq!(editor.text(), "[paste #8 1001 characters]");
@@ -106,7 +106,7 @@ fn a_long_paste_shows_as_a_marker_and_is_sent_in_full() {
 #[test]
 fn the_view_shows_the_rows_around_the_cursor() {
     let editor = after_keys("one\ntwo\n一二三四五六七|", "");
-    let (lines, cursor) = editor.view(13, 3, Role::Accent);
+    let (lines, cursor) = editor.view(13, 3, ColorRole::Accent);
     assert_eq!(crate::text::plain(&lines), "  two\n  一二三四五\n  六七\n");
     assert_eq!(cursor, (2, 6));
 }

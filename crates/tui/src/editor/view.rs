@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::Editor;
 use crate::text::{Line, Style, width};
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 impl Editor {
     /// The rows of the text. A row that is wrapped ends where the next one starts.
@@ -20,7 +20,7 @@ impl Editor {
                 (start, used) = (at + 1, 0);
                 continue;
             }
-            let wide = cell(piece);
+            let wide = cell_width(piece);
             if used + wide > most {
                 rows.push(start..at);
                 (start, used) = (at, 0);
@@ -32,46 +32,46 @@ impl Editor {
     }
 
     /// The row and column of the cursor.
-    pub(super) fn place(&self, rows: &[Range<usize>]) -> (usize, usize) {
-        let row = rows.iter().rposition(|row| row.start <= self.at).unwrap_or(0);
-        let before = &self.text[rows[row].start..self.at.clamp(rows[row].start, rows[row].end)];
-        (row, before.graphemes(true).map(cell).sum())
+    pub(super) fn cursor_position(&self, rows: &[Range<usize>]) -> (usize, usize) {
+        let row = rows.iter().rposition(|row| row.start <= self.cursor).unwrap_or(0);
+        let before = &self.text[rows[row].start..self.cursor.clamp(rows[row].start, rows[row].end)];
+        (row, before.graphemes(true).map(cell_width).sum())
     }
 
-    pub(super) fn at_column(&self, row: &Range<usize>, column: usize) -> usize {
+    pub(super) fn offset_at_column(&self, row: &Range<usize>, column: usize) -> usize {
         let mut used = 0;
         for (at, piece) in self.text[row.clone()].grapheme_indices(true) {
             if used >= column {
                 return row.start + at;
             }
-            used += cell(piece);
+            used += cell_width(piece);
         }
         row.end
     }
 
     /// At most `height` rows around the cursor, with a prompt marker, and the cursor position in them.
-    pub fn view(&self, most: usize, height: usize, prompt: Role) -> (Vec<Line>, (usize, usize)) {
+    pub fn view(&self, most: usize, height: usize, prompt: ColorRole) -> (Vec<Line>, (usize, usize)) {
         // Two columns for the prompt marker, one for the cursor after the last character.
         let rows = self.rows(most.saturating_sub(3));
-        let (row, column) = self.place(&rows);
+        let (row, column) = self.cursor_position(&rows);
         let from = (row + 1).saturating_sub(height.max(1));
         let shown = rows.iter().enumerate().skip(from).take(height.max(1)).map(|(at, range)| {
             let mark = if at == 0 { "> " } else { "  " };
             let text = self.text[range.clone()].replace('\t', "    ");
-            Line::of(Style::from(prompt).bold(), mark).with(self.role(), &text)
+            Line::styled(Style::from(prompt).bold(), mark).with(self.text_role(), &text)
         });
         (shown.collect(), (row - from, column + 2))
     }
 
-    fn role(&self) -> Role {
+    fn text_role(&self) -> ColorRole {
         match self.text.as_bytes().first() {
-            Some(b'!') => Role::Warn,
-            Some(b'/') if !self.text.contains('\n') => Role::Accent,
-            _ => Role::Text,
+            Some(b'!') => ColorRole::Warn,
+            Some(b'/') if !self.text.contains('\n') => ColorRole::Accent,
+            _ => ColorRole::Text,
         }
     }
 }
 
-fn cell(piece: &str) -> usize {
+fn cell_width(piece: &str) -> usize {
     if piece == "\t" { 4 } else { width(piece) }
 }

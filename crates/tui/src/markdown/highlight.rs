@@ -3,7 +3,7 @@
 //! It is no parser on purpose: it costs nothing at the start and microseconds a line, and it is never wrong about the text.
 
 use crate::text::Line;
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 #[rustfmt::skip]
 const KEYWORDS: &[&str] = &[
@@ -56,7 +56,7 @@ pub(super) fn highlight_after(in_comment: &mut bool, code: &str, language: &str)
     code.split('\n')
         .map(|line| match syntax.plain {
             true if is_diff => diff_line(line),
-            true => Line::of(Role::Code, line),
+            true => Line::styled(ColorRole::Code, line),
             false => code_line(line, &syntax, in_comment),
         })
         .collect()
@@ -65,12 +65,12 @@ pub(super) fn highlight_after(in_comment: &mut bool, code: &str, language: &str)
 /// A line of a diff.
 pub(crate) fn diff_line(line: &str) -> Line {
     let role = match line.as_bytes().first() {
-        Some(b'+') => Role::Added,
-        Some(b'-') => Role::Removed,
-        Some(b'@') => Role::Accent,
-        _ => Role::Dim,
+        Some(b'+') => ColorRole::Added,
+        Some(b'-') => ColorRole::Removed,
+        Some(b'@') => ColorRole::Accent,
+        _ => ColorRole::Dim,
     };
-    Line::of(role, line)
+    Line::styled(role, line)
 }
 
 fn code_line(text: &str, syntax: &Syntax, in_comment: &mut bool) -> Line {
@@ -86,7 +86,7 @@ fn code_line(text: &str, syntax: &Syntax, in_comment: &mut bool) -> Line {
 }
 
 /// The next piece: what it is and how long.
-fn token(rest: &str, syntax: &Syntax, in_comment: &mut bool) -> (Role, usize) {
+fn token(rest: &str, syntax: &Syntax, in_comment: &mut bool) -> (ColorRole, usize) {
     if let Some((open, close)) = syntax.block
         && (*in_comment || rest.starts_with(open))
     {
@@ -94,49 +94,49 @@ fn token(rest: &str, syntax: &Syntax, in_comment: &mut bool) -> (Role, usize) {
         return match rest[from..].find(close) {
             Some(end) => {
                 *in_comment = false;
-                (Role::Comment, from + end + close.len())
+                (ColorRole::Comment, from + end + close.len())
             }
             None => {
                 *in_comment = true;
-                (Role::Comment, rest.len())
+                (ColorRole::Comment, rest.len())
             }
         };
     }
     if syntax.line.iter().any(|mark| rest.starts_with(mark)) {
-        return (Role::Comment, rest.len());
+        return (ColorRole::Comment, rest.len());
     }
     let is_word = |ch: char| ch.is_alphanumeric() || ch == '_';
     match rest.chars().next() {
         Some(quote @ ('"' | '\'' | '`')) => string(rest, quote),
         Some(first) if first.is_ascii_digit() => {
-            (Role::Literal, rest.find(|ch: char| !is_word(ch) && ch != '.').unwrap_or(rest.len()))
+            (ColorRole::Literal, rest.find(|ch: char| !is_word(ch) && ch != '.').unwrap_or(rest.len()))
         }
         Some(first) if is_word(first) => {
             let end = rest.find(|ch| !is_word(ch)).unwrap_or(rest.len());
-            let role = if KEYWORDS.contains(&&rest[..end]) { Role::Keyword } else { Role::Text };
+            let role = if KEYWORDS.contains(&&rest[..end]) { ColorRole::Keyword } else { ColorRole::Text };
             (role, end)
         }
         _ => {
             let starts =
                 |ch: char| is_word(ch) || matches!(ch, '"' | '\'' | '`' | '/' | '#' | '-' | ';' | '<');
             let first = rest.chars().next().map_or(1, char::len_utf8);
-            (Role::Text, rest[first..].find(starts).map_or(rest.len(), |at| at + first))
+            (ColorRole::Text, rest[first..].find(starts).map_or(rest.len(), |at| at + first))
         }
     }
 }
 
 /// A string to its end; a quote without one is just a quote.
-fn string(rest: &str, quote: char) -> (Role, usize) {
+fn string(rest: &str, quote: char) -> (ColorRole, usize) {
     let mut escaped = false;
     for (at, ch) in rest.char_indices().skip(1) {
         match ch {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            _ if ch == quote => return (Role::Literal, at + ch.len_utf8()),
+            _ if ch == quote => return (ColorRole::Literal, at + ch.len_utf8()),
             _ => {}
         }
     }
-    (Role::Text, quote.len_utf8())
+    (ColorRole::Text, quote.len_utf8())
 }
 
 #[cfg(test)]
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn marked(code: &str, language: &str) -> Vec<String> {
-        highlight(code, language).iter().map(Line::marked).collect()
+        highlight(code, language).iter().map(Line::to_markup).collect()
     }
 
     #[test]

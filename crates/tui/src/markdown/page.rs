@@ -6,7 +6,7 @@ use super::Edge;
 use super::highlight::highlight_after;
 use super::table::Table;
 use crate::text::{Line, Style, hard_wrap, width, wrap};
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 /// What a line begins with: the mark of a list on its first line, spaces or a bar on the others.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ struct Prefix {
 
 #[derive(Debug)]
 pub(super) struct Page {
-    role: Role,
+    role: ColorRole,
     most: usize,
     lines: Vec<Line>,
     now: Line,
@@ -45,7 +45,7 @@ pub(super) struct Page {
 
 impl Page {
     /// A page below what is drawn already.
-    pub(super) fn new(role: Role, most: usize, edge: Edge) -> Page {
+    pub(super) fn new(role: ColorRole, most: usize, edge: Edge) -> Page {
         Page {
             role,
             most,
@@ -103,18 +103,20 @@ impl Page {
                     }
                 }
             }
-            Event::Code(text) => self.now.push(Style { role: Role::Code, ..self.style }, &text),
+            Event::Code(text) => self.now.push(Style { role: ColorRole::Code, ..self.style }, &text),
             Event::SoftBreak => self.now.push(self.style, " "),
             Event::HardBreak => self.break_line(),
             Event::Rule => {
                 self.begin_block();
                 let rule = "─".repeat(self.room().min(24));
-                self.now.push(Role::Border, &rule);
+                self.now.push(ColorRole::Border, &rule);
                 self.end_block();
             }
-            Event::TaskListMarker(done) => self.now.push(Role::Accent, if done { "[x] " } else { "[ ] " }),
-            Event::FootnoteReference(name) => self.now.push(Role::Link, &format!("[{name}]")),
-            Event::InlineMath(text) | Event::DisplayMath(text) => self.now.push(Role::Code, &text),
+            Event::TaskListMarker(done) => {
+                self.now.push(ColorRole::Accent, if done { "[x] " } else { "[ ] " })
+            }
+            Event::FootnoteReference(name) => self.now.push(ColorRole::Link, &format!("[{name}]")),
+            Event::InlineMath(text) | Event::DisplayMath(text) => self.now.push(ColorRole::Code, &text),
         }
     }
 
@@ -124,12 +126,12 @@ impl Page {
             Tag::Heading { level, .. } => {
                 self.begin_block();
                 let underline = level == HeadingLevel::H1;
-                self.enter(Style { role: Role::Heading, bold: true, underline, ..self.style });
+                self.enter(Style { role: ColorRole::Heading, bold: true, underline, ..self.style });
             }
             Tag::BlockQuote(_) => {
                 self.begin_block();
                 self.prefixes.push(Prefix { first: None, rest: "│ ".to_owned() });
-                self.enter(Style { role: Role::Quote, ..self.style });
+                self.enter(Style { role: ColorRole::Quote, ..self.style });
             }
             Tag::CodeBlock(kind) => {
                 self.begin_block();
@@ -161,11 +163,11 @@ impl Page {
             Tag::Strikethrough => self.enter(Style { strike: true, ..self.style }),
             Tag::Link { dest_url, .. } => {
                 self.link = Some((dest_url.to_string(), self.now.spans.len()));
-                self.enter(Style { role: Role::Link, underline: true, ..self.style });
+                self.enter(Style { role: ColorRole::Link, underline: true, ..self.style });
             }
             Tag::Image { .. } => {
-                self.now.push(Role::Dim, "[image: ");
-                self.enter(Role::Dim.into());
+                self.now.push(ColorRole::Dim, "[image: ");
+                self.enter(ColorRole::Dim.into());
             }
             _ => {}
         }
@@ -217,7 +219,7 @@ impl Page {
             TagEnd::Link => self.end_link(),
             TagEnd::Image => {
                 self.leave();
-                self.now.push(Role::Dim, "]");
+                self.now.push(ColorRole::Dim, "]");
             }
             TagEnd::HtmlBlock => self.gap = true,
             _ => {}
@@ -251,7 +253,7 @@ impl Page {
         let Some((address, from)) = self.link.take() else { return };
         let shown: String = self.now.spans.iter().skip(from).map(|span| span.text.as_str()).collect();
         if shown != address && !address.is_empty() && address.trim_start_matches("mailto:") != shown {
-            self.now.push(Role::Dim, &format!(" ({address})"));
+            self.now.push(ColorRole::Dim, &format!(" ({address})"));
         }
     }
 
@@ -261,7 +263,7 @@ impl Page {
         let room = self.room().saturating_sub(2);
         for line in highlight_after(&mut self.in_comment, code.trim_end_matches('\n'), &language) {
             for piece in hard_wrap(&line, room) {
-                self.put(piece.behind(Role::Text, "  "));
+                self.put(piece.prepend(ColorRole::Text, "  "));
             }
         }
         self.gap = true;
@@ -276,7 +278,7 @@ impl Page {
         let beside = self.prefixes.last().is_some_and(|prefix| prefix.first.is_some());
         if std::mem::take(&mut self.gap) && !beside && (self.before || !self.lines.is_empty()) {
             let bars: String = self.prefixes.iter().map(|prefix| prefix.rest.as_str()).collect();
-            self.lines.push(Line::of(Role::Border, bars.trim_end()));
+            self.lines.push(Line::styled(ColorRole::Border, bars.trim_end()));
         }
     }
 
@@ -304,8 +306,8 @@ impl Page {
         let mut before = Line::new();
         for prefix in &mut self.prefixes {
             match prefix.first.take() {
-                Some(mark) => before.push(Role::Accent, &mark),
-                None => before.push(Role::Border, &prefix.rest),
+                Some(mark) => before.push(ColorRole::Accent, &mark),
+                None => before.push(ColorRole::Border, &prefix.rest),
             }
         }
         before.spans.extend(line.spans);

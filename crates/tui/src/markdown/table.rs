@@ -1,7 +1,7 @@
 //! Tables: columns as wide as they want if there is room, else the widest give way.
 
 use crate::text::{Line, wrap};
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 /// The narrowest a column gets.
 const LEAST: usize = 4;
@@ -30,7 +30,7 @@ impl Table {
             lines.extend(draw_row(row, &widths));
             if at == 0 {
                 let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                lines.push(Line::of(Role::Border, &rules.join("─┼─")));
+                lines.push(Line::styled(ColorRole::Border, &rules.join("─┼─")));
             }
         }
         lines
@@ -68,8 +68,8 @@ fn draw_row(row: &[Line], widths: &[usize]) -> Vec<Line> {
             let pad = " ".repeat(width.saturating_sub(piece.width()));
             line.spans.extend(piece.spans);
             if column + 1 < widths.len() {
-                line.push(Role::Text, &pad);
-                line.push(Role::Border, BETWEEN);
+                line.push(ColorRole::Text, &pad);
+                line.push(ColorRole::Border, BETWEEN);
             }
         }
         line

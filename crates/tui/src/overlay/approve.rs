@@ -9,17 +9,17 @@ mod tests;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use osier_agent::{Answer, Command, Question};
+use osier_agent::{ClientCommand, Question, UserAnswer};
 use osier_tools::approvals::Why;
 use osier_tools::{Allowance, Change, visible, visible_line};
 
 use super::{ALONE, Ask, News, Outcome, Overlay, Room};
-use crate::key::{Code, Key};
+use crate::key::{Key, KeyCode};
 use crate::markdown::highlight;
 use crate::msg::{Action, Purpose};
 use crate::screen::Frame;
 use crate::text::{Line, Style, hard_wrap, width};
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 /// Fewer columns show nothing.
 const NARROWEST: usize = 4;
@@ -47,18 +47,18 @@ impl Approve {
     }
 
     /// The answers: a letter, words, and what is sent. No answer means: ask why not.
-    fn answers(&self) -> Vec<(char, String, Option<Answer>)> {
+    fn answers(&self) -> Vec<(char, String, Option<UserAnswer>)> {
         let question = match &self.question {
             Question::Tool(question) => question,
             Question::Continue { .. } => {
                 return vec![
-                    ('y', "Yes, continue".to_owned(), Some(Answer::Once)),
-                    ('n', "No, stop here".to_owned(), Some(Answer::No(String::new()))),
+                    ('y', "Yes, continue".to_owned(), Some(UserAnswer::Once)),
+                    ('n', "No, stop here".to_owned(), Some(UserAnswer::No(String::new()))),
                 ];
             }
         };
-        let mut answers = vec![('y', "Yes, once".to_owned(), Some(Answer::Once))];
-        for offer in &question.offers {
+        let mut answers = vec![('y', "Yes, once".to_owned(), Some(UserAnswer::Once))];
+        for offer in &question.allowances {
             let (letter, words) = match offer {
                 Allowance::Outside(_) => ('a', "Yes, always outside the sandbox".to_owned()),
                 Allowance::Command(name) if offer.is_family() => {
@@ -67,21 +67,21 @@ impl Approve {
                 Allowance::Command(_) => ('p', "Yes, always exactly this command".to_owned()),
                 Allowance::Tool(name) => ('a', format!("Yes, always {}", visible_line(name))),
             };
-            answers.push((letter, words, Some(Answer::Always(offer.clone()))));
+            answers.push((letter, words, Some(UserAnswer::Always(offer.clone()))));
         }
         answers.push(('n', "No, and continue without it".to_owned(), None));
         answers
     }
 
-    fn give(&self, answer: Option<Answer>) -> Outcome {
+    fn give(&self, answer: Option<UserAnswer>) -> Outcome {
         let question = self.id;
         match answer {
-            Some(Answer::Once | Answer::Always(_)) if !self.is_read => Outcome::Stay,
+            Some(UserAnswer::Once | UserAnswer::Always(_)) if !self.is_read => Outcome::Stay,
             Some(answer) => Outcome::End(vec![send(question, answer)]),
             None => Outcome::Open(Box::new(Ask::new(
                 "Why not? The model is told (may be empty)",
                 "",
-                move |why| Outcome::End(vec![send(question, Answer::No(why))]),
+                move |why| Outcome::End(vec![send(question, UserAnswer::No(why))]),
             ))),
         }
     }
@@ -91,7 +91,7 @@ impl Approve {
         let mut known = self.lines.borrow_mut();
         if known.0 != columns {
             let title = self.title();
-            let title = (width(&title) > columns).then(|| Line::of(Role::Warn, &title));
+            let title = (width(&title) > columns).then(|| Line::styled(ColorRole::Warn, &title));
             let lines = title.into_iter().chain(self.code());
             *known = (columns, lines.flat_map(|line| wrapped(&line, columns)).collect());
         }
@@ -101,15 +101,17 @@ impl Approve {
     fn code(&self) -> Vec<Line> {
         let text = |text: &str| visible(text.strip_suffix('\n').unwrap_or(text));
         let Question::Tool(question) = &self.question else { return Vec::new() };
-        let because = question.because.iter().flat_map(|because| {
-            visible(because).lines().map(|line| Line::of(Role::Warn, line)).collect::<Vec<_>>()
+        let because = question.sandbox_denial.iter().flat_map(|because| {
+            visible(because).lines().map(|line| Line::styled(ColorRole::Warn, line)).collect::<Vec<_>>()
         });
-        let lines = match &question.what {
+        let lines = match &question.change {
             Change::Command { command } => highlight(&text(command), "bash"),
             Change::Diff { diff, created: true, .. } if diff.is_empty() => {
-                vec![Line::of(Role::Dim, "(an empty file)")]
+                vec![Line::styled(ColorRole::Dim, "(an empty file)")]
             }
-            Change::Diff { diff, .. } if diff.is_empty() => vec![Line::of(Role::Dim, "(nothing changes)")],
+            Change::Diff { diff, .. } if diff.is_empty() => {
+                vec![Line::styled(ColorRole::Dim, "(nothing changes)")]
+            }
             Change::Diff { diff, .. } => highlight(&text(diff), "diff"),
             Change::Call { arguments } => {
                 let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
@@ -128,18 +130,18 @@ impl Approve {
                 return format!("The model was called {model_calls} times for this prompt. Continue?");
             }
         };
-        let reason = match question.why {
+        let reason = match question.reason {
             Why::Writes | Why::Runs | Why::Sandbox => "Allow",
             Why::Outside => "Outside the project: allow",
             Why::Guarded => "Programs run from this file: allow",
         };
         let name = visible_line(&question.call.name);
-        match &question.what {
+        match &question.change {
             Change::Diff { path, created: true, .. } => {
                 format!("{reason} {name} to create {}?", visible_line(path))
             }
             Change::Diff { path, .. } => format!("{reason} {name} to change {}?", visible_line(path)),
-            Change::Command { .. } if question.why == Why::Sandbox => {
+            Change::Command { .. } if question.reason == Why::Sandbox => {
                 format!("{reason} {name} to run this command again, outside the sandbox?")
             }
             Change::Command { .. } => format!("{reason} {name} to run this command?"),
@@ -183,11 +185,11 @@ impl Approve {
         let is_open = self.shows_end(room);
         let answers = self.answers().into_iter().enumerate();
         let lines = answers.map(|(at, (letter, words, answer))| {
-            let role = if answer.is_some() && !is_open { Role::Dim } else { Role::Text };
-            let line = Line::of(Role::Accent, if at == self.at { "› " } else { "  " })
-                .with(Style::from(Role::Accent).bold(), &letter.to_string())
+            let role = if answer.is_some() && !is_open { ColorRole::Dim } else { ColorRole::Text };
+            let line = Line::styled(ColorRole::Accent, if at == self.at { "› " } else { "  " })
+                .with(Style::from(ColorRole::Accent).bold(), &letter.to_string())
                 .with(role, &format!("  {words}"));
-            if at == self.at { line.on(Role::SelectedBg) } else { line }
+            if at == self.at { line.with_background(ColorRole::SelectedBg) } else { line }
         });
         lines.collect()
     }
@@ -196,11 +198,11 @@ impl Approve {
     fn short_line(&self, room: Room) -> Line {
         let answers = self.answers();
         let letters: Vec<String> = answers.iter().map(|(letter, ..)| letter.to_string()).collect();
-        let line = Line::of(Style::from(Role::Accent).bold(), &letters.join("/"))
-            .with(Role::Text, &format!(" › {}", answers[self.at].1));
+        let line = Line::styled(Style::from(ColorRole::Accent).bold(), &letters.join("/"))
+            .with(ColorRole::Text, &format!(" › {}", answers[self.at].1));
         match self.place(room) {
-            Some(place) if !self.shows_end(room) => Line::of(Role::Warn, &place),
-            Some(place) => line.with(Role::Dim, &format!(" · {place}")),
+            Some(place) if !self.shows_end(room) => Line::styled(ColorRole::Warn, &place),
+            Some(place) => line.with(ColorRole::Dim, &format!(" · {place}")),
             None => line,
         }
     }
@@ -209,11 +211,11 @@ impl Approve {
 /// Rows of a line. Those that go on with it are marked, so that they do not look like lines of their own.
 fn wrapped(line: &Line, columns: usize) -> Vec<Line> {
     let rows = hard_wrap(line, columns.saturating_sub(2)).into_iter().enumerate();
-    rows.map(|(at, row)| row.behind(Role::Dim, if at == 0 { "  " } else { "↳ " })).collect()
+    rows.map(|(at, row)| row.prepend(ColorRole::Dim, if at == 0 { "  " } else { "↳ " })).collect()
 }
 
-fn send(question: u64, answer: Answer) -> Action {
-    Action::Send(Command::Answer { question, answer }, Purpose::Answer)
+fn send(question: u64, answer: UserAnswer) -> Action {
+    Action::Send(ClientCommand::Answer { question, answer }, Purpose::Answer)
 }
 
 impl Overlay for Approve {
@@ -221,14 +223,14 @@ impl Overlay for Approve {
         let answers = self.answers();
         let last = self.last(room);
         match (key.code, key.ctrl || key.alt) {
-            (Code::Up, false) => self.at = (self.at + answers.len() - 1) % answers.len(),
-            (Code::Down | Code::Tab, false) => self.at = (self.at + 1) % answers.len(),
-            (Code::PageUp, _) => self.from = self.from.min(last).saturating_sub(self.page(room)),
-            (Code::PageDown, _) => self.from = (self.from + self.page(room)).min(last),
-            (Code::Home, _) if last > 0 => self.from = 0,
-            (Code::End, _) if last > 0 => self.from = last,
-            (Code::Enter, false) => return self.give(answers[self.at].2.clone()),
-            (Code::Char(typed), false) => {
+            (KeyCode::Up, false) => self.at = (self.at + answers.len() - 1) % answers.len(),
+            (KeyCode::Down | KeyCode::Tab, false) => self.at = (self.at + 1) % answers.len(),
+            (KeyCode::PageUp, _) => self.from = self.from.min(last).saturating_sub(self.page(room)),
+            (KeyCode::PageDown, _) => self.from = (self.from + self.page(room)).min(last),
+            (KeyCode::Home, _) if last > 0 => self.from = 0,
+            (KeyCode::End, _) if last > 0 => self.from = last,
+            (KeyCode::Enter, false) => return self.give(answers[self.at].2.clone()),
+            (KeyCode::Char(typed), false) => {
                 let typed = typed.to_ascii_lowercase();
                 let answer = answers.into_iter().find(|(letter, ..)| *letter == typed);
                 return answer.map_or(Outcome::Pass, |(.., answer)| self.give(answer));
@@ -245,10 +247,10 @@ impl Overlay for Approve {
 
     fn is_answer(&self, key: Key, now: u64, draft_is_empty: bool) -> bool {
         let is_seen = self.shown.is_some_and(|at| now.saturating_sub(at) >= ALONE);
-        let is_answer = match key.typed() {
+        let is_answer = match key.typed_char() {
             Some(typed) => self.answers().iter().any(|(letter, ..)| *letter == typed.to_ascii_lowercase()),
             // Enter sends a draft, if there is one.
-            None => key == Code::Enter.into() && draft_is_empty,
+            None => key == KeyCode::Enter.into() && draft_is_empty,
         };
         is_seen && is_answer
     }
@@ -262,15 +264,15 @@ impl Overlay for Approve {
 
     fn view(&self, room: Room) -> Frame {
         let from = self.from.min(self.last(room));
-        let mut lines = vec![Line::of(Style::from(Role::Warn).bold(), &self.title())];
+        let mut lines = vec![Line::styled(Style::from(ColorRole::Warn).bold(), &self.title())];
         lines.extend(self.what(room.columns).iter().skip(from).take(self.page(room)).cloned());
         if self.is_low(room) {
             lines.push(self.short_line(room));
         } else {
-            lines.extend(self.place(room).map(|place| Line::of(Role::Warn, &format!("  {place}"))));
+            lines.extend(self.place(room).map(|place| Line::styled(ColorRole::Warn, &format!("  {place}"))));
             lines.extend(self.answer_lines(room));
         }
-        Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor: None }
+        Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor: None }
     }
 
     fn hear(&mut self, news: &News<'_>) -> Outcome {

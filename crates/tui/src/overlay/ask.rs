@@ -4,11 +4,11 @@ use std::fmt;
 
 use super::{News, Outcome, Overlay, Room};
 use crate::editor::Editor;
-use crate::key::{Code, Key};
+use crate::key::{Key, KeyCode};
 use crate::msg::Purpose;
 use crate::screen::Frame;
 use crate::text::{Line, Style};
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 type Then = Box<dyn Fn(String) -> Outcome + Send>;
 
@@ -36,10 +36,12 @@ impl fmt::Debug for Ask {
 impl Overlay for Ask {
     fn key(&mut self, key: Key, room: Room) -> Outcome {
         match (key.code, key.ctrl) {
-            (Code::Escape, _) | (Code::Char('c'), true) => Outcome::Close,
-            (Code::Enter, _) if !key.shift && !key.alt => (self.then)(self.editor.text().trim().to_owned()),
+            (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => Outcome::Close,
+            (KeyCode::Enter, _) if !key.shift && !key.alt => {
+                (self.then)(self.editor.text().trim().to_owned())
+            }
             _ => {
-                self.editor.key(key, room.columns.saturating_sub(3));
+                self.editor.handle_key(key, room.columns.saturating_sub(3));
                 Outcome::Stay
             }
         }
@@ -50,10 +52,12 @@ impl Overlay for Ask {
     }
 
     fn view(&self, room: Room) -> Frame {
-        let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), &self.title).cut(room.columns)];
-        let (text, (row, column)) = self.editor.view(room.columns, room.rows.saturating_sub(2), Role::Accent);
+        let mut lines =
+            vec![Line::styled(Style::from(ColorRole::Accent).bold(), &self.title).truncate(room.columns)];
+        let (text, (row, column)) =
+            self.editor.view(room.columns, room.rows.saturating_sub(2), ColorRole::Accent);
         lines.extend(text);
-        lines.push(Line::of(Role::Dim, "enter takes it, escape goes back").cut(room.columns));
+        lines.push(Line::styled(ColorRole::Dim, "enter takes it, escape goes back").truncate(room.columns));
         Frame { lines, cursor: Some((row + 1, column)) }
     }
 

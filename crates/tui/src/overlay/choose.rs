@@ -3,11 +3,11 @@
 use std::fmt;
 
 use super::{News, Outcome, Overlay, Room};
-use crate::key::{Code, Key};
+use crate::key::{Key, KeyCode};
 use crate::msg::Purpose;
 use crate::screen::Frame;
 use crate::text::{Line, Style};
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 type Then = Box<dyn Fn() -> Outcome + Send>;
 
@@ -39,15 +39,15 @@ impl Overlay for Choose {
     fn key(&mut self, key: Key, _room: Room) -> Outcome {
         let count = self.answers.len().max(1);
         match (key.code, key.ctrl) {
-            (Code::Escape, _) | (Code::Char('c'), true) => return Outcome::Close,
-            (Code::Up, _) => self.at = (self.at + count - 1) % count,
-            (Code::Down | Code::Tab, _) => self.at = (self.at + 1) % count,
-            (Code::Char(digit @ '1'..='9'), false) => {
+            (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => return Outcome::Close,
+            (KeyCode::Up, _) => self.at = (self.at + count - 1) % count,
+            (KeyCode::Down | KeyCode::Tab, _) => self.at = (self.at + 1) % count,
+            (KeyCode::Char(digit @ '1'..='9'), false) => {
                 if let Some((_, then)) = self.answers.get(digit as usize - '1' as usize) {
                     return then();
                 }
             }
-            (Code::Enter, _) => {
+            (KeyCode::Enter, _) => {
                 if let Some((_, then)) = self.answers.get(self.at) {
                     return then();
                 }
@@ -58,14 +58,18 @@ impl Overlay for Choose {
     }
 
     fn view(&self, room: Room) -> Frame {
-        let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), &self.title).cut(room.columns)];
+        let mut lines =
+            vec![Line::styled(Style::from(ColorRole::Accent).bold(), &self.title).truncate(room.columns)];
         for (at, (answer, _)) in self.answers.iter().enumerate() {
-            let line = Line::of(Role::Accent, if at == self.at { "› " } else { "  " })
-                .with(Role::Text, &format!("{}. {answer}", at + 1));
-            let line = line.cut(room.columns);
-            lines.push(if at == self.at { line.on(Role::SelectedBg) } else { line });
+            let line = Line::styled(ColorRole::Accent, if at == self.at { "› " } else { "  " })
+                .with(ColorRole::Text, &format!("{}. {answer}", at + 1));
+            let line = line.truncate(room.columns);
+            lines.push(if at == self.at { line.with_background(ColorRole::SelectedBg) } else { line });
         }
-        lines.push(Line::of(Role::Dim, "↑↓ and enter, or a number; escape goes back").cut(room.columns));
+        lines.push(
+            Line::styled(ColorRole::Dim, "↑↓ and enter, or a number; escape goes back")
+                .truncate(room.columns),
+        );
         Frame { lines, cursor: None }
     }
 

@@ -1,27 +1,27 @@
 //! What one said on the path, the latest first: go on before it here, or in a new session. Another key shows all branches.
 
-use osier_agent::{Command, Navigation};
+use osier_agent::{ClientCommand, Navigation};
 use osier_tree::projection::preview::one_line;
-use osier_tree::{Role as Speaker, Seq};
+use osier_tree::{MessageRole as Speaker, Seq};
 
 use super::{News, Outcome, Overlay, Room};
-use crate::key::{Code, Key};
-use crate::msg::{Action, Forest, Purpose, Which};
+use crate::key::{Key, KeyCode};
+use crate::msg::{Action, OpenTarget, Purpose, TreeSnapshot};
 use crate::screen::Frame;
-use crate::text::{Line, Style, pieces};
-use crate::theme::Role;
+use crate::text::{Line, Style, join_fitting};
+use crate::theme::ColorRole;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Fork {
-    forest: Forest,
+    forest: TreeSnapshot,
     everywhere: bool,
     rows: Vec<Seq>,
     at: usize,
 }
 
 impl Fork {
-    pub(crate) fn new(forest: Forest) -> Fork {
+    pub(crate) fn new(forest: TreeSnapshot) -> Fork {
         let mut fork = Fork { forest, everywhere: false, rows: Vec::new(), at: 0 };
         fork.fill();
         fork
@@ -49,34 +49,34 @@ impl Fork {
 
     fn row(&self, seq: Seq, room: Room) -> Line {
         let tree = &self.forest.tree;
-        let time = tree.head(seq).time().map(|time| room.clock.full(time)).unwrap_or_default();
+        let time = tree.head(seq).time().map(|time| room.clock.format_full(time)).unwrap_or_default();
         let text = self.forest.texts.get(seq).into_owned();
         let text = text.strip_prefix("user: ").unwrap_or(&text);
         let text = text.strip_prefix('"').unwrap_or(text);
         let text = one_line(text.strip_suffix('"').unwrap_or(text), 80);
         let room = room.columns.saturating_sub(time.len() + 4);
-        Line::of(Role::Dim, &format!("{time}  "))
-            .with(Role::Text, &Line::of(Role::Text, &text).cut(room).plain())
+        Line::styled(ColorRole::Dim, &format!("{time}  "))
+            .with(ColorRole::Text, &Line::styled(ColorRole::Text, &text).truncate(room).plain())
     }
 }
 
 impl Overlay for Fork {
     fn key(&mut self, key: Key, _room: Room) -> Outcome {
         match (key.code, key.ctrl) {
-            (Code::Escape, _) | (Code::Char('c'), true) => return Outcome::Close,
-            (Code::Up, _) => self.at = self.at.saturating_sub(1),
-            (Code::Down, _) => self.at = (self.at + 1).min(self.rows.len().saturating_sub(1)),
-            (Code::Tab, _) => {
+            (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => return Outcome::Close,
+            (KeyCode::Up, _) => self.at = self.at.saturating_sub(1),
+            (KeyCode::Down, _) => self.at = (self.at + 1).min(self.rows.len().saturating_sub(1)),
+            (KeyCode::Tab, _) => {
                 self.everywhere = !self.everywhere;
                 self.fill();
             }
-            (Code::Enter, _) => {
+            (KeyCode::Enter, _) => {
                 let Some(target) = self.chosen() else { return Outcome::Stay };
                 return Outcome::Do(vec![go(target)]);
             }
-            (Code::Char('n'), _) => {
+            (KeyCode::Char('n'), _) => {
                 let Some(target) = self.chosen() else { return Outcome::Stay };
-                return Outcome::End(vec![Action::Open(Which::Fork { before: Some(target) })]);
+                return Outcome::End(vec![Action::Open(OpenTarget::Fork { before: Some(target) })]);
             }
             _ => {}
         }
@@ -86,19 +86,20 @@ impl Overlay for Fork {
     fn view(&self, room: Room) -> Frame {
         let scope = if self.everywhere { "of all branches" } else { "of this path" };
         let mut lines = vec![
-            Line::of(Style::from(Role::Accent).bold(), "Go on before a message ").with(Role::Dim, scope),
+            Line::styled(Style::from(ColorRole::Accent).bold(), "Go on before a message ")
+                .with(ColorRole::Dim, scope),
         ];
         let height = room.rows.saturating_sub(2).clamp(1, 10);
         let from = self.at.saturating_sub(height - 1);
         for (at, seq) in self.rows.iter().enumerate().skip(from).take(height) {
             let line = self.row(*seq, room);
-            let line = line.behind(Role::Accent, if at == self.at { "› " } else { "  " });
-            lines.push(if at == self.at { line.on(Role::SelectedBg) } else { line });
+            let line = line.prepend(ColorRole::Accent, if at == self.at { "› " } else { "  " });
+            lines.push(if at == self.at { line.with_background(ColorRole::SelectedBg) } else { line });
         }
         let first = format!("({}/{}) enter here", self.at + 1, self.rows.len());
         let keys = [first.as_str(), "n new session", "tab all branches", "escape"];
-        lines.push(Line::of(Role::Dim, &pieces(keys, room.columns, 1).concat()));
-        Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor: None }
+        lines.push(Line::styled(ColorRole::Dim, &join_fitting(keys, room.columns, 1).concat()));
+        Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor: None }
     }
 
     fn hear(&mut self, news: &News<'_>) -> Outcome {
@@ -116,5 +117,5 @@ impl Overlay for Fork {
 
 fn go(target: String) -> Action {
     let wish = Navigation { target: Some(target), stop_turn: true, ..Navigation::default() };
-    Action::Send(Command::Navigate(wish), Purpose::Navigate)
+    Action::Send(ClientCommand::Navigate(wish), Purpose::Navigate)
 }

@@ -4,10 +4,10 @@ use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use super::Room;
-use crate::key::{Code, Key};
+use crate::key::{Key, KeyCode};
 use crate::screen::Frame;
 use crate::text::{Line, Style, width};
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 /// Rows that are shown at once.
 const MOST: usize = 12;
@@ -77,15 +77,15 @@ impl List {
     pub(crate) fn key(&mut self, key: Key, room: Room) -> Taken {
         let (last, page) = (self.shown.len().saturating_sub(1), height(room));
         match (key.code, key.ctrl) {
-            (Code::Escape, _) if !self.query.is_empty() => self.search(String::new()),
-            (Code::Escape, _) | (Code::Char('c'), true) => return Taken::Closed,
-            (Code::Up, _) => self.at = self.at.checked_sub(1).unwrap_or(last),
-            (Code::Down | Code::Tab, _) => self.at = if self.at >= last { 0 } else { self.at + 1 },
-            (Code::PageUp, _) => self.at = self.at.saturating_sub(page),
-            (Code::PageDown, _) => self.at = (self.at + page).min(last),
-            (Code::Home, _) => self.at = 0,
-            (Code::End, _) => self.at = last,
-            (Code::Enter, _) => {
+            (KeyCode::Escape, _) if !self.query.is_empty() => self.search(String::new()),
+            (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => return Taken::Closed,
+            (KeyCode::Up, _) => self.at = self.at.checked_sub(1).unwrap_or(last),
+            (KeyCode::Down | KeyCode::Tab, _) => self.at = if self.at >= last { 0 } else { self.at + 1 },
+            (KeyCode::PageUp, _) => self.at = self.at.saturating_sub(page),
+            (KeyCode::PageDown, _) => self.at = (self.at + page).min(last),
+            (KeyCode::Home, _) => self.at = 0,
+            (KeyCode::End, _) => self.at = last,
+            (KeyCode::Enter, _) => {
                 return self.shown.get(self.at).map_or(Taken::Nothing, |at| Taken::Chosen(*at));
             }
             _ => {
@@ -110,26 +110,29 @@ impl List {
             lines.push(self.row(&self.rows[*row], at == self.at, wide, room.columns));
         }
         if self.shown.is_empty() {
-            lines.push(Line::of(Role::Dim, "  nothing fits; escape clears what was typed"));
+            lines.push(Line::styled(ColorRole::Dim, "  nothing fits; escape clears what was typed"));
         }
         if let Some(row) =
             self.shown.get(self.at).map(|at| &self.rows[*at]).filter(|row| !row.note.is_empty())
         {
-            lines.push(Line::of(Role::Dim, "  ").with(Role::Text, &row.note));
+            lines.push(Line::styled(ColorRole::Dim, "  ").with(ColorRole::Text, &row.note));
         }
         let at = if self.shown.is_empty() { 0 } else { self.at + 1 };
-        lines.push(Line::of(Role::Dim, &format!("({at}/{}) ↑↓ · enter takes it · escape", self.shown.len())));
+        lines.push(Line::styled(
+            ColorRole::Dim,
+            &format!("({at}/{}) ↑↓ · enter takes it · escape", self.shown.len()),
+        ));
         search_frame(lines, &self.query, room)
     }
 
     fn row(&self, row: &Row, selected: bool, wide: usize, columns: usize) -> Line {
-        let name = Line::of(Style { bold: selected, ..Role::Text.into() }, &row.name).cut(wide);
+        let name = Line::styled(Style { bold: selected, ..ColorRole::Text.into() }, &row.name).truncate(wide);
         let pad = " ".repeat(wide.saturating_sub(name.width()));
-        let mut line = name.behind(Role::Accent, if selected { "› " } else { "  " });
-        line.push(Role::Dim, &format!("{pad}  {}", row.told));
-        line.push(Role::Active, if row.now { "  ← now" } else { "" });
-        let line = line.cut(columns);
-        if selected { line.on(Role::SelectedBg) } else { line }
+        let mut line = name.prepend(ColorRole::Accent, if selected { "› " } else { "  " });
+        line.push(ColorRole::Dim, &format!("{pad}  {}", row.told));
+        line.push(ColorRole::Active, if row.now { "  ← now" } else { "" });
+        let line = line.truncate(columns);
+        if selected { line.with_background(ColorRole::SelectedBg) } else { line }
     }
 }
 
@@ -140,27 +143,27 @@ fn height(room: Room) -> usize {
 /// The query after a key that edits it; `None` for any other key.
 pub(super) fn edited_query(query: &str, key: Key) -> Option<String> {
     match key.code {
-        Code::Backspace => {
+        KeyCode::Backspace => {
             let mut shorter = query.to_owned();
             shorter.pop();
             Some(shorter)
         }
-        _ => key.typed().map(|typed| format!("{query}{typed}")),
+        _ => key.typed_char().map(|typed| format!("{query}{typed}")),
     }
 }
 
 /// The title and the query, above the rows that fit it.
 pub(super) fn search_head(title: &str, query: &str) -> Vec<Line> {
-    let prompt = Line::of(Role::Accent, "/ ");
+    let prompt = Line::styled(ColorRole::Accent, "/ ");
     let typed = match query {
-        "" => prompt.with(Role::Dim, "type to search"),
-        query => prompt.with(Role::Text, query),
+        "" => prompt.with(ColorRole::Dim, "type to search"),
+        query => prompt.with(ColorRole::Text, query),
     };
-    vec![Line::of(Style::from(Role::Accent).bold(), title), typed]
+    vec![Line::styled(Style::from(ColorRole::Accent).bold(), title), typed]
 }
 
 /// All lines, with the cursor behind the query.
 pub(super) fn search_frame(lines: Vec<Line>, query: &str, room: Room) -> Frame {
     let cursor = Some((1, (2 + width(query)).min(room.columns.saturating_sub(1))));
-    Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor }
+    Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor }
 }

@@ -1,13 +1,13 @@
 //! Waiting for a move or a graft: how far its summary is. Escape stops it, and one is back where one was.
 
-use osier_agent::Command;
+use osier_agent::ClientCommand;
 
 use super::{News, Outcome, Overlay, Room};
-use crate::key::{Code, Key};
+use crate::key::{Key, KeyCode};
 use crate::msg::{Action, Purpose};
 use crate::screen::Frame;
 use crate::text::{Line, Style};
-use crate::theme::Role;
+use crate::theme::ColorRole;
 use crate::transcript::{Look, tail};
 
 /// See the module.
@@ -36,9 +36,9 @@ impl Progress {
 impl Overlay for Progress {
     fn key(&mut self, key: Key, _room: Room) -> Outcome {
         match (key.code, key.ctrl) {
-            (Code::Escape, _) | (Code::Char('c'), true) if !self.stopping => {
+            (KeyCode::Escape, _) | (KeyCode::Char('c'), true) if !self.stopping => {
                 self.stopping = true;
-                Outcome::Do(vec![Action::Send(Command::Cancel, Purpose::Cancel)])
+                Outcome::Do(vec![Action::Send(ClientCommand::Cancel, Purpose::Cancel)])
             }
             _ => Outcome::Stay,
         }
@@ -46,11 +46,11 @@ impl Overlay for Progress {
 
     fn view(&self, room: Room) -> Frame {
         let title = if self.stopping { "stopping …" } else { self.title };
-        let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), title)];
+        let mut lines = vec![Line::styled(Style::from(ColorRole::Accent).bold(), title)];
         let look = Look { width: room.columns, ..Look::default() };
         lines.extend(tail(&self.text, room.rows.saturating_sub(2).min(8), look));
-        lines.push(Line::of(Role::Dim, "escape stops it; then nothing has changed"));
-        Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor: None }
+        lines.push(Line::styled(ColorRole::Dim, "escape stops it; then nothing has changed"));
+        Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor: None }
     }
 
     fn hear(&mut self, news: &News<'_>) -> Outcome {

@@ -1,10 +1,10 @@
 //! A page to be read, too long for the screen perhaps.
 
 use super::{Outcome, Overlay, Room};
-use crate::key::{Code, Key};
+use crate::key::{Key, KeyCode};
 use crate::screen::Frame;
 use crate::text::{Line, Style};
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 /// See the module.
 #[derive(Debug)]
@@ -29,15 +29,15 @@ impl Overlay for Reader {
         let height = Reader::height(room);
         let most = self.lines.len().saturating_sub(height);
         self.from = match (key.code, key.ctrl) {
-            (Code::Escape | Code::Enter | Code::Char('q'), _) | (Code::Char('c'), true) => {
+            (KeyCode::Escape | KeyCode::Enter | KeyCode::Char('q'), _) | (KeyCode::Char('c'), true) => {
                 return Outcome::Close;
             }
-            (Code::Up, _) => self.from.saturating_sub(1),
-            (Code::Down, _) => (self.from + 1).min(most),
-            (Code::PageUp | Code::Left, _) => self.from.saturating_sub(height),
-            (Code::PageDown | Code::Right | Code::Char(' '), _) => (self.from + height).min(most),
-            (Code::Home, _) => 0,
-            (Code::End, _) => most,
+            (KeyCode::Up, _) => self.from.saturating_sub(1),
+            (KeyCode::Down, _) => (self.from + 1).min(most),
+            (KeyCode::PageUp | KeyCode::Left, _) => self.from.saturating_sub(height),
+            (KeyCode::PageDown | KeyCode::Right | KeyCode::Char(' '), _) => (self.from + height).min(most),
+            (KeyCode::Home, _) => 0,
+            (KeyCode::End, _) => most,
             _ => self.from,
         };
         Outcome::Stay
@@ -45,14 +45,14 @@ impl Overlay for Reader {
 
     fn view(&self, room: Room) -> Frame {
         let height = Reader::height(room);
-        let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), &self.title)];
+        let mut lines = vec![Line::styled(Style::from(ColorRole::Accent).bold(), &self.title)];
         lines.extend(self.lines.iter().skip(self.from).take(height).cloned());
         let more = self.lines.len().saturating_sub(self.from + height);
         let foot = match more {
             0 => "escape closes".to_owned(),
             more => format!("↑↓ · {more} more lines · escape closes"),
         };
-        lines.push(Line::of(Role::Dim, &foot));
-        Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor: None }
+        lines.push(Line::styled(ColorRole::Dim, &foot));
+        Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor: None }
     }
 }

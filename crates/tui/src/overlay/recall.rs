@@ -2,10 +2,10 @@
 
 use super::list::{edited_query, search_frame, search_head};
 use super::{Outcome, Overlay, Room};
-use crate::key::{Code, Key};
+use crate::key::{Key, KeyCode};
 use crate::screen::Frame;
-use crate::text::{Line, pieces, width};
-use crate::theme::Role;
+use crate::text::{Line, join_fitting, width};
+use crate::theme::ColorRole;
 use osier_tree::projection::preview::one_line;
 
 /// Rows that are shown at once.
@@ -50,11 +50,11 @@ impl Recall {
             1 => "  +1 line".to_owned(),
             more => format!("  +{more} lines"),
         };
-        let line = Line::of(Role::Accent, if row == self.at { "› " } else { "  " })
-            .with(Role::Text, &one_line(text.trim().lines().next().unwrap_or_default(), 400))
-            .cut(columns.saturating_sub(width(&more)))
-            .with(Role::Dim, &more);
-        if row == self.at { line.on(Role::SelectedBg) } else { line }
+        let line = Line::styled(ColorRole::Accent, if row == self.at { "› " } else { "  " })
+            .with(ColorRole::Text, &one_line(text.trim().lines().next().unwrap_or_default(), 400))
+            .truncate(columns.saturating_sub(width(&more)))
+            .with(ColorRole::Dim, &more);
+        if row == self.at { line.with_background(ColorRole::SelectedBg) } else { line }
     }
 }
 
@@ -62,18 +62,18 @@ impl Overlay for Recall {
     fn key(&mut self, key: Key, _room: Room) -> Outcome {
         let last = self.found.len().saturating_sub(1);
         match (key.code, key.ctrl) {
-            (Code::Escape, _) | (Code::Char('c' | 'g'), true) => return Outcome::Close,
-            (Code::Char('r'), true) | (Code::Down, _) => self.at = (self.at + 1).min(last),
-            (Code::Char('s'), true) | (Code::Up, _) => self.at = self.at.saturating_sub(1),
-            (Code::PageDown, _) => self.at = (self.at + MOST).min(last),
-            (Code::PageUp, _) => self.at = self.at.saturating_sub(MOST),
-            (Code::Enter | Code::Tab | Code::Right, _) => {
+            (KeyCode::Escape, _) | (KeyCode::Char('c' | 'g'), true) => return Outcome::Close,
+            (KeyCode::Char('r'), true) | (KeyCode::Down, _) => self.at = (self.at + 1).min(last),
+            (KeyCode::Char('s'), true) | (KeyCode::Up, _) => self.at = self.at.saturating_sub(1),
+            (KeyCode::PageDown, _) => self.at = (self.at + MOST).min(last),
+            (KeyCode::PageUp, _) => self.at = self.at.saturating_sub(MOST),
+            (KeyCode::Enter | KeyCode::Tab | KeyCode::Right, _) => {
                 return match self.found.get(self.at) {
                     Some(text) => Outcome::Write(self.texts[*text].clone()),
                     None => Outcome::Stay,
                 };
             }
-            (Code::Char('u'), true) => self.search(String::new()),
+            (KeyCode::Char('u'), true) => self.search(String::new()),
             _ => {
                 if let Some(query) = edited_query(&self.query, key) {
                     self.search(query);
@@ -93,12 +93,12 @@ impl Overlay for Recall {
         let from = (self.at + 1).saturating_sub(height);
         lines.extend((from..(from + height).min(self.found.len())).map(|row| self.row(row, room.columns)));
         if self.found.is_empty() {
-            lines.push(Line::of(Role::Dim, "  no match"));
+            lines.push(Line::styled(ColorRole::Dim, "  no match"));
         }
         let at = if self.found.is_empty() { 0 } else { self.at + 1 };
         let count = format!("({at}/{})", self.found.len());
         let keys = [count.as_str(), "enter use", "ctrl+r older", "ctrl+s newer", "escape cancel"];
-        lines.push(Line::of(Role::Dim, &pieces(keys, room.columns, 1).concat()));
+        lines.push(Line::styled(ColorRole::Dim, &join_fitting(keys, room.columns, 1).concat()));
         search_frame(lines, &self.query, room)
     }
 }

@@ -10,12 +10,12 @@ use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
 
 use super::{Ask, Choose, News, Outcome, Overlay, Room};
-use crate::key::{Code, Key};
-use crate::msg::{Action, Spot, Which};
+use crate::key::{Key, KeyCode};
+use crate::msg::{Action, OpenTarget, SessionRef};
 use crate::screen::Frame;
-use crate::state::State;
-use crate::text::{Line, Style, pieces, width};
-use crate::theme::Role;
+use crate::state::UiState;
+use crate::text::{Line, Style, join_fitting, width};
+use crate::theme::ColorRole;
 use search::Search;
 use threads::threaded;
 
@@ -56,11 +56,11 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn new(state: &State) -> Sessions {
+    pub(crate) fn new(state: &UiState) -> Sessions {
         Sessions {
-            cwd: state.setting.cwd.clone(),
-            current: state.facts.id.clone(),
-            store: state.setting.store.clone(),
+            cwd: state.config.cwd.clone(),
+            current: state.status_info.id.clone(),
+            store: state.config.store.clone(),
             cards: None,
             many_stores: false,
             everywhere: false,
@@ -172,7 +172,7 @@ impl Sessions {
 
     fn rename(&self) -> Outcome {
         let Some(card) = self.selected() else { return Outcome::Stay };
-        let spot = Spot::of(card);
+        let spot = SessionRef::from_card(card);
         let name = card.name.clone().unwrap_or_default();
         Outcome::Open(Box::new(Ask::new("Name of the session", &name, move |name| {
             Outcome::End(vec![Action::RenameSession { spot: spot.clone(), name }])
@@ -187,7 +187,7 @@ impl Sessions {
                     .with("all right", || Outcome::Close),
             ));
         }
-        let spot = Spot::of(card);
+        let spot = SessionRef::from_card(card);
         let place =
             if self.many_stores { format!(" from {}", one_line(&card.store, 20)) } else { String::new() };
         Outcome::Open(Box::new(
@@ -201,12 +201,12 @@ impl Sessions {
     fn remark(&self) -> Option<Line> {
         let told = match (&self.cards, self.search.wrong()) {
             (None, _) => "reading …",
-            (_, Some(wrong)) => return Some(Line::of(Role::Bad, &format!("  {wrong}"))),
+            (_, Some(wrong)) => return Some(Line::styled(ColorRole::Bad, &format!("  {wrong}"))),
             _ if !self.shown.is_empty() || self.search.is_reading => return None,
             _ if self.everywhere => "none",
             _ => "none; tab looks everywhere",
         };
-        Some(Line::of(Role::Dim, &format!("  {told}")))
+        Some(Line::styled(ColorRole::Dim, &format!("  {told}")))
     }
 
     fn row(&self, at: usize, room: Room) -> Line {
@@ -216,18 +216,19 @@ impl Sessions {
             if depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat((depth - 1).min(5))) };
         let place = if self.everywhere || self.paths { format!("{}  ", card.cwd) } else { String::new() };
         let store = if self.many_stores { format!("{}  ", one_line(&card.store, 20)) } else { String::new() };
-        let age = room.clock.age(card.modified);
+        let age = room.clock.format_age(card.modified);
         let right = format!("  {place}{store}{} · {age} · {}", card.message_count, &card.short_id);
         let mark = if self.is_current(card) { "  ← current" } else { "" };
         let room = room.columns.saturating_sub(width(&right) + width(mark) + 2);
-        let role = if card.name.is_some() { Role::Label } else { Role::Text };
-        let left = Line::of(Role::Border, &thread).with(role, &one_line(card.title(), 200)).cut(room);
+        let role = if card.name.is_some() { ColorRole::Label } else { ColorRole::Text };
+        let left =
+            Line::styled(ColorRole::Border, &thread).with(role, &one_line(card.title(), 200)).truncate(room);
         let selected = at == self.at;
         let pad = " ".repeat(room.saturating_sub(left.width()));
-        let mut line = left.behind(Role::Accent, if selected { "› " } else { "  " });
-        line.push(Role::Active, mark);
-        line.push(Role::Dim, &format!("{pad}{right}"));
-        if selected { line.on(Role::SelectedBg) } else { line }
+        let mut line = left.prepend(ColorRole::Accent, if selected { "› " } else { "  " });
+        line.push(ColorRole::Active, mark);
+        line.push(ColorRole::Dim, &format!("{pad}{right}"));
+        if selected { line.with_background(ColorRole::SelectedBg) } else { line }
     }
 }
 
@@ -235,42 +236,42 @@ impl Overlay for Sessions {
     fn key(&mut self, key: Key, room: Room) -> Outcome {
         let last = self.shown.len().saturating_sub(1);
         match (key.code, key.ctrl) {
-            (Code::Escape, _) if !self.search.text().is_empty() => return self.search(String::new()),
-            (Code::Escape, _) | (Code::Char('c'), true) => return self.end(None),
-            (Code::Up, _) => self.go(self.at.checked_sub(1).unwrap_or(last)),
-            (Code::Down, _) => self.go(if self.at >= last { 0 } else { self.at + 1 }),
-            (Code::PageUp, _) => self.go(self.at.saturating_sub(MOST.min(room.rows))),
-            (Code::PageDown, _) => self.go((self.at + MOST.min(room.rows)).min(last)),
-            (Code::Tab, _) => {
+            (KeyCode::Escape, _) if !self.search.text().is_empty() => return self.search(String::new()),
+            (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => return self.end(None),
+            (KeyCode::Up, _) => self.go(self.at.checked_sub(1).unwrap_or(last)),
+            (KeyCode::Down, _) => self.go(if self.at >= last { 0 } else { self.at + 1 }),
+            (KeyCode::PageUp, _) => self.go(self.at.saturating_sub(MOST.min(room.rows))),
+            (KeyCode::PageDown, _) => self.go((self.at + MOST.min(room.rows)).min(last)),
+            (KeyCode::Tab, _) => {
                 self.everywhere = !self.everywhere;
                 return self.look_elsewhere();
             }
-            (Code::Char('s'), true) => {
+            (KeyCode::Char('s'), true) => {
                 self.sort = match self.sort {
                     Sort::Threaded => Sort::Recent,
                     Sort::Recent => Sort::Fitting,
                     Sort::Fitting => Sort::Threaded,
                 }
             }
-            (Code::Char('n'), true) => {
+            (KeyCode::Char('n'), true) => {
                 self.named = !self.named;
                 return self.look_elsewhere();
             }
-            (Code::Char('p'), true) => self.paths = !self.paths,
-            (Code::Char('r'), true) => return self.rename(),
-            (Code::Char('d'), true) => return self.delete(),
-            (Code::Backspace, true) if self.search.text().is_empty() => return self.delete(),
-            (Code::Backspace, _) => {
+            (KeyCode::Char('p'), true) => self.paths = !self.paths,
+            (KeyCode::Char('r'), true) => return self.rename(),
+            (KeyCode::Char('d'), true) => return self.delete(),
+            (KeyCode::Backspace, true) if self.search.text().is_empty() => return self.delete(),
+            (KeyCode::Backspace, _) => {
                 let mut text = self.search.text().to_owned();
                 text.pop();
                 return self.search(text);
             }
-            (Code::Enter, _) => {
+            (KeyCode::Enter, _) => {
                 let Some(card) = self.selected() else { return Outcome::Stay };
-                return self.end(Some(Action::Open(Which::Listed(Spot::of(card)))));
+                return self.end(Some(Action::Open(OpenTarget::Listed(SessionRef::from_card(card)))));
             }
             _ => {
-                if let Some(typed) = key.typed() {
+                if let Some(typed) = key.typed_char() {
                     return self.search(format!("{}{typed}", self.search.text()));
                 }
             }
@@ -290,10 +291,10 @@ impl Overlay for Sessions {
         let reading = if self.search.is_reading { " · searching what was said …" } else { "" };
         let query = self.search.text();
         let mut lines = vec![
-            Line::of(Style::from(Role::Accent).bold(), "Sessions ")
-                .with(Role::Dim, &format!("{scope} · {sort}{named}{reading}")),
-            Line::of(Role::Accent, "/ ").with(
-                if query.is_empty() { Role::Dim } else { Role::Text },
+            Line::styled(Style::from(ColorRole::Accent).bold(), "Sessions ")
+                .with(ColorRole::Dim, &format!("{scope} · {sort}{named}{reading}")),
+            Line::styled(ColorRole::Accent, "/ ").with(
+                if query.is_empty() { ColorRole::Dim } else { ColorRole::Text },
                 if query.is_empty() { "words, \"a phrase\" or re:pattern" } else { query },
             ),
         ];
@@ -303,10 +304,10 @@ impl Overlay for Sessions {
         lines.extend(self.remark());
         let at = if self.shown.is_empty() { 0 } else { self.at + 1 };
         let first = format!("({at}/{}) enter", self.shown.len());
-        let foot = pieces(std::iter::once(first.as_str()).chain(KEYS), room.columns, 1);
-        lines.push(Line::of(Role::Dim, &foot.concat()));
+        let foot = join_fitting(std::iter::once(first.as_str()).chain(KEYS), room.columns, 1);
+        lines.push(Line::styled(ColorRole::Dim, &foot.concat()));
         let cursor = Some((1, (2 + width(query)).min(room.columns.saturating_sub(1))));
-        Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor }
+        Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor }
     }
 
     fn hear(&mut self, news: &News<'_>) -> Outcome {

@@ -23,14 +23,14 @@ impl Settings {
         let SettingRow { key, value, help, choices, .. } = self.rows[at].clone();
         let title = if help.is_empty() { key.clone() } else { format!("{key}: {help}") };
         if choices.is_empty() {
-            let then = move |value| Outcome::End(vec![Action::Set { key: key.clone(), value }]);
+            let then = move |value| Outcome::End(vec![Action::ChangeSetting { key: key.clone(), value }]);
             return Outcome::Open(Box::new(Ask::new(&title, &value, then)));
         }
         let rows =
             choices.iter().map(|name| Row { name: name.clone(), now: *name == value, ..Row::default() });
         let rows = rows.collect();
         Outcome::Open(Box::new(Pick::new(&title, rows, move |at| {
-            Outcome::End(vec![Action::Set { key: key.clone(), value: choices[at].clone() }])
+            Outcome::End(vec![Action::ChangeSetting { key: key.clone(), value: choices[at].clone() }])
         })))
     }
 }
@@ -39,7 +39,7 @@ fn row(setting: &SettingRow) -> Row {
     let value = if setting.value.is_empty() { "(not set)" } else { &setting.value };
     Row {
         name: setting.key.clone(),
-        told: format!("{value}   {}", setting.from),
+        told: format!("{value}   {}", setting.source),
         note: setting.help.clone(),
         now: false,
     }

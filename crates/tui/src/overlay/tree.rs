@@ -8,15 +8,15 @@ mod keys;
 
 use std::borrow::Cow;
 
-use osier_agent::Command;
+use osier_agent::ClientCommand;
 use osier_tree::Seq;
-use osier_tree::projection::outline::{Filter, Options, Order, Outline};
+use osier_tree::projection::outline::{Outline, OutlineFilter, OutlineOptions, SiblingOrder};
 
 use super::{News, Outcome, Overlay, Room};
 use crate::key::Key;
-use crate::msg::{Action, Forest, Purpose};
+use crate::msg::{Action, Purpose, TreeSnapshot};
 use crate::screen::Frame;
-use crate::state::Setting;
+use crate::state::UiConfig;
 use asking::Naming;
 pub use keys::key_problem;
 use keys::{Deed, Keys};
@@ -27,8 +27,8 @@ const ASIDE: usize = 16;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    forest: Forest,
-    options: Options,
+    forest: TreeSnapshot,
+    options: OutlineOptions,
     outline: Outline,
     /// The entry the cursor stands on, or stood on when there was one to stand on.
     chosen: Option<Seq>,
@@ -44,12 +44,12 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    pub(crate) fn new(forest: Forest, setting: &Setting) -> Tree {
-        let order = if setting.active_first { Order::ActiveFirst } else { Order::OldestFirst };
+    pub(crate) fn new(forest: TreeSnapshot, setting: &UiConfig) -> Tree {
+        let order = if setting.active_first { SiblingOrder::ActiveFirst } else { SiblingOrder::OldestFirst };
         let mut tree = Tree {
             chosen: forest.leaf,
             forest,
-            options: Options { filter: setting.tree_filter, order, ..Options::default() },
+            options: OutlineOptions { filter: setting.tree_filter, order, ..OutlineOptions::default() },
             outline: Outline::default(),
             at: 0,
             marked: None,
@@ -65,11 +65,11 @@ impl Tree {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.forest.tree.is_empty()
-            || (self.outline.rows.is_empty() && self.options.filter == Filter::Default)
+            || (self.outline.rows.is_empty() && self.options.filter == OutlineFilter::Default)
     }
 
     fn rebuild(&mut self) {
-        let Forest { tree, leaf, texts } = &self.forest;
+        let TreeSnapshot { tree, leaf, texts } = &self.forest;
         let texts = |seq: Seq| -> Cow<'_, str> { texts.get(seq) };
         self.outline = Outline::new(tree, *leaf, &self.options, &texts);
         let at = self.outline.cursor(self.chosen);
@@ -84,7 +84,7 @@ impl Tree {
         }
     }
 
-    fn filter(&mut self, filter: Filter) {
+    fn filter(&mut self, filter: OutlineFilter) {
         self.options.set_filter(filter);
         self.rebuild();
     }
@@ -111,10 +111,10 @@ impl Tree {
             Deed::Right => self.aside = (self.aside + ASIDE).min(self.overflow(room)).max(self.aside),
             Deed::Fold | Deed::Unfold => {
                 let leap = match deed {
-                    Deed::Fold => self.outline.leap_left(self.at),
-                    _ => self.outline.leap_right(self.at),
+                    Deed::Fold => self.outline.jump_left(self.at),
+                    _ => self.outline.jump_right(self.at),
                 };
-                match leap.and_then(|leap| self.options.leap(leap)) {
+                match leap.and_then(|leap| self.options.apply_jump(leap)) {
                     Some(row) => self.go_to(row),
                     None => self.rebuild(),
                 }
@@ -122,7 +122,7 @@ impl Tree {
             Deed::Choose => return self.choose(),
             Deed::Back if !self.options.search.is_empty() => self.search(String::new()),
             Deed::Back | Deed::Leave => return Outcome::Close,
-            Deed::Filter(Filter::Default) => self.filter(Filter::Default),
+            Deed::Filter(OutlineFilter::Default) => self.filter(OutlineFilter::Default),
             Deed::Filter(wanted) => self.filter(self.options.filter.toggled(wanted)),
             Deed::NextFilter => self.filter(self.options.filter.next()),
             Deed::PreviousFilter => self.filter(self.options.filter.previous()),
@@ -134,12 +134,12 @@ impl Tree {
             }
             Deed::Read => return self.read(),
             Deed::Graft => return self.graft(),
-            Deed::Undo => return Outcome::Do(vec![Action::Send(Command::Undo, Purpose::Undo)]),
-            Deed::Redo => return Outcome::Do(vec![Action::Send(Command::Redo, Purpose::Redo)]),
+            Deed::Undo => return Outcome::Do(vec![Action::Send(ClientCommand::Undo, Purpose::Undo)]),
+            Deed::Redo => return Outcome::Do(vec![Action::Send(ClientCommand::Redo, Purpose::Redo)]),
             Deed::Mark => return self.mark(),
             Deed::Delete => return self.delete(),
             Deed::ShowDeleted => {
-                self.options.deleted = !self.options.deleted;
+                self.options.show_deleted = !self.options.show_deleted;
                 self.rebuild();
             }
             Deed::Shorten => {
@@ -153,7 +153,7 @@ impl Tree {
 }
 
 /// The keys of the tree, for the help.
-pub(crate) fn key_words(setting: &Setting) -> Vec<(String, &'static str)> {
+pub(crate) fn key_words(setting: &UiConfig) -> Vec<(String, &'static str)> {
     Keys::new(&setting.keys).words().map(|(key, word)| (key.to_owned(), word)).collect()
 }
 
@@ -162,7 +162,7 @@ impl Overlay for Tree {
         if self.naming.is_some() {
             return self.name(key, room);
         }
-        match (self.keys.deed(key), key.typed()) {
+        match (self.keys.deed(key), key.typed_char()) {
             (Some(deed), _) => self.deed(deed, room),
             (None, Some(typed)) => {
                 self.search(format!("{}{typed}", self.options.search));

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::testing::emulator::Emulator;
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 struct Terminal {
     screen: Screen<Vec<u8>>,
@@ -17,11 +17,11 @@ struct Terminal {
 }
 
 fn notice(text: &str) -> Vec<Piece> {
-    text.lines().map(|line| Piece::notice(vec![Line::of(Role::Text, line)])).collect()
+    text.lines().map(|line| Piece::notice(vec![Line::styled(ColorRole::Text, line)])).collect()
 }
 
 fn frame(text: &str) -> Frame {
-    let lines: Vec<Line> = text.lines().map(|line| Line::of(Role::Text, line)).collect();
+    let lines: Vec<Line> = text.lines().map(|line| Line::styled(ColorRole::Text, line)).collect();
     let cursor = Some((lines.len().saturating_sub(1), 0));
     Frame { lines, cursor }
 }
@@ -36,10 +36,10 @@ impl Terminal {
     }
 
     fn draw(&mut self, finished: &str, live: &str) {
-        self.output(Output { pieces: notice(finished), replaces: false }, live);
+        self.output(ScreenOutput { pieces: notice(finished), replaces_history: false }, live);
     }
 
-    fn output(&mut self, output: Output, live: &str) {
+    fn output(&mut self, output: ScreenOutput, live: &str) {
         let look = Look { width: self.columns.into(), open: self.open, ..Look::default() };
         self.screen.draw(output, &frame(live), look, self.is_overlay).unwrap();
         self.read();
@@ -141,14 +141,14 @@ fn nothing_is_cleared_from_the_top_left_corner() {
     let full = "live\nlive\nlive\nlive\nlive\nlive";
     let mut note = |terminal: &mut Terminal| bytes.extend(std::mem::take(terminal.screen.out()));
     let look = Look { width: 12, ..Look::default() };
-    let output = |text: &str| Output { pieces: notice(text), replaces: false };
+    let output = |text: &str| ScreenOutput { pieces: notice(text), replaces_history: false };
     for (finished, is_overlay) in [("", false), ("done", false), ("", true), ("more", true), ("", false)] {
         terminal.screen.draw(output(finished), &frame(full), look, is_overlay).unwrap();
         note(&mut terminal);
     }
     terminal.screen.resize(8, 6).unwrap();
     terminal.screen.clear().unwrap();
-    terminal.screen.leave(output("the end"), look).unwrap();
+    terminal.screen.finish(output("the end"), look).unwrap();
     note(&mut terminal);
     let bytes = String::from_utf8(bytes).unwrap();
     assert!(!bytes.contains("\x1b[2J") && !bytes.contains("\x1b[3J"));
@@ -286,9 +286,9 @@ fn thinking(text: &str) -> Piece {
     Piece::thinking(text)
 }
 
-fn path(texts: &[&str]) -> Output {
+fn path(texts: &[&str]) -> ScreenOutput {
     let pieces = texts.iter().map(|text| thinking(text)).collect();
-    Output { pieces, replaces: true }
+    ScreenOutput { pieces, replaces_history: true }
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn a_path_that_was_shown_before_is_shown_again_as_far_as_it_fits() {
 #[test]
 fn folding_redraws_in_place_and_prints_nothing_twice() {
     let mut terminal = Terminal::new();
-    let piece = |text: &str| Output { pieces: vec![thinking(text)], replaces: false };
+    let piece = |text: &str| ScreenOutput { pieces: vec![thinking(text)], replaces_history: false };
     terminal.output(piece("one\ntwo\nthree\nfour\nfive\nsix"), ">");
     terminal.check(expect![[r#"
 
@@ -396,7 +396,7 @@ fn folding_redraws_in_place_and_prints_nothing_twice() {
     "#]]);
     for open in [true, false, true, false, true] {
         terminal.open = open;
-        terminal.output(Output::default(), ">");
+        terminal.output(ScreenOutput::default(), ">");
     }
     terminal.check(expect![[r#"
 
@@ -412,9 +412,9 @@ fn folding_redraws_in_place_and_prints_nothing_twice() {
 #[test]
 fn a_long_line_is_truncated_and_its_color_is_reset() {
     let mut screen = Screen::new(Vec::new(), Theme::dark(), 5, 6);
-    let line = Line::of(Role::Bad, "一二三四");
-    assert_eq!(screen.painted(&line), "\x1b[91m一二\x1b[0m\x1b[90m…\x1b[0m");
+    let line = Line::styled(ColorRole::Bad, "一二三四");
+    assert_eq!(screen.paint(&line), "\x1b[91m一二\x1b[0m\x1b[90m…\x1b[0m");
     let look = Look { width: 5, ..Look::default() };
-    screen.leave(Output { pieces: notice("end"), replaces: false }, look).unwrap();
-    assert!(String::from_utf8(screen.out.clone()).unwrap().ends_with(&format!("{BELOW}\x1b[?25h")));
+    screen.finish(ScreenOutput { pieces: notice("end"), replaces_history: false }, look).unwrap();
+    assert!(String::from_utf8(screen.out.clone()).unwrap().ends_with(&format!("{CLEAR_BELOW}\x1b[?25h")));
 }

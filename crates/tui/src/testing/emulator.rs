@@ -13,9 +13,9 @@ pub(crate) struct Emulator {
     parser: Processor,
 }
 
-struct Size(usize, usize);
+struct GridSize(usize, usize);
 
-impl Dimensions for Size {
+impl Dimensions for GridSize {
     fn total_lines(&self) -> usize {
         self.1
     }
@@ -31,7 +31,7 @@ impl Dimensions for Size {
 
 impl Emulator {
     pub(crate) fn new(columns: usize, rows: usize) -> Emulator {
-        let term = Term::new(Config::default(), &Size(columns, rows), VoidListener);
+        let term = Term::new(Config::default(), &GridSize(columns, rows), VoidListener);
         Emulator { term, parser: Processor::new() }
     }
 
@@ -40,7 +40,7 @@ impl Emulator {
     }
 
     pub(crate) fn resize(&mut self, columns: usize, rows: usize) {
-        self.term.resize(Size(columns, rows));
+        self.term.resize(GridSize(columns, rows));
     }
 
     /// The screen row of the cursor.

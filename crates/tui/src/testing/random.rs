@@ -31,12 +31,12 @@ pub(crate) fn any_markdown() -> impl Strategy<Value = String> {
 }
 
 /// Lengths of the pieces of a text.
-pub(crate) fn cuts() -> impl Strategy<Value = Vec<usize>> {
+pub(crate) fn piece_lengths() -> impl Strategy<Value = Vec<usize>> {
     prop_oneof![vec(1_usize..9, 1..4), vec(1_usize..60, 1..8)]
 }
 
 /// Splits a text into pieces of these lengths in characters, in a cycle.
-pub(crate) fn pieces(text: &str, lengths: &[usize]) -> Vec<String> {
+pub(crate) fn split_pieces(text: &str, lengths: &[usize]) -> Vec<String> {
     let mut letters = text.chars().peekable();
     let mut pieces = Vec::new();
     for length in lengths.iter().cycle() {

@@ -29,9 +29,9 @@ pub fn wrap(line: &Line, most: usize) -> Vec<Line> {
         if used + cell.width > most {
             let at = if is_space || breaks_at == 0 { now.len() } else { breaks_at };
             let rest = now.split_off(at);
-            done.push(joined(&now));
+            done.push(trimmed_line(&now));
             now = rest;
-            used = taken(&now);
+            used = cells_width(&now);
             breaks_at = 0;
         }
         // Drop the space at which the line was wrapped.
@@ -44,7 +44,7 @@ pub fn wrap(line: &Line, most: usize) -> Vec<Line> {
             breaks_at = now.len();
         }
     }
-    done.push(joined(&now));
+    done.push(trimmed_line(&now));
     done
 }
 
@@ -56,14 +56,14 @@ pub fn hard_wrap(line: &Line, most: usize) -> Vec<Line> {
     let mut used = 0;
     for cell in cells(line) {
         if used + cell.width > most {
-            done.push(whole(&now));
+            done.push(line_from_cells(&now));
             now.clear();
             used = 0;
         }
         used += cell.width;
         now.push(cell);
     }
-    done.push(whole(&now));
+    done.push(line_from_cells(&now));
     done
 }
 
@@ -73,17 +73,17 @@ fn cells(line: &Line) -> impl Iterator<Item = Cell<'_>> {
     })
 }
 
-fn taken(cells: &[Cell<'_>]) -> usize {
+fn cells_width(cells: &[Cell<'_>]) -> usize {
     cells.iter().map(|cell| cell.width).sum()
 }
 
 /// The cells as a line, without trailing spaces.
-fn joined(cells: &[Cell<'_>]) -> Line {
+fn trimmed_line(cells: &[Cell<'_>]) -> Line {
     let end = cells.iter().rposition(|cell| cell.text != " ").map_or(0, |last| last + 1);
-    whole(&cells[..end])
+    line_from_cells(&cells[..end])
 }
 
-fn whole(cells: &[Cell<'_>]) -> Line {
+fn line_from_cells(cells: &[Cell<'_>]) -> Line {
     let mut line = Line::new();
     for cell in cells {
         match line.spans.last_mut() {
@@ -98,11 +98,11 @@ fn whole(cells: &[Cell<'_>]) -> Line {
 mod tests {
     use super::*;
     use crate::text::plain;
-    use crate::theme::Role;
+    use crate::theme::ColorRole;
     use expect_test::expect;
 
     fn wrapped(text: &str, most: usize) -> String {
-        plain(&wrap(&Line::of(Role::Text, text), most))
+        plain(&wrap(&Line::styled(ColorRole::Text, text), most))
     }
 
     #[test]
@@ -128,14 +128,14 @@ mod tests {
 
     #[test]
     fn wrapping_keeps_styles_and_inner_spaces() {
-        let line = Line::of(Role::Text, "one  ").with(Role::Code, "two three");
-        let lines: Vec<String> = wrap(&line, 8).iter().map(Line::marked).collect();
+        let line = Line::styled(ColorRole::Text, "one  ").with(ColorRole::Code, "two three");
+        let lines: Vec<String> = wrap(&line, 8).iter().map(Line::to_markup).collect();
         assert_eq!(lines, ["one  {code|two}", "{code|three}"]);
     }
 
     #[test]
     fn code_wraps_at_the_width_and_keeps_its_spaces() {
-        let lines = hard_wrap(&Line::of(Role::Text, "    let x = 1;"), 8);
+        let lines = hard_wrap(&Line::styled(ColorRole::Text, "    let x = 1;"), 8);
         assert_eq!(plain(&lines), "    let \nx = 1;\n");
         assert_eq!(hard_wrap(&Line::new(), 8), [Line::new()]);
     }

@@ -1,20 +1,22 @@
 //! Detects color support from environment variables, which the caller reads.
 
-use super::Depth;
+use super::ColorDepth;
 
 /// The color support, from `NO_COLOR`, `TERM` and `COLORTERM`.
-pub fn depth(no_color: Option<&str>, term: Option<&str>, colorterm: Option<&str>) -> Depth {
+pub fn detect_color_depth(no_color: Option<&str>, term: Option<&str>, colorterm: Option<&str>) -> ColorDepth {
     let term = term.unwrap_or_default();
     match colorterm.unwrap_or_default() {
-        _ if no_color.is_some_and(|value| !value.is_empty()) || term == "dumb" => Depth::None,
-        "truecolor" | "24bit" => Depth::True,
-        _ if term.contains("256color") || term.contains("kitty") || term.contains("alacritty") => Depth::Many,
-        _ => Depth::Sixteen,
+        _ if no_color.is_some_and(|value| !value.is_empty()) || term == "dumb" => ColorDepth::None,
+        "truecolor" | "24bit" => ColorDepth::TrueColor,
+        _ if term.contains("256color") || term.contains("kitty") || term.contains("alacritty") => {
+            ColorDepth::Palette256
+        }
+        _ => ColorDepth::Sixteen,
     }
 }
 
 /// Whether the background is light, from `COLORFGBG`: `15;0` is light on dark.
-pub fn is_light(colorfgbg: Option<&str>) -> bool {
+pub fn detect_light_background(colorfgbg: Option<&str>) -> bool {
     let background = colorfgbg.and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok());
     matches!(background, Some(7 | 9..=15))
 }
@@ -25,19 +27,33 @@ mod tests {
 
     #[test]
     fn color_support_is_detected_from_the_environment() {
-        assert_eq!(depth(None, Some("xterm"), None), Depth::Sixteen);
-        assert_eq!(depth(None, Some("tmux-256color"), None), Depth::Many);
-        assert_eq!(depth(None, Some("xterm-256color"), Some("truecolor")), Depth::True);
-        assert_eq!(depth(Some("1"), Some("xterm"), Some("truecolor")), Depth::None);
-        assert_eq!(depth(Some(""), Some("xterm"), None), Depth::Sixteen, "an empty NO_COLOR has no effect");
-        assert_eq!(depth(None, Some("dumb"), None), Depth::None);
+        assert_eq!(detect_color_depth(None, Some("xterm"), None), ColorDepth::Sixteen);
+        assert_eq!(detect_color_depth(None, Some("tmux-256color"), None), ColorDepth::Palette256);
+        assert_eq!(
+            detect_color_depth(None, Some("xterm-256color"), Some("truecolor")),
+            ColorDepth::TrueColor
+        );
+        assert_eq!(detect_color_depth(Some("1"), Some("xterm"), Some("truecolor")), ColorDepth::None);
+        assert_eq!(
+            detect_color_depth(Some(""), Some("xterm"), None),
+            ColorDepth::Sixteen,
+            "an empty NO_COLOR has no effect"
+        );
+        assert_eq!(detect_color_depth(None, Some("dumb"), None), ColorDepth::None);
     }
 
     #[test]
     fn a_light_background_is_detected_from_colorfgbg() {
-        assert!(is_light(Some("0;15")) && is_light(Some("0;default;15")) && is_light(Some("0;7")));
         assert!(
-            !is_light(Some("15;0")) && !is_light(Some("15;8")) && !is_light(Some("x")) && !is_light(None)
+            detect_light_background(Some("0;15"))
+                && detect_light_background(Some("0;default;15"))
+                && detect_light_background(Some("0;7"))
+        );
+        assert!(
+            !detect_light_background(Some("15;0"))
+                && !detect_light_background(Some("15;8"))
+                && !detect_light_background(Some("x"))
+                && !detect_light_background(None)
         );
     }
 }

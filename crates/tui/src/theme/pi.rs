@@ -1,51 +1,51 @@
 //! The color tokens of pi's themes, and the roles that each sets.
 
-use super::Role;
+use super::ColorRole;
 
 /// Every token of pi with the roles that it sets. Tokens without roles color elements that Osier does not draw.
 #[rustfmt::skip]
-pub const PI_TOKENS: &[(&str, &[Role])] = &[
-    ("accent", &[Role::Accent]),
-    ("border", &[Role::Border]),
+pub const PI_TOKENS: &[(&str, &[ColorRole])] = &[
+    ("accent", &[ColorRole::Accent]),
+    ("border", &[ColorRole::Border]),
     ("borderAccent", &[]),
     ("borderMuted", &[]),
-    ("success", &[Role::Good, Role::Active]),
-    ("error", &[Role::Bad]),
-    ("warning", &[Role::Warn, Role::Label, Role::Backtrack]),
-    ("muted", &[Role::Dim, Role::BacktrackInfo]),
-    ("dim", &[Role::Dim]),
-    ("text", &[Role::Text]),
-    ("thinkingText", &[Role::Thinking]),
-    ("selectedBg", &[Role::SelectedBg]),
+    ("success", &[ColorRole::Good, ColorRole::Active]),
+    ("error", &[ColorRole::Bad]),
+    ("warning", &[ColorRole::Warn, ColorRole::Label, ColorRole::Backtrack]),
+    ("muted", &[ColorRole::Dim, ColorRole::BacktrackInfo]),
+    ("dim", &[ColorRole::Dim]),
+    ("text", &[ColorRole::Text]),
+    ("thinkingText", &[ColorRole::Thinking]),
+    ("selectedBg", &[ColorRole::SelectedBg]),
     ("userMessageBg", &[]),
-    ("userMessageText", &[Role::User, Role::BacktrackUserMessage]),
-    ("customMessageBg", &[Role::CustomMessageBg]),
-    ("customMessageText", &[Role::CustomMessageText]),
-    ("customMessageLabel", &[Role::CustomMessageLabel]),
+    ("userMessageText", &[ColorRole::User, ColorRole::BacktrackUserMessage]),
+    ("customMessageBg", &[ColorRole::CustomMessageBg]),
+    ("customMessageText", &[ColorRole::CustomMessageText]),
+    ("customMessageLabel", &[ColorRole::CustomMessageLabel]),
     ("toolPendingBg", &[]),
     ("toolSuccessBg", &[]),
     ("toolErrorBg", &[]),
     ("toolTitle", &[]),
-    ("toolOutput", &[Role::BacktrackNote]),
-    ("mdHeading", &[Role::Heading]),
-    ("mdLink", &[Role::Link]),
+    ("toolOutput", &[ColorRole::BacktrackNote]),
+    ("mdHeading", &[ColorRole::Heading]),
+    ("mdLink", &[ColorRole::Link]),
     ("mdLinkUrl", &[]),
-    ("mdCode", &[Role::Code]),
+    ("mdCode", &[ColorRole::Code]),
     ("mdCodeBlock", &[]),
     ("mdCodeBlockBorder", &[]),
-    ("mdQuote", &[Role::Quote]),
+    ("mdQuote", &[ColorRole::Quote]),
     ("mdQuoteBorder", &[]),
     ("mdHr", &[]),
     ("mdListBullet", &[]),
-    ("toolDiffAdded", &[Role::Added]),
-    ("toolDiffRemoved", &[Role::Removed]),
+    ("toolDiffAdded", &[ColorRole::Added]),
+    ("toolDiffRemoved", &[ColorRole::Removed]),
     ("toolDiffContext", &[]),
-    ("syntaxComment", &[Role::Comment]),
-    ("syntaxKeyword", &[Role::Keyword]),
+    ("syntaxComment", &[ColorRole::Comment]),
+    ("syntaxKeyword", &[ColorRole::Keyword]),
     ("syntaxFunction", &[]),
     ("syntaxVariable", &[]),
-    ("syntaxString", &[Role::Literal]),
-    ("syntaxNumber", &[Role::Literal]),
+    ("syntaxString", &[ColorRole::Literal]),
+    ("syntaxNumber", &[ColorRole::Literal]),
     ("syntaxType", &[]),
     ("syntaxOperator", &[]),
     ("syntaxPunctuation", &[]),
@@ -65,6 +65,6 @@ pub const PI_TOKENS: &[(&str, &[Role])] = &[
 ];
 
 /// The index of a token in the list.
-pub(super) fn position(token: &str) -> Option<usize> {
+pub(super) fn token_position(token: &str) -> Option<usize> {
     PI_TOKENS.iter().position(|(name, _)| *name == token)
 }

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{Look, word};
 use crate::markdown::markdown;
-use crate::text::{Line, clean, width, wrap};
-use crate::theme::Role;
+use crate::text::{Line, sanitize, width, wrap};
+use crate::theme::ColorRole;
 
 /// How many characters of the message and of the note are shown.
 const MESSAGE: usize = 200;
@@ -19,17 +19,19 @@ pub(super) fn draw(body: &Value, look: Look<'_>) -> Vec<Line> {
     let mut lines = vec![rule(&format!("Backtracked to Checkpoint {number}"), look.width), Line::new()];
     let discarded = body["discarded"].as_u64().unwrap_or_default();
     if discarded > 0 {
-        lines.push(Line::of(Role::BacktrackInfo, &format!("  Discarded {discarded} messages")));
+        lines.push(Line::styled(ColorRole::BacktrackInfo, &format!("  Discarded {discarded} messages")));
     }
     let room = look.width.saturating_sub(INDENT.len() + 4);
     let said = begun(word(body, "originalUserMessage"), MESSAGE);
     if !said.is_empty() {
-        lines.push(Line::of(Role::BacktrackInfo, "  Returned to:"));
-        let said = said.split('\n').flat_map(|line| wrap(&Line::of(Role::BacktrackUserMessage, line), room));
+        lines.push(Line::styled(ColorRole::BacktrackInfo, "  Returned to:"));
+        let said = said
+            .split('\n')
+            .flat_map(|line| wrap(&Line::styled(ColorRole::BacktrackUserMessage, line), room));
         lines.extend(boxed(said.collect()));
     }
-    lines.push(Line::of(Role::BacktrackInfo, "  Note from future:"));
-    lines.extend(boxed(markdown(&begun(word(body, "note"), NOTE), Role::BacktrackNote, room)));
+    lines.push(Line::styled(ColorRole::BacktrackInfo, "  Note from future:"));
+    lines.extend(boxed(markdown(&begun(word(body, "note"), NOTE), ColorRole::BacktrackNote, room)));
     lines
 }
 
@@ -38,15 +40,15 @@ fn rule(title: &str, most: usize) -> Line {
     let sides = most.min(RULE).saturating_sub(width(title) + 2);
     let left = "=".repeat((sides / 2).max(3));
     let right = "=".repeat((sides - sides / 2).max(3));
-    Line::of(Role::Border, &left)
-        .with(Role::Backtrack, &format!(" {title} "))
-        .with(Role::Border, &right)
-        .cut(most)
+    Line::styled(ColorRole::Border, &left)
+        .with(ColorRole::Backtrack, &format!(" {title} "))
+        .with(ColorRole::Border, &right)
+        .truncate(most)
 }
 
 /// The beginning of a text, with dots if there is more.
 fn begun(text: &str, most: usize) -> String {
-    let text = clean(text.trim());
+    let text = sanitize(text.trim());
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,
@@ -56,12 +58,12 @@ fn begun(text: &str, most: usize) -> String {
 fn boxed(lines: Vec<Line>) -> Vec<Line> {
     let wide = lines.iter().map(Line::width).max().unwrap_or(0);
     let edge = |left: &str, right: &str| {
-        Line::of(Role::Border, &format!("{INDENT}{left}{}{right}", "─".repeat(wide + 2)))
+        Line::styled(ColorRole::Border, &format!("{INDENT}{left}{}{right}", "─".repeat(wide + 2)))
     };
     let inside = lines.into_iter().map(|line| {
         let pad = " ".repeat(wide - line.width());
-        let mut line = line.behind(Role::Border, &format!("{INDENT}│ "));
-        line.push(Role::Border, &format!("{pad} │"));
+        let mut line = line.prepend(ColorRole::Border, &format!("{INDENT}│ "));
+        line.push(ColorRole::Border, &format!("{pad} │"));
         line
     });
     std::iter::once(edge("┌", "┐")).chain(inside).chain(std::iter::once(edge("└", "┘"))).collect()

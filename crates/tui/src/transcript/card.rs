@@ -2,14 +2,14 @@
 
 use osier_tools::{Status, Todo, todos_of};
 use osier_tree::projection::preview;
-use osier_tree::scan::Raw;
+use osier_tree::scan::RawJson;
 use serde_json::Value;
 
 use super::folded::{fold, fold_above};
 use super::{Look, text_of, word};
 use crate::markdown::highlight;
-use crate::text::{Line, Style, clean, hard_wrap, width, wrap};
-use crate::theme::Role;
+use crate::text::{Line, Style, hard_wrap, sanitize, width, wrap};
+use crate::theme::ColorRole;
 
 /// How many lines of a diff, of a command's output, of an error and of a command are shown.
 const DIFF: usize = 40;
@@ -34,17 +34,17 @@ pub(crate) fn draw(call: &Call, message: &Value, look: Look<'_>) -> Vec<Line> {
     if let Some(items) = todos_of(details).filter(|_| call.name == "todo" && !failed) {
         return checklist(&items, look);
     }
-    let mut lines = header(call, if failed { Role::Bad } else { Role::Good }, look);
+    let mut lines = header(call, if failed { ColorRole::Bad } else { ColorRole::Good }, look);
     let body = match (details["diff"].as_str(), call.name.as_str()) {
         (Some(diff), _) if !failed => fold(diff_lines(diff, room), DIFF, look.open),
-        (_, "bash") => fold_above(output(&text, Role::Dim, room), OUTPUT, look.open),
-        _ if failed => fold(output(&text, Role::Bad, room), ERROR, look.open),
-        _ if look.open => output(&text, Role::Dim, room),
+        (_, "bash") => fold_above(output(&text, ColorRole::Dim, room), OUTPUT, look.open),
+        _ if failed => fold(output(&text, ColorRole::Bad, room), ERROR, look.open),
+        _ if look.open => output(&text, ColorRole::Dim, room),
         _ => Vec::new(),
     };
-    lines.extend(body.into_iter().map(|line| line.behind(Role::Border, "  ")));
+    lines.extend(body.into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
     let end = ending(details, &text, failed);
-    lines.extend(end.map(|line| line.behind(Role::Border, "  ")));
+    lines.extend(end.map(|line| line.prepend(ColorRole::Border, "  ")));
     lines
 }
 
@@ -53,15 +53,18 @@ fn checklist(items: &[Todo], look: Look<'_>) -> Vec<Line> {
     let done = items.iter().filter(|item| item.status == Status::Completed).count();
     let count =
         if items.is_empty() { " cleared".to_owned() } else { format!(" {done}/{} done", items.len()) };
-    let mut lines =
-        vec![Line::of(Role::Good, "● ").with(Style::default().bold(), "todo").with(Role::Dim, &count)];
+    let mut lines = vec![
+        Line::styled(ColorRole::Good, "● ")
+            .with(Style::default().bold(), "todo")
+            .with(ColorRole::Dim, &count),
+    ];
     for item in items {
         let (mark, style) = match item.status {
-            Status::Completed => ("  ☑ ", Style { strike: true, ..Role::Dim.into() }),
-            Status::InProgress => ("  ▶ ", Style::from(Role::Accent).bold()),
-            Status::Pending => ("  ☐ ", Role::Text.into()),
+            Status::Completed => ("  ☑ ", Style { strike: true, ..ColorRole::Dim.into() }),
+            Status::InProgress => ("  ▶ ", Style::from(ColorRole::Accent).bold()),
+            Status::Pending => ("  ☐ ", ColorRole::Text.into()),
         };
-        let text = wrap(&Line::of(style, item.content.trim()), look.width.saturating_sub(width(mark)));
+        let text = wrap(&Line::styled(style, item.content.trim()), look.width.saturating_sub(width(mark)));
         lines.extend(super::hung(text, Style { strike: false, ..style }, mark));
     }
     lines
@@ -69,35 +72,37 @@ fn checklist(items: &[Todo], look: Look<'_>) -> Vec<Line> {
 
 /// A call whose result never came.
 pub(crate) fn interrupted(call: &Call, look: Look<'_>) -> Vec<Line> {
-    let mut lines = header(call, Role::Warn, look);
-    lines.push(Line::of(Role::Warn, "  interrupted, no result"));
+    let mut lines = header(call, ColorRole::Warn, look);
+    lines.push(Line::styled(ColorRole::Warn, "  interrupted, no result"));
     lines
 }
 
 /// The first lines of a card: the tool, and what it is to do.
-pub(crate) fn header(call: &Call, mark: Role, look: Look<'_>) -> Vec<Line> {
-    let start = Line::of(mark, "● ").with(Style::default().bold(), &call.name);
+pub(crate) fn header(call: &Call, mark: ColorRole, look: Look<'_>) -> Vec<Line> {
+    let start = Line::styled(mark, "● ").with(Style::default().bold(), &call.name);
     if let ("bash", Some(command)) = (call.name.as_str(), call.arguments["command"].as_str()) {
         let room = look.width.saturating_sub(7);
-        let code = highlight(clean(command).trim_end(), "bash");
+        let code = highlight(sanitize(command).trim_end(), "bash");
         let lines = code.iter().flat_map(|line| hard_wrap(line, room)).collect();
         let mut lines = fold(lines, COMMAND, look.open).into_iter();
-        let mut first = start.with(Role::Text, " ");
+        let mut first = start.with(ColorRole::Text, " ");
         first.spans.extend(lines.next().unwrap_or_default().spans);
-        return std::iter::once(first).chain(lines.map(|line| line.behind(Role::Text, "       "))).collect();
+        return std::iter::once(first)
+            .chain(lines.map(|line| line.prepend(ColorRole::Text, "       ")))
+            .collect();
     }
     if call.name == "todo" {
         return vec![start];
     }
     let arguments = call.arguments.to_string();
-    let told = Raw::parse(arguments.as_bytes())
-        .map(|arguments| preview::Call { name: call.name.as_str().into(), arguments }.line(look.home))
+    let told = RawJson::parse(arguments.as_bytes())
+        .map(|arguments| preview::RawToolCall { name: call.name.as_str().into(), arguments }.line(look.home))
         .unwrap_or_default();
     // `[read: notes.txt]` without what is said already.
     let told = told.trim_start_matches('[').trim_end_matches(']');
     let told = told.strip_prefix(&call.name).unwrap_or(told).trim_start_matches(": ");
     let told = if call.arguments.is_null() { "" } else { told };
-    vec![start.with(Role::Text, " ").with(Role::Text, told).cut(look.width)]
+    vec![start.with(ColorRole::Text, " ").with(ColorRole::Text, told).truncate(look.width)]
 }
 
 /// The last lines of what a tool printed so far.
@@ -105,56 +110,56 @@ pub(crate) fn tail(text: &str, most: usize, look: Look<'_>) -> Vec<Line> {
     // Only its end is wrapped, however much was printed.
     let text = text.trim_end();
     let start = text.rmatch_indices('\n').nth(most).map_or(0, |(at, _)| at + 1);
-    let lines = output(&text[start..], Role::Dim, look.width.saturating_sub(2));
+    let lines = output(&text[start..], ColorRole::Dim, look.width.saturating_sub(2));
     let from = lines.len().saturating_sub(most);
-    lines.into_iter().skip(from).map(|line| line.behind(Role::Border, "  ")).collect()
+    lines.into_iter().skip(from).map(|line| line.prepend(ColorRole::Border, "  ")).collect()
 }
 
-fn output(text: &str, role: Role, room: usize) -> Vec<Line> {
-    let text = clean(text);
+fn output(text: &str, role: ColorRole, room: usize) -> Vec<Line> {
+    let text = sanitize(text);
     let text = text.trim_end();
     if text.is_empty() {
         return Vec::new();
     }
-    text.split('\n').flat_map(|line| hard_wrap(&Line::of(role, line), room)).collect()
+    text.split('\n').flat_map(|line| hard_wrap(&Line::styled(role, line), room)).collect()
 }
 
 fn diff_lines(diff: &str, room: usize) -> Vec<Line> {
-    highlight(clean(diff).trim_end(), "diff").iter().flat_map(|line| hard_wrap(line, room)).collect()
+    highlight(sanitize(diff).trim_end(), "diff").iter().flat_map(|line| hard_wrap(line, room)).collect()
 }
 
 /// The last line: how it ended, and what is missing of it.
 fn ending(details: &Value, text: &str, failed: bool) -> Option<Line> {
-    let mut parts: Vec<(Role, String)> = Vec::new();
+    let mut parts: Vec<(ColorRole, String)> = Vec::new();
     match details["exitCode"].as_i64() {
-        Some(0) => parts.push((Role::Dim, "exit 0".to_owned())),
-        Some(code) => parts.push((Role::Bad, format!("exit {code}"))),
+        Some(0) => parts.push((ColorRole::Dim, "exit 0".to_owned())),
+        Some(code) => parts.push((ColorRole::Bad, format!("exit {code}"))),
         None => {}
     }
     if let Some(signal) = details["signal"].as_i64() {
-        parts.push((Role::Bad, format!("killed by signal {signal}")));
+        parts.push((ColorRole::Bad, format!("killed by signal {signal}")));
     }
     if details["timedOut"] == true {
-        parts.push((Role::Bad, "timed out".to_owned()));
+        parts.push((ColorRole::Bad, "timed out".to_owned()));
     }
     if details["cancelled"] == true {
-        parts.push((Role::Warn, "stopped".to_owned()));
+        parts.push((ColorRole::Warn, "stopped".to_owned()));
     }
     if let (Some(added), Some(removed)) = (details["added"].as_u64(), details["removed"].as_u64()) {
-        parts.push((Role::Dim, format!("+{added} −{removed}")));
+        parts.push((ColorRole::Dim, format!("+{added} −{removed}")));
     }
     if parts.is_empty() && !failed && !text.trim().is_empty() {
         let count = text.trim_end().lines().count();
-        parts.push((Role::Dim, if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }));
+        parts.push((ColorRole::Dim, if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }));
     }
     if details["truncated"] == true {
         let all = details["totalLines"].as_u64().map(|lines| format!(" of {lines} lines"));
         let kept = details["fullOutputPath"].as_str().map(|path| format!(", all of it in {path}"));
-        parts.push((Role::Warn, format!("cut{}{}", all.unwrap_or_default(), kept.unwrap_or_default())));
+        parts.push((ColorRole::Warn, format!("cut{}{}", all.unwrap_or_default(), kept.unwrap_or_default())));
     }
     let mut line = Line::new();
     for (at, (role, text)) in parts.iter().enumerate() {
-        line.push(Role::Dim, if at > 0 { ", " } else { "" });
+        line.push(ColorRole::Dim, if at > 0 { ", " } else { "" });
         line.push(*role, text);
     }
     (!line.is_empty()).then_some(line)
@@ -165,26 +170,26 @@ pub(super) fn bash(message: &Value, look: Look<'_>) -> Vec<Line> {
     let aside = message["excludeFromContext"] == true;
     let mark = if aside { "!! " } else { "! " };
     let room = look.width.saturating_sub(3);
-    let code = highlight(clean(word(message, "command")).trim_end(), "bash");
+    let code = highlight(sanitize(word(message, "command")).trim_end(), "bash");
     let mut lines =
-        super::hung(code.iter().flat_map(|line| hard_wrap(line, room)).collect(), Role::User, mark);
-    let printed = output(word(message, "output"), Role::Dim, look.width.saturating_sub(2));
+        super::hung(code.iter().flat_map(|line| hard_wrap(line, room)).collect(), ColorRole::User, mark);
+    let printed = output(word(message, "output"), ColorRole::Dim, look.width.saturating_sub(2));
     let printed = fold_above(printed, 2 * OUTPUT, look.open);
-    lines.extend(printed.into_iter().map(|line| line.behind(Role::Border, "  ")));
+    lines.extend(printed.into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
     let mut end = match message["exitCode"].as_i64() {
-        _ if message["cancelled"] == true => Line::of(Role::Warn, "stopped"),
-        Some(0) => Line::of(Role::Dim, "exit 0"),
-        Some(code) => Line::of(Role::Bad, &format!("exit {code}")),
-        None => Line::of(Role::Warn, "no exit code"),
+        _ if message["cancelled"] == true => Line::styled(ColorRole::Warn, "stopped"),
+        Some(0) => Line::styled(ColorRole::Dim, "exit 0"),
+        Some(code) => Line::styled(ColorRole::Bad, &format!("exit {code}")),
+        None => Line::styled(ColorRole::Warn, "no exit code"),
     };
     if message["truncated"] == true {
         let kept = message["fullOutputPath"].as_str().map(|path| format!(", all of it in {path}"));
-        end.push(Role::Warn, &format!(", cut{}", kept.unwrap_or_default()));
+        end.push(ColorRole::Warn, &format!(", cut{}", kept.unwrap_or_default()));
     }
     if aside {
-        end.push(Role::Dim, ", and the model does not see it");
+        end.push(ColorRole::Dim, ", and the model does not see it");
     }
-    lines.extend(wrap(&end, room).into_iter().map(|line| line.behind(Role::Border, "  ")));
+    lines.extend(wrap(&end, room).into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
     lines
 }
 
@@ -193,9 +198,9 @@ pub(super) fn subagents(body: &Value, look: Look<'_>) -> Vec<Line> {
     let content = &body["content"];
     let status = content["status"].as_str().unwrap_or("running");
     let mut lines = vec![
-        Line::of(Role::Accent, "● ")
+        Line::styled(ColorRole::Accent, "● ")
             .with(Style::default().bold(), "sub-agents")
-            .with(Role::Dim, &format!(" {status}")),
+            .with(ColorRole::Dim, &format!(" {status}")),
     ];
     for list in [&content["tasks"], &content["results"]] {
         for one in list.as_array().into_iter().flatten() {
@@ -203,7 +208,8 @@ pub(super) fn subagents(body: &Value, look: Look<'_>) -> Vec<Line> {
             let told = told.iter().find_map(|key| one[*key].as_str()).unwrap_or_default();
             let state = one["status"].as_str().map(|state| format!(" ({state})")).unwrap_or_default();
             lines.push(
-                Line::of(Role::Dim, &format!("  • {}{state}", preview::one_line(told, 200))).cut(look.width),
+                Line::styled(ColorRole::Dim, &format!("  • {}{state}", preview::one_line(told, 200)))
+                    .truncate(look.width),
             );
         }
     }

@@ -1,7 +1,7 @@
 //! Long things folded: their beginning or their end, and how much is left out.
 
 use crate::text::Line;
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 /// The first `most` lines.
 pub(super) fn fold(mut lines: Vec<Line>, most: usize, open: bool) -> Vec<Line> {
@@ -9,7 +9,7 @@ pub(super) fn fold(mut lines: Vec<Line>, most: usize, open: bool) -> Vec<Line> {
     if !open && lines.len() > most + 1 {
         let more = lines.len() - most;
         lines.truncate(most);
-        lines.push(Line::of(Role::Dim, &format!("… {more} more lines")));
+        lines.push(Line::styled(ColorRole::Dim, &format!("… {more} more lines")));
     }
     lines
 }
@@ -21,7 +21,7 @@ pub(super) fn fold_with_key(lines: Vec<Line>, most: usize, open: bool) -> Vec<Li
     if lines.len() < all
         && let Some(last) = lines.last_mut()
     {
-        last.push(Role::Dim, "; ctrl+o shows them");
+        last.push(ColorRole::Dim, "; ctrl+o shows them");
     }
     lines
 }
@@ -31,7 +31,7 @@ pub(super) fn fold_above(mut lines: Vec<Line>, most: usize, open: bool) -> Vec<L
     if !open && lines.len() > most + 1 {
         let more = lines.len() - most;
         lines.drain(..more);
-        lines.insert(0, Line::of(Role::Dim, &format!("… {more} lines before")));
+        lines.insert(0, Line::styled(ColorRole::Dim, &format!("… {more} lines before")));
     }
     lines
 }

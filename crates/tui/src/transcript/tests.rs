@@ -1,7 +1,7 @@
 //! Scripts in, screens out.
 
 use expect_test::{Expect, expect};
-use osier_testkit::Script as Played;
+use osier_testkit::ScriptedSession as Played;
 
 use serde_json::json;
 
@@ -167,7 +167,7 @@ fn summaries_and_messages_of_extensions_have_their_own_style() {
     "#]],
     );
     let marked: Vec<String> =
-        lines(script, Look { width: 50, ..Look::default() }).iter().map(Line::marked).collect();
+        lines(script, Look { width: 50, ..Look::default() }).iter().map(Line::to_markup).collect();
     assert!(
         marked.iter().any(|line| line == "{customMessageLabel on-customMessageBg bold|[review]}"),
         "{marked:#?}"
@@ -285,7 +285,7 @@ fn thinking_is_markdown_and_says_how_much_more_there_is() {
         ∴ • the tests
     "#]]
     .assert_eq(&plain(&drawn(true)));
-    let is_dim = |line: &Line| line.spans.iter().all(|span| span.style.role != Role::Text);
+    let is_dim = |line: &Line| line.spans.iter().all(|span| span.style.role != ColorRole::Text);
     assert!(drawn(true).iter().all(is_dim));
     let one = thinking("short", Look { width: 44, ..Look::default() });
     assert_eq!(plain(&one), "∴ short\n");

@@ -1,60 +1,61 @@
 //! Handles events of the session and of the agent.
 
-use osier_agent::{Event, Finished, Live, Question};
-use osier_session::{CursorId, Event as SessionEvent};
-use osier_tree::Kind;
-use osier_tree::entry::read_entry;
+use osier_agent::{AgentEvent, LiveUpdate, Question, TurnOutcome};
+use osier_session::{CursorId, SessionEvent};
+use osier_tree::EntryKind;
+use osier_tree::entry::parse_entry;
 use osier_tree::projection::preview::one_line;
 use osier_tree::tokens::TokenCount;
 
-use super::{answering, complain, hear, note_usage, tell};
-use crate::draft::Draft;
-use crate::msg::{Action, Moved};
+use super::{notify_overlays, question_keys, show_error, show_notice, update_context_usage};
+use crate::msg::{Action, LeafMove};
 use crate::overlay::{Approve, News};
 use crate::piece::Piece;
-use crate::state::State;
+use crate::state::UiState;
+use crate::streamed_reply::StreamedReply;
 use crate::text::Line;
-use crate::theme::Role;
+use crate::theme::ColorRole;
 
 /// How many bytes of output are kept to show while a tool or command runs.
-const KEPT: usize = 16 << 10;
+const MAX_KEPT_OUTPUT: usize = 16 << 10;
 
-pub(super) fn event(state: &mut State, event: Event) -> Vec<Action> {
+pub(super) fn handle_event(state: &mut UiState, event: AgentEvent) -> Vec<Action> {
     match event {
-        Event::Session(event) => session(state, event),
-        Event::Live(live) => self::live(state, live),
+        AgentEvent::Session(event) => handle_session_event(state, event),
+        AgentEvent::Live(live) => self::handle_live_event(state, live),
     }
 }
 
-fn session(state: &mut State, event: SessionEvent) -> Vec<Action> {
+fn handle_session_event(state: &mut UiState, event: SessionEvent) -> Vec<Action> {
     match event {
         SessionEvent::Committed { seq, line, draft_id, cursor: Some(CursorId::MAIN), .. } => {
-            let is_draft = draft_id.is_some() && draft_id == state.draft.id;
-            let mut actions = match seq.index() < state.shown_to {
+            let is_draft = draft_id.is_some() && draft_id == state.reply.id;
+            let mut actions = match seq.index() < state.shown_entries {
                 true => already_shown(state, &line, is_draft),
-                false => committed(state, &line, is_draft),
+                false => handle_committed(state, &line, is_draft),
             };
-            actions.extend(hear(state, &News::Committed));
+            actions.extend(notify_overlays(state, &News::Committed));
             actions
         }
         // An update changes how another entry is shown, whichever cursor appended it.
-        SessionEvent::Committed { line, .. } if is_kind(&line, Kind::EntryUpdate) => {
+        SessionEvent::Committed { line, .. } if is_kind(&line, EntryKind::EntryUpdate) => {
             vec![Action::ShowPath { moved: None }]
         }
-        SessionEvent::DraftBegun { id, cursor: CursorId::MAIN } => {
-            state.draft = Draft::new(id);
+        SessionEvent::DraftStarted { id, cursor: CursorId::MAIN } => {
+            state.reply = StreamedReply::new(id);
             Vec::new()
         }
-        SessionEvent::Draft { id, delta, .. } if state.draft.id.as_ref() == Some(&id) => {
-            state.work.retrying = None;
-            print(state.draft.push(&delta))
+        SessionEvent::DraftDelta { id, delta, .. } if state.reply.id.as_ref() == Some(&id) => {
+            state.activity.retrying = None;
+            print(state.reply.push_delta(&delta))
         }
-        SessionEvent::DraftDropped { id } if state.draft.id.as_ref() == Some(&id) => {
-            let draft = std::mem::take(&mut state.draft);
-            match (draft.withdrawn, draft.is_printed()) {
-                (false, _) => print(draft.open()),
+        SessionEvent::DraftDropped { id } if state.reply.id.as_ref() == Some(&id) => {
+            let draft = std::mem::take(&mut state.reply);
+            match (draft.withdrawn, draft.has_final_pieces()) {
+                (false, _) => print(draft.open_pieces()),
                 (true, true) => {
-                    let line = Line::of(Role::Warn, "The reply broke off here; asking for it again…");
+                    let line =
+                        Line::styled(ColorRole::Warn, "The reply broke off here; asking for it again…");
                     print(vec![Piece::spaced_notice(vec![line])])
                 }
                 (true, false) => Vec::new(),
@@ -66,7 +67,7 @@ fn session(state: &mut State, event: SessionEvent) -> Vec<Action> {
             vec![Action::ShowPath { moved: None }]
         }
         SessionEvent::ContinuedElsewhere { .. } => {
-            tell(state, "Another program continued from here; your next message starts a branch");
+            show_notice(state, "Another program continued from here; your next message starts a branch");
             Vec::new()
         }
         SessionEvent::Reset { .. } => vec![Action::ShowPath { moved: None }],
@@ -78,107 +79,109 @@ fn print(pieces: Vec<Piece>) -> Vec<Action> {
     if pieces.is_empty() { Vec::new() } else { vec![Action::Print(pieces)] }
 }
 
-fn is_kind(line: &[u8], kind: Kind) -> bool {
-    read_entry(line).is_ok_and(|entry| entry.kind == kind)
+fn is_kind(line: &[u8], kind: EntryKind) -> bool {
+    parse_entry(line).is_ok_and(|entry| entry.kind == kind)
 }
 
 /// The path on the screen was read after this entry was appended, so only the notice of a move is missing.
-fn already_shown(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
+fn already_shown(state: &mut UiState, line: &[u8], is_draft: bool) -> Vec<Action> {
     if is_draft {
-        state.draft = Draft::default();
+        state.reply = StreamedReply::default();
     }
-    match is_kind(line, Kind::Leaf) {
-        true => vec![Action::ShowPath { moved: Some(moved(line)) }],
+    match is_kind(line, EntryKind::Leaf) {
+        true => vec![Action::ShowPath { moved: Some(parse_move(line)) }],
         false => Vec::new(),
     }
 }
 
-fn committed(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
-    let Ok(entry) = read_entry(line) else { return Vec::new() };
-    if matches!(entry.kind, Kind::Compaction | Kind::BranchSummary) {
-        state.work.summary = None;
+fn handle_committed(state: &mut UiState, line: &[u8], is_draft: bool) -> Vec<Action> {
+    let Ok(entry) = parse_entry(line) else { return Vec::new() };
+    if matches!(entry.kind, EntryKind::Compaction | EntryKind::BranchSummary) {
+        state.activity.summary = None;
     }
-    if entry.kind == Kind::Compaction {
+    if entry.kind == EntryKind::Compaction {
         // The usage that the last reply reported is outdated.
         state.context = TokenCount::default();
     }
     match entry.kind {
         // The leaf moved: show the new path.
-        Kind::Leaf => return vec![Action::ShowPath { moved: Some(moved(line)) }],
-        Kind::BranchSummary | Kind::Backtrack => {
-            state.draft = Draft::default();
+        EntryKind::Leaf => return vec![Action::ShowPath { moved: Some(parse_move(line)) }],
+        EntryKind::BranchSummary | EntryKind::Backtrack => {
+            state.reply = StreamedReply::default();
             return vec![Action::ShowPath { moved: None }];
         }
-        Kind::EntryUpdate => return vec![Action::ShowPath { moved: None }],
+        EntryKind::EntryUpdate => return vec![Action::ShowPath { moved: None }],
         _ => {}
     }
-    let mut pieces = state.script.line(line);
-    note_usage(state, line);
+    let mut pieces = state.transcript.line(line);
+    update_context_usage(state, line);
     if is_draft {
-        pieces = std::mem::take(&mut state.draft).rest(pieces);
+        pieces = std::mem::take(&mut state.reply).unprinted(pieces);
     }
     print(pieces)
 }
 
-fn moved(line: &[u8]) -> Moved {
+fn parse_move(line: &[u8]) -> LeafMove {
     let entry: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
     let id = |value: &serde_json::Value| value.as_str().map(str::to_owned);
     let why = id(&entry["data"]["why"]).unwrap_or_else(|| "move".to_owned());
-    Moved { why, from: id(&entry["data"]["fromId"]), to: id(&entry["parentId"]) }
+    LeafMove { kind: why, from: id(&entry["data"]["fromId"]), to: id(&entry["parentId"]) }
 }
 
 /// Shows a question on top of all other overlays.
-pub(super) fn ask(state: &mut State, id: u64, question: Question) {
-    answering::release(state);
-    state.work.asked.push(id);
+pub(super) fn show_question(state: &mut UiState, id: u64, question: Question) {
+    question_keys::release_held_answer(state);
+    state.activity.open_questions.push(id);
     state.completion = None;
     state.overlays.push(Box::new(Approve::new(id, question)));
 }
 
-fn live(state: &mut State, live: Live) -> Vec<Action> {
+fn handle_live_event(state: &mut UiState, live: LiveUpdate) -> Vec<Action> {
     match live {
-        Live::TurnStarted => {
-            state.work.turn = true;
-            state.work.since = state.now;
+        LiveUpdate::TurnStarted => {
+            state.activity.turn_running = true;
+            state.activity.started = state.now;
         }
-        Live::TurnEnded { finished, error } => return ended(state, finished, error),
-        Live::Retrying { attempt, seconds, message, .. } => {
+        LiveUpdate::TurnEnded { finished, error } => return handle_turn_end(state, finished, error),
+        LiveUpdate::Retrying { attempt, seconds, message, .. } => {
             let message = one_line(&message, 120);
-            state.work.retrying =
+            state.activity.retrying =
                 Some(format!("{message}; attempt {attempt} failed, retrying in {} s", seconds.ceil()));
         }
-        Live::ToolStarted { call, .. } => state.work.tools.push((call, String::new())),
-        Live::ToolOutput { call, text, .. } => {
-            if let Some((_, printed)) = state.work.tools.iter_mut().find(|(id, _)| *id == call) {
-                keep(printed, &text);
+        LiveUpdate::ToolStarted { call, .. } => state.activity.tools.push((call, String::new())),
+        LiveUpdate::ToolOutput { call, text, .. } => {
+            if let Some((_, printed)) = state.activity.tools.iter_mut().find(|(id, _)| *id == call) {
+                append_output(printed, &text);
             }
         }
-        Live::ToolEnded { call, .. } => state.work.tools.retain(|(id, _)| *id != call),
-        Live::Asked { id, question } => ask(state, id, *question),
-        Live::Answered { id, .. } => {
-            state.held = None;
-            state.work.asked.retain(|asked| *asked != id);
-            return hear(state, &News::Answered(id));
+        LiveUpdate::ToolEnded { call, .. } => state.activity.tools.retain(|(id, _)| *id != call),
+        LiveUpdate::Asked { id, question } => show_question(state, id, *question),
+        LiveUpdate::Answered { id, .. } => {
+            state.held_answer = None;
+            state.activity.open_questions.retain(|asked| *asked != id);
+            return notify_overlays(state, &News::Answered(id));
         }
-        Live::Queue { steering, follow_up } => (state.steering, state.follow_up) = (steering, follow_up),
-        Live::BashOutput { text, .. } => {
-            if let Some((_, printed)) = &mut state.work.bash {
-                keep(printed, &text);
+        LiveUpdate::Queue { steering, follow_up } => {
+            (state.steering, state.follow_up) = (steering, follow_up)
+        }
+        LiveUpdate::BashOutput { text, .. } => {
+            if let Some((_, printed)) = &mut state.activity.user_command {
+                append_output(printed, &text);
             }
         }
-        Live::SummaryStarted { of } => {
-            if !state.work.is_going_on() {
-                state.work.since = state.now;
+        LiveUpdate::SummaryStarted { of } => {
+            if !state.activity.is_active() {
+                state.activity.started = state.now;
             }
-            state.work.summary = Some((of, String::new()));
+            state.activity.summary = Some((of, String::new()));
         }
-        Live::SummaryText { text } => {
-            if let Some((_, written)) = &mut state.work.summary {
-                keep(written, &text);
+        LiveUpdate::SummaryText { text } => {
+            if let Some((_, written)) = &mut state.activity.summary {
+                append_output(written, &text);
             }
-            return hear(state, &News::Summary(&text));
+            return notify_overlays(state, &News::Summary(&text));
         }
-        Live::Notice { text } => tell(state, &one_line(&text, 400)),
+        LiveUpdate::Notice { text } => show_notice(state, &one_line(&text, 400)),
         #[allow(unreachable_patterns, reason = "events added later are ignored")]
         _ => {}
     }
@@ -186,37 +189,37 @@ fn live(state: &mut State, live: Live) -> Vec<Action> {
 }
 
 /// Appends output and keeps only the end of it.
-fn keep(printed: &mut String, more: &str) {
+fn append_output(printed: &mut String, more: &str) {
     printed.push_str(more);
-    if printed.len() > 2 * KEPT {
-        let from = printed.len() - KEPT;
+    if printed.len() > 2 * MAX_KEPT_OUTPUT {
+        let from = printed.len() - MAX_KEPT_OUTPUT;
         let from = (from..printed.len()).find(|at| printed.is_char_boundary(*at)).unwrap_or(0);
         printed.drain(..from);
     }
 }
 
-fn ended(state: &mut State, finished: Option<Finished>, error: Option<String>) -> Vec<Action> {
-    state.work.turn = false;
-    if finished == Some(Finished::Cancelled) && !state.work.stopping {
-        tell(state, "Turn stopped; /tree shows what it did");
+fn handle_turn_end(state: &mut UiState, finished: Option<TurnOutcome>, error: Option<String>) -> Vec<Action> {
+    state.activity.turn_running = false;
+    if finished == Some(TurnOutcome::Cancelled) && !state.activity.stopping {
+        show_notice(state, "Turn stopped; /tree shows what it did");
     }
-    state.work.stopping = false;
-    state.work.retrying = None;
-    state.work.summary = None;
-    state.work.tools.clear();
-    state.work.asked.clear();
-    let mut pieces = state.script.settle();
-    if finished == Some(Finished::StepLimit) {
-        tell(state, "Stopped at the limit of model calls; /retry continues");
+    state.activity.stopping = false;
+    state.activity.retrying = None;
+    state.activity.summary = None;
+    state.activity.tools.clear();
+    state.activity.open_questions.clear();
+    let mut pieces = state.transcript.settle();
+    if finished == Some(TurnOutcome::StepLimit) {
+        show_notice(state, "Stopped at the limit of model calls; /retry continues");
     }
-    if finished == Some(Finished::Failed) {
-        tell(state, "The turn failed; /retry tries again");
+    if finished == Some(TurnOutcome::Failed) {
+        show_notice(state, "The turn failed; /retry tries again");
     }
     // The reply shows errors of the model, but not errors of the program.
     if let (None, Some(error)) = (finished, error) {
-        let line = Line::of(Role::Bad, &format!("✗ {error}"));
+        let line = Line::styled(ColorRole::Bad, &format!("✗ {error}"));
         pieces.push(Piece::spaced_notice(vec![line]));
-        complain(state, "The turn failed; /retry tries again");
+        show_error(state, "The turn failed; /retry tries again");
     }
     print(pieces)
 }

@@ -10,20 +10,24 @@ mod switching;
 use std::sync::Arc;
 
 use expect_test::expect;
-use osier_agent::{Finished, Live, Navigated, Reply, Said};
-use osier_session::{CursorId, Event as SessionEvent};
-use osier_tree::continuing::Editor;
+use osier_agent::{CommandReply, LiveUpdate, Navigated, Prompt, TurnOutcome};
+use osier_session::{CursorId, SessionEvent};
+use osier_tree::move_target::EditorContent;
 use osier_tree::tokens::TokenCount;
 use serde_json::json;
 
 use super::*;
-use crate::testing::{Desk, question};
+use crate::testing::{Harness, command_question};
 
-fn stream(harness: &mut Desk, id: &str, text: &str) {
+fn stream(harness: &mut Harness, id: &str, text: &str) {
     let id: Arc<str> = id.into();
-    harness.session(SessionEvent::DraftBegun { id: id.clone(), cursor: CursorId::MAIN });
+    harness.session(SessionEvent::DraftStarted { id: id.clone(), cursor: CursorId::MAIN });
     let mut say = |delta: serde_json::Value| {
-        harness.session(SessionEvent::Draft { id: id.clone(), index: 0, delta: delta.to_string().into() });
+        harness.session(SessionEvent::DraftDelta {
+            id: id.clone(),
+            index: 0,
+            delta: delta.to_string().into(),
+        });
     };
     say(json!({ "type": "text_start" }));
     for piece in text.split_inclusive(' ') {
@@ -33,11 +37,11 @@ fn stream(harness: &mut Desk, id: &str, text: &str) {
 
 #[test]
 fn an_empty_session_shows_the_welcome_lines_and_a_hint() {
-    let mut harness = Desk::new(60, 12);
-    let mut setting = crate::state::Setting::clone(&harness.state.setting);
+    let mut harness = Harness::new(60, 12);
+    let mut setting = crate::state::UiConfig::clone(&harness.state.config);
     setting.welcome = vec!["Welcome. The built-in model needs no key.".to_owned()];
-    harness.state.setting = setting.into();
-    harness.hear(Msg::Path(Path::default()));
+    harness.state.config = setting.into();
+    harness.update(Msg::Path(PathTail::default()));
     harness.check(expect![[r#"
         Welcome. The built-in model needs no key.
 
@@ -48,18 +52,19 @@ fn an_empty_session_shows_the_welcome_lines_and_a_hint() {
 
 /// The screen after a reply broke off after `text` and a second one was received.
 fn retried(text: &str) -> String {
-    let mut harness = Desk::on(60, 16, "say a");
-    harness.live(Live::TurnStarted);
+    let mut harness = Harness::with_session(60, 16, "say a");
+    harness.live(LiveUpdate::TurnStarted);
     stream(&mut harness, "0000000a", text);
     let id: Arc<str> = "0000000a".into();
     let delta = json!({ "type": "withdrawn" }).to_string().into();
-    harness.session(SessionEvent::Draft { id: id.clone(), index: 9, delta });
+    harness.session(SessionEvent::DraftDelta { id: id.clone(), index: 9, delta });
     harness.session(SessionEvent::DraftDropped { id });
     stream(&mut harness, "0000000b", "the whole answer");
     let content = json!([{ "type": "text", "text": "the whole answer" }]);
     let message = json!({ "role": "assistant", "content": content, "stopReason": "stop" });
-    harness.play(&format!("entry {}", json!({ "type": "message", "id": "0000000b", "message": message })));
-    harness.live(Live::TurnEnded { finished: Some(Finished::Done), error: None });
+    harness
+        .run_steps(&format!("entry {}", json!({ "type": "message", "id": "0000000b", "message": message })));
+    harness.live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Done), error: None });
     harness.text()
 }
 
@@ -74,18 +79,18 @@ fn a_reply_that_breaks_off_is_replaced_by_the_next_one() {
 
 #[test]
 fn a_long_turn_asks_whether_to_continue() {
-    let mut harness = Desk::on(70, 12, "say a");
-    harness.live(Live::TurnStarted);
+    let mut harness = Harness::with_session(70, 12, "say a");
+    harness.live(LiveUpdate::TurnStarted);
     let question = osier_agent::Question::Continue { model_calls: 200 };
-    harness.live(Live::Asked { id: 1, question: Box::new(question) });
+    harness.live(LiveUpdate::Asked { id: 1, question: Box::new(question) });
     let text = harness.text();
     for shown in
         ["The model was called 200 times for this prompt. Continue?", "y  Yes, continue", "n  No, stop here"]
     {
         assert!(text.contains(shown), "{text}");
     }
-    harness.live(Live::Answered { id: 1, allowed: false });
-    harness.live(Live::TurnEnded { finished: Some(Finished::StepLimit), error: None });
+    harness.live(LiveUpdate::Answered { id: 1, allowed: false });
+    harness.live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::StepLimit), error: None });
     assert!(
         harness.text().contains("Stopped at the limit of model calls; /retry continues"),
         "{}",
@@ -95,22 +100,23 @@ fn a_long_turn_asks_whether_to_continue() {
 
 #[test]
 fn a_failed_turn_offers_retry() {
-    let mut harness = Desk::on(60, 16, "say a");
-    harness.live(Live::TurnStarted);
-    harness.live(Live::TurnEnded { finished: Some(Finished::Failed), error: Some("gone".to_owned()) });
+    let mut harness = Harness::with_session(60, 16, "say a");
+    harness.live(LiveUpdate::TurnStarted);
+    harness
+        .live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Failed), error: Some("gone".to_owned()) });
     assert!(harness.text().contains("/retry tries again"), "{}", harness.text());
 }
 
 #[test]
 fn a_prompt_is_sent_and_shown_once_it_is_stored() {
-    let mut harness = Desk::on(60, 16, "say a; reply b");
-    harness.say("and now?");
+    let mut harness = Harness::with_session(60, 16, "say a; reply b");
+    harness.submit("and now?");
     expect![[r#"
         Send(Prompt { text: "and now?", images: [], files: [], when: Now }, Say("and now?"))
     "#]]
-    .assert_eq(&harness.asked());
-    harness.live(Live::TurnStarted);
-    harness.play("say and now?");
+    .assert_eq(&harness.take_actions());
+    harness.live(LiveUpdate::TurnStarted);
+    harness.run_steps("say and now?");
     stream(&mut harness, "00000004", "Some words\n\nand more");
     harness.check(expect![[r#"
 
@@ -129,11 +135,11 @@ fn a_prompt_is_sent_and_shown_once_it_is_stored() {
         code │ a/model │ #2 │ 5e551011
     "#]]);
     let content = json!([{ "type": "text", "text": "Some words\n\nand more" }]);
-    harness.play(&format!(
+    harness.run_steps(&format!(
         "entry {}",
         json!({ "type": "message", "message": { "role": "assistant", "content": content } })
     ));
-    harness.live(Live::TurnEnded { finished: Some(Finished::Done), error: None });
+    harness.live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Done), error: None });
     harness.check(expect![[r#"
 
         > a
@@ -154,27 +160,27 @@ fn a_prompt_is_sent_and_shown_once_it_is_stored() {
 #[test]
 fn live_and_replayed_screens_are_equal() {
     let script = "say go; reply I look calls read notes.txt, bash make; result one; error no details {\"exitCode\":1}; reply **done**; say thanks; reply You are welcome.";
-    let mut live = Desk::new(60, 40);
-    live.state.facts.depth = 7;
+    let mut live = Harness::new(60, 40);
+    live.state.status_info.depth = 7;
     for step in script.split("; ") {
-        live.play(step);
+        live.run_steps(step);
     }
-    let replayed = Desk::on(60, 40, script);
+    let replayed = Harness::with_session(60, 40, script);
     assert_eq!(live.text().trim(), replayed.text().trim());
 }
 
 #[test]
 fn a_running_tool_shows_the_end_of_its_output() {
-    let mut harness = Desk::on(60, 20, "say go");
-    harness.live(Live::TurnStarted);
-    harness.play("reply calls bash make test");
-    harness.live(Live::ToolStarted { call: "call1".into(), name: "bash".into(), arguments: json!({}) });
-    let call = harness.state.script.waiting()[0].id.clone();
-    harness.state.work.tools[0].0.clone_from(&call);
+    let mut harness = Harness::with_session(60, 20, "say go");
+    harness.live(LiveUpdate::TurnStarted);
+    harness.run_steps("reply calls bash make test");
+    harness.live(LiveUpdate::ToolStarted { call: "call1".into(), name: "bash".into(), arguments: json!({}) });
+    let call = harness.state.transcript.waiting()[0].id.clone();
+    harness.state.activity.tools[0].0.clone_from(&call);
     let printed: String = (1..=9).map(|number| format!("line {number}\n")).collect();
-    harness.live(Live::ToolOutput { call, text: printed, skipped: 0 });
+    harness.live(LiveUpdate::ToolOutput { call, text: printed, skipped: 0 });
     harness.state.now += 65_000;
-    harness.hear(Msg::Tick);
+    harness.update(Msg::Tick);
     harness.check(expect![[r#"
 
         > go
@@ -195,9 +201,9 @@ fn a_running_tool_shows_the_end_of_its_output() {
 
 #[test]
 fn up_moves_through_the_history_past_commands() {
-    let mut harness = Desk::on(60, 20, "say go");
+    let mut harness = Harness::with_session(60, 20, "say go");
     for text in ["first", "/nonsense", "/compact"] {
-        harness.say(text);
+        harness.submit(text);
         harness.state.editor.set("");
     }
     harness.press("up up up");
@@ -206,15 +212,15 @@ fn up_moves_through_the_history_past_commands() {
 
 #[test]
 fn prompts_during_a_turn_are_queued_and_can_be_edited_again() {
-    let mut harness = Desk::on(60, 14, "say go");
-    harness.live(Live::TurnStarted);
+    let mut harness = Harness::with_session(60, 14, "say go");
+    harness.live(LiveUpdate::TurnStarted);
     harness.press("'stop' enter 'later' alt+enter");
     expect![[r#"
         Send(Prompt { text: "stop", images: [], files: [], when: Steer }, Say("stop"))
         Send(Prompt { text: "later", images: [], files: [], when: FollowUp }, Say("later"))
     "#]]
-    .assert_eq(&harness.asked());
-    harness.live(Live::Queue { steering: vec!["stop".into()], follow_up: vec!["later".into()] });
+    .assert_eq(&harness.take_actions());
+    harness.live(LiveUpdate::Queue { steering: vec!["stop".into()], follow_up: vec!["later".into()] });
     harness.check(expect![[r#"
 
         > go
@@ -228,49 +234,49 @@ fn prompts_during_a_turn_are_queued_and_can_be_edited_again() {
         code │ a/model │ #1 │ 5e551011
     "#]]);
     harness.press("alt+up");
-    let said = |text: &str| Said::text(text.to_owned());
-    let back = Reply::Returned(vec![said("stop"), said("later")]);
-    harness.asked();
-    harness.hear(Msg::Replied(Purpose::Unqueue, Box::new(Ok(back))));
+    let said = |text: &str| Prompt::text(text.to_owned());
+    let back = CommandReply::Returned(vec![said("stop"), said("later")]);
+    harness.take_actions();
+    harness.update(Msg::Replied(Purpose::ClearQueue, Box::new(Ok(back))));
     assert_eq!(harness.state.editor.text(), "stop\n\nlater");
 }
 
 #[test]
 fn escape_stops_the_turn_and_double_escape_opens_the_tree() {
-    let mut harness = Desk::on(60, 14, "say go");
-    harness.live(Live::TurnStarted);
+    let mut harness = Harness::with_session(60, 14, "say go");
+    harness.live(LiveUpdate::TurnStarted);
     harness.press("escape");
-    assert_eq!(harness.asked(), "Send(Cancel, Cancel)\n");
-    harness.live(Live::TurnEnded { finished: Some(Finished::Cancelled), error: None });
+    assert_eq!(harness.take_actions(), "Send(Cancel, Cancel)\n");
+    harness.live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Cancelled), error: None });
     harness.press("escape");
-    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.take_actions(), "");
     harness.press("escape");
-    assert_eq!(harness.asked(), "ReadTree\n");
+    assert_eq!(harness.take_actions(), "ReadTree\n");
     harness.press("escape");
     harness.state.now += 600;
     harness.press("escape");
-    assert_eq!(harness.asked(), "", "too slow");
+    assert_eq!(harness.take_actions(), "", "too slow");
     harness.press("'x' escape escape");
-    assert_eq!(harness.asked(), "", "not while the editor has text");
+    assert_eq!(harness.take_actions(), "", "not while the editor has text");
 }
 
 #[test]
 fn ctrl_c_clears_the_editor_then_shows_a_hint_then_quits() {
-    let mut harness = Desk::new(60, 10);
+    let mut harness = Harness::new(60, 10);
     harness.press("'x' ctrl+c");
     assert!(harness.state.editor.is_empty());
     harness.press("ctrl+c");
-    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.take_actions(), "");
     assert!(harness.text().contains("ctrl+c again"), "{}", harness.text());
     harness.press("ctrl+c");
-    assert_eq!(harness.asked(), "Quit\n");
+    assert_eq!(harness.take_actions(), "Quit\n");
     harness.press("ctrl+d");
-    assert_eq!(harness.asked(), "Quit\n");
+    assert_eq!(harness.take_actions(), "Quit\n");
 }
 
 #[test]
 fn commands_are_completed_and_unknown_ones_get_a_suggestion() {
-    let mut harness = Desk::new(60, 14);
+    let mut harness = Harness::new(60, 14);
     harness.press("'/co'");
     harness.check(expect![[r#"
 
@@ -286,21 +292,24 @@ fn commands_are_completed_and_unknown_ones_get_a_suggestion() {
     harness.press("down tab");
     assert_eq!(harness.state.editor.text(), "/copy ");
     harness.press("ctrl+c '/tre' enter");
-    assert_eq!(harness.asked(), "ReadTree\n", "the selected command runs");
+    assert_eq!(harness.take_actions(), "ReadTree\n", "the selected command runs");
     harness.press("'/trxe' enter");
     assert!(harness.text().contains("there is no command /trxe; did you mean /tree?"), "{}", harness.text());
     assert_eq!(harness.state.editor.text(), "/trxe", "typed text is kept");
     harness.press("ctrl+u '/usr/bin' space 'is' enter");
-    assert!(harness.asked().starts_with("Send(Prompt { text: \"/usr/bin is\""), "a path is not a command");
+    assert!(
+        harness.take_actions().starts_with("Send(Prompt { text: \"/usr/bin is\""),
+        "a path is not a command"
+    );
 }
 
 #[test]
 fn files_are_listed_once_and_completed_anywhere() {
-    let mut harness = Desk::new(60, 14);
+    let mut harness = Harness::new(60, 14);
     harness.press("'see' space '@ma'");
-    assert_eq!(harness.asked(), "ListFiles\n");
+    assert_eq!(harness.take_actions(), "ListFiles\n");
     let files = ["src/main.rs", "README.md", "src/map.rs"].map(str::to_owned).to_vec();
-    harness.hear(Msg::Files(Arc::new(files)));
+    harness.update(Msg::Files(Arc::new(files)));
     harness.check(expect![[r#"
 
         > see @ma
@@ -310,13 +319,13 @@ fn files_are_listed_once_and_completed_anywhere() {
     "#]]);
     harness.press("enter 'x'");
     assert_eq!(harness.state.editor.text(), "see @src/map.rs x");
-    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.take_actions(), "");
 }
 
 #[test]
 fn a_move_fills_the_editor_only_if_it_is_empty() {
-    let editor = Some(Editor { text: "say it again".to_owned(), ..Editor::default() });
-    let mut harness = Desk::on(60, 14, "say a; reply b");
+    let editor = Some(EditorContent { text: "say it again".to_owned(), ..EditorContent::default() });
+    let mut harness = Harness::with_session(60, 14, "say a; reply b");
     harness.moved(Navigated { editor: editor.clone(), ..Navigated::default() });
     assert_eq!(harness.state.editor.text(), "say it again");
     harness.press("ctrl+c 'mine'");
@@ -326,12 +335,12 @@ fn a_move_fills_the_editor_only_if_it_is_empty() {
 
 #[test]
 fn after_a_move_the_screen_shows_only_the_new_path() {
-    let mut harness = Desk::on(60, 14, "say a; reply b; say c; reply d");
-    harness.play("move b");
+    let mut harness = Harness::with_session(60, 14, "say a; reply b; say c; reply d");
+    harness.run_steps("move b");
     expect![[r#"
         ShowPath { moved: Some(Moved { why: "move", from: Some("00000004"), to: Some("00000002") }) }
     "#]]
-    .assert_eq(&harness.asked());
+    .assert_eq(&harness.take_actions());
     harness.show_path();
     harness.check(expect![[r#"
 
@@ -346,22 +355,22 @@ fn after_a_move_the_screen_shows_only_the_new_path() {
 
 #[test]
 fn keys_undo_and_redo_moves() {
-    let mut harness = Desk::on(60, 14, "say a");
+    let mut harness = Harness::with_session(60, 14, "say a");
     harness.press("alt+u alt+r");
-    assert_eq!(harness.asked(), "Send(Undo, Undo)\nSend(Redo, Redo)\n");
-    harness.hear(Msg::Replied(Purpose::Undo, Box::new(Ok(Reply::Done))));
+    assert_eq!(harness.take_actions(), "Send(Undo, Undo)\nSend(Redo, Redo)\n");
+    harness.update(Msg::Replied(Purpose::Undo, Box::new(Ok(CommandReply::Done))));
     assert!(harness.text().contains("No move to undo"));
 }
 
 #[test]
 fn user_commands_run_one_at_a_time_with_live_output() {
-    let mut harness = Desk::on(60, 14, "say a");
-    harness.say("!ls -l");
+    let mut harness = Harness::with_session(60, 14, "say a");
+    harness.submit("!ls -l");
     expect![[r#"
         Send(Bash(UserCommand { command: "ls -l", exclude_from_context: false }), Bash)
     "#]]
-    .assert_eq(&harness.asked());
-    harness.live(Live::BashOutput { text: "one\n".into(), skipped: 0 });
+    .assert_eq(&harness.take_actions());
+    harness.live(LiveUpdate::BashOutput { text: "one\n".into(), skipped: 0 });
     harness.check(expect![[r#"
 
         > a
@@ -373,22 +382,22 @@ fn user_commands_run_one_at_a_time_with_live_output() {
         ⣾ running your command · 0 s · esc to stop
         code │ a/model │ #1 │ 5e551011
     "#]]);
-    harness.say("!pwd");
-    assert_eq!(harness.asked(), "");
+    harness.submit("!pwd");
+    assert_eq!(harness.take_actions(), "");
     assert!(harness.text().contains("another one is running"), "{}", harness.text());
 }
 
 #[test]
 fn the_status_line_leaves_out_the_least_important_parts() {
-    let mut harness = Desk::on(100, 8, "say a");
-    harness.state.facts.git_branch = Some("main".into());
-    harness.state.facts.window = 200_000;
-    harness.state.facts.cost = 0.42;
-    harness.state.facts.tips = 3;
+    let mut harness = Harness::with_session(100, 8, "say a");
+    harness.state.status_info.git_branch = Some("main".into());
+    harness.state.status_info.context_window = 200_000;
+    harness.state.status_info.cost = 0.42;
+    harness.state.status_info.tips = 3;
     harness.state.context = TokenCount::measured(150_000);
-    let line = |harness: &mut Desk, columns| {
+    let line = |harness: &mut Harness, columns| {
         harness.state.columns = columns;
-        crate::status::status(&harness.state).plain()
+        crate::status::status_line(&harness.state).plain()
     };
     expect![[r#"
         code (main) │ a/model │ ██████░░ 150k/200k │ $0.420 │ #1 · 3 branches │ 5e551011
@@ -410,26 +419,30 @@ fn the_status_line_leaves_out_the_least_important_parts() {
 
 #[test]
 fn prompts_that_an_earlier_process_never_sent_return_to_the_editor() {
-    let mut harness = Desk::new(60, 12);
-    let returned = vec![Said::text("lost?".to_owned())];
-    harness.hear(Msg::Joined(Box::new(Joined { returned, ..Joined::default() })));
+    let mut harness = Harness::new(60, 12);
+    let returned = vec![Prompt::text("lost?".to_owned())];
+    harness.update(Msg::Joined(Box::new(JoinedSession {
+        returned_prompts: returned,
+        ..JoinedSession::default()
+    })));
     assert_eq!(harness.state.editor.text(), "lost?");
 }
 
 #[test]
 fn a_refused_prompt_returns_to_the_editor() {
-    let mut harness = Desk::new(60, 12);
-    harness.say("hello");
-    harness.hear(Msg::Replied(Purpose::Say("hello".into()), Box::new(Err("no key is set".into()))));
+    let mut harness = Harness::new(60, 12);
+    harness.submit("hello");
+    harness.update(Msg::Replied(Purpose::Prompt("hello".into()), Box::new(Err("no key is set".into()))));
     assert_eq!(harness.state.editor.text(), "hello");
     assert!(harness.text().contains("no key is set"));
 }
 
 #[test]
 fn the_fork_dialog_moves_here_or_opens_a_new_session() {
-    let mut harness = Desk::on(60, 20, "say one; reply a; say two; reply b; move a; say three; reply c");
-    harness.say("/fork");
-    assert_eq!(harness.asked(), "ReadTree\n");
+    let mut harness =
+        Harness::with_session(60, 20, "say one; reply a; say two; reply b; move a; say three; reply c");
+    harness.submit("/fork");
+    assert_eq!(harness.take_actions(), "ReadTree\n");
     harness.open_tree();
     harness.check(expect![[r#"
 
@@ -450,35 +463,35 @@ fn the_fork_dialog_moves_here_or_opens_a_new_session() {
     harness.press("up down down down enter");
     expect![[r#"
         Send(Navigate(Navigation { target: Some("00000001"), exact: false, summarize: false, instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
-    "#]].assert_eq(&harness.asked());
+    "#]].assert_eq(&harness.take_actions());
     harness.press("tab up n");
     expect![[r#"
         Open(Fork { before: Some("00000006") })
     "#]]
-    .assert_eq(&harness.asked());
+    .assert_eq(&harness.take_actions());
 }
 
 #[test]
 fn a_compaction_summary_is_shown_live_until_its_card_is_printed() {
-    let mut harness = Desk::on(60, 20, "say a; reply b");
-    harness.live(Live::TurnStarted);
-    harness.live(Live::SummaryStarted { of: "compaction" });
-    harness.live(Live::SummaryText { text: "## Goal".to_owned() });
+    let mut harness = Harness::with_session(60, 20, "say a; reply b");
+    harness.live(LiveUpdate::TurnStarted);
+    harness.live(LiveUpdate::SummaryStarted { of: "compaction" });
+    harness.live(LiveUpdate::SummaryText { text: "## Goal".to_owned() });
     assert!(harness.text().contains("◆ compaction\n  ## Goal"), "{}", harness.text());
-    harness.play("compact keep a It was short");
+    harness.run_steps("compact keep a It was short");
     assert!(
         harness.text().contains("│ It was short") && !harness.text().contains("## Goal"),
         "{}",
         harness.text()
     );
-    assert!(harness.state.work.turn && harness.state.work.summary.is_none());
+    assert!(harness.state.activity.turn_running && harness.state.activity.summary.is_none());
 }
 
 #[test]
 fn a_backtrack_of_the_model_shows_the_new_path() {
-    let mut harness = Desk::on(60, 24, "say find it; reply looking; say more; reply no");
-    harness.play("return 0 It is in *b*");
-    assert_eq!(harness.asked(), "ShowPath { moved: None }\n");
+    let mut harness = Harness::with_session(60, 24, "say find it; reply looking; say more; reply no");
+    harness.run_steps("return 0 It is in *b*");
+    assert_eq!(harness.take_actions(), "ShowPath { moved: None }\n");
     harness.show_path();
     harness.check(expect![[r#"
 
@@ -503,20 +516,20 @@ fn a_backtrack_of_the_model_shows_the_new_path() {
 
 #[test]
 fn ctrl_z_suspends_even_with_an_open_overlay() {
-    let mut harness = Desk::on(60, 24, "say a");
+    let mut harness = Harness::with_session(60, 24, "say a");
     harness.press("ctrl+z");
     harness.open_tree();
     harness.press("ctrl+z");
-    assert_eq!(harness.asked(), "Suspend\nSuspend\n");
+    assert_eq!(harness.take_actions(), "Suspend\nSuspend\n");
     assert_eq!(harness.state.overlays.len(), 1);
 }
 
 #[test]
 fn a_page_opens_over_the_tree() {
-    let mut harness = Desk::on(60, 24, "say a; reply b");
+    let mut harness = Harness::with_session(60, 24, "say a; reply b");
     harness.open_tree();
-    let lines = (0..50).map(|number| Line::of(Role::Text, &format!("line {number}"))).collect();
-    harness.hear(Msg::Page("Entry 1".to_owned(), lines));
+    let lines = (0..50).map(|number| Line::styled(ColorRole::Text, &format!("line {number}"))).collect();
+    harness.update(Msg::Page("Entry 1".to_owned(), lines));
     harness.press("pageDown end");
     assert!(harness.text().contains("line 49"), "{}", harness.text());
     harness.press("escape");

@@ -2,32 +2,32 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::api::{Body, Call};
+use crate::adapt::{ApiTurn, AssistantPart, ContentPart, ToolOutput, adapt_turns};
+use crate::api::{HttpRequest, RequestBody};
 use crate::block::Image;
-use crate::fit::{Outcome, Part, Said, Turn, turns};
-use crate::request::{Cache, Request, ToolSpec};
-use crate::thinking::{Style, ThinkingLevel};
-use crate::tool_id::fitting;
+use crate::request::{CacheRetention, Request, ToolSpec};
+use crate::thinking::{ThinkingLevel, ThinkingStyle};
+use crate::tool_id::sanitize_id;
 
-const LONGEST_ID: usize = 64;
+const MAX_ID_LENGTH: usize = 64;
 /// The API requires `max_tokens`; these are the defaults. With adaptive thinking the limit includes the thinking.
-const OUTPUT: u64 = 32_000;
-const OUTPUT_WITH_THOUGHTS: u64 = 64_000;
+const DEFAULT_MAX_TOKENS: u64 = 32_000;
+const DEFAULT_MAX_TOKENS_ADAPTIVE: u64 = 64_000;
 /// Tokens reserved for the answer when thinking has a budget.
-const LEAST_ANSWER: u64 = 1_024;
-const LEAST_THINKING: u64 = 1_024;
+const MIN_ANSWER_TOKENS: u64 = 1_024;
+const MIN_THINKING_TOKENS: u64 = 1_024;
 
-pub(crate) fn call(request: &Request) -> Call {
+pub(crate) fn build_request(request: &Request) -> HttpRequest {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(request.model.id));
     body.insert("stream".to_owned(), json!(true));
     let mut betas = Vec::new();
-    let turns = told(request);
-    output(request, level(request, &turns), &mut body, &mut betas);
-    let marker = marker(request);
+    let turns = turns_to_send(request);
+    set_output_options(request, effective_level(request, &turns), &mut body, &mut betas);
+    let marker = cache_marker(request);
     if !request.system.trim().is_empty() {
         let mut system = json!({ "type": "text", "text": request.system });
-        mark(&mut system, marker.as_ref());
+        set_marker(&mut system, marker.as_ref());
         body.insert("system".to_owned(), json!([system]));
     }
     let tools = tools(request, &turns, marker.as_ref());
@@ -36,20 +36,20 @@ pub(crate) fn call(request: &Request) -> Call {
     }
     body.insert("messages".to_owned(), messages(&turns, marker.as_ref()));
     let headers = if betas.is_empty() { Vec::new() } else { vec![("anthropic-beta", betas.join(","))] };
-    Call { path: "/v1/messages".to_owned(), headers, body: Body::Fields(body) }
+    HttpRequest { path: "/v1/messages".to_owned(), headers, body: RequestBody::Fields(body) }
 }
 
 /// The conversation. Omits bound thinking blocks when thinking is off: the server validates them, and only a request
 /// with thinking on can ask it to drop those that no longer match.
-fn told(request: &Request) -> Vec<Turn<'_>> {
-    let mut turns = turns(request);
-    if request.model.compat.bound_thinking && request.level() == ThinkingLevel::Off {
+fn turns_to_send(request: &Request) -> Vec<ApiTurn<'_>> {
+    let mut turns = adapt_turns(request);
+    if request.model.compat.bound_thinking && request.thinking_level() == ThinkingLevel::Off {
         turns.retain_mut(|turn| match turn {
-            Turn::Assistant(assistant) => {
-                assistant.retain(|piece| !matches!(piece, Said::Thinking { .. }));
+            ApiTurn::Assistant(assistant) => {
+                assistant.retain(|piece| !matches!(piece, AssistantPart::Thinking { .. }));
                 !assistant.is_empty()
             }
-            Turn::User(_) | Turn::Results(_) => true,
+            ApiTurn::User(_) | ApiTurn::ToolResults(_) => true,
         });
     }
     turns
@@ -58,21 +58,21 @@ fn told(request: &Request) -> Vec<Turn<'_>> {
 /// The thinking level of this request. With a budget, the API rejects tool calls in the last assistant message that have
 /// no thinking block before them. This happens if thinking was turned on, or the model changed, between a call and its
 /// result. Thinking then starts with the next turn.
-fn level(request: &Request, turns: &[Turn<'_>]) -> ThinkingLevel {
+fn effective_level(request: &Request, turns: &[ApiTurn<'_>]) -> ThinkingLevel {
     let last = turns.iter().rev().find_map(|turn| match turn {
-        Turn::Assistant(assistant) => Some(assistant),
-        Turn::User(_) | Turn::Results(_) => None,
+        ApiTurn::Assistant(assistant) => Some(assistant),
+        ApiTurn::User(_) | ApiTurn::ToolResults(_) => None,
     });
     let calls_without_thought = last.is_some_and(|assistant| {
-        !matches!(assistant.first(), Some(Said::Thinking { .. }))
-            && assistant.iter().any(|piece| matches!(piece, Said::Call { .. }))
+        !matches!(assistant.first(), Some(AssistantPart::Thinking { .. }))
+            && assistant.iter().any(|piece| matches!(piece, AssistantPart::Call { .. }))
     });
-    let is_budget = request.model.thinking.style == Style::Budget;
-    if is_budget && calls_without_thought { ThinkingLevel::Off } else { request.level() }
+    let is_budget = request.model.thinking.style == ThinkingStyle::Budget;
+    if is_budget && calls_without_thought { ThinkingLevel::Off } else { request.thinking_level() }
 }
 
 /// Sets the output limit and the thinking options.
-fn output(
+fn set_output_options(
     request: &Request,
     level: ThinkingLevel,
     body: &mut Map<String, Value>,
@@ -80,24 +80,28 @@ fn output(
 ) {
     let model = &request.model;
     let most = model.max_output.max(1);
-    let usual = if model.thinking.style == Style::Adaptive { OUTPUT_WITH_THOUGHTS } else { OUTPUT };
+    let usual = if model.thinking.style == ThinkingStyle::Adaptive {
+        DEFAULT_MAX_TOKENS_ADAPTIVE
+    } else {
+        DEFAULT_MAX_TOKENS
+    };
     let mut limit = request.max_tokens.unwrap_or(usual).min(most);
     match model.thinking.style {
-        Style::None => {}
+        ThinkingStyle::None => {}
         _ if level == ThinkingLevel::Off => {
-            if let Some(word) = model.thinking.off_word() {
+            if let Some(word) = model.thinking.off_value() {
                 body.insert("thinking".to_owned(), json!({ "type": word }));
             }
         }
-        Style::Budget => {
-            let budget = level.budget(most.saturating_sub(LEAST_ANSWER)).max(LEAST_THINKING);
+        ThinkingStyle::Budget => {
+            let budget = level.budget(most.saturating_sub(MIN_ANSWER_TOKENS)).max(MIN_THINKING_TOKENS);
             limit = limit.saturating_add(budget).min(most).max(budget + 1);
             body.insert("thinking".to_owned(), json!({ "type": "enabled", "budget_tokens": budget }));
             if !request.tools.is_empty() {
                 betas.push("interleaved-thinking-2025-05-14");
             }
         }
-        Style::Adaptive | Style::Effort => {
+        ThinkingStyle::Adaptive | ThinkingStyle::Effort => {
             let mut thinking = json!({ "type": "adaptive", "display": "summarized" });
             if model.compat.bound_thinking {
                 // Moves, compactions and edits change the prefix of a thinking block. Without this option the API returns an error.
@@ -112,42 +116,42 @@ fn output(
     body.insert("max_tokens".to_owned(), json!(limit));
 }
 
-fn marker(request: &Request) -> Option<Value> {
+fn cache_marker(request: &Request) -> Option<Value> {
     match request.cache {
         _ if !request.model.compat.cache_control => None,
-        Cache::Off => None,
-        Cache::Short => Some(json!({ "type": "ephemeral" })),
+        CacheRetention::Off => None,
+        CacheRetention::Short => Some(json!({ "type": "ephemeral" })),
     }
 }
 
-fn mark(block: &mut Value, marker: Option<&Value>) {
+fn set_marker(block: &mut Value, marker: Option<&Value>) {
     if let Some(marker) = marker {
         block["cache_control"] = marker.clone();
     }
 }
 
-fn tools(request: &Request, turns: &[Turn<'_>], marker: Option<&Value>) -> Vec<Value> {
+fn tools(request: &Request, turns: &[ApiTurn<'_>], marker: Option<&Value>) -> Vec<Value> {
     let tool = |tool: &ToolSpec| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters });
     let mut tools: Vec<Value> = match request.model.tools {
-        true if request.tools.is_empty() => retired(turns),
+        true if request.tools.is_empty() => removed_tools(turns),
         true => request.tools.iter().map(tool).collect(),
         false => Vec::new(),
     };
     if let Some(last) = tools.last_mut() {
-        mark(last, marker);
+        set_marker(last, marker);
     }
     tools
 }
 
 /// Definitions for the tools called earlier in the conversation. The API rejects tool calls in a request without tools.
-fn retired(turns: &[Turn<'_>]) -> Vec<Value> {
+fn removed_tools(turns: &[ApiTurn<'_>]) -> Vec<Value> {
     let messages = turns.iter().filter_map(|turn| match turn {
-        Turn::Assistant(assistant) => Some(assistant),
+        ApiTurn::Assistant(assistant) => Some(assistant),
         _ => None,
     });
     let mut names: Vec<&str> = Vec::new();
     for part in messages.flatten() {
-        if let Said::Call { call, .. } = part
+        if let AssistantPart::Call { call, .. } = part
             && !names.contains(&&*call.name)
         {
             names.push(&call.name);
@@ -160,7 +164,7 @@ fn retired(turns: &[Turn<'_>]) -> Vec<Value> {
         .collect()
 }
 
-fn messages(turns: &[Turn<'_>], marker: Option<&Value>) -> Value {
+fn messages(turns: &[ApiTurn<'_>], marker: Option<&Value>) -> Value {
     let mut messages: Vec<Value> = turns.iter().map(message).collect();
     mark_last_two(&mut messages, marker);
     Value::Array(messages)
@@ -171,51 +175,53 @@ fn mark_last_two(messages: &mut [Value], marker: Option<&Value>) {
     let users = messages.iter_mut().rev().filter(|message| message["role"] == "user");
     for message in users.take(2) {
         if let Some(last) = message["content"].as_array_mut().and_then(|blocks| blocks.last_mut()) {
-            mark(last, marker);
+            set_marker(last, marker);
         }
     }
 }
 
-fn message(turn: &Turn<'_>) -> Value {
+fn message(turn: &ApiTurn<'_>) -> Value {
     match turn {
-        Turn::User(parts) => json!({ "role": "user", "content": parts.iter().map(part).collect::<Vec<_>>() }),
-        Turn::Assistant(assistant) => {
-            json!({ "role": "assistant", "content": assistant.iter().map(said_block).collect::<Vec<_>>() })
+        ApiTurn::User(parts) => {
+            json!({ "role": "user", "content": parts.iter().map(part).collect::<Vec<_>>() })
         }
-        Turn::Results(batch) => {
+        ApiTurn::Assistant(assistant) => {
+            json!({ "role": "assistant", "content": assistant.iter().map(assistant_block).collect::<Vec<_>>() })
+        }
+        ApiTurn::ToolResults(batch) => {
             json!({ "role": "user", "content": batch.iter().map(result).collect::<Vec<_>>() })
         }
     }
 }
 
-fn part(part: &Part<'_>) -> Value {
+fn part(part: &ContentPart<'_>) -> Value {
     match part {
-        Part::Text(text) => json!({ "type": "text", "text": text }),
-        Part::Image(Image { data, mime_type }) => {
+        ContentPart::Text(text) => json!({ "type": "text", "text": text }),
+        ContentPart::Image(Image { data, mime_type }) => {
             json!({ "type": "image", "source": { "type": "base64", "media_type": mime_type, "data": data } })
         }
     }
 }
 
-fn said_block(part: &Said<'_>) -> Value {
+fn assistant_block(part: &AssistantPart<'_>) -> Value {
     match part {
-        Said::Text { text, .. } => json!({ "type": "text", "text": text }),
-        Said::Thinking { signature, redacted: true, .. } => {
+        AssistantPart::Text { text, .. } => json!({ "type": "text", "text": text }),
+        AssistantPart::Thinking { signature, redacted: true, .. } => {
             json!({ "type": "redacted_thinking", "data": signature })
         }
-        Said::Thinking { thinking, signature, redacted: false } => {
+        AssistantPart::Thinking { thinking, signature, redacted: false } => {
             json!({ "type": "thinking", "thinking": thinking, "signature": signature })
         }
-        Said::Call { call, .. } => {
-            json!({ "type": "tool_use", "id": fitting(&call.id, LONGEST_ID), "name": call.name, "input": call.arguments })
+        AssistantPart::Call { call, .. } => {
+            json!({ "type": "tool_use", "id": sanitize_id(&call.id, MAX_ID_LENGTH), "name": call.name, "input": call.arguments })
         }
     }
 }
 
-fn result(outcome: &Outcome<'_>) -> Value {
+fn result(outcome: &ToolOutput<'_>) -> Value {
     let mut block = json!({
         "type": "tool_result",
-        "tool_use_id": fitting(outcome.id, LONGEST_ID),
+        "tool_use_id": sanitize_id(outcome.id, MAX_ID_LENGTH),
         "content": outcome.parts.iter().map(part).collect::<Vec<_>>(),
     });
     if outcome.is_error {

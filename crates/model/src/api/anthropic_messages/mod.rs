@@ -3,5 +3,5 @@
 mod body;
 mod stream;
 
-pub(crate) use body::call;
-pub(crate) use stream::reader;
+pub(crate) use body::build_request;
+pub(crate) use stream::event_reader;

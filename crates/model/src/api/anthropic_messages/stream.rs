@@ -2,71 +2,71 @@
 
 use serde_json::{Value, json as object};
 
-use crate::api::{Answer, Flow, Reader, json, refusal, text};
-use crate::failure::Failure;
+use crate::api::{ErrorResponse, EventReader, ReadStatus, classify_error, nonempty_str, parse_event};
+use crate::error::ModelError;
 use crate::message::StopReason;
-use crate::port::Delta;
+use crate::model::Delta;
 use crate::request::Request;
-use crate::sse::Event;
-use crate::tool_id::Minter;
-use crate::usage::Usage;
+use crate::sse::SseEvent;
+use crate::tool_id::IdGenerator;
+use crate::usage::TokenUsage;
 
-pub(crate) fn reader(request: &Request) -> AnthropicReader {
+pub(crate) fn event_reader(request: &Request) -> AnthropicReader {
     AnthropicReader {
         provider: request.model.provider.clone(),
-        ids: Minter::new(&request.messages),
+        ids: IdGenerator::new(&request.messages),
         open: Vec::new(),
         next: 0,
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         stop: None,
     }
 }
 
 pub(crate) struct AnthropicReader {
     provider: String,
-    ids: Minter,
-    open: Vec<Open>,
+    ids: IdGenerator,
+    open: Vec<OpenBlock>,
     next: usize,
-    usage: Usage,
+    usage: TokenUsage,
     stop: Option<StopReason>,
 }
 
 /// A block that has started: its index on the wire, our index, and the data needed to close it.
-struct Open {
+struct OpenBlock {
     index: u64,
     block: usize,
-    kind: Kind,
+    kind: OpenBlockKind,
     signature: Option<String>,
     /// Arguments that some servers send with the start event instead of as deltas.
     input: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum OpenBlockKind {
     Text,
     Thinking,
     Redacted,
     Call,
 }
 
-impl Reader for AnthropicReader {
-    fn event(&mut self, event: &Event, out: &mut Vec<Delta>) -> Result<Flow, Failure> {
-        let value = json(event, &self.provider)?;
+impl EventReader for AnthropicReader {
+    fn read_event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<ReadStatus, ModelError> {
+        let value = parse_event(event, &self.provider)?;
         match value["type"].as_str().unwrap_or(&event.name) {
             "message_start" => self.message_start(&value["message"], out),
             "content_block_start" => self.block_start(index(&value), &value["content_block"], out),
             "content_block_delta" => self.block_delta(index(&value), &value["delta"], out),
             "content_block_stop" => self.block_stop(index(&value), out),
             "message_delta" => self.message_delta(&value, out)?,
-            "message_stop" => return Ok(Flow::Done),
-            "message" => return self.whole(&value, out).map(|()| Flow::Done),
-            "error" => return Err(refusal(&Answer::in_stream(&self.provider, &value))),
+            "message_stop" => return Ok(ReadStatus::Done),
+            "message" => return self.read_complete_message(&value, out).map(|()| ReadStatus::Done),
+            "error" => return Err(classify_error(&ErrorResponse::from_event(&self.provider, &value))),
             _ => {}
         }
-        Ok(Flow::More)
+        Ok(ReadStatus::More)
     }
 
-    fn end(&mut self, out: &mut Vec<Delta>) -> Option<StopReason> {
+    fn finish(&mut self, out: &mut Vec<Delta>) -> Option<StopReason> {
         for open in std::mem::take(&mut self.open) {
             close(open, out);
         }
@@ -80,7 +80,7 @@ fn index(value: &Value) -> u64 {
 
 impl AnthropicReader {
     /// Reads the complete message that a non-streaming server sends.
-    fn whole(&mut self, message: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
+    fn read_complete_message(&mut self, message: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
         self.message_start(message, out);
         for (index, block) in (0..).zip(message["content"].as_array().into_iter().flatten()) {
             self.block_start(index, block, out);
@@ -90,39 +90,46 @@ impl AnthropicReader {
     }
 
     fn message_start(&mut self, message: &Value, out: &mut Vec<Delta>) {
-        let owned = |key| text(message, key).map(str::to_owned);
+        let owned = |key| nonempty_str(message, key).map(str::to_owned);
         out.push(Delta::Start { response_id: owned("id"), response_model: owned("model") });
-        self.take_usage(&message["usage"], out);
+        self.update_usage(&message["usage"], out);
     }
 
     fn block_start(&mut self, index: u64, content: &Value, out: &mut Vec<Delta>) {
         let block = self.next;
-        let mut open = Open { index, block, kind: Kind::Text, signature: None, input: None };
+        let mut open = OpenBlock { index, block, kind: OpenBlockKind::Text, signature: None, input: None };
         match content["type"].as_str() {
             Some("text") => {
                 out.push(Delta::TextStart { block });
-                out.extend(text(content, "text").map(|text| Delta::Text { block, text: text.to_owned() }));
+                out.extend(
+                    nonempty_str(content, "text").map(|text| Delta::Text { block, text: text.to_owned() }),
+                );
             }
             Some("thinking") => {
-                open.kind = Kind::Thinking;
-                open.signature = text(content, "signature").map(str::to_owned);
+                open.kind = OpenBlockKind::Thinking;
+                open.signature = nonempty_str(content, "signature").map(str::to_owned);
                 out.push(Delta::ThinkingStart { block });
                 out.extend(
-                    text(content, "thinking").map(|text| Delta::Thinking { block, text: text.to_owned() }),
+                    nonempty_str(content, "thinking")
+                        .map(|text| Delta::Thinking { block, text: text.to_owned() }),
                 );
             }
             Some("redacted_thinking") => {
-                open.kind = Kind::Redacted;
-                open.signature = text(content, "data").map(str::to_owned);
+                open.kind = OpenBlockKind::Redacted;
+                open.signature = nonempty_str(content, "data").map(str::to_owned);
                 out.push(Delta::ThinkingStart { block });
             }
             Some("tool_use") => {
-                open.kind = Kind::Call;
+                open.kind = OpenBlockKind::Call;
                 let input = &content["input"];
                 let is_empty = input.is_null() || input.as_object().is_some_and(serde_json::Map::is_empty);
                 open.input = (!is_empty).then(|| input.to_string());
-                let name = text(content, "name").unwrap_or_default().to_owned();
-                out.push(Delta::ToolCallStart { block, id: self.ids.id(text(content, "id")), name });
+                let name = nonempty_str(content, "name").unwrap_or_default().to_owned();
+                out.push(Delta::ToolCallStart {
+                    block,
+                    id: self.ids.given_or_new(nonempty_str(content, "id")),
+                    name,
+                });
             }
             // Blocks of server-side tools, which Osier never enables.
             _ => return,
@@ -135,20 +142,23 @@ impl AnthropicReader {
         let Some(open) = self.open.iter_mut().find(|open| open.index == index) else { return };
         let block = open.block;
         match (delta["type"].as_str(), open.kind) {
-            (Some("text_delta"), Kind::Text) => {
-                out.extend(text(delta, "text").map(|text| Delta::Text { block, text: text.to_owned() }));
-            }
-            (Some("thinking_delta"), Kind::Thinking) => {
+            (Some("text_delta"), OpenBlockKind::Text) => {
                 out.extend(
-                    text(delta, "thinking").map(|text| Delta::Thinking { block, text: text.to_owned() }),
+                    nonempty_str(delta, "text").map(|text| Delta::Text { block, text: text.to_owned() }),
                 );
             }
-            (Some("signature_delta"), Kind::Thinking) => {
-                let piece = text(delta, "signature").unwrap_or_default();
+            (Some("thinking_delta"), OpenBlockKind::Thinking) => {
+                out.extend(
+                    nonempty_str(delta, "thinking")
+                        .map(|text| Delta::Thinking { block, text: text.to_owned() }),
+                );
+            }
+            (Some("signature_delta"), OpenBlockKind::Thinking) => {
+                let piece = nonempty_str(delta, "signature").unwrap_or_default();
                 open.signature.get_or_insert_default().push_str(piece);
             }
-            (Some("input_json_delta"), Kind::Call) => {
-                if let Some(json) = text(delta, "partial_json") {
+            (Some("input_json_delta"), OpenBlockKind::Call) => {
+                if let Some(json) = nonempty_str(delta, "partial_json") {
                     open.input = None;
                     out.push(Delta::ToolCallArguments { block, json: json.to_owned() });
                 }
@@ -163,15 +173,15 @@ impl AnthropicReader {
         }
     }
 
-    fn message_delta(&mut self, value: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
-        self.take_usage(&value["usage"], out);
+    fn message_delta(&mut self, value: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
+        self.update_usage(&value["usage"], out);
         match value["delta"]["stop_reason"].as_str() {
             None => {}
             Some("max_tokens" | "model_context_window_exceeded") => self.stop = Some(StopReason::Length),
             Some("tool_use") => self.stop = Some(StopReason::ToolUse),
             Some("refusal") => {
-                let reason = text(&value["delta"]["stop_details"], "explanation").unwrap_or_default();
-                return Err(Failure::Refused { said: reason.to_owned() });
+                let reason = nonempty_str(&value["delta"]["stop_details"], "explanation").unwrap_or_default();
+                return Err(ModelError::Refused { detail: reason.to_owned() });
             }
             Some(_) => self.stop = Some(StopReason::Stop),
         }
@@ -179,7 +189,7 @@ impl AnthropicReader {
     }
 
     /// Counts that an event omits keep their value: later events repeat only some of them.
-    fn take_usage(&mut self, usage: &Value, out: &mut Vec<Delta>) {
+    fn update_usage(&mut self, usage: &Value, out: &mut Vec<Delta>) {
         if !usage.is_object() {
             return;
         }
@@ -190,18 +200,18 @@ impl AnthropicReader {
         take(&mut self.usage.cache_write, &usage["cache_creation_input_tokens"]);
         take(&mut self.usage.cache_write_1h, &usage["cache_creation"]["ephemeral_1h_input_tokens"]);
         take(&mut self.usage.reasoning, &usage["output_tokens_details"]["thinking_tokens"]);
-        self.usage = self.usage.totalled();
+        self.usage = self.usage.with_total();
         out.push(Delta::Usage(self.usage));
     }
 }
 
-fn close(open: Open, out: &mut Vec<Delta>) {
-    let Open { block, kind, signature, input, .. } = open;
+fn close(open: OpenBlock, out: &mut Vec<Delta>) {
+    let OpenBlock { block, kind, signature, input, .. } = open;
     match kind {
-        Kind::Text => out.push(Delta::TextEnd { block, signature: None }),
-        Kind::Thinking => out.push(Delta::ThinkingEnd { block, signature, redacted: false }),
-        Kind::Redacted => out.push(Delta::ThinkingEnd { block, signature, redacted: true }),
-        Kind::Call => {
+        OpenBlockKind::Text => out.push(Delta::TextEnd { block, signature: None }),
+        OpenBlockKind::Thinking => out.push(Delta::ThinkingEnd { block, signature, redacted: false }),
+        OpenBlockKind::Redacted => out.push(Delta::ThinkingEnd { block, signature, redacted: true }),
+        OpenBlockKind::Call => {
             out.extend(input.map(|json| Delta::ToolCallArguments { block, json }));
             out.push(Delta::ToolCallEnd { block, signature: None });
         }

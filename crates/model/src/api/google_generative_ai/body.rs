@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::api::{Body, Call};
+use crate::adapt::{ApiTurn, AssistantPart, ContentPart, ToolOutput, adapt_turns};
+use crate::api::{HttpRequest, RequestBody};
 use crate::block::Image;
-use crate::fit::{Outcome, Part, Said, Turn, turns};
 use crate::request::{ModelInfo, Request};
-use crate::thinking::{Style, ThinkingLevel};
-use crate::tool_id::fitting;
+use crate::thinking::{ThinkingLevel, ThinkingStyle};
+use crate::tool_id::sanitize_id;
 
-const LONGEST_ID: usize = 64;
+const MAX_ID_LENGTH: usize = 64;
 /// Placeholder signature for a call that another model made. Gemini 3 requires a signature.
-const FOREIGN_CALL: &str = "skip_thought_signature_validator";
+const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
 
-pub(crate) fn call(request: &Request) -> Call {
+pub(crate) fn build_request(request: &Request) -> HttpRequest {
     let model = &*request.model;
     let mut body = Map::new();
     if !request.system.trim().is_empty() {
@@ -28,7 +28,7 @@ pub(crate) fn call(request: &Request) -> Call {
     }
     body.insert("contents".to_owned(), contents(request));
     let path = format!("/models/{}:streamGenerateContent?alt=sse", model.id);
-    Call { path, headers: Vec::new(), body: Body::Fields(body) }
+    HttpRequest { path, headers: Vec::new(), body: RequestBody::Fields(body) }
 }
 
 fn tools(request: &Request) -> Value {
@@ -39,22 +39,22 @@ fn tools(request: &Request) -> Value {
 fn config(request: &Request) -> Map<String, Value> {
     let model = &*request.model;
     let mut config = Map::new();
-    if let Some(limit) = request.limit() {
+    if let Some(limit) = request.output_limit() {
         config.insert("maxOutputTokens".to_owned(), json!(limit.min(model.max_output)));
     }
-    let level = request.level();
+    let level = request.thinking_level();
     let thinking = match (model.thinking.style, level) {
-        (Style::None, _) => None,
-        (Style::Budget, ThinkingLevel::Off) => {
-            model.thinking.off_word().map(|_| json!({ "thinkingBudget": 0 }))
+        (ThinkingStyle::None, _) => None,
+        (ThinkingStyle::Budget, ThinkingLevel::Off) => {
+            model.thinking.off_value().map(|_| json!({ "thinkingBudget": 0 }))
         }
         (_, ThinkingLevel::Off) => {
-            model.thinking.off_word().map(|word| json!({ "thinkingLevel": word.to_uppercase() }))
+            model.thinking.off_value().map(|word| json!({ "thinkingLevel": word.to_uppercase() }))
         }
-        (Style::Budget, _) => {
-            Some(json!({ "includeThoughts": true, "thinkingBudget": level.budget(MOST_THINKING) }))
+        (ThinkingStyle::Budget, _) => {
+            Some(json!({ "includeThoughts": true, "thinkingBudget": level.budget(MAX_THINKING_BUDGET) }))
         }
-        (Style::Adaptive | Style::Effort, _) => {
+        (ThinkingStyle::Adaptive | ThinkingStyle::Effort, _) => {
             Some(json!({ "includeThoughts": true, "thinkingLevel": level.name().to_uppercase() }))
         }
     };
@@ -63,50 +63,49 @@ fn config(request: &Request) -> Map<String, Value> {
 }
 
 /// The largest thinking budget that every budget-based model accepts.
-const MOST_THINKING: u64 = 24_576;
+const MAX_THINKING_BUDGET: u64 = 24_576;
 
 fn contents(request: &Request) -> Value {
     let model = &*request.model;
     let mut contents = Vec::new();
-    for turn in turns(request) {
+    for turn in adapt_turns(request) {
         match turn {
-            Turn::User(parts) => {
+            ApiTurn::User(parts) => {
                 contents.push(json!({ "role": "user", "parts": parts.iter().map(part).collect::<Vec<_>>() }));
             }
-            Turn::Assistant(assistant) => {
+            ApiTurn::Assistant(assistant) => {
                 contents.push(json!({ "role": "model", "parts": model_parts(&assistant, model) }));
             }
-            Turn::Results(batch) => results(&batch, model, &mut contents),
+            ApiTurn::ToolResults(batch) => results(&batch, model, &mut contents),
         }
     }
     Value::Array(contents)
 }
 
-fn part(part: &Part<'_>) -> Value {
+fn part(part: &ContentPart<'_>) -> Value {
     match part {
-        Part::Text(text) => json!({ "text": text }),
-        Part::Image(image) => inline(image),
+        ContentPart::Text(text) => json!({ "text": text }),
+        ContentPart::Image(image) => inline_image(image),
     }
 }
 
-fn inline(image: &Image) -> Value {
+fn inline_image(image: &Image) -> Value {
     json!({ "inlineData": { "mimeType": image.mime_type, "data": image.data } })
 }
 
-fn model_parts(assistant: &[Said<'_>], model: &ModelInfo) -> Vec<Value> {
+fn model_parts(assistant: &[AssistantPart<'_>], model: &ModelInfo) -> Vec<Value> {
     // Only the first of several parallel calls is signed.
-    let mut needs_signature = model.thinking.style == Style::Effort;
+    let mut needs_signature = model.thinking.style == ThinkingStyle::Effort;
     let mut parts = Vec::with_capacity(assistant.len());
     for piece in assistant {
         let (mut part, signature) = match piece {
-            Said::Text { text, signature } => (json!({ "text": text }), *signature),
-            Said::Thinking { thinking, signature, .. } => {
+            AssistantPart::Text { text, signature } => (json!({ "text": text }), *signature),
+            AssistantPart::Thinking { thinking, signature, .. } => {
                 (json!({ "thought": true, "text": thinking }), Some(*signature))
             }
-            Said::Call { call, signature, .. } => {
-                let placeholder = std::mem::take(&mut needs_signature).then_some(FOREIGN_CALL);
-                let call =
-                    json!({ "name": call.name, "args": call.arguments, "id": fitting(&call.id, LONGEST_ID) });
+            AssistantPart::Call { call, signature, .. } => {
+                let placeholder = std::mem::take(&mut needs_signature).then_some(PLACEHOLDER_SIGNATURE);
+                let call = json!({ "name": call.name, "args": call.arguments, "id": sanitize_id(&call.id, MAX_ID_LENGTH) });
                 (json!({ "functionCall": call }), signature.or(placeholder))
             }
         };
@@ -118,7 +117,7 @@ fn model_parts(assistant: &[Said<'_>], model: &ModelInfo) -> Vec<Value> {
     parts
 }
 
-fn results(batch: &[Outcome<'_>], model: &ModelInfo, contents: &mut Vec<Value>) {
+fn results(batch: &[ToolOutput<'_>], model: &ModelInfo, contents: &mut Vec<Value>) {
     let inside = model.compat.tool_result_images;
     let parts: Vec<Value> = batch.iter().map(|outcome| result(outcome, inside)).collect();
     contents.push(json!({ "role": "user", "parts": parts }));
@@ -129,7 +128,7 @@ fn results(batch: &[Outcome<'_>], model: &ModelInfo, contents: &mut Vec<Value>) 
     for outcome in batch {
         for image in outcome.images() {
             images.push(json!({ "text": format!("The image that {} returned:", outcome.name) }));
-            images.push(inline(image));
+            images.push(inline_image(image));
         }
     }
     if !images.is_empty() {
@@ -137,14 +136,14 @@ fn results(batch: &[Outcome<'_>], model: &ModelInfo, contents: &mut Vec<Value>) 
     }
 }
 
-fn result(outcome: &Outcome<'_>, with_images: bool) -> Value {
+fn result(outcome: &ToolOutput<'_>, with_images: bool) -> Value {
     let key = if outcome.is_error { "error" } else { "output" };
     let mut response = json!({
         "name": outcome.name,
         "response": { key: outcome.text() },
-        "id": fitting(outcome.id, LONGEST_ID),
+        "id": sanitize_id(outcome.id, MAX_ID_LENGTH),
     });
-    let images: Vec<Value> = outcome.images().filter(|_| with_images).map(inline).collect();
+    let images: Vec<Value> = outcome.images().filter(|_| with_images).map(inline_image).collect();
     if !images.is_empty() {
         response["parts"] = json!(images);
     }

@@ -2,22 +2,22 @@
 
 use serde_json::Value;
 
-use crate::api::blocks::Blocks;
-use crate::api::{Answer, Flow, Reader, json, refusal, text};
-use crate::failure::Failure;
+use crate::api::block_tracker::BlockTracker;
+use crate::api::{ErrorResponse, EventReader, ReadStatus, classify_error, nonempty_str, parse_event};
+use crate::error::ModelError;
 use crate::message::StopReason;
-use crate::port::Delta;
+use crate::model::Delta;
 use crate::request::Request;
-use crate::sse::Event;
-use crate::tool_id::Minter;
-use crate::usage::Usage;
+use crate::sse::SseEvent;
+use crate::tool_id::IdGenerator;
+use crate::usage::TokenUsage;
 
-pub(crate) fn reader(request: &Request) -> GoogleReader {
+pub(crate) fn event_reader(request: &Request) -> GoogleReader {
     GoogleReader {
         provider: request.model.provider.clone(),
-        ids: Minter::new(&request.messages),
-        blocks: Blocks::default(),
-        usage: Usage::default(),
+        ids: IdGenerator::new(&request.messages),
+        blocks: BlockTracker::default(),
+        usage: TokenUsage::default(),
         started: false,
         stop: None,
     }
@@ -25,39 +25,39 @@ pub(crate) fn reader(request: &Request) -> GoogleReader {
 
 pub(crate) struct GoogleReader {
     provider: String,
-    ids: Minter,
-    blocks: Blocks,
-    usage: Usage,
+    ids: IdGenerator,
+    blocks: BlockTracker,
+    usage: TokenUsage,
     started: bool,
     stop: Option<StopReason>,
 }
 
-impl Reader for GoogleReader {
-    fn event(&mut self, event: &Event, out: &mut Vec<Delta>) -> Result<Flow, Failure> {
-        let chunk = json(event, &self.provider)?;
+impl EventReader for GoogleReader {
+    fn read_event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<ReadStatus, ModelError> {
+        let chunk = parse_event(event, &self.provider)?;
         if !chunk["error"].is_null() {
-            return Err(refusal(&Answer::in_stream(&self.provider, &chunk)));
+            return Err(classify_error(&ErrorResponse::from_event(&self.provider, &chunk)));
         }
         if !std::mem::replace(&mut self.started, true) {
-            let owned = |key| text(&chunk, key).map(str::to_owned);
+            let owned = |key| nonempty_str(&chunk, key).map(str::to_owned);
             out.push(Delta::Start {
                 response_id: owned("responseId"),
                 response_model: owned("modelVersion"),
             });
         }
-        if let Some(reason) = text(&chunk["promptFeedback"], "blockReason") {
-            return Err(Failure::Refused { said: format!("The prompt was blocked: {reason}.") });
+        if let Some(reason) = nonempty_str(&chunk["promptFeedback"], "blockReason") {
+            return Err(ModelError::Refused { detail: format!("The prompt was blocked: {reason}.") });
         }
         let candidate = &chunk["candidates"][0];
         for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
             self.part(part, out);
         }
-        self.take_usage(&chunk["usageMetadata"], out);
+        self.update_usage(&chunk["usageMetadata"], out);
         self.finish_reason(candidate)?;
-        Ok(Flow::More)
+        Ok(ReadStatus::More)
     }
 
-    fn end(&mut self, out: &mut Vec<Delta>) -> Option<StopReason> {
+    fn finish(&mut self, out: &mut Vec<Delta>) -> Option<StopReason> {
         self.blocks.close(out);
         self.stop
     }
@@ -65,7 +65,7 @@ impl Reader for GoogleReader {
 
 impl GoogleReader {
     fn part(&mut self, part: &Value, out: &mut Vec<Delta>) {
-        let signature = text(part, "thoughtSignature");
+        let signature = nonempty_str(part, "thoughtSignature");
         if let Some(call) = part.get("functionCall") {
             self.call(call, signature, out);
             return;
@@ -76,27 +76,27 @@ impl GoogleReader {
         let only_signs = piece.is_empty() && self.blocks.is_open();
         match (only_signs, is_thought) {
             (true, _) => {}
-            (false, true) => self.blocks.thinking(piece, out),
+            (false, true) => self.blocks.push_thinking(piece, out),
             (false, false) if piece.is_empty() && signature.is_none() => {}
-            (false, false) => self.blocks.text(piece, out),
+            (false, false) => self.blocks.push_text(piece, out),
         }
         if let Some(signature) = signature {
-            self.blocks.sign(signature);
+            self.blocks.set_signature(signature);
         }
     }
 
     /// Each call arrives complete, in one part.
     fn call(&mut self, call: &Value, signature: Option<&str>, out: &mut Vec<Delta>) {
-        let id = self.ids.id(text(call, "id"));
-        let block = self.blocks.call(id, text(call, "name").unwrap_or_default(), out);
+        let id = self.ids.given_or_new(nonempty_str(call, "id"));
+        let block = self.blocks.start_call(id, nonempty_str(call, "name").unwrap_or_default(), out);
         if !call["args"].is_null() {
             out.push(Delta::ToolCallArguments { block, json: call["args"].to_string() });
         }
         out.push(Delta::ToolCallEnd { block, signature: signature.map(str::to_owned) });
     }
 
-    fn finish_reason(&mut self, candidate: &Value) -> Result<(), Failure> {
-        let said = text(candidate, "finishMessage").unwrap_or_default();
+    fn finish_reason(&mut self, candidate: &Value) -> Result<(), ModelError> {
+        let said = nonempty_str(candidate, "finishMessage").unwrap_or_default();
         self.stop = match candidate["finishReason"].as_str() {
             None => return Ok(()),
             Some("STOP") => Some(StopReason::Stop),
@@ -106,30 +106,32 @@ impl GoogleReader {
                 @ ("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "OTHER" | "MALFORMED_RESPONSE"),
             ) => {
                 let said = format!("the reply ended with {reason}. {said}");
-                return Err(Failure::Malformed { provider: self.provider.clone(), said });
+                return Err(ModelError::Malformed { provider: self.provider.clone(), detail: said });
             }
             Some(reason) => {
-                return Err(Failure::Refused { said: format!("The reply was stopped: {reason}. {said}") });
+                return Err(ModelError::Refused {
+                    detail: format!("The reply was stopped: {reason}. {said}"),
+                });
             }
         };
         Ok(())
     }
 
     /// Every chunk repeats the counts; emits a delta only when they change.
-    fn take_usage(&mut self, usage: &Value, out: &mut Vec<Delta>) {
+    fn update_usage(&mut self, usage: &Value, out: &mut Vec<Delta>) {
         let count = |key: &str| usage[key].as_u64().unwrap_or(0);
         if !usage.is_object() {
             return;
         }
         let cache_read = count("cachedContentTokenCount").min(count("promptTokenCount"));
-        let now = Usage {
+        let now = TokenUsage {
             input: (count("promptTokenCount") - cache_read).saturating_add(count("toolUsePromptTokenCount")),
             output: count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),
             cache_read,
             reasoning: count("thoughtsTokenCount"),
-            ..Usage::default()
+            ..TokenUsage::default()
         }
-        .totalled();
+        .with_total();
         if std::mem::replace(&mut self.usage, now) != now {
             out.push(Delta::Usage(now));
         }

@@ -2,22 +2,22 @@
 
 use serde_json::Value;
 
-use super::THOUGHTS;
-use crate::api::blocks::Blocks;
-use crate::api::{Answer, Flow, Reader, json, refusal, text};
-use crate::failure::Failure;
+use super::THINKING_FIELDS;
+use crate::api::block_tracker::BlockTracker;
+use crate::api::{ErrorResponse, EventReader, ReadStatus, classify_error, nonempty_str, parse_event};
+use crate::error::ModelError;
 use crate::message::StopReason;
-use crate::port::Delta;
+use crate::model::Delta;
 use crate::request::Request;
-use crate::sse::Event;
-use crate::tool_id::Minter;
-use crate::usage::Usage;
+use crate::sse::SseEvent;
+use crate::tool_id::IdGenerator;
+use crate::usage::TokenUsage;
 
-pub(crate) fn reader(request: &Request) -> CompletionsReader {
+pub(crate) fn event_reader(request: &Request) -> CompletionsReader {
     CompletionsReader {
         provider: request.model.provider.clone(),
-        ids: Minter::new(&request.messages),
-        blocks: Blocks::default(),
+        ids: IdGenerator::new(&request.messages),
+        blocks: BlockTracker::default(),
         calls: Vec::new(),
         started: false,
         stop: None,
@@ -26,8 +26,8 @@ pub(crate) fn reader(request: &Request) -> CompletionsReader {
 
 pub(crate) struct CompletionsReader {
     provider: String,
-    ids: Minter,
-    blocks: Blocks,
+    ids: IdGenerator,
+    blocks: BlockTracker,
     calls: Vec<OpenCall>,
     started: bool,
     stop: Option<StopReason>,
@@ -42,18 +42,18 @@ struct OpenCall {
     signature: Option<String>,
 }
 
-impl Reader for CompletionsReader {
-    fn event(&mut self, event: &Event, out: &mut Vec<Delta>) -> Result<Flow, Failure> {
+impl EventReader for CompletionsReader {
+    fn read_event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<ReadStatus, ModelError> {
         if event.data.trim() == "[DONE]" {
-            return Ok(Flow::Done);
+            return Ok(ReadStatus::Done);
         }
-        let chunk = json(event, &self.provider)?;
+        let chunk = parse_event(event, &self.provider)?;
         if !chunk["error"].is_null() || event.name == "error" {
-            return Err(refusal(&Answer::in_stream(&self.provider, &chunk)));
+            return Err(classify_error(&ErrorResponse::from_event(&self.provider, &chunk)));
         }
         if !self.started && (chunk["choices"].is_array() || chunk["id"].is_string()) {
             self.started = true;
-            let owned = |key| text(&chunk, key).map(str::to_owned);
+            let owned = |key| nonempty_str(&chunk, key).map(str::to_owned);
             out.push(Delta::Start { response_id: owned("id"), response_model: owned("model") });
         }
         let choice = &chunk["choices"][0];
@@ -62,20 +62,20 @@ impl Reader for CompletionsReader {
         }
         // A non-streaming server sends the complete message.
         let delta = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
-        self.thoughts(delta, out);
-        self.content(&delta["content"], out);
-        if let Some(refusal) = text(delta, "refusal") {
-            self.blocks.text(refusal, out);
+        self.read_thinking(delta, out);
+        self.read_content(&delta["content"], out);
+        if let Some(refusal) = nonempty_str(delta, "refusal") {
+            self.blocks.push_text(refusal, out);
         }
         for call in delta["tool_calls"].as_array().into_iter().flatten() {
-            self.call(call, out);
+            self.read_call(call, out);
         }
-        self.details(delta);
+        self.read_reasoning_details(delta);
         self.finish_reason(choice)?;
-        Ok(Flow::More)
+        Ok(ReadStatus::More)
     }
 
-    fn end(&mut self, out: &mut Vec<Delta>) -> Option<StopReason> {
+    fn finish(&mut self, out: &mut Vec<Delta>) -> Option<StopReason> {
         self.blocks.close(out);
         for call in std::mem::take(&mut self.calls) {
             out.push(Delta::ToolCallEnd { block: call.block, signature: call.signature });
@@ -85,29 +85,31 @@ impl Reader for CompletionsReader {
 }
 
 impl CompletionsReader {
-    fn thoughts(&mut self, delta: &Value, out: &mut Vec<Delta>) {
-        if let Some((field, thought)) = THOUGHTS.iter().find_map(|field| Some((field, text(delta, field)?))) {
-            self.blocks.thinking(thought, out);
-            self.blocks.sign(field);
+    fn read_thinking(&mut self, delta: &Value, out: &mut Vec<Delta>) {
+        if let Some((field, thought)) =
+            THINKING_FIELDS.iter().find_map(|field| Some((field, nonempty_str(delta, field)?)))
+        {
+            self.blocks.push_thinking(thought, out);
+            self.blocks.set_signature(field);
         }
     }
 
     /// Content is a string or a list of typed parts.
-    fn content(&mut self, content: &Value, out: &mut Vec<Delta>) {
+    fn read_content(&mut self, content: &Value, out: &mut Vec<Delta>) {
         match content {
-            Value::String(text) if !text.is_empty() => self.blocks.text(text, out),
+            Value::String(text) if !text.is_empty() => self.blocks.push_text(text, out),
             Value::Array(parts) => {
                 for part in parts {
                     match part["type"].as_str() {
                         Some("thinking") => {
                             let texts = part["thinking"].as_array().into_iter().flatten();
                             texts
-                                .filter_map(|part| text(part, "text"))
-                                .for_each(|text| self.blocks.thinking(text, out));
+                                .filter_map(|part| nonempty_str(part, "text"))
+                                .for_each(|text| self.blocks.push_thinking(text, out));
                         }
                         _ => {
-                            if let Some(text) = text(part, "text") {
-                                self.blocks.text(text, out);
+                            if let Some(text) = nonempty_str(part, "text") {
+                                self.blocks.push_text(text, out);
                             }
                         }
                     }
@@ -117,15 +119,15 @@ impl CompletionsReader {
         }
     }
 
-    fn call(&mut self, piece: &Value, out: &mut Vec<Delta>) {
+    fn read_call(&mut self, piece: &Value, out: &mut Vec<Delta>) {
         let index = piece["index"].as_u64();
-        let id = text(piece, "id");
+        let id = nonempty_str(piece, "id");
         let function = &piece["function"];
-        let name = text(function, "name");
-        let at = match self.continued(index, id, name) {
+        let name = nonempty_str(function, "name");
+        let at = match self.find_open_call(index, id, name) {
             Some(at) => at,
             None => {
-                let block = self.blocks.call(self.ids.id(id), name.unwrap_or_default(), out);
+                let block = self.blocks.start_call(self.ids.given_or_new(id), name.unwrap_or_default(), out);
                 self.calls.push(OpenCall { block, index, id: id.map(str::to_owned), signature: None });
                 self.calls.len() - 1
             }
@@ -142,7 +144,7 @@ impl CompletionsReader {
     }
 
     /// The open call that a chunk continues. Servers send an index, repeat the id, do neither, or give every call index 0.
-    fn continued(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
+    fn find_open_call(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
         let is_other = |call: &OpenCall| id.is_some() && call.id.is_some() && call.id.as_deref() != id;
         let at = match (index, id) {
             (Some(_), _) => self.calls.iter().rposition(|call| call.index == index),
@@ -154,10 +156,10 @@ impl CompletionsReader {
     }
 
     /// Stores encrypted thinking with the call it belongs to.
-    fn details(&mut self, delta: &Value) {
+    fn read_reasoning_details(&mut self, delta: &Value) {
         for detail in delta["reasoning_details"].as_array().into_iter().flatten() {
             let is_encrypted = detail["type"] == "reasoning.encrypted";
-            if let Some(id) = text(detail, "id").filter(|_| is_encrypted)
+            if let Some(id) = nonempty_str(detail, "id").filter(|_| is_encrypted)
                 && let Some(call) = self.calls.iter_mut().find(|call| call.id.as_deref() == Some(id))
             {
                 call.signature = Some(detail.to_string());
@@ -165,18 +167,18 @@ impl CompletionsReader {
         }
     }
 
-    fn finish_reason(&mut self, choice: &Value) -> Result<(), Failure> {
+    fn finish_reason(&mut self, choice: &Value) -> Result<(), ModelError> {
         self.stop = match choice["finish_reason"].as_str() {
             None => return Ok(()),
             Some("length") => Some(StopReason::Length),
             Some("tool_calls" | "function_call") => Some(StopReason::ToolUse),
             Some("content_filter") => {
-                return Err(Failure::Refused {
-                    said: "The provider's content filter stopped the reply.".to_owned(),
+                return Err(ModelError::Refused {
+                    detail: "The provider's content filter stopped the reply.".to_owned(),
                 });
             }
             Some("error") => {
-                return Err(refusal(&Answer::in_stream(&self.provider, &choice["error"])));
+                return Err(classify_error(&ErrorResponse::from_event(&self.provider, &choice["error"])));
             }
             Some(_) => Some(StopReason::Stop),
         };
@@ -185,7 +187,7 @@ impl CompletionsReader {
 }
 
 /// The API counts cached tokens as prompt tokens; `TokenUsage::input` does not.
-fn read_usage(usage: &Value) -> Option<Usage> {
+fn read_usage(usage: &Value) -> Option<TokenUsage> {
     let prompt = usage["prompt_tokens"].as_u64()?;
     let first = |values: [&Value; 3]| values.into_iter().find_map(Value::as_u64).unwrap_or(0);
     let details = &usage["prompt_tokens_details"];
@@ -194,14 +196,14 @@ fn read_usage(usage: &Value) -> Option<Usage> {
     let cache_write = first([&details["cache_write_tokens"], &Value::Null, &Value::Null]);
     let reasoning = &usage["completion_tokens_details"]["reasoning_tokens"];
     Some(
-        Usage {
+        TokenUsage {
             input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),
             output: usage["completion_tokens"].as_u64().unwrap_or(0),
             cache_read: cache_read.min(prompt),
             cache_write: cache_write.min(prompt),
             reasoning: reasoning.as_u64().unwrap_or(0),
-            ..Usage::default()
+            ..TokenUsage::default()
         }
-        .totalled(),
+        .with_total(),
     )
 }

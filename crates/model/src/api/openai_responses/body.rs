@@ -4,35 +4,37 @@
 use serde_json::{Map, Value, json};
 
 use super::read_text_signature;
-use crate::api::{Body, Call};
+use crate::adapt::{ApiTurn, AssistantPart, ContentPart, ToolOutput, adapt_turns};
+use crate::api::{HttpRequest, RequestBody};
 use crate::block::ToolCall;
-use crate::fit::{Outcome, Part, Said, Turn, turns};
-use crate::request::{Cache, Request};
+use crate::request::{CacheRetention, Request};
 use crate::thinking::ThinkingLevel;
-use crate::tool_id::fitting;
+use crate::tool_id::sanitize_id;
 
-const LONGEST_ID: usize = 64;
-const LEAST_OUTPUT: u64 = 16;
+const MAX_ID_LENGTH: usize = 64;
+const MIN_OUTPUT_TOKENS: u64 = 16;
 
-pub(crate) fn call(request: &Request) -> Call {
+pub(crate) fn build_request(request: &Request) -> HttpRequest {
     let model = &*request.model;
     let mut body = Map::new();
     let mut insert = |key: &str, value: Value| body.insert(key.to_owned(), value);
     insert("model", json!(model.id));
     insert("stream", json!(true));
     insert("store", json!(false));
-    if let Some(limit) = request.limit() {
-        insert("max_output_tokens", json!(limit.max(LEAST_OUTPUT)));
+    if let Some(limit) = request.output_limit() {
+        insert("max_output_tokens", json!(limit.max(MIN_OUTPUT_TOKENS)));
     }
-    if let Some(session) =
-        request.session.as_ref().filter(|_| model.compat.prompt_cache_key && request.cache != Cache::Off)
+    if let Some(session) = request
+        .session
+        .as_ref()
+        .filter(|_| model.compat.prompt_cache_key && request.cache != CacheRetention::Off)
     {
-        insert("prompt_cache_key", json!(session.chars().take(LONGEST_ID).collect::<String>()));
+        insert("prompt_cache_key", json!(session.chars().take(MAX_ID_LENGTH).collect::<String>()));
     }
     if model.thinking.can_think() {
-        match request.level() {
+        match request.thinking_level() {
             ThinkingLevel::Off => {
-                if let Some(word) = model.thinking.off_word() {
+                if let Some(word) = model.thinking.off_value() {
                     insert("reasoning", json!({ "effort": word }));
                 }
             }
@@ -49,7 +51,7 @@ pub(crate) fn call(request: &Request) -> Call {
         insert("instructions", json!(request.system));
     }
     insert("input", input(request));
-    Call { path: "/responses".to_owned(), headers: Vec::new(), body: Body::Fields(body) }
+    HttpRequest { path: "/responses".to_owned(), headers: Vec::new(), body: RequestBody::Fields(body) }
 }
 
 fn tools(request: &Request) -> Value {
@@ -64,22 +66,22 @@ fn tools(request: &Request) -> Value {
 
 fn input(request: &Request) -> Value {
     let mut items = Vec::new();
-    for turn in turns(request) {
+    for turn in adapt_turns(request) {
         match turn {
-            Turn::User(parts) => {
+            ApiTurn::User(parts) => {
                 items.push(json!({ "role": "user", "content": parts.iter().map(part).collect::<Vec<_>>() }));
             }
-            Turn::Assistant(content) => assistant(&content, &mut items),
-            Turn::Results(batch) => items.extend(batch.iter().map(result)),
+            ApiTurn::Assistant(content) => assistant(&content, &mut items),
+            ApiTurn::ToolResults(batch) => items.extend(batch.iter().map(result)),
         }
     }
     Value::Array(items)
 }
 
-fn part(part: &Part<'_>) -> Value {
+fn part(part: &ContentPart<'_>) -> Value {
     match part {
-        Part::Text(text) => json!({ "type": "input_text", "text": text }),
-        Part::Image(image) => {
+        ContentPart::Text(text) => json!({ "type": "input_text", "text": text }),
+        ContentPart::Image(image) => {
             let url = format!("data:{};base64,{}", image.mime_type, image.data);
             json!({ "type": "input_image", "detail": "auto", "image_url": url })
         }
@@ -88,20 +90,20 @@ fn part(part: &Part<'_>) -> Value {
 
 /// Adds the items of an assistant message. The API rejects a reasoning item that no other item follows, so those are
 /// omitted.
-fn assistant(content: &[Said<'_>], items: &mut Vec<Value>) {
+fn assistant(content: &[AssistantPart<'_>], items: &mut Vec<Value>) {
     let mut thoughts = Vec::new();
     for piece in content {
         match piece {
-            Said::Thinking { signature, .. } => {
+            AssistantPart::Thinking { signature, .. } => {
                 let item = serde_json::from_str(signature).ok();
                 thoughts.extend(item.filter(|item: &Value| item["type"] == "reasoning"));
             }
-            Said::Text { text, .. } if text.trim().is_empty() => {}
-            Said::Text { text, signature } => {
+            AssistantPart::Text { text, .. } if text.trim().is_empty() => {}
+            AssistantPart::Text { text, signature } => {
                 items.append(&mut thoughts);
                 items.push(message(text, *signature));
             }
-            Said::Call { call, own, .. } => {
+            AssistantPart::Call { call, from_same_model: own, .. } => {
                 items.append(&mut thoughts);
                 items.push(function_call(call, *own));
             }
@@ -111,7 +113,8 @@ fn assistant(content: &[Said<'_>], items: &mut Vec<Value>) {
 
 /// A text item. With an id it is sent as the server's own item, otherwise as plain output text.
 fn message(text: &str, signature: Option<&str>) -> Value {
-    let named = signature.map(read_text_signature).filter(|(id, _)| !id.is_empty() && id.len() <= LONGEST_ID);
+    let named =
+        signature.map(read_text_signature).filter(|(id, _)| !id.is_empty() && id.len() <= MAX_ID_LENGTH);
     let Some((id, phase)) = named else {
         return json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": text }] });
     };
@@ -127,21 +130,21 @@ fn message(text: &str, signature: Option<&str>) -> Value {
 fn function_call(call: &ToolCall, own: bool) -> Value {
     let mut item = json!({
         "type": "function_call",
-        "call_id": fitting(&call.id, LONGEST_ID),
+        "call_id": sanitize_id(&call.id, MAX_ID_LENGTH),
         "name": call.name,
         "arguments": Value::from(call.arguments.clone()).to_string(),
     });
     let item_id = call.id.split_once('|').map(|(_, item)| item).filter(|_| own);
-    if let Some(id) = item_id.filter(|id| id.starts_with("fc_") && id.len() <= LONGEST_ID) {
+    if let Some(id) = item_id.filter(|id| id.starts_with("fc_") && id.len() <= MAX_ID_LENGTH) {
         item["id"] = json!(id);
     }
     item
 }
 
-fn result(outcome: &Outcome<'_>) -> Value {
+fn result(outcome: &ToolOutput<'_>) -> Value {
     let output = match outcome.images().next() {
         Some(_) => Value::Array(outcome.parts.iter().map(part).collect()),
         None => json!(outcome.text()),
     };
-    json!({ "type": "function_call_output", "call_id": fitting(outcome.id, LONGEST_ID), "output": output })
+    json!({ "type": "function_call_output", "call_id": sanitize_id(outcome.id, MAX_ID_LENGTH), "output": output })
 }

@@ -5,8 +5,8 @@ mod stream;
 
 use serde_json::{Value, json};
 
-pub(crate) use body::call;
-pub(crate) use stream::reader;
+pub(crate) use body::build_request;
+pub(crate) use stream::event_reader;
 
 /// The id and phase of a text item, encoded as pi does.
 fn text_signature(id: &str, phase: Option<&str>) -> String {

@@ -1,13 +1,13 @@
 //! The lines below each heading of a summary.
 
-use super::carried;
-use crate::offline::sentences::{alike, most_telling, sentences, terms};
-use crate::offline::transcript::{Event, Transcript};
+use super::previous_lines;
+use crate::offline::sentences::{is_similar, most_informative, split_sentences, terms};
+use crate::offline::transcript::{Transcript, TranscriptEvent};
 
-const MOST: usize = 8;
-const LONGEST: usize = 300;
+const MAX_LINES: usize = 8;
+const MAX_LINE_CHARS: usize = 300;
 
-const RULES: &[&str] = &[
+const RULE_WORDS: &[&str] = &[
     "must",
     "never",
     "always",
@@ -32,7 +32,7 @@ const RULES: &[&str] = &[
     "禁止",
     "尽量",
 ];
-const DECISIONS: &[&str] = &[
+const DECISION_WORDS: &[&str] = &[
     "decided",
     "instead of",
     "because",
@@ -48,7 +48,7 @@ const DECISIONS: &[&str] = &[
     "改用",
     "而不是",
 ];
-const DONE: &[&str] = &[
+const DONE_WORDS: &[&str] = &[
     "done",
     "fixed",
     "added",
@@ -71,7 +71,7 @@ const DONE: &[&str] = &[
     "修改",
     "通过",
 ];
-const NEXT: &[&str] = &[
+const NEXT_STEP_WORDS: &[&str] = &[
     "next",
     "then ",
     "todo",
@@ -89,7 +89,7 @@ pub(super) fn lines(heading: &str, transcript: &Transcript) -> Vec<String> {
     let name = heading.trim_start_matches('#').trim().to_lowercase();
     let found = match name.as_str() {
         "goal" | "original request" => bullets(goal(transcript)),
-        "constraints & preferences" => bullets(with_words(users(transcript), RULES)),
+        "constraints & preferences" => bullets(sentences_with_words(user_texts(transcript), RULE_WORDS)),
         "done" | "early progress" | "progress so far" | "progress" => checked(done(transcript), "- [x] "),
         "in progress" => checked(in_progress(transcript), "- [ ] "),
         "blocked" => bullets(blocked(transcript)),
@@ -98,66 +98,66 @@ pub(super) fn lines(heading: &str, transcript: &Transcript) -> Vec<String> {
         _ => bullets(context(transcript)),
     };
     let carries = !matches!(name.as_str(), "next steps" | "in progress" | "blocked");
-    let earlier = if carries { carried(transcript, heading) } else { Vec::new() };
-    let all = merged(earlier, found);
+    let earlier = if carries { previous_lines(transcript, heading) } else { Vec::new() };
+    let all = merge_lines(earlier, found);
     if all.is_empty() { vec!["- (none)".to_owned()] } else { all }
 }
 
 /// The first words of the first request.
 pub(super) fn title(transcript: &Transcript) -> String {
-    let first = users(transcript).into_iter().next().unwrap_or_else(|| transcript.instructions.clone());
+    let first = user_texts(transcript).into_iter().next().unwrap_or_else(|| transcript.instructions.clone());
     let line = first.lines().next().unwrap_or_default();
     let words: Vec<&str> = line.split_whitespace().take(7).collect();
     words.join(" ").chars().take(60).collect::<String>().trim_end_matches(['.', ',', '。', '，']).to_owned()
 }
 
 /// The lines of the previous summary, then new lines.
-fn merged(earlier: Vec<String>, found: Vec<String>) -> Vec<String> {
+fn merge_lines(earlier: Vec<String>, found: Vec<String>) -> Vec<String> {
     let mut all = earlier;
     for line in found {
-        if !all.iter().any(|known| known == &line || alike(known, &line)) {
+        if !all.iter().any(|known| known == &line || is_similar(known, &line)) {
             all.push(line);
         }
     }
-    let skipped = all.len().saturating_sub(2 * MOST);
+    let skipped = all.len().saturating_sub(2 * MAX_LINES);
     all.drain(..skipped);
     all
 }
 
-fn users(transcript: &Transcript) -> Vec<String> {
+fn user_texts(transcript: &Transcript) -> Vec<String> {
     texts(transcript, |event| match event {
-        Event::User(text) => Some(text),
+        TranscriptEvent::User(text) => Some(text),
         _ => None,
     })
 }
 
-fn assistants(transcript: &Transcript) -> Vec<String> {
+fn assistant_texts(transcript: &Transcript) -> Vec<String> {
     texts(transcript, |event| match event {
-        Event::Assistant(text) => Some(text),
+        TranscriptEvent::Assistant(text) => Some(text),
         _ => None,
     })
 }
 
-fn texts(transcript: &Transcript, pick: fn(&Event) -> Option<&String>) -> Vec<String> {
+fn texts(transcript: &Transcript, pick: fn(&TranscriptEvent) -> Option<&String>) -> Vec<String> {
     transcript
         .events
         .iter()
         .filter_map(pick)
-        .map(|text| without_tags(text))
+        .map(|text| strip_system_lines(text))
         .filter(|text| !text.trim().is_empty())
         .collect()
 }
 
 /// Removes the `<system>` lines that Osier adds to messages.
-fn without_tags(text: &str) -> String {
+fn strip_system_lines(text: &str) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with("<system>")).collect::<Vec<_>>().join("\n")
 }
 
 /// The user's requests. If the conversation has no user message, the first sentence of the assistant.
 fn goal(transcript: &Transcript) -> Vec<String> {
-    let requests = users(transcript);
+    let requests = user_texts(transcript);
     if requests.is_empty() {
-        let begun = assistants(transcript).into_iter().next().map(|text| first_sentences(&text, 1));
+        let begun = assistant_texts(transcript).into_iter().next().map(|text| first_sentences(&text, 1));
         return begun.into_iter().filter(|text| !text.is_empty()).collect();
     }
     let first = requests.first().map(|text| first_sentences(text, 2));
@@ -167,31 +167,31 @@ fn goal(transcript: &Transcript) -> Vec<String> {
 
 /// The first sentences with at least three terms, or simply the first sentences if there are none.
 fn first_sentences(text: &str, most: usize) -> String {
-    let all = sentences(text);
+    let all = split_sentences(text);
     let matching: Vec<String> = all.iter().filter(|sentence| terms(sentence).len() >= 3).cloned().collect();
     let chosen = if matching.is_empty() { all } else { matching };
     chosen.into_iter().take(most).collect::<Vec<_>>().join(" ")
 }
 
 /// The most informative sentences that contain one of the words.
-fn with_words(texts: Vec<String>, words: &[&str]) -> Vec<String> {
-    let all = texts.iter().flat_map(|text| sentences(text));
+fn sentences_with_words(texts: Vec<String>, words: &[&str]) -> Vec<String> {
+    let all = texts.iter().flat_map(|text| split_sentences(text));
     let matching: Vec<String> = all
         .filter(|sentence| {
             let lower = sentence.to_lowercase();
             words.iter().any(|word| lower.contains(word)) && !sentence.contains("```")
         })
         .collect();
-    most_telling(&matching, MOST)
+    most_informative(&matching, MAX_LINES)
 }
 
 /// The sentences in which the assistant gives reasons. Without any, the start of its last message.
 fn decisions(transcript: &Transcript) -> Vec<String> {
-    let reasoned = with_words(assistants(transcript), DECISIONS);
+    let reasoned = sentences_with_words(assistant_texts(transcript), DECISION_WORDS);
     if !reasoned.is_empty() {
         return reasoned;
     }
-    let last = assistants(transcript).pop().map(|text| first_sentences(&text, 3));
+    let last = assistant_texts(transcript).pop().map(|text| first_sentences(&text, 3));
     let done = done(transcript);
     last.into_iter()
         .filter(|last| !last.is_empty() && !done.iter().any(|done| last.contains(done.as_str())))
@@ -202,8 +202,8 @@ fn decisions(transcript: &Transcript) -> Vec<String> {
 fn done(transcript: &Transcript) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for (at, event) in transcript.events.iter().enumerate() {
-        let Event::Call { name, path, command } = event else { continue };
-        if result_of(transcript, at).is_some_and(|(_, failed)| failed) {
+        let TranscriptEvent::Call { name, path, command } = event else { continue };
+        if call_result(transcript, at).is_some_and(|(_, failed)| failed) {
             continue;
         }
         let line = match (name.as_str(), path, command) {
@@ -216,31 +216,31 @@ fn done(transcript: &Transcript) -> Vec<String> {
             out.push(line);
         }
     }
-    let skipped = out.len().saturating_sub(MOST);
+    let skipped = out.len().saturating_sub(MAX_LINES);
     out.drain(..skipped);
-    out.extend(with_words(assistants(transcript), DONE).into_iter().take(4));
+    out.extend(sentences_with_words(assistant_texts(transcript), DONE_WORDS).into_iter().take(4));
     out
 }
 
 /// The result of a call. The results of a batch follow in the order of its calls.
-fn result_of(transcript: &Transcript, call: usize) -> Option<(&str, bool)> {
-    let is_call = |event: &Event| matches!(event, Event::Call { .. });
+fn call_result(transcript: &Transcript, call: usize) -> Option<(&str, bool)> {
+    let is_call = |event: &TranscriptEvent| matches!(event, TranscriptEvent::Call { .. });
     let batch = transcript.events[..call].iter().rev().take_while(|event| is_call(event)).count();
     let results = transcript.events[call + 1..].iter().skip_while(|event| is_call(event));
-    match results.take_while(|event| matches!(event, Event::Result { .. })).nth(batch) {
-        Some(Event::Result { text, failed }) => Some((text, *failed)),
+    match results.take_while(|event| matches!(event, TranscriptEvent::Result { .. })).nth(batch) {
+        Some(TranscriptEvent::Result { text, failed }) => Some((text, *failed)),
         _ => None,
     }
 }
 
 /// The last request, if it was not answered.
 fn in_progress(transcript: &Transcript) -> Vec<String> {
-    let last_asked = transcript.events.iter().rposition(|event| matches!(event, Event::User(_)));
+    let last_asked = transcript.events.iter().rposition(|event| matches!(event, TranscriptEvent::User(_)));
     let answered =
-        matches!(transcript.events.last(), Some(Event::Assistant(text)) if !text.trim().is_empty());
+        matches!(transcript.events.last(), Some(TranscriptEvent::Assistant(text)) if !text.trim().is_empty());
     match last_asked {
         Some(at) if !answered => match &transcript.events[at] {
-            Event::User(text) => vec![first_sentences(&without_tags(text), 2)],
+            TranscriptEvent::User(text) => vec![first_sentences(&strip_system_lines(text), 2)],
             _ => Vec::new(),
         },
         _ => Vec::new(),
@@ -251,12 +251,12 @@ fn in_progress(transcript: &Transcript) -> Vec<String> {
 fn blocked(transcript: &Transcript) -> Vec<String> {
     let mut open: Vec<(String, String)> = Vec::new();
     for (at, event) in transcript.events.iter().enumerate() {
-        let Event::Call { name, path, command } = event else { continue };
+        let TranscriptEvent::Call { name, path, command } = event else { continue };
         let what = command.clone().or_else(|| path.clone()).unwrap_or_else(|| name.clone());
-        match result_of(transcript, at) {
+        match call_result(transcript, at) {
             Some((text, true)) => {
                 open.retain(|(known, _)| *known != what);
-                open.push((what, telling_line(text)));
+                open.push((what, error_line(text)));
             }
             Some((_, false)) => open.retain(|(known, _)| *known != what),
             None => {}
@@ -267,7 +267,7 @@ fn blocked(transcript: &Transcript) -> Vec<String> {
 }
 
 /// The line that describes an error.
-fn telling_line(text: &str) -> String {
+fn error_line(text: &str) -> String {
     let lower = |line: &&str| line.to_lowercase();
     let is_named = |line: &&str| {
         ["error", "failed", "panicked", "denied", "not found"].iter().any(|word| lower(line).contains(word))
@@ -278,8 +278,8 @@ fn telling_line(text: &str) -> String {
 /// The open request, then the steps that the assistant announced.
 fn next_steps(transcript: &Transcript) -> Vec<String> {
     let open = in_progress(transcript).into_iter().map(|request| format!("Continue with: {request}"));
-    let last = assistants(transcript).pop().into_iter().collect();
-    let steps: Vec<String> = open.chain(with_words(last, NEXT)).take(5).collect();
+    let last = assistant_texts(transcript).pop().into_iter().collect();
+    let steps: Vec<String> = open.chain(sentences_with_words(last, NEXT_STEP_WORDS)).take(5).collect();
     if steps.is_empty() { vec!["Ask the user what comes next.".to_owned()] } else { steps }
 }
 
@@ -288,7 +288,7 @@ fn context(transcript: &Transcript) -> Vec<String> {
     let mut out = files(transcript);
     let used: Vec<String> = [
         goal(transcript),
-        with_words(users(transcript), RULES),
+        sentences_with_words(user_texts(transcript), RULE_WORDS),
         decisions(transcript),
         done(transcript),
         next_steps(transcript),
@@ -298,22 +298,22 @@ fn context(transcript: &Transcript) -> Vec<String> {
         .events
         .iter()
         .filter_map(|event| match event {
-            Event::User(text) | Event::Assistant(text) => Some(without_tags(text)),
+            TranscriptEvent::User(text) | TranscriptEvent::Assistant(text) => Some(strip_system_lines(text)),
             _ => None,
         })
-        .flat_map(|text| sentences(&text))
+        .flat_map(|text| split_sentences(&text))
         .filter(|sentence| terms(sentence).len() >= 4 && !sentence.starts_with("```"))
         .filter(|sentence| !used.iter().any(|used| used.contains(sentence.as_str())))
         .collect();
-    out.extend(most_telling(&candidates, MOST));
+    out.extend(most_informative(&candidates, MAX_LINES));
     out
 }
 
 fn files(transcript: &Transcript) -> Vec<String> {
     let (mut read, mut changed) = (Vec::new(), Vec::new());
     for (at, event) in transcript.events.iter().enumerate() {
-        let failed = result_of(transcript, at).is_some_and(|(_, failed)| failed);
-        if let Event::Call { name, path: Some(path), .. } = event
+        let failed = call_result(transcript, at).is_some_and(|(_, failed)| failed);
+        if let TranscriptEvent::Call { name, path: Some(path), .. } = event
             && !failed
         {
             let list = if matches!(name.as_str(), "write" | "edit") { &mut changed } else { &mut read };
@@ -332,7 +332,7 @@ fn files(transcript: &Transcript) -> Vec<String> {
 
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST) {
+    match line.char_indices().nth(MAX_LINE_CHARS) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line,
     }

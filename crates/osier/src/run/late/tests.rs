@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use osier_session::{Env, Session};
+use osier_session::{Session, SessionEnv};
 
 use super::*;
 
@@ -12,8 +12,8 @@ async fn a_session_is_made_when_something_is_said_in_it() {
     let behind = Arc::new(MemoryStore::default());
     let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
     let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
-    let session = Session::open(store, &header.id, Env::default()).await.expect("a session");
-    let sessions = || async { behind.list(&Filter::default()).await.expect("a list").cards };
+    let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
+    let sessions = || async { behind.list(&SessionFilter::default()).await.expect("a list").cards };
     session.rename("plans").await.expect("a name");
     assert!(sessions().await.is_empty(), "a name alone is not kept");
     assert_eq!(session.tree().marks().name(), Some("plans"));
@@ -40,10 +40,10 @@ impl Store for Lossy {
     fn name(&self) -> &str {
         "lossy"
     }
-    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
+    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
         let made = self.inner.create(header, lines).await?;
         if let Some(rival) = &self.rival {
-            self.inner.lease(rival, &|_| false).await?;
+            self.inner.acquire_lease(rival, &|_| false).await?;
         }
         match self.lost.swap(true, Ordering::Relaxed) {
             true => Ok(made),
@@ -55,7 +55,7 @@ impl Store for Lossy {
             }),
         }
     }
-    async fn open(&self, id: &str) -> Result<Opened, StoreError> {
+    async fn open(&self, id: &str) -> Result<OpenedLog, StoreError> {
         self.inner.open(id).await
     }
     async fn heads(
@@ -72,11 +72,16 @@ impl Store for Lossy {
         id: &str,
         generation: u64,
         wanted: &[Seq],
-        batch: &mut Batch,
+        batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
         self.inner.lines(id, generation, wanted, batch).await
     }
-    async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn append(
+        &self,
+        id: &str,
+        expected: LogVersion,
+        lines: &[Vec<u8>],
+    ) -> Result<LogVersion, StoreError> {
         self.inner.append(id, expected, lines).await
     }
     async fn sync(&self, id: &str) -> Result<(), StoreError> {
@@ -85,38 +90,43 @@ impl Store for Lossy {
     async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
         self.inner.watch(id).await
     }
-    async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
         self.inner.list(filter).await
     }
     async fn card(&self, id: &str) -> Result<Card, StoreError> {
         self.inner.card(id).await
     }
-    async fn previews(&self, id: &str, version: Version) -> Result<Texts, StoreError> {
+    async fn previews(&self, id: &str, version: LogVersion) -> Result<PreviewTexts, StoreError> {
         self.inner.previews(id, version).await
     }
-    async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        self.inner.find(prefix).await
+    async fn find_ids(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.inner.find_ids(prefix).await
     }
-    async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
+    async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
         self.inner.delete(id).await
     }
-    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+    async fn rewrite(
+        &self,
+        id: &str,
+        expected: LogVersion,
+        lines: &[Vec<u8>],
+    ) -> Result<LogVersion, StoreError> {
         self.inner.rewrite(id, expected, lines).await
     }
 
     async fn rewrite_in_use(
         &self,
         id: &str,
-        expected: Version,
+        expected: LogVersion,
         lines: &[Vec<u8>],
-    ) -> Result<Version, StoreError> {
+    ) -> Result<LogVersion, StoreError> {
         self.inner.rewrite_in_use(id, expected, lines).await
     }
-    async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
-        self.inner.lease(lease, in_the_way).await
+    async fn acquire_lease(&self, lease: &Lease, in_the_way: LeaseConflictFn<'_>) -> Result<(), StoreError> {
+        self.inner.acquire_lease(lease, in_the_way).await
     }
-    async fn release(&self, lease: &Lease) {
-        self.inner.release(lease).await;
+    async fn release_lease(&self, lease: &Lease) {
+        self.inner.release_lease(lease).await;
     }
     async fn leases(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
         self.inner.leases(id).await
@@ -132,7 +142,7 @@ async fn a_session_that_was_made_and_not_acknowledged_is_gone_on_with() {
     let behind = Arc::new(Lossy::default());
     let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
     let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
-    let session = Session::open(store, &header.id, Env::default()).await.expect("a session");
+    let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
     session.rename("plans").await.expect("a name");
     let failed = session.append_entry(&said("one")).await.expect_err("the answer is lost");
     assert_eq!(failed.code().name(), "store_unavailable");
@@ -147,7 +157,7 @@ async fn another_session_of_the_same_id_is_not_taken_for_it() {
     let behind = Arc::new(MemoryStore::default());
     let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
     let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
-    let session = Session::open(store, &header.id, Env::default()).await.expect("a session");
+    let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
     let other = Header::new(&header.id, 0, "/elsewhere");
     behind.create(&other, &[]).await.expect("somebody else's");
     let failed = session.append_entry(&said("one")).await.expect_err("it is another");
@@ -170,8 +180,8 @@ async fn of_two_processes_in_a_new_session_one_is_refused() {
     };
     let behind = Arc::new(Lossy { lost: AtomicBool::new(true), rival: Some(rival), ..Lossy::default() });
     let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
-    let session = Session::open(store, &header.id, Env::default()).await.expect("a session");
-    let turn = session.main().begin_turn().await.expect("a turn");
+    let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
+    let turn = session.main_cursor().begin_turn().await.expect("a turn");
     let refused = session.append_entry(&said("one")).await.expect_err("somebody was faster");
     assert_eq!(refused.code().name(), "session_busy");
     assert!(refused.to_string().contains("process 4242 on there"), "{refused}");

@@ -4,32 +4,32 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek};
 use std::os::unix::fs::FileExt;
 
-use osier_tree::entry::{Read, read};
+use osier_tree::entry::{ParsedLine, parse_line};
 
-use super::{Log, State, TAIL, Upto};
+use super::{HeadsSource, LogFile, ReadLimit, TAIL_BYTES};
 use crate::error::StoreError;
-use crate::file::stamp::Stamp;
-use crate::port::Version;
+use crate::file::file_identity::FileIdentity;
+use crate::store::LogVersion;
 
 /// Writes to a file. Tests use one that fails.
 pub(in crate::file) type WriteFn = fn(&File, &[u8]) -> io::Result<usize>;
 
 /// The result of an attempt to change a file.
 #[derive(Debug)]
-pub(in crate::file) enum Attempt<T> {
+pub(in crate::file) enum LockAttempt<T> {
     Done(T),
     /// Another process holds the lock.
     Locked,
 }
 
-impl Log {
+impl LogFile {
     /// Tries to append lines; see [`crate::Store::append`].
     pub(in crate::file) fn append(
         &mut self,
-        expected: Version,
+        expected: LogVersion,
         lines: &[Vec<u8>],
         write: WriteFn,
-    ) -> Result<Attempt<Version>, StoreError> {
+    ) -> Result<LockAttempt<LogVersion>, StoreError> {
         debug_assert!(
             self.migrated.is_none(),
             "a file of an old version is replaced before the first append"
@@ -38,16 +38,16 @@ impl Log {
             Some(writer) => writer,
             None => self.open_to_write()?,
         };
-        if !self.lock(&writer)? {
+        if !self.try_lock(&writer)? {
             self.writer = Some(writer);
-            return Ok(Attempt::Locked);
+            return Ok(LockAttempt::Locked);
         }
         let result = self.append_locked(&writer, expected, lines, write);
         let unlocked = writer.unlock();
         self.writer = Some(writer);
         let version = result?;
         unlocked.map_err(StoreError::io("unlock", &self.path))?;
-        Ok(Attempt::Done(version))
+        Ok(LockAttempt::Done(version))
     }
 
     pub(in crate::file) fn open_to_write(&self) -> Result<File, StoreError> {
@@ -59,7 +59,7 @@ impl Log {
     }
 
     /// Locks the file. Returns `false` if another process holds the lock.
-    pub(in crate::file) fn lock(&self, writer: &File) -> Result<bool, StoreError> {
+    pub(in crate::file) fn try_lock(&self, writer: &File) -> Result<bool, StoreError> {
         match writer.try_lock() {
             Ok(()) => Ok(true),
             Err(TryLockError::WouldBlock) => Ok(false),
@@ -72,14 +72,14 @@ impl Log {
     pub(in crate::file) fn catch_up_locked(
         &mut self,
         writer: &File,
-        expected: Version,
+        expected: LogVersion,
     ) -> Result<u64, StoreError> {
         let held = writer.metadata().map_err(StoreError::io("read the metadata of", &self.path))?;
-        if Stamp::of(&held) != self.stamp {
+        if FileIdentity::from_metadata(&held) != self.identity {
             return Err(StoreError::Replaced);
         }
-        let size = self.catch_up(Upto::End)?;
-        self.folded()?;
+        let size = self.catch_up(ReadLimit::End)?;
+        self.load_heads()?;
         match self.version() {
             now if now == expected => Ok(size),
             now if now.generation != expected.generation => Err(StoreError::Replaced),
@@ -90,12 +90,12 @@ impl Log {
     fn append_locked(
         &mut self,
         writer: &File,
-        expected: Version,
+        expected: LogVersion,
         lines: &[Vec<u8>],
         write: WriteFn,
-    ) -> Result<Version, StoreError> {
+    ) -> Result<LogVersion, StoreError> {
         let size = self.catch_up_locked(writer, expected)?;
-        let torn = size > self.reached.covered || self.reached.unended;
+        let torn = size > self.read_state.end || self.read_state.unterminated;
         let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.len() + 1).sum::<usize>() + 1);
         bytes.push(b'\n');
         for line in lines {
@@ -104,52 +104,52 @@ impl Log {
         }
         let failed = |error| StoreError::io("append to", &self.path)(error);
         let added = if torn { &bytes[..] } else { &bytes[1..] };
-        if let Err(error) = write_at_once(writer, added, write) {
-            cut_back(writer, size, added);
+        if let Err(error) = write_once(writer, added, write) {
+            remove_torn_line(writer, size, added);
             return Err(failed(error));
         }
         self.unsynced = true;
         let undisturbed = self.size()? == size + added.len() as u64;
-        if !undisturbed && !begins_a_line(writer, added).map_err(failed)? {
+        if !undisturbed && !starts_a_line(writer, added).map_err(failed)? {
             // A program that takes no lock wrote a line without a newline at the same moment.
-            write_at_once(writer, &bytes, write).map_err(failed)?;
+            write_once(writer, &bytes, write).map_err(failed)?;
         }
         if torn || !undisturbed {
-            self.read_on(Upto::LastLineFeed)?;
+            self.read_appended(ReadLimit::LastNewline)?;
         } else {
-            self.take_in(added, lines);
+            self.fold_written(added, lines);
         }
         Ok(self.version())
     }
 
     /// Adds the lines just written to the heads, without reading them again.
-    fn take_in(&mut self, bytes: &[u8], lines: &[Vec<u8>]) {
-        let State::Folded(heads) = &mut self.state else {
+    fn fold_written(&mut self, bytes: &[u8], lines: &[Vec<u8>]) {
+        let HeadsSource::InMemory(heads) = &mut self.heads_source else {
             unreachable!("the heads were loaded before writing")
         };
         for line in lines {
-            match read(line) {
-                Read::Entry(entry) => {
-                    let seq = heads.append(&entry, self.reached.covered, line.len() as u32);
+            match parse_line(line) {
+                ParsedLine::Entry(entry) => {
+                    let seq = heads.append(&entry, self.read_state.end, line.len() as u32);
                     if let Some(card) = &mut self.card {
                         card.feed(&entry, seq, heads);
                     }
                 }
-                Read::Odd(_) => self.reached.odd += 1,
-                Read::Header(_) | Read::Blank => {}
+                ParsedLine::Invalid(_) => self.read_state.invalid_lines += 1,
+                ParsedLine::Header(_) | ParsedLine::Blank => {}
             }
-            self.reached.covered += line.len() as u64 + 1;
+            self.read_state.end += line.len() as u64 + 1;
         }
         heads.settle();
-        let from = bytes.len().saturating_sub(TAIL as usize);
-        self.reached.tail.clear();
-        self.reached.tail.extend_from_slice(&bytes[from..]);
-        self.doubt_card();
+        let from = bytes.len().saturating_sub(TAIL_BYTES as usize);
+        self.read_state.tail.clear();
+        self.read_state.tail.extend_from_slice(&bytes[from..]);
+        self.drop_unreliable_card();
     }
 }
 
 /// Whether the bytes just written start at the beginning of a line.
-fn begins_a_line(mut writer: &File, written: &[u8]) -> io::Result<bool> {
+fn starts_a_line(mut writer: &File, written: &[u8]) -> io::Result<bool> {
     let start = writer.stream_position()?.saturating_sub(written.len() as u64);
     let mut before = [b'\n'];
     if start > 0 && !written.starts_with(b"\n") {
@@ -161,7 +161,7 @@ fn begins_a_line(mut writer: &File, written: &[u8]) -> io::Result<bool> {
 /// Removes the torn line after a failed write, for example on a full disk: it was not acknowledged and would stay in
 /// the log as damage. Complete lines stay, because readers may have seen them. If a program that takes no lock
 /// appended something meanwhile, nothing is removed.
-fn cut_back(writer: &File, size: u64, added: &[u8]) {
+fn remove_torn_line(writer: &File, size: u64, added: &[u8]) {
     let came = writer.metadata().map(|now| now.len().saturating_sub(size) as usize).unwrap_or(0);
     let is_whole = |end: usize| added.get(end).is_none_or(|next| *next == b'\n');
     if came == 0 || is_whole(came) {
@@ -176,7 +176,7 @@ fn cut_back(writer: &File, size: u64, added: &[u8]) {
 }
 
 /// Uses one `write`, because a crash or a writer without a lock could separate two.
-fn write_at_once(writer: &File, bytes: &[u8], write: WriteFn) -> io::Result<()> {
+fn write_once(writer: &File, bytes: &[u8], write: WriteFn) -> io::Result<()> {
     loop {
         match write(writer, bytes) {
             Ok(written) if written == bytes.len() => return Ok(()),

@@ -3,68 +3,71 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use osier_tree::entry::{Read, read};
+use osier_tree::entry::{ParsedLine, parse_line};
 
-use super::{Log, Reached, State, TAIL};
+use super::{HeadsSource, LogFile, ReadState, TAIL_BYTES};
 use crate::error::StoreError;
+use crate::file::file_identity::FileIdentity;
 use crate::file::reader::LineReader;
-use crate::file::stamp::Stamp;
 
 /// How far to read.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Upto {
+pub(super) enum ReadLimit {
     /// Include a last line without a newline, if it is a complete entry.
     End,
     /// Stop after the last newline, because a writer may be in the middle of the last line.
-    LastLineFeed,
+    LastNewline,
 }
 
-impl Log {
+impl LogFile {
     /// Reads the lines after the read part.
-    pub(super) fn read_on(&mut self, upto: Upto) -> Result<(), StoreError> {
-        self.folded()?;
-        let State::Folded(heads) = &mut self.state else { unreachable!("the heads were just loaded") };
-        let reached = &mut self.reached;
-        let (begun_at, was_torn) = (reached.covered, std::mem::take(&mut reached.torn));
-        let mut reader = LineReader::new(&self.file, reached.covered);
-        while let Some(line) = reader.next().map_err(StoreError::io("read", &self.path))? {
-            let found = read(line.bytes);
-            if !line.ended
-                && (upto == Upto::LastLineFeed || !matches!(found, Read::Entry(_) | Read::Header(_)))
+    pub(super) fn read_appended(&mut self, upto: ReadLimit) -> Result<(), StoreError> {
+        self.load_heads()?;
+        let HeadsSource::InMemory(heads) = &mut self.heads_source else {
+            unreachable!("the heads were just loaded")
+        };
+        let reached = &mut self.read_state;
+        let (begun_at, was_torn) = (reached.end, std::mem::take(&mut reached.torn));
+        let mut reader = LineReader::new(&self.file, reached.end);
+        while let Some(line) = reader.next_line().map_err(StoreError::io("read", &self.path))? {
+            let found = parse_line(line.bytes);
+            if !line.has_newline
+                && (upto == ReadLimit::LastNewline
+                    || !matches!(found, ParsedLine::Entry(_) | ParsedLine::Header(_)))
             {
-                reached.torn = upto == Upto::End || was_torn && line.offset == begun_at;
+                reached.torn = upto == ReadLimit::End || was_torn && line.offset == begun_at;
                 break;
             }
             match found {
-                Read::Entry(entry) => {
+                ParsedLine::Entry(entry) => {
                     let seq = heads.append(&entry, line.offset, line.bytes.len() as u32);
                     if let Some(card) = &mut self.card {
                         card.feed(&entry, seq, heads);
                     }
                 }
-                Read::Odd(_) => reached.odd += 1,
-                Read::Header(_) | Read::Blank => {}
+                ParsedLine::Invalid(_) => reached.invalid_lines += 1,
+                ParsedLine::Header(_) | ParsedLine::Blank => {}
             }
-            reached.unended = !line.ended;
-            reached.covered = line.offset + line.bytes.len() as u64 + u64::from(line.ended);
+            reached.unterminated = !line.has_newline;
+            reached.end = line.offset + line.bytes.len() as u64 + u64::from(line.has_newline);
         }
         heads.settle();
         if begun_at > 0 {
-            self.doubt_card();
+            self.drop_unreliable_card();
         }
         self.remember_tail()
     }
 
     pub(super) fn remember_tail(&mut self) -> Result<(), StoreError> {
-        let reached = &mut self.reached;
-        reached.tail.resize(reached.covered.min(TAIL) as usize, 0);
-        let from = reached.covered - reached.tail.len() as u64;
+        let reached = &mut self.read_state;
+        reached.tail.resize(reached.end.min(TAIL_BYTES) as usize, 0);
+        let from = reached.end - reached.tail.len() as u64;
         self.file.read_exact_at(&mut reached.tail, from).map_err(StoreError::io("read", &self.path))
     }
 
     /// Whether the file continues the read part, and was not rewritten in place.
-    fn goes_on(&self) -> Result<bool, StoreError> {
-        let Reached { covered, unended, tail, .. } = &self.reached;
+    fn continues_read_part(&self) -> Result<bool, StoreError> {
+        let ReadState { end: covered, unterminated: unended, tail, .. } = &self.read_state;
         let mut found = vec![0; tail.len() + 1];
         let from = covered - tail.len() as u64;
         self.file.read_exact_at(&mut found, from).map_err(StoreError::io("read", &self.path))?;
@@ -78,10 +81,10 @@ impl Log {
             io::ErrorKind::NotFound => StoreError::Vanished { path: self.path.clone() },
             _ => StoreError::io("read the metadata of", &self.path)(error),
         })?;
-        if Stamp::of(&named) != self.stamp {
+        if FileIdentity::from_metadata(&named) != self.identity {
             return Err(StoreError::Replaced);
         }
-        if named.len() < self.reached.covered && self.migrated.is_none() {
+        if named.len() < self.read_state.end && self.migrated.is_none() {
             return Err(StoreError::Shrunk { path: self.path.clone() });
         }
         Ok(named.len())
@@ -94,29 +97,30 @@ impl Log {
 
     /// Reads what other programs appended, up to the last newline.
     pub(in crate::file) fn refresh(&mut self) -> Result<(), StoreError> {
-        self.catch_up(Upto::LastLineFeed).map(drop)
+        self.catch_up(ReadLimit::LastNewline).map(drop)
     }
 
     /// Reads what other programs appended. Returns the size of the file.
-    pub(super) fn catch_up(&mut self, upto: Upto) -> Result<u64, StoreError> {
+    pub(super) fn catch_up(&mut self, upto: ReadLimit) -> Result<u64, StoreError> {
         let size = self.check_identity()?;
-        let has_header = self.found.is_in(&self.file).map_err(StoreError::io("read", &self.path))?;
+        let has_header =
+            self.found_header.is_still_in(&self.file).map_err(StoreError::io("read", &self.path))?;
         if !has_header && self.migrated.is_none() {
             // The file was edited in place, and another header means another log.
-            self.begin_again(true)?;
+            self.reload(true)?;
             return self.size();
         }
-        if size == self.reached.covered {
+        if size == self.read_state.end {
             return Ok(size);
         }
         if self.migrated.is_some() {
             // A file of an old version is always read completely. If pi migrated it in the meantime, its header has
             // changed.
-            self.begin_again(false)?;
-        } else if self.goes_on()? {
-            self.read_on(upto)?;
+            self.reload(false)?;
+        } else if self.continues_read_part()? {
+            self.read_appended(upto)?;
         } else {
-            self.begin_again(true)?;
+            self.reload(true)?;
         }
         Ok(size)
     }

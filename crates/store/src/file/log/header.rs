@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use osier_tree::Header;
-use osier_tree::entry::{Odd, Read, read};
+use osier_tree::entry::{InvalidLine, ParsedLine, parse_line};
 
 use crate::error::StoreError;
 use crate::file::reader::LineReader;
@@ -34,7 +34,7 @@ pub(in crate::file) struct FoundHeader {
 
 impl FoundHeader {
     /// Whether the file still has the same header at the same offset.
-    pub(super) fn is_in(&self, file: &File) -> io::Result<bool> {
+    pub(super) fn is_still_in(&self, file: &File) -> io::Result<bool> {
         let mut found = vec![0; self.line.len()];
         match file.read_exact_at(&mut found, self.offset) {
             Ok(()) => Ok(found == self.line),
@@ -48,15 +48,17 @@ impl FoundHeader {
 pub(in crate::file) fn find_header(path: &Path, file: &File) -> Result<FoundHeader, StoreError> {
     let refuse = |why| StoreError::NotASession { path: path.to_owned(), why };
     let mut reader = LineReader::new(file, 0);
-    while let Some(line) = reader.next().map_err(StoreError::io("read", path))? {
-        match read(line.bytes) {
-            Read::Header(raw) => {
-                let header = Header::read(raw).ok_or_else(|| refuse("its header has no id"))?;
+    while let Some(line) = reader.next_line().map_err(StoreError::io("read", path))? {
+        match parse_line(line.bytes) {
+            ParsedLine::Header(raw) => {
+                let header = Header::from_raw(raw).ok_or_else(|| refuse("its header has no id"))?;
                 return Ok(FoundHeader { header, line: line.bytes.to_vec(), offset: line.offset });
             }
-            Read::Blank | Read::Odd(Odd::NotJson) => {}
-            Read::Odd(Odd::NotAnObject) if line.bytes.trim_ascii() == b"null" => {}
-            Read::Entry(_) | Read::Odd(_) => return Err(refuse("it does not begin with a session header")),
+            ParsedLine::Blank | ParsedLine::Invalid(InvalidLine::NotJson) => {}
+            ParsedLine::Invalid(InvalidLine::NotAnObject) if line.bytes.trim_ascii() == b"null" => {}
+            ParsedLine::Entry(_) | ParsedLine::Invalid(_) => {
+                return Err(refuse("it does not begin with a session header"));
+            }
         }
     }
     Err(refuse("it has no session header"))

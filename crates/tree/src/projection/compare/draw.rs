@@ -2,41 +2,41 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{Comparison, Side};
+use super::{Comparison, ComparisonSide};
 use crate::projection::usage::{format_cost, format_tokens};
 
 /// The minimum width of a column.
-const NARROW: usize = 24;
+const MIN_COLUMN_WIDTH: usize = 24;
 
-const BETWEEN: &str = " │ ";
+const SEPARATOR: &str = " │ ";
 
 impl Comparison {
     /// The lines of a drawing, none wider than `width` columns.
     pub fn draw(&self, width: usize) -> Vec<String> {
-        let column = width.saturating_sub(BETWEEN.width()) / 2;
+        let column = width.saturating_sub(SEPARATOR.width()) / 2;
         let (left, right) = (self.left.rows(), self.right.rows());
         let mut drawn = vec![match &self.common_id {
             Some(id) => format!("Common ancestor: {id}"),
             None => "No common ancestor".to_owned(),
         }];
-        if column < NARROW {
+        if column < MIN_COLUMN_WIDTH {
             drawn.extend(left.concat());
             drawn.push(String::new());
             drawn.extend(right.concat());
         } else {
             for (left, right) in left.iter().zip(&right) {
-                drawn.extend(beside(left, right, column));
+                drawn.extend(side_by_side(left, right, column));
             }
         }
         if !self.modified_by_both.is_empty() {
             drawn.push(String::new());
             drawn.push(format!("Changed in both: {}", self.modified_by_both.join(", ")));
         }
-        drawn.iter().map(|line| fit(line, width)).collect()
+        drawn.iter().map(|line| truncate_to_width(line, width)).collect()
     }
 }
 
-impl Side {
+impl ComparisonSide {
     /// The parts of a side. Each part starts on the same line as that of the other side.
     fn rows(&self) -> [Vec<String>; 3] {
         let tip = self.tip_id.as_deref().unwrap_or("root");
@@ -73,18 +73,18 @@ impl Side {
     }
 }
 
-fn beside(left: &[String], right: &[String], column: usize) -> Vec<String> {
+fn side_by_side(left: &[String], right: &[String], column: usize) -> Vec<String> {
     let row = |at: usize| {
-        let cell = |side: &[String]| fit(side.get(at).map_or("", String::as_str), column);
+        let cell = |side: &[String]| truncate_to_width(side.get(at).map_or("", String::as_str), column);
         let left = cell(left);
         let gap = " ".repeat(column.saturating_sub(left.width()));
-        format!("{left}{gap}{BETWEEN}{}", cell(right)).trim_end().to_owned()
+        format!("{left}{gap}{SEPARATOR}{}", cell(right)).trim_end().to_owned()
     };
     (0..left.len().max(right.len())).map(row).collect()
 }
 
 /// Truncates a text to a number of columns.
-fn fit(text: &str, columns: usize) -> String {
+fn truncate_to_width(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
     }

@@ -6,11 +6,11 @@ use super::{Connector, Outline};
 use crate::projection::preview::one_line;
 
 /// The columns per level.
-const WIDTH: usize = 3;
+const LEVEL_WIDTH: usize = 3;
 
 /// The maximum number of drawn levels. Deeper rows show only their nearest levels, so that a hostile tree is cheap to draw
 /// and a deep one stays readable.
-const LEVELS: usize = 16;
+const MAX_LEVELS: usize = 16;
 
 /// The style of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,7 +23,7 @@ pub enum Glyphs {
 
 /// A drawn row, in parts that can be colored separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pieces<'a> {
+pub struct RowParts<'a> {
     /// Lines and connector.
     pub prefix: String,
     /// Set for a folded row without a connector.
@@ -35,19 +35,19 @@ pub struct Pieces<'a> {
     pub active: &'static str,
 }
 
-impl fmt::Display for Pieces<'_> {
+impl fmt::Display for RowParts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Pieces { prefix, fold, path: _, label, text, active } = self;
+        let RowParts { prefix, fold, path: _, label, text, active } = self;
         write!(f, "{prefix}{fold}{label}{text}{active}")
     }
 }
 
 impl Outline {
     /// The parts of a row. `text` is the entry's preview.
-    pub fn pieces<'t>(&self, at: usize, text: &'t str, glyphs: Glyphs) -> Pieces<'t> {
+    pub fn row_parts<'t>(&self, at: usize, text: &'t str, glyphs: Glyphs) -> RowParts<'t> {
         let row = &self.rows[at];
         let label = row.label.as_deref().map(|label| one_line(label, 80));
-        Pieces {
+        RowParts {
             prefix: self.prefix(at, glyphs),
             fold: if row.folded && row.connector() == Connector::None { "⊞ " } else { "" },
             path: if row.on_path { "• " } else { "" },
@@ -59,17 +59,17 @@ impl Outline {
 
     /// Draws a row as plain text.
     pub fn draw(&self, at: usize, text: &str) -> String {
-        self.pieces(at, text, Glyphs::Plain).to_string()
+        self.row_parts(at, text, Glyphs::Plain).to_string()
     }
 
     fn prefix(&self, at: usize, glyphs: Glyphs) -> String {
         let row = &self.rows[at];
         let level = row.level() as usize;
-        let skipped = level.saturating_sub(LEVELS);
-        let mut columns = vec![' '; (level - skipped) * WIDTH];
+        let skipped = level.saturating_sub(MAX_LEVELS);
+        let mut columns = vec![' '; (level - skipped) * LEVEL_WIDTH];
         let mut put = |level: u32, offset: usize, glyph: char| {
             if let Some(column) = (level as usize).checked_sub(skipped + 1) {
-                columns[column * WIDTH + offset] = glyph;
+                columns[column * LEVEL_WIDTH + offset] = glyph;
             }
         };
         if row.connector() != Connector::None {

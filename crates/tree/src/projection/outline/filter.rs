@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use memchr::memchr2_iter;
 
-use crate::entry::{Kind, Role, Why, flag};
+use crate::entry::{EntryKind, EntryReason, MessageRole, flag};
 use crate::fold::{Place, SessionTree};
 use crate::heads::{Head, Seq};
 
 /// The five filters of the tree view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Filter {
+pub enum OutlineFilter {
     /// Everything except bookkeeping entries.
     #[default]
     Default,
@@ -21,99 +21,109 @@ pub enum Filter {
     All,
 }
 
-impl Filter {
-    pub const ALL: [Filter; 5] =
-        [Filter::Default, Filter::NoTools, Filter::UserOnly, Filter::LabeledOnly, Filter::All];
+impl OutlineFilter {
+    pub const ALL: [OutlineFilter; 5] = [
+        OutlineFilter::Default,
+        OutlineFilter::NoTools,
+        OutlineFilter::UserOnly,
+        OutlineFilter::LabeledOnly,
+        OutlineFilter::All,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Filter::Default => "default",
-            Filter::NoTools => "no-tools",
-            Filter::UserOnly => "user-only",
-            Filter::LabeledOnly => "labeled-only",
-            Filter::All => "all",
+            OutlineFilter::Default => "default",
+            OutlineFilter::NoTools => "no-tools",
+            OutlineFilter::UserOnly => "user-only",
+            OutlineFilter::LabeledOnly => "labeled-only",
+            OutlineFilter::All => "all",
         }
     }
 
-    pub fn named(name: &str) -> Option<Filter> {
-        Filter::ALL.into_iter().find(|filter| filter.name() == name)
+    pub fn from_name(name: &str) -> Option<OutlineFilter> {
+        OutlineFilter::ALL.into_iter().find(|filter| filter.name() == name)
     }
 
-    pub fn next(self) -> Filter {
-        Filter::ALL[(self as usize + 1) % Filter::ALL.len()]
+    pub fn next(self) -> OutlineFilter {
+        OutlineFilter::ALL[(self as usize + 1) % OutlineFilter::ALL.len()]
     }
 
-    pub fn previous(self) -> Filter {
-        Filter::ALL[(self as usize + Filter::ALL.len() - 1) % Filter::ALL.len()]
+    pub fn previous(self) -> OutlineFilter {
+        OutlineFilter::ALL[(self as usize + OutlineFilter::ALL.len() - 1) % OutlineFilter::ALL.len()]
     }
 
     /// The filter after a key toggles `wanted`: that filter, or the default if it is already active.
-    pub fn toggled(self, wanted: Filter) -> Filter {
-        if self == wanted { Filter::Default } else { wanted }
+    pub fn toggled(self, wanted: OutlineFilter) -> OutlineFilter {
+        if self == wanted { OutlineFilter::Default } else { wanted }
     }
 }
 
 /// Decides whether an entry is shown, ignoring folds and deletions above it.
-pub(super) struct Sieve<'a, 't> {
+pub(super) struct EntryFilter<'a, 't> {
     tree: &'a SessionTree,
     leaf: Place,
     /// The nearest entry at or above the leaf that is part of the conversation.
     anchor: Place,
-    filter: Filter,
+    filter: OutlineFilter,
     tokens: Vec<String>,
     texts: &'a dyn Fn(Seq) -> Cow<'t, str>,
 }
 
-impl<'a, 't> Sieve<'a, 't> {
+impl<'a, 't> EntryFilter<'a, 't> {
     pub(super) fn new(
         tree: &'a SessionTree,
         leaf: Place,
-        filter: Filter,
+        filter: OutlineFilter,
         search: &str,
         texts: &'a dyn Fn(Seq) -> Cow<'t, str>,
     ) -> Self {
         let tokens = search.split_whitespace().map(str::to_lowercase).collect();
-        Sieve { tree, leaf, anchor: tree.heads().anchor(leaf), filter, tokens, texts }
+        EntryFilter { tree, leaf, anchor: tree.heads().anchor(leaf), filter, tokens, texts }
     }
 
     pub(super) fn shows(&self, seq: Seq) -> bool {
         let head = self.tree.head(seq);
-        head.kind != Kind::Usage && !self.is_silent(seq, head) && self.passes(seq, head) && self.is_found(seq)
+        head.kind != EntryKind::Usage
+            && !self.has_only_calls(seq, head)
+            && self.passes_filter(seq, head)
+            && self.matches_search(seq)
     }
 
     /// A reply that only calls tools is not shown, because its results are. At the current position it is shown.
-    fn is_silent(&self, seq: Seq, head: &Head) -> bool {
-        head.role == Role::Assistant
-            && !head.has(flag::HAS_TEXT)
-            && matches!(head.why, Why::None | Why::Stop | Why::ToolUse)
+    fn has_only_calls(&self, seq: Seq, head: &Head) -> bool {
+        head.role == MessageRole::Assistant
+            && !head.has_flag(flag::HAS_TEXT)
+            && matches!(head.reason, EntryReason::None | EntryReason::Stop | EntryReason::ToolUse)
             && self.leaf != Some(seq)
             && self.anchor != Some(seq)
     }
 
-    fn passes(&self, seq: Seq, head: &Head) -> bool {
-        let drawn = !(head.has(flag::NOT_SHOWN) && head.kind == Kind::CustomMessage);
+    fn passes_filter(&self, seq: Seq, head: &Head) -> bool {
+        let drawn = !(head.has_flag(flag::NOT_SHOWN) && head.kind == EntryKind::CustomMessage);
         match self.filter {
-            Filter::All => true,
-            Filter::Default => drawn && !is_bookkeeping(head),
-            Filter::NoTools => drawn && !is_bookkeeping(head) && head.role != Role::ToolResult,
-            Filter::UserOnly => head.role == Role::User,
-            Filter::LabeledOnly => drawn && !is_own_mark(head.kind) && self.tree.label(seq).is_some(),
+            OutlineFilter::All => true,
+            OutlineFilter::Default => drawn && !is_bookkeeping(head),
+            OutlineFilter::NoTools => drawn && !is_bookkeeping(head) && head.role != MessageRole::ToolResult,
+            OutlineFilter::UserOnly => head.role == MessageRole::User,
+            OutlineFilter::LabeledOnly => drawn && !is_own_mark(head.kind) && self.tree.label(seq).is_some(),
         }
     }
 
-    fn is_found(&self, seq: Seq) -> bool {
+    fn matches_search(&self, seq: Seq) -> bool {
         if self.tokens.is_empty() {
             return true;
         }
         let label = self.tree.label(seq).map_or("", |label| &label.text);
         let text = (self.texts)(seq);
-        self.tokens.iter().all(|token| contains(&text, token) || contains(label, token))
+        self.tokens
+            .iter()
+            .all(|token| contains_ignore_case(&text, token) || contains_ignore_case(label, token))
     }
 }
 
 /// Whether a text contains a lowercase token, ignoring case. Runs on all texts at every keystroke, so ASCII text is not
 /// copied.
-fn contains(text: &str, token: &str) -> bool {
+fn contains_ignore_case(text: &str, token: &str) -> bool {
     let (bytes, wanted) = (text.as_bytes(), token.as_bytes());
     let [first, ..] = wanted else { return true };
     if !text.is_ascii() || !token.is_ascii() {
@@ -127,33 +137,40 @@ fn contains(text: &str, token: &str) -> bool {
 fn is_bookkeeping(head: &Head) -> bool {
     matches!(
         head.kind,
-        Kind::Label
-            | Kind::ContextEdit
-            | Kind::Custom
-            | Kind::ModelChange
-            | Kind::ThinkingLevelChange
-            | Kind::SessionInfo
-    ) || head.role == Role::System
+        EntryKind::Label
+            | EntryKind::ContextEdit
+            | EntryKind::Custom
+            | EntryKind::ModelChange
+            | EntryKind::ThinkingLevelChange
+            | EntryKind::SessionInfo
+    ) || head.role == MessageRole::System
         || is_own_mark(head.kind)
 }
 
-fn is_own_mark(kind: Kind) -> bool {
-    matches!(kind, Kind::Leaf | Kind::Config | Kind::DeleteBranch | Kind::RestoreBranch | Kind::EntryUpdate)
+fn is_own_mark(kind: EntryKind) -> bool {
+    matches!(
+        kind,
+        EntryKind::Leaf
+            | EntryKind::Config
+            | EntryKind::DeleteBranch
+            | EntryKind::RestoreBranch
+            | EntryKind::EntryUpdate
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::contains;
+    use super::contains_ignore_case;
 
     #[test]
     fn search_ignores_case_in_any_script() {
         for (text, token) in
             [("Fix the Parser", "parser"), ("ÄRGER", "ärger"), ("读取文件", "文件"), ("aab", "ab")]
         {
-            assert!(contains(text, token), "{text} {token}");
+            assert!(contains_ignore_case(text, token), "{text} {token}");
         }
         for (text, token) in [("Fix", "fixed"), ("", "a"), ("aaa", "ab"), ("文", "件")] {
-            assert!(!contains(text, token), "{text} {token}");
+            assert!(!contains_ignore_case(text, token), "{text} {token}");
         }
     }
 }

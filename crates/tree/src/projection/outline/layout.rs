@@ -3,14 +3,14 @@
 //! A chain stays flat. Only the children of a branch point are indented by one level and get a connector; their descendants
 //! align with their text. With several roots, no root has a connector, and the descendants of each root are indented.
 
-use super::{Connector, Row};
+use super::{Connector, OutlineRow};
 
 /// Computes `children`, `level`, `connector`, `gutter` and `foldable` from the parents of the rows.
-pub(super) fn lay_out(rows: &mut [Row]) {
+pub(super) fn lay_out(rows: &mut [OutlineRow]) {
     let last = count_children(rows);
     let several_roots = rows.iter().filter(|row| row.parent.is_none()).take(2).count() == 2;
     for at in 0..rows.len() {
-        let mut row = std::mem::take(&mut rows[at].placed);
+        let mut row = std::mem::take(&mut rows[at].layout);
         row.foldable = rows[at].children > 0;
         if let Some(parent) = rows[at].parent {
             let above = &rows[parent as usize];
@@ -18,8 +18,8 @@ pub(super) fn lay_out(rows: &mut [Row]) {
             let branches = above.children > 1;
             row.level = above.level() + u32::from(branches || below_a_root);
             row.foldable &= branches;
-            row.gutter = match above.placed.connector {
-                Connector::None => above.placed.gutter,
+            row.gutter = match above.layout.connector {
+                Connector::None => above.layout.gutter,
                 _ => Some(parent),
             };
             row.connector = match last[parent as usize] as usize == at {
@@ -28,12 +28,12 @@ pub(super) fn lay_out(rows: &mut [Row]) {
                 false => Connector::Tee,
             };
         }
-        rows[at].placed = row;
+        rows[at].layout = row;
     }
 }
 
 /// Counts the shown children of each row, and returns the last child of each.
-fn count_children(rows: &mut [Row]) -> Vec<u32> {
+fn count_children(rows: &mut [OutlineRow]) -> Vec<u32> {
     let mut last = vec![0; rows.len()];
     for at in 0..rows.len() {
         if let Some(parent) = rows[at].parent {

@@ -2,20 +2,20 @@
 
 use std::borrow::Cow;
 
-use crate::scan::Raw;
+use crate::scan::RawJson;
 
-use super::inert::one_line;
+use super::sanitize::one_line;
 
 /// A tool call of an assistant message, with raw arguments.
 #[derive(Debug, Clone)]
-pub struct Call<'a> {
+pub struct RawToolCall<'a> {
     pub name: Cow<'a, str>,
-    pub arguments: Raw<'a>,
+    pub arguments: RawJson<'a>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> RawToolCall<'a> {
     /// Reads a `toolCall` block of a message. Returns the call id and the call.
-    pub fn read(block: Raw<'a>) -> Option<(Cow<'a, str>, Call<'a>)> {
+    pub fn parse_block(block: RawJson<'a>) -> Option<(Cow<'a, str>, RawToolCall<'a>)> {
         let (mut kind, mut id, mut name, mut arguments) = (None, None, None, None);
         block.each_field(|key, value| match key {
             "type" => kind = value.text(),
@@ -27,8 +27,8 @@ impl<'a> Call<'a> {
         if kind.as_deref() != Some("toolCall") {
             return None;
         }
-        let arguments = arguments.or_else(|| Raw::parse(b"{}").ok())?;
-        Some((id.unwrap_or_default(), Call { name: name.unwrap_or_default(), arguments }))
+        let arguments = arguments.or_else(|| RawJson::parse(b"{}").ok())?;
+        Some((id.unwrap_or_default(), RawToolCall { name: name.unwrap_or_default(), arguments }))
     }
 
     /// The call in one line. `home` is the user's home directory, shown as `~`.
@@ -36,20 +36,20 @@ impl<'a> Call<'a> {
         let text = |key: &str| self.argument(key).filter(|text| !text.is_empty());
         let path = || {
             let path = text("path").or_else(|| text("file_path"));
-            path.map(|path| one_line(&at_home(&path, home), 200))
+            path.map(|path| one_line(&abbreviate_home(&path, home), 200))
         };
         let folder = || path().unwrap_or_else(|| ".".to_owned());
         let pattern = || one_line(&text("pattern").unwrap_or_default(), 200);
         match &*self.name {
             "read" => format!("[read: {}{}]", path().unwrap_or_default(), self.lines_read()),
             name @ ("write" | "edit") => format!("[{name}: {}]", path().unwrap_or_default()),
-            "bash" => format!("[bash: {}]", beginning(&text("command").unwrap_or_default(), 50)),
+            "bash" => format!("[bash: {}]", truncate_with_dots(&text("command").unwrap_or_default(), 50)),
             "grep" => format!("[grep: /{}/ in {}]", pattern(), folder()),
             "find" => format!("[find: {} in {}]", pattern(), folder()),
             "ls" => format!("[ls: {}]", folder()),
             name => {
                 let arguments = String::from_utf8_lossy(self.arguments.bytes());
-                format!("[{}: {}]", one_line(name, 80), beginning(&arguments, 40))
+                format!("[{}: {}]", one_line(name, 80), truncate_with_dots(&arguments, 40))
             }
         }
     }
@@ -78,7 +78,7 @@ impl<'a> Call<'a> {
 }
 
 /// One line of at most `max` characters, with `...` if it is truncated.
-fn beginning(text: &str, max: usize) -> String {
+fn truncate_with_dots(text: &str, max: usize) -> String {
     let mut line = one_line(text, max + 1);
     if let Some((at, _)) = line.char_indices().nth(max) {
         line.truncate(at);
@@ -87,7 +87,7 @@ fn beginning(text: &str, max: usize) -> String {
     line
 }
 
-fn at_home<'a>(path: &'a str, home: Option<&str>) -> Cow<'a, str> {
+fn abbreviate_home<'a>(path: &'a str, home: Option<&str>) -> Cow<'a, str> {
     let inside = home.filter(|home| !home.is_empty()).and_then(|home| path.strip_prefix(home));
     match inside {
         Some(rest) if rest.is_empty() || rest.starts_with(['/', '\\']) => Cow::Owned(format!("~{rest}")),
@@ -101,7 +101,8 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, arguments: &str, expected: &str) {
-        let call = Call { name: name.into(), arguments: Raw::parse(arguments.as_bytes()).unwrap() };
+        let call =
+            RawToolCall { name: name.into(), arguments: RawJson::parse(arguments.as_bytes()).unwrap() };
         assert_eq!(call.line(Some("/home/u")), expected);
     }
 

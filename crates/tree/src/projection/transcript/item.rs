@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::projection::usage::Usage;
+use crate::projection::usage::UsageTotals;
 
 /// One entry of a transcript.
 #[derive(Debug, Clone, Serialize)]
@@ -26,31 +26,31 @@ pub struct TranscriptItem {
     #[serde(skip_serializing_if = "is_true")]
     pub in_context: bool,
     #[serde(flatten)]
-    pub part: Part,
+    pub details: ItemDetails,
 }
 
 /// The fields that depend on the kind of item.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
-pub enum Part {
+pub enum ItemDetails {
     None {},
-    Assistant(Assistant),
-    ToolResult { tool_result: ToolResult },
-    Bash { bash: Bash },
+    Assistant(AssistantItem),
+    ToolResult { tool_result: ToolResultItem },
+    Bash { bash: BashItem },
     Custom { custom_type: String },
-    Compaction { compaction: Compaction },
-    BranchSummary { branch_summary: BranchSummary },
-    Backtrack { backtrack: Backtrack },
-    Subagents { subagents: Subagents },
+    Compaction { compaction: CompactionItem },
+    BranchSummary { branch_summary: BranchSummaryItem },
+    Backtrack { backtrack: BacktrackItem },
+    Subagents { subagents: SubagentsItem },
 }
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Assistant {
+pub struct AssistantItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tool_calls: Vec<ToolCall>,
+    pub tool_calls: Vec<ToolCallItem>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,11 +60,11 @@ pub struct Assistant {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
+    pub usage: Option<UsageTotals>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub struct ToolCall {
+pub struct ToolCallItem {
     pub id: String,
     pub name: String,
     pub arguments: Box<RawValue>,
@@ -75,7 +75,7 @@ pub struct ToolCall {
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ToolResult {
+pub struct ToolResultItem {
     pub tool_call_id: String,
     pub tool_name: String,
     pub is_error: bool,
@@ -84,7 +84,7 @@ pub struct ToolResult {
 /// A command that the user ran.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Bash {
+pub struct BashItem {
     pub command: String,
     pub output: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,7 +97,7 @@ pub struct Bash {
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Compaction {
+pub struct CompactionItem {
     pub summary: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_before: Option<u64>,
@@ -105,7 +105,7 @@ pub struct Compaction {
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct BranchSummary {
+pub struct BranchSummaryItem {
     pub summary: String,
     /// The former leaf.
     pub from_id: Option<String>,
@@ -113,7 +113,7 @@ pub struct BranchSummary {
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Backtrack {
+pub struct BacktrackItem {
     pub checkpoint_id: Option<u64>,
     pub note: String,
     pub addendum: String,
@@ -125,7 +125,7 @@ pub struct Backtrack {
 /// A batch of sub-agents, or its results.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Subagents {
+pub struct SubagentsItem {
     pub batch_id: Option<String>,
     pub status: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

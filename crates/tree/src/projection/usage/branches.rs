@@ -8,7 +8,7 @@ use crate::entry::flag;
 use crate::fold::{Place, SessionTree};
 use crate::heads::{Heads, Seq};
 
-use super::Usage;
+use super::UsageTotals;
 
 /// The usage of the part of a path after its last branch point.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,29 +24,33 @@ pub struct BranchUsage {
     pub active: bool,
     pub deleted: bool,
     #[serde(flatten)]
-    pub usage: Usage,
+    pub usage: UsageTotals,
 }
 
 /// The branches, by age of their tips, oldest first. Marks and moves do not start a branch; their usage counts for the entry
 /// above them.
-pub(super) fn branches(tree: &SessionTree, leaf: Place, spent: &BTreeMap<Seq, Usage>) -> Vec<BranchUsage> {
+pub(super) fn branches(
+    tree: &SessionTree,
+    leaf: Place,
+    spent: &BTreeMap<Seq, UsageTotals>,
+) -> Vec<BranchUsage> {
     let heads = tree.heads();
-    let mut costs: BTreeMap<Seq, Usage> = BTreeMap::new();
+    let mut costs: BTreeMap<Seq, UsageTotals> = BTreeMap::new();
     for (seq, usage) in spent {
         if let Some(anchor) = heads.anchor(Some(*seq)) {
             costs.entry(anchor).or_default().add(usage);
         }
     }
     let children = count_children(heads);
-    let hidden = tree.hidden();
+    let hidden = tree.hidden_entries();
     let active = heads.anchor(leaf);
-    let tips = heads
-        .iter()
-        .filter(|(seq, head)| is_told(head.anchor, *seq, head.flags) && children[seq.index()] == 0);
+    let tips = heads.iter().filter(|(seq, head)| {
+        is_in_conversation(head.anchor, *seq, head.flags) && children[seq.index()] == 0
+    });
     tips.map(|(tip, _)| {
-        let (mut first, mut entries, mut usage) = (tip, 0, Usage::default());
+        let (mut first, mut entries, mut usage) = (tip, 0, UsageTotals::default());
         let mut active_here = false;
-        for seq in alone(heads, &children, tip) {
+        for seq in own_entries(heads, &children, tip) {
             first = seq;
             entries += 1;
             active_here |= Some(seq) == active;
@@ -67,7 +71,7 @@ pub(super) fn branches(tree: &SessionTree, leaf: Place, spent: &BTreeMap<Seq, Us
 }
 
 /// Whether an entry is part of the conversation and not replaced by a later line.
-fn is_told(anchor: Option<Seq>, seq: Seq, flags: u8) -> bool {
+fn is_in_conversation(anchor: Option<Seq>, seq: Seq, flags: u8) -> bool {
     anchor == Some(seq) && flags & flag::SUPERSEDED == 0
 }
 
@@ -75,7 +79,7 @@ fn is_told(anchor: Option<Seq>, seq: Seq, flags: u8) -> bool {
 fn count_children(heads: &Heads) -> Vec<u32> {
     let mut children = vec![0; heads.len()];
     for (seq, head) in heads.iter() {
-        if is_told(head.anchor, seq, head.flags)
+        if is_in_conversation(head.anchor, seq, head.flags)
             && let Some(above) = heads.anchor(head.parent)
         {
             children[above.index()] += 1;
@@ -85,7 +89,7 @@ fn count_children(heads: &Heads) -> Vec<u32> {
 }
 
 /// The entries from a tip up to, but not including, the last branch point.
-fn alone<'a>(heads: &'a Heads, children: &'a [u32], tip: Seq) -> impl Iterator<Item = Seq> + 'a {
+fn own_entries<'a>(heads: &'a Heads, children: &'a [u32], tip: Seq) -> impl Iterator<Item = Seq> + 'a {
     std::iter::successors(Some(tip), |seq| heads.anchor(heads.get(*seq).parent))
         .take_while(move |seq| *seq == tip || children[seq.index()] == 1)
 }

@@ -6,7 +6,7 @@ fn to_text(inputs: &[Input]) -> String {
     let one = |input: &Input| match input {
         Input::Key(key) => key.to_string(),
         Input::Paste(text) => format!("paste({text})"),
-        Input::Ground { light } => format!("light({light})"),
+        Input::Background { light } => format!("light({light})"),
         Input::Resize(..) => "resize".to_owned(),
     };
     inputs.iter().map(one).collect::<Vec<_>>().join(" ")
@@ -16,12 +16,12 @@ fn to_text(inputs: &[Input]) -> String {
 #[track_caller]
 fn check(bytes: &str, expected: &str) {
     for size in [1, 2, 3, 5, 1000] {
-        let mut parser = Parser::default();
+        let mut parser = InputParser::default();
         let mut inputs: Vec<Input> =
-            bytes.as_bytes().chunks(size).flat_map(|piece| parser.take(piece)).collect();
-        inputs.extend(parser.give_up());
+            bytes.as_bytes().chunks(size).flat_map(|piece| parser.feed(piece)).collect();
+        inputs.extend(parser.flush());
         assert_eq!(to_text(&inputs), expected, "{bytes:?} in pieces of {size}");
-        assert!(parser.patience().is_none(), "{bytes:?}: unparsed bytes are left");
+        assert!(parser.timeout().is_none(), "{bytes:?}: unparsed bytes are left");
     }
 }
 
@@ -55,10 +55,10 @@ fn the_newer_protocols_distinguish_all_keys() {
 fn a_lone_escape_is_a_key_and_two_are_two_keys() {
     check("\x1b", "escape");
     check("\x1b\x1b", "escape escape");
-    let mut parser = Parser::default();
-    assert_eq!(parser.take(b"\x1b"), []);
-    assert_eq!(parser.patience(), Some(ESCAPE));
-    assert_eq!(to_text(&parser.take(b"[A")), "up", "the escape was the start of a sequence");
+    let mut parser = InputParser::default();
+    assert_eq!(parser.feed(b"\x1b"), []);
+    assert_eq!(parser.timeout(), Some(ESCAPE_TIMEOUT));
+    assert_eq!(to_text(&parser.feed(b"[A")), "up", "the escape was the start of a sequence");
 }
 
 #[test]
@@ -72,25 +72,25 @@ fn a_paste_is_one_input_whatever_it_contains() {
 
 #[test]
 fn a_paste_without_an_end_marker_swallows_no_later_keys() {
-    let mut parser = Parser::default();
-    parser.take(b"\x1b[200~long");
-    assert_eq!(parser.patience(), Some(PAUSE), "the parser waits for the end");
-    assert_eq!(to_text(&parser.give_up()), "paste(long)");
-    assert_eq!(to_text(&parser.take(b"x\x1b[201~y")), "x y", "the end marker may arrive late");
-    parser.take(b"\x1b[200~");
-    assert_eq!(to_text(&parser.give_up()), "");
-    assert_eq!(to_text(&parser.take(b"z")), "z");
+    let mut parser = InputParser::default();
+    parser.feed(b"\x1b[200~long");
+    assert_eq!(parser.timeout(), Some(PASTE_TIMEOUT), "the parser waits for the end");
+    assert_eq!(to_text(&parser.flush()), "paste(long)");
+    assert_eq!(to_text(&parser.feed(b"x\x1b[201~y")), "x y", "the end marker may arrive late");
+    parser.feed(b"\x1b[200~");
+    assert_eq!(to_text(&parser.flush()), "");
+    assert_eq!(to_text(&parser.feed(b"z")), "z");
 }
 
 /// Searching everything again for each piece would take quadratic time.
 #[test]
 fn a_long_paste_is_parsed_in_linear_time() {
-    let mut parser = Parser::default();
-    parser.take(b"\x1b[200~");
+    let mut parser = InputParser::default();
+    parser.feed(b"\x1b[200~");
     for _ in 0..16_384 {
-        assert!(parser.take(&[b'a'; 256]).is_empty());
+        assert!(parser.feed(&[b'a'; 256]).is_empty());
     }
-    let inputs = parser.take(b"\x1b[201~");
+    let inputs = parser.feed(b"\x1b[201~");
     assert!(matches!(&inputs[..], [Input::Paste(text)] if text.len() == 4 << 20));
 }
 
@@ -100,9 +100,9 @@ fn the_answer_about_the_background_is_separated_from_typed_keys() {
     check("\x1b]11;rgb:1e1e/1E1E/2e2e\x07x", "light(false) x");
     check("\x1b]11;rgb:fd/f6/e3\x1b\\", "light(true)");
     check("\x1b]52;c;aGk=\x07x", "x");
-    let mut parser = Parser::default();
-    parser.take(b"\x1b]11;rgb:ff");
-    assert_eq!(parser.patience(), Some(ANSWER), "a slow connection may split it");
+    let mut parser = InputParser::default();
+    parser.feed(b"\x1b]11;rgb:ff");
+    assert_eq!(parser.timeout(), Some(ANSWER_TIMEOUT), "a slow connection may split it");
 }
 
 #[test]
@@ -117,14 +117,14 @@ fn keys_that_look_like_the_start_of_an_answer_are_kept() {
 #[test]
 fn unknown_sequences_are_ignored_and_nothing_is_left_over() {
     check("\x1b[?64;1;2c\x1b[I\x1b[O\x1b[12;34R\x1bOPa", "a");
-    let mut parser = Parser::default();
-    assert_eq!(to_text(&parser.take(b"\xff\xfea\xe4x")), "a");
-    assert_eq!(to_text(&parser.take(b"yz")), "x y z");
+    let mut parser = InputParser::default();
+    assert_eq!(to_text(&parser.feed(b"\xff\xfea\xe4x")), "a");
+    assert_eq!(to_text(&parser.feed(b"yz")), "x y z");
     for first in 0..=255u8 {
         for second in 0..=255u8 {
-            let mut parser = Parser::default();
-            parser.take(&[0x1b, first, second]);
-            parser.give_up();
+            let mut parser = InputParser::default();
+            parser.feed(&[0x1b, first, second]);
+            parser.flush();
             assert!(parser.bytes.is_empty() && !parser.pasting, "{first} {second}");
         }
     }

@@ -3,11 +3,11 @@
 
 use osier_agent::ToolQuestion;
 use osier_tools::ToolCall;
-use osier_tree::projection::preview::is_live;
+use osier_tree::projection::preview::is_unsafe_char;
 use proptest::prelude::*;
 
 use super::*;
-use crate::clock::Clock;
+use crate::clock::LocalClock;
 
 /// What makes text lie, beside some that does not.
 const HOSTILE: &[&str] = &[
@@ -79,7 +79,7 @@ fn hostile() -> impl Strategy<Value = String> {
 }
 
 fn room(columns: usize, rows: usize) -> Room {
-    Room { columns, rows, now: 0, clock: Clock::default() }
+    Room { columns, rows, now: 0, clock: LocalClock::default() }
 }
 
 fn questions(text: &str) -> [ToolQuestion; 4] {
@@ -91,11 +91,11 @@ fn questions(text: &str) -> [ToolQuestion; 4] {
         Change::Call { arguments: serde_json::json!({ text: text }) },
     ];
     whats.map(|what| ToolQuestion {
-        because: None,
+        sandbox_denial: None,
         call: ToolCall { id: "c".to_owned(), name: text.to_owned(), arguments: serde_json::Value::Null },
-        what,
-        why: Why::Outside,
-        offers: vec![Allowance::Command(text.to_owned()), Allowance::Tool(text.to_owned())],
+        change: what,
+        reason: Why::Outside,
+        allowances: vec![Allowance::Command(text.to_owned()), Allowance::Tool(text.to_owned())],
     })
 }
 
@@ -107,7 +107,7 @@ fn read(approve: &mut Approve, room: Room) -> Vec<String> {
         assert!(frame.lines.len() <= room.rows, "too high");
         for line in &frame.lines {
             assert!(line.width() <= room.columns, "too wide: {}", line.plain());
-            assert!(!line.plain().contains(is_live), "{:?}", line.plain());
+            assert!(!line.plain().contains(is_unsafe_char), "{:?}", line.plain());
         }
         let (from, page, last) = (approve.from, approve.page(room), approve.last(room));
         let shown = frame.lines[1..].iter().take(page.min(approve.what(room.columns).len()));
@@ -118,9 +118,9 @@ fn read(approve: &mut Approve, room: Room) -> Vec<String> {
         if from == last {
             return rows;
         }
-        let yes = approve.key(Code::Char('y').into(), room);
+        let yes = approve.key(KeyCode::Char('y').into(), room);
         assert!(matches!(yes, Outcome::Stay), "allowed unread");
-        approve.key(Code::PageDown.into(), room);
+        approve.key(KeyCode::PageDown.into(), room);
     }
 }
 
@@ -154,10 +154,10 @@ fn decoded(text: &str) -> String {
 fn check(text: &str, columns: usize, rows: usize) {
     let room = room(columns, rows);
     for question in questions(text) {
-        let what = question.what.clone();
+        let what = question.change.clone();
         let mut approve = Approve::new(1, Question::Tool(question));
         let all = joined(&read(&mut approve, room));
-        let yes = approve.key(Code::Char('y').into(), room);
+        let yes = approve.key(KeyCode::Char('y').into(), room);
         assert!(matches!(yes, Outcome::End(_)), "not allowed though read");
         let title = approve.title();
         let all = match width(&title) > columns {

@@ -1,7 +1,7 @@
 //! What is looked for in the list. What a card tells is found at once; what was said is looked for beside the loop, and
 //! counts only for the words that were typed last.
 
-use osier_session::{Error, Query};
+use osier_session::{SearchQuery, SessionError};
 use osier_tree::projection::card::Card;
 
 /// See the module.
@@ -39,11 +39,11 @@ impl Search {
     /// Looks at the cards, and forgets what was found before.
     pub(super) fn begin(&mut self, cards: &[Card]) {
         self.said = vec![false; cards.len()];
-        let query = Query::parse(&self.text);
+        let query = SearchQuery::parse(&self.text);
         self.wrong = query.as_ref().err().map(reason);
         self.fits = match query {
             Ok(query) if query.is_empty() => vec![Some(0); cards.len()],
-            Ok(query) => query.fits(cards),
+            Ok(query) => query.score_cards(cards),
             Err(_) => vec![None; cards.len()],
         };
     }
@@ -67,9 +67,9 @@ impl Search {
 }
 
 /// The last line of the complaint about a pattern says it shortest.
-fn reason(error: &Error) -> String {
+fn reason(error: &SessionError) -> String {
     match error {
-        Error::Pattern { why } => {
+        SessionError::InvalidPattern { why } => {
             let last = why.lines().next_back().unwrap_or_default();
             format!("no regular expression: {}", last.trim().trim_start_matches("error: "))
         }

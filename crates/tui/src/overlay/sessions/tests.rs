@@ -5,8 +5,8 @@ use osier_tree::Header;
 use osier_tree::projection::card::Card;
 
 use crate::msg::{Action, Msg};
-use crate::state::Setting;
-use crate::testing::Desk;
+use crate::state::UiConfig;
+use crate::testing::Harness;
 
 fn card(id: &str, cwd: &str, name: Option<&str>, first: &str, parent: Option<&str>) -> Card {
     let mut card = Card::new(&Header::new(id, 0, cwd), "file");
@@ -17,11 +17,11 @@ fn card(id: &str, cwd: &str, name: Option<&str>, first: &str, parent: Option<&st
     card
 }
 
-fn picker() -> Desk {
-    let mut desk = Desk::new(72, 20);
-    desk.say("/resume");
-    assert_eq!(desk.asked(), "ListSessions\n");
-    desk.hear(Msg::Sessions(
+fn picker() -> Harness {
+    let mut desk = Harness::new(72, 20);
+    desk.submit("/resume");
+    assert_eq!(desk.take_actions(), "ListSessions\n");
+    desk.update(Msg::Sessions(
         vec![
             card("aaaaaaaa-1", "/code", None, "fix the parser of dates", Some("cccccccc-3")),
             card("bbbbbbbb-2", "/code", Some("Release"), "make a release", None),
@@ -88,25 +88,25 @@ fn one_is_opened_renamed_or_deleted_after_a_question() {
     let mut desk = picker();
     desk.press("down down ctrl+r ctrl+u 'Next' enter");
     assert_eq!(
-        desk.asked(),
+        desk.take_actions(),
         "RenameSession { spot: Spot { store: \"file\", key: \"bbbbbbbb-2\" }, name: \"Next\" }\n"
     );
     desk.press("ctrl+d");
     assert!(desk.text().contains("Delete \"Release\" for good?"), "{}", desk.text());
     desk.press("escape ctrl+d down enter");
-    assert_eq!(desk.asked(), "DeleteSession(Spot { store: \"file\", key: \"bbbbbbbb-2\" })\n");
+    assert_eq!(desk.take_actions(), "DeleteSession(Spot { store: \"file\", key: \"bbbbbbbb-2\" })\n");
     desk.press("enter");
-    assert_eq!(desk.asked(), "Open(Listed(Spot { store: \"file\", key: \"bbbbbbbb-2\" }))\n");
+    assert_eq!(desk.take_actions(), "Open(Listed(Spot { store: \"file\", key: \"bbbbbbbb-2\" }))\n");
     assert!(desk.state.overlays.is_empty());
 }
 
 /// The list, asked for in a session of the store `file`.
-fn in_file() -> Desk {
-    let mut desk = Desk::new(72, 20);
-    let setting = Setting { store: "file".to_owned(), ..(*desk.state.setting).clone() };
-    desk.state.setting = setting.into();
-    desk.say("/resume");
-    desk.asked();
+fn in_file() -> Harness {
+    let mut desk = Harness::new(72, 20);
+    let setting = UiConfig { store: "file".to_owned(), ..(*desk.state.config).clone() };
+    desk.state.config = setting.into();
+    desk.submit("/resume");
+    desk.take_actions();
     desk
 }
 
@@ -118,7 +118,7 @@ fn a_copy_in_another_store_is_another_session() {
     let mut there = here.clone();
     there.store = "archive".to_owned();
     there.file = Some("/archive/a.jsonl".to_owned());
-    desk.hear(Msg::Sessions(vec![here, there], Some("the store team is not listed".to_owned())));
+    desk.update(Msg::Sessions(vec![here, there], Some("the store team is not listed".to_owned())));
     desk.check(expect![[r#"
 
         Sessions this directory · threads
@@ -130,44 +130,44 @@ fn a_copy_in_another_store_is_another_session() {
         code │ a/model │ #0 │ 5e551011 │ file
     "#]]);
     desk.press("down enter");
-    assert_eq!(desk.asked(), "Open(Listed(Spot { store: \"archive\", key: \"/archive/a.jsonl\" }))\n");
-    desk.say("/resume");
-    desk.asked();
+    assert_eq!(desk.take_actions(), "Open(Listed(Spot { store: \"archive\", key: \"/archive/a.jsonl\" }))\n");
+    desk.submit("/resume");
+    desk.take_actions();
     let copies = ["file", "archive"]
         .map(|store| Card { store: store.to_owned(), ..card("5e551011-0000", "/code", None, "this", None) });
-    desk.hear(Msg::Sessions(copies.to_vec(), None));
+    desk.update(Msg::Sessions(copies.to_vec(), None));
     desk.press("ctrl+d enter");
-    assert_eq!(desk.asked(), "", "it is open");
+    assert_eq!(desk.take_actions(), "", "it is open");
     desk.press("down ctrl+d");
     assert!(desk.text().contains("Delete \"this\" from archive for good?"), "{}", desk.text());
     desk.press("down enter");
-    assert_eq!(desk.asked(), "DeleteSession(Spot { store: \"archive\", key: \"5e551011-0000\" })\n");
+    assert_eq!(desk.take_actions(), "DeleteSession(Spot { store: \"archive\", key: \"5e551011-0000\" })\n");
 }
 
 #[test]
 fn the_open_session_is_not_deleted() {
     let mut desk = in_file();
-    desk.hear(Msg::Sessions(vec![card("5e551011-0000", "/code", None, "this", None)], None));
+    desk.update(Msg::Sessions(vec![card("5e551011-0000", "/code", None, "this", None)], None));
     desk.press("ctrl+d down enter");
-    assert_eq!(desk.asked(), "");
+    assert_eq!(desk.take_actions(), "");
 }
 
 /// The ids that are shown, in their order.
-fn order(desk: &Desk) -> String {
+fn order(desk: &Harness) -> String {
     let text = desk.text();
     let rows = text.lines().filter_map(|line| line.split(" · ").nth(2));
     rows.filter(|id| id.len() == 8).map(|id| id[..1].to_owned()).collect()
 }
 
-fn typed(desk: &mut Desk, text: &str) {
+fn typed(desk: &mut Harness, text: &str) {
     desk.press(&format!("'{}'", text.replace(' ', "' space '")));
 }
 
 #[test]
 fn a_phrase_folds_whitespace_and_a_pattern_ignores_case() {
-    let mut desk = Desk::new(72, 20);
-    desk.say("/resume");
-    desk.hear(Msg::Sessions(vec![card("aaaaaaaa-1", "/code", None, "fix  the\tNode cve", None)], None));
+    let mut desk = Harness::new(72, 20);
+    desk.submit("/resume");
+    desk.update(Msg::Sessions(vec![card("aaaaaaaa-1", "/code", None, "fix  the\tNode cve", None)], None));
     typed(&mut desk, "\"the  node CVE\"");
     assert_eq!(order(&desk), "a");
     desk.press("escape");
@@ -187,9 +187,9 @@ fn recent_keeps_its_order_while_searching_and_best_fit_puts_names_first() {
 
 #[test]
 fn a_name_of_spaces_is_none_and_names_are_sifted_before_words() {
-    let mut desk = Desk::new(72, 20);
-    desk.say("/resume");
-    desk.hear(Msg::Sessions(
+    let mut desk = Harness::new(72, 20);
+    desk.submit("/resume");
+    desk.update(Msg::Sessions(
         vec![
             card("aaaaaaaa-1", "/code", Some("  "), "blue", None),
             card("bbbbbbbb-2", "/code", Some("Named"), "blue", None),
@@ -214,58 +214,58 @@ fn ctrl_backspace_deletes_only_without_a_query_and_ctrl_d_always_asks() {
     desk.press("ctrl+d");
     assert!(desk.text().contains("for good?"), "{}", desk.text());
     desk.press("escape escape");
-    desk.asked();
+    desk.take_actions();
     desk.press("ctrl+backspace down enter");
-    assert_eq!(desk.asked(), "DeleteSession(Spot { store: \"file\", key: \"cccccccc-3\" })\n");
+    assert_eq!(desk.take_actions(), "DeleteSession(Spot { store: \"file\", key: \"cccccccc-3\" })\n");
 }
 
 #[test]
 fn a_list_that_comes_late_changes_neither_scope_nor_order_and_is_asked_for_once() {
-    let mut desk = Desk::new(72, 20);
-    desk.say("/resume");
+    let mut desk = Harness::new(72, 20);
+    desk.submit("/resume");
     desk.press("tab ctrl+s tab tab");
-    assert_eq!(desk.asked(), "ListSessions\n");
-    desk.hear(Msg::Sessions(vec![card("dddddddd-4", "/else", None, "x", None)], None));
+    assert_eq!(desk.take_actions(), "ListSessions\n");
+    desk.update(Msg::Sessions(vec![card("dddddddd-4", "/else", None, "x", None)], None));
     assert!(desk.text().contains("all directories · recent"), "{}", desk.text());
     assert_eq!(order(&desk), "d");
 }
 
 #[test]
 fn sessions_show_their_age_and_threads_may_be_circles() {
-    let mut desk = Desk::new(72, 20);
+    let mut desk = Harness::new(72, 20);
     desk.state.clock.now = 3 * 86_400_000;
-    desk.say("/resume");
+    desk.submit("/resume");
     let mut cards = vec![
         card("aaaaaaaa-1", "/code", None, "one", Some("bbbbbbbb-2")),
         card("bbbbbbbb-2", "/code", None, "two", Some("aaaaaaaa-1")),
     ];
     cards[0].modified = 86_400_000;
-    desk.hear(Msg::Sessions(cards, None));
+    desk.update(Msg::Sessions(cards, None));
     assert!(desk.text().contains("4 · 2d · aaaaaaaa") && desk.text().contains("(1/2)"), "{}", desk.text());
 }
 
 #[test]
 fn ten_thousand_sessions_are_no_trouble() {
-    let mut desk = Desk::new(72, 20);
-    desk.say("/resume");
+    let mut desk = Harness::new(72, 20);
+    desk.submit("/resume");
     let cards = (0..10_000).map(|number: usize| {
         let parent =
             number.checked_sub(1).filter(|_| !number.is_multiple_of(3)).map(|above| format!("{above:08}-0"));
         card(&format!("{number:08}-0"), "/code", None, &format!("session {number}"), parent.as_deref())
     });
-    desk.hear(Msg::Sessions(cards.collect(), None));
+    desk.update(Msg::Sessions(cards.collect(), None));
     assert!(desk.text().contains("(1/10000)"), "{}", desk.text());
     typed(&mut desk, "\"session 4711\"");
     assert!(desk.text().contains("(1/1)"), "{}", desk.text());
 }
 
 /// What was asked for in a few words: which cards are looked into, and for what.
-fn searches(desk: &mut Desk) -> Vec<String> {
+fn searches(desk: &mut Harness) -> Vec<String> {
     let told = |action: Action| match action {
         Action::Search { query, among, .. } => format!("{query} in {among:?}"),
         other => format!("{other:?}"),
     };
-    desk.asked.drain(..).map(told).collect()
+    desk.actions.drain(..).map(told).collect()
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn what_no_card_tells_is_looked_for_in_the_conversations() {
     typed(&mut desk, "da");
     assert_eq!(searches(&mut desk), ["da in [1]"]);
     assert_eq!(order(&desk), "ac", "what cards tell is there at once");
-    desk.hear(Msg::Found(Some(1)));
+    desk.update(Msg::SearchHit(Some(1)));
     desk.check(expect![[r#"
 
         Sessions this directory · threads · searching what was said …
@@ -285,7 +285,7 @@ fn what_no_card_tells_is_looked_for_in_the_conversations() {
         (1/3) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename
         code │ a/model │ #0 │ 5e551011
     "#]]);
-    desk.hear(Msg::Found(None));
+    desk.update(Msg::SearchHit(None));
     assert!(!desk.text().contains("searching"), "{}", desk.text());
 }
 
@@ -293,16 +293,16 @@ fn what_no_card_tells_is_looked_for_in_the_conversations() {
 fn a_newer_query_makes_what_was_found_before_void() {
     let mut desk = picker();
     typed(&mut desk, "m");
-    desk.hear(Msg::Found(Some(0)));
+    desk.update(Msg::SearchHit(Some(0)));
     assert_eq!(order(&desk), "ba");
-    desk.asked.clear();
+    desk.actions.clear();
     desk.press("'ilk'");
     assert_eq!(order(&desk), "", "nobody knows yet");
     assert!(!desk.text().contains("none"), "{}", desk.text());
     assert_eq!(searches(&mut desk).last().map(String::as_str), Some("milk in [0, 1, 2]"));
     desk.press("tab");
     assert_eq!(searches(&mut desk), ["milk in [0, 1, 2, 3]"]);
-    desk.hear(Msg::Found(None));
+    desk.update(Msg::SearchHit(None));
     assert!(desk.text().contains("  none\n"), "{}", desk.text());
     desk.press("backspace escape");
     assert_eq!(searches(&mut desk), ["mil in [0, 1, 2, 3]", "StopSearch"]);
@@ -312,12 +312,12 @@ fn a_newer_query_makes_what_was_found_before_void() {
 fn the_cursor_stays_on_its_session_while_others_are_found() {
     let mut desk = picker();
     typed(&mut desk, "milk");
-    desk.hear(Msg::Found(Some(1)));
-    desk.hear(Msg::Found(Some(2)));
+    desk.update(Msg::SearchHit(Some(1)));
+    desk.update(Msg::SearchHit(Some(2)));
     desk.press("down");
-    desk.hear(Msg::Found(Some(0)));
+    desk.update(Msg::SearchHit(Some(0)));
     assert_eq!(order(&desk), "abc");
-    desk.asked.clear();
+    desk.actions.clear();
     desk.press("enter");
     assert_eq!(
         searches(&mut desk),
@@ -332,13 +332,13 @@ fn the_first_row_too_is_kept_once_it_was_chosen() {
         desk.press("ctrl+s");
         typed(&mut desk, "milk");
         desk.press(keys);
-        desk.hear(Msg::Found(Some(2)));
+        desk.update(Msg::SearchHit(Some(2)));
         desk.press(keys);
-        desk.hear(Msg::Found(Some(1)));
-        desk.hear(Msg::Found(Some(0)));
-        desk.hear(Msg::Found(Some(0)));
+        desk.update(Msg::SearchHit(Some(1)));
+        desk.update(Msg::SearchHit(Some(0)));
+        desk.update(Msg::SearchHit(Some(0)));
         assert_eq!(order(&desk), "abc", "the one used last is first, and each is there once");
-        desk.asked.clear();
+        desk.actions.clear();
         desk.press("enter");
         searches(&mut desk).pop().unwrap()
     };
@@ -351,8 +351,8 @@ fn what_is_found_stands_where_sorting_would_put_it() {
     let mut desk = picker();
     typed(&mut desk, "dates");
     desk.press("tab");
-    desk.hear(Msg::Found(Some(3)));
-    desk.hear(Msg::Found(Some(1)));
+    desk.update(Msg::SearchHit(Some(3)));
+    desk.update(Msg::SearchHit(Some(1)));
     let found = order(&desk);
     assert!(found.ends_with("bd"), "below what the cards tell: {found}");
     desk.press("ctrl+s ctrl+s ctrl+s");
@@ -376,10 +376,10 @@ fn a_wrong_pattern_says_what_is_wrong_with_it() {
 
 #[test]
 fn the_current_session_is_marked_among_those_that_look_alike() {
-    let mut desk = Desk::new(72, 20);
-    desk.state.setting = Setting { store: "file".to_owned(), ..Setting::clone(&desk.state.setting) }.into();
-    desk.say("/resume");
+    let mut desk = Harness::new(72, 20);
+    desk.state.config = UiConfig { store: "file".to_owned(), ..UiConfig::clone(&desk.state.config) }.into();
+    desk.submit("/resume");
     let cards = ["5e551011-0000", "5e551011-0001"].map(|id| card(id, "/code", None, "hello", None));
-    desk.hear(Msg::Sessions(cards.to_vec(), None));
+    desk.update(Msg::Sessions(cards.to_vec(), None));
     assert_eq!(desk.text().matches("hello  ← current").count(), 1, "{}", desk.text());
 }

@@ -4,13 +4,13 @@ use expect_test::expect;
 
 use crate::host::SettingRow;
 use crate::msg::Msg;
-use crate::testing::Desk;
+use crate::testing::Harness;
 
 fn row(key: &str, value: &str, choices: &[&str]) -> SettingRow {
     SettingRow {
         key: key.to_owned(),
         value: value.to_owned(),
-        from: "default".to_owned(),
+        source: "default".to_owned(),
         help: "what it is".to_owned(),
         choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
     }
@@ -24,11 +24,11 @@ fn settings(theme: &str) -> Vec<SettingRow> {
     ]
 }
 
-fn open(columns: u16, rows: u16) -> Desk {
-    let mut desk = Desk::new(columns, rows);
-    desk.say("/settings");
-    assert_eq!(desk.asked(), "ReadSettings\n");
-    desk.hear(Msg::Settings(settings("auto")));
+fn open(columns: u16, rows: u16) -> Harness {
+    let mut desk = Harness::new(columns, rows);
+    desk.submit("/settings");
+    assert_eq!(desk.take_actions(), "ReadSettings\n");
+    desk.update(Msg::Settings(settings("auto")));
     desk
 }
 
@@ -62,8 +62,8 @@ fn one_of_several_values_is_chosen_and_the_list_shows_what_holds_now() {
         code │ a/model │ #0 │ 5e551011
     "#]]);
     desk.press("'li' enter");
-    assert_eq!(desk.asked(), "Set { key: \"theme\", value: \"light\" }\n");
-    desk.hear(Msg::Settings(settings("light")));
+    assert_eq!(desk.take_actions(), "Set { key: \"theme\", value: \"light\" }\n");
+    desk.update(Msg::Settings(settings("light")));
     assert!(desk.text().contains("› theme        light"), "{}", desk.text());
     desk.press("escape escape");
     assert!(desk.state.overlays.is_empty());
@@ -73,7 +73,7 @@ fn one_of_several_values_is_chosen_and_the_list_shows_what_holds_now() {
 fn a_value_of_any_kind_is_typed() {
     let mut desk = open(40, 12);
     desk.press("down enter 'vi' space '-n' enter");
-    assert_eq!(desk.asked(), "Set { key: \"editor\", value: \"vi -n\" }\n");
+    assert_eq!(desk.take_actions(), "Set { key: \"editor\", value: \"vi -n\" }\n");
     desk.press("enter escape");
-    assert_eq!(desk.asked(), "", "escape changes nothing");
+    assert_eq!(desk.take_actions(), "", "escape changes nothing");
 }

@@ -1,11 +1,11 @@
 //! What is asked before something happens to an entry of the tree, and what is asked for then.
 
-use osier_agent::{Command, Navigation};
-use osier_tree::{Choice, Seq};
+use osier_agent::{ClientCommand, Navigation};
+use osier_tree::{MoveRequest, Seq};
 
 use super::Tree;
 use crate::editor::Editor;
-use crate::key::{Code, Key};
+use crate::key::{Key, KeyCode};
 use crate::msg::{Action, Purpose};
 use crate::overlay::{Ask, Choose, Outcome, Progress, Room};
 use crate::text::width;
@@ -58,8 +58,11 @@ impl Tree {
     /// Whether a move to an entry leaves anything behind that could be summarized.
     fn leaves_something(&self, id: &str) -> bool {
         let (tree, at) = (&self.forest.tree, self.forest.leaf);
-        let landing = tree.land(at, &Choice::entry(id)).ok().filter(|landing| landing.moves);
-        landing.is_some_and(|landing| !tree.leaving(at, landing.text_of.or(landing.place)).entries.is_empty())
+        let landing =
+            tree.resolve_move(at, &MoveRequest::entry(id)).ok().filter(|landing| landing.needs_move);
+        landing.is_some_and(|landing| {
+            !tree.abandoned_branch(at, landing.editor_entry.or(landing.place)).entries.is_empty()
+        })
     }
 
     pub(super) fn begin_naming(&self) -> Option<Naming> {
@@ -73,15 +76,15 @@ impl Tree {
     pub(super) fn name(&mut self, key: Key, room: Room) -> Outcome {
         let Some(naming) = &mut self.naming else { return Outcome::Stay };
         match (key.code, key.ctrl) {
-            (Code::Escape, _) | (Code::Char('c'), true) => self.naming = None,
-            (Code::Enter, _) => {
+            (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => self.naming = None,
+            (KeyCode::Enter, _) => {
                 let label = Some(naming.text().trim().to_owned()).filter(|label| !label.is_empty());
                 let entry = Some(naming.entry.clone());
                 self.naming = None;
                 return Outcome::Do(vec![Action::Label { entry, label }]);
             }
-            (Code::Up | Code::Down, _) => {}
-            _ => drop(naming.editor.key(key, room.columns)),
+            (KeyCode::Up | KeyCode::Down, _) => {}
+            _ => drop(naming.editor.handle_key(key, room.columns)),
         }
         Outcome::Stay
     }
@@ -109,7 +112,7 @@ impl Tree {
     /// Brings the conclusion of the branch that ends here to where one stands.
     pub(super) fn graft(&self) -> Outcome {
         let Some((_, tip)) = self.selected() else { return Outcome::Stay };
-        let graft = Command::Graft { tip, summarize: false, instructions: None };
+        let graft = ClientCommand::Graft { tip, summarize: false, instructions: None };
         Outcome::OpenAnd(Box::new(Progress::grafting()), vec![Action::Send(graft, Purpose::Graft)])
     }
 
@@ -150,5 +153,5 @@ fn go(target: &str, summarize: bool, instructions: Option<String>) -> Action {
         stop_turn: true,
         ..Navigation::default()
     };
-    Action::Send(Command::Navigate(wish), Purpose::Navigate)
+    Action::Send(ClientCommand::Navigate(wish), Purpose::Navigate)
 }

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::tests::{listed, tree};
-use crate::testing::Desk;
+use crate::testing::Harness;
 
 const TREE: &str = "say a; reply b; say c; reply d; say e; move d; say f; move b; say g; reply h; say i";
 
@@ -19,7 +19,7 @@ fn check(script: &str, keys: &str, expected: Expect) {
 }
 
 /// The row of the cursor.
-fn cursor(desk: &Desk) -> String {
+fn cursor(desk: &Harness) -> String {
     let rows = listed(desk);
     let row = rows.lines().find(|line| line.starts_with('›')).unwrap_or_default();
     row.trim_start_matches(['›', ' ', '│', '├', '└', '─', '⊟', '⊞', '•']).to_owned()
@@ -53,7 +53,7 @@ fn a_filter_that_shows_nothing_has_no_cursor_and_it_comes_back_afterwards_each_t
         desk.press("ctrl+l");
         assert!(listed(&desk).contains("(0/0) [labeled-only]"), "{}", listed(&desk));
         desk.press("enter L alt+c alt+d alt+v");
-        assert_eq!(desk.asked(), "", "there is nothing to choose");
+        assert_eq!(desk.take_actions(), "", "there is nothing to choose");
         desk.press("ctrl+l");
         assert_eq!(cursor(&desk), "user: \"c\"");
     }

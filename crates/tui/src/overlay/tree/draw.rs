@@ -1,16 +1,16 @@
 //! The tree as lines.
 
-use osier_tree::Role as Speaker;
-use osier_tree::projection::outline::{Filter, Glyphs, Pieces};
+use osier_tree::MessageRole as Speaker;
+use osier_tree::projection::outline::{Glyphs, OutlineFilter, RowParts};
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::Tree;
-use crate::clock::Clock;
+use crate::clock::LocalClock;
 use crate::overlay::Room;
 use crate::screen::Frame;
-use crate::text::{Line, Style, pieces, width, wrap};
-use crate::theme::Role;
+use crate::text::{Line, Style, join_fitting, width, wrap};
+use crate::theme::ColorRole;
 
 /// Title, search and foot.
 const AROUND: usize = 3;
@@ -54,12 +54,14 @@ impl Tree {
             lines.push(line);
         }
         if count == 0 {
-            lines
-                .push(Line::of(Role::Dim, "  nothing is shown; escape clears the search, ctrl+d the filter"));
+            lines.push(Line::styled(
+                ColorRole::Dim,
+                "  nothing is shown; escape clears the search, ctrl+d the filter",
+            ));
         }
         lines.push(self.foot());
         lines.extend(self.preview(room));
-        let lines = lines.into_iter().map(|line| line.cut(room.columns)).collect();
+        let lines = lines.into_iter().map(|line| line.truncate(room.columns)).collect();
         Frame { lines, cursor: Some((cursor.0, cursor.1.min(room.columns.saturating_sub(1)))) }
     }
 
@@ -69,35 +71,35 @@ impl Tree {
             Some(_) => naming.map(str::to_owned).to_vec(),
             None => self.keys.help(),
         };
-        let lines = pieces(help.iter().map(String::as_str), room.columns, help_height(room));
-        lines.iter().map(|line| Line::of(Role::Dim, line)).collect()
+        let lines = join_fitting(help.iter().map(String::as_str), room.columns, help_height(room));
+        lines.iter().map(|line| Line::styled(ColorRole::Dim, line)).collect()
     }
 
     fn title(&self) -> Line {
-        let mut line = Line::of(Style::from(Role::Accent).bold(), "Session tree");
+        let mut line = Line::styled(Style::from(ColorRole::Accent).bold(), "Session tree");
         if self.marked.is_some() {
-            line.push(Role::Warn, "  mark a second entry to compare");
+            line.push(ColorRole::Warn, "  mark a second entry to compare");
         }
         line
     }
 
     fn search_line(&self) -> Line {
-        let prompt = Line::of(Role::Accent, "/ ");
+        let prompt = Line::styled(ColorRole::Accent, "/ ");
         match self.options.search.as_str() {
-            "" => prompt.with(Role::Dim, "type to search"),
-            search => prompt.with(Role::Text, search),
+            "" => prompt.with(ColorRole::Dim, "type to search"),
+            search => prompt.with(ColorRole::Text, search),
         }
     }
 
     fn foot(&self) -> Line {
         let count = self.outline.rows.len();
         let mut line =
-            Line::of(Role::Dim, &format!("({}/{count})", if count == 0 { 0 } else { self.at + 1 }));
-        if self.options.filter != Filter::Default {
-            line.push(Role::Accent, &format!(" [{}]", self.options.filter.name()));
+            Line::styled(ColorRole::Dim, &format!("({}/{count})", if count == 0 { 0 } else { self.at + 1 }));
+        if self.options.filter != OutlineFilter::Default {
+            line.push(ColorRole::Accent, &format!(" [{}]", self.options.filter.name()));
         }
-        if self.options.deleted {
-            line.push(Role::Warn, " [with deleted]");
+        if self.options.show_deleted {
+            line.push(ColorRole::Warn, " [with deleted]");
         }
         line
     }
@@ -106,13 +108,13 @@ impl Tree {
     fn row(&self, at: usize, room: Room) -> (Line, usize) {
         let row = &self.outline.rows[at];
         let text = self.forest.texts.get(row.seq);
-        let pieces = self.outline.pieces(at, &text, Glyphs::Folding);
+        let pieces = self.outline.row_parts(at, &text, Glyphs::Folding);
         let (mut line, name) = self.lead(at, &pieces, room);
         let role = match self.forest.tree.head(row.seq).role {
-            _ if row.deleted => Role::Dim,
-            Speaker::User => Role::User,
-            Speaker::Assistant => Role::Text,
-            _ => Role::Dim,
+            _ if row.deleted => ColorRole::Dim,
+            Speaker::User => ColorRole::User,
+            Speaker::Assistant => ColorRole::Text,
+            _ => ColorRole::Dim,
         };
         let selected = at == self.at;
         // The words that say where one stands are never cut off.
@@ -120,31 +122,31 @@ impl Tree {
         let over = (line.width() + width(pieces.text)).saturating_sub(room);
         let text = without_first(pieces.text, self.aside.min(over));
         line.push(Style { bold: selected, ..role.into() }, &text);
-        let mut line = line.cut(room);
-        line.push(Role::Active, pieces.active);
-        (if selected { line.on(Role::SelectedBg) } else { line }, name)
+        let mut line = line.truncate(room);
+        line.push(ColorRole::Active, pieces.active);
+        (if selected { line.with_background(ColorRole::SelectedBg) } else { line }, name)
     }
 
     /// What stands before the text of a row, and the column where its label begins.
-    fn lead(&self, at: usize, pieces: &Pieces<'_>, room: Room) -> (Line, usize) {
+    fn lead(&self, at: usize, pieces: &RowParts<'_>, room: Room) -> (Line, usize) {
         let (row, selected) = (&self.outline.rows[at], at == self.at);
-        let mut line = Line::of(Role::Accent, if selected { "› " } else { "  " });
-        line.push(Role::Border, &shortened(&pieces.prefix, room.columns / 2));
-        line.push(Role::Border, pieces.fold);
-        line.push(Role::Active, pieces.path);
+        let mut line = Line::styled(ColorRole::Accent, if selected { "› " } else { "  " });
+        line.push(ColorRole::Border, &shortened(&pieces.prefix, room.columns / 2));
+        line.push(ColorRole::Border, pieces.fold);
+        line.push(ColorRole::Active, pieces.path);
         if self.marked == Some(row.seq) {
-            line.push(Role::Warn, "✓ ");
+            line.push(ColorRole::Warn, "✓ ");
         }
         if row.deleted {
-            line.push(Role::Bad, "✗ ");
+            line.push(ColorRole::Bad, "✗ ");
         }
         let name = line.width() + 1;
         match self.naming.as_ref().filter(|_| selected) {
-            Some(naming) => line.push(Style::from(Role::Label).bold(), &format!("[{}] ", naming.text())),
-            None => line.push(Role::Label, &pieces.label),
+            Some(naming) => line.push(Style::from(ColorRole::Label).bold(), &format!("[{}] ", naming.text())),
+            None => line.push(ColorRole::Label, &pieces.label),
         }
         if self.label_times {
-            line.push(Role::Dim, &self.label_time(at, room.clock));
+            line.push(ColorRole::Dim, &self.label_time(at, room.clock));
         }
         (line, name)
     }
@@ -153,24 +155,25 @@ impl Tree {
     pub(super) fn overflow(&self, room: Room) -> usize {
         let Some(row) = self.outline.rows.get(self.at) else { return 0 };
         let text = self.forest.texts.get(row.seq);
-        let pieces = self.outline.pieces(self.at, &text, Glyphs::Folding);
+        let pieces = self.outline.row_parts(self.at, &text, Glyphs::Folding);
         let before = self.lead(self.at, &pieces, room).0.width();
         (before + width(pieces.text) + width(pieces.active)).saturating_sub(room.columns)
     }
 
-    fn label_time(&self, at: usize, clock: Clock) -> String {
+    fn label_time(&self, at: usize, clock: LocalClock) -> String {
         let label = self.forest.tree.label(self.outline.rows[at].seq);
         let time = label.and_then(|label| self.forest.tree.head(label.set_by).time());
-        time.map(|time| format!("{} ", clock.short(time))).unwrap_or_default()
+        time.map(|time| format!("{} ", clock.format_short(time))).unwrap_or_default()
     }
 
     /// The selected entry in more words.
     fn preview(&self, room: Room) -> Vec<Line> {
         let height = preview_height(room);
         let Some((seq, id)) = self.selected().filter(|_| height > 0) else { return Vec::new() };
-        let time = self.forest.tree.head(seq).time().map(|time| room.clock.full(time)).unwrap_or_default();
+        let time =
+            self.forest.tree.head(seq).time().map(|time| room.clock.format_full(time)).unwrap_or_default();
         let text = self.forest.texts.get(seq);
-        let line = Line::of(Role::Dim, &format!("{id} {time}  ")).with(Role::Text, &text);
+        let line = Line::styled(ColorRole::Dim, &format!("{id} {time}  ")).with(ColorRole::Text, &text);
         let mut lines = wrap(&line, room.columns.saturating_sub(1));
         lines.truncate(height);
         lines

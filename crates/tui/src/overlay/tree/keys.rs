@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use osier_tree::projection::outline::Filter;
+use osier_tree::projection::outline::OutlineFilter;
 use rustc_hash::FxHashMap;
 
 use crate::key::Key;
@@ -23,7 +23,7 @@ pub(super) enum Deed {
     Choose,
     Back,
     Leave,
-    Filter(Filter),
+    Filter(OutlineFilter),
     NextFilter,
     PreviousFilter,
     Label,
@@ -47,9 +47,9 @@ const USUAL: &[(&str, Deed, &str, &str)] = &[
     ("tree.choose", Deed::Choose, "enter", "go"),
     ("tree.back", Deed::Back, "escape", "leave"),
     ("tree.label", Deed::Label, "L", "label"),
-    ("tree.filter.user", Deed::Filter(Filter::UserOnly), "ctrl+u", "user"),
+    ("tree.filter.user", Deed::Filter(OutlineFilter::UserOnly), "ctrl+u", "user"),
     ("tree.filter.next", Deed::NextFilter, "ctrl+o", "filter"),
-    ("tree.filter.all", Deed::Filter(Filter::All), "ctrl+a", "all"),
+    ("tree.filter.all", Deed::Filter(OutlineFilter::All), "ctrl+a", "all"),
     ("tree.fold", Deed::Fold, "ctrl+left alt+left", "fold"),
     ("tree.unfold", Deed::Unfold, "ctrl+right alt+right", "unfold"),
     ("tree.read", Deed::Read, "alt+v", "view"),
@@ -58,9 +58,9 @@ const USUAL: &[(&str, Deed, &str, &str)] = &[
     ("tree.graft", Deed::Graft, "alt+g", "graft"),
     ("tree.undo", Deed::Undo, "alt+u", "undo"),
     ("tree.redo", Deed::Redo, "alt+r", "redo"),
-    ("tree.filter.default", Deed::Filter(Filter::Default), "ctrl+d", "default"),
-    ("tree.filter.noTools", Deed::Filter(Filter::NoTools), "ctrl+t", "no tools"),
-    ("tree.filter.labeled", Deed::Filter(Filter::LabeledOnly), "ctrl+l", "labeled"),
+    ("tree.filter.default", Deed::Filter(OutlineFilter::Default), "ctrl+d", "default"),
+    ("tree.filter.noTools", Deed::Filter(OutlineFilter::NoTools), "ctrl+t", "no tools"),
+    ("tree.filter.labeled", Deed::Filter(OutlineFilter::LabeledOnly), "ctrl+l", "labeled"),
     ("tree.filter.previous", Deed::PreviousFilter, "ctrl+shift+o", "filter back"),
     ("tree.labelTimes", Deed::LabelTimes, "T", "times"),
     ("tree.showDeleted", Deed::ShowDeleted, "alt+h", "deleted"),

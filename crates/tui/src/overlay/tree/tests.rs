@@ -3,13 +3,13 @@
 use expect_test::{Expect, expect};
 use osier_agent::Navigated;
 
-use crate::testing::Desk;
+use crate::testing::Harness;
 
 /// Two branches below `b`, a tool, a label.
 const TALK: &str = "say a; reply b; say c; reply d; move b; say e; reply f calls read notes.txt; result text; reply g; label good on b; label here on e";
 
-pub(super) fn tree(columns: u16, rows: u16, script: &str) -> Desk {
-    let mut desk = Desk::on(columns, rows, script);
+pub(super) fn tree(columns: u16, rows: u16, script: &str) -> Harness {
+    let mut desk = Harness::with_session(columns, rows, script);
     desk.open_tree();
     desk
 }
@@ -21,7 +21,7 @@ fn rows(keys: &str) -> String {
     listed(&desk)
 }
 
-pub(super) fn listed(desk: &Desk) -> String {
+pub(super) fn listed(desk: &Harness) -> String {
     let text = desk.text();
     let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("/ ")).collect();
     let end = lines.iter().position(|line| line.starts_with('(')).unwrap_or(lines.len() - 1);
@@ -324,19 +324,19 @@ fn a_label_is_edited_in_its_row_and_the_cursor_stays() {
     desk.press("escape");
     assert_eq!(listed(&desk), rows("home down"), "escape changes nothing");
     desk.press("L ctrl+u 'better' enter");
-    assert_eq!(desk.asked(), "Label { entry: Some(\"00000002\"), label: Some(\"better\") }\n");
-    desk.script.play("label better on b");
-    desk.grow_tree();
+    assert_eq!(desk.take_actions(), "Label { entry: Some(\"00000002\"), label: Some(\"better\") }\n");
+    desk.script.run_steps("label better on b");
+    desk.refresh_tree();
     assert!(desk.text().contains("› • [better] assistant: \"b\""), "{}", desk.text());
     desk.press("L ctrl+u enter");
-    assert_eq!(desk.asked(), "Label { entry: Some(\"00000002\"), label: None }\n");
+    assert_eq!(desk.take_actions(), "Label { entry: Some(\"00000002\"), label: None }\n");
 }
 
 #[test]
 fn a_label_stored_after_the_tree_was_left_does_not_open_it_again() {
     let mut desk = tree(60, 40, TALK);
     desk.press("L 'x' enter escape");
-    desk.grow_tree();
+    desk.refresh_tree();
     assert!(desk.state.overlays.is_empty());
 }
 
@@ -357,9 +357,9 @@ fn label_times_are_shown_if_wanted() {
 fn what_is_stored_meanwhile_appears_and_the_cursor_stays() {
     let mut desk = tree(60, 40, TALK);
     desk.press("home");
-    desk.play("say more");
-    assert_eq!(desk.asked(), "RefreshTree\n");
-    desk.grow_tree();
+    desk.run_steps("say more");
+    assert_eq!(desk.take_actions(), "RefreshTree\n");
+    desk.refresh_tree();
     assert!(listed(&desk).contains("user: \"more\"  ← active\n(1/9)"), "{}", listed(&desk));
 }
 
@@ -367,15 +367,15 @@ fn what_is_stored_meanwhile_appears_and_the_cursor_stays() {
 fn an_entry_is_read_copied_or_brought_here() {
     let mut desk = tree(60, 24, TALK);
     desk.press("home alt+v ctrl+x");
-    assert_eq!(desk.asked(), "ReadEntry(\"00000001\")\nCopyEntry(\"00000001\")\n");
+    assert_eq!(desk.take_actions(), "ReadEntry(\"00000001\")\nCopyEntry(\"00000001\")\n");
     desk.press("down down down alt+g");
     expect![[r#"
         Send(Graft { tip: "00000004", summarize: false, instructions: None }, Graft)
     "#]]
-    .assert_eq(&desk.asked());
+    .assert_eq(&desk.take_actions());
     assert!(desk.text().contains("summarizing that branch …"), "{}", desk.text());
     let failed = Err("no model".to_owned());
-    desk.hear(crate::msg::Msg::Replied(crate::msg::Purpose::Graft, Box::new(failed)));
+    desk.update(crate::msg::Msg::Replied(crate::msg::Purpose::Graft, Box::new(failed)));
     assert!(desk.text().contains("›  │  assistant: \"d\"") || desk.text().contains("› │  assistant: \"d\""));
 }
 
@@ -383,7 +383,7 @@ fn an_entry_is_read_copied_or_brought_here() {
 fn moves_are_undone_and_made_again_from_the_tree() {
     let mut desk = tree(60, 24, TALK);
     desk.press("alt+u alt+r");
-    assert_eq!(desk.asked(), "Send(Undo, Undo)\nSend(Redo, Redo)\n");
+    assert_eq!(desk.take_actions(), "Send(Undo, Undo)\nSend(Redo, Redo)\n");
 }
 
 #[test]
@@ -415,11 +415,11 @@ fn on_a_large_terminal_there_is_room_for_more_words() {
 
 #[test]
 fn the_filter_and_the_order_at_first_are_settings() {
-    let mut desk = Desk::on(60, 40, TALK);
-    let mut setting = crate::state::Setting::clone(&desk.state.setting);
-    setting.tree_filter = osier_tree::projection::outline::Filter::UserOnly;
+    let mut desk = Harness::with_session(60, 40, TALK);
+    let mut setting = crate::state::UiConfig::clone(&desk.state.config);
+    setting.tree_filter = osier_tree::projection::outline::OutlineFilter::UserOnly;
     setting.active_first = true;
-    desk.state.setting = setting.into();
+    desk.state.config = setting.into();
     desk.open_tree();
     expect![[r#"
         / type to search
@@ -437,7 +437,7 @@ fn choosing_asks_about_a_summary_and_escape_goes_back_to_the_row() {
     desk.press("home down down");
     let before = desk.text();
     desk.press("enter");
-    assert_eq!(desk.asked(), "");
+    assert_eq!(desk.take_actions(), "");
     desk.check(expect![[r#"
 
         > a
@@ -465,7 +465,7 @@ fn choosing_asks_about_a_summary_and_escape_goes_back_to_the_row() {
     desk.press("enter enter");
     expect![[r#"
         Send(Navigate(Navigation { target: Some("00000003"), exact: false, summarize: false, instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
-    "#]].assert_eq(&desk.asked());
+    "#]].assert_eq(&desk.take_actions());
 }
 
 #[test]
@@ -475,9 +475,9 @@ fn a_summary_shows_its_progress_and_stopping_it_goes_back_to_the_row() {
     desk.press("enter 3 'only' space 'files' enter");
     expect![[r#"
         Send(Navigate(Navigation { target: Some("00000003"), exact: false, summarize: true, instructions: Some("only files"), replace_instructions: false, label: None, stop_turn: true }), Navigate)
-    "#]].assert_eq(&desk.asked());
-    desk.live(osier_agent::Live::SummaryStarted { of: "branch" });
-    desk.live(osier_agent::Live::SummaryText { text: "## Goal\nto see".to_owned() });
+    "#]].assert_eq(&desk.take_actions());
+    desk.live(osier_agent::LiveUpdate::SummaryStarted { of: "branch" });
+    desk.live(osier_agent::LiveUpdate::SummaryText { text: "## Goal\nto see".to_owned() });
     desk.check(expect![[r#"
 
         > a
@@ -501,7 +501,7 @@ fn a_summary_shows_its_progress_and_stopping_it_goes_back_to_the_row() {
         code │ a/model │ #8 │ 5e551011
     "#]]);
     desk.press("escape");
-    assert_eq!(desk.asked(), "Send(Cancel, Cancel)\n");
+    assert_eq!(desk.take_actions(), "Send(Cancel, Cancel)\n");
     desk.moved(Navigated { cancelled: true, aborted: true, ..Navigated::default() });
     assert!(desk.text().contains("› ├⊟ user: \"c\""), "{}", desk.text());
     assert!(desk.text().contains("Canceled; nothing changed"), "{}", desk.text());
@@ -513,7 +513,7 @@ fn where_one_stands_needs_no_question() {
     desk.press("enter");
     expect![[r#"
         Send(Navigate(Navigation { target: Some("00000009"), exact: false, summarize: false, instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
-    "#]].assert_eq(&desk.asked());
+    "#]].assert_eq(&desk.take_actions());
 }
 
 #[test]
@@ -522,7 +522,7 @@ fn two_marked_entries_are_compared() {
     desk.press("alt+c");
     assert!(desk.text().contains("mark a second entry to compare"));
     desk.press("home down down alt+c");
-    assert_eq!(desk.asked(), "Compare(\"00000009\", \"00000003\")\n");
+    assert_eq!(desk.take_actions(), "Compare(\"00000009\", \"00000003\")\n");
 }
 
 #[test]
@@ -531,24 +531,24 @@ fn a_branch_is_deleted_after_a_question_and_restored_at_once() {
     desk.press("home down down alt+d");
     assert!(desk.text().contains("Hide this entry and what is below it (2 rows)?"), "{}", desk.text());
     desk.press("enter");
-    assert_eq!(desk.asked(), "");
+    assert_eq!(desk.take_actions(), "");
     desk.press("alt+d 2");
-    assert_eq!(desk.asked(), "DeleteBranch(\"00000003\")\n");
-    desk.script.play("delete c");
-    desk.grow_tree();
+    assert_eq!(desk.take_actions(), "DeleteBranch(\"00000003\")\n");
+    desk.script.run_steps("delete c");
+    desk.refresh_tree();
     assert!(!desk.text().contains("user: \"c\""));
     desk.press("alt+h home down down");
     assert!(desk.text().contains("✗ user: \"c\""), "{}", desk.text());
     desk.press("alt+d");
-    assert_eq!(desk.asked(), "RestoreBranch(\"00000003\")\n");
+    assert_eq!(desk.take_actions(), "RestoreBranch(\"00000003\")\n");
 }
 
 #[test]
 fn keys_can_be_changed() {
-    let mut desk = Desk::on(60, 40, TALK);
-    let mut setting = crate::state::Setting::clone(&desk.state.setting);
+    let mut desk = Harness::with_session(60, 40, TALK);
+    let mut setting = crate::state::UiConfig::clone(&desk.state.config);
     setting.keys.insert("tree.filter.user".to_owned(), "ctrl+y alt+y".to_owned());
-    desk.state.setting = setting.into();
+    desk.state.config = setting.into();
     desk.open_tree();
     desk.press("ctrl+y");
     assert_eq!(listed(&desk), rows("ctrl+u"));

@@ -4,15 +4,15 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::draft::Draft;
-use crate::testing::random::{any_markdown, cuts, pieces};
+use crate::streamed_reply::StreamedReply;
+use crate::testing::random::{any_markdown, piece_lengths, split_pieces};
 use crate::transcript::assistant;
 
 /// A reply that is streamed while the terminal is resized, on an emulator that rewraps lines.
 struct Streamed {
     screen: Screen<Vec<u8>>,
     emulator: Emulator,
-    draft: Draft,
+    draft: StreamedReply,
     size: (usize, usize),
     is_overlay: bool,
 }
@@ -21,8 +21,8 @@ impl Streamed {
     fn new(columns: usize, rows: usize) -> Streamed {
         let screen = Screen::new(Vec::new(), Theme::dark(), columns, rows);
         let emulator = Emulator::new(columns, rows);
-        let mut draft = Draft::default();
-        draft.push(r#"{"type":"text_start"}"#);
+        let mut draft = StreamedReply::default();
+        draft.push_delta(r#"{"type":"text_start"}"#);
         Streamed { screen, emulator, draft, size: (columns, rows), is_overlay: false }
     }
 
@@ -32,20 +32,24 @@ impl Streamed {
 
     fn push(&mut self, piece: &str) {
         let delta = serde_json::json!({ "type": "text_delta", "delta": piece }).to_string();
-        let pieces = self.draft.push(&delta);
+        let pieces = self.draft.push_delta(&delta);
         self.draw(pieces);
     }
 
     fn draw(&mut self, pieces: Vec<Piece>) {
-        let mut lines = self.draft.live(self.look());
+        let mut lines = self.draft.live_lines(self.look());
         // Keep as much as the view shows.
         lines.drain(..lines.len().saturating_sub((self.size.1 / 3).max(4)));
         if self.is_overlay {
-            lines.extend((0..8).map(|_| Line::of(Role::Text, "a row of the overlay")));
+            lines.extend((0..8).map(|_| Line::styled(ColorRole::Text, "a row of the overlay")));
         }
-        lines.extend([Line::new(), Line::of(Role::Text, "> "), Line::of(Role::Dim, "status")]);
+        lines.extend([
+            Line::new(),
+            Line::styled(ColorRole::Text, "> "),
+            Line::styled(ColorRole::Dim, "status"),
+        ]);
         let cursor = Some((lines.len() - 2, 2));
-        let output = Output { pieces, replaces: false };
+        let output = ScreenOutput { pieces, replaces_history: false };
         self.screen.draw(output, &Frame { lines, cursor }, self.look(), self.is_overlay).unwrap();
         self.read();
     }
@@ -62,13 +66,13 @@ impl Streamed {
     fn has_room_to_rewrap(&self, columns: usize, rows: usize) -> bool {
         let above = self.emulator.cursor_row().saturating_sub(self.screen.cursor.0);
         let added =
-            self.screen.shown.iter().map(|(_, width)| width.max(&1).div_ceil(columns) - 1).sum::<usize>();
+            self.screen.live_rows.iter().map(|(_, width)| width.max(&1).div_ceil(columns) - 1).sum::<usize>();
         above >= added + self.size.1.saturating_sub(rows)
     }
 
     fn end(&mut self, text: &str) {
         let content = serde_json::json!({ "content": [{ "type": "text", "text": text }] });
-        let rest = std::mem::take(&mut self.draft).rest(assistant(&content));
+        let rest = std::mem::take(&mut self.draft).unprinted(assistant(&content));
         self.draw(rest);
     }
 
@@ -89,10 +93,10 @@ proptest! {
     /// Without a resize, scrollback and screen equal those of the text printed at once.
     #[test]
     fn a_streamed_reply_looks_like_one_printed_at_once(
-        text in any_markdown(), lengths in cuts(), columns in 10_usize..100, rows in 8_usize..30,
+        text in any_markdown(), lengths in piece_lengths(), columns in 10_usize..100, rows in 8_usize..30,
     ) {
         let mut streamed = Streamed::new(columns, rows);
-        for piece in pieces(&text, &lengths) {
+        for piece in split_pieces(&text, &lengths) {
             streamed.push(&piece);
         }
         streamed.end(&text);
@@ -106,7 +110,7 @@ proptest! {
     /// are at the top.
     #[test]
     fn resize_keeps_every_word_once(
-        blocks in vec((0_usize..4, 1_usize..40), 1..12), lengths in cuts(),
+        blocks in vec((0_usize..4, 1_usize..40), 1..12), lengths in piece_lengths(),
         sizes in vec((40_usize..80, 22_usize..28, 0_usize..40), 1..6),
     ) {
         let text = numbered(&blocks);
@@ -115,7 +119,7 @@ proptest! {
         streamed.draw(notice(&"line\n".repeat(40)));
         let mut sizes = sizes.iter().cycle();
         let mut next = 0;
-        for (at, piece) in pieces(&text, &lengths).iter().enumerate() {
+        for (at, piece) in split_pieces(&text, &lengths).iter().enumerate() {
             streamed.push(piece);
             if at == next {
                 let (columns, rows, wait) = sizes.next().unwrap();

@@ -1,17 +1,17 @@
 //! Approval questions: which keys answer them, and which keys are text for the draft.
 
 use super::*;
-use crate::testing::question_about;
+use crate::testing::change_question;
 
-fn asked(columns: u16, rows: u16, command: &str, offers: &[&str]) -> Desk {
-    let mut harness = Desk::on(columns, rows, "say go");
-    harness.live(Live::TurnStarted);
+fn asked(columns: u16, rows: u16, command: &str, offers: &[&str]) -> Harness {
+    let mut harness = Harness::with_session(columns, rows, "say go");
+    harness.live(LiveUpdate::TurnStarted);
     ask(&mut harness, 7, command, offers);
     harness
 }
 
-fn ask(harness: &mut Desk, id: u64, command: &str, offers: &[&str]) {
-    harness.live(Live::Asked { id, question: Box::new(question(command, offers)) });
+fn ask(harness: &mut Harness, id: u64, command: &str, offers: &[&str]) {
+    harness.live(LiveUpdate::Asked { id, question: Box::new(command_question(command, offers)) });
 }
 
 const YES: &str = "Send(Answer { question: 7, answer: Once }, Answer)\n";
@@ -35,12 +35,12 @@ fn an_approval_shows_the_complete_command() {
     "#]]);
     harness.wait(300);
     harness.press("p");
-    assert_eq!(harness.asked(), "", "another key may still follow");
+    assert_eq!(harness.take_actions(), "", "another key may still follow");
     harness.wait(300);
     expect![[r#"
         Send(Answer { question: 7, answer: Always(Command("git push")) }, Answer)
     "#]]
-    .assert_eq(&harness.asked());
+    .assert_eq(&harness.take_actions());
 }
 
 #[test]
@@ -49,9 +49,9 @@ fn a_key_answers_only_if_no_other_key_arrives_within_300_ms() {
     harness.wait(300);
     harness.press("y");
     harness.wait(299);
-    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.take_actions(), "");
     harness.wait(1);
-    assert_eq!(harness.asked(), YES);
+    assert_eq!(harness.take_actions(), YES);
     assert_eq!(harness.state.editor.text(), "");
 
     let mut harness = asked(60, 20, "touch x", &["bash"]);
@@ -60,24 +60,24 @@ fn a_key_answers_only_if_no_other_key_arrives_within_300_ms() {
     harness.wait(199);
     harness.press("'es'");
     harness.wait(10_000);
-    assert_eq!(harness.asked(), "", "another key followed");
+    assert_eq!(harness.take_actions(), "", "another key followed");
     assert_eq!(harness.state.editor.text(), "yes");
     assert!(harness.text().contains("Allow bash") && harness.text().contains("> yes"), "{}", harness.text());
     harness.press("y");
     harness.wait(300);
-    assert_eq!(harness.asked(), YES, "the draft does not matter");
+    assert_eq!(harness.take_actions(), YES, "the draft does not matter");
     assert_eq!(harness.state.editor.text(), "yes");
 }
 
 #[test]
 fn the_draft_can_be_edited_while_a_question_is_visible() {
-    let mut harness = Desk::on(60, 20, "say go");
-    harness.live(Live::TurnStarted);
+    let mut harness = Harness::with_session(60, 20, "say go");
+    harness.live(LiveUpdate::TurnStarted);
     harness.press("'please'");
     ask(&mut harness, 7, "touch x", &["bash"]);
     harness.press("space 'look' space 'at' space 'any'");
     harness.wait(1000);
-    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.take_actions(), "");
     assert_eq!(harness.state.editor.text(), "please look at any");
     harness.check(expect![[r#"
 
@@ -97,10 +97,10 @@ fn the_draft_can_be_edited_while_a_question_is_visible() {
     expect![[r#"
         Send(Prompt { text: "please look at any", images: [], files: [], when: Steer }, Say("please look at any"))
     "#]]
-    .assert_eq(&harness.asked());
+    .assert_eq(&harness.take_actions());
     harness.press("enter");
     harness.wait(300);
-    assert_eq!(harness.asked(), YES, "without a draft, Enter gives the selected answer");
+    assert_eq!(harness.take_actions(), YES, "without a draft, Enter gives the selected answer");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn keys_typed_before_the_question_was_visible_never_answer_it() {
     harness.wait(150);
     harness.press("y");
     harness.wait(10_000);
-    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.take_actions(), "");
     assert_eq!(harness.state.editor.text(), "y");
 
     let mut harness = asked(60, 20, "touch x", &["bash"]);
@@ -117,7 +117,7 @@ fn keys_typed_before_the_question_was_visible_never_answer_it() {
     harness.press("y");
     ask(&mut harness, 8, "touch other", &[]);
     harness.wait(300);
-    assert_eq!(harness.asked(), "", "the key was not meant for the second question");
+    assert_eq!(harness.take_actions(), "", "the key was not meant for the second question");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_key_that_is_handled_late_still_makes_both_keys_text() {
     harness.state.now += 5_000;
     harness.press("o");
     harness.wait(300);
-    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.take_actions(), "");
     assert_eq!(harness.state.editor.text(), "yo");
 }
 
@@ -137,14 +137,14 @@ fn a_key_that_is_handled_late_still_makes_both_keys_text() {
 fn pasted_text_never_answers() {
     let mut harness = asked(60, 20, "touch x", &["bash"]);
     harness.wait(1000);
-    harness.hear(Msg::Input(Input::Paste("y".to_owned())));
+    harness.update(Msg::Input(Input::Paste("y".to_owned())));
     harness.wait(1000);
-    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.take_actions(), "");
     assert_eq!(harness.state.editor.text(), "y");
     harness.press("n");
-    harness.hear(Msg::Input(Input::Paste("ot".to_owned())));
+    harness.update(Msg::Input(Input::Paste("ot".to_owned())));
     harness.wait(1000);
-    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.take_actions(), "");
     assert_eq!(harness.state.editor.text(), "ynot");
 }
 
@@ -163,15 +163,15 @@ fn no_asks_for_a_reason_and_an_answer_from_another_client_closes_the_question() 
     expect![[r#"
         Send(Answer { question: 7, answer: No("not now") }, Answer)
     "#]]
-    .assert_eq(&harness.asked());
-    harness.live(Live::Answered { id: 7, allowed: false });
+    .assert_eq(&harness.take_actions());
+    harness.live(LiveUpdate::Answered { id: 7, allowed: false });
     assert!(harness.state.overlays.is_empty());
     ask(&mut harness, 2, "rm x", &[]);
     harness.wait(300);
     harness.press("y");
-    harness.live(Live::Answered { id: 2, allowed: true });
+    harness.live(LiveUpdate::Answered { id: 2, allowed: true });
     harness.wait(300);
-    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.take_actions(), "");
     assert!(harness.state.overlays.is_empty() && harness.state.editor.is_empty());
 }
 
@@ -179,38 +179,38 @@ fn no_asks_for_a_reason_and_an_answer_from_another_client_closes_the_question() 
 fn escape_stops_the_turn() {
     let mut harness = asked(60, 20, "rm x", &[]);
     harness.press("'keep' escape");
-    assert_eq!(harness.asked(), "Send(Cancel, Cancel)\n");
-    harness.live(Live::Answered { id: 7, allowed: false });
-    harness.live(Live::TurnEnded { finished: Some(Finished::Cancelled), error: None });
+    assert_eq!(harness.take_actions(), "Send(Cancel, Cancel)\n");
+    harness.live(LiveUpdate::Answered { id: 7, allowed: false });
+    harness.live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Cancelled), error: None });
     assert_eq!(harness.state.editor.text(), "keep");
     assert!(harness.state.overlays.is_empty());
 }
 
 #[test]
 fn quitting_during_a_turn_asks_first() {
-    let mut harness = Desk::on(60, 20, "say go");
-    harness.live(Live::TurnStarted);
+    let mut harness = Harness::with_session(60, 20, "say go");
+    harness.live(LiveUpdate::TurnStarted);
     harness.press("ctrl+d");
-    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.take_actions(), "");
     assert!(harness.text().contains("Quit while a turn is running?"), "{}", harness.text());
     harness.press("enter");
-    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.take_actions(), "");
     harness.press("ctrl+d 2");
-    assert_eq!(harness.asked(), "Quit\n");
-    harness.live(Live::TurnEnded { finished: Some(Finished::Done), error: None });
+    assert_eq!(harness.take_actions(), "Quit\n");
+    harness.live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Done), error: None });
     harness.press("ctrl+d");
-    assert_eq!(harness.asked(), "Quit\n");
+    assert_eq!(harness.take_actions(), "Quit\n");
 }
 
 #[test]
 fn paging_shows_every_line_of_a_long_question() {
     for (columns, rows) in [(100, 30), (40, 12)] {
-        let mut harness = Desk::on(columns, rows, "say go");
-        harness.live(Live::TurnStarted);
+        let mut harness = Harness::with_session(columns, rows, "say go");
+        harness.live(LiveUpdate::TurnStarted);
         let diff: String = (1..=84).map(|number| format!("+line {number}.\n")).collect();
         let what = osier_tools::Change::Diff { path: "a".to_owned(), diff, created: false };
-        let asked = question_about(what, &["bash"]);
-        harness.live(Live::Asked { id: 1, question: Box::new(asked) });
+        let asked = change_question(what, &["bash"]);
+        harness.live(LiveUpdate::Asked { id: 1, question: Box::new(asked) });
         let mut seen = String::new();
         for _ in 0..84 {
             seen += &harness.text();
@@ -224,11 +224,11 @@ fn paging_shows_every_line_of_a_long_question() {
 
 #[test]
 fn a_long_diff_can_be_paged() {
-    let mut harness = Desk::on(40, 14, "say go");
+    let mut harness = Harness::with_session(40, 14, "say go");
     let diff: String = (1..=30).map(|number| format!("+line {number}\n")).collect();
     let what = osier_tools::Change::Diff { path: "src/main.rs".to_owned(), diff, created: false };
-    let asked = question_about(what, &[]);
-    harness.live(Live::Asked { id: 1, question: Box::new(asked) });
+    let asked = change_question(what, &[]);
+    harness.live(LiveUpdate::Asked { id: 1, question: Box::new(asked) });
     harness.press("pageDown");
     harness.check(expect![[r#"
         > go
@@ -248,14 +248,19 @@ fn a_long_diff_can_be_paged() {
     "#]]);
 }
 
-fn asked_about(columns: u16, rows: u16, what: osier_tools::Change, why: osier_tools::approvals::Why) -> Desk {
-    let mut harness = Desk::on(columns, rows, "say go");
-    harness.live(Live::TurnStarted);
-    let mut asked = question_about(what, &[]);
+fn asked_about(
+    columns: u16,
+    rows: u16,
+    what: osier_tools::Change,
+    why: osier_tools::approvals::Why,
+) -> Harness {
+    let mut harness = Harness::with_session(columns, rows, "say go");
+    harness.live(LiveUpdate::TurnStarted);
+    let mut asked = change_question(what, &[]);
     if let osier_agent::Question::Tool(asked) = &mut asked {
-        asked.why = why;
+        asked.reason = why;
     }
-    harness.live(Live::Asked { id: 7, question: Box::new(asked) });
+    harness.live(LiveUpdate::Asked { id: 7, question: Box::new(asked) });
     harness
 }
 
@@ -271,7 +276,7 @@ fn a_change_cannot_be_allowed_before_its_end_was_on_the_screen() {
         harness.wait(300);
         harness.press(yes);
         harness.wait(300);
-        assert_eq!(harness.asked(), "", "{}", harness.text());
+        assert_eq!(harness.take_actions(), "", "{}", harness.text());
         assert!(harness.text().contains(" of 41; PageDown to the end to allow it\n"), "{}", harness.text());
         harness.press("end");
         assert!(
@@ -282,7 +287,7 @@ fn a_change_cannot_be_allowed_before_its_end_was_on_the_screen() {
         harness.wait(300);
         harness.press(yes);
         harness.wait(300);
-        assert_eq!(harness.asked(), YES);
+        assert_eq!(harness.take_actions(), YES);
     }
     let mut harness = asked_about(60, 24, diff("a", long), osier_tools::approvals::Why::Writes);
     harness.wait(300);
@@ -299,12 +304,12 @@ fn a_screen_too_small_for_the_question_accepts_no_answer() {
         harness.wait(300);
         harness.press("y");
         harness.wait(300);
-        assert_eq!(harness.asked(), "", "{columns}x{rows}");
+        assert_eq!(harness.take_actions(), "", "{columns}x{rows}");
         harness.resize(60, 20);
         harness.wait(300);
         harness.press("y");
         harness.wait(300);
-        assert_eq!(harness.asked(), YES);
+        assert_eq!(harness.take_actions(), YES);
     }
 }
 
@@ -370,7 +375,7 @@ fn typing_a_sentence_that_starts_with_y_does_not_answer() {
             harness.wait(150);
         }
         harness.wait(1000);
-        assert_eq!(harness.asked(), "");
+        assert_eq!(harness.take_actions(), "");
         assert_eq!(harness.state.editor.text(), "yes, but first look at any of the other files");
     }
 }

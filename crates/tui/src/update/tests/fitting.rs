@@ -1,12 +1,12 @@
 //! Screens of all sizes.
 
 use super::*;
-use crate::testing::question_about;
+use crate::testing::change_question;
 
 #[test]
 fn help_fits_a_small_screen() {
-    let mut harness = Desk::new(40, 12);
-    harness.say("/help");
+    let mut harness = Harness::new(40, 12);
+    harness.submit("/help");
     harness.check(expect![[r#"
 
         Help
@@ -27,7 +27,7 @@ fn help_fits_a_small_screen() {
 
 #[test]
 fn resizing_works_at_any_time() {
-    let mut harness = Desk::on(80, 24, "say a question; reply an answer");
+    let mut harness = Harness::with_session(80, 24, "say a question; reply an answer");
     harness.open_tree();
     harness.resize(40, 12);
     assert!(harness.text().contains("Session tree"), "{}", harness.text());
@@ -42,9 +42,9 @@ fn resizing_works_at_any_time() {
 fn every_command_works_on_small_screens() {
     for spec in crate::commands::all() {
         for (columns, rows) in [(40, 12), (200, 60), (20, 5)] {
-            let mut harness = Desk::on(columns, rows, "say 你好 👩‍👩‍👧; reply 好的");
-            harness.say(&format!("/{}", spec.name));
-            harness.hear(Msg::Settings(vec![crate::host::SettingRow::default()]));
+            let mut harness = Harness::with_session(columns, rows, "say 你好 👩‍👩‍👧; reply 好的");
+            harness.submit(&format!("/{}", spec.name));
+            harness.update(Msg::Settings(vec![crate::host::SettingRow::default()]));
             harness.open_tree();
             harness.press("down escape escape escape");
         }
@@ -55,16 +55,19 @@ fn every_command_works_on_small_screens() {
 #[test]
 fn every_dialog_fits_every_screen() {
     for (columns, rows) in [(40, 12), (200, 60), (80, 24), (10, 3)] {
-        let mut harness =
-            Desk::on(columns, rows, "say 请看看这个很长很长的问题 👩‍👩‍👧; reply 好的; say b; move 好的; say c");
-        harness.live(Live::TurnStarted);
+        let mut harness = Harness::with_session(
+            columns,
+            rows,
+            "say 请看看这个很长很长的问题 👩‍👩‍👧; reply 好的; say b; move 好的; say c",
+        );
+        harness.live(LiveUpdate::TurnStarted);
         harness.open_tree();
         harness.press("home L '名字很长很长很长很长很长很长很长很长很长很长' escape T alt+c alt+d escape");
         harness.press("down down enter down down enter '说明' enter");
-        harness.live(Live::SummaryText { text: "很长的总结".repeat(50) });
+        harness.live(LiveUpdate::SummaryText { text: "很长的总结".repeat(50) });
         harness.press("escape");
-        let asked = question("echo 你好 && rm -rf '很长的名字'", &["bash:echo", "bash"]);
-        harness.live(Live::Asked { id: 1, question: Box::new(asked) });
+        let asked = command_question("echo 你好 && rm -rf '很长的名字'", &["bash:echo", "bash"]);
+        harness.live(LiveUpdate::Asked { id: 1, question: Box::new(asked) });
         harness.state.now += 1000;
         harness.press("pageDown down n '不行'");
         let what = osier_tools::Change::Diff {
@@ -72,21 +75,21 @@ fn every_dialog_fits_every_screen() {
             diff: "+一行\n-另一行 👍🏽\n".repeat(40),
             created: false,
         };
-        let asked = question_about(what, &["bash:echo", "bash"]);
-        harness.live(Live::Asked { id: 2, question: Box::new(asked) });
+        let asked = change_question(what, &["bash:echo", "bash"]);
+        harness.live(LiveUpdate::Asked { id: 2, question: Box::new(asked) });
         harness.press("pageDown pageDown pageUp tab");
-        harness
-            .live(Live::Queue {
-                steering: vec!["先做这个".repeat(20)], follow_up: vec!["然后".repeat(40)]
-            });
-        harness.live(Live::Retrying {
+        harness.live(LiveUpdate::Queue {
+            steering: vec!["先做这个".repeat(20)],
+            follow_up: vec!["然后".repeat(40)],
+        });
+        harness.live(LiveUpdate::Retrying {
             attempt: 1,
             seconds: 2.0,
             kind: "server",
             message: "服务器".repeat(30),
         });
-        harness.live(Live::Answered { id: 1, allowed: false });
-        harness.live(Live::Answered { id: 2, allowed: false });
+        harness.live(LiveUpdate::Answered { id: 1, allowed: false });
+        harness.live(LiveUpdate::Answered { id: 2, allowed: false });
         harness.press("escape escape");
     }
 }

@@ -2,12 +2,15 @@
 
 use super::*;
 
-fn harness() -> Desk {
-    let mut harness = Desk::new(60, 16);
+fn harness() -> Harness {
+    let mut harness = Harness::new(60, 16);
     let history = ["fix the parser", "/tree", "make it\nfast", "fix the parser"].map(str::to_owned);
-    let joined =
-        Joined { history: history.to_vec(), said: vec!["read notes.txt".to_owned()], ..Joined::default() };
-    harness.hear(Msg::Joined(Box::new(joined)));
+    let joined = JoinedSession {
+        history: history.to_vec(),
+        path_prompts: vec!["read notes.txt".to_owned()],
+        ..JoinedSession::default()
+    };
+    harness.update(Msg::Joined(Box::new(joined)));
     harness
 }
 
@@ -52,7 +55,7 @@ fn ctrl_r_searches_incrementally_and_enter_uses_the_match() {
     assert_eq!(harness.state.editor.text(), "draft");
     harness.press("ctrl+r 'parser' enter");
     assert_eq!(harness.state.editor.text(), "fix the parser");
-    assert_eq!(harness.asked(), "", "you can edit it before you send it");
+    assert_eq!(harness.take_actions(), "", "you can edit it before you send it");
     harness.press("ctrl+_");
     assert_eq!(harness.state.editor.text(), "draft");
     harness.press("ctrl+r 'nowhere' enter escape");
@@ -62,50 +65,50 @@ fn ctrl_r_searches_incrementally_and_enter_uses_the_match() {
 #[test]
 fn typed_prompts_are_shared_with_other_sessions_except_private_or_pasted_ones() {
     let mut harness = harness();
-    harness.say("hello");
-    harness.say("/name x");
-    harness.say(" the password is 1234");
-    harness.say(&"line\n".repeat(20));
-    harness.say("!make");
-    assert_eq!(harness.remembered, ["hello", "/name x", "!make"]);
+    harness.submit("hello");
+    harness.submit("/name x");
+    harness.submit(" the password is 1234");
+    harness.submit(&"line\n".repeat(20));
+    harness.submit("!make");
+    assert_eq!(harness.added_to_history, ["hello", "/name x", "!make"]);
 }
 
 #[test]
 fn a_lone_slash_runs_nothing() {
     let mut harness = harness();
     harness.press("/ enter");
-    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.take_actions(), "");
     assert_eq!(harness.state.editor.text(), "/");
     assert!(harness.text().contains("› /tree"), "the command that was used comes first: {}", harness.text());
     harness.press("down up enter");
-    assert_eq!(harness.asked(), "ReadTree\n", "an explicitly selected command runs");
+    assert_eq!(harness.take_actions(), "ReadTree\n", "an explicitly selected command runs");
 }
 
 #[test]
 fn command_aliases_work_and_are_completed() {
     let mut harness = harness();
     harness.press("'/cle' enter");
-    assert_eq!(harness.asked(), "Open(New)\n");
-    harness.say("/copy");
-    harness.say("/cost");
-    assert_eq!(harness.asked(), "CopyAnswer\nTellCost\n");
+    assert_eq!(harness.take_actions(), "Open(New)\n");
+    harness.submit("/copy");
+    harness.submit("/cost");
+    assert_eq!(harness.take_actions(), "CopyAnswer\nTellCost\n");
 }
 
 #[test]
 fn a_compaction_resets_the_context_meter() {
-    let mut harness = Desk::on(60, 16, "say a; reply b");
-    harness.state.facts.window = 200_000;
-    harness.hear(Msg::Facts(Box::new(crate::state::Facts {
+    let mut harness = Harness::with_session(60, 16, "say a; reply b");
+    harness.state.status_info.context_window = 200_000;
+    harness.update(Msg::StatusInfo(Box::new(crate::state::StatusInfo {
         context: TokenCount::measured(150_000),
-        window: 200_000,
-        ..harness.state.facts.clone()
+        context_window: 200_000,
+        ..harness.state.status_info.clone()
     })));
     assert!(harness.text().contains("150k/200k"), "{}", harness.text());
-    harness.play("compact keep b all of it");
+    harness.run_steps("compact keep b all of it");
     assert!(!harness.text().contains("150k/200k"), "{}", harness.text());
-    harness.hear(Msg::Facts(Box::new(crate::state::Facts {
+    harness.update(Msg::StatusInfo(Box::new(crate::state::StatusInfo {
         context: TokenCount::estimated(900),
-        ..harness.state.facts.clone()
+        ..harness.state.status_info.clone()
     })));
     assert!(harness.text().contains("~900/200k"), "{}", harness.text());
 }

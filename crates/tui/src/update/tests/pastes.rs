@@ -4,22 +4,22 @@ use super::*;
 
 #[test]
 fn a_long_paste_is_stored_in_the_session_and_sent_in_full() {
-    let mut harness = Desk::new(60, 14);
-    harness.hear(Msg::Input(Input::Paste("line\n".repeat(20))));
+    let mut harness = Harness::new(60, 14);
+    harness.update(Msg::Input(Input::Paste("line\n".repeat(20))));
     assert_eq!(harness.state.editor.text(), "[paste #1 +20 lines]");
     harness.press("enter");
-    let asked = harness.asked();
+    let asked = harness.take_actions();
     assert!(asked.starts_with("KeepPastes([(\"[paste #1 +20 lines]\", \"line\\nline"), "{asked}");
     assert!(asked.contains("Send(Prompt { text: \"line\\nline"), "{asked}");
 }
 
 #[test]
 fn a_long_paste_is_folded_in_the_transcript_until_it_is_expanded() {
-    let mut harness = Desk::new(60, 30);
-    harness.hear(Msg::Input(Input::Paste("line\n".repeat(20))));
+    let mut harness = Harness::new(60, 30);
+    harness.update(Msg::Input(Input::Paste("line\n".repeat(20))));
     harness.press("enter");
     let content = "line\n".repeat(20).trim_end().to_owned();
-    harness.play(&format!(
+    harness.run_steps(&format!(
         "entry {}",
         json!({ "type": "message", "message": { "role": "user", "content": content } })
     ));
@@ -36,40 +36,40 @@ fn picture() -> osier_model::Image {
 
 #[test]
 fn the_pasted_path_of_an_image_becomes_a_marker_and_the_image_is_sent_and_stored() {
-    let mut harness = Desk::new(60, 14);
+    let mut harness = Harness::new(60, 14);
     harness.press("'see' space");
-    harness.hear(Msg::Input(Input::Paste("'/tmp/my shot.png'".to_owned())));
-    assert_eq!(harness.asked(), "ReadImage(\"/tmp/my shot.png\")\n");
+    harness.update(Msg::Input(Input::Paste("'/tmp/my shot.png'".to_owned())));
+    assert_eq!(harness.take_actions(), "ReadImage(\"/tmp/my shot.png\")\n");
     harness.press("space '!'");
-    harness.hear(Msg::Image("/tmp/my shot.png".to_owned(), picture()));
+    harness.update(Msg::Image("/tmp/my shot.png".to_owned(), picture()));
     assert_eq!(harness.state.editor.text(), "see [image #1 my shot.png] !");
     harness.press("enter");
     let image = r#"Image { data: "AAAA", mime_type: "image/png" }"#;
     assert_eq!(
-        harness.asked(),
+        harness.take_actions(),
         format!(
             "KeepImages([(\"[image #1 my shot.png]\", {image})])\n\
              Send(Prompt {{ text: \"see [image #1 my shot.png] !\", images: [{image}], files: [], when: Now }}, Say(\"see [image #1 my shot.png] !\"))\n"
         )
     );
-    harness.say("[image #1 my shot.png] again");
-    assert!(!harness.asked().contains("KeepImages"), "the image is already stored");
+    harness.submit("[image #1 my shot.png] again");
+    assert!(!harness.take_actions().contains("KeepImages"), "the image is already stored");
 }
 
 #[test]
 fn a_path_without_an_image_stays_a_path() {
-    let mut harness = Desk::new(60, 14);
-    harness.hear(Msg::Input(Input::Paste("/tmp/gone.png".to_owned())));
+    let mut harness = Harness::new(60, 14);
+    harness.update(Msg::Input(Input::Paste("/tmp/gone.png".to_owned())));
     harness.press("enter");
-    assert!(harness.asked().contains("text: \"/tmp/gone.png\", images: []"));
+    assert!(harness.take_actions().contains("text: \"/tmp/gone.png\", images: []"));
 }
 
 #[test]
 fn an_image_is_pasted_from_the_clipboard_and_its_marker_deleted_at_once() {
-    let mut harness = Desk::new(60, 14);
+    let mut harness = Harness::new(60, 14);
     harness.press("ctrl+v");
-    assert_eq!(harness.asked(), "PasteImage\n");
-    harness.hear(Msg::Image(String::new(), picture()));
+    assert_eq!(harness.take_actions(), "PasteImage\n");
+    harness.update(Msg::Image(String::new(), picture()));
     assert_eq!(harness.state.editor.text(), "[image #1]");
     harness.press("backspace");
     assert!(harness.state.editor.is_empty());
@@ -77,33 +77,36 @@ fn an_image_is_pasted_from_the_clipboard_and_its_marker_deleted_at_once() {
 
 #[test]
 fn pastes_survive_a_restart_and_are_shown_as_markers() {
-    let mut harness = Desk::new(60, 14);
+    let mut harness = Harness::new(60, 14);
     let long = "line\n".repeat(20);
     harness.state.editor.pastes =
         crate::editor::Pastes::new([("[paste #3 +20 lines]".to_owned(), long.clone())].into());
-    let joined = Joined {
-        pictures: [("[image #2 a.png]".to_owned(), picture())].into(),
-        said: vec![format!("read {}", long.trim_end())],
-        ..Joined::default()
+    let joined = JoinedSession {
+        images: [("[image #2 a.png]".to_owned(), picture())].into(),
+        path_prompts: vec![format!("read {}", long.trim_end())],
+        ..JoinedSession::default()
     };
-    harness.hear(Msg::Joined(Box::new(joined)));
+    harness.update(Msg::Joined(Box::new(joined)));
     harness.press("up");
     assert_eq!(harness.state.editor.text(), "read [paste #3 +20 lines]");
     let text = format!("once more: {long} [image #2 a.png]");
     harness.press("ctrl+c");
-    harness.moved(Navigated { editor: Some(Editor { text, ..Editor::default() }), ..Navigated::default() });
+    harness.moved(Navigated {
+        editor: Some(EditorContent { text, ..EditorContent::default() }),
+        ..Navigated::default()
+    });
     assert_eq!(harness.state.editor.text(), "once more: [paste #3 +20 lines] [image #2 a.png]");
     harness.press("enter");
-    let asked = harness.asked();
+    let asked = harness.take_actions();
     assert!(asked.contains("once more: line\\nline") && asked.contains("data: \"AAAA\""), "{asked}");
     assert!(!asked.contains("Keep"), "{asked}");
 }
 
 #[test]
 fn images_that_a_returned_message_does_not_name_get_markers() {
-    let mut harness = Desk::new(60, 14);
+    let mut harness = Harness::new(60, 14);
     let images = vec![json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" })];
-    let editor = Editor { text: "look".to_owned(), images, ..Editor::default() };
+    let editor = EditorContent { text: "look".to_owned(), images, ..EditorContent::default() };
     harness.moved(Navigated { editor: Some(editor), ..Navigated::default() });
     assert_eq!(harness.state.editor.text(), "look [image #1]");
 }

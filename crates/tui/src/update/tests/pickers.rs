@@ -4,11 +4,11 @@ use super::*;
 
 #[test]
 fn the_model_picker_filters_as_you_type() {
-    let mut harness = Desk::new(60, 14);
-    let mut setting = crate::state::Setting::clone(&harness.state.setting);
+    let mut harness = Harness::new(60, 14);
+    let mut setting = crate::state::UiConfig::clone(&harness.state.config);
     setting.models = ["a/model", "b/large", "b/small", "c/mall"].map(str::to_owned).to_vec();
-    harness.state.setting = setting.into();
-    harness.say("/model");
+    harness.state.config = setting.into();
+    harness.submit("/model");
     harness.check(expect![[r#"
 
         Model
@@ -21,31 +21,31 @@ fn the_model_picker_filters_as_you_type() {
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("'bsm' enter");
-    assert_eq!(harness.asked(), "Send(SetModel(\"b/small\"), Change(\"model: b/small\"))\n");
+    assert_eq!(harness.take_actions(), "Send(SetModel(\"b/small\"), Change(\"model: b/small\"))\n");
     assert!(harness.state.overlays.is_empty());
-    harness.say("/model c/mall");
-    assert_eq!(harness.asked(), "Send(SetModel(\"c/mall\"), Change(\"model: c/mall\"))\n");
+    harness.submit("/model c/mall");
+    assert_eq!(harness.take_actions(), "Send(SetModel(\"c/mall\"), Change(\"model: c/mall\"))\n");
 }
 
 #[test]
 fn the_status_line_warns_if_sandbox_mode_has_no_sandbox() {
-    let mut harness = Desk::new(80, 8);
-    harness.state.facts.approval = Some(osier_tools::approvals::Mode::Sandbox);
+    let mut harness = Harness::new(80, 8);
+    harness.state.status_info.approval_mode = Some(osier_tools::approvals::Mode::Sandbox);
     harness.press("ctrl+c");
     assert!(harness.text().contains("│ no sandbox: asks before running anything │"), "{}", harness.text());
 }
 
 #[test]
 fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
-    let mut harness = Desk::new(60, 16);
-    harness.say("/thinking");
+    let mut harness = Harness::new(60, 16);
+    harness.submit("/thinking");
     harness.press("'hi' enter");
-    assert_eq!(harness.asked(), "Send(SetThinking(High), Change(\"thinking: high\"))\n");
-    harness.say("/thinking much");
+    assert_eq!(harness.take_actions(), "Send(SetThinking(High), Change(\"thinking: high\"))\n");
+    harness.submit("/thinking much");
     assert!(harness.text().contains("there is no level much; levels: off, "), "{}", harness.text());
-    harness.state.facts.approval = Some(osier_tools::approvals::Mode::AutoEdit);
+    harness.state.status_info.approval_mode = Some(osier_tools::approvals::Mode::AutoEdit);
     harness.press("ctrl+c");
-    harness.say("/approval");
+    harness.submit("/approval");
     harness.check(expect![[r#"
 
         Approval
@@ -58,8 +58,8 @@ fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
         code │ a/model │ autoEdit │ #0 │ 5e551011
     "#]]);
     harness.press("down down enter");
-    assert_eq!(harness.asked(), "Send(SetApproval(Yolo), Change(\"approval: yolo\"))\n");
-    harness.say("/approval all");
+    assert_eq!(harness.take_actions(), "Send(SetApproval(Yolo), Change(\"approval: yolo\"))\n");
+    harness.submit("/approval all");
     assert!(
         harness.text().contains("there is no mode all; modes: default, autoEdit, sandbox, "),
         "{}",

@@ -1,15 +1,21 @@
 //! Notices about session switches, moves, stopped turns, and reading the tree.
 
 use expect_test::expect;
-use osier_agent::{Finished, Live, Navigated, Said};
+use osier_agent::{LiveUpdate, Navigated, Prompt, TurnOutcome};
 
-use crate::msg::{Joined, Msg, Switch, Switched};
-use crate::testing::Desk;
+use crate::msg::{JoinedSession, Msg, SessionSwitch, SwitchKind};
+use crate::testing::Harness;
 
-fn switched(how: Switch, stopped: bool) -> String {
-    let mut harness = Desk::on(60, 12, "say a; reply b");
+fn switched(how: SwitchKind, stopped: bool) -> String {
+    let mut harness = Harness::with_session(60, 12, "say a; reply b");
     let (now, before) = ("a1b2c3d4".to_owned(), "Numbers".to_owned());
-    harness.hear(Msg::Switched(Switched { now, before, can_return: true, how, stopped }));
+    harness.update(Msg::Switched(SessionSwitch {
+        current: now,
+        previous: before,
+        can_return: true,
+        kind: how,
+        turn_stopped: stopped,
+    }));
     let text = harness.text();
     let notice = text.lines().skip_while(|line| *line != "b").skip(2);
     notice.take_while(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect()
@@ -17,10 +23,10 @@ fn switched(how: Switch, stopped: bool) -> String {
 
 #[test]
 fn a_switch_reports_the_new_session_and_a_stopped_turn() {
-    assert_eq!(switched(Switch::Resumed, false), "Resumed session a1b2c3d4\n");
-    assert_eq!(switched(Switch::New, false), "Started session a1b2c3d4; /resume returns to Numbers\n");
+    assert_eq!(switched(SwitchKind::Resumed, false), "Resumed session a1b2c3d4\n");
+    assert_eq!(switched(SwitchKind::New, false), "Started session a1b2c3d4; /resume returns to Numbers\n");
     assert_eq!(
-        switched(Switch::Forked, true),
+        switched(SwitchKind::Forked, true),
         "Stopped the turn in Numbers\nForked to session a1b2c3d4 from Numbers\n"
     );
 }
@@ -28,24 +34,24 @@ fn a_switch_reports_the_new_session_and_a_stopped_turn() {
 /// After quick moves, all of them are stored when the path is read for the first one.
 #[test]
 fn a_move_to_a_path_that_is_already_shown_still_gets_its_notice() {
-    let mut harness = Desk::on(60, 12, "say a; reply b; say c; move b");
+    let mut harness = Harness::with_session(60, 12, "say a; reply b; say c; move b");
     let from = harness.script.lines.len();
-    harness.script.play("undo; redo; undo");
+    harness.script.run_steps("undo; redo; undo");
     harness.show_path();
-    harness.announce(from);
-    let asked = harness.asked();
+    harness.commit_from(from);
+    let asked = harness.take_actions();
     let last = asked.lines().last().unwrap();
     assert!(last.starts_with("ShowPath { moved: Some(Moved { why: \"undo\""), "{asked}");
 }
 
 #[test]
 fn a_turn_stopped_by_a_move_is_reported() {
-    let mut harness = Desk::on(60, 10, "say a; reply b; say c");
-    let cancelled = Live::TurnEnded { finished: Some(Finished::Cancelled), error: None };
-    harness.live(Live::TurnStarted);
+    let mut harness = Harness::with_session(60, 10, "say a; reply b; say c");
+    let cancelled = LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Cancelled), error: None };
+    harness.live(LiveUpdate::TurnStarted);
     harness.live(cancelled.clone());
     assert!(harness.text().contains("Turn stopped; /tree shows what it did"), "{}", harness.text());
-    harness.live(Live::TurnStarted);
+    harness.live(LiveUpdate::TurnStarted);
     harness.press("escape");
     harness.live(cancelled);
     assert!(!harness.text().contains("Turn stopped"), "not if the user pressed escape: {}", harness.text());
@@ -53,16 +59,16 @@ fn a_turn_stopped_by_a_move_is_reported() {
 
 #[test]
 fn queued_prompts_return_to_the_editor_after_a_move() {
-    let mut harness = Desk::on(60, 10, "say a; reply b; say c");
-    let returned = vec![Said::text("and this".to_owned())];
+    let mut harness = Harness::with_session(60, 10, "say a; reply b; say c");
+    let returned = vec![Prompt::text("and this".to_owned())];
     harness.moved(Navigated { returned, ..Navigated::default() });
     assert_eq!(harness.state.editor.text(), "and this");
 }
 
 #[test]
 fn an_unfinished_turn_can_be_continued() {
-    let mut harness = Desk::on(60, 8, "say a");
-    harness.hear(Msg::Joined(Box::new(Joined { unfinished: true, ..Joined::default() })));
+    let mut harness = Harness::with_session(60, 8, "say a");
+    harness.update(Msg::Joined(Box::new(JoinedSession { unfinished: true, ..JoinedSession::default() })));
     harness.check(expect![[r#"
 
         > a
@@ -72,39 +78,43 @@ fn an_unfinished_turn_can_be_continued() {
         >
         code │ a/model │ #1 │ 5e551011
     "#]]);
-    let mut harness = Desk::on(60, 8, "say a");
-    harness.hear(Msg::Joined(Box::new(Joined { unfinished: true, running: true, ..Joined::default() })));
+    let mut harness = Harness::with_session(60, 8, "say a");
+    harness.update(Msg::Joined(Box::new(JoinedSession {
+        unfinished: true,
+        turn_running: true,
+        ..JoinedSession::default()
+    })));
     assert!(!harness.text().contains("/retry"), "the turn is running: {}", harness.text());
 }
 
 #[test]
 fn the_compaction_command_shows_and_undoes_a_compaction() {
-    let mut harness = Desk::on(60, 8, "say a; reply b");
-    harness.say("/compaction");
-    harness.say("/compaction undo");
+    let mut harness = Harness::with_session(60, 8, "say a; reply b");
+    harness.submit("/compaction");
+    harness.submit("/compaction undo");
     expect![[r#"
         TellCompaction
         Send(UndoCompaction { entry: None }, Uncompact)
     "#]]
-    .assert_eq(&harness.asked());
-    harness.say("/compaction now");
-    assert_eq!(harness.asked(), "");
+    .assert_eq(&harness.take_actions());
+    harness.submit("/compaction now");
+    assert_eq!(harness.take_actions(), "");
     assert!(harness.text().contains("/compaction undo goes"), "{}", harness.text());
 }
 
 #[test]
 fn escape_cancels_reading_a_large_tree() {
-    let mut harness = Desk::on(60, 10, "say a; reply b");
+    let mut harness = Harness::with_session(60, 10, "say a; reply b");
     harness.press("alt+t");
-    assert_eq!(harness.asked(), "ReadTree\n");
+    assert_eq!(harness.take_actions(), "ReadTree\n");
     assert!(!harness.text().contains("Reading"), "no notice for a short wait: {}", harness.text());
     harness.state.now += 120;
-    assert!(harness.state.is_moving(), "the screen must be redrawn");
-    harness.hear(Msg::Tick);
+    assert!(harness.state.is_animated(), "the screen must be redrawn");
+    harness.update(Msg::Tick);
     assert!(harness.text().contains("Reading the tree… (esc to cancel)"), "{}", harness.text());
     harness.press("escape");
-    let late = crate::testing::forest(&harness.script);
-    harness.hear(Msg::Tree(Box::new(late)));
+    let late = crate::testing::tree_snapshot(&harness.script);
+    harness.update(Msg::Tree(Box::new(late)));
     assert!(
         !harness.text().contains("Session tree") && !harness.text().contains("Reading"),
         "{}",
@@ -117,28 +127,28 @@ fn escape_cancels_reading_a_large_tree() {
 
 #[test]
 fn a_tree_that_arrives_under_another_overlay_ends_the_wait() {
-    let mut harness = Desk::on(60, 10, "say a; reply b");
+    let mut harness = Harness::with_session(60, 10, "say a; reply b");
     harness.press("alt+t");
-    harness.hear(Msg::Page("Page".to_owned(), Vec::new()));
-    let forest = crate::testing::forest(&harness.script);
-    harness.hear(Msg::Tree(Box::new(forest)));
+    harness.update(Msg::Page("Page".to_owned(), Vec::new()));
+    let forest = crate::testing::tree_snapshot(&harness.script);
+    harness.update(Msg::Tree(Box::new(forest)));
     harness.state.now += 120;
-    assert!(!harness.state.is_moving() && !harness.text().contains("Reading"), "{}", harness.text());
+    assert!(!harness.state.is_animated() && !harness.text().contains("Reading"), "{}", harness.text());
 }
 
 #[test]
 fn only_an_error_about_the_tree_ends_the_wait() {
-    let mut harness = Desk::on(60, 10, "say a; reply b");
+    let mut harness = Harness::with_session(60, 10, "say a; reply b");
     harness.press("alt+t");
-    harness.hear(Msg::Failed("there is no image".to_owned()));
-    let forest = crate::testing::forest(&harness.script);
-    harness.hear(Msg::Tree(Box::new(forest)));
+    harness.update(Msg::Failed("there is no image".to_owned()));
+    let forest = crate::testing::tree_snapshot(&harness.script);
+    harness.update(Msg::Tree(Box::new(forest)));
     assert!(harness.text().contains("Session tree"), "{}", harness.text());
 
-    let mut harness = Desk::on(60, 10, "say a; reply b");
+    let mut harness = Harness::with_session(60, 10, "say a; reply b");
     harness.press("alt+t");
-    harness.hear(Msg::NoTree("the store is away".to_owned()));
+    harness.update(Msg::TreeFailed("the store is away".to_owned()));
     harness.state.now += 120;
-    assert!(!harness.state.is_moving() && !harness.text().contains("Reading"), "{}", harness.text());
+    assert!(!harness.state.is_animated() && !harness.text().contains("Reading"), "{}", harness.text());
     assert!(harness.text().contains("the store is away"), "{}", harness.text());
 }

@@ -1,0 +1,111 @@
+//! The configuration of an agent. The caller provides everything: this crate reads no environment variables
+//! and looks for no home folder.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use osier_model::{LookupError, Model, ModelInfo, Registry, ThinkingLevel};
+use osier_tools::approvals::Mode;
+use osier_tools::{ToolContext, Toolbox};
+
+use crate::compaction::CompactionConfig;
+use crate::gates::{AllowAllGates, Gates};
+use crate::prompt_library::PromptLibrary;
+use crate::system_prompt_source::SystemPromptSource;
+
+/// The default limit of model calls for one prompt.
+pub const DEFAULT_MAX_STEPS: u32 = 200;
+
+/// See the module documentation.
+#[derive(Debug, Clone)]
+pub struct AgentConfig {
+    /// Handles requests for every configured model.
+    pub model: Arc<dyn Model>,
+    pub model_lookup: Arc<dyn ModelLookup>,
+    /// Used if the path names no model, or one that is no longer configured.
+    pub default_model: Arc<ModelInfo>,
+    pub default_thinking: ThinkingLevel,
+    /// The user's choice for this run. It overrides the path once, at the next prompt.
+    pub chosen_model: Option<Arc<ModelInfo>>,
+    pub chosen_thinking: Option<ThinkingLevel>,
+    pub tools: Arc<dyn Toolbox>,
+    /// The working environment of tools. Progress, cancellation and the files read are set for each call.
+    pub tool_context: ToolContext,
+    /// The source of the system prompt.
+    pub system_prompt: Arc<dyn SystemPromptSource>,
+    /// The folders of templates and skills.
+    pub prompt_library: PromptLibrary,
+    /// Whether the model has the `backtrack` tool and sees checkpoints.
+    pub backtracking: bool,
+    /// Writes summaries; `None` means the model in use.
+    pub summary_model: Option<Arc<ModelInfo>>,
+    pub compaction: CompactionConfig,
+    /// After a move, use the model and thinking level of the new path. If false, they stay as they are.
+    pub restore_on_move: bool,
+    pub gates: Arc<dyn Gates>,
+    /// The approval mode of this run. It overrides the session's mode and is not stored.
+    pub approval_mode: Option<Mode>,
+    /// Whether to trust the approvals stored in the session. If false, the session may come from another user
+    /// and could allow itself anything: only what the user allows during this run counts, and it is not
+    /// stored.
+    pub trust_session_approvals: bool,
+    /// Whether a user is present to answer questions. If false, calls that need approval are refused.
+    pub has_user: bool,
+    /// The agent exits after one command, so the cost of a failed summary is stored at once.
+    pub one_shot: bool,
+    /// The limit of model calls for one prompt. At the limit, the user decides whether to continue; without a
+    /// user, the turn ends.
+    pub max_steps: u32,
+}
+
+impl AgentConfig {
+    pub fn new(
+        model: Arc<dyn Model>,
+        lookup: Arc<dyn ModelLookup>,
+        default_model: Arc<ModelInfo>,
+        tools: Arc<dyn Toolbox>,
+        context: ToolContext,
+    ) -> AgentConfig {
+        AgentConfig {
+            model,
+            model_lookup: lookup,
+            default_model,
+            default_thinking: ThinkingLevel::default(),
+            chosen_model: None,
+            chosen_thinking: None,
+            tools,
+            tool_context: context,
+            system_prompt: Arc::new(Vec::new()),
+            prompt_library: PromptLibrary::default(),
+            backtracking: true,
+            summary_model: None,
+            compaction: CompactionConfig::default(),
+            restore_on_move: true,
+            gates: Arc::new(AllowAllGates),
+            approval_mode: None,
+            trust_session_approvals: true,
+            has_user: false,
+            one_shot: false,
+            max_steps: DEFAULT_MAX_STEPS,
+        }
+    }
+}
+
+/// Finds models by name.
+pub trait ModelLookup: Send + Sync + Debug {
+    fn find(&self, name: &str) -> Result<Arc<ModelInfo>, LookupError>;
+}
+
+impl ModelLookup for Registry {
+    fn find(&self, name: &str) -> Result<Arc<ModelInfo>, LookupError> {
+        Registry::find(self, name)
+    }
+}
+
+/// A fixed list of models, found by full name.
+impl ModelLookup for Vec<Arc<ModelInfo>> {
+    fn find(&self, name: &str) -> Result<Arc<ModelInfo>, LookupError> {
+        let found = self.iter().find(|model| model.full_name() == name).cloned();
+        found.ok_or_else(|| LookupError::Unknown { name: name.to_owned(), nearest: Vec::new() })
+    }
+}

@@ -1,0 +1,215 @@
+//! The context of an agent: the cursor of a session, the configuration, and the mutable state. The
+//! conversation is not kept here; it is read from the path.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use osier_model::{CancellationToken, ModelInfo, ThinkingLevel};
+use osier_session::{Commit, CommitOutcome, Cursor, Session, SessionState, StoredEntry};
+use osier_store::{LogVersion, StoreError};
+use osier_tools::ToolSpec;
+use osier_tools::approvals::{Approvals, Mode};
+use osier_tree::scan::RawJson;
+use osier_tree::{EntryDraft, Place, PlanError, Seq, SessionTree};
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use crate::backtrack;
+use crate::client::Attached;
+use crate::config::AgentConfig;
+use crate::error::AgentError;
+use crate::events::AgentEvents;
+use crate::live::{LiveSender, LiveUpdate};
+use crate::prompt::Prompt;
+use crate::questions::OpenQuestion;
+use crate::queue::{PromptQueue, QueueKind};
+use crate::side_state::SideStateReplay;
+
+/// How long to wait before a store that is away is tried again: this long, then twice as long, up to so many times as long.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSES: u32 = 5;
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(crate) struct AgentContext {
+    pub(crate) session: Session,
+    pub(crate) cursor: Cursor,
+    pub(crate) config: AgentConfig,
+    pub(crate) live: LiveSender,
+    pub(crate) side_state_replay: tokio::sync::Mutex<SideStateReplay>,
+    state: Mutex<AgentState>,
+}
+
+/// The mutable state. Send live events about a change before releasing the lock, so that clients see them in
+/// order.
+#[derive(Debug, Default)]
+pub(crate) struct AgentState {
+    pub(crate) turn_running: bool,
+    pub(crate) queue: PromptQueue,
+    /// The queue whose first prompt is being delivered.
+    pub(crate) delivering: Option<QueueKind>,
+    pub(crate) returned_prompts: Vec<Prompt>,
+    pub(crate) open_questions: BTreeMap<u64, OpenQuestion>,
+    pub(crate) last_question_id: u64,
+    /// The user's choice that is not recorded on the path yet.
+    pub(crate) chosen_model: Option<Arc<ModelInfo>>,
+    pub(crate) chosen_thinking: Option<ThinkingLevel>,
+    pub(crate) approval_mode: Option<Mode>,
+    /// What the user allowed in this run, if the session's own approvals are not trusted.
+    pub(crate) run_approvals: Approvals,
+    /// The cost of failed summaries and replies, as `usage` entries that are not stored yet.
+    pub(crate) unrecorded_usage: Vec<Value>,
+}
+
+impl AgentContext {
+    pub(crate) fn new(cursor: Cursor, parts: AgentConfig) -> AgentContext {
+        let session = cursor.session().clone();
+        let agent_state = AgentState {
+            chosen_model: parts.chosen_model.clone(),
+            chosen_thinking: parts.chosen_thinking,
+            approval_mode: parts.approval_mode,
+            ..AgentState::default()
+        };
+        AgentContext {
+            live: LiveSender::new(session.clone()),
+            session,
+            cursor,
+            config: parts,
+            side_state_replay: tokio::sync::Mutex::default(),
+            state: Mutex::new(agent_state),
+        }
+    }
+
+    /// Locks the state. Never hold the lock across an `await`.
+    pub(crate) fn state(&self) -> MutexGuard<'_, AgentState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) async fn attach(&self, after: Option<LogVersion>) -> Result<Attached, AgentError> {
+        let (live, running, asked, queue, returned) = {
+            let agent_state = self.state();
+            let asked =
+                agent_state.open_questions.iter().map(|(id, open)| (*id, open.question.clone())).collect();
+            (
+                self.live.subscribe(),
+                agent_state.turn_running,
+                asked,
+                agent_state.queue.clone(),
+                agent_state.returned_prompts.clone(),
+            )
+        };
+        let osier_session::Attached { state, since, reset, drafts, events } =
+            self.session.attach(after).await?;
+        let events = AgentEvents::new(events, live, state.version.entries);
+        Ok(Attached {
+            state,
+            new_from: since,
+            reset,
+            drafts,
+            turn_running: running,
+            open_questions: asked,
+            queue,
+            returned_prompts: returned,
+            events,
+        })
+    }
+
+    /// Stores a message at the cursor.
+    pub(crate) async fn append_message(&self, message: &Value) -> Result<StoredEntry, AgentError> {
+        let line = message.to_string().into_bytes();
+        self.commit(move |tree, at| plan_message(tree, at, &line)).await
+    }
+
+    /// Stores what cannot be had again, such as the result of a tool. While the store is away it is kept and tried again,
+    /// until the turn is stopped.
+    pub(crate) async fn store_or_wait(
+        &self,
+        commit: Commit,
+        stop: &CancellationToken,
+    ) -> Result<StoredEntry, AgentError> {
+        for attempt in 1.. {
+            let error = match self.store_commit(commit.clone()).await {
+                Err(error) if error.is_unavailable() && !stop.is_cancelled() => error,
+                done => return done,
+            };
+            let pause = RETRY_PAUSE * attempt.min(LONGEST_PAUSES);
+            self.live.send(LiveUpdate::Retrying {
+                attempt,
+                seconds: pause.as_secs_f64(),
+                kind: "store",
+                message: format!("not stored yet: {error}"),
+            });
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = stop.cancelled() => {}
+            }
+        }
+        Err(AgentError::Closed)
+    }
+
+    /// Stores a message as [`Workplace::store_or_wait`] does.
+    pub(crate) async fn store_message_or_wait(
+        &self,
+        message: &Value,
+        stop: &CancellationToken,
+    ) -> Result<StoredEntry, AgentError> {
+        let line = message.to_string().into_bytes();
+        let commit = Commit::new(move |tree, at| plan_message(tree, at, &line));
+        self.store_or_wait(commit.repeatable(&self.session.new_entry_id()), stop).await
+    }
+
+    pub(crate) async fn commit(
+        &self,
+        plan: impl Fn(&SessionTree, Place) -> Result<EntryDraft, PlanError> + Send + Sync + 'static,
+    ) -> Result<StoredEntry, AgentError> {
+        self.store_commit(Commit::new(plan)).await
+    }
+
+    pub(crate) async fn store_commit(&self, commit: Commit) -> Result<StoredEntry, AgentError> {
+        match self.cursor.commit(commit).await? {
+            CommitOutcome::Stored(stored) => Ok(stored),
+            CommitOutcome::Nothing | CommitOutcome::Cancelled => Err(AgentError::RefusedByGate),
+        }
+    }
+
+    /// The current session state, and the position of the cursor in it.
+    pub(crate) fn position(&self) -> (Arc<SessionState>, Place) {
+        self.cursor.state_and_place()
+    }
+
+    pub(crate) async fn read_lines(
+        &self,
+        state: &SessionState,
+        wanted: &[Seq],
+    ) -> Result<FxHashMap<Seq, Vec<u8>>, AgentError> {
+        let mut lines = FxHashMap::default();
+        self.session
+            .for_each_line(state.version, wanted, |seq, line| {
+                lines.insert(seq, line.to_vec());
+                Ok::<_, StoreError>(())
+            })
+            .await?;
+        Ok(lines)
+    }
+
+    /// The tools that the model may call.
+    pub(crate) fn tool_specs(&self) -> Vec<ToolSpec> {
+        let mut specs = self.config.tools.specs();
+        if self.config.backtracking {
+            specs.retain(|spec| spec.name != backtrack::TOOL_NAME);
+            specs.push(backtrack::tool_spec());
+        }
+        specs
+    }
+
+    pub(crate) fn timestamp(&self) -> i64 {
+        self.session.env().clock.now()
+    }
+}
+
+pub(crate) fn plan_message(tree: &SessionTree, at: Place, message: &[u8]) -> Result<EntryDraft, PlanError> {
+    let message = RawJson::parse(message)
+        .map_err(|_| PlanError::NotAnEntry { why: "a message must be a JSON object" })?;
+    tree.plan_message(at, message)
+}

@@ -1,0 +1,160 @@
+//! Exclusive commands: moves, compactions and grafts. Only one runs at a time, never during a turn or a shell
+//! command, because each depends on the position it started from.
+
+use osier_model::CancellationToken;
+use osier_session::{CommitOutcome, SessionState};
+use osier_tree::Place;
+
+use crate::client::{ClientCommand, CommandReply};
+use crate::compaction::{CompactionReason, before_compaction};
+use crate::context::AgentContext;
+use crate::error::AgentError;
+use crate::gates::TreePreparation;
+
+/// Undo or redo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HistoryDirection {
+    Back,
+    Forward,
+}
+
+/// Whether the command must run exclusively.
+pub(crate) fn is_exclusive(command: &ClientCommand) -> bool {
+    let jumps = matches!(command, ClientCommand::Navigate(_) | ClientCommand::Undo | ClientCommand::Redo);
+    let changes = matches!(
+        command,
+        ClientCommand::Compact { .. } | ClientCommand::UndoCompaction { .. } | ClientCommand::Graft { .. }
+    );
+    jumps || changes
+}
+
+/// Whether the command is an undo or a redo.
+pub(crate) fn is_undo_or_redo(command: &ClientCommand) -> bool {
+    matches!(command, ClientCommand::Undo | ClientCommand::Redo)
+}
+
+/// Whether the command stops a running turn. Other exclusive commands are refused during a turn.
+pub(crate) fn stops_turn(command: &ClientCommand) -> bool {
+    match command {
+        ClientCommand::Navigate(navigation) => navigation.stop_turn,
+        command => matches!(command, ClientCommand::Compact { .. }),
+    }
+}
+
+impl AgentContext {
+    /// Rejects a command that cannot succeed, before a turn is stopped for it.
+    pub(crate) fn check_exclusive(&self, command: &ClientCommand) -> Result<(), AgentError> {
+        let ClientCommand::Navigate(navigation) = command else { return Ok(()) };
+        let (state, at) = self.position();
+        navigation.resolve(&state.tree, at).map(drop)
+    }
+
+    pub(crate) async fn run_exclusive(
+        &self,
+        command: ClientCommand,
+        cancel: &CancellationToken,
+    ) -> Result<CommandReply, AgentError> {
+        let before = self.session.version();
+        let reply = self.dispatch_exclusive(command, cancel).await;
+        if self.session.version() != before || self.config.one_shot {
+            self.store_unrecorded_usage().await?;
+        }
+        reply
+    }
+
+    async fn dispatch_exclusive(
+        &self,
+        command: ClientCommand,
+        cancel: &CancellationToken,
+    ) -> Result<CommandReply, AgentError> {
+        match command {
+            ClientCommand::Navigate(navigation) => {
+                self.navigate(&navigation, cancel).await.map(CommandReply::Navigated)
+            }
+            ClientCommand::Undo => self.undo_or_redo(HistoryDirection::Back, cancel).await,
+            ClientCommand::Redo => self.undo_or_redo(HistoryDirection::Forward, cancel).await,
+            ClientCommand::Compact { focus } => {
+                let (state, at) = self.compaction_position();
+                self.cursor.check_no_foreign_turn(&state.tree, at).await?;
+                self.compact(&state, at, CompactionReason::Manual, focus.as_deref(), cancel)
+                    .await
+                    .map(CommandReply::Compacted)
+            }
+            ClientCommand::UndoCompaction { entry } => {
+                let (state, at) = self.position();
+                let to = before_compaction(&state.tree, at, entry.as_deref())?;
+                let id = to.map(|seq| state.tree.id(seq).to_string());
+                self.move_through_gate((&state, at), to, cancel, || self.cursor.move_to_entry(id)).await
+            }
+            ClientCommand::Graft { tip, summarize, instructions } => {
+                let entry = self.graft(&tip, summarize, instructions.as_deref(), cancel).await?;
+                Ok(CommandReply::Stored { entry })
+            }
+            _ => Ok(CommandReply::Done),
+        }
+    }
+
+    async fn undo_or_redo(
+        &self,
+        direction: HistoryDirection,
+        cancel: &CancellationToken,
+    ) -> Result<CommandReply, AgentError> {
+        let state = self.session.state();
+        let standing = state.cursor_state(self.cursor.id()).cloned().unwrap_or_default();
+        let places = match direction {
+            HistoryDirection::Back => &standing.history.back,
+            HistoryDirection::Forward => &standing.history.forward,
+        };
+        let is_elsewhere = |place: &&Place| !state.tree.same_place(**place, standing.place);
+        let to = places.iter().rev().find(is_elsewhere).copied().unwrap_or(standing.place);
+        match direction {
+            HistoryDirection::Back => {
+                self.move_through_gate((&state, standing.place), to, cancel, || self.cursor.undo()).await
+            }
+            HistoryDirection::Forward => {
+                self.move_through_gate((&state, standing.place), to, cancel, || self.cursor.redo()).await
+            }
+        }
+    }
+
+    /// Asks the gate and moves between two places of one state. Replies `Done` if the gate refuses.
+    async fn move_through_gate<F>(
+        &self,
+        (state, at): (&SessionState, Place),
+        to: Place,
+        cancel: &CancellationToken,
+        go: impl FnOnce() -> F,
+    ) -> Result<CommandReply, AgentError>
+    where
+        F: Future<Output = Result<CommitOutcome, osier_session::SessionError>>,
+    {
+        if !state.tree.same_place(at, to) {
+            let leaving = state.tree.abandoned_branch(at, to);
+            let target_id = to.map(|seq| state.tree.id(seq).to_string());
+            let asked = TreePreparation::new(&state.tree, target_id, &leaving);
+            let answer = self.wait_for_gate(self.config.gates.before_tree(&asked, cancel), cancel).await;
+            if answer.is_none_or(|answer| answer.cancel) {
+                return Ok(CommandReply::Done);
+            }
+        }
+        let choice = self.model_choice().await?;
+        let outcome = go().await?;
+        self.after_move(choice);
+        Ok(match outcome {
+            CommitOutcome::Stored(stored) => CommandReply::Stored { entry: stored.id },
+            CommitOutcome::Nothing | CommitOutcome::Cancelled => CommandReply::Done,
+        })
+    }
+
+    /// Waits for a gate. Returns `None` if the user cancels.
+    pub(crate) async fn wait_for_gate<T>(
+        &self,
+        answer: impl Future<Output = T>,
+        cancel: &CancellationToken,
+    ) -> Option<T> {
+        tokio::select! {
+            answer = answer => Some(answer).filter(|_| !cancel.is_cancelled()),
+            () = cancel.cancelled() => None,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Prompts that were queued when an earlier process died. They go back into the editor, except one that was
+//! delivered just before the crash: a prompt is stored as an entry before it leaves the queue.
+
+use osier_tree::entry::{Entry, parse_entry};
+use osier_tree::projection::card::message_text;
+use osier_tree::projection::preview::display_text;
+use osier_tree::{EntryKind, MessageRole, Seq, SessionTree};
+use serde::Deserialize;
+
+use crate::context::AgentContext;
+use crate::error::AgentError;
+use crate::prompt::Prompt;
+use crate::queue::{PromptQueue, SETTING};
+
+impl AgentContext {
+    /// Reads the leftover prompts. Writes nothing: the setting stays until the user sends a prompt.
+    pub(crate) async fn read_leftover_queue(&self) -> Result<Vec<Prompt>, AgentError> {
+        let (state, at) = self.position();
+        let stored = state.tree.marks().settings().get(SETTING);
+        let Some(mut queue) = stored.and_then(|queue| PromptQueue::deserialize(queue).ok()) else {
+            return Ok(Vec::new());
+        };
+        let Some(queued) = self.last_queue_change(&state.tree).await? else {
+            return Ok(queue.into_prompts());
+        };
+        let later = state.tree.heads().ancestors(at).take_while(|seq| *seq > queued);
+        let delivered: Vec<Seq> =
+            later.filter(|seq| state.tree.head(*seq).role == MessageRole::User).collect();
+        let lines = self.read_lines(&state, &delivered).await?;
+        for entry in delivered.iter().rev().filter_map(|seq| parse_entry(lines.get(seq)?).ok()) {
+            queue.remove_text(&typed_text(&entry));
+        }
+        Ok(queue.into_prompts())
+    }
+
+    /// The entry that last changed the queue. It is among the last `config` entries, so this reads few lines.
+    async fn last_queue_change(&self, tree: &SessionTree) -> Result<Option<Seq>, AgentError> {
+        let state = self.session.state();
+        let configs =
+            (0..tree.len()).rev().map(Seq::new).filter(|seq| tree.head(*seq).kind == EntryKind::Config);
+        for seq in configs {
+            let lines = self.read_lines(&state, &[seq]).await?;
+            let entry = lines.get(&seq).and_then(|line| parse_entry(line).ok());
+            if entry.is_some_and(|entry| changes_queue(&entry)) {
+                return Ok(Some(seq));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn changes_queue(entry: &Entry<'_>) -> bool {
+    let set = entry.get("data").and_then(|data| data.get("set"));
+    set.is_some_and(|set| set.get(SETTING).is_some())
+}
+
+/// The text that the user typed. A message from a template stores it next to the expanded text.
+fn typed_text(entry: &Entry<'_>) -> String {
+    let Some(message) = entry.message else { return String::new() };
+    display_text(entry).map_or_else(|| message_text(message), std::borrow::Cow::into_owned)
+}
+
+impl PromptQueue {
+    /// Removes the first prompt with this text.
+    fn remove_text(&mut self, text: &str) {
+        for queue in [&mut self.steering, &mut self.follow_up] {
+            if let Some(at) = queue.iter().position(|prompt| prompt.text == text) {
+                queue.remove(at);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! One model call: sends the context of the path, streams the reply into a draft, and stores the finished
+//! reply.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use osier_model::{AssistantMessage, Delta, Message, ModelError, ModelInfo, ReplyDraft};
+use osier_session::{Commit, DraftHandle};
+
+use crate::context::plan_message;
+use crate::error::AgentError;
+use crate::live::LiveUpdate;
+use crate::shown::ShownDeltas;
+use crate::turn::{OverflowState, Turn};
+
+/// The last piece of a draft that broke off. The retry streams into a new draft.
+const WITHDRAWN_DELTA: &str = r#"{"type":"withdrawn"}"#;
+
+impl Turn {
+    pub(crate) async fn call_model(&mut self) -> Result<(), AgentError> {
+        let work = self.agent.clone();
+        let request = work.request().await?;
+        let model = request.model.clone();
+        let mut draft = work.cursor.begin_draft().await?;
+        let mut partial = ReplyDraft::new(&model, work.timestamp());
+        let mut shown = ShownDeltas::new(&work.config.tool_context.keys);
+        let mut deltas = work.config.model.stream(request, self.cancel.clone());
+        loop {
+            let delta = deltas.next().await;
+            match delta.unwrap_or_else(|| partial.end_without_final_delta(self.cancel.is_cancelled())) {
+                Delta::Done(message) => {
+                    self.overflow = OverflowState::None;
+                    return self.store_reply(&draft, with_cost(*message, &model)).await;
+                }
+                Delta::Failed(failure, message) => {
+                    self.failure = Some(failure.message());
+                    if matches!(failure, ModelError::ContextOverflow { .. })
+                        && self.overflow == OverflowState::None
+                    {
+                        self.overflow = OverflowState::Detected;
+                    }
+                    return self.store_reply(&draft, with_cost(*message, &model)).await;
+                }
+                Delta::Retrying { attempt, delay, error: why, usage } => {
+                    work.remember_usage(&model, usage, 1, "reply", "a reply that broke off");
+                    work.live.send(LiveUpdate::Retrying {
+                        attempt,
+                        seconds: delay.as_secs_f64(),
+                        kind: why.code(),
+                        message: why.message(),
+                    });
+                    if partial.has_content() {
+                        partial = ReplyDraft::new(&model, work.timestamp());
+                        shown = ShownDeltas::new(&work.config.tool_context.keys);
+                        draft.push(WITHDRAWN_DELTA);
+                        drop(draft);
+                        draft = work.cursor.begin_draft().await?;
+                    }
+                }
+                delta => {
+                    partial.apply(&delta);
+                    shown.next(&delta).iter().for_each(|piece| draft.push(piece.to_string()));
+                }
+            }
+        }
+    }
+
+    /// Stores the reply under the id of its draft. This turn may run the tool calls of the reply.
+    async fn store_reply(
+        &mut self,
+        draft: &DraftHandle,
+        message: AssistantMessage,
+    ) -> Result<(), AgentError> {
+        let mut message =
+            serde_json::to_value(Message::Assistant(message)).expect("messages serialize to JSON");
+        self.agent.config.tool_context.keys.hide_in(&mut message);
+        let message = message.to_string().into_bytes();
+        let commit = Commit::new(move |tree, at| plan_message(tree, at, &message)).finish_draft(draft);
+        let stored = self.agent.store_or_wait(commit, &self.cancel).await?;
+        self.reply_id = Some(Arc::clone(&stored.id));
+        Ok(())
+    }
+}
+
+/// Computes the cost from the price list if the provider did not report one.
+fn with_cost(mut message: AssistantMessage, model: &ModelInfo) -> AssistantMessage {
+    if message.usage.cost.total == 0.0 {
+        message.usage.cost = model.price.cost(&message.usage);
+    }
+    message
+}

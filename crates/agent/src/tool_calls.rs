@@ -1,0 +1,223 @@
+//! Running the tool calls of a reply: asks for approval where needed, and stores one result entry for each
+//! call.
+//!
+//! Calls that only read run in parallel; all others run alone and in order. Results are stored in call order,
+//! each as soon as the earlier ones are stored.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt, stream};
+use osier_tools::approvals::{Approvals, Decision, denied};
+use osier_tools::{Kind, Progress, ToolCall, ToolContext, ToolOutcome, ToolSpec};
+use osier_tree::EntryReason;
+use osier_tree::backtrack::INVALID_ARGUMENTS;
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use crate::backtrack;
+use crate::error::AgentError;
+use crate::live::LiveUpdate;
+use crate::questions::{Question, ToolQuestion, UserAnswer};
+use crate::tail::RecordedCall;
+use crate::turn::Turn;
+
+/// How many calls run in parallel.
+const MAX_PARALLEL: usize = 8;
+
+/// How long a stopped tool may take to clean up, beyond its own grace period.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Turn {
+    pub(crate) async fn run_tools(&self, calls: Vec<RecordedCall>) -> Result<(), AgentError> {
+        let calls: Vec<CheckedCall> = calls.into_iter().map(CheckedCall::new).collect();
+        let specs = self.agent.tool_specs();
+        let spec = |call: &ToolCall| specs.iter().find(|spec| spec.name == call.name);
+        let reads = |call: &CheckedCall| spec(&call.call).is_some_and(|spec| spec.kind == Kind::Reads);
+        let mut rest = calls.as_slice();
+        while !rest.is_empty() && !self.cancel.is_cancelled() {
+            let batch = rest.iter().take_while(|call| reads(call)).count().max(1);
+            let (batch, later) = rest.split_at(batch);
+            let ctx = self.tool_context().await?;
+            let mut runs = Vec::with_capacity(batch.len());
+            for call in batch {
+                runs.push(self.outcome_of_call(call, spec(&call.call), &ctx).boxed());
+            }
+            let mut outcomes = stream::iter(runs).buffered(MAX_PARALLEL);
+            for call in batch {
+                let Some(outcome) = outcomes.next().await else { break };
+                let message = outcome?.message(&call.call, self.agent.timestamp());
+                self.agent.store_message_or_wait(&message, &self.cancel).await?;
+            }
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Stores results for calls that do not run.
+    pub(crate) async fn stop_calls(
+        &self,
+        calls: Vec<RecordedCall>,
+        why: EntryReason,
+    ) -> Result<(), AgentError> {
+        let outcome = match why {
+            EntryReason::Error => ToolOutcome::failed("This call was not run: the reply broke off."),
+            EntryReason::Length => ToolOutcome::failed(
+                "This call was not run: the reply reached the output limit, so it may be incomplete. Make it shorter.",
+            ),
+            _ => ToolOutcome::cancelled(),
+        };
+        for CheckedCall { call, .. } in calls.into_iter().map(CheckedCall::new) {
+            self.agent.append_message(&outcome.message(&call, self.agent.timestamp())).await?;
+        }
+        Ok(())
+    }
+
+    async fn tool_context(&self) -> Result<ToolContext, AgentError> {
+        let files_read = self.agent.side_state().await?.files;
+        let context = self.agent.config.tool_context.clone();
+        Ok(ToolContext { cancel: self.cancel.child_token(), files_read, ..context })
+    }
+
+    async fn outcome_of_call(
+        &self,
+        call: &CheckedCall,
+        spec: Option<&ToolSpec>,
+        ctx: &ToolContext,
+    ) -> Result<ToolOutcome, AgentError> {
+        match &call.invalid {
+            Some(error) => Ok(ToolOutcome::failed(format!("{INVALID_ARGUMENTS}{error}"))),
+            None => self.run_call(&call.call, spec, ctx).await,
+        }
+    }
+
+    async fn run_call(
+        &self,
+        call: &ToolCall,
+        spec: Option<&ToolSpec>,
+        ctx: &ToolContext,
+    ) -> Result<ToolOutcome, AgentError> {
+        if backtrack::is_backtrack(call) {
+            return self.schedule_backtrack(call).await;
+        }
+        let (progress, mut output) = Progress::channel(64);
+        let mut ctx = ToolContext { progress, ..ctx.clone() };
+        if let Some(refusal) = self.check_approval(call, spec, &mut ctx).await? {
+            return Ok(refusal);
+        }
+        let teller = &self.agent.live;
+        teller.send(LiveUpdate::ToolStarted {
+            call: call.id.clone(),
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+        });
+        let mut outcome = self.execute(call, &ctx, &mut output).await;
+        if let Some(question) = self.sandbox_escape_question(call, &ctx, &outcome) {
+            outcome = match self.ask_to_leave_sandbox(question, &outcome).await? {
+                Some(outcome) => outcome,
+                None => {
+                    ctx.sandbox = None;
+                    self.execute(call, &ctx, &mut output).await
+                }
+            };
+        }
+        teller.send(LiveUpdate::ToolEnded { call: call.id.clone(), is_error: outcome.is_error });
+        Ok(outcome)
+    }
+
+    /// Runs an approved call and forwards its output.
+    async fn execute(
+        &self,
+        call: &ToolCall,
+        ctx: &ToolContext,
+        output: &mut mpsc::Receiver<osier_tools::Live>,
+    ) -> ToolOutcome {
+        let run = AssertUnwindSafe(self.agent.config.tools.run(call.clone(), ctx)).catch_unwind();
+        tokio::pin!(run);
+        loop {
+            tokio::select! {
+                outcome = &mut run => break outcome.unwrap_or_else(|_| panicked_outcome(&call.name)),
+                Some(live) = output.recv() => {
+                    let event = LiveUpdate::ToolOutput { call: call.id.clone(), text: live.text, skipped: live.skipped };
+                    self.agent.live.send(event);
+                }
+                () = self.wait_for_stop_timeout(ctx) => break ToolOutcome::cancelled(),
+            }
+        }
+    }
+
+    /// Returns when a stopped tool has used up its grace period.
+    async fn wait_for_stop_timeout(&self, ctx: &ToolContext) {
+        self.cancel.cancelled().await;
+        tokio::time::sleep(ctx.limits.grace + STOP_TIMEOUT).await;
+    }
+
+    /// Returns the outcome of a call that cannot succeed or may not run. If it may run, the seal in the
+    /// context limits the tool to exactly the previewed change.
+    async fn check_approval(
+        &self,
+        call: &ToolCall,
+        spec: Option<&ToolSpec>,
+        ctx: &mut ToolContext,
+    ) -> Result<Option<ToolOutcome>, AgentError> {
+        let preview = match self.agent.config.tools.preview(call, ctx).await {
+            Ok(preview) => preview,
+            Err(outcome) => return Ok(Some(outcome)),
+        };
+        ctx.seal = preview.seal.clone();
+        let Some(spec) = spec else {
+            return Ok(Some(ToolOutcome::failed(format!("there is no tool `{}`", call.name))));
+        };
+        let approvals = self.current_approvals();
+        let confined = approvals.confined && !approvals.outside(&preview.change);
+        ctx.sandbox = ctx.sandbox.take().filter(|_| confined);
+        let Decision::Ask { what, why, offers } = approvals.decide(spec, &preview) else { return Ok(None) };
+        let question = Question::Tool(ToolQuestion {
+            call: call.clone(),
+            change: what,
+            reason: why,
+            sandbox_denial: None,
+            allowances: offers,
+        });
+        match self.agent.ask_user(question, &self.cancel).await {
+            None => Ok(Some(ToolOutcome::cancelled())),
+            Some(UserAnswer::Once) => Ok(None),
+            Some(UserAnswer::No(reason)) => Ok(Some(denied(&reason).with("why", json!(why.name())))),
+            Some(UserAnswer::Always(allowance)) => self.store_allowance(allowance).await.map(|()| None),
+        }
+    }
+
+    /// The session's approvals, with the mode of this run.
+    pub(crate) fn current_approvals(&self) -> Approvals {
+        let (chosen, allowed) = {
+            let agent_state = self.agent.state();
+            (agent_state.approval_mode, agent_state.run_approvals.clone())
+        };
+        let stored = match self.agent.config.trust_session_approvals {
+            true => {
+                let settings = self.agent.session.tree().marks().settings().clone();
+                Approvals::from_settings(&settings.into_iter().collect())
+            }
+            false => allowed,
+        };
+        let mode = chosen.unwrap_or(stored.mode);
+        Approvals { mode, confined: self.runs_sandboxed(mode), ..stored }
+    }
+}
+
+fn panicked_outcome(name: &str) -> ToolOutcome {
+    ToolOutcome::failed(format!("{name} crashed; its effects are unknown. Try another way."))
+}
+
+/// A tool call, and why its arguments could not be parsed.
+struct CheckedCall {
+    call: ToolCall,
+    invalid: Option<String>,
+}
+
+impl CheckedCall {
+    fn new(call: RecordedCall) -> CheckedCall {
+        let RecordedCall { id, name, arguments, invalid } = call;
+        CheckedCall { call: ToolCall { id, name, arguments }, invalid }
+    }
+}

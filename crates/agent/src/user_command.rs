@@ -1,0 +1,36 @@
+//! `!command` and `!!command`: shell commands that the user runs. Output streams to clients and is stored
+//! when the command ends.
+
+use std::sync::Arc;
+
+use osier_model::CancellationToken;
+use osier_tools::user_bash::{self, UserCommand};
+use osier_tools::{Progress, ToolContext};
+
+use crate::context::AgentContext;
+use crate::error::AgentError;
+use crate::live::LiveUpdate;
+
+impl AgentContext {
+    /// Runs the command and returns the id of the entry that records it.
+    pub(crate) async fn run_user_command(
+        &self,
+        command: UserCommand,
+        cancel: CancellationToken,
+    ) -> Result<Arc<str>, AgentError> {
+        let (progress, mut output) = Progress::channel(64);
+        let mut ctx = ToolContext { cancel, progress, ..self.config.tool_context.clone() };
+        ctx.sandbox = ctx.sandbox.filter(|sandbox| sandbox.rules.user_commands);
+        let run = user_bash::run(command, &ctx);
+        tokio::pin!(run);
+        let ran = loop {
+            tokio::select! {
+                ran = &mut run => break ran.map_err(AgentError::Command)?,
+                Some(live) = output.recv() => {
+                    self.live.send(LiveUpdate::BashOutput { text: live.text, skipped: live.skipped });
+                }
+            }
+        };
+        Ok(self.append_message(&ran.message(self.timestamp())).await?.id)
+    }
+}

@@ -1,0 +1,66 @@
+//! Updates of sub-agent batches: a batch is stored as running, and a later `entry_update` records how it ended.
+
+use osier_store::{PreviewTexts, StoreError};
+use osier_tree::entry::parse_entry;
+use osier_tree::projection::json::with_status;
+use osier_tree::projection::preview::updated_preview;
+use osier_tree::scan::RawJson;
+use osier_tree::{EntryKind, Seq, SessionTree};
+use rustc_hash::FxHashMap;
+
+use crate::error::SessionError;
+use crate::handle::Session;
+use crate::state::SessionState;
+
+impl Session {
+    /// The one-line previews of all entries, from the store's cache if possible. Finished batches are shown as
+    /// finished.
+    pub async fn previews(&self, state: &SessionState) -> Result<PreviewTexts, SessionError> {
+        let mut texts = self.store().previews(self.key(), state.version).await?;
+        for (batch, update) in updated_batches(&state.tree) {
+            let text = updated_preview(&texts.get(batch), &texts.get(update));
+            texts.set_override(batch, text);
+        }
+        Ok(texts)
+    }
+
+    /// Like [`Session::each_line`], but a batch of sub-agents has the status of its latest update.
+    pub async fn for_each_current_line<E: From<StoreError>>(
+        &self,
+        state: &SessionState,
+        wanted: &[Seq],
+        mut each: impl FnMut(Seq, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let statuses = self.batch_statuses(state).await?;
+        let current = |seq: Seq, line: &[u8]| match statuses.get(&seq) {
+            Some(status) => each(seq, &with_status(line, status)),
+            None => each(seq, line),
+        };
+        self.for_each_line(state.version, wanted, current).await
+    }
+
+    /// The status of each updated batch.
+    async fn batch_statuses(&self, state: &SessionState) -> Result<FxHashMap<Seq, String>, StoreError> {
+        let updated: FxHashMap<Seq, Seq> =
+            updated_batches(&state.tree).into_iter().map(|(batch, update)| (update, batch)).collect();
+        let wanted: Vec<Seq> = updated.keys().copied().collect();
+        let mut statuses = FxHashMap::default();
+        self.for_each_line(state.version, &wanted, |update, line| {
+            let entry = parse_entry(line).ok();
+            let data = entry.as_ref().and_then(|entry| entry.object().get("data"));
+            if let Some(status) = data.and_then(|data| data.get("status")).and_then(RawJson::text) {
+                statuses.insert(updated[&update], status.into_owned());
+            }
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+        Ok(statuses)
+    }
+}
+
+/// The updated batches, each with its latest update.
+fn updated_batches(tree: &SessionTree) -> Vec<(Seq, Seq)> {
+    let updates = tree.marks().updates();
+    let batches = updates.into_iter().filter_map(|(id, update)| Some((tree.find(id)?, update)));
+    batches.filter(|(batch, _)| tree.head(*batch).kind == EntryKind::SubagentBatch).collect()
+}

@@ -1,0 +1,305 @@
+//! The positions of cursors, and how entries move them. These are pure rules that the writer applies to every entry.
+//!
+//! A cursor advances to its own entries. An entry that no model sees, such as a mark, moves all cursors at its
+//! position along. A continuation by another writer is followed only when it is complete and no turn is running here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use osier_tree::history::MoveHistory;
+use osier_tree::{EntryKind, EntryReason, Place, Seq, SessionTree};
+use rustc_hash::FxHashSet;
+
+use crate::event::SessionEvent;
+
+/// The id of a cursor of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CursorId(u32);
+
+impl CursorId {
+    /// The cursor shared by the clients of a process.
+    pub const MAIN: CursorId = CursorId(0);
+}
+
+/// The position of a cursor and its history.
+#[derive(Debug, Clone, Default)]
+pub struct CursorState {
+    pub place: Place,
+    /// The jumps of this cursor; right after opening, those of the log.
+    pub history: MoveHistory,
+    /// A continuation from here by another writer.
+    pub continuation: Option<ForeignContinuation>,
+    /// Whether a turn is running.
+    pub busy: bool,
+    /// Whether to check for deleted branches at the next `settle`.
+    check_deleted: bool,
+}
+
+/// A continuation by another writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForeignContinuation {
+    first: Seq,
+    pub tip: Seq,
+    /// This cursor has not advanced itself, so it can follow.
+    can_follow: bool,
+    announced: bool,
+}
+
+impl ForeignContinuation {
+    /// Whether an entry with this parent belongs to the continuation.
+    fn includes_child_of(&self, tree: &SessionTree, parent: Place) -> bool {
+        // The first check is nearly always true and avoids a long walk.
+        parent == Some(self.tip) || tree.heads().is_ancestor(self.first, parent)
+    }
+}
+
+impl CursorState {
+    fn at(tree: &SessionTree, place: Place) -> CursorState {
+        let mut standing = CursorState { place, ..CursorState::default() };
+        if place == tree.leaf() {
+            standing.history = tree.move_history();
+            standing.drop_from_history(&tree.hidden_entries());
+        }
+        standing
+    }
+
+    /// Advances to an entry of this cursor.
+    fn advance(&mut self, tree: &SessionTree, seq: Seq) {
+        let head = tree.head(seq);
+        if head.kind.is_mark() {
+            if self.is_at(tree, head.parent) {
+                self.place = Some(seq);
+            }
+            return;
+        }
+        let may_jump = matches!(head.kind, EntryKind::Leaf | EntryKind::BranchSummary | EntryKind::Backtrack);
+        if may_jump && !tree.same_place(self.place, head.parent) {
+            self.record_jump(tree, head.reason);
+            self.continuation = None;
+        } else if head.kind.reaches_context() {
+            self.history.record_append();
+            if let Some(elsewhere) = &mut self.continuation {
+                elsewhere.can_follow = false;
+            }
+        }
+        self.place = tree.heads().leaf_after(seq);
+    }
+
+    /// Records a jump. Removes history positions equal to the current one, which an undo or redo skips.
+    fn record_jump(&mut self, tree: &SessionTree, why: EntryReason) {
+        let passed = match why {
+            EntryReason::Undo => &mut self.history.back,
+            EntryReason::Redo => &mut self.history.forward,
+            _ => &mut Vec::new(),
+        };
+        while passed.pop_if(|place| tree.same_place(*place, self.place)).is_some() {}
+        self.history.record_jump(why, self.place);
+    }
+
+    /// Whether this parent is at the cursor's position, with only entries in between that no model sees.
+    fn is_at(&self, tree: &SessionTree, parent: Place) -> bool {
+        tree.same_place(self.place, parent)
+            && self.place.is_none_or(|place| tree.heads().is_ancestor(place, parent))
+    }
+
+    /// The effect of an entry of another cursor (`by`) or another process on this cursor.
+    fn effect_of(&self, tree: &SessionTree, seq: Seq, by: Option<CursorId>) -> Option<CursorEffect> {
+        let head = tree.head(seq);
+        if let Some(elsewhere) = self.continuation
+            && head.kind != EntryKind::Leaf
+            && elsewhere.includes_child_of(tree, head.parent)
+        {
+            return Some(CursorEffect::Continuation(ForeignContinuation { tip: seq, ..elsewhere }));
+        }
+        if head.kind == EntryKind::Leaf {
+            return None;
+        }
+        if !head.kind.reaches_context() {
+            return self.is_at(tree, head.parent).then_some(CursorEffect::MoveTo(Some(seq)));
+        }
+        let here = by.is_none() && tree.same_place(self.place, head.parent);
+        here.then_some(CursorEffect::Continuation(ForeignContinuation {
+            first: seq,
+            tip: seq,
+            can_follow: true,
+            announced: false,
+        }))
+    }
+
+    /// Removes deleted branches from the history, so that undo never leads into them.
+    fn drop_from_history(&mut self, hidden: &FxHashSet<Seq>) {
+        let stays = |place: &Place| place.is_none_or(|seq| !hidden.contains(&seq));
+        self.history.back.retain(stays);
+        self.history.forward.retain(stays);
+    }
+
+    /// Leaves a deleted branch. Returns whether it was in one.
+    fn leave_deleted_branch(&mut self, tree: &SessionTree) -> bool {
+        let deleted = |seq: &Seq| tree.marks().is_deleted(tree.id(*seq).as_str());
+        let Some(first) = tree.heads().ancestors(self.place).filter(deleted).last() else { return false };
+        let above = tree.head(first).parent;
+        let first = tree.id(first);
+        let deletion = tree.marks().deleted().find(|(id, _)| *id == first.as_str()).map(|(_, seq)| seq);
+        // If the leaf of the log was inside too, the deletion entry is below the same parent.
+        self.place = deletion.filter(|seq| tree.head(*seq).parent == above).or(above);
+        self.continuation = None;
+        true
+    }
+
+    fn follow(&mut self, tree: &SessionTree) -> Option<Seq> {
+        let tip = self.continuation.take()?.tip;
+        match self.place.is_none_or(|place| tree.heads().is_ancestor(place, Some(tip))) {
+            true => self.history.record_append(),
+            false => self.history.record_jump(EntryReason::Move, self.place),
+        }
+        self.place = Some(tip);
+        Some(tip)
+    }
+
+    /// The same cursor in a log that replaced the old one.
+    fn rebase(&self, old: &SessionTree, new: &SessionTree) -> CursorState {
+        let found = |seq: Seq| new.find(old.id(seq).as_str());
+        let kept = |place: Place| old.heads().ancestors(place).find_map(found);
+        let all = |places: &[Place]| places.iter().map(|place| kept(*place)).collect();
+        let elsewhere = self.continuation.and_then(|elsewhere| {
+            let (first, tip) = (found(elsewhere.first)?, kept(Some(elsewhere.tip))?);
+            Some(ForeignContinuation { first, tip, ..elsewhere })
+        });
+        CursorState {
+            place: kept(self.place),
+            history: MoveHistory { back: all(&self.history.back), forward: all(&self.history.forward) },
+            continuation: elsewhere,
+            busy: self.busy,
+            check_deleted: true,
+        }
+    }
+
+    /// Updates the cursor after a batch of entries: leaves deleted branches, follows or announces continuations.
+    fn settle(&mut self, tree: &SessionTree, cursor: CursorId, events: &mut Vec<SessionEvent>) {
+        if self.check_deleted && !self.busy {
+            self.check_deleted = false;
+            let hidden = tree.hidden_entries();
+            self.drop_from_history(&hidden);
+            self.continuation = self.continuation.filter(|elsewhere| !hidden.contains(&elsewhere.tip));
+            if self.leave_deleted_branch(tree) {
+                events.push(SessionEvent::CursorMoved { cursor, place: self.place });
+            }
+        }
+        let Some(elsewhere) = &mut self.continuation else { return };
+        if elsewhere.can_follow && !self.busy && !tree.awaits_response(Some(elsewhere.tip)) {
+            self.follow(tree);
+            events.push(SessionEvent::CursorMoved { cursor, place: self.place });
+        } else if !elsewhere.announced {
+            elsewhere.announced = true;
+            events.push(SessionEvent::ContinuedElsewhere { cursor, place: Some(elsewhere.tip) });
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        !self.check_deleted && self.continuation.is_none()
+    }
+}
+
+enum CursorEffect {
+    MoveTo(Place),
+    Continuation(ForeignContinuation),
+}
+
+/// All cursors of a session in this process.
+#[derive(Debug)]
+pub(crate) struct Cursors {
+    states: BTreeMap<CursorId, Arc<CursorState>>,
+    next: u32,
+}
+
+impl Cursors {
+    pub(crate) fn new(tree: &SessionTree) -> Cursors {
+        let main = Arc::new(CursorState::at(tree, tree.leaf()));
+        Cursors { states: BTreeMap::from([(CursorId::MAIN, main)]), next: 1 }
+    }
+
+    pub(crate) fn add(&mut self, tree: &SessionTree, place: Place) -> CursorId {
+        let id = CursorId(self.next);
+        self.next += 1;
+        self.states.insert(id, Arc::new(CursorState::at(tree, place)));
+        id
+    }
+
+    pub(crate) fn remove(&mut self, id: CursorId) {
+        self.states.remove(&id);
+    }
+
+    pub(crate) fn get(&self, id: CursorId) -> Option<&CursorState> {
+        self.states.get(&id).map(|standing| &**standing)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: CursorId) -> Option<&mut CursorState> {
+        self.states.get_mut(&id).map(Arc::make_mut)
+    }
+
+    pub(crate) fn all(&self) -> &BTreeMap<CursorId, Arc<CursorState>> {
+        &self.states
+    }
+
+    /// Applies the entry `seq`, which was just added to the tree; `by` is the cursor that advances to it.
+    pub(crate) fn apply_entry(&mut self, tree: &SessionTree, seq: Seq, by: Option<CursorId>) {
+        let deletes = tree.head(seq).kind == EntryKind::DeleteBranch;
+        for (id, standing) in &mut self.states {
+            if deletes {
+                Arc::make_mut(standing).check_deleted = true;
+            }
+            if by == Some(*id) {
+                Arc::make_mut(standing).advance(tree, seq);
+                continue;
+            }
+            match standing.effect_of(tree, seq, by) {
+                Some(CursorEffect::MoveTo(place)) => Arc::make_mut(standing).place = place,
+                Some(CursorEffect::Continuation(elsewhere)) => {
+                    Arc::make_mut(standing).continuation = Some(elsewhere)
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Assigns an entry to this cursor that was applied as foreign.
+    pub(crate) fn claim(&mut self, tree: &SessionTree, seq: Seq, id: CursorId) {
+        let Some(standing) = self.get_mut(id) else { return };
+        if standing.continuation.is_some_and(|elsewhere| elsewhere.first == seq) {
+            standing.continuation = None;
+        }
+        let behind = !tree.heads().is_ancestor(seq, standing.place);
+        if behind && tree.same_place(standing.place, tree.head(seq).parent) {
+            standing.advance(tree, seq);
+        }
+    }
+
+    /// Lets idle cursors follow continuations, and announces the others once.
+    pub(crate) fn settle(&mut self, tree: &SessionTree) -> Vec<SessionEvent> {
+        let mut events = Vec::new();
+        for (id, standing) in &mut self.states {
+            if !standing.is_settled() {
+                Arc::make_mut(standing).settle(tree, *id, &mut events);
+            }
+        }
+        events
+    }
+
+    /// Moves to the continuation of another writer. `None` if there is none.
+    pub(crate) fn follow(&mut self, tree: &SessionTree, id: CursorId) -> Option<Seq> {
+        self.get_mut(id)?.follow(tree)
+    }
+
+    /// The log was replaced: moves each cursor to the entry with the same id, or to the nearest ancestor that was
+    /// kept. Entries of other writers that were not read before are applied as new.
+    pub(crate) fn rebase(&mut self, old: &SessionTree, new: &SessionTree) {
+        for standing in self.states.values_mut() {
+            *standing = Arc::new(standing.rebase(old, new));
+        }
+        let is_news =
+            |seq: Seq| new.head(seq).kind.reaches_context() && old.find(new.id(seq).as_str()).is_none();
+        for seq in new.heads().iter().map(|(seq, _)| seq).filter(|seq| is_news(*seq)) {
+            self.apply_entry(new, seq, None);
+        }
+    }
+}

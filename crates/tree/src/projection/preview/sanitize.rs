@@ -1,0 +1,121 @@
+//! Sanitizes text from a log for display.
+//!
+//! A log may contain anything that a model, a tool or a web page wrote. Control characters that a terminal would interpret,
+//! and characters that change the text direction, become U+FFFD, so that they stay visible. Color codes are removed: they
+//! are harmless and common in tool output.
+
+use std::borrow::Cow;
+
+/// Sanitizes text of several lines. Keeps line feeds and tabs; other line ends become line feeds.
+pub fn sanitize(text: &str) -> Cow<'_, str> {
+    if !text.contains(|ch| is_unsafe_char(ch) && !matches!(ch, '\n' | '\t')) {
+        return Cow::Borrowed(text);
+    }
+    let mut rest = VisibleChars(text);
+    let mut out = String::with_capacity(text.len());
+    while let Some(ch) = rest.next() {
+        match ch {
+            '\r' if rest.0.starts_with('\n') => {}
+            '\r' => out.push('\n'),
+            '\n' | '\t' => out.push(ch),
+            _ => out.push(visible_char(ch)),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Sanitizes text into one line of at most `max` characters. Each run of white space becomes one space.
+pub fn one_line(text: &str, max: usize) -> String {
+    let mut line = String::with_capacity(text.len().min(max));
+    let (mut count, mut gap) = (0, false);
+    for ch in VisibleChars(text) {
+        if ch.is_whitespace() {
+            gap = count > 0;
+            continue;
+        }
+        if count + usize::from(gap) >= max {
+            break;
+        }
+        if std::mem::take(&mut gap) {
+            line.push(' ');
+            count += 1;
+        }
+        line.push(visible_char(ch));
+        count += 1;
+    }
+    line
+}
+
+fn visible_char(ch: char) -> char {
+    if is_unsafe_char(ch) { char::REPLACEMENT_CHARACTER } else { ch }
+}
+
+/// A control character, or one that changes the text direction.
+pub fn is_unsafe_char(ch: char) -> bool {
+    ch.is_control()
+        || matches!(ch, '\u{2028}' | '\u{2029}')
+        || matches!(ch, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The characters of a text, without color codes.
+struct VisibleChars<'a>(&'a str);
+
+impl Iterator for VisibleChars<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        while let Some(behind) = strip_color_code(self.0) {
+            self.0 = behind;
+        }
+        let ch = self.0.chars().next()?;
+        self.0 = &self.0[ch.len_utf8()..];
+        Some(ch)
+    }
+}
+
+fn strip_color_code(text: &str) -> Option<&str> {
+    let code = text.strip_prefix("\x1b[")?;
+    code.trim_start_matches(|ch: char| ch.is_ascii_digit() || matches!(ch, ';' | ':')).strip_prefix('m')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn control_characters_become_visible_replacements() {
+        assert_eq!(
+            sanitize("a\x1b]0;title\x07b\u{9b}2J\u{202e}c"),
+            "a\u{fffd}]0;title\u{fffd}b\u{fffd}2J\u{fffd}c"
+        );
+        assert_eq!(sanitize("one\r\ntwo\rthree\tfour"), "one\ntwo\nthree\tfour");
+        assert!(matches!(sanitize("plain\n\ttext é 🚀"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn only_color_codes_are_removed() {
+        assert_eq!(sanitize("\x1b[1;31mred\x1b[0m \x1b[38:5:1mx\x1b[m"), "red x");
+        assert_eq!(one_line("\x1b[31mred\x1b[2J", 80), "red\u{fffd}[2J");
+        assert_eq!(one_line("\x1b[31", 80), "\u{fffd}[31");
+    }
+
+    #[test]
+    fn one_line_collapses_white_space_and_counts_characters() {
+        assert_eq!(one_line("  a \n\n\t b\u{2028}c  ", 80), "a b c");
+        assert_eq!(one_line("äöü xyz", 3), "äöü");
+        assert_eq!(one_line("äöü xyz", 4), "äöü");
+        assert_eq!(one_line("äöü xyz", 5), "äöü x");
+        assert_eq!(one_line("abc", 0), "");
+    }
+
+    proptest! {
+        #[test]
+        fn no_unsafe_character_remains(text in any::<String>(), max in 0usize..40) {
+            prop_assert!(!sanitize(&text).contains(|ch| is_unsafe_char(ch) && !matches!(ch, '\n' | '\t')));
+            let line = one_line(&text, max);
+            prop_assert!(!line.contains(is_unsafe_char));
+            prop_assert!(line.chars().count() <= max);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A reply while the model streams it. It yields the same pieces as the stored reply will. Pieces that can no longer change are
+//! final and are printed at once, so that you can read a long reply while it is streamed. Printed content is counted in pieces of
+//! the source, not in rows, so the width may change at any time.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::markdown::{Chunk, Chunker, Edge};
+use crate::piece::{Piece, draw_all};
+use crate::text::Line;
+use crate::theme::ColorRole;
+use crate::transcript::{Look, block};
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StreamedReply {
+    pub id: Option<Arc<str>>,
+    reply: ReplyBlocks,
+    /// The final pieces.
+    final_pieces: Vec<Piece>,
+    /// The number of characters so far, for the status line.
+    pub(crate) chars_written: usize,
+    /// The reply broke off; the model is asked again, and the new reply is another draft.
+    pub(crate) withdrawn: bool,
+}
+
+/// The content blocks of a reply, and how far they were returned as final pieces.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReplyBlocks {
+    pub(crate) blocks: Vec<ReplyBlock>,
+    /// How many blocks were returned completely.
+    finished_blocks: usize,
+    /// The position inside the next block, if it is text.
+    text: TextPieces,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ReplyBlock {
+    Text(String),
+    Thinking(String),
+    Call { name: String, written: usize },
+}
+
+impl StreamedReply {
+    pub(crate) fn new(id: Arc<str>) -> StreamedReply {
+        StreamedReply { id: Some(id), ..StreamedReply::default() }
+    }
+
+    /// Appends a delta; returns the pieces that became final.
+    pub(crate) fn push_delta(&mut self, delta: &str) -> Vec<Piece> {
+        let Ok(delta) = serde_json::from_str::<Value>(delta) else { return Vec::new() };
+        let piece = delta["delta"].as_str().unwrap_or_default();
+        let blocks = &mut self.reply.blocks;
+        match (delta["type"].as_str().unwrap_or_default(), blocks.last_mut()) {
+            ("text_start", _) => blocks.push(ReplyBlock::Text(String::new())),
+            ("thinking_start", _) => blocks.push(ReplyBlock::Thinking(String::new())),
+            ("toolcall_start", _) => {
+                let name = delta["name"].as_str().unwrap_or_default().to_owned();
+                blocks.push(ReplyBlock::Call { name, written: 0 });
+            }
+            ("text_delta", Some(ReplyBlock::Text(text))) => text.push_str(piece),
+            ("thinking_delta", Some(ReplyBlock::Thinking(text))) => text.push_str(piece),
+            ("toolcall_delta", Some(ReplyBlock::Call { written, .. })) => *written += piece.len(),
+            ("withdrawn", _) => {
+                self.withdrawn = true;
+                return Vec::new();
+            }
+            _ => return Vec::new(),
+        }
+        self.chars_written += piece.chars().count();
+        if !piece.contains('\n') && !piece.is_empty() {
+            return Vec::new();
+        }
+        let certain = self.reply.take_final();
+        self.final_pieces.extend_from_slice(&certain);
+        certain
+    }
+
+    /// The final pieces.
+    pub(crate) fn final_pieces(&self) -> &[Piece] {
+        &self.final_pieces
+    }
+
+    /// What the model is doing, for the status line.
+    pub(crate) fn activity(&self) -> &'static str {
+        match self.reply.blocks.last() {
+            None => "waiting",
+            Some(ReplyBlock::Thinking(_)) => "thinking",
+            Some(ReplyBlock::Text(_)) => "writing",
+            Some(ReplyBlock::Call { .. }) => "calling a tool",
+        }
+    }
+
+    /// The pieces that may still change. The cost depends on their size only, not on the length of the reply.
+    pub(crate) fn open_pieces(&self) -> Vec<Piece> {
+        self.reply.remaining()
+    }
+
+    /// The pieces that may still change, as lines, with the progress of a tool call.
+    pub(crate) fn live_lines(&self, look: Look<'_>) -> Vec<Line> {
+        let mut lines = draw_all(&self.open_pieces(), look);
+        if let Some(ReplyBlock::Call { name, written }) = self.reply.blocks.last() {
+            let status = format!("● {name} … {written}");
+            lines.extend(block(vec![Line::styled(ColorRole::Dim, &status).truncate(look.width)]));
+        }
+        lines
+    }
+
+    /// Whether any pieces are final, and so printed.
+    pub(crate) fn has_final_pieces(&self) -> bool {
+        !self.final_pieces.is_empty()
+    }
+
+    /// The pieces of the stored reply that are not printed yet. If it differs from the streamed one, they start where it
+    /// differs.
+    pub(crate) fn unprinted(&self, mut stored: Vec<Piece>) -> Vec<Piece> {
+        stored.drain(..self.common_prefix_len(&stored));
+        stored
+    }
+
+    /// Whether the stored reply starts with the final pieces.
+    pub(crate) fn is_prefix_of(&self, stored: &[Piece]) -> bool {
+        !self.final_pieces.is_empty() && self.common_prefix_len(stored) == self.final_pieces.len()
+    }
+
+    /// The length of the common prefix of the final pieces and the stored ones.
+    fn common_prefix_len(&self, stored: &[Piece]) -> usize {
+        self.final_pieces.iter().zip(stored).take_while(|(one, other)| one.key() == other.key()).count()
+    }
+}
+
+impl ReplyBlocks {
+    /// The pieces that became final since the last call.
+    fn take_final(&mut self) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        while self.finished_blocks + 1 < self.blocks.len() {
+            pieces.extend(self.remaining_of_block(self.finished_blocks));
+            self.finished_blocks += 1;
+            self.text = TextPieces::default();
+        }
+        if let Some(ReplyBlock::Text(text)) = self.blocks.get(self.finished_blocks) {
+            pieces.extend(self.text.take_final(text));
+        }
+        pieces
+    }
+
+    /// All pieces that were not returned as final yet, as if the reply ended here.
+    pub(crate) fn remaining(&self) -> Vec<Piece> {
+        (self.finished_blocks..self.blocks.len()).flat_map(|at| self.remaining_of_block(at)).collect()
+    }
+
+    fn remaining_of_block(&self, at: usize) -> Vec<Piece> {
+        let state = if at == self.finished_blocks { self.text.clone() } else { TextPieces::default() };
+        match &self.blocks[at] {
+            ReplyBlock::Text(text) => state.remaining(text),
+            ReplyBlock::Thinking(text) => vec![Piece::thinking(text)],
+            ReplyBlock::Call { .. } => Vec::new(),
+        }
+    }
+}
+
+/// Splits a text into pieces.
+#[derive(Debug, Clone, Default)]
+struct TextPieces {
+    chunker: Chunker,
+    edge: Edge,
+}
+
+impl TextPieces {
+    fn take_final(&mut self, text: &str) -> Vec<Piece> {
+        let chunks = self.chunker.read(text);
+        self.to_pieces(chunks)
+    }
+
+    fn remaining(mut self, text: &str) -> Vec<Piece> {
+        let chunks = self.chunker.clone().rest(text);
+        self.to_pieces(chunks)
+    }
+
+    fn to_pieces(&mut self, chunks: Vec<Chunk>) -> Vec<Piece> {
+        let piece = |chunk: Chunk| {
+            let edge = self.edge;
+            // The edge of a chunk does not depend on the width.
+            self.edge = chunk.draw(edge, ColorRole::Text, 80).1;
+            Piece::text(chunk, edge)
+        };
+        chunks.into_iter().map(piece).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
