@@ -13,13 +13,15 @@ const LEVELS: &[(&str, u8)] = &[
     ("tools", 2),
     ("viewer", 2),
     ("store-mysql", 2),
-    ("agent", 3),
-    ("tui", 4),
-    ("gateway", 4),
-    ("rpc", 4),
-    ("extensions", 4),
-    ("import", 4),
-    ("osier", 5),
+    ("protocol", 3),
+    ("agent", 4),
+    ("engine", 5),
+    ("tui", 6),
+    ("gateway", 6),
+    ("rpc", 6),
+    ("extensions", 6),
+    ("import", 6),
+    ("osier", 7),
 ];
 const TESTKIT: &str = "testkit";
 
