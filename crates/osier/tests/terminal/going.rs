@@ -35,7 +35,7 @@ fn one_moves_in_the_tree_and_says_it_differently() {
         second
 
         Session tree
-        ↑↓ enter go · escape leave · L label · ctrl+u user · ctrl+o filter · ctrl+a all
+        ↑↓ enter select · esc cancel · L label · ctrl+u user only · ctrl+o next filter
         / type to search
           • user: "one"
           • assistant: "first"

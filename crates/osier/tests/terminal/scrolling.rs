@@ -17,7 +17,7 @@ fn fill(world: &World) -> Screen {
         screen.wait_until(&ended, |text| without_trailing_spaces(text).contains(&ended));
     }
     // The command is stored a moment before the interface is idle.
-    screen.wait_gone("escape stops");
+    screen.wait_gone("esc to stop");
     screen
 }
 
@@ -37,9 +37,9 @@ fn closing_the_help_leaves_the_screen_as_it_was() {
     let (shown, scrollback) = (above_status(&screen.text()), screen.scrollback());
     assert!(!scrollback.is_empty());
     screen.say("/help");
-    screen.wait_for("escape closes");
+    screen.wait_for("esc close");
     screen.press(ESCAPE);
-    screen.wait_gone("escape closes");
+    screen.wait_gone("esc close");
     screen.wait_until("what was there", |text| above_status(text) == shown);
     assert_eq!(screen.scrollback(), scrollback);
     screen.leave();

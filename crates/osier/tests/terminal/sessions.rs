@@ -57,7 +57,7 @@ fn the_list_shows_as_many_digits_of_an_id_as_it_needs() {
     screen.press("milk");
     screen.wait_for("› milk");
     screen.press("\x04");
-    screen.wait_for("Delete \"milk\" for good?");
+    screen.wait_for("Delete \"milk\" permanently?");
     screen.press(ESCAPE);
     screen.press(ESCAPE);
     screen.press(ESCAPE);
@@ -73,9 +73,9 @@ fn a_fork_goes_on_elsewhere_with_the_text_in_the_editor() {
     let before = world.read("s.jsonl");
     screen.wait_for("second");
     screen.say("/fork");
-    screen.wait_for("Go on before a message");
+    screen.wait_for("Fork before a message");
     screen.press("n");
-    screen.wait_gone("Go on before a message");
+    screen.wait_gone("Fork before a message");
     screen.wait_for("> two");
     screen.wait_gone("second");
     screen.wait_for(" from 5e551011");
@@ -106,7 +106,7 @@ fn a_session_of_another_directory_is_worked_on_where_it_belongs() {
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.say("/resume");
-    screen.wait_for("none; tab looks everywhere");
+    screen.wait_for("no sessions here; tab lists all directories");
     screen.press("\t");
     screen.wait_for("made.txt");
     screen.press("\r");
@@ -165,7 +165,7 @@ fn of_two_copies_the_list_opens_names_and_deletes_the_one_that_is_meant() {
     screen.press("\x12the copy\r");
     screen.wait_for("› the copy");
     screen.press(CTRL_D);
-    screen.wait_for("Delete \"the copy\" from archive for good?");
+    screen.wait_for("Delete \"the copy\" from archive permanently?");
     screen.press("2");
     screen.wait_gone("the copy");
     screen.wait_for("› remember the milk");
@@ -227,7 +227,7 @@ fn the_list_is_searched_by_what_was_said_in_the_conversations() {
     screen.wait_for("› a plan for the zoo");
     screen.wait_gone("remember the milk");
     screen.press("s");
-    screen.wait_for("none; tab looks everywhere");
+    screen.wait_for("no sessions here; tab lists all directories");
     screen.press("\x7f\x7f");
     screen.wait_for("› a plan for the zoo");
     screen.press(ESCAPE);
@@ -236,7 +236,7 @@ fn the_list_is_searched_by_what_was_said_in_the_conversations() {
     screen.wait_gone("remember the milk");
     screen.wait_for("› a plan for the zoo");
     screen.press("(");
-    screen.wait_for("no regular expression: unclosed group");
+    screen.wait_for("invalid regular expression: unclosed group");
     screen.press("\x7f");
     screen.wait_for("› a plan for the zoo");
     screen.press("\r");

@@ -20,9 +20,9 @@ fn escape_twice_opens_what_the_settings_say() {
     screen.wait_for("#2");
     screen.press(ESCAPE);
     screen.press(ESCAPE);
-    screen.wait_for("Go on before a message");
+    screen.wait_for("Fork before a message");
     screen.press(ESCAPE);
-    screen.wait_gone("Go on before a message");
+    screen.wait_gone("Fork before a message");
     screen.leave();
 }
 
@@ -65,7 +65,7 @@ fn what_is_changed_on_the_screen_counts_at_once_and_for_good() {
     screen.press("double");
     screen.wait_for("› double_escape");
     screen.press("\r");
-    screen.wait_for("← now");
+    screen.wait_for("← current");
     screen.press("fork\r");
     screen.wait_for("double_escape = \"fork\"");
     screen.press(ESCAPE);
@@ -82,9 +82,9 @@ fn what_is_changed_on_the_screen_counts_at_once_and_for_good() {
     screen.wait_gone("Settings");
     screen.press(ESCAPE);
     screen.press(ESCAPE);
-    screen.wait_for("Go on before a message");
+    screen.wait_for("Fork before a message");
     screen.press(ESCAPE);
-    screen.wait_gone("Go on before a message");
+    screen.wait_gone("Fork before a message");
     screen.leave();
     let file = fs::read_to_string(world.home().join("config.toml")).unwrap();
     assert_eq!(file, "# mine\ndouble_escape = \"fork\"\n\n[retry]\nattempts = 5\n");
@@ -98,7 +98,7 @@ fn keys_of_the_tree_are_those_of_the_settings() {
     screen.say("/tree");
     screen.wait_for("ctrl+k label");
     screen.press("\u{b}");
-    screen.wait_for("enter takes the label");
+    screen.wait_for("enter save label");
     screen.say("here");
     screen.wait_for("[here]");
     screen.press(ESCAPE);
@@ -110,12 +110,12 @@ fn keys_of_the_tree_are_those_of_the_settings() {
 fn a_key_that_does_nothing_is_told_at_the_start_and_by_the_doctor() {
     let world = world("[keys]\n'tree.lable' = 'ctrl+k'\ntree.mark = 'hyper+m'\n");
     let mut screen = open(&world, &[]);
-    screen.wait_for("no key has the name tree.lable; did you mean tree.label?");
-    screen.wait_for("hyper+m is no key");
+    screen.wait_for("unknown key name tree.lable; did you mean tree.label?");
+    screen.wait_for("unknown key hyper+m");
     screen.wait_for(READY);
     screen.leave();
     let doctor = world.args(&["doctor"]);
-    assert!(doctor.out.contains("no key has the name tree.lable"), "{}", doctor.out);
+    assert!(doctor.out.contains("unknown key name tree.lable"), "{}", doctor.out);
 }
 
 #[test]

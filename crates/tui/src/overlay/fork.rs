@@ -1,4 +1,5 @@
-//! What one said on the path, the latest first: go on before it here, or in a new session. Another key shows all branches.
+//! Lists your messages on the path, latest first, to fork before one of them: in this session or in a new one. Tab lists all
+//! branches.
 
 use osier_agent::{Command, Navigation};
 use osier_tree::projection::preview::one_line;
@@ -11,7 +12,7 @@ use crate::screen::Frame;
 use crate::text::{Line, Style, pieces};
 use crate::theme::Role;
 
-/// See the module.
+/// The list of messages to fork before.
 #[derive(Debug)]
 pub(crate) struct Fork {
     forest: Forest,
@@ -84,10 +85,9 @@ impl Overlay for Fork {
     }
 
     fn view(&self, room: Room) -> Frame {
-        let scope = if self.everywhere { "of all branches" } else { "of this path" };
-        let mut lines = vec![
-            Line::of(Style::from(Role::Accent).bold(), "Go on before a message ").with(Role::Dim, scope),
-        ];
+        let scope = if self.everywhere { "on all branches" } else { "on this path" };
+        let mut lines =
+            vec![Line::of(Style::from(Role::Accent).bold(), "Fork before a message ").with(Role::Dim, scope)];
         let height = room.rows.saturating_sub(2).clamp(1, 10);
         let from = self.at.saturating_sub(height - 1);
         for (at, seq) in self.rows.iter().enumerate().skip(from).take(height) {
@@ -95,8 +95,8 @@ impl Overlay for Fork {
             let line = line.behind(Role::Accent, if at == self.at { "› " } else { "  " });
             lines.push(if at == self.at { line.on(Role::SelectedBg) } else { line });
         }
-        let first = format!("({}/{}) enter here", self.at + 1, self.rows.len());
-        let keys = [first.as_str(), "n new session", "tab all branches", "escape"];
+        let first = format!("({}/{}) enter fork here", self.at + 1, self.rows.len());
+        let keys = [first.as_str(), "n in new session", "tab all branches", "esc cancel"];
         lines.push(Line::of(Role::Dim, &pieces(keys, room.columns, 1).concat()));
         Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor: None }
     }

@@ -441,10 +441,10 @@ fn the_fork_dialog_moves_here_or_opens_a_new_session() {
 
         c
 
-        Go on before a message of this path
+        Fork before a message on this path
         › 2026-01-01 00:00  three
           2026-01-01 00:00  one
-        (1/2) enter here · n new session · tab all branches · escape
+        (1/2) enter fork here · n in new session · tab all branches
         code │ a/model │ #4 │ 5e551011
     "#]]);
     harness.press("up down down down enter");

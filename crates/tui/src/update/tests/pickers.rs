@@ -13,11 +13,11 @@ fn the_model_picker_filters_as_you_type() {
 
         Model
         / type to search
-        › a/model    ← now
+        › a/model    ← current
           b/large
           b/small
           c/mall
-        (1/4) ↑↓ · enter takes it · escape
+        (1/4) ↑↓ move · enter select · esc cancel
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("'bsm' enter");
@@ -51,10 +51,10 @@ fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
         Approval
         / type to search
           default   asks before anything that writes or runs
-        › autoEdit  asks before anything that runs  ← now
+        › autoEdit  asks before anything that runs  ← current
           sandbox   not available, asks before anything that runs: …
           yolo      asks for nothing, confines nothing
-        (2/4) ↑↓ · enter takes it · escape
+        (2/4) ↑↓ move · enter select · esc cancel
         code │ a/model │ autoEdit │ #0 │ 5e551011
     "#]]);
     harness.press("down down enter");
