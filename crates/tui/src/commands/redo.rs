@@ -1,4 +1,4 @@
-//! `/redo`: walk forth through moves.
+//! `/redo`: redoes the last undone move.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
@@ -7,7 +7,7 @@ use crate::update::send;
 use osier_agent::Command;
 
 pub(super) const COMMAND: Spec =
-    Spec { name: "redo", aliases: &[], arguments: "", help: "make the undone move again", run };
+    Spec { name: "redo", aliases: &[], arguments: "", help: "redo the last undone move", run };
 
 fn run(_state: &mut State, _words: &str) -> Vec<Action> {
     send(Command::Redo, Purpose::Redo)

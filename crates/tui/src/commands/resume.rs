@@ -1,4 +1,4 @@
-//! `/resume`: another session.
+//! `/resume`: opens another session.
 
 use super::Spec;
 use crate::msg::{Action, Which};
@@ -6,7 +6,7 @@ use crate::overlay::Sessions;
 use crate::state::State;
 
 pub(super) const COMMAND: Spec =
-    Spec { name: "resume", aliases: &[], arguments: "[id]", help: "go to another session", run };
+    Spec { name: "resume", aliases: &[], arguments: "[id]", help: "open another session", run };
 
 fn run(state: &mut State, words: &str) -> Vec<Action> {
     if words.is_empty() {

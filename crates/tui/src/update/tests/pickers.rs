@@ -42,7 +42,7 @@ fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
     harness.press("'hi' enter");
     assert_eq!(harness.asked(), "Send(SetThinking(High), Change(\"thinking: high\"))\n");
     harness.say("/thinking much");
-    assert!(harness.text().contains("there is no level much; levels: off, "), "{}", harness.text());
+    assert!(harness.text().contains("unknown thinking level much; use one of off, "), "{}", harness.text());
     harness.state.facts.approval = Some(osier_tools::approvals::Mode::AutoEdit);
     harness.press("ctrl+c");
     harness.say("/approval");
@@ -50,10 +50,10 @@ fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
 
         Approval
         / type to search
-          default   asks before anything that writes or runs
-        › autoEdit  asks before anything that runs  ← current
-          sandbox   not available, asks before anything that runs: …
-          yolo      asks for nothing, confines nothing
+          default   asks before writing files or running commands
+        › autoEdit  asks before running commands  ← current
+          sandbox   not available, asks before running commands: sa…
+          yolo      never asks, no sandbox
         (2/4) ↑↓ move · enter select · esc cancel
         code │ a/model │ autoEdit │ #0 │ 5e551011
     "#]]);
@@ -61,7 +61,7 @@ fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
     assert_eq!(harness.asked(), "Send(SetApproval(Yolo), Change(\"approval: yolo\"))\n");
     harness.say("/approval all");
     assert!(
-        harness.text().contains("there is no mode all; modes: default, autoEdit, sandbox, "),
+        harness.text().contains("unknown approval mode all; use one of default, autoEdit,"),
         "{}",
         harness.text()
     );
