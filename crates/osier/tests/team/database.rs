@@ -17,8 +17,8 @@ pub(crate) async fn fresh() -> String {
     let name = format!("osier_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let server = Server::shared();
     let admin = server.url("mysql").replace("osier:", "admin:");
-    let mut connection = MySqlConnection::connect(&admin).await.expect("cannot connect");
-    connection.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.expect("cannot create the database");
+    let mut connection = MySqlConnection::connect(&admin).await.expect("connected");
+    connection.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.expect("database created");
     server.url(&name)
 }
 
