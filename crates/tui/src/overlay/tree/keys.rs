@@ -105,7 +105,7 @@ impl Keys {
         for (name, deed, usual, word) in USUAL {
             let own = changed.get(*name).map(|list| read(list)).filter(|own| !own.is_empty());
             let list = own.unwrap_or_else(|| read(usual));
-            keys.words.push((list.first().map(help_name).unwrap_or_default(), word));
+            keys.words.push((list.first().copied().map(help_name).unwrap_or_default(), word));
             keys.deeds.extend(list.into_iter().map(|key| (key, *deed)));
         }
         keys
@@ -131,7 +131,7 @@ impl Keys {
 }
 
 /// The key as the help shows it. Settings use the longer name `escape`.
-fn help_name(key: &Key) -> String {
+fn help_name(key: Key) -> String {
     key.to_string().replace("escape", "esc")
 }
 
