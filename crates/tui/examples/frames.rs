@@ -1,4 +1,4 @@
-//! How long keys take in a tree of 100,000 entries, and what a frame of a long streamed reply costs:
+//! Measures key handling in a tree of 100,000 entries, and the time per frame of a long streamed reply:
 //! `cargo run --release -p osier-tui --example frames [ENTRIES]`.
 
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn measure(state: &mut UiState, what: &str, msg: Msg) {
     println!("{what:<16} {:>8.2} ms  {lines} lines", began.elapsed().as_secs_f64() * 1000.0);
 }
 
-/// A megabyte in 20,000 pieces; a frame after every eight, as at 500 pieces a second.
+/// Streams a megabyte in 20,000 pieces, with a frame after every eight, as at 500 pieces per second.
 fn stream(state: &mut UiState) {
     let id: Arc<str> = "d".into();
     let say = |state: &mut UiState, delta: String| {

@@ -1,16 +1,16 @@
-//! Takes the terminal and dies: to see that the terminal is given back. `panic beside` lets a task and another thread die: to
-//! see that it is kept.
+//! Enters the terminal and panics, to test that the terminal is restored. `panic background` panics in a task and in another
+//! thread instead, to test that the terminal stays in raw mode.
 
 use std::io::{self, Read};
 
 fn main() -> io::Result<()> {
     let terminal = osier_tui::TerminalGuard::enter()?;
-    if std::env::args().any(|arg| arg == "beside") {
-        terminal.set_panic_handler(|words| print!("told: {words}\r\n"));
+    if std::env::args().any(|arg| arg == "background") {
+        terminal.set_panic_handler(|message| print!("reported: {message}\r\n"));
         assert!(std::thread::spawn(|| panic!("in a thread")).join().is_err());
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         assert!(runtime.block_on(async { tokio::spawn(async { panic!("in a task") }).await }).is_err());
-        // A key comes at once only if the terminal still is raw: otherwise it would wait for the end of its line.
+        // The key arrives without a newline only if the terminal is still in raw mode.
         let mut key = [0];
         io::stdin().read_exact(&mut key)?;
         print!("got {}\r\n", key[0]);

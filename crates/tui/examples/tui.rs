@@ -1,5 +1,5 @@
 //! The interface with the built-in model, on sessions in a folder: `cargo run -p osier-tui --example tui -- FOLDER [SESSION]`.
-//! Runs in the current directory; made to try things out, and for tests.
+//! Works in the current directory. For experiments and tests.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -135,7 +135,7 @@ fn setting(cwd: &Path) -> UiConfig {
         models: vec!["offline/offline".to_owned()],
         welcome: vec![
             "Osier, with the built-in model: it needs no key, and follows simple requests only.".to_owned(),
-            "/help lists the commands, escape twice opens the tree.".to_owned(),
+            "/help lists the commands; esc twice opens the tree.".to_owned(),
         ],
         ..UiConfig::default()
     }

@@ -1,4 +1,4 @@
-//! Commands that begin with a slash, each in its own file with its help. An unknown one names the nearest.
+//! Slash commands, each in its own file with its help text. An unknown command suggests the nearest one.
 
 mod approval;
 mod branch;
@@ -30,7 +30,7 @@ use crate::msg::Action;
 use crate::state::UiState;
 use crate::update::show_error;
 
-/// A command.
+/// A slash command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spec {
     pub(crate) name: &'static str,
@@ -71,7 +71,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Spec> {
     ALL.iter()
 }
 
-/// Commands, templates and skills for completion. Other names of a command are offered once they are being typed.
+/// Commands, templates and skills for completion. Aliases are offered once their first letters are typed.
 pub(crate) fn fits(state: &UiState, typed: &str) -> Vec<CompletionItem> {
     let typed = typed.trim_start_matches('/');
     let own = ALL.iter().flat_map(|spec| {
@@ -87,7 +87,7 @@ pub(crate) fn fits(state: &UiState, typed: &str) -> Vec<CompletionItem> {
     own.chain(templates).map(fit).collect()
 }
 
-/// How often a command was typed before.
+/// How often a command is in the prompt history.
 fn uses(state: &UiState, name: &str) -> usize {
     let is_use = |text: &&String| {
         text.strip_prefix('/').is_some_and(|text| text.split_whitespace().next() == Some(name))
@@ -95,7 +95,7 @@ fn uses(state: &UiState, name: &str) -> usize {
     state.editor.history.texts().filter(is_use).count()
 }
 
-/// Runs what was typed if it is a command. An unknown command stays in the editor.
+/// Runs the typed text if it is a command. An unknown command stays in the editor.
 pub(crate) fn run(state: &mut UiState, typed: &str) -> Option<Vec<Action>> {
     let rest = typed.strip_prefix('/').filter(|rest| is_word(rest))?;
     let (name, words) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -110,11 +110,11 @@ pub(crate) fn run(state: &mut UiState, typed: &str) -> Option<Vec<Action>> {
         .iter()
         .map(|spec| spec.name)
         .max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
-    show_error(state, &format!("there is no command /{name}; did you mean /{}?", near.unwrap_or("help")));
+    show_error(state, &format!("unknown command /{name}; did you mean /{}?", near.unwrap_or("help")));
     Some(Vec::new())
 }
 
-/// A path begins with a slash too, and is something to say.
+/// Whether the text after the slash is a command. A path also starts with a slash, but is part of a prompt.
 fn is_word(rest: &str) -> bool {
     let first = rest.split_whitespace().next().unwrap_or_default();
     rest.starts_with(char::is_alphabetic) && !first.contains('/')

@@ -1,8 +1,8 @@
-//! Markdown as lines of a width. Text that is still being written is fine: what is open is drawn as if it ended there.
+//! Renders Markdown as lines of a given width. The text may be incomplete: open blocks are drawn as if they ended there.
 //!
-//! A text is cut into [chunks](chunks) that are drawn one after the other, so that a reply that is being written and one that
-//! is read from a session get the same lines. HTML is shown as text, and a link shows its address. For the same reason a
-//! reference (`[text][1]`) is not resolved: its definition may come much later. Both are shown as they are written.
+//! The text is split into [chunks](chunks) that are drawn one after the other, so a streamed reply and a stored one get the same
+//! lines. HTML is shown as text, and a link shows its address. References (`[text][1]`) are not resolved, because the definition
+//! may arrive much later; both are shown as written.
 
 mod chunks;
 mod highlight;
@@ -21,14 +21,14 @@ use crate::theme::ColorRole;
 use chunks::Joint;
 use page::Page;
 
-/// Markdown beyond CommonMark that is known.
+/// The supported extensions to CommonMark.
 const OPTIONS: Options =
     Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
 
-/// How often definitions of references are looked for in a chunk. One that repeats a label is found one round later.
+/// How many times a chunk is searched for reference definitions. Each pass finds one definition per label.
 const ROUNDS: usize = 8;
 
-/// Draws Markdown. Words that have no style of their own get this one.
+/// Renders Markdown. `role` styles text without a style of its own.
 pub(crate) fn markdown(text: &str, role: ColorRole, most: usize) -> Vec<Line> {
     let mut edge = Edge::default();
     let mut lines = Vec::new();
@@ -40,28 +40,27 @@ pub(crate) fn markdown(text: &str, role: ColorRole, most: usize) -> Vec<Line> {
     lines
 }
 
-/// How the chunks that are drawn already end.
+/// How the chunks drawn so far end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Edge {
-    /// There are lines before.
+    /// Lines were drawn before.
     before: bool,
-    /// A blank line is due before the next block.
+    /// The next block needs a blank line before it.
     gap: bool,
-    /// The next number of the last list; none for bullets.
+    /// The next number of the last list; `Some(None)` for bullets.
     list: Option<Option<u64>>,
     /// The last code block ends inside a comment.
     in_comment: bool,
 }
 
 impl Edge {
-    /// Nothing was drawn before.
     pub(crate) fn is_top(self) -> bool {
         !self.before
     }
 }
 
 impl Chunk {
-    /// The lines of this chunk below those before it.
+    /// Draws this chunk below the previous ones.
     pub(crate) fn draw(&self, edge: Edge, role: ColorRole, most: usize) -> (Vec<Line>, Edge) {
         let mut page = Page::new(role, most.max(8), edge);
         let text = match &self.joint {
@@ -82,7 +81,7 @@ impl Chunk {
     }
 }
 
-/// The text with its definitions of references as ordinary text.
+/// Escapes reference definitions, so that they are drawn as ordinary text.
 fn escape_definitions(mut text: Cow<'_, str>) -> Cow<'_, str> {
     for _ in 0..ROUNDS {
         let parser = Parser::new_ext(&text, OPTIONS);
@@ -91,11 +90,11 @@ fn escape_definitions(mut text: Cow<'_, str>) -> Cow<'_, str> {
         if starts.is_empty() {
             break;
         }
-        starts.sort_unstable_by(|one, other| other.cmp(one));
+        starts.sort_unstable_by(|a, b| b.cmp(a));
         let mut escaped = text.into_owned();
         for start in starts {
             escaped.insert(start, '\\');
-            // Each stays on a line of its own.
+            // Keep each definition on its own line.
             let before = escaped[..start].trim_end_matches(' ');
             if before.ends_with('\n') && !before.ends_with("\n\n") {
                 escaped.insert(before.len() - 1, '\\');
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_parted_by_one_line() {
+    fn blocks_are_separated_by_one_blank_line() {
         check(
             "# Title\nSome *text* that is\nsoftly broken, and goes on over the edge.\n\n> quoted **words**\n> more\n\n---\nend",
             32,
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_nest_and_hang() {
+    fn lists_nest_and_wrapped_items_are_indented() {
         check(
             "1. first point that is too long\n2. second\n   - inner\n   - [x] done\n\n     another paragraph\n\nafter",
             24,
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn code_keeps_its_lines_and_an_open_fence_is_no_problem() {
+    fn code_keeps_its_lines_and_a_fence_may_be_open() {
         check(
             "see:\n```rust\nfn main() {\n    let long = \"a string\";\n",
             24,
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn links_show_where_they_lead_and_html_is_text() {
+    fn links_show_their_address_and_html_is_text() {
         check(
             "[docs](https://x.y/z), <https://a.b>, ![cat](c.png), <b>bold</b> `<i>`",
             80,
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_fit() {
+    fn tables_fit_the_width() {
         check(
             "|名字|what it is|\n|-|-|\n|一二|a rather long description of it|\n|x|y|",
             30,
@@ -204,40 +203,40 @@ mod tests {
     }
 
     #[test]
-    fn hostile_text_is_inert() {
+    fn escape_sequences_in_text_are_removed() {
         let lines = markdown("x \u{1b}]0;t\u{7} `\u{1b}[2J`\n```\n\u{1b}[1A\n```", ColorRole::Text, 80);
         assert!(!plain(&lines).contains('\u{1b}'));
     }
 
-    /// The whole text without cutting it.
-    fn uncut(text: &str, most: usize) -> Vec<Line> {
+    /// Draws the text as one chunk.
+    fn as_one_chunk(text: &str, most: usize) -> Vec<Line> {
         let chunk = Chunk { text: text.to_owned(), joint: Joint::Block };
         chunk.draw(Edge::default(), ColorRole::Text, most).0
     }
 
     #[track_caller]
-    fn check_cuts(text: &str, count: usize) {
+    fn check_chunks(text: &str, count: usize) {
         assert_eq!(Chunker::default().rest(text).len(), count, "{text:?}");
         let marked = |lines: Vec<Line>| lines.iter().map(|line| line.to_markup() + "\n").collect::<String>();
-        assert_eq!(marked(markdown(text, ColorRole::Text, 40)), marked(uncut(text, 40)), "{text:?}");
+        assert_eq!(marked(markdown(text, ColorRole::Text, 40)), marked(as_one_chunk(text, 40)), "{text:?}");
     }
 
     #[test]
-    fn cutting_changes_nothing() {
-        check_cuts("# Title\ntext\n\nmore\n\n> a\n\n> b\n\nend", 5);
-        check_cuts("1. one\n1. two\n\n   more\n1. three\n   - a\n   - b\n\ntext\n5. no item", 4);
-        check_cuts("text:\n- a\n- b\n\n\n- c\n* other list\n\n  more\n* x", 4);
-        check_cuts("- a\n  ```\n  x\n\n  y\n  ```\n- b\nlazy\n- c", 3);
-        check_cuts("```c\n/* a\n\n\nb */ int c;\n```\n\n\n```\nx\n\ny\n\n```\nend", 5);
-        check_cuts("1. a\n  ```\nx\n\ny\n  ```\nz", 3);
-        check_cuts("<div>\n```\n</div>\n\n<!-- a\n\nb -->\n\n<pre>\n\n- x\n\n</pre>\n\nend", 4);
-        check_cuts("| a |\n|---|\n| b |\n\nSetext\n---\n    code\n\n    code\n\nend", 3);
-        check_cuts("- - -\n- a\n- - -\n- b", 1);
-        check_cuts("  - a\n\n- b\n\n  c\n\nd", 3);
+    fn splitting_into_chunks_does_not_change_the_lines() {
+        check_chunks("# Title\ntext\n\nmore\n\n> a\n\n> b\n\nend", 5);
+        check_chunks("1. one\n1. two\n\n   more\n1. three\n   - a\n   - b\n\ntext\n5. no item", 4);
+        check_chunks("text:\n- a\n- b\n\n\n- c\n* other list\n\n  more\n* x", 4);
+        check_chunks("- a\n  ```\n  x\n\n  y\n  ```\n- b\nlazy\n- c", 3);
+        check_chunks("```c\n/* a\n\n\nb */ int c;\n```\n\n\n```\nx\n\ny\n\n```\nend", 5);
+        check_chunks("1. a\n  ```\nx\n\ny\n  ```\nz", 3);
+        check_chunks("<div>\n```\n</div>\n\n<!-- a\n\nb -->\n\n<pre>\n\n- x\n\n</pre>\n\nend", 4);
+        check_chunks("| a |\n|---|\n| b |\n\nSetext\n---\n    code\n\n    code\n\nend", 3);
+        check_chunks("- - -\n- a\n- - -\n- b", 1);
+        check_chunks("  - a\n\n- b\n\n  c\n\nd", 3);
     }
 
     #[test]
-    fn references_and_their_definitions_are_shown_as_they_are_written() {
+    fn references_and_their_definitions_are_shown_as_written() {
         check(
             "See [the *docs*][1] and [1].\n\n[1]: https://x.y/z \"Title\"\n[two]: /b\n\n- [1]: /again\n- [1]",
             60,

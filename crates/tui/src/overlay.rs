@@ -1,4 +1,5 @@
-//! What lies over the editor: a stack of components. The top one gets the keys; it says what is to happen, and never does it.
+//! Components drawn over the editor, as a stack. The top one gets the keys. It returns what should happen, and never does it
+//! itself.
 
 mod approve;
 mod ask;
@@ -37,10 +38,10 @@ use crate::key::Key;
 use crate::msg::{Action, Purpose, TreeSnapshot};
 use crate::screen::Frame;
 
-/// An answer counts if no other key arrives within so many milliseconds before or after it.
+/// A key counts as an answer if no other key arrives within this many milliseconds before or after it.
 pub(crate) const ALONE: u64 = 300;
 
-/// The room there is.
+/// The space available to a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) columns: usize,
@@ -50,38 +51,38 @@ pub(crate) struct Room {
     pub(crate) clock: LocalClock,
 }
 
-/// What a component wants.
+/// What should happen after a component handled a key or an event.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Stay,
     Close,
-    /// Something on top of it.
+    /// Open another component on top.
     Open(Box<dyn Overlay>),
-    /// The same, and something to do.
+    /// Open another component on top, and run actions.
     OpenAnd(Box<dyn Overlay>, Vec<Action>),
     Do(Vec<Action>),
-    /// The same, and close.
+    /// Close, and run actions.
     End(Vec<Action>),
-    /// Close, and put a text into the editor.
+    /// Close, and put text into the editor.
     Write(String),
-    /// The key means something to others.
+    /// Not handled; the key goes to the editor.
     Pass,
 }
 
-/// News that a component may want to hear.
+/// An event that components may handle.
 #[derive(Debug)]
 pub(crate) enum News<'a> {
     Forest(&'a TreeSnapshot),
     Sessions(&'a [osier_tree::projection::card::Card]),
-    /// What is looked for was said in the session of this card; none: all have been read.
+    /// The search matched the session of this card; `None`: the search is complete.
     Found(Option<usize>),
     Settings(&'a [SettingRow]),
-    /// Something was stored.
+    /// An entry was stored.
     Committed,
-    /// A question is answered, here or elsewhere.
+    /// A question was answered, here or in another client.
     Answered(u64),
     Replied(&'a Purpose, &'a Result<CommandReply, String>),
-    /// Text of a summary.
+    /// More text of a summary.
     Summary(&'a str),
 }
 
@@ -90,18 +91,18 @@ pub(crate) trait Overlay: Debug + Send {
 
     fn paste(&mut self, _text: &str) {}
 
-    /// Whether the draft stays visible below it, and gets the keys and pastes that are not meant for it.
+    /// Whether the draft stays visible below it and gets the keys and pastes that this component does not handle.
     fn shares_draft(&self) -> bool {
         false
     }
 
-    /// Whether a key would be an answer. Such a key is held back until it is clear that it does not belong to a text that is
-    /// being typed. Only asked if [`Overlay::shares_draft`].
+    /// Whether a key would be an answer. Such a key is held back until it is clear that it is not part of text being typed.
+    /// Only called if [`Overlay::shares_draft`].
     fn is_answer(&self, _key: Key, _now: u64, _draft_is_empty: bool) -> bool {
         false
     }
 
-    /// All of what it drew is on the screen now.
+    /// Called when everything it drew is on the screen.
     fn shown(&mut self, _room: Room) {}
 
     fn view(&self, room: Room) -> Frame;

@@ -1,8 +1,7 @@
-//! Entries as lines. The same function draws what happens and what happened: a reply while it comes is drawn as the entry it
-//! will be, so live and replayed screens are alike.
+//! Draws entries. A streamed reply is drawn like the entry it becomes, so live and resumed screens look the same.
 //!
-//! A tool call is drawn together with its result, as one card; a call without one is drawn when it is clear that none will
-//! come.
+//! A tool call and its result are drawn together, as one card. A call without a result is drawn once it is clear that no result
+//! will come.
 
 mod backtrack;
 mod card;
@@ -26,38 +25,38 @@ use crate::text::{Line, Style, sanitize, width, wrap};
 use crate::theme::ColorRole;
 use folded::fold_with_key;
 
-/// How things are to be drawn.
+/// How to draw entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Look<'a> {
     pub width: usize,
-    /// The user's home folder, which is written `~`.
+    /// The user's home folder, shown as `~`.
     pub home: Option<&'a str>,
-    /// Show all of what is folded otherwise: thinking, summaries, output, long pastes.
+    /// Expands what is folded otherwise: thinking, summaries, output, long pastes.
     pub open: bool,
-    /// Texts that were pasted, which are folded into their markers.
+    /// Pasted texts, which are folded into their markers.
     pub pastes: Option<&'a Pastes>,
 }
 
-/// Draws one entry after the other. Keeps the calls that wait for a result, and nothing else.
+/// Draws entries in order. Keeps only the tool calls that have no result yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Script {
     waiting: Vec<Call>,
 }
 
 impl Script {
-    /// What a stored line adds.
+    /// Draws a stored line.
     pub(crate) fn line(&mut self, line: &[u8]) -> Vec<Piece> {
         let Ok(entry) = parse_entry(line) else { return Vec::new() };
         let Ok(body) = serde_json::from_slice::<Value>(&entry_json(&entry)) else { return Vec::new() };
         self.entry(&entry, body)
     }
 
-    /// Calls that got no result.
+    /// Draws the pending calls as interrupted.
     pub(crate) fn settle(&mut self) -> Vec<Piece> {
         std::mem::take(&mut self.waiting).into_iter().map(Piece::interrupted).collect()
     }
 
-    /// The calls that wait for a result.
+    /// The calls without a result.
     pub(crate) fn waiting(&self) -> &[Call] {
         &self.waiting
     }
@@ -99,7 +98,7 @@ impl Script {
         }
     }
 
-    /// The call that a result answers.
+    /// Removes the call that a result belongs to.
     fn call_of(&mut self, message: &Value) -> Call {
         let id = message["toolCallId"].as_str().unwrap_or_default();
         match self.waiting.iter().position(|call| call.id == id) {
@@ -111,7 +110,7 @@ impl Script {
     }
 }
 
-/// An entry that is neither a reply nor a tool's result.
+/// Draws an entry that is neither a reply nor a tool result.
 pub(crate) fn draw_entry(kind: EntryKind, speaker: Speaker, body: &Value, look: Look<'_>) -> Vec<Line> {
     let message = &body["message"];
     match (kind, speaker) {
@@ -129,7 +128,7 @@ pub(crate) fn draw_entry(kind: EntryKind, speaker: Speaker, body: &Value, look: 
                 let title = format!("conclusion of branch {}", one_line(graft.tip, 80));
                 summary(&title, graft.conclusion, look)
             }
-            None => summary("summary of the branch that was left", word(body, "summary"), look),
+            None => summary("branch summary", word(body, "summary"), look),
         },
         (EntryKind::Backtrack, _) => backtrack::draw(body, look),
         (EntryKind::SubagentBatch | EntryKind::SubagentResult, _) => card::subagents(body, look),
@@ -137,7 +136,7 @@ pub(crate) fn draw_entry(kind: EntryKind, speaker: Speaker, body: &Value, look: 
     }
 }
 
-/// A stored reply: what it thought, folded, and what it said.
+/// A stored reply: its thinking, folded, and its text.
 pub(crate) fn assistant(message: &Value) -> Vec<Piece> {
     let mut reply = ReplyBlocks::default();
     for block in message["content"].as_array().into_iter().flatten() {
@@ -153,7 +152,7 @@ pub(crate) fn assistant(message: &Value) -> Vec<Piece> {
         ("error", error) => Some(Line::styled(ColorRole::Bad, &format!("✗ {}", sanitize(error).trim()))),
         ("length", _) => Some(Line::styled(
             ColorRole::Warn,
-            "… cut off at the model's output limit; say `go on` for the rest",
+            "… cut off at the model's output limit; send `continue` for the rest",
         )),
         _ => None,
     };
@@ -161,7 +160,7 @@ pub(crate) fn assistant(message: &Value) -> Vec<Piece> {
     pieces
 }
 
-/// What the model thought: its first line and how much more there is, unless all is wanted.
+/// Draws thinking: its first line and the number of other lines, or all of it if expanded.
 pub(crate) fn thinking(text: &str, look: Look<'_>) -> Vec<Line> {
     let room = look.width.saturating_sub(2);
     let mut lines = markdown(text.trim(), ColorRole::Thinking, room);
@@ -182,8 +181,8 @@ pub(crate) fn user(text: &str, message: &Value, look: Look<'_>) -> Vec<Line> {
     let text = sanitize(folded.as_deref().unwrap_or(text));
     let style = Style::from(ColorRole::User).bold();
     let room = look.width.saturating_sub(2);
-    let said = text.trim_end().split('\n').flat_map(|line| wrap(&Line::styled(style, line), room));
-    let mut lines: Vec<Line> = said.collect();
+    let text_lines = text.trim_end().split('\n').flat_map(|line| wrap(&Line::styled(style, line), room));
+    let mut lines: Vec<Line> = text_lines.collect();
     let images = message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "image");
     match images.count() {
         0 => {}
@@ -213,7 +212,7 @@ fn summary(title: &str, text: &str, look: Look<'_>) -> Vec<Line> {
     lines
 }
 
-/// The calls of a reply that will be run.
+/// The tool calls of a reply.
 fn calls(message: &Value) -> Vec<Call> {
     let blocks = message["content"].as_array().into_iter().flatten();
     let calls = blocks.filter(|block| block["type"] == "toolCall").map(|block| Call {
@@ -224,7 +223,7 @@ fn calls(message: &Value) -> Vec<Call> {
     calls.collect()
 }
 
-/// The texts of a message's content.
+/// The text of a message's content.
 pub(crate) fn text_of(content: &Value) -> String {
     if let Some(text) = content.as_str() {
         return text.to_owned();
@@ -238,7 +237,7 @@ fn word<'v>(value: &'v Value, key: &str) -> &'v str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// The first line behind a mark, the others below its text.
+/// Puts a mark before the first line, and indents the others to match.
 pub(crate) fn hung(lines: Vec<Line>, style: impl Into<Style>, mark: &str) -> Vec<Line> {
     let style = style.into();
     let blank = " ".repeat(crate::text::width(mark));
@@ -246,7 +245,7 @@ pub(crate) fn hung(lines: Vec<Line>, style: impl Into<Style>, mark: &str) -> Vec
     lines.into_iter().enumerate().map(behind).collect()
 }
 
-/// Lines with an empty one above, if there are any.
+/// Adds an empty line above, unless there are no lines.
 pub(crate) fn block(lines: Vec<Line>) -> Vec<Line> {
     if lines.is_empty() { lines } else { std::iter::once(Line::new()).chain(lines).collect() }
 }

@@ -1,5 +1,5 @@
 //! The interface on a real terminal, with a real session and the built-in model.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-/// Seconds after which a program that shows nothing hangs.
-const PATIENCE: i64 = 60;
+/// A program that writes nothing for this many seconds has failed.
+const TIMEOUT_SECONDS: i64 = 60;
 
 struct Terminal {
     master: File,
@@ -48,7 +48,7 @@ impl Terminal {
         std::fs::write(work.join("notes.txt"), "buy milk\n").unwrap();
         let mut command = Command::new(example(name));
         command.arg(folder.path().join("home")).current_dir(&work).env_remove("TMUX").env_remove("NO_COLOR");
-        // The emulator cuts lines when it gets narrower, as xterm does.
+        // The emulator truncates lines when it gets narrower, as xterm does.
         command.env("XTERM_VERSION", "XTerm");
         set(&mut command);
         let copy = || slave.try_clone().unwrap();
@@ -61,37 +61,37 @@ impl Terminal {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Reads until the screen shows this.
+    /// Reads until the screen shows a text.
     #[track_caller]
     fn wait_for(&mut self, wanted: &str) {
         while !self.text().contains(wanted) {
-            assert!(self.read(), "{wanted:?} does not come:\n{}\n{}", self.text(), self.written());
+            assert!(self.read(), "timeout waiting for {wanted:?}:\n{}\n{}", self.text(), self.written());
         }
     }
 
-    /// Reads until these bytes were written, behind a place among them; gives the place behind them.
+    /// Reads until these bytes appear after an offset, and returns the offset after them.
     #[track_caller]
     fn wait_for_bytes(&mut self, wanted: &str, from: usize) -> usize {
         loop {
             let text = String::from_utf8_lossy(&self.bytes[from..]).into_owned();
             match text.find(wanted) {
                 Some(at) => return from + at + wanted.len(),
-                None => assert!(self.read(), "{wanted:?} does not come: {text:?}"),
+                None => assert!(self.read(), "timeout waiting for {wanted:?}: {text:?}"),
             }
         }
     }
 
-    /// More of what the program wrote; false if it is silent or gone.
+    /// Reads more output. Returns false on timeout and at the end.
     fn read(&mut self) -> bool {
-        self.has_more(PATIENCE, 0) && self.take()
+        self.wait_for_output(TIMEOUT_SECONDS, 0) && self.read_available()
     }
 
-    fn has_more(&self, tv_sec: i64, tv_nsec: i64) -> bool {
+    fn wait_for_output(&self, tv_sec: i64, tv_nsec: i64) -> bool {
         let mut waiting = [PollFd::new(&self.master, PollFlags::IN)];
         poll(&mut waiting, Some(&Timespec { tv_sec, tv_nsec })).unwrap() > 0
     }
 
-    fn take(&mut self) -> bool {
+    fn read_available(&mut self) -> bool {
         let mut buffer = [0; 4096];
         let Ok(count @ 1..) = self.master.read(&mut buffer) else { return false };
         self.parser.process(&buffer[..count]);
@@ -103,7 +103,7 @@ impl Terminal {
         self.parser.screen().contents()
     }
 
-    /// The bytes it wrote, as they can be read.
+    /// All output, with escape sequences made readable.
     fn written(&self) -> String {
         String::from_utf8_lossy(&self.bytes).escape_debug().to_string()
     }
@@ -119,33 +119,33 @@ impl Terminal {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits until something holds that the screen does not tell.
+    /// Waits for a condition that the screen does not show.
     #[track_caller]
-    fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Terminal) -> bool) {
-        for _ in 0..10 * PATIENCE {
+    fn wait_until(&mut self, what: &str, mut holds: impl FnMut(&mut Terminal) -> bool) {
+        for _ in 0..10 * TIMEOUT_SECONDS {
             if holds(self) {
                 return;
             }
-            if self.has_more(0, 100_000_000) {
-                self.take();
+            if self.wait_for_output(0, 100_000_000) {
+                self.read_available();
             }
         }
-        panic!("it does not {what}:\n{}\n{}", self.text(), self.written());
+        panic!("timeout waiting to {what}:\n{}\n{}", self.text(), self.written());
     }
 
-    /// Waits for the end; the terminal must be as it was.
+    /// Waits for the exit, and checks that the terminal is restored.
     #[track_caller]
     fn end(mut self) -> Option<i32> {
         let mut status = None;
-        self.until("end", |terminal| {
+        self.wait_until("exit", |terminal| {
             status = terminal.child.try_wait().unwrap();
             status.is_some()
         });
         let code = status.unwrap().code();
         let modes = tcgetattr(&self.slave).unwrap().local_modes;
         assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO), "raw mode was left on");
-        // All is written by now; it is read while somebody holds the other side, because the last to leave may take it along.
-        while self.has_more(0, 200_000_000) && self.take() {}
+        // Read the remaining output while the slave is still open: closing it may discard the output.
+        while self.wait_for_output(0, 200_000_000) && self.read_available() {}
         let text = String::from_utf8_lossy(&self.bytes).into_owned();
         for (on, off) in
             [("\x1b[?2004h", "\x1b[?2004l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[>1u", "\x1b[<1u")]
@@ -158,13 +158,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A test that failed leaves nobody behind; one that has ended is not there any more.
+        // Do not leave a process behind when a test fails; errors mean that it has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// `cargo test` builds it beside the tests.
+/// The path of an example, which `cargo test` builds next to the tests.
 fn example(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let path = tests.parent().unwrap().parent().unwrap().join("examples").join(name);
@@ -173,7 +173,7 @@ fn example(name: &str) -> PathBuf {
 }
 
 #[test]
-fn one_talks_looks_at_the_tree_moves_and_leaves() {
+fn a_session_with_a_prompt_the_tree_a_move_and_undo() {
     let mut terminal = Terminal::start(80, 24);
     terminal.wait_for("type a message, or /help");
     terminal.press("read notes.txt\r");
@@ -195,32 +195,32 @@ fn one_talks_looks_at_the_tree_moves_and_leaves() {
 }
 
 #[test]
-fn nothing_is_changed_before_one_says_yes() {
+fn nothing_is_written_before_it_is_allowed() {
     let mut terminal = Terminal::start(60, 20);
     terminal.wait_for("type a message");
     terminal.press("write hello to new.txt\r");
     terminal.wait_for("Allow write to create new.txt?");
     let path = terminal.folder.path().join("code").join("new.txt");
     assert!(!path.exists());
-    // What is typed at once is not an answer; after a while it is.
-    let (begun, mut pressed) = (Instant::now(), Instant::now());
+    // A key pressed too early is not an answer, so press it again.
+    let (started, mut pressed) = (Instant::now(), Instant::now());
     while !path.exists() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it does not go on:\n{}", terminal.text());
+        assert!(started.elapsed() < Duration::from_secs(60), "timeout:\n{}", terminal.text());
         if pressed.elapsed() > Duration::from_secs(1) {
             terminal.press("y");
             pressed = Instant::now();
         }
-        assert!(terminal.read(), "it does not go on");
+        assert!(terminal.read(), "timeout");
     }
     terminal.wait_for("Done: write new.txt");
     assert!(path.exists());
-    // Whether the turn has ended by now nobody knows, so no key would surely leave.
+    // The turn may still be running, so quit with a signal instead of a key.
     terminal.signal(Signal::TERM);
     assert_eq!(terminal.end(), Some(143));
 }
 
 #[test]
-fn a_resize_draws_anew_and_forty_columns_will_do() {
+fn a_resize_redraws_and_forty_columns_are_enough() {
     let mut terminal = Terminal::start(100, 30);
     terminal.wait_for("type a message");
     terminal.press("\u{4f60}\u{597d} \u{1f600}");
@@ -234,9 +234,9 @@ fn a_resize_draws_anew_and_forty_columns_will_do() {
     assert_eq!(terminal.end(), Some(0));
 }
 
-/// The message of the panic must be readable, and what is typed afterwards seen.
+/// The panic message must be readable, and the shell must echo input again.
 #[test]
-fn a_panic_gives_the_terminal_back_before_it_is_told() {
+fn a_panic_restores_the_terminal_before_its_message_is_printed() {
     let mut terminal = Terminal::run("panic", 80, 24);
     terminal.wait_for("on purpose");
     let text = String::from_utf8_lossy(&terminal.bytes).into_owned();
@@ -245,17 +245,17 @@ fn a_panic_gives_the_terminal_back_before_it_is_told() {
 }
 
 #[test]
-fn a_panic_beside_what_draws_is_told_and_leaves_the_terminal_as_it_is() {
-    let mut terminal = Terminal::run_with("panic", 120, 24, |command| command.arg("beside"));
+fn a_background_panic_is_reported_and_keeps_raw_mode() {
+    let mut terminal = Terminal::run_with("panic", 120, 24, |command| command.arg("background"));
     terminal.wait_for("in a task");
-    assert_eq!(terminal.text().matches("told: panicked at").count(), 2, "{}", terminal.text());
+    assert_eq!(terminal.text().matches("reported: panicked at").count(), 2, "{}", terminal.text());
     terminal.press("x");
     terminal.wait_for("got 120");
     assert_eq!(terminal.end(), Some(0));
 }
 
 #[test]
-fn whoever_kills_it_gets_his_terminal_back() {
+fn sigterm_restores_the_terminal() {
     let mut terminal = Terminal::start(80, 24);
     terminal.wait_for("type a message");
     terminal.signal(Signal::TERM);
@@ -263,7 +263,7 @@ fn whoever_kills_it_gets_his_terminal_back() {
 }
 
 #[test]
-fn every_signal_that_ends_it_gives_the_terminal_back() {
+fn every_exit_signal_restores_the_terminal() {
     for (signal, code) in [(Signal::INT, 130), (Signal::QUIT, 131), (Signal::HUP, 129)] {
         let mut terminal = Terminal::start(80, 24);
         terminal.wait_for("type a message");
@@ -273,16 +273,16 @@ fn every_signal_that_ends_it_gives_the_terminal_back() {
 }
 
 #[test]
-fn ctrl_z_gives_the_terminal_to_the_shell_and_going_on_draws_anew() {
+fn ctrl_z_restores_the_terminal_and_continuing_redraws() {
     let mut terminal =
         Terminal::run_with("tui", 80, 24, |command| command.env("NO_COLOR", "1").process_group(0));
     terminal.wait_for("type a message");
     terminal.press("half a thought\x1a");
     let left = terminal.wait_for_bytes("\x1b[?2004l", 0);
     let child = Pid::from_child(&terminal.child);
-    terminal.until("stop", |terminal| {
-        let told = waitpid(Some(child), WaitOptions::UNTRACED | WaitOptions::NOHANG).unwrap();
-        let status = told.map(|(_, status)| status);
+    terminal.wait_until("stop", |terminal| {
+        let waited = waitpid(Some(child), WaitOptions::UNTRACED | WaitOptions::NOHANG).unwrap();
+        let status = waited.map(|(_, status)| status);
         assert!(
             status.is_none_or(rustix::process::WaitStatus::stopped),
             "{status:?} instead:\n{}",
@@ -291,7 +291,7 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_going_on_draws_anew() {
         status.is_some()
     });
     let modes = tcgetattr(&terminal.slave).unwrap().local_modes;
-    assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO), "the shell got a raw terminal");
+    assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO), "raw mode was left on");
     terminal.signal(Signal::CONT);
     let back = terminal.wait_for_bytes("\x1b[?2004h", left);
     terminal.wait_for_bytes("half a thought", back);
@@ -302,7 +302,7 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_going_on_draws_anew() {
 }
 
 #[test]
-fn the_terminals_answer_about_its_background_is_no_text_and_no_key_is_lost() {
+fn the_background_color_reply_is_not_typed_and_no_key_is_lost() {
     let mut terminal = Terminal::run_with("tui", 80, 24, |command| {
         command.env("TERM", "xterm-256color").env_remove("COLORTERM")
     });
@@ -310,7 +310,7 @@ fn the_terminals_answer_about_its_background_is_no_text_and_no_key_is_lost() {
     let asked = terminal.wait_for_bytes("\x1b]11;?\x1b\\", 0);
     terminal.press("b\x1b]11;rgb:ffff/ffff/ffff\x1b\\c");
     terminal.wait_for("> abc");
-    // Blue is the light theme's, cyan the dark one's.
+    // The light theme uses blue, the dark theme cyan.
     terminal.wait_for_bytes("\x1b[1;34m> ", asked);
     assert!(!terminal.text().contains("rgb"), "{}", terminal.text());
     terminal.press("\x03\x04");
@@ -318,7 +318,7 @@ fn the_terminals_answer_about_its_background_is_no_text_and_no_key_is_lost() {
 }
 
 #[test]
-fn no_key_is_lost_while_the_terminal_changes_its_size() {
+fn no_key_is_lost_while_the_terminal_is_resized() {
     let mut terminal = Terminal::start(100, 30);
     terminal.wait_for("type a message");
     for round in 0..20 {
@@ -331,23 +331,23 @@ fn no_key_is_lost_while_the_terminal_changes_its_size() {
 }
 
 #[test]
-fn two_escapes_that_come_at_once_open_the_tree() {
+fn two_escapes_in_one_read_open_the_tree() {
     let mut terminal = Terminal::start(80, 24);
     terminal.wait_for("type a message");
     terminal.press("read notes.txt\r");
     terminal.wait_for("returned 1 line");
-    // Escape stops a turn that has not quite ended; then nothing opens, and the next two do.
-    terminal.until("open the tree", |terminal| {
+    // If the turn is still running, Escape stops it and opens nothing; then try again.
+    terminal.wait_until("open the tree", |terminal| {
         terminal.press("\x1b\x1b");
-        // The next two must not close what these two are about to open.
-        while !terminal.text().contains("← active") && terminal.has_more(1, 0) {
-            terminal.take();
+        // Wait, because two more escapes would close the tree again.
+        while !terminal.text().contains("← active") && terminal.wait_for_output(1, 0) {
+            terminal.read_available();
         }
         terminal.text().contains("← active")
     });
     terminal.press("\x03");
-    // A key that comes when the terminal is no longer raw would make it throw away what was just written.
-    terminal.until("close the tree", |terminal| !terminal.text().contains("← active"));
+    // A key that arrives after raw mode ended would discard pending output.
+    terminal.wait_until("close the tree", |terminal| !terminal.text().contains("← active"));
     terminal.signal(Signal::TERM);
     assert_eq!(terminal.end(), Some(143));
 }

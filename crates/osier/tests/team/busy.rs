@@ -1,11 +1,11 @@
-//! Two real processes in one session of a team's database.
+//! Two processes in one session of a team database.
 
 use crate::busy_support::BusySession;
 use crate::commands::team_with;
 use crate::run_support::{Running, Server, osier};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_turn_in_a_database_belongs_to_one_process() {
+async fn a_database_session_runs_one_turn_at_a_time() {
     let server = Server::new();
     let world = team_with(server.world()).await.0;
     let busy = BusySession::new(server, world, &["--store", "team"]);
@@ -18,7 +18,7 @@ async fn a_turn_in_a_database_belongs_to_one_process() {
     asked.answer("Done.");
     let (id, question) = (busy.id.clone(), busy.question.clone());
     let world = busy.end();
-    // Whoever has ended holds nothing any more.
+    // A process that has exited holds no lock.
     world.ok(&format!("delete-branch {id} {question}"));
     assert_eq!(world.json(&format!("gc {id}"))["removed"], 5);
 }

@@ -1,4 +1,4 @@
-//! `osier sessions` with a database among the stores.
+//! `osier sessions` with a database store.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,20 +14,20 @@ use serde_json::json;
 use crate::database::fresh;
 use crate::support::World;
 
-/// A world with a store `team`, whose password lies in a file.
+/// A world with a store `team`, whose password is in a file.
 async fn team() -> World {
     team_at().await.0
 }
 
-/// The same, and where the store is.
+/// The same, with the URL of the store.
 async fn team_at() -> (World, String) {
     team_with(World::new()).await
 }
 
-/// The same in a world that has settings already.
+/// Adds the store `team` to the settings of a world. Returns its URL with the password.
 pub(crate) async fn team_with(world: World) -> (World, String) {
-    let whole = fresh().await;
-    let url = whole.replace(&format!(":{PASSWORD}"), "");
+    let full_url = fresh().await;
+    let url = full_url.replace(&format!(":{PASSWORD}"), "");
     fs::create_dir_all(world.home()).unwrap();
     let (config, password) = (world.home().join("config.toml"), world.home().join("password"));
     fs::write(&password, format!("{PASSWORD}\n")).unwrap();
@@ -35,7 +35,7 @@ pub(crate) async fn team_with(world: World) -> (World, String) {
     let settings = format!("[stores.team]\nurl = '{url}'\npassword_file = '{}'\n", password.display());
     let before = fs::read_to_string(&config).unwrap_or_default();
     fs::write(config, before + &settings).unwrap();
-    (world, whole)
+    (world, full_url)
 }
 
 fn begin(world: &World, line: &str) -> String {
@@ -43,7 +43,7 @@ fn begin(world: &World, line: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_session_in_a_database_is_found_and_changed_whatever_store_is_named() {
+async fn a_database_session_is_found_and_changed_with_any_store_option() {
     let world = team().await;
     let id = begin(&world, "'hello team' --store team");
     let short = &id[..8];
@@ -94,7 +94,7 @@ async fn a_session_in_a_database_is_found_and_changed_whatever_store_is_named() 
 }
 
 #[tokio::test]
-async fn a_session_goes_to_the_team_and_back_byte_for_byte() {
+async fn a_session_copied_to_the_database_and_back_is_byte_identical() {
     let world = team().await;
     let id = begin(&world, "hello");
     for at in 0..20 {
@@ -115,7 +115,7 @@ async fn a_session_goes_to_the_team_and_back_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_session_of_the_team_that_somebody_has_open_is_spared() {
+async fn a_database_session_that_is_open_elsewhere_is_not_deleted() {
     let (world, url) = team_at().await;
     let id = begin(&world, "hello --store team");
     let elsewhere = MySqlStore::new("team", &Credentials::new(url), Limits::default()).unwrap();
@@ -136,7 +136,7 @@ async fn a_session_of_the_team_that_somebody_has_open_is_spared() {
 }
 
 #[tokio::test]
-async fn whoever_has_ended_has_nothing_open_in_the_team() {
+async fn a_process_that_has_exited_has_no_session_open() {
     let world = team().await;
     let ran = world.args(&["--store", "team", "--model", "offline", "-p", "hello"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -146,9 +146,9 @@ async fn whoever_has_ended_has_nothing_open_in_the_team() {
     assert_eq!(world.json(&format!("delete {id} --yes"))[0]["deleted"], true);
 }
 
-/// A copy is killed as soon as so much of it is there, again and again, and comes to its end all the same.
+/// Kills a copy several times at different stages; the last copy completes it.
 #[tokio::test]
-async fn a_killed_copy_is_gone_on_with() {
+async fn a_killed_copy_can_be_resumed() {
     let (world, url) = team_at().await;
     let line = |at: usize| json!({ "type": "custom", "customType": "x", "id": format!("{at:08}"), "data": "x".repeat(400_000) });
     let lines: Vec<Vec<u8>> = (0..60).map(|at| line(at).to_string().into_bytes()).collect();
@@ -177,7 +177,7 @@ async fn entries(store: &MySqlStore) -> usize {
 }
 
 #[tokio::test]
-async fn a_server_that_goes_away_is_told_and_work_goes_on_when_it_is_back() {
+async fn an_unreachable_server_is_reported_and_commands_work_once_it_is_back() {
     let server = Server::start(&[]).unwrap();
     let world = World::new();
     let url = server.url("osier_gone");

@@ -1,4 +1,4 @@
-//! Databases on the private server.
+//! Creates databases on the private server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,18 +11,18 @@ use osier_store_mysql::{Credentials, Limits, MySqlStore};
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection};
 use tokio::sync::OnceCell;
 
-/// The url of a new database.
+/// Creates a database and returns its URL.
 pub(crate) async fn fresh() -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let name = format!("osier_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let server = Server::shared();
     let admin = server.url("mysql").replace("osier:", "admin:");
-    let mut connection = MySqlConnection::connect(&admin).await.expect("a connection");
-    connection.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.expect("a database");
+    let mut connection = MySqlConnection::connect(&admin).await.expect("connected");
+    connection.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.expect("database created");
     server.url(&name)
 }
 
-/// One database for each rule.
+/// A new database for each contract test.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh(OnceCell<String>);
 
@@ -31,6 +31,6 @@ impl Fixture for Fresh {
     async fn store(&self) -> Arc<dyn Store> {
         let url = self.0.get_or_init(fresh).await;
         let credentials = Credentials::new(url.as_str());
-        Arc::new(MySqlStore::new("team", &credentials, Limits::default()).expect("a url"))
+        Arc::new(MySqlStore::new("team", &credentials, Limits::default()).expect("the URL is valid"))
     }
 }

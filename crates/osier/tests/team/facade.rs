@@ -1,4 +1,4 @@
-//! The façade over a real server.
+//! The contract tests of the session facade on a real server.
 
 use crate::database::Fresh;
 

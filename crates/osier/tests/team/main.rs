@@ -1,15 +1,15 @@
-//! A team's database behind the real binary, and the façade over it. The server is a private one; see docs/stores.md.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! Runs the real binary and the session facade on a team database. Starts a private MySQL server; see docs/stores.md.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-#[allow(dead_code, reason = "other tests use the rest")]
+#[allow(dead_code, reason = "shared with the CLI tests, which use all of it")]
 #[path = "../cli/support.rs"]
 mod support;
 
-#[allow(dead_code, reason = "other tests use the rest")]
+#[allow(dead_code, reason = "shared with the CLI tests, which use all of it")]
 #[path = "../cli/run_support.rs"]
 mod run_support;
 
-#[allow(dead_code, reason = "other tests use the rest")]
+#[allow(dead_code, reason = "shared with the CLI tests, which use all of it")]
 #[path = "../cli/busy_support.rs"]
 mod busy_support;
 

@@ -1,4 +1,4 @@
-//! Nothing is changed before somebody says yes; what was refused is told to the model.
+//! Approval: nothing runs before it is allowed, and the model gets the reason of a refusal.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::screen::{CTRL_D, ESCAPE, READY, open};
 use crate::support::World;
 
 #[test]
-fn nothing_is_written_before_yes() {
+fn nothing_is_written_before_it_is_allowed() {
     let world = World::new();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
@@ -22,7 +22,7 @@ fn nothing_is_written_before_yes() {
 }
 
 #[test]
-fn always_is_remembered_and_no_is_told_with_its_reason() {
+fn always_is_remembered_and_the_model_gets_the_reason_of_a_refusal() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
@@ -50,7 +50,7 @@ fn always_is_remembered_and_no_is_told_with_its_reason() {
 }
 
 #[test]
-fn what_is_typed_while_a_question_is_visible_goes_to_the_draft() {
+fn text_typed_while_a_question_is_visible_goes_to_the_draft() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
@@ -73,7 +73,7 @@ fn what_is_typed_while_a_question_is_visible_goes_to_the_draft() {
 }
 
 #[test]
-fn escape_at_a_question_stops_the_turn_and_leaving_asks_first() {
+fn escape_at_a_question_stops_the_turn_and_quitting_asks_first() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
@@ -97,9 +97,9 @@ fn escape_at_a_question_stops_the_turn_and_leaving_asks_first() {
     screen.leave();
 }
 
-/// What the sandbox stops is offered again outside, with the line that says why.
+/// Osier offers to run a command that the sandbox stopped again, outside the sandbox, and shows why it failed.
 #[test]
-fn a_command_that_the_sandbox_stopped_runs_outside_once_somebody_says_so() {
+fn a_command_that_the_sandbox_stopped_runs_outside_after_approval() {
     let server = Server::new();
     let world = server.world();
     if !crate::support::has_sandbox(&world) {
@@ -122,15 +122,15 @@ fn a_command_that_the_sandbox_stopped_runs_outside_once_somebody_says_so() {
     assert_eq!(asked.messages().pop().unwrap(), "tool: x");
     asked.calls("bash", &command);
     let asked = server.next();
-    assert_eq!(asked.messages().pop().unwrap(), "tool: x\nx", "this command may run outside from now on");
+    assert_eq!(asked.messages().pop().unwrap(), "tool: x\nx", "the command is always allowed outside");
     asked.calls("bash", &json!({ "command": "touch ../other" }));
     screen.wait_for("touch ../other");
     screen.wait_for("outside the sandbox?");
     screen.answer_until("n", |text| text.contains("Why not?"));
     screen.say("leave it");
     let asked = server.next();
-    let told = asked.messages().pop().unwrap();
-    assert!(told.contains("Permission denied") && told.contains("not allowed: leave it"), "{told}");
+    let result = asked.messages().pop().unwrap();
+    assert!(result.contains("Permission denied") && result.contains("not allowed: leave it"), "{result}");
     asked.answer("All right.");
     screen.wait_for("All right.");
     screen.leave();

@@ -1,4 +1,4 @@
-//! The tree one key away: moves with and without a summary, undo, labels, comparing, compaction, backtracking.
+//! The session tree: moves with and without a summary, undo, labels, comparison, compaction, backtracking.
 
 use osier_testkit::expect;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn last(world: &World) -> Value {
 }
 
 #[test]
-fn one_moves_in_the_tree_and_says_it_differently() {
+fn a_message_can_be_edited_and_sent_again_from_the_tree() {
     let server = Server::new();
     let (world, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("second");
@@ -35,7 +35,7 @@ fn one_moves_in_the_tree_and_says_it_differently() {
         second
 
         Session tree
-        ↑↓ enter go · escape leave · L label · ctrl+u user · ctrl+o filter · ctrl+a all
+        ↑↓ enter select · esc cancel · L label · ctrl+u user only · ctrl+o next filter
         / type to search
           • user: "one"
           • assistant: "first"
@@ -69,7 +69,7 @@ fn one_moves_in_the_tree_and_says_it_differently() {
     screen.wait_for("another second");
     let moves =
         |world: &World| world.lines("s.jsonl").iter().filter(|line| line.contains("osier.leaf")).count();
-    // The turn may not quite have ended; then it is refused.
+    // Undo is refused while the turn is still running.
     screen.wait_gone("esc to stop");
     screen.insist("\x1bu", |_| moves(&world) == 2);
     screen.wait_for("Undone: moved");
@@ -77,7 +77,7 @@ fn one_moves_in_the_tree_and_says_it_differently() {
     screen.wait_for("Redone: moved");
     assert_eq!(moves(&world), 3);
     screen.press("\x1bu\x1br\x1bu");
-    screen.wait_until("three moves more", |text| {
+    screen.wait_until("three more moves", |text| {
         moves(&world) == 6 && text.contains("> two\n") && !text.contains("> two and a half")
     });
     screen.wait_for("Undone: moved");
@@ -86,7 +86,7 @@ fn one_moves_in_the_tree_and_says_it_differently() {
 }
 
 #[test]
-fn a_summary_streams_escape_goes_back_to_the_row_and_then_it_is_kept() {
+fn a_summary_streams_and_escape_cancels_it_and_returns_to_the_row() {
     let server = Server::new();
     let (world, mut screen) = with_script(&server, SCRIPT);
     let before = world.read("s.jsonl");
@@ -130,7 +130,7 @@ fn a_summary_streams_escape_goes_back_to_the_row_and_then_it_is_kept() {
 }
 
 #[test]
-fn a_finished_batch_of_sub_agents_reads_as_finished() {
+fn a_sub_agent_batch_shows_its_final_status() {
     let server = Server::new();
     let (world, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("#4");
@@ -151,7 +151,7 @@ fn a_finished_batch_of_sub_agents_reads_as_finished() {
 }
 
 #[test]
-fn a_label_is_given_here_and_seen_in_the_tree() {
+fn a_label_is_visible_in_the_tree() {
     let server = Server::new();
     let (world, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("#4");
@@ -170,7 +170,7 @@ fn a_label_is_given_here_and_seen_in_the_tree() {
 }
 
 #[test]
-fn branches_are_compared_side_by_side_and_grafted() {
+fn branches_can_be_compared_and_grafted() {
     let server = Server::new();
     let (world, mut screen) = with_script(
         &server,
@@ -193,7 +193,7 @@ fn branches_are_compared_side_by_side_and_grafted() {
 }
 
 #[test]
-fn a_return_of_the_model_looks_the_same_live_and_resumed() {
+fn a_backtrack_looks_the_same_live_and_resumed() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
@@ -224,7 +224,7 @@ fn a_return_of_the_model_looks_the_same_live_and_resumed() {
 }
 
 #[test]
-fn compacting_draws_a_card_and_shortens_what_is_sent() {
+fn compaction_draws_a_card_shortens_the_context_and_can_be_undone() {
     let server = Server::new();
     let (world, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("#4");
@@ -239,7 +239,7 @@ fn compacting_draws_a_card_and_shortens_what_is_sent() {
     assert!(asked.messages().concat().ends_with("Additional focus: the numbers"));
     asked.answer("## Goal\nNumbers.");
     server.next().answer("Two was asked.");
-    // The summary streams before it is stored; the card shows that it is.
+    // The summary streams before it is stored; wait for the card.
     screen.wait_for("◆ compaction of");
     screen.say("/compaction");
     screen.wait_for("Left out by the last compaction");

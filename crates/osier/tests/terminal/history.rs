@@ -1,4 +1,4 @@
-//! What was typed is found again in other sessions, and commands that users of other agents know.
+//! The prompt history across sessions, and slash commands known from other agents.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use crate::support::World;
 const CTRL_R: &str = "\x12";
 
 #[test]
-fn what_was_typed_in_one_session_is_found_in_the_next() {
+fn prompts_of_one_session_are_in_the_history_of_the_next() {
     let world = World::new();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
@@ -40,7 +40,7 @@ fn what_was_typed_in_one_session_is_found_in_the_next() {
 }
 
 #[test]
-fn nothing_is_kept_without_a_session_or_if_it_is_switched_off() {
+fn no_history_is_stored_without_a_session_or_if_disabled() {
     let world = World::new();
     let mut screen = open(&world, &["--no-session"]);
     screen.wait_for(READY);
@@ -59,7 +59,7 @@ fn nothing_is_kept_without_a_session_or_if_it_is_switched_off() {
 }
 
 #[test]
-fn the_last_answer_is_copied_and_a_cleared_conversation_is_kept() {
+fn copy_copies_the_last_answer_and_clear_keeps_the_session() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
@@ -94,17 +94,17 @@ fn the_last_answer_is_copied_and_a_cleared_conversation_is_kept() {
 }
 
 #[test]
-fn init_asks_for_an_agents_file() {
+fn init_asks_the_model_for_an_agents_file() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.say("/init tests above all");
     let asked = server.next();
-    let said = asked.messages().pop().unwrap();
+    let prompt = asked.messages().pop().unwrap();
     assert!(
-        said.starts_with("user: Write an `AGENTS.md` file") && said.ends_with("tests above all"),
-        "{said}"
+        prompt.starts_with("user: Write an `AGENTS.md` file") && prompt.ends_with("tests above all"),
+        "{prompt}"
     );
     asked.answer("Written.");
     screen.wait_for("Written.");

@@ -1,4 +1,4 @@
-//! However it ends, the terminal is given back and the session is whole.
+//! However the program exits, it restores the terminal and leaves a valid session.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -9,13 +9,13 @@ use crate::run_support::{Server, osier};
 use crate::screen::{READY, Screen, open};
 use crate::support::World;
 
-fn is_sound(world: &World) {
+fn assert_undamaged(world: &World) {
     let file = world.session_file();
     assert!(world.ok(&format!("verify {}", file.display())).ends_with("no damage found\n"));
 }
 
 #[test]
-fn a_program_that_is_told_to_end_stops_its_turn_first() {
+fn exit_signals_stop_the_turn_first() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
         let server = Server::new();
         let world = server.world();
@@ -26,14 +26,14 @@ fn a_program_that_is_told_to_end_stops_its_turn_first() {
         screen.signal(signal);
         asked.until_hung_up();
         assert_eq!(screen.end().0, Some(code));
-        is_sound(&world);
+        assert_undamaged(&world);
         let path = world.ok(&format!("path {}", world.session_file().display()));
         assert!(path.contains("Once upon"), "{path}");
     }
 }
 
 #[test]
-fn a_tool_that_runs_ends_with_the_program() {
+fn a_running_tool_is_killed_when_the_program_exits() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &["--approval", "yolo", "wait"]);
@@ -41,13 +41,13 @@ fn a_tool_that_runs_ends_with_the_program() {
     screen.wait_for("begun");
     screen.signal(Signal::TERM);
     assert_eq!(screen.end().0, Some(143));
-    is_sound(&world);
+    assert_undamaged(&world);
     let path = world.ok(&format!("path {}", world.session_file().display()));
     assert!(path.contains("[bash: echo"), "the call has its result: {path}");
 }
 
 #[test]
-fn after_kill_nine_in_mid_turn_one_goes_on() {
+fn a_session_killed_during_a_turn_can_be_continued() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &["--approval", "yolo", "look around"]);
@@ -55,7 +55,7 @@ fn after_kill_nine_in_mid_turn_one_goes_on() {
     screen.wait_for("begun");
     screen.signal(Signal::KILL);
     assert_eq!(screen.end().0, None);
-    is_sound(&world);
+    assert_undamaged(&world);
 
     let mut screen = open(&world, &["--continue"]);
     screen.wait_for("> look around");
@@ -68,11 +68,11 @@ fn after_kill_nine_in_mid_turn_one_goes_on() {
     asked.answer("I go on.");
     screen.wait_for("I go on.");
     screen.leave();
-    is_sound(&world);
+    assert_undamaged(&world);
 }
 
 #[test]
-fn a_terminal_that_cannot_be_drawn_on_is_refused_with_the_way_out() {
+fn a_dumb_terminal_is_refused_with_an_alternative() {
     let world = World::new();
     let mut command = world.command();
     command.env("TERM", "dumb");
@@ -83,7 +83,7 @@ fn a_terminal_that_cannot_be_drawn_on_is_refused_with_the_way_out() {
 }
 
 #[test]
-fn the_key_is_never_on_the_screen() {
+fn the_api_key_is_never_on_the_screen() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &["--", "hello"]);
@@ -98,7 +98,7 @@ fn the_key_is_never_on_the_screen() {
 }
 
 #[test]
-fn a_first_message_is_not_lost_to_the_question_of_trust() {
+fn the_trust_question_does_not_lose_the_first_prompt() {
     let world = World::new();
     world.write(".osier/config.toml", "model = \"offline\"\n");
     let mut screen = open(&world, &["list", "files"]);
@@ -112,9 +112,9 @@ fn a_first_message_is_not_lost_to_the_question_of_trust() {
     screen.leave();
 }
 
-/// Whoever owns the clipboard may never give it.
+/// The program that owns the clipboard may never respond.
 #[test]
-fn a_clipboard_that_hangs_keeps_nobody() {
+fn a_hanging_clipboard_command_does_not_block() {
     let world = World::new();
     let begun = world.path("begun");
     world.write("bin/wl-paste", format!("#!/bin/sh\necho > '{}'\nexec sleep 1000\n", begun.display()));

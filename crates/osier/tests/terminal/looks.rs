@@ -1,4 +1,4 @@
-//! Sizes, colours, wide letters, and text that would like to be obeyed.
+//! Screen sizes, colors, wide characters, and escape sequences in untrusted text.
 
 use serde_json::json;
 
@@ -6,9 +6,10 @@ use crate::run_support::{Server, osier};
 use crate::screen::{ESCAPE, READY, Screen, open};
 use crate::support::World;
 
-/// No line of the screen may be taken twice, and the status line must be its last. What was read may end within a frame.
+/// Checks that the status line is on the screen once, at the end, and that no line is too wide. Waits, because the last frame may
+/// be incomplete.
 #[track_caller]
-fn is_whole(screen: &mut Screen, columns: usize) {
+fn assert_complete(screen: &mut Screen, columns: usize) {
     let is_status = |line: &str| line.contains("offline/offline");
     screen.wait_until("the status line once, at the end", |text| {
         let lines: Vec<&str> = text.trim_end().lines().collect();
@@ -16,17 +17,17 @@ fn is_whole(screen: &mut Screen, columns: usize) {
             && lines.last().is_some_and(|line| is_status(line))
     });
     let text = screen.text();
-    assert!(text.lines().all(|line| unicode_width(line) <= columns), "{text}");
+    assert!(text.lines().all(|line| text_width(line) <= columns), "{text}");
 }
 
-fn unicode_width(line: &str) -> usize {
+fn text_width(line: &str) -> usize {
     line.chars()
         .map(|ch| if ch >= '\u{1100}' && !('\u{2000}'..'\u{2e80}').contains(&ch) { 2 } else { 1 })
         .sum()
 }
 
 #[test]
-fn a_resize_at_any_moment_draws_the_screen_anew() {
+fn a_resize_redraws_the_screen() {
     let world = World::new();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
@@ -47,7 +48,7 @@ fn a_resize_at_any_moment_draws_the_screen_anew() {
 }
 
 #[test]
-fn forty_columns_will_do_for_a_whole_conversation() {
+fn forty_columns_are_enough_for_a_conversation() {
     let world = World::new();
     world.write("笔记.txt", "买牛奶\n");
     let mut screen = Screen::start(osier(&world, &[]), 40, 12);
@@ -56,11 +57,11 @@ fn forty_columns_will_do_for_a_whole_conversation() {
     screen.wait_for("返回 1 行");
     screen.wait_for("买牛奶");
     screen.wait_for("列出可用的");
-    is_whole(&mut screen, 40);
+    assert_complete(&mut screen, 40);
     screen.say("/tree");
     screen.wait_for("← active");
     screen.wait_for("笔记.txt");
-    is_whole(&mut screen, 40);
+    assert_complete(&mut screen, 40);
     screen.press(ESCAPE);
     screen.wait_gone("← active");
     screen.say("write new.txt with \"hello\"");
@@ -75,7 +76,7 @@ fn forty_columns_will_do_for_a_whole_conversation() {
 }
 
 #[test]
-fn colours_are_there_unless_somebody_says_no() {
+fn colors_are_used_unless_no_color_is_set() {
     let world = World::new();
     let with = |name: &str, value: &str| {
         let mut command = osier(&world, &[]);
@@ -83,18 +84,18 @@ fn colours_are_there_unless_somebody_says_no() {
         let mut screen = Screen::start(command, 80, 24);
         screen.wait_for(READY);
         let cells = (0..24).flat_map(|row| (0..80).map(move |column| (row, column)));
-        let coloured = cells
+        let has_color = cells
             .filter_map(|(row, column)| screen.parser().cell(row, column))
             .any(|cell| cell.fgcolor() != vt100::Color::Default);
         screen.leave();
-        coloured
+        has_color
     };
     assert!(with("A", "b"));
     assert!(!with("NO_COLOR", "1"));
 }
 
 #[test]
-fn nothing_said_or_printed_reaches_the_terminal_alive() {
+fn escape_sequences_in_replies_and_output_do_not_reach_the_terminal() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &["--approval", "yolo"]);

@@ -1,4 +1,4 @@
-//! A terminal of 80 by 24, or of another size, with `osier` on it.
+//! Runs `osier` on a pseudo-terminal, by default of 80 by 24.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,43 +14,43 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use crate::run_support::{Server, osier};
 use crate::support::World;
 
-/// A test that waits longer has failed.
+/// How long a test waits before it fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long a key may go unseen before it is pressed again.
+/// How long to wait before pressing a key again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Longer than the pause before a key that answers a question.
+/// Longer than the pause that is required before a key that answers a question.
 const ALONE: Duration = Duration::from_millis(400);
 
-/// What stands in an editor that waits for the first words.
+/// The placeholder of an empty editor in a new session.
 pub(crate) const READY: &str = "type a message, or /help";
 
-/// As a terminal sends it that tells keys apart: no other key can be part of it.
+/// Escape in the Kitty keyboard protocol, where it is not ambiguous.
 pub(crate) const ESCAPE: &str = "\x1b[27u";
-/// As any other sends it.
+/// Escape in other terminals.
 pub(crate) const PLAIN_ESCAPE: &str = "\x1b";
 pub(crate) const CTRL_C: &str = "\x03";
 pub(crate) const CTRL_D: &str = "\x04";
 const CTRL_U: &str = "\x15";
 pub(crate) const UP: &str = "\x1b[A";
 
-/// See the module.
+/// The pseudo-terminal, its emulator and the program.
 pub(crate) struct Screen {
     master: File,
     slave: File,
     parser: vt100::Parser,
-    /// Everything that was written, as it was.
+    /// All output of the program.
     pub(crate) bytes: Vec<u8>,
     child: Child,
 }
 
-/// `osier` in a world, on a terminal without colours.
+/// Starts `osier` on a terminal without colors.
 pub(crate) fn open(world: &World, args: &[&str]) -> Screen {
     Screen::start(osier(world, args), 80, 24)
 }
 
-/// Goes on with the session of a script, as if the server had been its model all the time.
+/// Opens the session of a script, as if the server had been its model from the start.
 pub(crate) fn with_script(server: &Server, script: &str) -> (World, Screen) {
     let world = server.world();
     let file = String::from_utf8(ScriptedSession::run(script).file()).unwrap();
@@ -73,7 +73,7 @@ impl Screen {
         if command.get_envs().all(|(name, _)| name != "COLORTERM" && name != "TERM") {
             command.env("NO_COLOR", "1").env("TERM", "xterm-256color");
         }
-        // The emulator cuts lines when it gets narrower, as xterm does.
+        // The emulator truncates lines when it gets narrower, as xterm does.
         let child = command.env("XTERM_VERSION", "XTerm").spawn().unwrap();
         let parser = vt100::Parser::new(rows, columns, 1000);
         Screen { master: File::from(master), slave, parser, bytes: Vec::new(), child }
@@ -83,18 +83,18 @@ impl Screen {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Types a line and ends it.
+    /// Types a line and presses Enter.
     pub(crate) fn say(&mut self, line: &str) {
         self.press(line);
         self.press("\r");
     }
 
-    /// What a person sees.
+    /// The visible text.
     pub(crate) fn text(&self) -> String {
         self.parser.screen().contents()
     }
 
-    /// What has scrolled off, line by line.
+    /// The lines that have scrolled off.
     pub(crate) fn scrollback(&mut self) -> Vec<String> {
         let screen = self.parser.screen_mut();
         screen.set_scrollback(usize::MAX);
@@ -109,7 +109,7 @@ impl Screen {
         lines
     }
 
-    /// What a person sees, line by line, without what differs from run to run.
+    /// The visible lines, with placeholders for what differs between runs.
     pub(crate) fn shown(&self, world: &World) -> String {
         let lines: Vec<String> = self.text().lines().map(|line| line.trim_end().to_owned()).collect();
         world.named(&lines.join("\n")) + "\n"
@@ -126,51 +126,51 @@ impl Screen {
 
     #[track_caller]
     pub(crate) fn wait_gone(&mut self, unwanted: &str) {
-        self.wait_until(&format!("anything but {unwanted}"), |text| !text.contains(unwanted));
+        self.wait_until(&format!("{unwanted} to disappear"), |text| !text.contains(unwanted));
     }
 
-    /// Reads until the screen is as it should be.
+    /// Reads until the screen fulfills a condition.
     #[track_caller]
     pub(crate) fn wait_until(&mut self, what: &str, is_so: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while self.is_drawing() || !is_so(&self.text()) {
             let is_late = !self.read(deadline.saturating_duration_since(Instant::now()));
-            assert!(!is_late, "{what:?} does not come:\n{}", self.text());
+            assert!(!is_late, "timeout waiting for {what:?}:\n{}", self.text());
         }
     }
 
-    /// Whether the program has begun a frame that has not arrived completely.
+    /// Whether only a part of the current frame has arrived.
     fn is_drawing(&self) -> bool {
         let last = |mark: &[u8]| self.bytes.windows(mark.len()).rposition(|bytes| bytes == mark);
         last(b"\x1b[?2026h") > last(b"\x1b[?2026l")
     }
 
-    /// Presses a key until the screen shows that it was taken.
+    /// Presses a key repeatedly until the screen shows its effect.
     #[track_caller]
     pub(crate) fn insist(&mut self, key: &str, is_taken: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is_taken(&self.text()) {
-            assert!(Instant::now() < deadline, "{key:?} is not taken:\n{}", self.text());
+            assert!(Instant::now() < deadline, "{key:?} has no effect:\n{}", self.text());
             self.press(key);
             let next = Instant::now() + AGAIN;
             while !is_taken(&self.text()) && self.read(next.saturating_duration_since(Instant::now())) {}
         }
     }
 
-    /// Answers the question whether a tool may do something.
+    /// Answers an approval question.
     #[track_caller]
     pub(crate) fn answer(&mut self, key: &str) {
         self.wait_for("Allow ");
         self.answer_until(key, |text| !text.contains("Allow "));
     }
 
-    /// Answers by a key that counts only if no other is pressed for a while before and after it. One that came too early is
-    /// in the draft, from where it is erased.
+    /// Answers with a key, which counts only after and before a pause. A key that was too early is in the draft; it is erased before
+    /// the next try.
     #[track_caller]
     pub(crate) fn answer_until(&mut self, key: &str, is_taken: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is_taken(&self.text()) {
-            assert!(Instant::now() < deadline, "{key:?} is not taken:\n{}", self.text());
+            assert!(Instant::now() < deadline, "{key:?} has no effect:\n{}", self.text());
             self.press(CTRL_U);
             self.read_for(ALONE);
             self.press(key);
@@ -184,7 +184,7 @@ impl Screen {
         while self.read(end.saturating_duration_since(Instant::now())) {}
     }
 
-    /// More of what the program wrote; false if nothing came in time.
+    /// Reads more output. Returns false on timeout and at the end.
     fn read(&mut self, patience: Duration) -> bool {
         let patience = Timespec {
             tv_sec: patience.as_secs().try_into().unwrap(),
@@ -211,7 +211,7 @@ impl Screen {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Leaves by the key for it, also if a turn has not quite ended.
+    /// Quits with Ctrl+D, even if a turn is still running. Returns the last screen.
     #[track_caller]
     pub(crate) fn leave(mut self) -> String {
         self.press(CTRL_D);
@@ -228,7 +228,7 @@ impl Screen {
         rest
     }
 
-    /// Waits for the end, of which it gives the exit code and the last screen. The terminal must be as it was before.
+    /// Waits for the exit, and returns the exit code and the last screen. Checks that the terminal is restored.
     #[track_caller]
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let deadline = Instant::now() + PATIENCE;
@@ -237,21 +237,21 @@ impl Screen {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(Instant::now() < deadline, "it does not end:\n{}", self.text());
+            assert!(Instant::now() < deadline, "timeout waiting for the exit:\n{}", self.text());
         };
         let modes = tcgetattr(&self.slave).unwrap().local_modes;
         drop(std::mem::replace(&mut self.slave, File::open("/dev/null").unwrap()));
         while self.read(PATIENCE) {}
-        // Whoever is killed outright cannot tidy up.
+        // A killed process cannot restore the terminal.
         if status.code().is_some() {
             assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO), "raw mode was left on");
-            self.everything_is_off();
+            self.assert_modes_restored();
         }
         (status.code(), self.text())
     }
 
     #[track_caller]
-    fn everything_is_off(&self) {
+    fn assert_modes_restored(&self) {
         let text = String::from_utf8_lossy(&self.bytes).into_owned();
         let pairs = [("\x1b[?2004h", "\x1b[?2004l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[>1u", "\x1b[<1u")];
         for (on, off) in pairs {
@@ -264,7 +264,7 @@ fn size(columns: u16, rows: u16) -> Winsize {
     Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
-/// A test that fails leaves no process behind.
+/// Does not leave a process behind when a test fails.
 impl Drop for Screen {
     fn drop(&mut self) {
         let _ = self.child.kill();

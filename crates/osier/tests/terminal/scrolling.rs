@@ -1,4 +1,4 @@
-//! What is on the screen, what is in the scrollback, and what prints into it.
+//! What stays on the screen, and what goes to the scrollback.
 
 use crate::run_support::Server;
 use crate::screen::{ESCAPE, READY, Screen, open, with_script};
@@ -7,17 +7,17 @@ use crate::support::World;
 const CTRL_L: &str = "\x0c";
 const CTRL_O: &str = "\x0f";
 
-/// Says something until the first lines have scrolled off.
+/// Runs commands until the first lines have scrolled off.
 fn fill(world: &World) -> Screen {
     let mut screen = open(world, &[]);
     screen.wait_for(READY);
     for number in 0..4 {
         screen.say(&format!("!seq 1 3; echo command {number}"));
-        let ended = format!("  command {number}\n  exit 0");
-        screen.wait_until(&ended, |text| without_trailing_spaces(text).contains(&ended));
+        let output = format!("  command {number}\n  exit 0");
+        screen.wait_until(&output, |text| without_trailing_spaces(text).contains(&output));
     }
     // The command is stored a moment before the interface is idle.
-    screen.wait_gone("escape stops");
+    screen.wait_gone("esc to stop");
     screen
 }
 
@@ -25,28 +25,28 @@ fn without_trailing_spaces(text: &str) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-/// The screen without its last row, which counts the context and may still change.
+/// The screen without the status line, which may still change.
 fn above_status(text: &str) -> Option<String> {
     text.rsplit_once('\n').map(|(above, _)| above.to_owned())
 }
 
 #[test]
-fn closing_the_help_leaves_the_screen_as_it_was() {
+fn closing_the_help_restores_the_screen() {
     let world = World::new();
     let mut screen = fill(&world);
     let (shown, scrollback) = (above_status(&screen.text()), screen.scrollback());
     assert!(!scrollback.is_empty());
     screen.say("/help");
-    screen.wait_for("escape closes");
+    screen.wait_for("esc close");
     screen.press(ESCAPE);
-    screen.wait_gone("escape closes");
-    screen.wait_until("what was there", |text| above_status(text) == shown);
+    screen.wait_gone("esc close");
+    screen.wait_until("the previous screen", |text| above_status(text) == shown);
     assert_eq!(screen.scrollback(), scrollback);
     screen.leave();
 }
 
 #[test]
-fn drawing_again_and_folding_print_nothing_into_the_scrollback() {
+fn redrawing_and_folding_do_not_change_the_scrollback() {
     let world = World::new();
     let mut screen = fill(&world);
     let (shown, scrollback) = (above_status(&screen.text()), screen.scrollback());
@@ -55,14 +55,14 @@ fn drawing_again_and_folding_print_nothing_into_the_scrollback() {
         screen.press("x");
         screen.wait_for("> x");
         screen.press("\x7f");
-        screen.wait_until("what was there", |text| above_status(text) == shown);
+        screen.wait_until("the previous screen", |text| above_status(text) == shown);
     }
     assert_eq!(screen.scrollback(), scrollback);
     screen.leave();
 }
 
 #[test]
-fn a_move_prints_only_what_was_never_shown() {
+fn a_move_prints_only_new_entries() {
     let server = Server::new();
     let script: Vec<String> =
         (0..12).map(|number| format!("say question {number}; reply answer {number}")).collect();
@@ -81,16 +81,16 @@ fn a_move_prints_only_what_was_never_shown() {
         screen.wait_for("Undone: moved");
         screen.wait_for("answer 11");
     }
-    // The line about the move takes two rows; apart from these nothing was pushed up.
+    // The notice about the move takes two rows; nothing else may scroll off.
     let after = screen.scrollback();
     assert!(after.starts_with(&scrollback) && after.len() <= scrollback.len() + 2, "{after:?}");
     assert_eq!(after.iter().filter(|line| line.contains("answer 6")).count(), 1);
     screen.leave();
 }
 
-/// The last paragraph used to vanish, because what was printed was counted in lines of the old width.
+/// Regression test: printed lines were counted at the old width, so the last paragraph was lost.
 #[test]
-fn a_resize_while_an_answer_comes_neither_loses_nor_repeats_a_word() {
+fn a_resize_while_an_answer_streams_neither_loses_nor_repeats_a_word() {
     let server = Server::new();
     let world = server.world();
     let mut screen = Screen::start(crate::run_support::osier(&world, &[]), 60, 40);

@@ -1,4 +1,4 @@
-//! Other sessions: the list, a new one, copies, sessions of other directories.
+//! Switching sessions: the session list, new sessions, copies, and sessions of other directories.
 
 use std::fs;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use crate::support::World;
 const SCRIPT: &str = "say one; reply first; say two; reply second";
 
 #[test]
-fn resume_without_a_name_begins_with_the_list() {
+fn resume_without_an_id_opens_the_session_list() {
     let world = World::new();
     let first = world.args(&["-p", "remember the milk"]);
     assert_eq!(first.code, 0, "{}", first.err);
@@ -31,12 +31,12 @@ fn resume_without_a_name_begins_with_the_list() {
     screen.press(ESCAPE);
     screen.wait_gone("Sessions this directory");
     screen.leave();
-    assert_eq!(world.session_files().len(), 1, "the new one was only looked at");
+    assert_eq!(world.session_files().len(), 1, "the new session stayed empty");
 }
 
-/// The ids of sessions that pi made within a second begin alike.
+/// pi creates ids that share a prefix within the same second.
 #[test]
-fn the_list_shows_as_many_digits_of_an_id_as_it_needs() {
+fn the_list_shows_as_many_id_digits_as_needed() {
     let world = World::new();
     let folder = world.home().join("sessions/of-pi");
     fs::create_dir_all(&folder).unwrap();
@@ -57,7 +57,7 @@ fn the_list_shows_as_many_digits_of_an_id_as_it_needs() {
     screen.press("milk");
     screen.wait_for("› milk");
     screen.press("\x04");
-    screen.wait_for("Delete \"milk\" for good?");
+    screen.wait_for("Delete \"milk\" permanently?");
     screen.press(ESCAPE);
     screen.press(ESCAPE);
     screen.press(ESCAPE);
@@ -67,15 +67,15 @@ fn the_list_shows_as_many_digits_of_an_id_as_it_needs() {
 }
 
 #[test]
-fn a_fork_goes_on_elsewhere_with_the_text_in_the_editor() {
+fn a_fork_continues_in_a_new_session_with_the_text_in_the_editor() {
     let server = Server::new();
     let (world, mut screen) = with_script(&server, SCRIPT);
     let before = world.read("s.jsonl");
     screen.wait_for("second");
     screen.say("/fork");
-    screen.wait_for("Go on before a message");
+    screen.wait_for("Fork before a message");
     screen.press("n");
-    screen.wait_gone("Go on before a message");
+    screen.wait_gone("Fork before a message");
     screen.wait_for("> two");
     screen.wait_gone("second");
     screen.wait_for(" from 5e551011");
@@ -98,7 +98,7 @@ fn a_fork_goes_on_elsewhere_with_the_text_in_the_editor() {
 }
 
 #[test]
-fn a_session_of_another_directory_is_worked_on_where_it_belongs() {
+fn a_session_of_another_directory_runs_in_its_own_directory() {
     let world = World::new();
     fs::create_dir(world.path("there")).unwrap();
     let made = world.args(&["-p", "--cwd", "there", "write made.txt with \"x\"", "--approval", "yolo"]);
@@ -106,7 +106,7 @@ fn a_session_of_another_directory_is_worked_on_where_it_belongs() {
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.say("/resume");
-    screen.wait_for("none; tab looks everywhere");
+    screen.wait_for("no sessions here; tab lists all directories");
     screen.press("\t");
     screen.wait_for("made.txt");
     screen.press("\r");
@@ -121,7 +121,7 @@ fn a_session_of_another_directory_is_worked_on_where_it_belongs() {
 }
 
 #[test]
-fn what_is_not_kept_leaves_nothing() {
+fn no_session_leaves_no_files() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &["--no-session", "hello"]);
@@ -137,7 +137,7 @@ fn configure(world: &World, settings: &str) {
     fs::write(world.home().join("config.toml"), settings).unwrap();
 }
 
-/// A session in the store `file`, and its copy in `archive`, which has another name and was used last.
+/// A session in the store `file`, and a copy in `archive`, which was used more recently.
 fn with_a_copy() -> (World, String) {
     let world = World::new();
     configure(&world, "[stores.archive]\nfolder = '../archive'\n");
@@ -148,12 +148,12 @@ fn with_a_copy() -> (World, String) {
 }
 
 #[test]
-fn of_two_copies_the_list_opens_names_and_deletes_the_one_that_is_meant() {
+fn the_list_opens_renames_and_deletes_the_selected_one_of_two_copies() {
     let (world, id) = with_a_copy();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.say("/resume");
-    screen.wait_until("both, with their stores", |text| {
+    screen.wait_until("both copies with their stores", |text| {
         text.contains("  archive  ") && text.contains("  file  ")
     });
     screen.press("\r");
@@ -165,7 +165,7 @@ fn of_two_copies_the_list_opens_names_and_deletes_the_one_that_is_meant() {
     screen.press("\x12the copy\r");
     screen.wait_for("› the copy");
     screen.press(CTRL_D);
-    screen.wait_for("Delete \"the copy\" from archive for good?");
+    screen.wait_for("Delete \"the copy\" from archive permanently?");
     screen.press("2");
     screen.wait_gone("the copy");
     screen.wait_for("› remember the milk");
@@ -178,7 +178,7 @@ fn of_two_copies_the_list_opens_names_and_deletes_the_one_that_is_meant() {
     assert_eq!(left, [(&json!(id), &json!("file"), &json!(null))]);
 }
 
-/// It takes connections and says nothing.
+/// Configures a store whose server accepts connections and never responds.
 fn with_a_silent_server(world: &World) -> TcpListener {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -187,7 +187,7 @@ fn with_a_silent_server(world: &World) -> TcpListener {
 }
 
 #[test]
-fn whoever_waits_for_a_store_that_says_nothing_can_stop_that() {
+fn opening_a_session_in_an_unresponsive_store_can_be_canceled() {
     let world = World::new();
     let _server = with_a_silent_server(&world);
     let mut screen = open(&world, &[]);
@@ -202,7 +202,7 @@ fn whoever_waits_for_a_store_that_says_nothing_can_stop_that() {
 }
 
 #[test]
-fn the_list_tells_of_a_store_that_is_away() {
+fn the_list_reports_an_unreachable_store() {
     let world = World::new();
     assert_eq!(world.args(&["-p", "remember the milk"]).code, 0);
     drop(with_a_silent_server(&world));
@@ -215,7 +215,7 @@ fn the_list_tells_of_a_store_that_is_away() {
 }
 
 #[test]
-fn the_list_is_searched_by_what_was_said_in_the_conversations() {
+fn the_list_search_includes_conversations() {
     let world = World::new();
     let long = world.json("append 'a plan for the zoo'")["session"].as_str().unwrap().to_owned();
     world.ok(&format!("append {long} 'first the purple elephant'"));
@@ -227,7 +227,7 @@ fn the_list_is_searched_by_what_was_said_in_the_conversations() {
     screen.wait_for("› a plan for the zoo");
     screen.wait_gone("remember the milk");
     screen.press("s");
-    screen.wait_for("none; tab looks everywhere");
+    screen.wait_for("no sessions here; tab lists all directories");
     screen.press("\x7f\x7f");
     screen.wait_for("› a plan for the zoo");
     screen.press(ESCAPE);
@@ -236,7 +236,7 @@ fn the_list_is_searched_by_what_was_said_in_the_conversations() {
     screen.wait_gone("remember the milk");
     screen.wait_for("› a plan for the zoo");
     screen.press("(");
-    screen.wait_for("no regular expression: unclosed group");
+    screen.wait_for("invalid regular expression: unclosed group");
     screen.press("\x7f");
     screen.wait_for("› a plan for the zoo");
     screen.press("\r");
@@ -245,7 +245,7 @@ fn the_list_is_searched_by_what_was_said_in_the_conversations() {
 }
 
 #[test]
-fn whoever_goes_elsewhere_while_a_turn_runs_is_told_that_it_was_stopped() {
+fn switching_sessions_during_a_turn_reports_that_it_was_stopped() {
     let server = Server::new();
     let (_world, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("second");

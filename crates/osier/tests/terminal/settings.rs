@@ -1,4 +1,4 @@
-//! Settings of the screen: from the file, and changed on the screen.
+//! Settings of the interface: from the settings file, and changed with `/settings`.
 
 use std::fs;
 
@@ -14,20 +14,20 @@ fn world(settings: &str) -> World {
 }
 
 #[test]
-fn escape_twice_opens_what_the_settings_say() {
+fn settings_choose_what_escape_twice_opens() {
     let world = world("double_escape = 'fork'\n");
     let mut screen = open(&world, &["--", "hello"]);
     screen.wait_for("#2");
     screen.press(ESCAPE);
     screen.press(ESCAPE);
-    screen.wait_for("Go on before a message");
+    screen.wait_for("Fork before a message");
     screen.press(ESCAPE);
-    screen.wait_gone("Go on before a message");
+    screen.wait_gone("Fork before a message");
     screen.leave();
 }
 
 #[test]
-fn the_tree_begins_with_the_filter_of_the_settings_and_moves_need_not_ask() {
+fn settings_choose_the_tree_filter_and_disable_the_summary_question() {
     let world = world("tree_filter = 'user-only'\nask_summary = false\n");
     let mut screen = open(&world, &["--", "hello"]);
     screen.wait_for("#2");
@@ -42,7 +42,7 @@ fn the_tree_begins_with_the_filter_of_the_settings_and_moves_need_not_ask() {
 }
 
 #[test]
-fn the_editor_of_the_settings_changes_what_is_typed() {
+fn the_configured_editor_edits_the_draft() {
     let world = world("editor = 'sed -i s/milk/bread/'\n");
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
@@ -56,7 +56,7 @@ fn the_editor_of_the_settings_changes_what_is_typed() {
 }
 
 #[test]
-fn what_is_changed_on_the_screen_counts_at_once_and_for_good() {
+fn changed_settings_apply_at_once_and_are_saved() {
     let world = world("# mine\n");
     let mut screen = open(&world, &["--", "hello"]);
     screen.wait_for("#2");
@@ -65,7 +65,7 @@ fn what_is_changed_on_the_screen_counts_at_once_and_for_good() {
     screen.press("double");
     screen.wait_for("› double_escape");
     screen.press("\r");
-    screen.wait_for("← now");
+    screen.wait_for("← current");
     screen.press("fork\r");
     screen.wait_for("double_escape = \"fork\"");
     screen.press(ESCAPE);
@@ -82,23 +82,23 @@ fn what_is_changed_on_the_screen_counts_at_once_and_for_good() {
     screen.wait_gone("Settings");
     screen.press(ESCAPE);
     screen.press(ESCAPE);
-    screen.wait_for("Go on before a message");
+    screen.wait_for("Fork before a message");
     screen.press(ESCAPE);
-    screen.wait_gone("Go on before a message");
+    screen.wait_gone("Fork before a message");
     screen.leave();
     let file = fs::read_to_string(world.home().join("config.toml")).unwrap();
     assert_eq!(file, "# mine\ndouble_escape = \"fork\"\n\n[retry]\nattempts = 5\n");
 }
 
 #[test]
-fn keys_of_the_tree_are_those_of_the_settings() {
+fn settings_can_change_keys_of_the_tree() {
     let world = world("[keys]\n'tree.label' = 'ctrl+k'\n");
     let mut screen = open(&world, &["--", "hello"]);
     screen.wait_for("#2");
     screen.say("/tree");
     screen.wait_for("ctrl+k label");
     screen.press("\u{b}");
-    screen.wait_for("enter takes the label");
+    screen.wait_for("enter save label");
     screen.say("here");
     screen.wait_for("[here]");
     screen.press(ESCAPE);
@@ -107,19 +107,19 @@ fn keys_of_the_tree_are_those_of_the_settings() {
 }
 
 #[test]
-fn a_key_that_does_nothing_is_told_at_the_start_and_by_the_doctor() {
+fn unknown_keys_are_reported_at_startup_and_by_doctor() {
     let world = world("[keys]\n'tree.lable' = 'ctrl+k'\ntree.mark = 'hyper+m'\n");
     let mut screen = open(&world, &[]);
-    screen.wait_for("no key has the name tree.lable; did you mean tree.label?");
-    screen.wait_for("hyper+m is no key");
+    screen.wait_for("unknown key name tree.lable; did you mean tree.label?");
+    screen.wait_for("unknown key hyper+m");
     screen.wait_for(READY);
     screen.leave();
     let doctor = world.args(&["doctor"]);
-    assert!(doctor.out.contains("no key has the name tree.lable"), "{}", doctor.out);
+    assert!(doctor.out.contains("unknown key name tree.lable"), "{}", doctor.out);
 }
 
 #[test]
-fn a_theme_of_the_user_is_found_by_its_name_and_its_mistakes_are_reported() {
+fn a_user_theme_is_found_by_name_and_its_mistakes_are_reported() {
     let world = world("theme = \"mine\"\n");
     fs::create_dir_all(world.home().join("themes")).unwrap();
     fs::write(world.home().join("themes/mine.toml"), "user = \"#123456\"\nacent = \"red\"\n").unwrap();

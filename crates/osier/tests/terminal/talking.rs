@@ -1,4 +1,4 @@
-//! Saying something and hearing the answer; steering, stopping, commands of one's own.
+//! Conversations: prompts and answers, steering, stopping, and the user's own commands.
 
 use osier_testkit::expect;
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::screen::{CTRL_C, ESCAPE, PLAIN_ESCAPE, READY, open};
 use crate::support::World;
 
 #[test]
-fn a_first_conversation_needs_no_key_and_says_how_to_come_back() {
+fn a_first_conversation_needs_no_api_key_and_prints_how_to_resume() {
     let world = World::new();
     world.write("notes.txt", "buy milk\n");
     let mut screen = open(&world, &[]);
@@ -38,7 +38,7 @@ fn a_first_conversation_needs_no_key_and_says_how_to_come_back() {
 }
 
 #[test]
-fn looking_in_leaves_no_session_behind_and_nothing_to_come_back_to() {
+fn quitting_without_a_prompt_leaves_no_session() {
     let world = World::new();
     let mut screen = open(&world, &["--name", "nothing"]);
     screen.wait_for(READY);
@@ -50,7 +50,7 @@ fn looking_in_leaves_no_session_behind_and_nothing_to_come_back_to() {
 }
 
 #[test]
-fn a_file_named_with_an_at_sign_goes_along_and_is_not_shown() {
+fn a_file_mentioned_with_an_at_sign_is_sent_but_not_shown() {
     let server = Server::new();
     let world = server.world();
     world.write("src/a.rs", "fn willow() {}\n");
@@ -67,7 +67,7 @@ fn a_file_named_with_an_at_sign_goes_along_and_is_not_shown() {
 }
 
 #[test]
-fn an_answer_is_seen_while_it_comes() {
+fn an_answer_is_shown_while_it_streams() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &["fix", "the", "bug"]);
@@ -91,7 +91,7 @@ fn an_answer_is_seen_while_it_comes() {
 }
 
 #[test]
-fn what_is_typed_while_it_works_steers_or_follows() {
+fn prompts_during_a_turn_steer_or_follow_up() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &["--approval", "yolo"]);
@@ -116,7 +116,7 @@ fn what_is_typed_while_it_works_steers_or_follows() {
 }
 
 #[test]
-fn escape_stops_the_turn_and_ctrl_c_twice_leaves() {
+fn escape_stops_the_turn_and_ctrl_c_twice_quits() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
@@ -139,7 +139,7 @@ fn escape_stops_the_turn_and_ctrl_c_twice_leaves() {
 }
 
 #[test]
-fn commands_of_the_user_run_may_be_kept_from_the_model_and_are_stopped_by_escape() {
+fn user_commands_can_be_hidden_from_the_model_and_stopped_with_escape() {
     let server = Server::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
@@ -163,7 +163,7 @@ fn commands_of_the_user_run_may_be_kept_from_the_model_and_are_stopped_by_escape
 }
 
 #[test]
-fn a_pasted_image_path_goes_along_as_an_image() {
+fn a_pasted_image_path_is_sent_as_an_image() {
     let server = Server::new();
     let world = server.world();
     let config = world.home().join("config.toml");
@@ -185,7 +185,7 @@ fn a_pasted_image_path_goes_along_as_an_image() {
 }
 
 #[test]
-fn a_template_shows_what_was_typed_and_the_model_gets_the_text() {
+fn a_template_shows_the_typed_command_and_sends_the_expanded_text() {
     let server = Server::new();
     let world = server.world();
     std::fs::create_dir_all(world.home().join("prompts")).unwrap();

@@ -1,4 +1,4 @@
-//! `/approval`: what may be done without asking.
+//! `/approval`: sets what tools may do without asking.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
@@ -12,7 +12,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "approval",
     aliases: &[],
     arguments: "[mode]",
-    help: "what may be done without asking: default, autoEdit, sandbox, yolo",
+    help: "set what runs without asking: default, autoEdit, sandbox, yolo",
     run,
 };
 
@@ -33,19 +33,19 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
         return Vec::new();
     }
     let names = Mode::ALL.map(Mode::name).join(", ");
-    show_error(state, &format!("there is no mode {words}; modes: {names}"));
+    show_error(state, &format!("unknown approval mode {words}; use one of {names}"));
     Vec::new()
 }
 
 fn told(mode: Mode, state: &UiState) -> String {
     match mode {
-        Mode::Default => "asks before anything that writes or runs".to_owned(),
-        Mode::AutoEdit => "asks before anything that runs".to_owned(),
+        Mode::Default => "asks before writing files or running commands".to_owned(),
+        Mode::AutoEdit => "asks before running commands".to_owned(),
         Mode::Sandbox => match state.config.sandbox_state() {
             Ok(protection) => format!("runs commands in the sandbox without asking ({protection})"),
-            Err(reason) => format!("not available, asks before anything that runs: {reason}"),
+            Err(reason) => format!("not available, asks before running commands: {reason}"),
         },
-        Mode::Yolo => "asks for nothing, confines nothing".to_owned(),
+        Mode::Yolo => "never asks, no sandbox".to_owned(),
     }
 }
 

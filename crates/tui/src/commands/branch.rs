@@ -1,4 +1,4 @@
-//! `/branch`: this path as a new session.
+//! `/branch`: copies this path to a new session.
 
 use super::Spec;
 use crate::msg::{Action, OpenTarget};
@@ -8,7 +8,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "branch",
     aliases: &["clone"],
     arguments: "",
-    help: "copy this path into a new session and go there",
+    help: "copy this path to a new session and switch to it",
     run,
 };
 

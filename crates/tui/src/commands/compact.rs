@@ -1,4 +1,4 @@
-//! `/compact`: a summary stands for the older part.
+//! `/compact`: replaces the older part of the context with a summary.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
@@ -10,7 +10,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "compact",
     aliases: &[],
     arguments: "[focus]",
-    help: "let a summary stand for the older part",
+    help: "summarize the older part of the conversation",
     run,
 };
 

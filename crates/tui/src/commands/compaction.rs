@@ -1,4 +1,4 @@
-//! `/compaction`: what the last compaction left out, and the way back to before it.
+//! `/compaction`: shows what the last compaction left out, or undoes it.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
@@ -10,7 +10,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "compaction",
     aliases: &[],
     arguments: "[undo]",
-    help: "what the last compaction left out; undo: go to before it",
+    help: "show what the last compaction left out; undo: go back to before it",
     run,
 };
 
@@ -19,7 +19,7 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
         "" => vec![Action::ShowCompaction],
         "undo" => send_command(ClientCommand::UndoCompaction { entry: None }, Purpose::UndoCompaction),
         _ => {
-            show_error(state, "/compaction shows what was left out, /compaction undo goes to before it");
+            show_error(state, &format!("unknown argument {words}; use /compaction or /compaction undo"));
             Vec::new()
         }
     }

@@ -1,4 +1,4 @@
-//! `/compare`: two branches side by side.
+//! `/compare`: shows two branches side by side.
 
 use super::Spec;
 use crate::msg::Action;
@@ -9,7 +9,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "compare",
     aliases: &[],
     arguments: "[entry entry]",
-    help: "compare two branches; in /tree mark them with alt+c",
+    help: "compare two branches; mark them with alt+c in /tree",
     run,
 };
 
@@ -17,7 +17,7 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     match words.split_once(' ') {
         Some((left, right)) => vec![Action::Compare(left.trim().to_owned(), right.trim().to_owned())],
         None => {
-            show_notice(state, "mark the first with alt+c, then the second");
+            show_notice(state, "Mark two entries with alt+c to compare them");
             request_tree(state, false)
         }
     }

@@ -1,4 +1,4 @@
-//! `/copy`: the last answer into the clipboard.
+//! `/copy`: copies the last answer to the clipboard.
 
 use super::Spec;
 use crate::msg::Action;

@@ -1,4 +1,4 @@
-//! `/cost`: what the session cost so far.
+//! `/cost`: shows tokens and cost.
 
 use super::Spec;
 use crate::msg::Action;
@@ -8,7 +8,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "cost",
     aliases: &["usage"],
     arguments: "",
-    help: "tokens and cost of the session, by model and branch",
+    help: "show tokens and cost by model and branch",
     run,
 };
 

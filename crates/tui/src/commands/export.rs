@@ -1,4 +1,4 @@
-//! `/export`: the conversation as a file.
+//! `/export`: writes the path to a file.
 
 use super::Spec;
 use crate::msg::Action;
@@ -8,7 +8,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "export",
     aliases: &[],
     arguments: "[file]",
-    help: "write the path to a file: Markdown, or a session if it ends in .jsonl",
+    help: "export the path to a file: Markdown, or a session if it ends in .jsonl",
     run,
 };
 

@@ -1,4 +1,4 @@
-//! `/fork`: go on before something one said, here or in a new session.
+//! `/fork`: forks before one of your messages, here or in a new session.
 
 use super::Spec;
 use crate::msg::Action;
@@ -9,7 +9,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "fork",
     aliases: &[],
     arguments: "",
-    help: "go on before a message, here or in a new session",
+    help: "fork before a message, here or in a new session",
     run,
 };
 

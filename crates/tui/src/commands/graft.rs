@@ -1,4 +1,4 @@
-//! `/graft`: the conclusion of another branch, here.
+//! `/graft`: adds the conclusion of another branch to this one.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
@@ -10,13 +10,13 @@ pub(super) const COMMAND: Spec = Spec {
     name: "graft",
     aliases: &[],
     arguments: "[entry]",
-    help: "bring the conclusion of another branch here",
+    help: "add the conclusion of another branch to this one",
     run,
 };
 
 fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     if words.is_empty() {
-        show_notice(state, "go to the end of that branch and press alt+g");
+        show_notice(state, "Select the end of the branch and press alt+g to graft it");
         return request_tree(state, false);
     }
     let graft = ClientCommand::Graft { tip: words.to_owned(), summarize: false, instructions: None };

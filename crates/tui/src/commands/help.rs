@@ -1,4 +1,4 @@
-//! `/help`: commands and keys.
+//! `/help`: shows commands and keys.
 
 use super::{Spec, all};
 use crate::msg::Action;
@@ -8,29 +8,29 @@ use crate::text::{Line, Style, wrap};
 use crate::theme::ColorRole;
 
 pub(super) const COMMAND: Spec =
-    Spec { name: "help", aliases: &[], arguments: "", help: "commands and keys", run };
+    Spec { name: "help", aliases: &[], arguments: "", help: "show commands and keys", run };
 
 const KEYS: &[(&str, &str)] = &[
-    ("enter", "say it; while it works, before the model is asked next"),
-    ("alt+enter", "while it works: say it when the turn ends; else a new line"),
-    ("ctrl+j, shift+enter", "a new line"),
-    ("escape", "stop what goes on; twice: the tree"),
-    ("ctrl+c", "stop, empty the editor, leave"),
-    ("ctrl+d", "leave; asks while something runs"),
-    ("alt+t", "the tree"),
-    ("alt+u, alt+r", "undo and redo a move"),
-    ("alt+up", "take back what waits to be said"),
-    ("shift+tab", "think more, or less"),
-    ("up, down", "at the edge of the text: what you typed before, in other sessions too"),
-    ("ctrl+r", "search what you typed before"),
-    ("ctrl+o", "unfold the screen, or fold it"),
-    ("ctrl+g", "write in your own editor"),
-    ("ctrl+v", "an image from the clipboard; or paste its path"),
-    ("ctrl+_, alt+_", "undo and redo what was typed"),
-    ("ctrl+z", "to the shell; fg comes back"),
-    ("ctrl+l", "clear the screen and draw it"),
-    ("!command, !!command", "run it; with two the model does not see it"),
-    ("@file", "name a file"),
+    ("enter", "send; while a turn runs, the model gets it with its next call"),
+    ("alt+enter", "while a turn runs: send when it ends; otherwise insert a newline"),
+    ("ctrl+j, shift+enter", "insert a newline"),
+    ("esc", "stop the turn or command; twice: open the tree"),
+    ("ctrl+c", "stop, clear the editor, or quit"),
+    ("ctrl+d", "quit; asks first while something is running"),
+    ("alt+t", "open the tree"),
+    ("alt+u, alt+r", "undo or redo a move"),
+    ("alt+up", "take queued messages back into the editor"),
+    ("shift+tab", "change the thinking level"),
+    ("up, down", "at the edge of the text: browse the prompt history of all sessions"),
+    ("ctrl+r", "search the prompt history"),
+    ("ctrl+o", "expand or collapse long output"),
+    ("ctrl+g", "edit the draft in an external editor"),
+    ("ctrl+v", "paste an image from the clipboard; or paste its path"),
+    ("ctrl+_, alt+_", "undo or redo typing"),
+    ("ctrl+z", "suspend to the shell; fg returns"),
+    ("ctrl+l", "clear and redraw the screen"),
+    ("!command, !!command", "run a command; with !! the model does not see it"),
+    ("@file", "attach a file"),
 ];
 
 fn run(state: &mut UiState, _words: &str) -> Vec<Action> {
@@ -40,26 +40,26 @@ fn run(state: &mut UiState, _words: &str) -> Vec<Action> {
     });
     let templates = state.config.templates.clone();
     let templates = templates.iter().map(|(name, help)| (format!("/{name}"), help.as_str()));
-    let keys = KEYS.iter().map(|(name, told)| ((*name).to_owned(), *told));
+    let keys = KEYS.iter().map(|(name, help)| ((*name).to_owned(), *help));
     let tree = key_words(&state.config).into_iter().map(|(key, word)| (format!("tree: {key}"), word));
     let rows = commands.chain(templates).chain(keys).chain(tree);
-    let lines = rows.flat_map(|(name, told)| row(&name, told, state.columns)).collect();
+    let lines = rows.flat_map(|(name, help)| row(&name, help, state.columns)).collect();
     state.overlays.push(Box::new(Reader::new("Help", lines)));
     Vec::new()
 }
 
-/// A name and what it means, beside it or below it.
-fn row(name: &str, told: &str, columns: usize) -> Vec<Line> {
+/// A name with its help text, next to it or below it.
+fn row(name: &str, help: &str, columns: usize) -> Vec<Line> {
     let name = Line::styled(Style::from(ColorRole::Accent).bold(), &format!("  {name:<22} "));
-    let told = Line::styled(ColorRole::Text, told);
-    let beside = columns >= 70;
-    let room = columns.saturating_sub(if beside { name.width() } else { 6 });
-    let mut told = wrap(&told, room).into_iter();
+    let help = Line::styled(ColorRole::Text, help);
+    let is_wide = columns >= 70;
+    let room = columns.saturating_sub(if is_wide { name.width() } else { 6 });
+    let mut help = wrap(&help, room).into_iter();
     let mut lines = vec![name];
-    if beside {
-        lines[0].spans.extend(told.next().unwrap_or_default().spans);
+    if is_wide {
+        lines[0].spans.extend(help.next().unwrap_or_default().spans);
     }
     let blank = " ".repeat(columns - room);
-    lines.extend(told.map(|line| line.prepend(ColorRole::Text, &blank)));
+    lines.extend(help.map(|line| line.prepend(ColorRole::Text, &blank)));
     lines
 }

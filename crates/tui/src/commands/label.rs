@@ -1,4 +1,4 @@
-//! `/label`: a name for the place where one is.
+//! `/label`: labels the current entry.
 
 use super::Spec;
 use crate::msg::Action;
@@ -8,7 +8,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "label",
     aliases: &[],
     arguments: "[text]",
-    help: "name the entry where you are; without text takes the name away",
+    help: "label the current entry; without text, remove its label",
     run,
 };
 

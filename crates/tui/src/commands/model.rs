@@ -1,4 +1,4 @@
-//! `/model`: who answers.
+//! `/model`: chooses the model.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
@@ -11,7 +11,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "model",
     aliases: &[],
     arguments: "[name]",
-    help: "who answers: choose from a list, or by name",
+    help: "choose the model, from a list or by name",
     run,
 };
 

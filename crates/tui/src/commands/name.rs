@@ -1,21 +1,16 @@
-//! `/name`: what the session is called.
+//! `/name`: shows or sets the session name.
 
 use super::Spec;
 use crate::msg::Action;
 use crate::state::UiState;
 use crate::update::show_notice;
 
-pub(super) const COMMAND: Spec = Spec {
-    name: "name",
-    aliases: &[],
-    arguments: "[text]",
-    help: "show or set the name of the session",
-    run,
-};
+pub(super) const COMMAND: Spec =
+    Spec { name: "name", aliases: &[], arguments: "[text]", help: "show or set the session name", run };
 
 fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     if words.is_empty() {
-        let name = state.status_info.name.clone().unwrap_or_else(|| "this session has no name".to_owned());
+        let name = state.status_info.name.clone().unwrap_or_else(|| "This session has no name".to_owned());
         show_notice(state, &name);
         return Vec::new();
     }

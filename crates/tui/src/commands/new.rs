@@ -1,4 +1,4 @@
-//! `/new`: an empty session.
+//! `/new`: starts an empty session.
 
 use super::Spec;
 use crate::msg::{Action, OpenTarget};

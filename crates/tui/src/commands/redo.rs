@@ -1,4 +1,4 @@
-//! `/redo`: walk forth through moves.
+//! `/redo`: redoes the last undone move.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
@@ -7,7 +7,7 @@ use crate::update::send_command;
 use osier_agent::ClientCommand;
 
 pub(super) const COMMAND: Spec =
-    Spec { name: "redo", aliases: &[], arguments: "", help: "make the undone move again", run };
+    Spec { name: "redo", aliases: &[], arguments: "", help: "redo the last undone move", run };
 
 fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
     send_command(ClientCommand::Redo, Purpose::Redo)

@@ -1,4 +1,4 @@
-//! `/resume`: another session.
+//! `/resume`: opens another session.
 
 use super::Spec;
 use crate::msg::{Action, OpenTarget};
@@ -6,7 +6,7 @@ use crate::overlay::Sessions;
 use crate::state::UiState;
 
 pub(super) const COMMAND: Spec =
-    Spec { name: "resume", aliases: &[], arguments: "[id]", help: "go to another session", run };
+    Spec { name: "resume", aliases: &[], arguments: "[id]", help: "open another session", run };
 
 fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     if words.is_empty() {

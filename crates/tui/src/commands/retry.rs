@@ -1,4 +1,4 @@
-//! `/retry`: go on where the turn stopped.
+//! `/retry`: continues an unfinished turn.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
@@ -10,10 +10,10 @@ pub(super) const COMMAND: Spec = Spec {
     name: "retry",
     aliases: &[],
     arguments: "",
-    help: "go on where the path asks for something: after a failure or a crash",
+    help: "continue an unfinished turn, after an error or a crash",
     run,
 };
 
 fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
-    send_command(ClientCommand::Resume, Purpose::Change("going on".to_owned()))
+    send_command(ClientCommand::Resume, Purpose::Change("Continuing the turn".to_owned()))
 }

@@ -1,4 +1,4 @@
-//! `/session`: what the session holds and what it cost.
+//! `/session`: shows the size and cost of the session.
 
 use super::Spec;
 use crate::msg::Action;
@@ -8,7 +8,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "session",
     aliases: &[],
     arguments: "",
-    help: "file, size, tokens and cost of the session",
+    help: "show file, size, tokens and cost of the session",
     run,
 };
 

@@ -1,4 +1,4 @@
-//! `/thinking`: how much the model thinks.
+//! `/thinking`: sets how much the model thinks.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
@@ -12,7 +12,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "thinking",
     aliases: &[],
     arguments: "[level]",
-    help: "how much the model thinks: off, minimal, low, medium, high, …",
+    help: "set how much the model thinks: off, minimal, low, medium, high, …",
     run,
 };
 
@@ -33,7 +33,7 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
         return Vec::new();
     }
     let names = all.map(ThinkingLevel::name).join(", ");
-    show_error(state, &format!("there is no level {words}; levels: {names}"));
+    show_error(state, &format!("unknown thinking level {words}; use one of {names}"));
     Vec::new()
 }
 

@@ -1,4 +1,4 @@
-//! `/tree`: the whole tree, to look at and to move in.
+//! `/tree`: shows the session tree.
 
 use super::Spec;
 use crate::msg::Action;
@@ -9,7 +9,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "tree",
     aliases: &[],
     arguments: "",
-    help: "the whole tree: look, search, label, move",
+    help: "show the tree: browse, search, label, move",
     run,
 };
 

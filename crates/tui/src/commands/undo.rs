@@ -1,4 +1,4 @@
-//! `/undo`: walk back through moves.
+//! `/undo`: undoes the last move.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
@@ -7,7 +7,7 @@ use crate::update::send_command;
 use osier_agent::ClientCommand;
 
 pub(super) const COMMAND: Spec =
-    Spec { name: "undo", aliases: &[], arguments: "", help: "take the last move back", run };
+    Spec { name: "undo", aliases: &[], arguments: "", help: "undo the last move", run };
 
 fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
     send_command(ClientCommand::Undo, Purpose::Undo)

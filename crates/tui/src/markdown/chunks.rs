@@ -1,17 +1,16 @@
-//! Cuts Markdown into chunks that are drawn one after the other.
+//! Splits Markdown into chunks that are drawn one after the other.
 //!
-//! A reply is printed while it is still being written, so a chunk must be final: nothing that follows may change how it is
-//! drawn. The cuts are decided from complete lines alone and in one direction, so they are the same for a text that arrives
-//! in pieces and for one that is there at once. Whole texts are drawn from the same chunks.
+//! A reply is printed while it streams, so a chunk must be final: later text must not change how it is drawn. Chunk boundaries
+//! depend on complete earlier lines only, so streamed and complete texts are split in the same way.
 //!
 //! A chunk ends
 //!
-//! - before a line without indentation that follows a blank line: it begins a new block, whatever was open;
-//! - before an item of the list that the chunk ends with;
+//! - before an unindented line that follows a blank line: it starts a new block;
+//! - before another item of the list at the end of the chunk;
 //! - inside a fenced code block, before each line that is not blank;
 //! - after a fenced code block.
 //!
-//! Paragraphs, tables and HTML stay whole: a table's columns get wider, a paragraph may become a heading.
+//! Paragraphs, tables and HTML are not split: later rows can widen the columns of a table, and a paragraph can become a heading.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,17 +19,17 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
 use super::OPTIONS;
 
-/// A longer chunk is not searched for list items, so that the cost stays linear.
+/// A longer chunk is not searched for list items, so the cost stays linear.
 const LONG: usize = 64 << 10;
 
-/// A part of a Markdown text that is drawn by itself.
+/// A part of a Markdown text that is drawn separately.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Chunk {
     pub(super) text: String,
     pub(super) joint: Joint,
 }
 
-/// How a chunk follows the one before it.
+/// How a chunk continues the previous one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) enum Joint {
     /// A new block.
@@ -38,37 +37,37 @@ pub(super) enum Joint {
     Block,
     /// The next item of the same list.
     Item,
-    /// More lines of the code block that this line opened.
+    /// More lines of a code block; holds its opening line.
     Code(Arc<str>),
 }
 
-/// Reads a text that grows.
+/// Splits a text that grows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Chunker {
-    /// Where the open chunk begins, and how it follows the one before it.
+    /// Where the open chunk starts, and how it continues the previous one.
     start: usize,
     joint: Joint,
-    /// The end of the last line that was read.
+    /// The end of the last line read.
     read: usize,
     open: Open,
     after_blank: bool,
 }
 
-/// What the last line leaves open.
+/// The block that is open after the last line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 enum Open {
     #[default]
     Text,
-    /// A fenced code block; `code` is the end of its last line that is not blank.
+    /// A fenced code block; `code` is the end of its last non-blank line.
     Fence { opener: Arc<str>, mark: u8, length: usize, code: Option<usize> },
-    /// A fenced code block was closed.
+    /// A fenced code block was just closed.
     Closed,
-    /// HTML that blank lines do not end, with what ends it.
+    /// HTML that continues over blank lines, until this end mark.
     Html(&'static str),
 }
 
 impl Chunker {
-    /// Reads the complete lines that are new; gives the chunks that are final now.
+    /// Reads new complete lines, and returns the chunks that are now final.
     pub(crate) fn read(&mut self, text: &str) -> Vec<Chunk> {
         let mut chunks = Vec::new();
         while let Some(length) = text[self.read..].find('\n') {
@@ -77,7 +76,7 @@ impl Chunker {
         chunks
     }
 
-    /// The chunks that are not final, as if the text ended here.
+    /// The remaining chunks, as if the text ended here.
     pub(crate) fn rest(mut self, text: &str) -> Vec<Chunk> {
         let mut chunks = self.read(text);
         if self.read < text.len() {
@@ -119,7 +118,7 @@ impl Chunker {
         chunk
     }
 
-    /// A line of a fenced code block.
+    /// Reads a line of a fenced code block. Returns where a new chunk starts.
     fn code_line(&mut self, line: &str, range: &Range<usize>) -> Option<(usize, Joint)> {
         let Open::Fence { opener, mark, length, code } = &mut self.open else { return None };
         if fence(line).is_some_and(|(closer, count, rest)| {
@@ -135,7 +134,7 @@ impl Chunker {
         Some((before, Joint::Code(opener.clone())))
     }
 
-    /// Whether a new chunk begins with a line outside of code and HTML.
+    /// Whether a new chunk starts at a line outside of code and HTML.
     fn boundary(&self, text: &str, range: &Range<usize>) -> Option<(usize, Joint)> {
         let line = &text[range.clone()];
         if range.start == self.start || line.starts_with([' ', '\t']) {
@@ -152,7 +151,7 @@ impl Chunker {
         self.after_blank.then_some((range.start, Joint::Block))
     }
 
-    /// Notes what a line leaves open.
+    /// Records the block that a line leaves open.
     fn open(&mut self, text: &str, range: &Range<usize>) {
         let line = &text[range.clone()];
         if let Open::Html(end) = self.open {
@@ -178,7 +177,7 @@ impl Chunker {
     }
 }
 
-/// A block that is not inside another one.
+/// A top-level block.
 struct Block {
     kind: BlockKind,
     range: Range<usize>,
@@ -214,7 +213,7 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// Whether a line begins with the mark of a list item.
+/// Whether a line starts with a list marker.
 fn is_item(line: &str) -> bool {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let rest = match line.as_bytes().get(digits) {
@@ -225,7 +224,7 @@ fn is_item(line: &str) -> bool {
     rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n'])
 }
 
-/// The marks a line begins with that may open or close a code block: which, how many, and what follows them.
+/// Parses a code fence: its character, its length, and the text after it.
 fn fence(line: &str) -> Option<(u8, usize, &str)> {
     let inner = line.trim_start_matches(' ');
     let mark = *inner.as_bytes().first().filter(|mark| b"`~".contains(mark))?;
@@ -233,7 +232,7 @@ fn fence(line: &str) -> Option<(u8, usize, &str)> {
     (line.len() - inner.len() <= 3 && length >= 3).then(|| (mark, length, &inner[length..]))
 }
 
-/// What ends a piece of HTML that blank lines do not end, if a line may begin one.
+/// The end mark of HTML that continues over blank lines, if a line may start such a block.
 fn html_end(line: &str) -> Option<&'static str> {
     const KINDS: &[(&str, &str)] = &[
         ("<!--", "-->"),

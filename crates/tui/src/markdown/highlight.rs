@@ -1,6 +1,6 @@
-//! Colours for code, by a lexer that knows what most languages share: comments, strings, numbers and common keywords.
+//! Syntax highlighting with a lexer for what most languages share: comments, strings, numbers and common keywords.
 //!
-//! It is no parser on purpose: it costs nothing at the start and microseconds a line, and it is never wrong about the text.
+//! It has no grammars to load, takes microseconds per line, and never changes the text.
 
 use crate::text::Line;
 use crate::theme::ColorRole;
@@ -19,7 +19,7 @@ const KEYWORDS: &[&str] = &[
     "string", "float", "char", "select", "SELECT", "FROM", "WHERE",
 ];
 
-/// How a language writes comments.
+/// The comment syntax of a language.
 struct Syntax {
     line: &'static [&'static str],
     block: Option<(&'static str, &'static str)>,
@@ -44,12 +44,12 @@ fn syntax(language: &str) -> Syntax {
     Syntax { line, block, plain }
 }
 
-/// Code as lines, coloured if the language is known to have something to colour.
+/// Highlights code. Returns one line per line of code.
 pub(crate) fn highlight(code: &str, language: &str) -> Vec<Line> {
     highlight_after(&mut false, code, language)
 }
 
-/// The same for code that goes on, perhaps inside a comment.
+/// Highlights more of a code block, which may start inside a comment.
 pub(super) fn highlight_after(in_comment: &mut bool, code: &str, language: &str) -> Vec<Line> {
     let syntax = syntax(language);
     let is_diff = matches!(language, "diff" | "patch");
@@ -62,7 +62,6 @@ pub(super) fn highlight_after(in_comment: &mut bool, code: &str, language: &str)
         .collect()
 }
 
-/// A line of a diff.
 pub(crate) fn diff_line(line: &str) -> Line {
     let role = match line.as_bytes().first() {
         Some(b'+') => ColorRole::Added,
@@ -77,15 +76,15 @@ fn code_line(text: &str, syntax: &Syntax, in_comment: &mut bool) -> Line {
     let mut line = Line::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (role, taken) = token(rest, syntax, in_comment);
-        let (piece, behind) = rest.split_at(taken);
-        line.push(role, piece);
-        rest = behind;
+        let (role, length) = token(rest, syntax, in_comment);
+        let (text, remaining) = rest.split_at(length);
+        line.push(role, text);
+        rest = remaining;
     }
     line
 }
 
-/// The next piece: what it is and how long.
+/// The role and the length of the next token.
 fn token(rest: &str, syntax: &Syntax, in_comment: &mut bool) -> (ColorRole, usize) {
     if let Some((open, close)) = syntax.block
         && (*in_comment || rest.starts_with(open))
@@ -125,7 +124,7 @@ fn token(rest: &str, syntax: &Syntax, in_comment: &mut bool) -> (ColorRole, usiz
     }
 }
 
-/// A string to its end; a quote without one is just a quote.
+/// A string literal. A quote without a closing one is plain text.
 fn string(rest: &str, quote: char) -> (ColorRole, usize) {
     let mut escaped = false;
     for (at, ch) in rest.char_indices().skip(1) {
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_languages_share_has_colours() {
+    fn comments_strings_numbers_and_keywords_are_highlighted() {
         assert_eq!(
             marked("let x = \"a \\\" b\"; // 1\nfn f() -> &'a str { 42u8 }", "rust"),
             [
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn colouring_changes_no_letter() {
+    fn highlighting_keeps_the_text() {
         let code = "é'\"`//*/<!--#--;\\ 1.5e3_x 'unclosed";
         for language in ["rust", "python", "sql", "html", "json", "css", "lisp", "text", "diff", "?"] {
             assert_eq!(highlight(code, language)[0].plain(), code, "{language}");

@@ -1,4 +1,4 @@
-//! Markdown events as lines.
+//! Turns Markdown events into lines.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 
@@ -8,7 +8,7 @@ use super::table::Table;
 use crate::text::{Line, Style, hard_wrap, width, wrap};
 use crate::theme::ColorRole;
 
-/// What a line begins with: the mark of a list on its first line, spaces or a bar on the others.
+/// The prefix of the lines of a block: a list marker on the first line, spaces or a bar on the others.
 #[derive(Debug, Clone)]
 struct Prefix {
     first: Option<String>,
@@ -24,27 +24,26 @@ pub(super) struct Page {
     style: Style,
     outer: Vec<Style>,
     prefixes: Vec<Prefix>,
-    /// The next number of each open list; none for bullets.
+    /// The next number of each open list; `None` for bullets.
     lists: Vec<Option<u64>>,
-    /// The next number of the list that was closed last.
+    /// The next number of the last closed list.
     closed_list: Option<Option<u64>>,
-    /// The first list goes on with this number.
+    /// The number with which the first list continues.
     continued: Option<Option<u64>>,
     /// The last code block ends inside a comment.
     in_comment: bool,
-    /// The first code block goes on with an older one.
+    /// The first code block continues an earlier one.
     continues_code: bool,
     code: Option<(String, String)>,
     table: Option<Table>,
     link: Option<(String, usize)>,
-    /// Others were drawn before.
+    /// Lines were drawn before.
     before: bool,
-    /// A blank line is due before the next block.
+    /// The next block needs a blank line before it.
     gap: bool,
 }
 
 impl Page {
-    /// A page below what is drawn already.
     pub(super) fn new(role: ColorRole, most: usize, edge: Edge) -> Page {
         Page {
             role,
@@ -67,13 +66,13 @@ impl Page {
         }
     }
 
-    /// The first list is a list that was begun before.
+    /// The first list continues an earlier one.
     pub(super) fn continue_list(&mut self, edge: Edge) {
         self.gap = false;
         self.continued = edge.list;
     }
 
-    /// The first code block is one that was begun before.
+    /// The first code block continues an earlier one.
     pub(super) fn continue_code(&mut self, edge: Edge) {
         self.gap = false;
         self.in_comment = edge.in_comment;
@@ -270,11 +269,11 @@ impl Page {
     }
 
     fn begin_block(&mut self) {
-        // A tight list item has text without a paragraph around it.
+        // The text of a tight list item is not in a paragraph.
         if !self.now.is_empty() {
             self.end_block();
         }
-        // The first block of an item stands beside its mark.
+        // The first block of an item is on the same line as its marker.
         let beside = self.prefixes.last().is_some_and(|prefix| prefix.first.is_some());
         if std::mem::take(&mut self.gap) && !beside && (self.before || !self.lines.is_empty()) {
             let bars: String = self.prefixes.iter().map(|prefix| prefix.rest.as_str()).collect();

@@ -1,13 +1,13 @@
-//! Tables: columns as wide as they want if there is room, else the widest give way.
+//! Draws tables. If they do not fit, the widest columns shrink first.
 
 use crate::text::{Line, wrap};
 use crate::theme::ColorRole;
 
-/// The narrowest a column gets.
+/// The minimum width of a column.
 const LEAST: usize = 4;
 const BETWEEN: &str = " │ ";
 
-/// Rows of cells; the first row is the head.
+/// Rows of cells; the first row is the header.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<Vec<Line>>,

@@ -1,7 +1,7 @@
-//! Asks whether a tool may run, or a long turn continue. Shows exactly what would run or change, and takes the answer.
+//! Asks for approval to run a tool or to continue a long turn. Shows exactly what would run or change.
 //!
-//! Everything that comes from a model goes through [`visible`], so nothing in it is unseen. Nothing can be allowed before its
-//! end was on the screen.
+//! Text from a model passes through [`visible`], so it cannot hide anything. A call cannot be allowed before its end was on the
+//! screen.
 
 #[cfg(test)]
 mod tests;
@@ -21,22 +21,22 @@ use crate::screen::Frame;
 use crate::text::{Line, Style, hard_wrap, width};
 use crate::theme::ColorRole;
 
-/// Fewer columns show nothing.
+/// A narrower screen shows nothing of the question.
 const NARROWEST: usize = 4;
 
-/// See the module.
+/// The approval question.
 #[derive(Debug)]
 pub(crate) struct Approve {
     id: u64,
     question: Question,
     at: usize,
-    /// The first line shown of what would happen.
+    /// The first visible line of the details.
     from: usize,
     /// When it was first drawn.
     shown: Option<u64>,
-    /// The end of what would happen was on the screen.
+    /// The end of the details was on the screen.
     is_read: bool,
-    /// What would happen, for a number of columns.
+    /// The details, wrapped for a number of columns.
     lines: RefCell<(usize, Arc<[Line]>)>,
 }
 
@@ -46,7 +46,7 @@ impl Approve {
         Approve { id, question, at: 0, from: 0, shown: None, is_read: false, lines }
     }
 
-    /// The answers: a letter, words, and what is sent. No answer means: ask why not.
+    /// The answers: a letter, a label, and what is sent. `None` asks for the reason first.
     fn answers(&self) -> Vec<(char, String, Option<UserAnswer>)> {
         let question = match &self.question {
             Question::Tool(question) => question,
@@ -79,14 +79,14 @@ impl Approve {
             Some(UserAnswer::Once | UserAnswer::Always(_)) if !self.is_read => Outcome::Stay,
             Some(answer) => Outcome::End(vec![send(question, answer)]),
             None => Outcome::Open(Box::new(Ask::new(
-                "Why not? The model is told (may be empty)",
+                "Why not? The model gets your reason (optional)",
                 "",
                 move |why| Outcome::End(vec![send(question, UserAnswer::No(why))]),
             ))),
         }
     }
 
-    /// What would happen, line by line. A title that does not fit comes first, whole.
+    /// The details as lines. A title that does not fit is repeated first, in full.
     fn what(&self, columns: usize) -> Arc<[Line]> {
         let mut known = self.lines.borrow_mut();
         if known.0 != columns {
@@ -107,10 +107,10 @@ impl Approve {
         let lines = match &question.change {
             Change::Command { command } => highlight(&text(command), "bash"),
             Change::Diff { diff, created: true, .. } if diff.is_empty() => {
-                vec![Line::styled(ColorRole::Dim, "(an empty file)")]
+                vec![Line::styled(ColorRole::Dim, "(empty file)")]
             }
             Change::Diff { diff, .. } if diff.is_empty() => {
-                vec![Line::styled(ColorRole::Dim, "(nothing changes)")]
+                vec![Line::styled(ColorRole::Dim, "(no changes)")]
             }
             Change::Diff { diff, .. } => highlight(&text(diff), "diff"),
             Change::Call { arguments } => {
@@ -122,7 +122,7 @@ impl Approve {
         because.chain(lines).collect()
     }
 
-    /// The question. The reason comes first, so that it stays when the rest is cut.
+    /// The question. The reason comes first, so it stays visible when the rest is truncated.
     fn title(&self) -> String {
         let question = match &self.question {
             Question::Tool(question) => question,
@@ -149,18 +149,18 @@ impl Approve {
         }
     }
 
-    /// Whether the answers share one line, because there are few rows.
+    /// Whether the answers share one line because the screen has few rows.
     fn is_low(&self, room: Room) -> bool {
         room.rows < self.answers().len() + 5
     }
 
-    /// How many lines of what would happen are shown.
+    /// The number of detail lines on the screen.
     fn page(&self, room: Room) -> usize {
         let others = if self.is_low(room) { 2 } else { self.answers().len() + 3 };
         room.rows.saturating_sub(others).max(1)
     }
 
-    /// The last place to scroll to.
+    /// The last scroll position.
     fn last(&self, room: Room) -> usize {
         self.what(room.columns).len().saturating_sub(self.page(room))
     }
@@ -170,7 +170,7 @@ impl Approve {
         self.is_read || self.from >= self.last(room)
     }
 
-    /// Which lines are shown, if not all are, and what to do about it.
+    /// If not all lines fit: which ones are shown, and the keys that scroll.
     fn place(&self, room: Room) -> Option<String> {
         let (page, last) = (self.page(room), self.last(room));
         let from = self.from.min(last);
@@ -194,7 +194,7 @@ impl Approve {
         lines.collect()
     }
 
-    /// The answers, and the place, in one line.
+    /// The answers and the scroll position in one line.
     fn short_line(&self, room: Room) -> Line {
         let answers = self.answers();
         let letters: Vec<String> = answers.iter().map(|(letter, ..)| letter.to_string()).collect();
@@ -208,7 +208,7 @@ impl Approve {
     }
 }
 
-/// Rows of a line. Those that go on with it are marked, so that they do not look like lines of their own.
+/// Wraps a line into rows. Marks continuation rows, so that they do not look like separate lines.
 fn wrapped(line: &Line, columns: usize) -> Vec<Line> {
     let rows = hard_wrap(line, columns.saturating_sub(2)).into_iter().enumerate();
     rows.map(|(at, row)| row.prepend(ColorRole::Dim, if at == 0 { "  " } else { "↳ " })).collect()
@@ -235,7 +235,7 @@ impl Overlay for Approve {
                 let answer = answers.into_iter().find(|(letter, ..)| *letter == typed);
                 return answer.map_or(Outcome::Pass, |(.., answer)| self.give(answer));
             }
-            // Escape stops the turn, and the rest edits the draft.
+            // Escape stops the turn; other keys edit the draft.
             _ => return Outcome::Pass,
         }
         Outcome::Stay
@@ -249,7 +249,7 @@ impl Overlay for Approve {
         let is_seen = self.shown.is_some_and(|at| now.saturating_sub(at) >= ALONE);
         let is_answer = match key.typed_char() {
             Some(typed) => self.answers().iter().any(|(letter, ..)| *letter == typed.to_ascii_lowercase()),
-            // Enter sends a draft, if there is one.
+            // Enter sends the draft, unless it is empty.
             None => key == KeyCode::Enter.into() && draft_is_empty,
         };
         is_seen && is_answer

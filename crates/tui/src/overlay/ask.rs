@@ -1,4 +1,4 @@
-//! A line to be typed: a label, a name, instructions, a reason.
+//! A prompt for one line of text: a label, a name, instructions, a reason.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::theme::ColorRole;
 
 type Then = Box<dyn Fn(String) -> Outcome + Send>;
 
-/// See the module.
+/// A title, and an editor for the answer.
 pub(crate) struct Ask {
     title: String,
     editor: Editor,
@@ -57,13 +57,13 @@ impl Overlay for Ask {
         let (text, (row, column)) =
             self.editor.view(room.columns, room.rows.saturating_sub(2), ColorRole::Accent);
         lines.extend(text);
-        lines.push(Line::styled(ColorRole::Dim, "enter takes it, escape goes back").truncate(room.columns));
+        lines.push(Line::styled(ColorRole::Dim, "enter confirm · esc cancel").truncate(room.columns));
         Frame { lines, cursor: Some((row + 1, column)) }
     }
 
     fn hear(&mut self, news: &News<'_>) -> Outcome {
         match news {
-            // The move it was asked for is over; if it failed one is back in the tree.
+            // The move that this prompt belongs to is over. If it failed, the tree below is visible again.
             News::Replied(Purpose::Navigate, _) => Outcome::Close,
             _ => Outcome::Stay,
         }

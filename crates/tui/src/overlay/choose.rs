@@ -1,4 +1,4 @@
-//! A few answers to choose from.
+//! A question with a few answers to choose from.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::theme::ColorRole;
 
 type Then = Box<dyn Fn() -> Outcome + Send>;
 
-/// See the module.
+/// A title and its answers, each with what it does.
 pub(crate) struct Choose {
     title: String,
     answers: Vec<(String, Then)>,
@@ -67,7 +67,7 @@ impl Overlay for Choose {
             lines.push(if at == self.at { line.with_background(ColorRole::SelectedBg) } else { line });
         }
         lines.push(
-            Line::styled(ColorRole::Dim, "↑↓ and enter, or a number; escape goes back")
+            Line::styled(ColorRole::Dim, "↑↓ move · enter or number select · esc cancel")
                 .truncate(room.columns),
         );
         Frame { lines, cursor: None }
@@ -75,7 +75,7 @@ impl Overlay for Choose {
 
     fn hear(&mut self, news: &News<'_>) -> Outcome {
         match news {
-            // The move it was asked for is over; if it failed one is back in the tree.
+            // The move that this question belongs to is over. If it failed, the tree below is visible again.
             News::Replied(Purpose::Navigate, _) => Outcome::Close,
             _ => Outcome::Stay,
         }

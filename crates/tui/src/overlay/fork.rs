@@ -1,4 +1,5 @@
-//! What one said on the path, the latest first: go on before it here, or in a new session. Another key shows all branches.
+//! Lists your messages on the path, latest first, to fork before one of them: in this session or in a new one. Tab lists all
+//! branches.
 
 use osier_agent::{ClientCommand, Navigation};
 use osier_tree::projection::preview::one_line;
@@ -11,7 +12,7 @@ use crate::screen::Frame;
 use crate::text::{Line, Style, join_fitting};
 use crate::theme::ColorRole;
 
-/// See the module.
+/// The list of messages to fork before.
 #[derive(Debug)]
 pub(crate) struct Fork {
     forest: TreeSnapshot,
@@ -84,11 +85,10 @@ impl Overlay for Fork {
     }
 
     fn view(&self, room: Room) -> Frame {
-        let scope = if self.everywhere { "of all branches" } else { "of this path" };
-        let mut lines = vec![
-            Line::styled(Style::from(ColorRole::Accent).bold(), "Go on before a message ")
-                .with(ColorRole::Dim, scope),
-        ];
+        let scope = if self.everywhere { "on all branches" } else { "on this path" };
+        let mut lines =
+            vec![Line::styled(Style::from(ColorRole::Accent).bold(), "Fork before a message ")
+                .with(ColorRole::Dim, scope)];
         let height = room.rows.saturating_sub(2).clamp(1, 10);
         let from = self.at.saturating_sub(height - 1);
         for (at, seq) in self.rows.iter().enumerate().skip(from).take(height) {
@@ -96,8 +96,8 @@ impl Overlay for Fork {
             let line = line.prepend(ColorRole::Accent, if at == self.at { "› " } else { "  " });
             lines.push(if at == self.at { line.with_background(ColorRole::SelectedBg) } else { line });
         }
-        let first = format!("({}/{}) enter here", self.at + 1, self.rows.len());
-        let keys = [first.as_str(), "n new session", "tab all branches", "escape"];
+        let first = format!("({}/{}) enter fork here", self.at + 1, self.rows.len());
+        let keys = [first.as_str(), "n in new session", "tab all branches", "esc cancel"];
         lines.push(Line::styled(ColorRole::Dim, &join_fitting(keys, room.columns, 1).concat()));
         Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor: None }
     }

@@ -1,4 +1,4 @@
-//! Rows to choose one from, fewer with every letter that is typed. What choosing means is for whoever owns the list.
+//! A list that filters as you type. The component that owns the list decides what a selection does.
 
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
@@ -9,20 +9,20 @@ use crate::screen::Frame;
 use crate::text::{Line, Style, width};
 use crate::theme::ColorRole;
 
-/// Rows that are shown at once.
+/// Rows on the screen at once.
 const MOST: usize = 12;
 
-/// One of them: a name, a word about it, and whether it holds now.
+/// A row: a name, a short description, and whether it is the current value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) told: String,
-    /// What it means; told of the row the cursor is on.
+    /// A longer explanation, shown for the selected row.
     pub(crate) note: String,
     pub(crate) now: bool,
 }
 
-/// What a key came to.
+/// The result of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     Nothing,
@@ -30,26 +30,26 @@ pub(crate) enum Taken {
     Closed,
 }
 
-/// See the module.
+/// The rows, the query and the selection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct List {
     title: String,
     rows: Vec<Row>,
     query: String,
-    /// Rows that fit what was typed.
+    /// The rows that match the query.
     shown: Vec<usize>,
     at: usize,
 }
 
 impl List {
-    /// The cursor is on the row that holds now.
+    /// Selects the row with the current value.
     pub(crate) fn new(title: &str, rows: Vec<Row>) -> List {
         let at = rows.iter().position(|row| row.now).unwrap_or(0);
         let shown = (0..rows.len()).collect();
         List { title: title.to_owned(), rows, query: String::new(), shown, at }
     }
 
-    /// Other rows; the cursor stays with the name it is on.
+    /// Replaces the rows. Keeps the selection on the row with the same name.
     pub(crate) fn renew(&mut self, rows: Vec<Row>) {
         let name = self.shown.get(self.at).map(|at| self.rows[*at].name.clone());
         self.rows = rows;
@@ -110,7 +110,7 @@ impl List {
             lines.push(self.row(&self.rows[*row], at == self.at, wide, room.columns));
         }
         if self.shown.is_empty() {
-            lines.push(Line::styled(ColorRole::Dim, "  nothing fits; escape clears what was typed"));
+            lines.push(Line::styled(ColorRole::Dim, "  no match; esc clears the search"));
         }
         if let Some(row) =
             self.shown.get(self.at).map(|at| &self.rows[*at]).filter(|row| !row.note.is_empty())
@@ -120,7 +120,7 @@ impl List {
         let at = if self.shown.is_empty() { 0 } else { self.at + 1 };
         lines.push(Line::styled(
             ColorRole::Dim,
-            &format!("({at}/{}) ↑↓ · enter takes it · escape", self.shown.len()),
+            &format!("({at}/{}) ↑↓ move · enter select · esc cancel", self.shown.len()),
         ));
         search_frame(lines, &self.query, room)
     }
@@ -130,7 +130,7 @@ impl List {
         let pad = " ".repeat(wide.saturating_sub(name.width()));
         let mut line = name.prepend(ColorRole::Accent, if selected { "› " } else { "  " });
         line.push(ColorRole::Dim, &format!("{pad}  {}", row.told));
-        line.push(ColorRole::Active, if row.now { "  ← now" } else { "" });
+        line.push(ColorRole::Active, if row.now { "  ← current" } else { "" });
         let line = line.truncate(columns);
         if selected { line.with_background(ColorRole::SelectedBg) } else { line }
     }
@@ -152,7 +152,7 @@ pub(super) fn edited_query(query: &str, key: Key) -> Option<String> {
     }
 }
 
-/// The title and the query, above the rows that fit it.
+/// The title and the query, drawn above the matching rows.
 pub(super) fn search_head(title: &str, query: &str) -> Vec<Line> {
     let prompt = Line::styled(ColorRole::Accent, "/ ");
     let typed = match query {
@@ -162,7 +162,7 @@ pub(super) fn search_head(title: &str, query: &str) -> Vec<Line> {
     vec![Line::styled(Style::from(ColorRole::Accent).bold(), title), typed]
 }
 
-/// All lines, with the cursor behind the query.
+/// A frame with the cursor after the query.
 pub(super) fn search_frame(lines: Vec<Line>, query: &str, room: Room) -> Frame {
     let cursor = Some((1, (2 + width(query)).min(room.columns.saturating_sub(1))));
     Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor }

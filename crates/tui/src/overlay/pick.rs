@@ -1,4 +1,4 @@
-//! A list of which one is taken: a model, a level, a mode.
+//! Picks one row of a list: a model, a thinking level, a mode.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::screen::Frame;
 
 type Then = Box<dyn Fn(usize) -> Outcome + Send>;
 
-/// See the module.
+/// A list, and what a selection does.
 pub(crate) struct Pick {
     list: List,
     then: Then,

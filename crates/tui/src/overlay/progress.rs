@@ -1,4 +1,4 @@
-//! Waiting for a move or a graft: how far its summary is. Escape stops it, and one is back where one was.
+//! Shows the summary of a move or a graft while it is written. Escape cancels it, and nothing changes.
 
 use osier_agent::ClientCommand;
 
@@ -10,7 +10,7 @@ use crate::text::{Line, Style};
 use crate::theme::ColorRole;
 use crate::transcript::{Look, tail};
 
-/// See the module.
+/// A title and the text so far.
 #[derive(Debug)]
 pub(crate) struct Progress {
     title: &'static str,
@@ -21,11 +21,11 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn moving() -> Progress {
-        Progress::new("moving, and summarizing what is left …", Purpose::Navigate)
+        Progress::new("Summarizing the branch you are leaving…", Purpose::Navigate)
     }
 
     pub(crate) fn grafting() -> Progress {
-        Progress::new("summarizing that branch …", Purpose::Graft)
+        Progress::new("Grafting the branch…", Purpose::Graft)
     }
 
     fn new(title: &'static str, purpose: Purpose) -> Progress {
@@ -45,18 +45,18 @@ impl Overlay for Progress {
     }
 
     fn view(&self, room: Room) -> Frame {
-        let title = if self.stopping { "stopping …" } else { self.title };
+        let title = if self.stopping { "Canceling…" } else { self.title };
         let mut lines = vec![Line::styled(Style::from(ColorRole::Accent).bold(), title)];
         let look = Look { width: room.columns, ..Look::default() };
         lines.extend(tail(&self.text, room.rows.saturating_sub(2).min(8), look));
-        lines.push(Line::styled(ColorRole::Dim, "escape stops it; then nothing has changed"));
+        lines.push(Line::styled(ColorRole::Dim, "esc cancel (nothing changes)"));
         Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor: None }
     }
 
     fn hear(&mut self, news: &News<'_>) -> Outcome {
         match news {
             News::Summary(text) => self.text.push_str(text),
-            // Whatever came of it: if one has moved, all that is below is closed as well.
+            // Close on success and on failure. After a move the components below close too.
             News::Replied(purpose, _) if **purpose == self.purpose => return Outcome::Close,
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! A page to be read, too long for the screen perhaps.
+//! A scrollable page of text.
 
 use super::{Outcome, Overlay, Room};
 use crate::key::{Key, KeyCode};
@@ -6,7 +6,7 @@ use crate::screen::Frame;
 use crate::text::{Line, Style};
 use crate::theme::ColorRole;
 
-/// See the module.
+/// A title and the lines below it.
 #[derive(Debug)]
 pub(crate) struct Reader {
     title: String,
@@ -49,8 +49,8 @@ impl Overlay for Reader {
         lines.extend(self.lines.iter().skip(self.from).take(height).cloned());
         let more = self.lines.len().saturating_sub(self.from + height);
         let foot = match more {
-            0 => "escape closes".to_owned(),
-            more => format!("↑↓ · {more} more lines · escape closes"),
+            0 => "esc close".to_owned(),
+            more => format!("↑↓ scroll · {more} more lines · esc close"),
         };
         lines.push(Line::styled(ColorRole::Dim, &foot));
         Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor: None }

@@ -1,4 +1,4 @@
-//! Ctrl+R: searches what was typed before, in this session and in others, with every letter.
+//! Ctrl+R: searches the prompt history of this session and of others as you type.
 
 use super::list::{edited_query, search_frame, search_head};
 use super::{Outcome, Overlay, Room};
@@ -8,13 +8,13 @@ use crate::text::{Line, join_fitting, width};
 use crate::theme::ColorRole;
 use osier_tree::projection::preview::one_line;
 
-/// Rows that are shown at once.
+/// Rows on the screen at once.
 const MOST: usize = 8;
 
-/// See the module.
+/// The prompts, the query and the matches.
 #[derive(Debug)]
 pub(crate) struct Recall {
-    /// Newest first, each once.
+    /// Newest first, without duplicates.
     texts: Vec<String>,
     query: String,
     found: Vec<usize>,
@@ -22,7 +22,7 @@ pub(crate) struct Recall {
 }
 
 impl Recall {
-    /// `texts` are the newest last.
+    /// `texts` is ordered from oldest to newest.
     pub(crate) fn new<'t>(texts: impl DoubleEndedIterator<Item = &'t String>) -> Recall {
         let mut seen = std::collections::BTreeSet::new();
         let texts: Vec<String> = texts.rev().filter(|text| seen.insert(*text)).cloned().collect();
@@ -31,7 +31,7 @@ impl Recall {
         recall
     }
 
-    /// Finds texts that contain every word of the query.
+    /// Finds prompts that contain every word of the query.
     fn search(&mut self, query: String) {
         let words: Vec<String> = query.to_lowercase().split_whitespace().map(str::to_owned).collect();
         let fits = |text: &String| {
@@ -97,7 +97,7 @@ impl Overlay for Recall {
         }
         let at = if self.found.is_empty() { 0 } else { self.at + 1 };
         let count = format!("({at}/{})", self.found.len());
-        let keys = [count.as_str(), "enter use", "ctrl+r older", "ctrl+s newer", "escape cancel"];
+        let keys = [count.as_str(), "enter use", "ctrl+r older", "ctrl+s newer", "esc cancel"];
         lines.push(Line::styled(ColorRole::Dim, &join_fitting(keys, room.columns, 1).concat()));
         search_frame(lines, &self.query, room)
     }

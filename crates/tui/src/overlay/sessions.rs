@@ -1,4 +1,5 @@
-//! The picker of sessions: of this directory or of all, by thread, by time or by how well they fit; named, renamed, deleted.
+//! The session picker: lists the sessions of this directory or of all directories by thread, by time or by match. It also
+//! renames and deletes sessions.
 
 mod search;
 mod threads;
@@ -19,11 +20,18 @@ use crate::theme::ColorRole;
 use search::Search;
 use threads::threaded;
 
-/// The keys that the last line tells, the most important first.
-const KEYS: [&str; 6] =
-    ["tab scope", "ctrl+s sort", "ctrl+n named", "ctrl+r rename", "ctrl+d delete", "ctrl+p paths"];
+/// The keys in the last line, most important first.
+const KEYS: [&str; 7] = [
+    "tab scope",
+    "ctrl+s sort",
+    "ctrl+n named",
+    "ctrl+r rename",
+    "ctrl+d delete",
+    "ctrl+p paths",
+    "esc cancel",
+];
 
-/// Rows that are shown.
+/// Rows on the screen at once.
 const MOST: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,25 +41,25 @@ enum Sort {
     Fitting,
 }
 
-/// See the module.
+/// The session list, its scope, order and search.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     cwd: String,
-    /// The session that is open, and its store: it is not deleted.
+    /// The open session and its store. It cannot be deleted.
     current: String,
     store: String,
     cards: Option<Arc<Vec<Card>>>,
-    /// The cards are of more than one store.
+    /// The cards come from more than one store.
     many_stores: bool,
     everywhere: bool,
     named: bool,
     paths: bool,
     sort: Sort,
     search: Search,
-    /// Cards that are shown, with how deep they lie in their thread.
+    /// The cards on the list, each with its depth in its thread.
     shown: Vec<(usize, usize)>,
     at: usize,
-    /// The row was chosen by a key since the words changed.
+    /// A key moved the cursor since the query changed.
     chosen: bool,
 }
 
@@ -78,7 +86,7 @@ impl Sessions {
         self.cards.as_deref().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The cards that are looked among.
+    /// The cards in scope.
     fn scope(&self) -> impl Iterator<Item = usize> {
         (0..self.cards().len()).filter(|at| self.is_in_scope(*at))
     }
@@ -90,13 +98,13 @@ impl Sessions {
             .is_some_and(|card| (self.everywhere || card.cwd == self.cwd) && (!self.named || is_named(card)))
     }
 
-    /// What rows that are not in threads are sorted by. The store gives the card used last first.
+    /// The sort key of rows outside of threads. The store lists the most recently used card first.
     fn rank(&self, card: usize) -> (Reverse<Option<u32>>, usize) {
         let score = self.search.score(card).filter(|_| self.sort != Sort::Recent);
         (Reverse(score), card)
     }
 
-    /// Decides anew what is shown.
+    /// Recomputes which cards are on the list.
     fn sift(&mut self) {
         let by_thread = self.sort == Sort::Threaded && self.search.is_empty();
         let mut found: Vec<usize> = self.scope().filter(|card| self.search.score(*card).is_some()).collect();
@@ -110,7 +118,7 @@ impl Sessions {
         self.at = self.at.min(self.shown.len().saturating_sub(1));
     }
 
-    /// Looks for what was said where the cards alone do not tell. What is looked for already does not count any more.
+    /// Searches the conversations of the cards that do not match by themselves. Replaces a search that is still running.
     fn read(&mut self) -> Outcome {
         let among: Vec<usize> = self.scope().filter(|at| self.search.is_open(*at)).collect();
         let was_reading = std::mem::replace(&mut self.search.is_reading, !among.is_empty());
@@ -129,13 +137,13 @@ impl Sessions {
         self.read()
     }
 
-    /// Other cards are looked among.
+    /// Applies a changed scope.
     fn look_elsewhere(&mut self) -> Outcome {
         self.sift();
         self.read()
     }
 
-    /// Something was said in a session, or all have been read. The cursor stays on the row that was chosen.
+    /// Adds a session whose conversation matches; `None` ends the search. The cursor stays on the selected session.
     fn hear_found(&mut self, card: Option<usize>) {
         let Some(card) = card else {
             self.search.is_reading = false;
@@ -152,7 +160,6 @@ impl Sessions {
         self.at += usize::from(moves);
     }
 
-    /// Puts the cursor on a row.
     fn go(&mut self, row: usize) {
         (self.at, self.chosen) = (row, true);
     }
@@ -174,7 +181,7 @@ impl Sessions {
         let Some(card) = self.selected() else { return Outcome::Stay };
         let spot = SessionRef::from_card(card);
         let name = card.name.clone().unwrap_or_default();
-        Outcome::Open(Box::new(Ask::new("Name of the session", &name, move |name| {
+        Outcome::Open(Box::new(Ask::new("Session name", &name, move |name| {
             Outcome::End(vec![Action::RenameSession { spot: spot.clone(), name }])
         })))
     }
@@ -183,30 +190,30 @@ impl Sessions {
         let Some(card) = self.selected() else { return Outcome::Stay };
         if self.is_current(card) {
             return Outcome::Open(Box::new(
-                Choose::new("This session is open; go to another one first.")
-                    .with("all right", || Outcome::Close),
+                Choose::new("Cannot delete the open session; switch to another one first.")
+                    .with("ok", || Outcome::Close),
             ));
         }
         let spot = SessionRef::from_card(card);
         let place =
             if self.many_stores { format!(" from {}", one_line(&card.store, 20)) } else { String::new() };
         Outcome::Open(Box::new(
-            Choose::new(&format!("Delete \"{}\"{place} for good?", one_line(card.title(), 60)))
-                .with("keep it", || Outcome::Close)
-                .with("delete it", move || Outcome::End(vec![Action::DeleteSession(spot.clone())])),
+            Choose::new(&format!("Delete \"{}\"{place} permanently?", one_line(card.title(), 60)))
+                .with("keep", || Outcome::Close)
+                .with("delete", move || Outcome::End(vec![Action::DeleteSession(spot.clone())])),
         ))
     }
 
-    /// Why there are no rows.
+    /// Explains an empty list.
     fn remark(&self) -> Option<Line> {
-        let told = match (&self.cards, self.search.wrong()) {
-            (None, _) => "reading …",
+        let text = match (&self.cards, self.search.wrong()) {
+            (None, _) => "loading…",
             (_, Some(wrong)) => return Some(Line::styled(ColorRole::Bad, &format!("  {wrong}"))),
             _ if !self.shown.is_empty() || self.search.is_reading => return None,
-            _ if self.everywhere => "none",
-            _ => "none; tab looks everywhere",
+            _ if self.everywhere => "no sessions",
+            _ => "no sessions here; tab lists all directories",
         };
-        Some(Line::styled(ColorRole::Dim, &format!("  {told}")))
+        Some(Line::styled(ColorRole::Dim, &format!("  {text}")))
     }
 
     fn row(&self, at: usize, room: Room) -> Line {
@@ -285,10 +292,10 @@ impl Overlay for Sessions {
         let sort = match self.sort {
             Sort::Threaded => "threads",
             Sort::Recent => "recent",
-            Sort::Fitting => "best fit",
+            Sort::Fitting => "best match",
         };
         let named = if self.named { " · named only" } else { "" };
-        let reading = if self.search.is_reading { " · searching what was said …" } else { "" };
+        let reading = if self.search.is_reading { " · searching messages…" } else { "" };
         let query = self.search.text();
         let mut lines = vec![
             Line::styled(Style::from(ColorRole::Accent).bold(), "Sessions ")
@@ -303,7 +310,7 @@ impl Overlay for Sessions {
         lines.extend((from..(from + height).min(self.shown.len())).map(|at| self.row(at, room)));
         lines.extend(self.remark());
         let at = if self.shown.is_empty() { 0 } else { self.at + 1 };
-        let first = format!("({at}/{}) enter", self.shown.len());
+        let first = format!("({at}/{}) enter open", self.shown.len());
         let foot = join_fitting(std::iter::once(first.as_str()).chain(KEYS), room.columns, 1);
         lines.push(Line::styled(ColorRole::Dim, &foot.concat()));
         let cursor = Some((1, (2 + width(query)).min(room.columns.saturating_sub(1))));

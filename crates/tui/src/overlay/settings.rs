@@ -1,4 +1,4 @@
-//! The settings of the program, each with its value and where that came from. Choosing one changes it for good.
+//! The settings list: each setting with its value and its source. Selecting one edits it and saves the change.
 
 use super::list::{List, Row, Taken};
 use super::{Ask, News, Outcome, Overlay, Pick, Room};
@@ -7,7 +7,7 @@ use crate::key::Key;
 use crate::msg::Action;
 use crate::screen::Frame;
 
-/// See the module.
+/// The settings and the list that shows them.
 #[derive(Debug)]
 pub(crate) struct Settings {
     rows: Vec<SettingRow>,

@@ -1,6 +1,6 @@
-//! The whole tree over half the terminal: one goes through it, looks, folds, searches, names entries, and moves the leaf.
+//! The session tree over half the terminal: browse, fold, search and label entries, and move the leaf.
 //!
-//! What is shown and where keys lead is the outline's business; this keeps the cursor and asks for what is chosen.
+//! The outline decides which rows are shown and where keys lead. This component keeps the cursor and requests actions.
 
 mod asking;
 mod draw;
@@ -21,23 +21,23 @@ use asking::Naming;
 pub use keys::key_problem;
 use keys::{Deed, Keys};
 
-/// How many columns one goes aside at once.
+/// Columns per horizontal scroll step.
 const ASIDE: usize = 16;
 
-/// See the module.
+/// The tree, its outline and the cursor.
 #[derive(Debug)]
 pub(crate) struct Tree {
     forest: TreeSnapshot,
     options: OutlineOptions,
     outline: Outline,
-    /// The entry the cursor stands on, or stood on when there was one to stand on.
+    /// The entry at the cursor. While the list is empty: the last one.
     chosen: Option<Seq>,
     at: usize,
     marked: Option<Seq>,
-    /// A label that is being written.
+    /// The label being edited.
     naming: Option<Naming>,
     label_times: bool,
-    /// Columns of long rows that are out of sight on the left.
+    /// Columns of long rows that are scrolled off on the left.
     aside: usize,
     ask_summary: bool,
     keys: Keys,
@@ -74,7 +74,7 @@ impl Tree {
         self.outline = Outline::new(tree, *leaf, &self.options, &texts);
         let at = self.outline.cursor(self.chosen);
         self.at = at.unwrap_or(0);
-        // Where nothing is shown, the entry is remembered.
+        // While the list is empty, remember the entry.
         self.chosen = at.map(|at| self.outline.rows[at].seq).or(self.chosen);
     }
 
@@ -152,7 +152,7 @@ impl Tree {
     }
 }
 
-/// The keys of the tree, for the help.
+/// The keys of the tree, for `/help`.
 pub(crate) fn key_words(setting: &UiConfig) -> Vec<(String, &'static str)> {
     Keys::new(&setting.keys).words().map(|(key, word)| (key.to_owned(), word)).collect()
 }
@@ -185,7 +185,7 @@ impl Overlay for Tree {
 
     fn hear(&mut self, news: &News<'_>) -> Outcome {
         match news {
-            // Of two that were read at the same time the longer one is later.
+            // Two snapshots may arrive in either order; the longer one is newer.
             News::Forest(forest) if forest.tree.len() >= self.forest.tree.len() => {
                 self.forest = (*forest).clone();
                 self.rebuild();

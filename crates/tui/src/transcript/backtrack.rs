@@ -1,4 +1,5 @@
-//! The model's return to a checkpoint: a rule, how much it left behind, where it is again, and what it told itself.
+//! Draws a backtrack of the model to a checkpoint: a rule, the number of discarded messages, the message it returned to, and the
+//! note.
 
 use serde_json::Value;
 
@@ -7,10 +8,10 @@ use crate::markdown::markdown;
 use crate::text::{Line, sanitize, width, wrap};
 use crate::theme::ColorRole;
 
-/// How many characters of the message and of the note are shown.
+/// The number of characters shown of the message and of the note.
 const MESSAGE: usize = 200;
 const NOTE: usize = 300;
-/// The widest a rule gets.
+/// The maximum width of a rule.
 const RULE: usize = 60;
 const INDENT: &str = "    ";
 
@@ -35,7 +36,7 @@ pub(super) fn draw(body: &Value, look: Look<'_>) -> Vec<Line> {
     lines
 }
 
-/// A rule with a title. It is not as wide as the screen, so that it stays one row when the terminal gets narrower.
+/// A rule with a title. It is narrower than most screens, so it stays on one row when the terminal gets narrower.
 fn rule(title: &str, most: usize) -> Line {
     let sides = most.min(RULE).saturating_sub(width(title) + 2);
     let left = "=".repeat((sides / 2).max(3));
@@ -46,7 +47,7 @@ fn rule(title: &str, most: usize) -> Line {
         .truncate(most)
 }
 
-/// The beginning of a text, with dots if there is more.
+/// The start of a text, with `...` if there is more.
 fn begun(text: &str, most: usize) -> String {
     let text = sanitize(text.trim());
     match text.char_indices().nth(most) {

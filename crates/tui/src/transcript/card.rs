@@ -1,4 +1,4 @@
-//! Tool calls as cards: what was called, what came of it, and no more than a few lines of it.
+//! Draws tool calls as cards: the call, and a few lines of its result.
 
 use osier_tools::{Status, Todo, todos_of};
 use osier_tree::projection::preview;
@@ -11,13 +11,13 @@ use crate::markdown::highlight;
 use crate::text::{Line, Style, hard_wrap, sanitize, width, wrap};
 use crate::theme::ColorRole;
 
-/// How many lines of a diff, of a command's output, of an error and of a command are shown.
+/// The number of lines shown of a diff, of a command's output, of an error and of a command.
 const DIFF: usize = 40;
 const OUTPUT: usize = 8;
 const ERROR: usize = 4;
 const COMMAND: usize = 6;
 
-/// What an assistant asked a tool to do.
+/// A tool call of a reply.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Call {
     pub id: String,
@@ -25,7 +25,7 @@ pub(crate) struct Call {
     pub arguments: Value,
 }
 
-/// A call with its result.
+/// Draws a call with its result.
 pub(crate) fn draw(call: &Call, message: &Value, look: Look<'_>) -> Vec<Line> {
     let details = &message["details"];
     let failed = message["isError"] == true;
@@ -48,7 +48,7 @@ pub(crate) fn draw(call: &Call, message: &Value, look: Look<'_>) -> Vec<Line> {
     lines
 }
 
-/// The model's list of things to do.
+/// Draws the model's todo list.
 fn checklist(items: &[Todo], look: Look<'_>) -> Vec<Line> {
     let done = items.iter().filter(|item| item.status == Status::Completed).count();
     let count =
@@ -70,14 +70,14 @@ fn checklist(items: &[Todo], look: Look<'_>) -> Vec<Line> {
     lines
 }
 
-/// A call whose result never came.
+/// Draws a call that has no result.
 pub(crate) fn interrupted(call: &Call, look: Look<'_>) -> Vec<Line> {
     let mut lines = header(call, ColorRole::Warn, look);
     lines.push(Line::styled(ColorRole::Warn, "  interrupted, no result"));
     lines
 }
 
-/// The first lines of a card: the tool, and what it is to do.
+/// The first lines of a card: the tool and its arguments.
 pub(crate) fn header(call: &Call, mark: ColorRole, look: Look<'_>) -> Vec<Line> {
     let start = Line::styled(mark, "● ").with(Style::default().bold(), &call.name);
     if let ("bash", Some(command)) = (call.name.as_str(), call.arguments["command"].as_str()) {
@@ -95,19 +95,19 @@ pub(crate) fn header(call: &Call, mark: ColorRole, look: Look<'_>) -> Vec<Line> 
         return vec![start];
     }
     let arguments = call.arguments.to_string();
-    let told = RawJson::parse(arguments.as_bytes())
+    let summary = RawJson::parse(arguments.as_bytes())
         .map(|arguments| preview::RawToolCall { name: call.name.as_str().into(), arguments }.line(look.home))
         .unwrap_or_default();
-    // `[read: notes.txt]` without what is said already.
-    let told = told.trim_start_matches('[').trim_end_matches(']');
-    let told = told.strip_prefix(&call.name).unwrap_or(told).trim_start_matches(": ");
-    let told = if call.arguments.is_null() { "" } else { told };
-    vec![start.with(ColorRole::Text, " ").with(ColorRole::Text, told).truncate(look.width)]
+    // Strip the brackets and the name from `[read: notes.txt]`; the card shows the name already.
+    let summary = summary.trim_start_matches('[').trim_end_matches(']');
+    let summary = summary.strip_prefix(&call.name).unwrap_or(summary).trim_start_matches(": ");
+    let summary = if call.arguments.is_null() { "" } else { summary };
+    vec![start.with(ColorRole::Text, " ").with(ColorRole::Text, summary).truncate(look.width)]
 }
 
-/// The last lines of what a tool printed so far.
+/// The last lines of a tool's output so far.
 pub(crate) fn tail(text: &str, most: usize, look: Look<'_>) -> Vec<Line> {
-    // Only its end is wrapped, however much was printed.
+    // Wrap only the end, because the output may be long.
     let text = text.trim_end();
     let start = text.rmatch_indices('\n').nth(most).map_or(0, |(at, _)| at + 1);
     let lines = output(&text[start..], ColorRole::Dim, look.width.saturating_sub(2));
@@ -128,7 +128,7 @@ fn diff_lines(diff: &str, room: usize) -> Vec<Line> {
     highlight(sanitize(diff).trim_end(), "diff").iter().flat_map(|line| hard_wrap(line, room)).collect()
 }
 
-/// The last line: how it ended, and what is missing of it.
+/// The last line: the exit status, and whether the output was truncated.
 fn ending(details: &Value, text: &str, failed: bool) -> Option<Line> {
     let mut parts: Vec<(ColorRole, String)> = Vec::new();
     match details["exitCode"].as_i64() {
@@ -153,9 +153,9 @@ fn ending(details: &Value, text: &str, failed: bool) -> Option<Line> {
         parts.push((ColorRole::Dim, if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }));
     }
     if details["truncated"] == true {
-        let all = details["totalLines"].as_u64().map(|lines| format!(" of {lines} lines"));
-        let kept = details["fullOutputPath"].as_str().map(|path| format!(", all of it in {path}"));
-        parts.push((ColorRole::Warn, format!("cut{}{}", all.unwrap_or_default(), kept.unwrap_or_default())));
+        let all = details["totalLines"].as_u64().map(|lines| format!(" from {lines} lines"));
+        let kept = details["fullOutputPath"].as_str().map(|path| format!(", full output in {path}"));
+        parts.push((ColorRole::Warn, format!("truncated{}{}", all.unwrap_or_default(), kept.unwrap_or_default())));
     }
     let mut line = Line::new();
     for (at, (role, text)) in parts.iter().enumerate() {
@@ -165,7 +165,7 @@ fn ending(details: &Value, text: &str, failed: bool) -> Option<Line> {
     (!line.is_empty()).then_some(line)
 }
 
-/// A command of the user's own.
+/// Draws a command that the user ran.
 pub(super) fn bash(message: &Value, look: Look<'_>) -> Vec<Line> {
     let aside = message["excludeFromContext"] == true;
     let mark = if aside { "!! " } else { "! " };
@@ -183,17 +183,17 @@ pub(super) fn bash(message: &Value, look: Look<'_>) -> Vec<Line> {
         None => Line::styled(ColorRole::Warn, "no exit code"),
     };
     if message["truncated"] == true {
-        let kept = message["fullOutputPath"].as_str().map(|path| format!(", all of it in {path}"));
-        end.push(ColorRole::Warn, &format!(", cut{}", kept.unwrap_or_default()));
+        let kept = message["fullOutputPath"].as_str().map(|path| format!(", full output in {path}"));
+        end.push(ColorRole::Warn, &format!(", truncated{}", kept.unwrap_or_default()));
     }
     if aside {
-        end.push(ColorRole::Dim, ", and the model does not see it");
+        end.push(ColorRole::Dim, ", hidden from the model");
     }
     lines.extend(wrap(&end, room).into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
     lines
 }
 
-/// Sub-agents: a line for each task or result.
+/// Draws sub-agents, with a line for each task or result.
 pub(super) fn subagents(body: &Value, look: Look<'_>) -> Vec<Line> {
     let content = &body["content"];
     let status = content["status"].as_str().unwrap_or("running");
@@ -203,12 +203,12 @@ pub(super) fn subagents(body: &Value, look: Look<'_>) -> Vec<Line> {
             .with(ColorRole::Dim, &format!(" {status}")),
     ];
     for list in [&content["tasks"], &content["results"]] {
-        for one in list.as_array().into_iter().flatten() {
-            let told = ["description", "title", "summary", "prompt", "task", "result"];
-            let told = told.iter().find_map(|key| one[*key].as_str()).unwrap_or_default();
-            let state = one["status"].as_str().map(|state| format!(" ({state})")).unwrap_or_default();
+        for item in list.as_array().into_iter().flatten() {
+            let keys = ["description", "title", "summary", "prompt", "task", "result"];
+            let text = keys.iter().find_map(|key| item[*key].as_str()).unwrap_or_default();
+            let state = item["status"].as_str().map(|state| format!(" ({state})")).unwrap_or_default();
             lines.push(
-                Line::styled(ColorRole::Dim, &format!("  • {}{state}", preview::one_line(told, 200)))
+                Line::styled(ColorRole::Dim, &format!("  • {}{state}", preview::one_line(text, 200)))
                     .truncate(look.width),
             );
         }

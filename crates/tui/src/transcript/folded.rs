@@ -1,11 +1,11 @@
-//! Long things folded: their beginning or their end, and how much is left out.
+//! Folds long output: shows its start or its end, and the number of hidden lines.
 
 use crate::text::Line;
 use crate::theme::ColorRole;
 
-/// The first `most` lines.
+/// Keeps the first `most` lines.
 pub(super) fn fold(mut lines: Vec<Line>, most: usize, open: bool) -> Vec<Line> {
-    // One line more takes no more room than saying so.
+    // A single hidden line would take as much space as the notice about it.
     if !open && lines.len() > most + 1 {
         let more = lines.len() - most;
         lines.truncate(most);
@@ -14,24 +14,24 @@ pub(super) fn fold(mut lines: Vec<Line>, most: usize, open: bool) -> Vec<Line> {
     lines
 }
 
-/// The first `most` lines, and the key that shows the rest.
+/// Keeps the first `most` lines, and names the key that shows the rest.
 pub(super) fn fold_with_key(lines: Vec<Line>, most: usize, open: bool) -> Vec<Line> {
     let all = lines.len();
     let mut lines = fold(lines, most, open);
     if lines.len() < all
         && let Some(last) = lines.last_mut()
     {
-        last.push(ColorRole::Dim, "; ctrl+o shows them");
+        last.push(ColorRole::Dim, " (ctrl+o)");
     }
     lines
 }
 
-/// The last `most` lines.
+/// Keeps the last `most` lines.
 pub(super) fn fold_above(mut lines: Vec<Line>, most: usize, open: bool) -> Vec<Line> {
     if !open && lines.len() > most + 1 {
         let more = lines.len() - most;
         lines.drain(..more);
-        lines.insert(0, Line::styled(ColorRole::Dim, &format!("… {more} lines before")));
+        lines.insert(0, Line::styled(ColorRole::Dim, &format!("… {more} earlier lines")));
     }
     lines
 }

@@ -1,4 +1,4 @@
-//! Scripts in, screens out.
+//! Draws scripted sessions and checks the lines.
 
 use expect_test::{Expect, expect};
 use osier_testkit::ScriptedSession as Played;
@@ -26,7 +26,7 @@ fn check(script: &str, width: usize, expected: Expect) {
 }
 
 #[test]
-fn a_conversation() {
+fn a_conversation_is_drawn() {
     check(
         "say hello there; reply Hi, *you*. Shall I?; say yes; reply done",
         40,
@@ -55,7 +55,7 @@ fn a_call_and_its_result_are_one_card() {
             I look
 
             ● read notes.txt
-              1 line, cut of 900 lines
+              1 line, truncated from 900 lines
 
             ● bash make test
               boom
@@ -67,7 +67,7 @@ fn a_call_and_its_result_are_one_card() {
 }
 
 #[test]
-fn a_call_without_a_result_is_told_when_it_is_clear() {
+fn a_call_without_a_result_is_shown_as_interrupted() {
     check(
         "say go; reply calls read notes.txt; say again",
         60,
@@ -84,7 +84,7 @@ fn a_call_without_a_result_is_told_when_it_is_clear() {
 }
 
 #[test]
-fn a_backtrack_is_drawn_as_agreed() {
+fn a_backtrack_shows_the_message_and_the_note() {
     check(
         "say 帮我分析一下这个文件的结构; reply one; say two; reply three; return 0 - 主入口在 main.py",
         54,
@@ -107,13 +107,13 @@ fn a_backtrack_is_drawn_as_agreed() {
     );
 }
 
-fn returned(details: &Value) -> String {
+fn draw_backtrack(details: &Value) -> String {
     let entry = serde_json::json!({ "type": "custom_message", "customType": "osier.backtrack", "content": "x", "display": true, "details": details });
     plain(&lines(&format!("entry {entry}"), Look { width: 40, ..Look::default() }))
 }
 
 #[test]
-fn a_return_to_before_any_message_says_neither_where_nor_how_much() {
+fn a_backtrack_to_before_any_message_shows_only_the_note() {
     let details =
         serde_json::json!({ "checkpointId": 3, "note": "go on", "discarded": 0, "originalUserMessage": "" });
     expect![[r#"
@@ -125,13 +125,13 @@ fn a_return_to_before_any_message_says_neither_where_nor_how_much() {
             │ go on │
             └───────┘
     "#]]
-    .assert_eq(&returned(&details));
+    .assert_eq(&draw_backtrack(&details));
 }
 
 #[test]
-fn of_a_return_two_hundred_letters_of_the_message_and_three_hundred_of_the_note_are_drawn() {
+fn a_backtrack_shows_200_characters_of_the_message_and_300_of_the_note() {
     let details = serde_json::json!({ "checkpointId": 0, "note": "n".repeat(400), "discarded": 9, "originalUserMessage": "说".repeat(400) });
-    let drawn = returned(&details);
+    let drawn = draw_backtrack(&details);
     assert_eq!(drawn.matches('说').count(), 200, "{drawn}");
     let (_, note) = drawn.split_once("Note from future:").unwrap();
     assert_eq!(note.matches('n').count(), 300, "{note}");
@@ -145,7 +145,7 @@ fn of_a_return_two_hundred_letters_of_the_message_and_three_hundred_of_the_note_
 }
 
 #[test]
-fn summaries_and_messages_of_extensions_have_their_own_style() {
+fn summaries_and_extension_messages_have_their_own_style() {
     let script = "say a; reply b; say c; summarize what was tried at b; note review Looks **good**; hidden secret no; compact keep b All of it";
     check(
         script,
@@ -156,7 +156,7 @@ fn summaries_and_messages_of_extensions_have_their_own_style() {
 
         b
 
-        ◆ summary of the branch that was left
+        ◆ branch summary
         │ what was tried
 
         [review]
@@ -175,7 +175,7 @@ fn summaries_and_messages_of_extensions_have_their_own_style() {
 }
 
 #[test]
-fn commands_of_the_user() {
+fn commands_of_the_user_are_drawn() {
     check(
         "bash ls -l exits 1; aside pwd",
         60,
@@ -187,13 +187,13 @@ fn commands_of_the_user() {
 
         !! pwd
           ok
-          exit 0, and the model does not see it
+          exit 0, hidden from the model
     "#]],
     );
 }
 
 #[test]
-fn at_forty_columns_with_wide_letters() {
+fn wide_characters_wrap_at_forty_columns() {
     check(
         "say 请帮我看看这个很长很长很长很长的问题到底是怎么回事；谢谢你; reply 好的，我来看看 👩‍👩‍👧 这个问题，它应该不是很难解决的那一种问题",
         40,
@@ -209,19 +209,19 @@ fn at_forty_columns_with_wide_letters() {
 }
 
 #[test]
-fn nothing_hostile_reaches_the_screen() {
+fn escape_sequences_do_not_reach_the_screen() {
     let script = "say a\u{1b}[2Jb; reply x\u{1b}]0t\u{7} calls bash ls\u{1b}[1A; result \u{1b}[31mred\u{1b}[2J; note t\u{1b}c y; bash e\u{1b}[2J";
     let drawn = plain(&lines(script, Look { width: 60, open: true, ..Look::default() }));
     assert!(!drawn.contains('\u{1b}') && !drawn.contains('\u{7}'), "{drawn:?}");
 }
 
 #[test]
-fn a_folded_summary_names_the_key_that_opens_it() {
+fn a_folded_summary_names_the_key_that_expands_it() {
     let body = (1..=12).map(|line| format!("- point {line}\n")).collect::<String>();
-    let told = |width, open| plain(&summary("compaction", &body, Look { width, open, ..Look::default() }));
-    assert!(told(60, false).ends_with("│ … 6 more lines; ctrl+o shows them\n"), "{}", told(60, false));
-    assert!(told(60, true).ends_with("point 12\n"), "{}", told(60, true));
-    assert!(told(20, false).lines().all(|line| crate::text::width(line) <= 20), "{}", told(20, false));
+    let drawn = |width, open| plain(&summary("compaction", &body, Look { width, open, ..Look::default() }));
+    assert!(drawn(60, false).ends_with("│ … 6 more lines (ctrl+o)\n"), "{}", drawn(60, false));
+    assert!(drawn(60, true).ends_with("point 12\n"), "{}", drawn(60, true));
+    assert!(drawn(20, false).lines().all(|line| crate::text::width(line) <= 20), "{}", drawn(20, false));
 }
 
 #[test]
@@ -264,7 +264,7 @@ result empty details {"items":[]}"#,
 }
 
 #[test]
-fn thinking_is_markdown_and_says_how_much_more_there_is() {
+fn thinking_is_markdown_and_shows_the_number_of_hidden_lines() {
     let thought =
         json!({ "type": "thinking", "thinking": "**Look at it.** I need\n\n- the `parser`\n- the tests\n" });
     let script = format!(

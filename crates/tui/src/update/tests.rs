@@ -281,12 +281,12 @@ fn commands_are_completed_and_unknown_ones_get_a_suggestion() {
     harness.check(expect![[r#"
 
         > /co
-        › /compact     let a summary stand for the older part
+        › /compact     summarize the older part of the conversation
           /copy        copy the last answer to the clipboard
-          /cost        tokens and cost of the session, by model and…
-          /compaction  what the last compaction left out; undo: go …
-          /compare     compare two branches; in /tree mark them wit…
-          /config      how it is set up, and to change it
+          /cost        show tokens and cost by model and branch
+          /compaction  show what the last compaction left out; undo…
+          /compare     compare two branches; mark them with alt+c i…
+          /config      show and change settings
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("down tab");
@@ -294,7 +294,7 @@ fn commands_are_completed_and_unknown_ones_get_a_suggestion() {
     harness.press("ctrl+c '/tre' enter");
     assert_eq!(harness.take_actions(), "ReadTree\n", "the selected command runs");
     harness.press("'/trxe' enter");
-    assert!(harness.text().contains("there is no command /trxe; did you mean /tree?"), "{}", harness.text());
+    assert!(harness.text().contains("unknown command /trxe; did you mean /tree?"), "{}", harness.text());
     assert_eq!(harness.state.editor.text(), "/trxe", "typed text is kept");
     harness.press("ctrl+u '/usr/bin' space 'is' enter");
     assert!(
@@ -454,10 +454,10 @@ fn the_fork_dialog_moves_here_or_opens_a_new_session() {
 
         c
 
-        Go on before a message of this path
+        Fork before a message on this path
         › 2026-01-01 00:00  three
           2026-01-01 00:00  one
-        (1/2) enter here · n new session · tab all branches · escape
+        (1/2) enter fork here · n in new session · tab all branches
         code │ a/model │ #4 │ 5e551011
     "#]]);
     harness.press("up down down down enter");

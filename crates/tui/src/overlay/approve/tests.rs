@@ -1,5 +1,5 @@
-//! Whatever is asked about, and however small the screen: every character is shown or named, nothing leaves the box, and
-//! nothing is allowed before its end was drawn.
+//! For any question and any screen size: every character is shown or drawn as a code, no line is too wide, and nothing can be
+//! allowed before its end was drawn.
 
 use osier_agent::ToolQuestion;
 use osier_tools::ToolCall;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock::LocalClock;
 
-/// What makes text lie, beside some that does not.
+/// Characters that can make text misleading, mixed with harmless ones.
 const HOSTILE: &[&str] = &[
     "a",
     "Z",
@@ -99,7 +99,7 @@ fn questions(text: &str) -> [ToolQuestion; 4] {
     })
 }
 
-/// Draws page by page to the end; gives all rows of what would happen.
+/// Draws page by page to the end, and returns all rows of the details.
 fn read(approve: &mut Approve, room: Room) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     loop {
@@ -124,7 +124,7 @@ fn read(approve: &mut Approve, room: Room) -> Vec<String> {
     }
 }
 
-/// The text that rows were made of.
+/// The text that was wrapped into rows.
 fn joined(rows: &[String]) -> String {
     let mut text = String::new();
     for row in rows {
@@ -158,12 +158,12 @@ fn check(text: &str, columns: usize, rows: usize) {
         let mut approve = Approve::new(1, Question::Tool(question));
         let all = joined(&read(&mut approve, room));
         let yes = approve.key(KeyCode::Char('y').into(), room);
-        assert!(matches!(yes, Outcome::End(_)), "not allowed though read");
+        assert!(matches!(yes, Outcome::End(_)), "not allowed after it was read");
         let title = approve.title();
         let all = match width(&title) > columns {
             true => {
-                let rest = all.strip_prefix(&title).expect("a title that is cut is repeated");
-                rest.strip_prefix('\n').expect("something is below it")
+                let rest = all.strip_prefix(&title).expect("a truncated title is repeated");
+                rest.strip_prefix('\n').expect("details follow the title")
             }
             false => &all,
         };
@@ -183,7 +183,7 @@ fn check(text: &str, columns: usize, rows: usize) {
 }
 
 #[test]
-fn the_corpus_of_attacks_is_drawn_whole() {
+fn the_attack_corpus_is_drawn_completely() {
     let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/approval");
     let mut count = 0;
     for seed in std::fs::read_dir(seeds).unwrap() {
@@ -200,7 +200,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_question_is_drawn_whole(text in hostile(), columns in 4usize..120, rows in 3usize..40) {
+    fn any_question_is_drawn_completely(text in hostile(), columns in 4usize..120, rows in 3usize..40) {
         check(&text, columns, rows);
     }
 }

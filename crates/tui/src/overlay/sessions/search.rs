@@ -1,20 +1,20 @@
-//! What is looked for in the list. What a card tells is found at once; what was said is looked for beside the loop, and
-//! counts only for the words that were typed last.
+//! The search of the session list. Cards are matched at once. Conversations are searched in the background; only results for the
+//! latest query count.
 
 use osier_session::{SearchQuery, SessionError};
 use osier_tree::projection::card::Card;
 
-/// See the module.
+/// The query and its matches.
 #[derive(Debug, Default)]
 pub(super) struct Search {
     text: String,
-    /// Why nothing can be found.
+    /// Why the query is invalid.
     wrong: Option<String>,
-    /// For each card how well it fits by what it tells.
+    /// The match score of each card.
     fits: Vec<Option<u32>>,
-    /// Cards of sessions in which it was said.
+    /// Whether the conversation of each card matches.
     said: Vec<bool>,
-    /// Conversations are being read.
+    /// A search of conversations is running.
     pub(super) is_reading: bool,
 }
 
@@ -36,7 +36,7 @@ impl Search {
         self.begin(cards);
     }
 
-    /// Looks at the cards, and forgets what was found before.
+    /// Matches the cards, and discards earlier results.
     pub(super) fn begin(&mut self, cards: &[Card]) {
         self.said = vec![false; cards.len()];
         let query = SearchQuery::parse(&self.text);
@@ -48,13 +48,13 @@ impl Search {
         };
     }
 
-    /// How well a card fits; none if it does not. What only the conversation tells counts least.
+    /// The score of a card, or `None` without a match. A match in the conversation alone has the lowest score.
     pub(super) fn score(&self, card: usize) -> Option<u32> {
         let said = || self.said.get(card).filter(|said| **said).map(|_| 0);
         self.fits.get(card).copied().flatten().map(|score| score + 1).or_else(said)
     }
 
-    /// Whether only the conversation can tell.
+    /// Whether only the conversation can still match.
     pub(super) fn is_open(&self, card: usize) -> bool {
         self.wrong.is_none() && self.score(card).is_none()
     }
@@ -66,12 +66,12 @@ impl Search {
     }
 }
 
-/// The last line of the complaint about a pattern says it shortest.
+/// The last line of a regex error is its short form.
 fn reason(error: &SessionError) -> String {
     match error {
         SessionError::InvalidPattern { why } => {
             let last = why.lines().next_back().unwrap_or_default();
-            format!("no regular expression: {}", last.trim().trim_start_matches("error: "))
+            format!("invalid regular expression: {}", last.trim().trim_start_matches("error: "))
         }
         error => error.to_string(),
     }

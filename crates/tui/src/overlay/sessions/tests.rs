@@ -1,4 +1,4 @@
-//! Keys in, screens out.
+//! Presses keys and checks the screen.
 
 use expect_test::expect;
 use osier_tree::Header;
@@ -34,7 +34,7 @@ fn picker() -> Harness {
 }
 
 #[test]
-fn sessions_of_this_directory_by_thread() {
+fn sessions_of_this_directory_are_listed_by_thread() {
     picker().check(expect![[r#"
 
         Sessions this directory · threads
@@ -42,13 +42,13 @@ fn sessions_of_this_directory_by_thread() {
         › parse dates                                         4 · now · cccccccc
           └─ fix the parser of dates                          4 · now · aaaaaaaa
           Release                                             4 · now · bbbbbbbb
-        (1/3) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename
+        (1/3) enter open · tab scope · ctrl+s sort · ctrl+n named
         code │ a/model │ #0 │ 5e551011
     "#]]);
 }
 
 #[test]
-fn tab_looks_everywhere_and_named_ones_alone_can_be_shown() {
+fn tab_lists_all_directories_and_the_list_can_show_named_sessions_only() {
     let mut desk = picker();
     desk.press("tab ctrl+s");
     desk.check(expect![[r#"
@@ -59,7 +59,7 @@ fn tab_looks_everywhere_and_named_ones_alone_can_be_shown() {
           Release                                      /code  4 · now · bbbbbbbb
           parse dates                                  /code  4 · now · cccccccc
           another project                              /else  4 · now · dddddddd
-        (1/4) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename
+        (1/4) enter open · tab scope · ctrl+s sort · ctrl+n named
         code │ a/model │ #0 │ 5e551011
     "#]]);
     desk.press("ctrl+n");
@@ -67,7 +67,7 @@ fn tab_looks_everywhere_and_named_ones_alone_can_be_shown() {
 }
 
 #[test]
-fn words_phrases_and_patterns_are_searched() {
+fn words_phrases_and_patterns_can_be_searched() {
     let found = |typed: &str| {
         let mut desk = picker();
         desk.press(&format!("'{}'", typed.replace(' ', "' space '")));
@@ -84,7 +84,7 @@ fn words_phrases_and_patterns_are_searched() {
 }
 
 #[test]
-fn one_is_opened_renamed_or_deleted_after_a_question() {
+fn a_session_can_be_opened_renamed_and_deleted_after_a_question() {
     let mut desk = picker();
     desk.press("down down ctrl+r ctrl+u 'Next' enter");
     assert_eq!(
@@ -92,7 +92,7 @@ fn one_is_opened_renamed_or_deleted_after_a_question() {
         "RenameSession { spot: Spot { store: \"file\", key: \"bbbbbbbb-2\" }, name: \"Next\" }\n"
     );
     desk.press("ctrl+d");
-    assert!(desk.text().contains("Delete \"Release\" for good?"), "{}", desk.text());
+    assert!(desk.text().contains("Delete \"Release\" permanently?"), "{}", desk.text());
     desk.press("escape ctrl+d down enter");
     assert_eq!(desk.take_actions(), "DeleteSession(Spot { store: \"file\", key: \"bbbbbbbb-2\" })\n");
     desk.press("enter");
@@ -100,7 +100,7 @@ fn one_is_opened_renamed_or_deleted_after_a_question() {
     assert!(desk.state.overlays.is_empty());
 }
 
-/// The list, asked for in a session of the store `file`.
+/// The list, opened from a session in the store `file`.
 fn in_file() -> Harness {
     let mut desk = Harness::new(72, 20);
     let setting = UiConfig { store: "file".to_owned(), ..(*desk.state.config).clone() };
@@ -110,7 +110,7 @@ fn in_file() -> Harness {
     desk
 }
 
-/// Of two copies each is what its row says, and each row says which.
+/// Each row names its store, and acts on the copy in that store.
 #[test]
 fn a_copy_in_another_store_is_another_session() {
     let mut desk = in_file();
@@ -125,7 +125,7 @@ fn a_copy_in_another_store_is_another_session() {
         / words, "a phrase" or re:pattern
         › this  ← current                               file  4 · now · 5e551011
           this                                       archive  4 · now · 5e551011
-        (1/2) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename
+        (1/2) enter open · tab scope · ctrl+s sort · ctrl+n named
         the store team is not listed
         code │ a/model │ #0 │ 5e551011 │ file
     "#]]);
@@ -137,22 +137,22 @@ fn a_copy_in_another_store_is_another_session() {
         .map(|store| Card { store: store.to_owned(), ..card("5e551011-0000", "/code", None, "this", None) });
     desk.update(Msg::Sessions(copies.to_vec(), None));
     desk.press("ctrl+d enter");
-    assert_eq!(desk.take_actions(), "", "it is open");
+    assert_eq!(desk.take_actions(), "", "the open session cannot be deleted");
     desk.press("down ctrl+d");
-    assert!(desk.text().contains("Delete \"this\" from archive for good?"), "{}", desk.text());
+    assert!(desk.text().contains("Delete \"this\" from archive permanently?"), "{}", desk.text());
     desk.press("down enter");
     assert_eq!(desk.take_actions(), "DeleteSession(Spot { store: \"archive\", key: \"5e551011-0000\" })\n");
 }
 
 #[test]
-fn the_open_session_is_not_deleted() {
+fn the_open_session_cannot_be_deleted() {
     let mut desk = in_file();
     desk.update(Msg::Sessions(vec![card("5e551011-0000", "/code", None, "this", None)], None));
     desk.press("ctrl+d down enter");
     assert_eq!(desk.take_actions(), "");
 }
 
-/// The ids that are shown, in their order.
+/// The first letter of each listed id, in order.
 fn order(desk: &Harness) -> String {
     let text = desk.text();
     let rows = text.lines().filter_map(|line| line.split(" · ").nth(2));
@@ -176,17 +176,17 @@ fn a_phrase_folds_whitespace_and_a_pattern_ignores_case() {
 }
 
 #[test]
-fn recent_keeps_its_order_while_searching_and_best_fit_puts_names_first() {
+fn recent_keeps_its_order_while_searching_and_best_match_puts_names_first() {
     let mut desk = picker();
     desk.press("ctrl+s");
     typed(&mut desk, "e");
     assert_eq!(order(&desk), "abc", "recent");
     desk.press("ctrl+s");
-    assert_eq!(order(&desk).chars().next(), Some('b'), "best fit: the name");
+    assert_eq!(order(&desk).chars().next(), Some('b'), "best match: the name");
 }
 
 #[test]
-fn a_name_of_spaces_is_none_and_names_are_sifted_before_words() {
+fn a_blank_name_does_not_count_and_the_named_filter_combines_with_a_search() {
     let mut desk = Harness::new(72, 20);
     desk.submit("/resume");
     desk.update(Msg::Sessions(
@@ -210,9 +210,9 @@ fn ctrl_backspace_deletes_only_without_a_query_and_ctrl_d_always_asks() {
     let mut desk = picker();
     typed(&mut desk, "re");
     desk.press("ctrl+backspace");
-    assert!(!desk.text().contains("for good?"), "{}", desk.text());
+    assert!(!desk.text().contains("permanently?"), "{}", desk.text());
     desk.press("ctrl+d");
-    assert!(desk.text().contains("for good?"), "{}", desk.text());
+    assert!(desk.text().contains("permanently?"), "{}", desk.text());
     desk.press("escape escape");
     desk.take_actions();
     desk.press("ctrl+backspace down enter");
@@ -220,7 +220,7 @@ fn ctrl_backspace_deletes_only_without_a_query_and_ctrl_d_always_asks() {
 }
 
 #[test]
-fn a_list_that_comes_late_changes_neither_scope_nor_order_and_is_asked_for_once() {
+fn a_list_that_arrives_late_keeps_scope_and_order_and_is_requested_once() {
     let mut desk = Harness::new(72, 20);
     desk.submit("/resume");
     desk.press("tab ctrl+s tab tab");
@@ -231,7 +231,7 @@ fn a_list_that_comes_late_changes_neither_scope_nor_order_and_is_asked_for_once(
 }
 
 #[test]
-fn sessions_show_their_age_and_threads_may_be_circles() {
+fn sessions_show_their_age_and_cyclic_threads_are_listed() {
     let mut desk = Harness::new(72, 20);
     desk.state.clock.now = 3 * 86_400_000;
     desk.submit("/resume");
@@ -245,7 +245,7 @@ fn sessions_show_their_age_and_threads_may_be_circles() {
 }
 
 #[test]
-fn ten_thousand_sessions_are_no_trouble() {
+fn ten_thousand_sessions_can_be_listed_and_searched() {
     let mut desk = Harness::new(72, 20);
     desk.submit("/resume");
     let cards = (0..10_000).map(|number: usize| {
@@ -259,30 +259,30 @@ fn ten_thousand_sessions_are_no_trouble() {
     assert!(desk.text().contains("(1/1)"), "{}", desk.text());
 }
 
-/// What was asked for in a few words: which cards are looked into, and for what.
+/// The requested actions in short form: for a search, the query and the cards.
 fn searches(desk: &mut Harness) -> Vec<String> {
-    let told = |action: Action| match action {
+    let describe = |action: Action| match action {
         Action::Search { query, among, .. } => format!("{query} in {among:?}"),
         other => format!("{other:?}"),
     };
-    desk.actions.drain(..).map(told).collect()
+    desk.actions.drain(..).map(describe).collect()
 }
 
 #[test]
-fn what_no_card_tells_is_looked_for_in_the_conversations() {
+fn conversations_are_searched_if_the_card_does_not_match() {
     let mut desk = picker();
     typed(&mut desk, "da");
     assert_eq!(searches(&mut desk), ["da in [1]"]);
-    assert_eq!(order(&desk), "ac", "what cards tell is there at once");
+    assert_eq!(order(&desk), "ac", "matching cards are listed at once");
     desk.update(Msg::SearchHit(Some(1)));
     desk.check(expect![[r#"
 
-        Sessions this directory · threads · searching what was said …
+        Sessions this directory · threads · searching messages…
         / da
         › fix the parser of dates                             4 · now · aaaaaaaa
           parse dates                                         4 · now · cccccccc
           Release                                             4 · now · bbbbbbbb
-        (1/3) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename
+        (1/3) enter open · tab scope · ctrl+s sort · ctrl+n named
         code │ a/model │ #0 │ 5e551011
     "#]]);
     desk.update(Msg::SearchHit(None));
@@ -290,20 +290,20 @@ fn what_no_card_tells_is_looked_for_in_the_conversations() {
 }
 
 #[test]
-fn a_newer_query_makes_what_was_found_before_void() {
+fn a_new_query_discards_earlier_results() {
     let mut desk = picker();
     typed(&mut desk, "m");
     desk.update(Msg::SearchHit(Some(0)));
     assert_eq!(order(&desk), "ba");
     desk.actions.clear();
     desk.press("'ilk'");
-    assert_eq!(order(&desk), "", "nobody knows yet");
-    assert!(!desk.text().contains("none"), "{}", desk.text());
+    assert_eq!(order(&desk), "", "the search is still running");
+    assert!(!desk.text().contains("no sessions"), "{}", desk.text());
     assert_eq!(searches(&mut desk).last().map(String::as_str), Some("milk in [0, 1, 2]"));
     desk.press("tab");
     assert_eq!(searches(&mut desk), ["milk in [0, 1, 2, 3]"]);
     desk.update(Msg::SearchHit(None));
-    assert!(desk.text().contains("  none\n"), "{}", desk.text());
+    assert!(desk.text().contains("  no sessions\n"), "{}", desk.text());
     desk.press("backspace escape");
     assert_eq!(searches(&mut desk), ["mil in [0, 1, 2, 3]", "StopSearch"]);
 }
@@ -326,7 +326,7 @@ fn the_cursor_stays_on_its_session_while_others_are_found() {
 }
 
 #[test]
-fn the_first_row_too_is_kept_once_it_was_chosen() {
+fn the_first_row_stays_selected_once_a_key_selected_it() {
     let opened = |keys: &str| {
         let mut desk = picker();
         desk.press("ctrl+s");
@@ -337,7 +337,7 @@ fn the_first_row_too_is_kept_once_it_was_chosen() {
         desk.update(Msg::SearchHit(Some(1)));
         desk.update(Msg::SearchHit(Some(0)));
         desk.update(Msg::SearchHit(Some(0)));
-        assert_eq!(order(&desk), "abc", "the one used last is first, and each is there once");
+        assert_eq!(order(&desk), "abc", "most recent first, without duplicates");
         desk.actions.clear();
         desk.press("enter");
         searches(&mut desk).pop().unwrap()
@@ -347,35 +347,38 @@ fn the_first_row_too_is_kept_once_it_was_chosen() {
 }
 
 #[test]
-fn what_is_found_stands_where_sorting_would_put_it() {
+fn search_results_are_inserted_in_sort_order() {
     let mut desk = picker();
     typed(&mut desk, "dates");
     desk.press("tab");
     desk.update(Msg::SearchHit(Some(3)));
     desk.update(Msg::SearchHit(Some(1)));
     let found = order(&desk);
-    assert!(found.ends_with("bd"), "below what the cards tell: {found}");
+    assert!(found.ends_with("bd"), "below the matching cards: {found}");
     desk.press("ctrl+s ctrl+s ctrl+s");
     assert_eq!(order(&desk), found);
 }
 
 #[test]
-fn a_wrong_pattern_says_what_is_wrong_with_it() {
+fn an_invalid_pattern_shows_its_error() {
     let mut desk = picker();
     typed(&mut desk, "re:([");
     desk.check(expect![[r#"
 
         Sessions this directory · threads
         / re:([
-          no regular expression: unclosed character class
-        (0/0) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename
+          invalid regular expression: unclosed character class
+        (0/0) enter open · tab scope · ctrl+s sort · ctrl+n named
         code │ a/model │ #0 │ 5e551011
     "#]]);
-    assert!(!searches(&mut desk).iter().any(|asked| asked.starts_with("re:(")), "nothing can be found");
+    assert!(
+        !searches(&mut desk).iter().any(|asked| asked.starts_with("re:(")),
+        "an invalid pattern is not searched"
+    );
 }
 
 #[test]
-fn the_current_session_is_marked_among_those_that_look_alike() {
+fn the_current_session_is_marked_among_similar_ones() {
     let mut desk = Harness::new(72, 20);
     desk.state.config = UiConfig { store: "file".to_owned(), ..UiConfig::clone(&desk.state.config) }.into();
     desk.submit("/resume");

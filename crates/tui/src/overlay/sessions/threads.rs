@@ -1,12 +1,12 @@
-//! Sessions below those they were forked from.
+//! Orders sessions by thread: each below the session it was forked from.
 
 use osier_tree::projection::card::Card;
 use rustc_hash::FxHashMap;
 
-/// Forks of forks are followed so far.
+/// How many forks of forks are followed.
 const DEEPEST: usize = 1000;
 
-/// The sessions in the order of their threads, each with its depth. A thread stands where its latest member would.
+/// The sessions in thread order, each with its depth. A thread is placed by its most recent session.
 pub(super) fn threaded(cards: &[Card], found: &[usize]) -> Vec<(usize, usize)> {
     let by_id: FxHashMap<&str, usize> = found.iter().map(|at| (cards[*at].id.as_str(), *at)).collect();
     let parent = |at: usize| {
@@ -19,7 +19,7 @@ pub(super) fn threaded(cards: &[Card], found: &[usize]) -> Vec<(usize, usize)> {
             below.entry(above).or_default().push(*at);
         }
     }
-    // Sessions that name each other in a circle have no root; then the one used last stands for it.
+    // Sessions whose parents form a cycle have no root; the walk stops at some session of the cycle.
     let root = |at: usize| {
         let (mut root, mut steps) = (at, 0);
         while let Some(above) = parent(root).filter(|_| steps < DEEPEST) {

@@ -1,4 +1,4 @@
-//! Keys in, screens out.
+//! Presses keys and checks the screen.
 
 use expect_test::expect;
 
@@ -33,7 +33,7 @@ fn open(columns: u16, rows: u16) -> Harness {
 }
 
 #[test]
-fn settings_are_shown_with_where_they_come_from() {
+fn settings_are_shown_with_their_sources() {
     open(60, 14).check(expect![[r#"
 
         Settings
@@ -42,23 +42,23 @@ fn settings_are_shown_with_where_they_come_from() {
           editor       (not set)   default
           tree_filter  default   default
           what it is
-        (1/3) ↑↓ · enter takes it · escape
+        (1/3) ↑↓ move · enter select · esc cancel
         code │ a/model │ #0 │ 5e551011
     "#]]);
 }
 
 #[test]
-fn one_of_several_values_is_chosen_and_the_list_shows_what_holds_now() {
+fn a_value_can_be_picked_and_the_list_shows_the_current_one() {
     let mut desk = open(60, 14);
     desk.press("'the' enter");
     desk.check(expect![[r#"
 
         theme: what it is
         / type to search
-        › auto     ← now
+        › auto     ← current
           dark
           light
-        (1/3) ↑↓ · enter takes it · escape
+        (1/3) ↑↓ move · enter select · esc cancel
         code │ a/model │ #0 │ 5e551011
     "#]]);
     desk.press("'li' enter");
@@ -70,7 +70,7 @@ fn one_of_several_values_is_chosen_and_the_list_shows_what_holds_now() {
 }
 
 #[test]
-fn a_value_of_any_kind_is_typed() {
+fn a_free_text_value_can_be_typed() {
     let mut desk = open(40, 12);
     desk.press("down enter 'vi' space '-n' enter");
     assert_eq!(desk.take_actions(), "Set { key: \"editor\", value: \"vi -n\" }\n");

@@ -1,4 +1,4 @@
-//! What is asked before something happens to an entry of the tree, and what is asked for then.
+//! What the keys do to the selected entry: the questions before an action, and the actions.
 
 use osier_agent::{ClientCommand, Navigation};
 use osier_tree::{MoveRequest, Seq};
@@ -10,7 +10,7 @@ use crate::msg::{Action, Purpose};
 use crate::overlay::{Ask, Choose, Outcome, Progress, Room};
 use crate::text::width;
 
-/// The label of an entry while it is written.
+/// A label while it is edited.
 #[derive(Debug)]
 pub(super) struct Naming {
     entry: String,
@@ -22,7 +22,7 @@ impl Naming {
         self.editor.text()
     }
 
-    /// The columns before the cursor.
+    /// The width of the text before the cursor.
     pub(super) fn before(&self) -> usize {
         width(&self.editor.text()[..self.editor.cursor()])
     }
@@ -45,17 +45,17 @@ impl Tree {
                 .with("summarize", move || {
                     Outcome::OpenAnd(Box::new(Progress::moving()), vec![go(&summed, true, None)])
                 })
-                .with("summarize with own instructions", move || {
+                .with("summarize with custom instructions", move || {
                     let id = own.clone();
-                    Outcome::Open(Box::new(Ask::new("What should the summary keep?", "", move |said| {
-                        let said = Some(said).filter(|said| !said.is_empty());
-                        Outcome::OpenAnd(Box::new(Progress::moving()), vec![go(&id, true, said)])
+                    Outcome::Open(Box::new(Ask::new("Extra instructions for the summary", "", move |text| {
+                        let text = Some(text).filter(|text| !text.is_empty());
+                        Outcome::OpenAnd(Box::new(Progress::moving()), vec![go(&id, true, text)])
                     })))
                 }),
         ))
     }
 
-    /// Whether a move to an entry leaves anything behind that could be summarized.
+    /// Whether a move to an entry leaves anything that could be summarized.
     fn leaves_something(&self, id: &str) -> bool {
         let (tree, at) = (&self.forest.tree, self.forest.leaf);
         let landing =
@@ -72,7 +72,7 @@ impl Tree {
         Some(Naming { entry, editor })
     }
 
-    /// A key while a label is written.
+    /// Handles a key while a label is edited.
     pub(super) fn name(&mut self, key: Key, room: Room) -> Outcome {
         let Some(naming) = &mut self.naming else { return Outcome::Stay };
         match (key.code, key.ctrl) {
@@ -89,7 +89,7 @@ impl Tree {
         Outcome::Stay
     }
 
-    /// Marks an entry; the second one is compared with the first.
+    /// Marks an entry. The second mark compares both entries.
     pub(super) fn mark(&mut self) -> Outcome {
         let Some((seq, id)) = self.selected() else { return Outcome::Stay };
         match self.marked.take() {
@@ -109,7 +109,7 @@ impl Tree {
         Outcome::Do(self.selected().map(|(_, id)| Action::ReadEntry(id)).into_iter().collect())
     }
 
-    /// Brings the conclusion of the branch that ends here to where one stands.
+    /// Grafts the conclusion of the branch that ends at the selected entry onto the current position.
     pub(super) fn graft(&self) -> Outcome {
         let Some((_, tip)) = self.selected() else { return Outcome::Stay };
         let graft = ClientCommand::Graft { tip, summarize: false, instructions: None };
@@ -122,17 +122,17 @@ impl Tree {
             return Outcome::Do(vec![Action::RestoreBranch(id)]);
         }
         let title = format!(
-            "Hide this entry and what is below it ({} rows)? It can be restored.",
+            "Delete this entry and everything below it ({} rows)? You can restore it.",
             self.rows_below() + 1
         );
         Outcome::Open(Box::new(
             Choose::new(&title)
-                .with("no", || Outcome::Close)
-                .with("yes", move || Outcome::End(vec![Action::DeleteBranch(id.clone())])),
+                .with("keep", || Outcome::Close)
+                .with("delete", move || Outcome::End(vec![Action::DeleteBranch(id.clone())])),
         ))
     }
 
-    /// Rows come depth first: those below one follow it.
+    /// Rows are in depth-first order, so the descendants of a row follow it.
     fn rows_below(&self) -> usize {
         let below = self.outline.rows.iter().skip(self.at + 1);
         below.take_while(|row| row.parent.is_some_and(|parent| parent as usize >= self.at)).count()
@@ -144,7 +144,7 @@ impl Tree {
     }
 }
 
-/// A turn that runs is stopped first.
+/// Moves to an entry. Stops a running turn first.
 fn go(target: &str, summarize: bool, instructions: Option<String>) -> Action {
     let wish = Navigation {
         target: Some(target.to_owned()),

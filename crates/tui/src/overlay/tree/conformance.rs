@@ -1,4 +1,4 @@
-//! The rules of the selector that sessions of other programs are looked at with, one test each.
+//! The rules of pi's tree selector, one test each.
 
 use expect_test::{Expect, expect};
 
@@ -18,7 +18,7 @@ fn check(script: &str, keys: &str, expected: Expect) {
     expected.assert_eq(&shown(script, keys));
 }
 
-/// The row of the cursor.
+/// The text of the selected row.
 fn cursor(desk: &Harness) -> String {
     let rows = listed(desk);
     let row = rows.lines().find(|line| line.starts_with('›')).unwrap_or_default();
@@ -26,7 +26,7 @@ fn cursor(desk: &Harness) -> String {
 }
 
 #[test]
-fn a_leaf_that_is_not_shown_preselects_its_nearest_shown_ancestor() {
+fn a_hidden_leaf_preselects_its_nearest_visible_ancestor() {
     for change in ["model a/b", "thinking high", "model a/b; thinking low"] {
         let script = format!("say a; reply b; say c; move b; {change}");
         let desk = tree(60, 40, &script);
@@ -35,7 +35,7 @@ fn a_leaf_that_is_not_shown_preselects_its_nearest_shown_ancestor() {
 }
 
 #[test]
-fn user_only_goes_to_the_question_and_going_back_stays_there() {
+fn the_user_only_filter_selects_the_question_and_leaving_it_keeps_the_selection() {
     let mut desk = tree(60, 40, "say a; reply b; say c; reply d calls read x; result y");
     desk.press("ctrl+u");
     assert_eq!(cursor(&desk), "user: \"c\"  ← active");
@@ -46,21 +46,21 @@ fn user_only_goes_to_the_question_and_going_back_stays_there() {
 }
 
 #[test]
-fn a_filter_that_shows_nothing_has_no_cursor_and_it_comes_back_afterwards_each_time() {
+fn a_filter_without_matches_hides_the_cursor_and_removing_it_restores_the_cursor() {
     let mut desk = tree(60, 40, "say a; reply b; say c; reply d");
     desk.press("up");
     for _ in 0..3 {
         desk.press("ctrl+l");
         assert!(listed(&desk).contains("(0/0) [labeled-only]"), "{}", listed(&desk));
         desk.press("enter L alt+c alt+d alt+v");
-        assert_eq!(desk.take_actions(), "", "there is nothing to choose");
+        assert_eq!(desk.take_actions(), "", "nothing is selected");
         desk.press("ctrl+l");
         assert_eq!(cursor(&desk), "user: \"c\"");
     }
 }
 
 #[test]
-fn right_by_a_branch_unfolds_and_then_goes_to_the_end_of_the_segment() {
+fn unfold_opens_a_branch_and_then_moves_to_the_end_of_the_segment() {
     for (left, right) in [("ctrl+left", "ctrl+right"), ("alt+left", "alt+right")] {
         let mut desk = tree(60, 60, TREE);
         desk.press(&format!("{left} {left}"));
@@ -70,12 +70,12 @@ fn right_by_a_branch_unfolds_and_then_goes_to_the_end_of_the_segment() {
         desk.press(right);
         assert_eq!(cursor(&desk), "user: \"i\"  ← active");
         desk.press(right);
-        assert_eq!(cursor(&desk), "user: \"i\"  ← active", "there is no further");
+        assert_eq!(cursor(&desk), "user: \"i\"  ← active", "already at the end");
     }
 }
 
 #[test]
-fn folding_the_root_hides_everything_and_folds_inside_survive_unfolding_it() {
+fn folding_the_root_hides_everything_and_unfolding_it_keeps_inner_folds() {
     let folds = "alt+left alt+left home alt+left";
     check(
         TREE,
@@ -104,7 +104,7 @@ fn folding_the_root_hides_everything_and_folds_inside_survive_unfolding_it() {
 }
 
 #[test]
-fn a_branch_one_is_not_on_folds_too() {
+fn an_inactive_branch_can_be_folded() {
     check(
         TREE,
         "home down down alt+left",
@@ -122,7 +122,7 @@ fn a_branch_one_is_not_on_folds_too() {
 }
 
 #[test]
-fn one_of_several_roots_folds_and_another_press_stays() {
+fn one_of_several_roots_can_be_folded_and_folding_again_changes_nothing() {
     let script = "say a; reply b; root; say c; reply d";
     let folded = expect![[r#"
         / type to search
@@ -136,7 +136,7 @@ fn one_of_several_roots_folds_and_another_press_stays() {
 }
 
 #[test]
-fn a_fold_hides_what_is_below_entries_that_are_not_shown() {
+fn a_fold_hides_entries_below_hidden_entries() {
     check(
         "say a; say b; thinking low; say c; move a; say d",
         "home down alt+left",
@@ -151,7 +151,7 @@ fn a_fold_hides_what_is_below_entries_that_are_not_shown() {
 }
 
 #[test]
-fn another_filter_or_search_opens_all_folds() {
+fn changing_the_filter_or_search_opens_all_folds() {
     for keys in ["ctrl+t ctrl+t", "'x' backspace", "ctrl+o ctrl+shift+o"] {
         let unfolded = shown(TREE, &format!("home alt+left {keys}"));
         assert!(unfolded.contains("(1/9)"), "{keys}: {unfolded}");
@@ -159,7 +159,7 @@ fn another_filter_or_search_opens_all_folds() {
 }
 
 #[test]
-fn bookkeeping_is_shown_by_the_filter_for_everything_alone() {
+fn only_the_all_filter_shows_bookkeeping_entries() {
     let script =
         "say a; custom state; hidden note x; model p/m; thinking high; name n; config k=1; reply b; spend 5";
     let rows = shown(script, "");
@@ -179,6 +179,6 @@ fn a_reply_that_only_calls_tools_has_no_row() {
     let desk = tree(60, 40, "say a; reply calls read x");
     assert!(
         cursor(&desk).ends_with("← active") && listed(&desk).contains("(2/2)"),
-        "unless one stands there"
+        "unless it is the current position"
     );
 }

@@ -1,4 +1,4 @@
-//! The tree as lines.
+//! Renders the tree.
 
 use osier_tree::MessageRole as Speaker;
 use osier_tree::projection::outline::{Glyphs, OutlineFilter, RowParts};
@@ -12,10 +12,10 @@ use crate::screen::Frame;
 use crate::text::{Line, Style, join_fitting, width, wrap};
 use crate::theme::ColorRole;
 
-/// Title, search and foot.
+/// The rows for title, search and footer.
 const AROUND: usize = 3;
 
-/// Half the terminal, and never less than can be used.
+/// The rows of the list. The panel takes half the terminal, but at least nine rows.
 pub(super) fn list_height(room: Room) -> usize {
     let panel = (room.rows / 2).max(9).min(room.rows);
     panel.saturating_sub(AROUND + help_height(room) + preview_height(room)).max(1)
@@ -56,7 +56,7 @@ impl Tree {
         if count == 0 {
             lines.push(Line::styled(
                 ColorRole::Dim,
-                "  nothing is shown; escape clears the search, ctrl+d the filter",
+                "  no match; esc clears the search, ctrl+d resets the filter",
             ));
         }
         lines.push(self.foot());
@@ -66,7 +66,7 @@ impl Tree {
     }
 
     fn help(&self, room: Room) -> Vec<Line> {
-        let naming = ["enter takes the label", "escape goes back", "an empty one takes it away"];
+        let naming = ["enter save label", "esc cancel", "leave empty to remove"];
         let help = match &self.naming {
             Some(_) => naming.map(str::to_owned).to_vec(),
             None => self.keys.help(),
@@ -104,7 +104,7 @@ impl Tree {
         line
     }
 
-    /// A row, and the column where its label begins.
+    /// A row, and the column where its label starts.
     fn row(&self, at: usize, room: Room) -> (Line, usize) {
         let row = &self.outline.rows[at];
         let text = self.forest.texts.get(row.seq);
@@ -117,7 +117,7 @@ impl Tree {
             _ => ColorRole::Dim,
         };
         let selected = at == self.at;
-        // The words that say where one stands are never cut off.
+        // The marker of the current position is never truncated.
         let room = room.columns.saturating_sub(width(pieces.active));
         let over = (line.width() + width(pieces.text)).saturating_sub(room);
         let text = without_first(pieces.text, self.aside.min(over));
@@ -127,7 +127,7 @@ impl Tree {
         (if selected { line.with_background(ColorRole::SelectedBg) } else { line }, name)
     }
 
-    /// What stands before the text of a row, and the column where its label begins.
+    /// The part of a row before its text, and the column where its label starts.
     fn lead(&self, at: usize, pieces: &RowParts<'_>, room: Room) -> (Line, usize) {
         let (row, selected) = (&self.outline.rows[at], at == self.at);
         let mut line = Line::styled(ColorRole::Accent, if selected { "› " } else { "  " });
@@ -151,7 +151,7 @@ impl Tree {
         (line, name)
     }
 
-    /// How many columns of the selected row do not fit.
+    /// The number of columns of the selected row that do not fit.
     pub(super) fn overflow(&self, room: Room) -> usize {
         let Some(row) = self.outline.rows.get(self.at) else { return 0 };
         let text = self.forest.texts.get(row.seq);
@@ -166,7 +166,7 @@ impl Tree {
         time.map(|time| format!("{} ", clock.format_short(time))).unwrap_or_default()
     }
 
-    /// The selected entry in more words.
+    /// A longer preview of the selected entry.
     fn preview(&self, room: Room) -> Vec<Line> {
         let height = preview_height(room);
         let Some((seq, id)) = self.selected().filter(|_| height > 0) else { return Vec::new() };
@@ -180,7 +180,7 @@ impl Tree {
     }
 }
 
-/// Lines of a deep row without the outermost of them.
+/// Drops the outermost branch lines of a deeply nested row.
 fn shortened(prefix: &str, most: usize) -> String {
     let count = prefix.chars().count();
     if count <= most {
@@ -190,16 +190,16 @@ fn shortened(prefix: &str, most: usize) -> String {
     format!("⋯{kept}")
 }
 
-/// A text without its first columns, which shows as `…`.
+/// Replaces the first columns of a text with `…`.
 fn without_first(text: &str, columns: usize) -> String {
     if columns == 0 {
         return text.to_owned();
     }
     let mut left = columns + 1;
     let rest = text.graphemes(true).skip_while(|piece| {
-        let is_left_out = left > 0;
+        let is_skipped = left > 0;
         left = left.saturating_sub(width(piece));
-        is_left_out
+        is_skipped
     });
     std::iter::once("…").chain(rest).collect()
 }

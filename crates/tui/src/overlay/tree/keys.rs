@@ -1,4 +1,4 @@
-//! The keys of the tree, each with a name by which it can be changed.
+//! The keys of the tree. Each action has a name, by which settings can assign other keys.
 
 use std::collections::BTreeMap;
 
@@ -39,17 +39,16 @@ pub(super) enum Deed {
     Shorten,
 }
 
-/// The name by which a key can be changed, what it does, the usual keys, and a word for the help line: what is needed
-/// most comes first.
+/// The name in the settings, the action, the default keys, and the text for the help line. The help line shows the first ones.
 const USUAL: &[(&str, Deed, &str, &str)] = &[
     ("tree.up", Deed::Up, "up", ""),
     ("tree.down", Deed::Down, "down", ""),
-    ("tree.choose", Deed::Choose, "enter", "go"),
-    ("tree.back", Deed::Back, "escape", "leave"),
+    ("tree.choose", Deed::Choose, "enter", "select"),
+    ("tree.back", Deed::Back, "escape", "cancel"),
     ("tree.label", Deed::Label, "L", "label"),
-    ("tree.filter.user", Deed::Filter(OutlineFilter::UserOnly), "ctrl+u", "user"),
-    ("tree.filter.next", Deed::NextFilter, "ctrl+o", "filter"),
-    ("tree.filter.all", Deed::Filter(OutlineFilter::All), "ctrl+a", "all"),
+    ("tree.filter.user", Deed::Filter(OutlineFilter::UserOnly), "ctrl+u", "user only"),
+    ("tree.filter.next", Deed::NextFilter, "ctrl+o", "next filter"),
+    ("tree.filter.all", Deed::Filter(OutlineFilter::All), "ctrl+a", "show all"),
     ("tree.fold", Deed::Fold, "ctrl+left alt+left", "fold"),
     ("tree.unfold", Deed::Unfold, "ctrl+right alt+right", "unfold"),
     ("tree.read", Deed::Read, "alt+v", "view"),
@@ -58,55 +57,55 @@ const USUAL: &[(&str, Deed, &str, &str)] = &[
     ("tree.graft", Deed::Graft, "alt+g", "graft"),
     ("tree.undo", Deed::Undo, "alt+u", "undo"),
     ("tree.redo", Deed::Redo, "alt+r", "redo"),
-    ("tree.filter.default", Deed::Filter(OutlineFilter::Default), "ctrl+d", "default"),
-    ("tree.filter.noTools", Deed::Filter(OutlineFilter::NoTools), "ctrl+t", "no tools"),
-    ("tree.filter.labeled", Deed::Filter(OutlineFilter::LabeledOnly), "ctrl+l", "labeled"),
-    ("tree.filter.previous", Deed::PreviousFilter, "ctrl+shift+o", "filter back"),
-    ("tree.labelTimes", Deed::LabelTimes, "T", "times"),
-    ("tree.showDeleted", Deed::ShowDeleted, "alt+h", "deleted"),
+    ("tree.filter.default", Deed::Filter(OutlineFilter::Default), "ctrl+d", "reset filter"),
+    ("tree.filter.noTools", Deed::Filter(OutlineFilter::NoTools), "ctrl+t", "hide tools"),
+    ("tree.filter.labeled", Deed::Filter(OutlineFilter::LabeledOnly), "ctrl+l", "labeled only"),
+    ("tree.filter.previous", Deed::PreviousFilter, "ctrl+shift+o", "previous filter"),
+    ("tree.labelTimes", Deed::LabelTimes, "T", "label times"),
+    ("tree.showDeleted", Deed::ShowDeleted, "alt+h", "show deleted"),
     ("tree.copy", Deed::Copy, "ctrl+x", "copy"),
-    ("tree.pageUp", Deed::PageUp, "left pageUp", "page"),
-    ("tree.pageDown", Deed::PageDown, "right pageDown", "page"),
-    ("tree.first", Deed::First, "home", "first"),
-    ("tree.last", Deed::Last, "end", "last"),
-    ("tree.left", Deed::Left, "shift+left", "sideways"),
-    ("tree.right", Deed::Right, "shift+right", "sideways"),
-    ("tree.leave", Deed::Leave, "ctrl+c", "leave"),
+    ("tree.pageUp", Deed::PageUp, "left pageUp", "page up"),
+    ("tree.pageDown", Deed::PageDown, "right pageDown", "page down"),
+    ("tree.first", Deed::First, "home", "go to first"),
+    ("tree.last", Deed::Last, "end", "go to last"),
+    ("tree.left", Deed::Left, "shift+left", "scroll left"),
+    ("tree.right", Deed::Right, "shift+right", "scroll right"),
+    ("tree.leave", Deed::Leave, "ctrl+c", "close"),
     ("tree.shorten", Deed::Shorten, "backspace", ""),
 ];
 
-/// See the module.
+/// The keys in use.
 #[derive(Debug, Clone)]
 pub(super) struct Keys {
     deeds: FxHashMap<Key, Deed>,
-    /// The first key of each, with its word.
+    /// The first key of each action, with its help text.
     words: Vec<(String, &'static str)>,
 }
 
-/// What is wrong with a line of `[keys]`: its name, or a key that nobody can press. One line.
+/// What is wrong with a line of `[keys]`, in one line: an unknown name, or a key that does not exist.
 pub fn key_problem(name: &str, keys: &str) -> Option<String> {
     if !USUAL.iter().any(|(known, ..)| *known == name) {
         let likeness = |known: &str| strsim::jaro_winkler(name, known);
         let near = USUAL.iter().map(|(known, ..)| *known).max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-        return Some(format!("no key has the name {name}; did you mean {}?", near.unwrap_or_default()));
+        return Some(format!("unknown key name {name}; did you mean {}?", near.unwrap_or_default()));
     }
     match keys.split_whitespace().find(|key| Key::parse(key).is_none()) {
-        Some(key) => Some(format!("{key} is no key; write it like ctrl+k, alt+left, L or pageUp")),
-        None if keys.trim().is_empty() => Some("names no key; the usual one stays".to_owned()),
+        Some(key) => Some(format!("unknown key {key}; write keys like ctrl+k, alt+left, L or pageUp")),
+        None if keys.trim().is_empty() => Some("no key given; the default key stays".to_owned()),
         None => None,
     }
 }
 
 impl Keys {
-    /// The usual ones, but for those that are changed. Several keys are separated by spaces. A wrong one does nothing, and
-    /// where all are wrong the usual ones stay.
+    /// The default keys with those that the settings change. Spaces separate several keys. Unknown keys are ignored; if all are
+    /// unknown, the default keys stay.
     pub(super) fn new(changed: &BTreeMap<String, String>) -> Keys {
         let mut keys = Keys { deeds: FxHashMap::default(), words: Vec::new() };
         let read = |list: &str| list.split_whitespace().filter_map(Key::parse).collect::<Vec<Key>>();
         for (name, deed, usual, word) in USUAL {
             let own = changed.get(*name).map(|list| read(list)).filter(|own| !own.is_empty());
             let list = own.unwrap_or_else(|| read(usual));
-            keys.words.push((list.first().map(ToString::to_string).unwrap_or_default(), word));
+            keys.words.push((list.first().copied().map(help_name).unwrap_or_default(), word));
             keys.deeds.extend(list.into_iter().map(|key| (key, *deed)));
         }
         keys
@@ -116,7 +115,7 @@ impl Keys {
         self.deeds.get(&key).copied()
     }
 
-    /// What the help line tells, the most important first.
+    /// The parts of the help line, most important first.
     pub(super) fn help(&self) -> Vec<String> {
         let mut pieces: Vec<String> = self.words().map(|(key, word)| format!("{key} {word}")).collect();
         if let Some(first) = pieces.first_mut() {
@@ -125,10 +124,15 @@ impl Keys {
         pieces
     }
 
-    /// Each key with a word about it.
+    /// Each key with its help text.
     pub(super) fn words(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.words.iter().filter(|(_, word)| !word.is_empty()).map(|(key, word)| (key.as_str(), *word))
     }
+}
+
+/// The key as the help shows it. Settings use the longer name `escape`.
+fn help_name(key: Key) -> String {
+    key.to_string().replace("escape", "esc")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Keys in, screens out.
+//! Presses keys and checks the screen.
 
 use expect_test::{Expect, expect};
 use osier_agent::Navigated;
@@ -34,7 +34,7 @@ fn check(keys: &str, expected: Expect) {
 }
 
 #[test]
-fn the_tree_over_half_the_terminal() {
+fn the_tree_takes_half_the_terminal() {
     let desk = tree(64, 24, TALK);
     desk.check(expect![[r#"
         > a
@@ -51,7 +51,7 @@ fn the_tree_over_half_the_terminal() {
         g
 
         Session tree
-        ↑↓ enter go · escape leave · L label · ctrl+u user
+        ↑↓ enter select · esc cancel · L label · ctrl+u user only
         / type to search
           │  assistant: "d"
           └⊟ • [here] user: "e"
@@ -65,7 +65,7 @@ fn the_tree_over_half_the_terminal() {
 }
 
 #[test]
-fn at_forty_columns_and_twelve_rows_it_can_be_used() {
+fn the_tree_is_usable_at_forty_columns_and_twelve_rows() {
     let mut desk = tree(
         40,
         12,
@@ -77,7 +77,7 @@ fn at_forty_columns_and_twelve_rows_it_can_be_used() {
         > 👩‍👩‍👧 d
 
         Session tree
-        ↑↓ enter go · escape leave · L label
+        ↑↓ enter select · esc cancel · L label
         / type to search
           • user: "一二三四五六七八九十一二三四…
           • [名字] assistant: "b"
@@ -89,7 +89,7 @@ fn at_forty_columns_and_twelve_rows_it_can_be_used() {
 }
 
 #[test]
-fn up_and_down_go_round() {
+fn up_and_down_wrap_around() {
     check(
         "down",
         expect![[r#"
@@ -123,7 +123,7 @@ fn up_and_down_go_round() {
 }
 
 #[test]
-fn pages_do_not_go_round() {
+fn page_up_and_page_down_do_not_wrap_around() {
     check(
         "pageUp left",
         expect![[r#"
@@ -158,7 +158,7 @@ fn pages_do_not_go_round() {
 }
 
 #[test]
-fn each_filter_by_its_key_and_back_by_the_same() {
+fn each_filter_key_toggles_its_filter() {
     check(
         "ctrl+u",
         expect![[r#"
@@ -211,7 +211,7 @@ fn each_filter_by_its_key_and_back_by_the_same() {
         "#]],
     );
     for key in ["ctrl+u", "ctrl+t", "ctrl+l", "ctrl+a"] {
-        // Nothing above the first is labeled, so the last row that is gets the cursor.
+        // No labeled row is above the first row, so the last labeled row is selected.
         let back = if key == "ctrl+l" { "home down down down down" } else { "home" };
         assert_eq!(rows(&format!("home {key} {key}")), rows(back), "{key}");
         assert_eq!(rows(&format!("home {key} ctrl+d")), rows(back), "{key}");
@@ -219,7 +219,7 @@ fn each_filter_by_its_key_and_back_by_the_same() {
 }
 
 #[test]
-fn filters_go_round_both_ways() {
+fn filters_cycle_in_both_directions() {
     assert_eq!(rows("ctrl+o"), rows("ctrl+t"));
     assert_eq!(rows("ctrl+o ctrl+o"), rows("ctrl+u"));
     assert_eq!(rows("ctrl+o ctrl+o ctrl+o"), rows("ctrl+u ctrl+l"));
@@ -229,7 +229,7 @@ fn filters_go_round_both_ways() {
 }
 
 #[test]
-fn words_are_searched_and_escape_clears_them_first() {
+fn typing_searches_and_escape_clears_the_search_first() {
     check(
         "'user' space 'C'",
         expect![[r#"
@@ -242,14 +242,14 @@ fn words_are_searched_and_escape_clears_them_first() {
         "'zzz'",
         expect![[r#"
         / zzz
-          nothing is shown; escape clears the search, ctrl+d the fi…
+          no match; esc clears the search, ctrl+d resets the filter
         (0/0)
     "#]],
     );
     assert_eq!(rows("'zzz' backspace backspace backspace"), rows(""));
     let mut desk = tree(60, 40, TALK);
     desk.press("'user' space 'c' escape");
-    assert_eq!(listed(&desk), rows("home down down"), "what was found is seen among the others");
+    assert_eq!(listed(&desk), rows("home down down"), "the match stays selected among all rows");
     desk.press("escape");
     assert!(desk.state.overlays.is_empty());
 }
@@ -300,12 +300,12 @@ fn branches_fold_and_unfold() {
         (3/8)
     "#]],
     );
-    // A filter opens what was folded.
+    // Changing the filter opens all folds.
     assert_eq!(rows("alt+left alt+left ctrl+t ctrl+t"), rows("alt+left"));
 }
 
 #[test]
-fn a_label_is_edited_in_its_row_and_the_cursor_stays() {
+fn a_label_is_edited_in_its_row_and_the_selection_stays() {
     let mut desk = tree(60, 40, TALK);
     desk.press("home down L 'x'");
     expect![[r#"
@@ -333,7 +333,7 @@ fn a_label_is_edited_in_its_row_and_the_cursor_stays() {
 }
 
 #[test]
-fn a_label_stored_after_the_tree_was_left_does_not_open_it_again() {
+fn a_label_stored_after_the_tree_closed_does_not_reopen_it() {
     let mut desk = tree(60, 40, TALK);
     desk.press("L 'x' enter escape");
     desk.refresh_tree();
@@ -341,7 +341,7 @@ fn a_label_stored_after_the_tree_was_left_does_not_open_it_again() {
 }
 
 #[test]
-fn label_times_are_shown_if_wanted() {
+fn label_times_can_be_shown() {
     let mut desk = tree(60, 24, TALK);
     desk.state.clock.now = osier_tree::time::parse("2026-01-01T05:00:00Z").unwrap();
     desk.press("ctrl+l T");
@@ -354,7 +354,7 @@ fn label_times_are_shown_if_wanted() {
 }
 
 #[test]
-fn what_is_stored_meanwhile_appears_and_the_cursor_stays() {
+fn new_entries_appear_and_the_selection_stays() {
     let mut desk = tree(60, 40, TALK);
     desk.press("home");
     desk.run_steps("say more");
@@ -364,7 +364,7 @@ fn what_is_stored_meanwhile_appears_and_the_cursor_stays() {
 }
 
 #[test]
-fn an_entry_is_read_copied_or_brought_here() {
+fn an_entry_can_be_viewed_copied_or_grafted() {
     let mut desk = tree(60, 24, TALK);
     desk.press("home alt+v ctrl+x");
     assert_eq!(desk.take_actions(), "ReadEntry(\"00000001\")\nCopyEntry(\"00000001\")\n");
@@ -373,30 +373,30 @@ fn an_entry_is_read_copied_or_brought_here() {
         Send(Graft { tip: "00000004", summarize: false, instructions: None }, Graft)
     "#]]
     .assert_eq(&desk.take_actions());
-    assert!(desk.text().contains("summarizing that branch …"), "{}", desk.text());
+    assert!(desk.text().contains("Grafting the branch…"), "{}", desk.text());
     let failed = Err("no model".to_owned());
     desk.update(crate::msg::Msg::Replied(crate::msg::Purpose::Graft, Box::new(failed)));
     assert!(desk.text().contains("›  │  assistant: \"d\"") || desk.text().contains("› │  assistant: \"d\""));
 }
 
 #[test]
-fn moves_are_undone_and_made_again_from_the_tree() {
+fn moves_can_be_undone_and_redone_from_the_tree() {
     let mut desk = tree(60, 24, TALK);
     desk.press("alt+u alt+r");
     assert_eq!(desk.take_actions(), "Send(Undo, Undo)\nSend(Redo, Redo)\n");
 }
 
 #[test]
-fn on_a_large_terminal_there_is_room_for_more_words() {
+fn a_large_terminal_shows_more_help_and_a_longer_preview() {
     let mut desk = tree(200, 60, TALK);
     desk.press("home");
     let text = desk.text();
     let panel: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("Session tree")).collect();
     expect![[r#"
         Session tree
-        ↑↓ enter go · escape leave · L label · ctrl+u user · ctrl+o filter · ctrl+a all · ctrl+left fold · ctrl+right unfold · alt+v view · alt+c compare · alt+d delete · alt+g graft · alt+u undo · alt+r redo
-        ctrl+d default · ctrl+t no tools · ctrl+l labeled · ctrl+shift+o filter back · T times · alt+h deleted · ctrl+x copy · left page · right page · home first · end last · shift+left sideways
-        shift+right sideways · ctrl+c leave
+        ↑↓ enter select · esc cancel · L label · ctrl+u user only · ctrl+o next filter · ctrl+a show all · ctrl+left fold · ctrl+right unfold · alt+v view · alt+c compare · alt+d delete · alt+g graft
+        alt+u undo · alt+r redo · ctrl+d reset filter · ctrl+t hide tools · ctrl+l labeled only · ctrl+shift+o previous filter · T label times · alt+h show deleted · ctrl+x copy · left page up
+        right page down · home go to first · end go to last · shift+left scroll left · shift+right scroll right · ctrl+c close
         / type to search
         › • user: "a"
           • [good] assistant: "b"
@@ -414,7 +414,7 @@ fn on_a_large_terminal_there_is_room_for_more_words() {
 }
 
 #[test]
-fn the_filter_and_the_order_at_first_are_settings() {
+fn settings_choose_the_initial_filter_and_order() {
     let mut desk = Harness::with_session(60, 40, TALK);
     let mut setting = crate::state::UiConfig::clone(&desk.state.config);
     setting.tree_filter = osier_tree::projection::outline::OutlineFilter::UserOnly;
@@ -432,7 +432,7 @@ fn the_filter_and_the_order_at_first_are_settings() {
 }
 
 #[test]
-fn choosing_asks_about_a_summary_and_escape_goes_back_to_the_row() {
+fn selecting_asks_about_a_summary_and_escape_returns_to_the_row() {
     let mut desk = tree(60, 24, TALK);
     desk.press("home down down");
     let before = desk.text();
@@ -456,8 +456,8 @@ fn choosing_asks_about_a_summary_and_escape_goes_back_to_the_row() {
         Summarize the branch you are leaving?
         › 1. no summary
           2. summarize
-          3. summarize with own instructions
-        ↑↓ and enter, or a number; escape goes back
+          3. summarize with custom instructions
+        ↑↓ move · enter or number select · esc cancel
         code │ a/model │ #8 │ 5e551011
     "#]]);
     desk.press("escape");
@@ -469,7 +469,7 @@ fn choosing_asks_about_a_summary_and_escape_goes_back_to_the_row() {
 }
 
 #[test]
-fn a_summary_shows_its_progress_and_stopping_it_goes_back_to_the_row() {
+fn a_summary_shows_its_progress_and_canceling_it_returns_to_the_row() {
     let mut desk = tree(60, 24, TALK);
     desk.press("home down down");
     desk.press("enter 3 'only' space 'files' enter");
@@ -493,10 +493,10 @@ fn a_summary_shows_its_progress_and_stopping_it_goes_back_to_the_row() {
 
         g
 
-        moving, and summarizing what is left …
+        Summarizing the branch you are leaving…
           ## Goal
           to see
-        escape stops it; then nothing has changed
+        esc cancel (nothing changes)
         ⣾ summarizing · 0 s · esc to stop
         code │ a/model │ #8 │ 5e551011
     "#]]);
@@ -508,7 +508,7 @@ fn a_summary_shows_its_progress_and_stopping_it_goes_back_to_the_row() {
 }
 
 #[test]
-fn where_one_stands_needs_no_question() {
+fn selecting_the_current_position_asks_nothing() {
     let mut desk = tree(60, 24, TALK);
     desk.press("enter");
     expect![[r#"
@@ -526,10 +526,10 @@ fn two_marked_entries_are_compared() {
 }
 
 #[test]
-fn a_branch_is_deleted_after_a_question_and_restored_at_once() {
+fn deleting_a_branch_asks_first_and_restoring_it_does_not() {
     let mut desk = tree(60, 24, TALK);
     desk.press("home down down alt+d");
-    assert!(desk.text().contains("Hide this entry and what is below it (2 rows)?"), "{}", desk.text());
+    assert!(desk.text().contains("Delete this entry and everything below it (2 rows)?"), "{}", desk.text());
     desk.press("enter");
     assert_eq!(desk.take_actions(), "");
     desk.press("alt+d 2");
@@ -544,7 +544,7 @@ fn a_branch_is_deleted_after_a_question_and_restored_at_once() {
 }
 
 #[test]
-fn keys_can_be_changed() {
+fn settings_can_change_keys() {
     let mut desk = Harness::with_session(60, 40, TALK);
     let mut setting = crate::state::UiConfig::clone(&desk.state.config);
     setting.keys.insert("tree.filter.user".to_owned(), "ctrl+y alt+y".to_owned());
@@ -552,7 +552,7 @@ fn keys_can_be_changed() {
     desk.open_tree();
     desk.press("ctrl+y");
     assert_eq!(listed(&desk), rows("ctrl+u"));
-    assert!(desk.text().contains("ctrl+y user"), "{}", desk.text());
+    assert!(desk.text().contains("ctrl+y user only"), "{}", desk.text());
     desk.press("ctrl+y");
     let before = listed(&desk);
     desk.press("ctrl+u");
@@ -560,7 +560,7 @@ fn keys_can_be_changed() {
 }
 
 #[test]
-fn ten_thousand_entries_are_no_trouble() {
+fn ten_thousand_entries_can_be_browsed_and_searched() {
     let mut script = String::from("say a");
     for number in 0..5000 {
         script += &format!("; reply r{number}; say s{number}");
@@ -572,7 +572,7 @@ fn ten_thousand_entries_are_no_trouble() {
 }
 
 #[test]
-fn an_empty_tree_is_a_word_and_no_panel() {
+fn an_empty_tree_shows_a_notice_instead_of_the_panel() {
     let desk = tree(60, 24, "");
     assert!(desk.state.overlays.is_empty());
     assert!(desk.text().contains("The tree is empty"));

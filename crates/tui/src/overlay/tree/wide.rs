@@ -1,4 +1,4 @@
-//! Rows and help lines that are wider than the screen.
+//! Rows and help lines wider than the screen.
 
 use expect_test::expect;
 
@@ -7,7 +7,7 @@ use super::tests::{listed, tree};
 const LONG: &str = "say one two three four five six seven eight nine ten eleven; reply short; say 一二三四五六七八九十一二三四五六七八九十";
 
 #[test]
-fn long_rows_go_aside_and_short_ones_stay() {
+fn long_rows_scroll_horizontally_and_short_rows_stay() {
     let mut desk = tree(40, 24, LONG);
     desk.press("home shift+right");
     expect![[r#"
@@ -30,16 +30,16 @@ fn long_rows_go_aside_and_short_ones_stay() {
     desk.press("shift+left shift+left shift+left");
     let back = listed(&desk);
     desk.press("down shift+right");
-    assert_eq!(listed(&desk).matches("…").count(), back.matches("…").count(), "a short row has no more");
+    assert_eq!(listed(&desk).matches("…").count(), back.matches("…").count(), "a short row does not scroll");
 }
 
 #[test]
-fn the_help_line_tells_the_most_important_keys_and_cuts_none() {
+fn the_help_line_shows_the_most_important_keys_and_truncates_none() {
     for columns in [20, 40, 64, 100] {
         let desk = tree(columns, 20, "say a; reply b");
         let text = desk.text();
         let help = text.lines().skip_while(|line| !line.starts_with("Session tree")).nth(1).unwrap();
-        assert!(help.starts_with("↑↓ enter go") && !help.contains('…'), "{help}");
+        assert!(help.starts_with("↑↓ enter select") && !help.contains('…'), "{help}");
         assert!(help.split(" · ").all(|piece| piece.split(' ').count() >= 2), "{help}");
     }
 }

@@ -11,14 +11,14 @@ fn help_fits_a_small_screen() {
 
         Help
           /help
-              commands and keys
+              show commands and keys
           /tree
-              the whole tree: look, search,
+              show the tree: browse, search,
               label, move
           /model [name]
-              who answers: choose from a list,
-              or by name
-        ↑↓ · 162 more lines · escape closes
+              choose the model, from a list or
+              by name
+        ↑↓ scroll · 163 more lines · esc close
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("end escape");

@@ -13,11 +13,11 @@ fn the_model_picker_filters_as_you_type() {
 
         Model
         / type to search
-        › a/model    ← now
+        › a/model    ← current
           b/large
           b/small
           c/mall
-        (1/4) ↑↓ · enter takes it · escape
+        (1/4) ↑↓ move · enter select · esc cancel
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("'bsm' enter");
@@ -42,7 +42,7 @@ fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
     harness.press("'hi' enter");
     assert_eq!(harness.take_actions(), "Send(SetThinking(High), Change(\"thinking: high\"))\n");
     harness.submit("/thinking much");
-    assert!(harness.text().contains("there is no level much; levels: off, "), "{}", harness.text());
+    assert!(harness.text().contains("unknown thinking level much; use one of off, "), "{}", harness.text());
     harness.state.status_info.approval_mode = Some(osier_tools::approvals::Mode::AutoEdit);
     harness.press("ctrl+c");
     harness.submit("/approval");
@@ -50,18 +50,18 @@ fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
 
         Approval
         / type to search
-          default   asks before anything that writes or runs
-        › autoEdit  asks before anything that runs  ← now
-          sandbox   not available, asks before anything that runs: …
-          yolo      asks for nothing, confines nothing
-        (2/4) ↑↓ · enter takes it · escape
+          default   asks before writing files or running commands
+        › autoEdit  asks before running commands  ← current
+          sandbox   not available, asks before running commands: sa…
+          yolo      never asks, no sandbox
+        (2/4) ↑↓ move · enter select · esc cancel
         code │ a/model │ autoEdit │ #0 │ 5e551011
     "#]]);
     harness.press("down down enter");
     assert_eq!(harness.take_actions(), "Send(SetApproval(Yolo), Change(\"approval: yolo\"))\n");
     harness.submit("/approval all");
     assert!(
-        harness.text().contains("there is no mode all; modes: default, autoEdit, sandbox, "),
+        harness.text().contains("unknown approval mode all; use one of default, autoEdit,"),
         "{}",
         harness.text()
     );
