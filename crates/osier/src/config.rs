@@ -125,7 +125,7 @@ fn get(name: &str, json: bool, home: &Home, loaded: &Loaded) -> Result<ExitCode>
 
 /// The setting somebody names, or the nearest to it.
 fn key_of(name: &str) -> Result<(Vec<String>, &'static Key)> {
-    let words = toml_edit::Key::parse(name).map_err(|_| usage(format!("{} is no key", plain(name))))?;
+    let words = toml_edit::Key::parse(name).map_err(|_| usage(format!("invalid key {}", plain(name))))?;
     let path: Vec<String> = words.iter().map(|word| word.get().to_owned()).collect();
     match meaning(&path) {
         Meaning::Key(key) => Ok((path, key)),
@@ -135,7 +135,7 @@ fn key_of(name: &str) -> Result<(Vec<String>, &'static Key)> {
             let above = &path[..path.len().saturating_sub(1)];
             let near = nearest(word, &names).map(|near| [above, &[near.to_owned()]].concat());
             let hint = near.map_or_else(String::new, |near| format!("; did you mean {}?", dotted(&near)));
-            Err(usage(format!("there is no setting {}{hint}", plain(name))))
+            Err(usage(format!("unknown setting {}{hint}", plain(name))))
         }
     }
 }

@@ -125,12 +125,12 @@ pub(crate) fn tell(home: &Home) {
 /// That line, if there is something to tell.
 pub(crate) fn untrusted(home: &Home) -> Option<String> {
     if let Some(objection) = home.ignored() {
-        return Some(format!("the .osier folder of this project is ignored: {}", plain(objection)));
+        return Some(format!("ignored the .osier folder of this project: {}", plain(objection)));
     }
     let asked = home.asked.as_ref().filter(|asked| !asked.is_trusted())?;
     let names: Vec<&str> = asked.wishes.iter().map(|wish| wish.name.as_str()).collect();
     Some(format!(
-        "{} is not trusted, so this of its .osier folder does not count: {}; `osier trust` shows it and asks",
+        "{} is not trusted; ignored settings and folders in .osier: {}; run `osier trust` to review them",
         plain(&home.shown(&asked.root)),
         plain(&fit(&names.join(", "), 200)),
     ))
@@ -164,11 +164,11 @@ fn is_somebody_there() -> bool {
 fn answer(asked: &Asked, home: &Home) -> Result<Option<bool>> {
     let mut stderr = std::io::stderr();
     let since = match asked.standing {
-        Standing::Changed => "asks for something else than when you decided about it",
-        _ => "asks for what a folder gets only if you trust it",
+        Standing::Changed => "has changed what it requests since you decided",
+        _ => "requests settings that need your trust",
     };
     let question = format!(
-        "{} {since}:\n{}Whoever wrote this could read what you send and have commands run. Trust it? [y/N] ",
+        "{} {since}:\n{}Its authors could read what you send and run commands. Trust this project? [y/N] ",
         visible_line(&home.shown(&asked.root)),
         listed(&asked.wishes),
     );
@@ -186,7 +186,7 @@ fn listed(wishes: &[Wish]) -> String {
         .map(|wish| format!("  {}\n", fit(&visible_line(&wish.shown), COLUMNS)))
         .collect();
     if wishes.len() > ROWS {
-        rows.push(format!("  and {} more, which is a lot: look into the file\n", wishes.len() - ROWS));
+        rows.push(format!("  and {} more; review the file before you trust it\n", wishes.len() - ROWS));
     }
     rows.concat()
 }
@@ -196,7 +196,7 @@ fn project_of(directory: &Path, home: &Home) -> Result<Project> {
     let shown = plain(&home.shown(directory));
     Project::find(directory, &home.homes()).ok_or_else(|| {
         anyhow::anyhow!(
-            "{shown} belongs to no project: neither it nor a folder above it holds .osier or .git"
+            "{shown} is not in a project: neither it nor a parent folder contains .osier or .git"
         )
     })
 }

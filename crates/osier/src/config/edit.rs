@@ -54,7 +54,7 @@ pub(super) fn write_down(name: &str, text: &str, home: &Home) -> Result<(Vec<Str
     let (head, mut document) = open(home)?;
     let (last, above) = path.split_last().context("a key has a name")?;
     let table = table(document.as_item_mut(), above).with_context(|| {
-        format!("{} holds something else than a table there", home.shown(&home.config_file()))
+        format!("a key above this one is not a table in {}", home.shown(&home.config_file()))
     })?;
     put(table, last, value);
     save(&head, &document, home)?;
@@ -107,7 +107,7 @@ fn open(home: &Home) -> Result<(String, DocumentMut)> {
     let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
         let before = error.span().map_or(0, |span| span.start);
         let line = 1 + text.bytes().take(before).filter(|byte| *byte == b'\n').count();
-        anyhow::anyhow!("{shown}:{line}: this is no TOML: {}; mend it first", error.message())
+        anyhow::anyhow!("{shown}:{line}: invalid TOML: {}; fix the file first", error.message())
     })?;
     Ok(if document.is_empty() { (text, DocumentMut::new()) } else { (String::new(), document) })
 }
@@ -155,7 +155,7 @@ pub(super) fn afterthoughts(path: &[String], home: &Home) -> Result<Vec<String>>
     let home = home.again()?;
     let sets = home.settings.layers.sets();
     let over = sets.iter().find(|set| set.path == path && set.owner == Owner::Project);
-    let over = over.map(|set| format!("here {}:{} counts over it", home.shown(&set.file), set.line));
+    let over = over.map(|set| format!("{}:{} overrides it here", home.shown(&set.file), set.line));
     let mut thoughts: Vec<String> = over.into_iter().collect();
     let registry = home.registry();
     thoughts.extend(registry.problems().iter().map(ToString::to_string));

@@ -114,8 +114,8 @@ fn chosen_model(home: &Home) -> Row {
                         None => From::Default,
                     }
                 }
-                (Why::Key, _) => From::Chosen { why: "its key is there" },
-                (Why::Server, _) => From::Chosen { why: "a server of your own has it" },
+                (Why::Key, _) => From::Chosen { why: "its key is set" },
+                (Why::Server, _) => From::Chosen { why: "from your own server" },
                 _ => From::Chosen { why: "needs no key" },
             };
             (json!(choice.model.full_name()), from)

@@ -48,7 +48,7 @@ pub(crate) fn set(key: &str, value: &str, home: &Home) -> Result<String> {
     let (path, mut told) = match value.trim().is_empty() {
         true => {
             let path = edit::take_out(key, home)?;
-            let told = format!("{} is not set any more", dotted(&path));
+            let told = format!("unset {}", dotted(&path));
             (path, told)
         }
         false => {

@@ -11,7 +11,7 @@ const AREA: &str = "sandbox";
 
 pub(super) fn check(home: &Home) -> Check {
     let Some(sandbox) = sandbox::of(home) else {
-        let advice = "`osier config set sandbox.when always` confines them";
+        let advice = "run `osier config set sandbox.when always` to confine commands";
         return Check::warn(AREA, "off: commands can do whatever you can", advice);
     };
     let network = match &sandbox.rules.network {
@@ -24,7 +24,7 @@ pub(super) fn check(home: &Home) -> Check {
         Err(reason) => Check::warn(
             AREA,
             format!("not available: {reason}"),
-            "commands are asked about as without a sandbox; Linux 6.2 or newer with Landlock is needed",
+            "Osier asks before commands as if there were no sandbox; the sandbox needs Linux 6.2 or newer with Landlock",
         ),
     }
 }

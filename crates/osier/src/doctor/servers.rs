@@ -39,7 +39,7 @@ pub(super) async fn checks(home: &Home) -> Vec<Check> {
     let mut answers = asking.join_all().await;
     answers.sort_by_key(|(at, _)| *at);
     if checks.is_empty() {
-        checks.push(Check::ok("key", "none is set, and none is needed for the offline model"));
+        checks.push(Check::ok("key", "none is set; the offline model needs none"));
     }
     checks.extend(answers.into_iter().map(|(_, check)| check));
     checks
@@ -60,7 +60,7 @@ fn key(provider: &Provider, is_default: bool, home: &Home) -> Result<Check, Chec
             format!("{} is set", set.map_or("a variable", String::as_str))
         }
         KeySource::Command(_) => "comes from a command".to_owned(),
-        KeySource::File(path) => format!("is in {}, which only you can read", path.display()),
+        KeySource::File(path) => format!("is in {}, readable only by you", path.display()),
     };
     Ok(Check::ok(AREA, format!("{id}: {whence}")))
 }
@@ -75,28 +75,28 @@ async fn server(models: &Models, provider: &Provider, is_default: bool) -> Check
     match tokio::time::timeout(PATIENCE, models.discover(id)).await {
         Err(_) => trouble(
             format!("{id}: no answer within {} s", PATIENCE.as_secs()),
-            "is it running, and is its base_url right?",
+            "check that it is running and that base_url is correct",
         ),
         Ok(Ok(models)) => Check::ok(
             AREA,
-            format!("{id} answers, and has {}", crate::layout::count(models.len(), "model", "models")),
+            format!("{id} responds and lists {}", crate::layout::count(models.len(), "model", "models")),
         ),
         Ok(Err(Failure::Unauthorized { said, .. })) => Check::fail(
             AREA,
-            format!("{id} does not accept the key. {said}"),
-            "make a new key, or correct the one that is set",
+            format!("{id} rejected the key. {said}"),
+            "create a new key, or correct the one that is set",
         ),
         Ok(Err(Failure::NotConfigured { hint, .. })) => {
-            trouble(format!("{id}: {hint}"), "mend where its key comes from")
+            trouble(format!("{id}: {hint}"), "fix the source of its key")
         }
         Ok(Err(failure @ Failure::Network { .. })) => trouble(
             failure.to_string(),
-            "is it running, and is its base_url right? A proxy is set by HTTPS_PROXY",
+            "check that it is running and that base_url is correct; HTTPS_PROXY sets a proxy",
         ),
         Ok(Err(failure)) => Check::warn(
             AREA,
-            format!("{id} answers, but does not say which models it has: {failure}"),
-            "its models can be used if you name them in the settings",
+            format!("{id} responds, but cannot list its models: {failure}"),
+            "to use its models, add them to the settings",
         ),
     }
 }

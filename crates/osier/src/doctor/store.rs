@@ -16,7 +16,7 @@ use crate::layout::count;
 use crate::stores::Shelf;
 
 const AREA: &str = "store";
-const DOCS: &str = "docs/stores.md tells more";
+const DOCS: &str = "see docs/stores.md";
 const MEGABYTE: u64 = 1 << 20;
 
 pub(super) async fn checks(home: &Home) -> Vec<Check> {
@@ -48,10 +48,10 @@ fn not_yet(home: &Home) -> Check {
     // Only trying tells: modes say nothing of file systems that hold no files of anybody's.
     let trial = parent.join(format!(".osier-doctor-{}", std::process::id()));
     match fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)) {
-        Ok(()) => Check::ok(AREA, format!("{shown} is made with the first session")),
+        Ok(()) => Check::ok(AREA, format!("{shown} is created with the first session")),
         Err(error) => Check::fail(
             AREA,
-            format!("{shown} cannot be made in {}: {error}", home.shown(parent)),
+            format!("cannot create {shown} in {}: {error}", home.shown(parent)),
             "set OSIER_HOME to a folder you can write to",
         ),
     }
@@ -61,14 +61,14 @@ fn not_yet(home: &Home) -> Check {
 fn writing(home: &Home) -> Check {
     let shown = home.shown(&home.folder);
     match locked_append(&home.folder) {
-        Ok(true) => Check::ok(AREA, format!("{shown} can be written to, and locks hold")),
+        Ok(true) => Check::ok(AREA, format!("{shown} is writable, and file locks work")),
         Ok(false) => Check::fail(
             AREA,
-            format!("the file system of {shown} gives the same lock twice"),
+            format!("file locks do not work on the file system of {shown}"),
             "set OSIER_HOME to a local disk, or never open a session twice",
         ),
         Err(error) => {
-            Check::fail(AREA, format!("cannot write to {shown}: {error}"), "mend its mode, or set OSIER_HOME")
+            Check::fail(AREA, format!("cannot write to {shown}: {error}"), "fix its permissions, or set OSIER_HOME")
         }
     }
 }
@@ -90,10 +90,10 @@ fn locked_append(folder: &Path) -> std::io::Result<bool> {
 fn room(folder: &Path) -> Option<Check> {
     let about = rustix::fs::statvfs(folder).ok()?;
     let free = about.f_bavail.saturating_mul(about.f_frsize) / MEGABYTE;
-    let said = format!("{free} MB are free");
+    let said = format!("{free} MB free");
     match free {
-        0..10 => Some(Check::fail(AREA, said, "make room; soon nothing can be kept")),
-        10..200 => Some(Check::warn(AREA, said, "make room before it runs out")),
+        0..10 => Some(Check::fail(AREA, said, "free up disk space; sessions soon cannot be saved")),
+        10..200 => Some(Check::warn(AREA, said, "free up disk space")),
         _ => None,
     }
 }
@@ -120,7 +120,7 @@ fn mode(path: &Path, home: &Home) -> Option<Check> {
     (mode & 0o077 != 0).then(|| {
         Check::warn(
             AREA,
-            format!("others can look into {shown} (mode {mode:03o})"),
+            format!("{shown} is readable by other users (mode {mode:03o})"),
             format!("chmod 700 {shown}"),
         )
     })
@@ -144,9 +144,9 @@ async fn servers(store: &MySqlStore) -> Vec<Check> {
             }
         };
         checks.push(match report.cannot_write {
-            None => Check::ok(AREA, format!("{place} is {}; you may write", report.what)),
+            None => Check::ok(AREA, format!("{place} is {}; you can write", report.what)),
             Some(error) => {
-                let said = format!("{place} is {}; you may only read: {error}", report.what);
+                let said = format!("{place} is {}; you can only read: {error}", report.what);
                 Check::warn(AREA, said, DOCS)
             }
         });
@@ -166,10 +166,10 @@ async fn sessions(shelf: &Shelf) -> Check {
         Err(error) if !files => Check::fail(AREA, error.to_string(), DOCS),
         Err(error) => Check::fail(
             AREA,
-            format!("{place}the sessions cannot be listed: {error}"),
-            "mend the mode of the folder",
+            format!("{place}cannot list the sessions: {error}"),
+            "fix the permissions of the folder",
         ),
-        Ok(_) if !files => Check::ok(AREA, format!("{place}it answers")),
+        Ok(_) if !files => Check::ok(AREA, format!("{place}reachable")),
         Ok(page) => match page.unreadable.first() {
             None => Check::ok(AREA, format!("{place}{}", count(page.cards.len(), "session", "sessions"))),
             Some(first) => Check::warn(
@@ -178,7 +178,7 @@ async fn sessions(shelf: &Shelf) -> Check {
                     "{place}{} cannot be read, such as {first}",
                     count(page.unreadable.len(), "session", "sessions")
                 ),
-                "`osier sessions verify FILE` tells what is wrong",
+                "run `osier sessions verify FILE` for details",
             ),
         },
     }

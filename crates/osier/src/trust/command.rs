@@ -18,7 +18,7 @@ use crate::settings::{OfProject, Project};
 #[command(after_help = "\
 Examples:
   osier trust                  show what this project asks for, and ask
-  osier trust ~/site --yes     trust another one, without being asked
+  osier trust ~/site --yes     trust another project without the question
   osier trust --remove         take it back
   osier trust --list
 
@@ -28,7 +28,7 @@ only as long as it asks for the same. Prints what the project asks for.")]
 pub(crate) struct Args {
     /// A directory of the project, instead of the current one
     dir: Option<PathBuf>,
-    /// Trust it without being asked
+    /// Trust it without the question
     #[arg(long, short, conflicts_with_all = ["list", "remove"])]
     yes: bool,
     /// Forget what was decided about it
@@ -73,7 +73,7 @@ impl Row {
 fn trust(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
     let project = project_of(dir, home)?;
     if let Some(objection) = project.objection() {
-        bail!("{objection}; somebody else could change what it asks for, so it cannot be trusted");
+        bail!("{objection}; it cannot be trusted because other users could change it");
     }
     let of_project = OfProject::read(&project);
     home.no_mistakes(&of_project.problems)?;
@@ -82,11 +82,11 @@ fn trust(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
     let asked = Asked::of(&project, &of_project.wanted, || records);
     let asked = asked.map_err(|reason| anyhow::anyhow!("cannot trust {root}: {}", plain(&reason)))?;
     let Some(asked) = asked else {
-        bail!("{root} asks for nothing that needs trust");
+        bail!("{root} requests nothing that needs trust");
     };
     if !args.yes && !is_somebody_there() {
         remark(&format!("{root} asks for:\n{}", listed(&asked.wishes).trim_end()));
-        return Err(usage("add --yes to trust it without being asked"));
+        return Err(usage("cannot ask without a terminal; add --yes to trust it"));
     }
     let yes = args.yes || answer(&asked, home)?.unwrap_or(false);
     asked.decide(yes, home)?;
@@ -112,7 +112,7 @@ fn remove(dir: &Path, json: bool, home: &Home) -> Result<ExitCode> {
     let was_there = records::change(&home.folder, |records| records.remove(&root))?;
     let shown = plain(&home.shown(&root));
     if !was_there {
-        bail!("nothing was decided about {shown}; `osier trust --list` shows what was");
+        bail!("no decision about {shown}; `osier trust --list` lists all decisions");
     }
     let mut out = Out::new();
     match json {
@@ -134,7 +134,7 @@ fn list(json: bool, home: &Home) -> Result<ExitCode> {
         out.line(&format!("{}  {}", left(row.standing, 7), plain(&home.shown(Path::new(&row.folder)))))?;
     }
     if rows.is_empty() {
-        remark("no folder was decided about");
+        remark("no trust decisions yet");
     }
     out.done()
 }

@@ -59,7 +59,7 @@ impl Walk<'_> {
         let real = path.canonicalize().map_err(|error| unreadable(path, &error))?;
         match real.starts_with(self.root) {
             true => Ok(real),
-            false => Err(format!("{} is a link that leads out of the project", path.display())),
+            false => Err(format!("{} is a link to a place outside the project", path.display())),
         }
     }
 
@@ -177,15 +177,15 @@ mod tests {
             let found = place.look().unwrap_err();
             assert!(found.contains(why), "{found}");
         };
-        refused(&|place| symlink("/", place.at("project/skills/all")).unwrap(), "leads out of the project");
-        refused(&|place| symlink(place.at("outside"), place.at("project/skills/x")).unwrap(), "leads out");
+        refused(&|place| symlink("/", place.at("project/skills/all")).unwrap(), "outside the project");
+        refused(&|place| symlink(place.at("outside"), place.at("project/skills/x")).unwrap(), "outside the project");
         refused(&|place| symlink("nothing", place.at("project/skills/x")).unwrap(), "cannot be read");
         refused(&|place| symlink("..", place.at("project/skills/circle")).unwrap(), "more than 1000 files");
         let whole = |place: &Place| {
             fs::remove_dir(place.at("project/skills")).unwrap();
             symlink("/", place.at("project/skills")).unwrap();
         };
-        refused(&whole, "leads out of the project");
+        refused(&whole, "outside the project");
         let many = |place: &Place| {
             (0..=FILES).for_each(|n| fs::write(place.at(&format!("project/skills/{n}")), "").unwrap());
         };

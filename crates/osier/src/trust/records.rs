@@ -56,7 +56,7 @@ impl Records {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Records::default()),
             Err(error) => return Err(error).context("the file cannot be read"),
         };
-        serde_json::from_slice(&text).context("the file is damaged; delete it, and trust again")
+        serde_json::from_slice(&text).context("the file is damaged; delete it and trust your projects again")
     }
 
     pub(crate) fn standing(&self, root: &Path, wishes: &[Wish]) -> Standing {

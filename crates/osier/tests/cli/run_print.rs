@@ -163,10 +163,10 @@ fn only_options_that_would_have_helped_are_named() {
         server.next().answer("Then not.");
         let ran = running.end();
         let confined = match name {
-            "bash" => "--approval sandbox lets it run commands in a sandbox, ",
+            "bash" => "--approval sandbox allows commands in a sandbox, ",
             _ => "",
         };
-        assert!(ran.err.ends_with(&format!("; {confined}--approval yolo lets it do anything\n")), "{ran}");
+        assert!(ran.err.ends_with(&format!("; {confined}--approval yolo allows everything\n")), "{ran}");
         assert!(!ran.err.contains("autoEdit"), "{ran}");
     }
 }
@@ -205,7 +205,7 @@ fn what_nobody_can_approve_is_refused_and_the_flag_that_allows_it_is_named() {
     let ran = running.end();
     expect![[r#"
         Then not.
-        ! osier: not allowed: [write: a.txt]; --approval autoEdit lets it change files here, --approval yolo lets it do anything
+        ! osier: not allowed: [write: a.txt]; --approval autoEdit allows changes to files here, --approval yolo allows everything
     "#]]
     .assert_eq(&ran.to_string());
     assert!(!world.path("a.txt").exists());

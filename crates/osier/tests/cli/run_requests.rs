@@ -139,7 +139,7 @@ fn a_model_that_never_ends_is_stopped_at_the_limit() {
         assert!(
             ran.err.contains(
                 "stopped after 2 model calls, the limit for one prompt (the setting max_steps); \
-                 `osier -c -p 'go on'` continues"
+                 `osier -c -p 'continue'` continues"
             ),
             "{ran}"
         );

@@ -31,13 +31,13 @@ fn said(world: &World) -> Vec<Vec<String>> {
 fn continue_goes_on_with_the_session_used_last_here() {
     let world = World::new();
     let first = say(&world, &["-c", "one"]);
-    assert_eq!(first.err, "osier: nothing to continue in this directory; a new session begins\n");
+    assert_eq!(first.err, "osier: no session to continue in this directory; starting a new one\n");
     say(&world, &["two"]);
     assert_eq!(say(&world, &["--continue", "three"]).err, "");
     assert_eq!(said(&world), [vec!["two", "three"], vec!["one"]]);
     // Another directory has sessions of its own.
     std::fs::create_dir(world.path("sub")).unwrap();
-    assert!(say(&world, &["--cwd", "sub", "-c", "four"]).err.starts_with("osier: nothing to continue"));
+    assert!(say(&world, &["--cwd", "sub", "-c", "four"]).err.starts_with("osier: no session to continue"));
 }
 
 #[test]
@@ -88,13 +88,13 @@ fn resume_without_an_id_needs_somebody_who_chooses() {
         (ran.code, ran.err.as_str()),
         (
             2,
-            "osier: --resume without an id needs a terminal to choose at; there is no session in this directory\n"
+            "osier: --resume without an id needs a terminal; this directory has no sessions\n"
         )
     );
     say(&world, &["one"]);
     say(&world, &["another one"]);
     expect![[r#"
-        ! osier: --resume without an id needs a terminal to choose at; name one of these:
+        ! osier: --resume without an id needs a terminal; use one of these ids:
         !   <1>     2 msg   now  another one
         !   <2>     2 msg   now  one
         exit 2
@@ -112,7 +112,7 @@ fn a_session_of_another_directory_is_gone_on_with_where_it_belongs() {
     let id = world.json("list --all")[0]["shortId"].as_str().unwrap().to_owned();
     let ran = say(&world, &["-r", &id, "list the files here"]);
     assert!(ran.out.contains("only.txt"), "{ran}");
-    assert_eq!(world.named(&ran.err), "osier: working in ~/code/sub, where the session belongs\n");
+    assert_eq!(world.named(&ran.err), "osier: working in ~/code/sub, the directory of the session\n");
     let ran = say(&world, &["-r", &id, "--cwd", ".", "list the files here"]);
     assert!(ran.out.contains("sub/") && ran.err.is_empty(), "{ran}");
 }
@@ -123,7 +123,7 @@ fn a_file_of_pi_is_gone_on_with_where_it_lies() {
     let before = world.read("s.jsonl");
     let ran = world.args(&["-p", "--session", "s.jsonl", "list the files here"]);
     expect![[r#"
-        ! osier: anthropic/claude, which this session used, cannot be used (set ANTHROPIC_API_KEY); name another one with --model, say --model offline
+        ! osier: cannot use anthropic/claude, the model of this session: set ANTHROPIC_API_KEY; choose another model with --model, for example --model offline
         exit 1
     "#]]
     .assert_eq(&ran.to_string());
@@ -137,7 +137,7 @@ fn a_file_of_pi_is_gone_on_with_where_it_lies() {
     let ran = world.args(&["-p", "--session", "4f89da11", "x"]);
     assert_eq!(
         (ran.code, ran.err.as_str()),
-        (2, "osier: --session takes a file; for a session of the list: --resume 4f89da11\n")
+        (2, "osier: --session takes a file; to resume a session by its id: --resume 4f89da11\n")
     );
 }
 
@@ -235,7 +235,7 @@ fn a_fork_begins_with_a_copy_and_leaves_the_source_alone() {
     let before = std::fs::read(&file).unwrap();
     let id = world.json("list")[0]["shortId"].as_str().unwrap().to_owned();
     let ran = say(&world, &["--fork", &id, "--name", "A copy", "three"]);
-    assert!(ran.err.starts_with("osier: forked into session "), "{ran}");
+    assert!(ran.err.starts_with("osier: forked to session "), "{ran}");
     let path = world.json(&format!("path {id}"));
     let first =
         path.as_array().unwrap().iter().find(|entry| entry["message"]["role"] == "assistant").unwrap();

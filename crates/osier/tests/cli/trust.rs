@@ -54,11 +54,11 @@ fn a_project_gets_what_it_asks_for_once_it_is_trusted() {
         ],
         expect![[r#"
             $ trust --list
-            ! no folder was decided about
+            ! no trust decisions yet
             $ models
               model            window  output  $ in  $ out  can
             * offline/offline    200k     16k     -      -  tools
-            ! osier: ~/code is not trusted, so this of its .osier folder does not count: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; `osier trust` shows it and asks
+            ! osier: ~/code is not trusted; ignored settings and folders in .osier: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; run `osier trust` to review them
             ! no API key or server is configured; --all lists all models and what they need
             $ trust
             ! ~/code asks for:
@@ -66,7 +66,7 @@ fn a_project_gets_what_it_asks_for_once_it_is_trusted() {
             !   providers.local.base_url = "http://127.0.0.1:1/v1"
             !   providers.local.api_key_command = "pass local"
             !   providers.local.headers.x-token = (set)
-            ! osier: add --yes to trust it without being asked
+            ! osier: cannot ask without a terminal; add --yes to trust it
             exit 2
             $ trust --yes
             trusted: ~/code
@@ -87,7 +87,7 @@ fn a_project_gets_what_it_asks_for_once_it_is_trusted() {
             $ config get model
             offline/offline
             $ trust --remove
-            ! osier: nothing was decided about ~/code; `osier trust --list` shows what was
+            ! osier: no decision about ~/code; `osier trust --list` lists all decisions
             exit 1
         "#]],
     );
@@ -170,7 +170,7 @@ fn a_folder_that_others_can_change_cannot_be_trusted_and_is_not_looked_at() {
         &[&["trust", "--yes"], &["config", "get", "thinking"]],
         expect![[r#"
         $ trust --yes
-        ! osier: everybody can write to $DIR/code/.osier/config.toml; somebody else could change what it asks for, so it cannot be trusted
+        ! osier: $DIR/code/.osier/config.toml is writable by everyone; it cannot be trusted because other users could change it
         exit 1
         $ config get thinking
         medium
@@ -192,13 +192,13 @@ fn there_must_be_something_to_trust() {
         &[&["trust", "--yes"], &["trust", "--yes", "nowhere"], &["trust", "--remove"]],
         expect![[r#"
         $ trust --yes
-        ! osier: ~/code belongs to no project: neither it nor a folder above it holds .osier or .git
+        ! osier: ~/code is not in a project: neither it nor a parent folder contains .osier or .git
         exit 1
         $ trust --yes nowhere
-        ! osier: nowhere belongs to no project: neither it nor a folder above it holds .osier or .git
+        ! osier: nowhere is not in a project: neither it nor a parent folder contains .osier or .git
         exit 1
         $ trust --remove
-        ! osier: nothing was decided about ~/code; `osier trust --list` shows what was
+        ! osier: no decision about ~/code; `osier trust --list` lists all decisions
         exit 1
     "#]],
     );
@@ -208,7 +208,7 @@ fn there_must_be_something_to_trust() {
         &[&["trust", "--yes"]],
         expect![[r#"
         $ trust --yes
-        ! osier: ~/code asks for nothing that needs trust
+        ! osier: ~/code requests nothing that needs trust
         exit 1
     "#]],
     );
@@ -218,7 +218,7 @@ fn there_must_be_something_to_trust() {
         &[&["trust", "--yes"]],
         expect![[r#"
         $ trust --yes
-        ! osier: ~/code/.osier/config.toml:1: model must be text
+        ! osier: ~/code/.osier/config.toml:1: model must be a string
         exit 1
     "#]],
     );
@@ -238,11 +238,11 @@ fn a_damaged_list_trusts_nobody_and_is_told_of() {
             $ models
               model            window  output  $ in  $ out  can
             * offline/offline    200k     16k     -      -  tools
-            ! osier: ~/home/trusted.json: no folder is trusted: the file is damaged; delete it, and trust again: EOF while parsing a value at line 1 column 12
-            ! osier: ~/code is not trusted, so this of its .osier folder does not count: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; `osier trust` shows it and asks
+            ! osier: ~/home/trusted.json: no folder is trusted: the file is damaged; delete it and trust your projects again: EOF while parsing a value at line 1 column 12
+            ! osier: ~/code is not trusted; ignored settings and folders in .osier: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; run `osier trust` to review them
             ! no API key or server is configured; --all lists all models and what they need
             $ trust --yes
-            ! osier: $DIR/home/trusted.json: the file is damaged; delete it, and trust again: EOF while parsing a value at line 1 column 12
+            ! osier: $DIR/home/trusted.json: the file is damaged; delete it and trust your projects again: EOF while parsing a value at line 1 column 12
             exit 1
         "#]],
     );
@@ -265,7 +265,7 @@ fn a_folder_that_is_gone_can_be_forgotten() {
         $ trust --remove $DIR/code/other
         forgotten: ~/code/other
         $ trust --list
-        ! no folder was decided about
+        ! no trust decisions yet
     "#]],
     );
 }
@@ -295,12 +295,12 @@ fn a_person_is_asked_once_and_the_answer_is_remembered() {
     let mut terminal = on_a_terminal(&world, &[]);
     let question = terminal.until("[y/N] ");
     expect![[r#"
-        ~/code asks for what a folder gets only if you trust it:
+        ~/code requests settings that need your trust:
           model = "local/m"
           providers.local.base_url = "http://127.0.0.1:1/v1"
           providers.local.api_key_command = "pass local"
           providers.local.headers.x-token = (set)
-        Whoever wrote this could read what you send and have commands run. Trust it? [y/N] "#]]
+        Its authors could read what you send and run commands. Trust this project? [y/N] "#]]
     .assert_eq(&world.named(&question));
     terminal.type_in("n\n");
     leave(terminal);
@@ -387,8 +387,8 @@ fn a_project_that_cannot_be_covered_is_ignored_and_says_why() {
             symlink(&target, path).unwrap();
         }
     };
-    check(&link("/", ".osier/skills"), "leads out of the project");
-    check(&link("/", ".osier/skills/own"), "leads out of the project");
+    check(&link("/", ".osier/skills"), "outside the project");
+    check(&link("/", ".osier/skills/own"), "outside the project");
     check(
         &|world| (0..=1000).for_each(|number| world.write(&format!(".osier/prompts/{number}.md"), "")),
         "more than 1000 files",

@@ -18,7 +18,7 @@ fn a_first_conversation_needs_no_key_and_says_how_to_come_back() {
         simple requests only.
         For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or see
         `osier models`.
-        /help lists commands and keys. alt+t opens the tree; ctrl+d leaves.
+        /help lists commands and keys. alt+t opens the tree; ctrl+d quits.
 
         > type a message, or /help
         ~/code │ offline/offline · medium │ #0 │ <1> │ file
