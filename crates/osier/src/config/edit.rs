@@ -1,4 +1,4 @@
-//! Changes the user's own settings file: one key, everything else to the byte, whole or not at all.
+//! Changes one key in the user's settings file. Keeps everything else byte for byte, and replaces the file atomically.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -33,15 +33,14 @@ pub(super) fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<Exi
     out.done()
 }
 
-/// Puts a value into the file. Gives the key, and the value as it may be shown.
+/// Writes a value to the file. Returns the key, and the value with secrets hidden.
 pub(super) fn write_down(name: &str, text: &str, home: &Home) -> Result<(Vec<String>, String)> {
     let (path, key) = key_of(name)?;
     let kind = key.kind;
     let Some(value) = kind.read(text) else {
         return Err(usage(format!("{} must be {kind}", dotted(&path))));
     };
-    let value: Value =
-        value.to_string().parse().with_context(|| format!("cannot write {} down", dotted(&path)))?;
+    let value: Value = value.to_string().parse().with_context(|| format!("cannot set {}", dotted(&path)))?;
     names::check(key.name, &value, home)?;
     let shown = match value.as_str() {
         _ if key.reach == Reach::Secret => "(set)".to_owned(),
@@ -70,7 +69,7 @@ pub(super) fn unset(name: &str, json: bool, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-/// Takes a key out of the file.
+/// Removes a key from the file.
 pub(super) fn take_out(name: &str, home: &Home) -> Result<Vec<String>> {
     let (path, _) = key_of(name)?;
     let (head, mut document) = open(home)?;
@@ -81,7 +80,7 @@ pub(super) fn take_out(name: &str, home: &Home) -> Result<Vec<String>> {
     Ok(path)
 }
 
-/// Takes a key out, and tables that are empty then. Tells whether it was there.
+/// Removes a key, and tables that are empty afterwards. Returns whether it was set.
 fn remove(table: &mut Item, path: &[String]) -> bool {
     let Some((word, rest)) = path.split_first() else { return false };
     let inner = table.as_table_like_mut().and_then(|table| table.get_mut(word));
@@ -95,7 +94,7 @@ fn remove(table: &mut Item, path: &[String]) -> bool {
     is_there
 }
 
-/// The file, and apart from it what stands in a file that sets nothing: comments, which stay at the head.
+/// The parsed file. The text of a file that sets nothing, which is only comments, is returned separately and stays at the top.
 fn open(home: &Home) -> Result<(String, DocumentMut)> {
     let path = home.config_file();
     let shown = home.shown(&path);
@@ -112,7 +111,7 @@ fn open(home: &Home) -> Result<(String, DocumentMut)> {
     Ok(if document.is_empty() { (text, DocumentMut::new()) } else { (String::new(), document) })
 }
 
-/// The table a key belongs into, made if it is not there.
+/// The table of a key, created if necessary.
 fn table<'d>(root: &'d mut Item, above: &[String]) -> Option<&'d mut Item> {
     let mut table = root;
     for word in above {
@@ -126,7 +125,7 @@ fn table<'d>(root: &'d mut Item, above: &[String]) -> Option<&'d mut Item> {
     table.is_table_like().then_some(table)
 }
 
-/// What stands around the old value, a comment perhaps, stays around the new one.
+/// Sets a value. Keeps the spaces and comments around the old one.
 fn put(table: &mut Item, word: &str, mut value: Value) {
     if let Some(Item::Value(old)) = table.get_mut(word) {
         *value.decor_mut() = old.decor().clone();
@@ -150,7 +149,7 @@ fn save(head: &str, document: &DocumentMut, home: &Home) -> Result<()> {
     write().with_context(|| format!("cannot write {}", home.shown(&path)))
 }
 
-/// Somebody who changes a setting should not have to wonder why nothing changed.
+/// Notices after a change: why it has no effect here, and what is wrong with the models.
 pub(super) fn afterthoughts(path: &[String], home: &Home) -> Result<Vec<String>> {
     let home = home.again()?;
     let sets = home.settings.layers.sets();

@@ -1,4 +1,4 @@
-//! Can commands be confined, and by what?
+//! Checks whether commands can run in the sandbox.
 
 use osier_tools::sandbox::Network;
 
@@ -12,7 +12,7 @@ const AREA: &str = "sandbox";
 pub(super) fn check(home: &Home) -> Check {
     let Some(sandbox) = sandbox::of(home) else {
         let advice = "run `osier config set sandbox.when always` to confine commands";
-        return Check::warn(AREA, "off: commands can do whatever you can", advice);
+        return Check::warn(AREA, "off: commands run with all your permissions", advice);
     };
     let network = match &sandbox.rules.network {
         Network::Off => "network off".to_owned(),

@@ -1,4 +1,4 @@
-//! Are the keys there, and do the servers answer? Each is asked for its models, which costs nothing and tries the key.
+//! Checks keys and servers. Requests the model list of each server, which is free and tests the key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(super) async fn checks(home: &Home) -> Vec<Check> {
     checks
 }
 
-/// Where the key is, without looking at it.
+/// Reports the source of a key without reading it.
 fn key(provider: &Provider, is_default: bool, home: &Home) -> Result<Check, Check> {
     const AREA: &str = "key";
     let id = &provider.id;
@@ -65,7 +65,7 @@ fn key(provider: &Provider, is_default: bool, home: &Home) -> Result<Check, Chec
     Ok(Check::ok(AREA, format!("{id}: {whence}")))
 }
 
-/// Trouble with a server is trouble only if its models are to answer; a key that is refused always is.
+/// An unreachable server is an error only if it is the default; a rejected key always is.
 async fn server(models: &Models, provider: &Provider, is_default: bool) -> Check {
     let id = &provider.id;
     let trouble = |said: String, advice: &str| match is_default {

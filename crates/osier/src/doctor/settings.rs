@@ -1,4 +1,4 @@
-//! Are the settings sound, is the project trusted, and which model answers?
+//! Checks the settings, the trust in the project, and the default model.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -52,7 +52,7 @@ fn files(home: &Home) -> String {
     if files.is_empty() { "no files; using the defaults".to_owned() } else { files.join(", ") }
 }
 
-/// A header may be as good as a key.
+/// Warns if other users can read a settings file that contains secrets, such as HTTP headers.
 fn readable_by_others(home: &Home, loaded: &Loaded) -> Option<Check> {
     let file = home.config_file();
     let has_secret =
@@ -104,7 +104,7 @@ fn model(home: &Home) -> Check {
     };
     let name = choice.model.full_name();
     match registry.is_ready(&choice.model, &surroundings) {
-        Err(missing) => Check::fail(AREA, format!("{name} cannot be used"), missing),
+        Err(missing) => Check::fail(AREA, format!("cannot use {name}"), missing),
         Ok(()) if choice.model.provider == "offline" => Check::warn(
             AREA,
             format!("{name}: built in, follows simple requests only"),

@@ -1,4 +1,4 @@
-//! Can sessions be kept: is the home folder there, ours alone, with room, and does its file system lock?
+//! Checks the stores: whether the home folder exists, is private and writable, has free space, and supports file locks.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
@@ -45,7 +45,7 @@ pub(super) async fn checks(home: &Home) -> Vec<Check> {
 fn not_yet(home: &Home) -> Check {
     let shown = home.shown(&home.folder);
     let parent = home.folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
-    // Only trying tells: modes say nothing of file systems that hold no files of anybody's.
+    // Try it: permissions alone say nothing on special file systems such as /proc.
     let trial = parent.join(format!(".osier-doctor-{}", std::process::id()));
     match fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)) {
         Ok(()) => Check::ok(AREA, format!("{shown} is created with the first session")),
@@ -57,7 +57,7 @@ fn not_yet(home: &Home) -> Check {
     }
 }
 
-/// Appends to a file under a lock, as sessions do, and sees that nobody else could have.
+/// Appends to a file under a lock, as sessions do, and checks that a second lock is refused.
 fn writing(home: &Home) -> Check {
     let shown = home.shown(&home.folder);
     match locked_append(&home.folder) {
@@ -67,9 +67,11 @@ fn writing(home: &Home) -> Check {
             format!("file locks do not work on the file system of {shown}"),
             "set OSIER_HOME to a local disk, or never open a session twice",
         ),
-        Err(error) => {
-            Check::fail(AREA, format!("cannot write to {shown}: {error}"), "fix its permissions, or set OSIER_HOME")
-        }
+        Err(error) => Check::fail(
+            AREA,
+            format!("cannot write to {shown}: {error}"),
+            "fix its permissions, or set OSIER_HOME",
+        ),
     }
 }
 
@@ -98,7 +100,7 @@ fn room(folder: &Path) -> Option<Check> {
     }
 }
 
-/// Others must not see what was said.
+/// Warns if other users can read the sessions.
 fn mode(path: &Path, home: &Home) -> Option<Check> {
     let about = fs::metadata(path).ok()?;
     let shown = home.shown(path);
@@ -112,7 +114,7 @@ fn mode(path: &Path, home: &Home) -> Option<Check> {
     if let Err(error) = access(path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK) {
         return Some(Check::fail(
             AREA,
-            format!("{shown} cannot be used: {error}"),
+            format!("cannot access {shown}: {error}"),
             format!("chmod 700 {shown}"),
         ));
     }
@@ -126,7 +128,7 @@ fn mode(path: &Path, home: &Home) -> Option<Check> {
     })
 }
 
-/// What the servers of a database are, whether this user may write there, and what is unsafe.
+/// Reports the servers of a database, whether this user can write there, and unsafe options.
 async fn servers(store: &MySqlStore) -> Vec<Check> {
     let name = store.name();
     let reports = match store.inspect().await {
@@ -157,7 +159,7 @@ async fn servers(store: &MySqlStore) -> Vec<Check> {
     checks
 }
 
-/// Whether the sessions of one store can be listed. Of a database one card is asked for: it may hold very many.
+/// Checks that the sessions of a store can be listed. Requests only one from a database, which may contain very many.
 async fn sessions(shelf: &Shelf) -> Check {
     let files = matches!(shelf, Shelf::Files { .. });
     let filter = Filter { limit: (!files).then_some(1), ..Filter::default() };

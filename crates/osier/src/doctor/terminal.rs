@@ -1,4 +1,4 @@
-//! Is there a terminal, is it large enough, and can it show what is written? And are the programs there that tools use?
+//! Checks the terminal (size, colors, UTF-8) and the programs that tools use.
 
 use super::Check;
 use crate::home;

@@ -216,7 +216,11 @@ mod tests {
         let mut answer = Answer::new(false);
         assert_eq!(shown(&mut answer, &turn()).concat(), "There is one.\n");
         let mut answer = Answer::new(false);
-        assert_eq!(shown(&mut answer, &turn()[..3]).concat(), "", "a message with a tool call is not the answer");
+        assert_eq!(
+            shown(&mut answer, &turn()[..3]).concat(),
+            "",
+            "a message with a tool call is not the answer"
+        );
     }
 
     #[test]

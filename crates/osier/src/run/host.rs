@@ -120,8 +120,7 @@ async fn chosen(which: Which, from: &Worker, desk: &Desk) -> Result<(Choice, Opt
 
 /// A session from the session list, opened in the store that the list named.
 async fn listed(spot: &Spot, home: &Home) -> Result<Choice> {
-    let shelf =
-        home.shelf(&spot.store).with_context(|| format!("store {} no longer exists", spot.store))?;
+    let shelf = home.shelf(&spot.store).with_context(|| format!("store {} no longer exists", spot.store))?;
     let env = Env { watch: true, ..home.env() };
     Ok(Choice::There(Session::open(shelf.store(), &spot.key, env).await?))
 }

@@ -55,7 +55,9 @@ pub(crate) fn go_there(args: &Args) -> Result<()> {
     let Some(cwd) = &args.cwd else { return Ok(()) };
     let shown = plain(&cwd.to_string_lossy());
     match cwd.is_dir() {
-        true => std::env::set_current_dir(cwd).with_context(|| format!("cannot change to the directory {shown}")),
+        true => {
+            std::env::set_current_dir(cwd).with_context(|| format!("cannot change to the directory {shown}"))
+        }
         false => Err(usage(format!("--cwd {shown}: no such directory"))),
     }
 }

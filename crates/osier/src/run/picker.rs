@@ -16,8 +16,7 @@ const SHOWN: usize = 20;
 pub(super) fn unnamed(cards: &[Card], home: &Home) -> Error {
     let now = home.now();
     let list: String = cards.iter().take(SHOWN).map(|card| format!("\n{}", row(card, now))).collect();
-    let none =
-        if cards.is_empty() { "; this directory has no sessions" } else { "; use one of these ids:" };
+    let none = if cards.is_empty() { "; this directory has no sessions" } else { "; use one of these ids:" };
     usage(format!("--resume without an id needs a terminal{none}{list}"))
 }
 

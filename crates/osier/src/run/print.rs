@@ -175,7 +175,8 @@ impl<'f> Printer<'f> {
             ),
             (Some(Finished::Cancelled), None) => fail!(Cancelled, "the turn was canceled"),
             (Some(Finished::Failed) | None, None) => {
-                let error = ended.error.unwrap_or_else(|| "the model failed without an error message".to_owned());
+                let error =
+                    ended.error.unwrap_or_else(|| "the model failed without an error message".to_owned());
                 fail!(ModelFailed, "{error}")
             }
         }

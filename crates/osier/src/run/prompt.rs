@@ -48,9 +48,7 @@ async fn files_in(word: &str, ctx: &ToolContext) -> Result<Vec<String>> {
     match word.strip_prefix('@').filter(|name| !name.is_empty()) {
         // Only here can a file name contain spaces.
         Some(name) if read(name).await?.is_some() => Ok(vec![name.to_owned()]),
-        Some(name) if !name.contains(char::is_whitespace) => {
-            Err(usage(format!("@{name}: no such file")))
-        }
+        Some(name) if !name.contains(char::is_whitespace) => Err(usage(format!("@{name}: no such file"))),
         _ => {
             let names = attachments::mentions(word);
             for name in &names {
@@ -112,7 +110,11 @@ mod tests {
         assert_eq!(composed(&["@a.txt is short"], "").await, "@a.txt is short + a.txt");
         assert_eq!(composed(&["@~/h.txt"], "").await, "@~/h.txt + ~/h.txt");
         assert_eq!(composed(&["@two words.txt"], "").await, "@two words.txt + two words.txt");
-        assert_eq!(composed(&["explain"], "see @a.txt").await, "see @a.txt\n\nexplain", "piped input attaches no files");
+        assert_eq!(
+            composed(&["explain"], "see @a.txt").await,
+            "see @a.txt\n\nexplain",
+            "piped input attaches no files"
+        );
     }
 
     #[tokio::test]

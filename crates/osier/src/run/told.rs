@@ -103,8 +103,7 @@ impl Refused {
         let refused = self.refused.join(" ");
         let edits = if self.changes { "--approval autoEdit allows changes to files here, " } else { "" };
         let runs = if self.runs { "--approval sandbox allows commands in a sandbox, " } else { "" };
-        (!refused.is_empty()).then(|| {
-            format!("osier: not allowed: {refused}; {edits}{runs}--approval yolo allows everything")
-        })
+        (!refused.is_empty())
+            .then(|| format!("osier: not allowed: {refused}; {edits}{runs}--approval yolo allows everything"))
     }
 }

@@ -63,8 +63,7 @@ pub(crate) fn choose(
         Some(name) => choice(registry.find(name)?, Why::Settings),
         None => unasked(settings, registry, surroundings),
     };
-    choice.remark =
-        missing.map(|(name, why)| format!("cannot use {name}, the model of this session: {why}"));
+    choice.remark = missing.map(|(name, why)| format!("cannot use {name}, the model of this session: {why}"));
     Ok(choice)
 }
 

@@ -1,4 +1,4 @@
-//! `osier trust`: trust a project's folder, take that back, or list what was decided. For scripts and second thoughts.
+//! `osier trust`: trusts a project's folder, revokes that, or lists the decisions.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,24 +17,24 @@ use crate::settings::{OfProject, Project};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  osier trust                  show what this project asks for, and ask
+  osier trust                  show what this project requests, and ask
   osier trust ~/site --yes     trust another project without the question
-  osier trust --remove         take it back
+  osier trust --remove         forget the decision
   osier trust --list
 
-A project is the nearest folder that holds .osier or .git. Its .osier folder can set how hard a model
-thinks and the like; servers, keys, commands, models, tools and prompts count only once you trust it, and
-only as long as it asks for the same. Prints what the project asks for.")]
+A project is the nearest folder that contains .osier or .git. Its .osier folder can change harmless
+settings, such as the thinking level. Servers, keys, commands, models, tools and prompts are ignored
+until you trust it, and again when they change. Prints what the project requests.")]
 pub(crate) struct Args {
-    /// A directory of the project, instead of the current one
+    /// A directory in the project; by default the current one
     dir: Option<PathBuf>,
     /// Trust it without the question
     #[arg(long, short, conflicts_with_all = ["list", "remove"])]
     yes: bool,
-    /// Forget what was decided about it
+    /// Forget the decision about it
     #[arg(long, conflicts_with = "list")]
     remove: bool,
-    /// List the folders decided about
+    /// List all decisions
     #[arg(long, conflicts_with = "dir")]
     list: bool,
     /// Print as JSON
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Works with settings that stop other commands: the file of a project may be what is wrong.
+/// Works even with invalid settings, which stop other commands: the project's file may be the cause.
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let (home, _) = Home::look(&home::cwd()?)?;
     let home = &home;
@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     }
 }
 
-/// A folder as it is listed.
+/// A folder in the list of decisions.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -85,7 +85,7 @@ fn trust(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
         bail!("{root} requests nothing that needs trust");
     };
     if !args.yes && !is_somebody_there() {
-        remark(&format!("{root} asks for:\n{}", listed(&asked.wishes).trim_end()));
+        remark(&format!("{root} requests:\n{}", listed(&asked.wishes).trim_end()));
         return Err(usage("cannot ask without a terminal; add --yes to trust it"));
     }
     let yes = args.yes || answer(&asked, home)?.unwrap_or(false);
@@ -103,7 +103,7 @@ fn trust(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-/// A folder that is gone can still be forgotten, by the name it had.
+/// Forgets a decision. Works for folders that no longer exist.
 fn remove(dir: &Path, json: bool, home: &Home) -> Result<ExitCode> {
     let root = match project_of(dir, home) {
         Ok(project) => project.root,

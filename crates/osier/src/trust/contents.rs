@@ -1,7 +1,7 @@
-//! What lies in a folder of a project, as far as trust is concerned: the names to show, and a hash that changes with any file.
+//! The contents of a project's folder for a trust decision: the names to show, and a hash over all files.
 //!
-//! Links are followed as far as they stay in the project, and what they lead to counts. What cannot be covered by the hash
-//! cannot be trusted: a link out of the project, too much to read, something that is no file, or a file of another user.
+//! Links inside the project are followed, and their targets are hashed too. A folder that the hash cannot cover cannot be
+//! trusted: links to places outside the project, too many files or bytes, special files, or files of other users.
 
 use std::fs;
 use std::io::{self, Read};
@@ -12,18 +12,18 @@ use osier_tools::open_regular;
 
 use crate::settings::is_of_another;
 
-/// How much is read. A project with more is not trusted.
+/// Limits. A project with more cannot be trusted.
 const FILES: usize = 1_000;
 const BYTES: u64 = 16 << 20;
 
-/// The names in a folder, and the hash of everything in it.
+/// The file names in a folder, and the hash of its contents.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Contents {
     pub(super) names: Vec<String>,
     pub(super) hash: String,
 }
 
-/// Looks into a folder below `root`, which has no links in it. `Err` says why the project cannot be trusted.
+/// Hashes a folder below `root`, which must be canonical. `Err` contains the reason why the project cannot be trusted.
 pub(super) fn of(folder: &Path, root: &Path) -> Result<Contents, String> {
     let mut walk = Walk { root, hasher: Hasher::new(), files: 0, bytes: 0 };
     let mut open = vec![walk.real(folder)?];
@@ -54,7 +54,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// What a path leads to.
+    /// The canonical path, which must be inside the project.
     fn real(&self, path: &Path) -> Result<PathBuf, String> {
         let real = path.canonicalize().map_err(|error| unreadable(path, &error))?;
         match real.starts_with(self.root) {
@@ -76,14 +76,14 @@ impl Walk<'_> {
         Ok(paths)
     }
 
-    /// Adds a file to the hash; gives back a folder that is to be looked into.
+    /// Adds a path to the hash. Returns it if it is a folder, to be read next.
     fn enter(&mut self, path: &Path) -> Result<Option<PathBuf>, String> {
         let real = self.real(path)?;
         let about = fs::symlink_metadata(&real).map_err(|error| unreadable(path, &error))?;
         if is_of_another(&about) {
             return Err(format!("{} belongs to another user", path.display()));
         }
-        // The name, so that two files do not pass for one another, and where it leads.
+        // Hash the name and the link target too, so that swapping two files changes the hash.
         for name in [path, &real] {
             self.add(name.strip_prefix(self.root).unwrap_or(name).as_os_str().as_encoded_bytes());
         }
@@ -104,7 +104,7 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// Lengths keep two pieces from passing for other two.
+    /// Includes the length, so that different splits of the same bytes have different hashes.
     fn add(&mut self, bytes: &[u8]) {
         self.hasher.update(&(bytes.len() as u64).to_le_bytes());
         self.hasher.update(bytes);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn any_change_below_the_folder_is_another_hash() {
+    fn any_change_in_the_folder_changes_the_hash() {
         let place = Place::new();
         let hash = || place.look().unwrap().hash;
         let mut seen = vec![hash()];
@@ -164,13 +164,13 @@ mod tests {
         symlink("../docs", place.at("project/skills/two")).unwrap();
         changed("a link");
         fs::write(place.at("project/docs/a.md"), "b").unwrap();
-        changed("what a link leads to");
+        changed("the target of a link");
         assert_eq!(place.look().unwrap().names, ["large", "one", "two"]);
         assert_eq!(hash(), hash());
     }
 
     #[test]
-    fn what_the_hash_cannot_cover_is_refused() {
+    fn folders_that_the_hash_cannot_cover_are_refused() {
         let refused = |make: &dyn Fn(&Place), why: &str| {
             let place = Place::new();
             make(&place);
@@ -178,7 +178,10 @@ mod tests {
             assert!(found.contains(why), "{found}");
         };
         refused(&|place| symlink("/", place.at("project/skills/all")).unwrap(), "outside the project");
-        refused(&|place| symlink(place.at("outside"), place.at("project/skills/x")).unwrap(), "outside the project");
+        refused(
+            &|place| symlink(place.at("outside"), place.at("project/skills/x")).unwrap(),
+            "outside the project",
+        );
         refused(&|place| symlink("nothing", place.at("project/skills/x")).unwrap(), "cannot be read");
         refused(&|place| symlink("..", place.at("project/skills/circle")).unwrap(), "more than 1000 files");
         let whole = |place: &Place| {

@@ -287,7 +287,7 @@ fn json_has_the_same_checks() {
           {
             "area": "model",
             "status": "fail",
-            "said": "anthropic/claude-opus-5-5 cannot be used",
+            "said": "cannot use anthropic/claude-opus-5-5",
             "advice": "set ANTHROPIC_API_KEY"
           },
           {

@@ -1,23 +1,23 @@
-//! Wrong usage of the agent: refused before anything is opened, with what to do instead.
+//! Usage errors: reported before anything is opened, with a suggestion.
 
 use osier_testkit::expect;
 
 use crate::support::World;
 
-fn told(world: &World, runs: &[&[&str]]) -> String {
-    let mut told = String::new();
+fn errors(world: &World, runs: &[&[&str]]) -> String {
+    let mut errors = String::new();
     for args in runs {
         let ran = world.args(args);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {ran}");
-        told += &format!("$ osier {}\n{}", args.join(" "), ran.err);
+        errors += &format!("$ osier {}\n{}", args.join(" "), ran.err);
     }
-    told
+    errors
 }
 
 #[test]
-fn wishes_that_cannot_go_together_are_refused() {
+fn conflicting_options_are_refused() {
     let world = World::new();
-    let told = told(
+    let errors = errors(
         &world,
         &[
             &["-p", "-c", "--resume=4f89da11", "x"],
@@ -53,12 +53,12 @@ fn wishes_that_cannot_go_together_are_refused() {
         osier: no prompt; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (see `osier --help`)
         $ osier 
         osier: no prompt; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (see `osier --help`)
-    "#]].assert_eq(&told);
-    assert!(world.session_files().is_empty(), "nothing was begun");
+    "#]].assert_eq(&errors);
+    assert!(world.session_files().is_empty(), "no session was created");
 }
 
 #[test]
-fn values_there_are_not_are_refused_with_those_there_are() {
+fn invalid_values_are_refused_with_the_valid_ones() {
     let world = World::new();
     for (args, known) in [
         (["--thinking", "hard", "x"], "[possible values: off, minimal, low, medium, high, xhigh, max]"),
@@ -76,7 +76,7 @@ fn values_there_are_not_are_refused_with_those_there_are() {
 #[test]
 fn a_mistyped_command_is_not_sent_to_a_model() {
     let world = World::new();
-    let told = told(
+    let errors = errors(
         &world,
         &[
             &["sesions"],
@@ -106,12 +106,12 @@ fn a_mistyped_command_is_not_sent_to_a_model() {
         error: unknown command `rpc`; the commands are sessions, config, models, doctor, trust, demo, completions, man, help. To send it to the model: osier -- 'rpc'
         $ osier tree
         osier: unknown command `tree`; did you mean `osier sessions tree`? To send it to the model: osier -- 'tree'
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&errors);
     assert!(world.session_files().is_empty());
 }
 
 #[test]
-fn words_are_a_prompt_if_they_are_a_sentence_or_if_one_says_so() {
+fn sentences_and_explicit_prompts_are_prompts() {
     let world = World::new();
     for args in [
         &["session", "handling", "is", "odd"][..],

@@ -1,6 +1,7 @@
-//! Attacks from inside the sandbox: commands that would write elsewhere, read keys, reach the network, or get out.
+//! Attacks from inside the sandbox: commands that try to write elsewhere, read keys, use the network, or escape.
 //!
-//! Where the kernel has no Landlock nothing can be attacked: the tests say so on standard error, whatever the harness captures.
+//! If the kernel has no Landlock, the tests are skipped and print that directly to standard error, which the harness does not
+//! capture.
 
 use std::fs;
 use std::io::Write;
@@ -13,14 +14,14 @@ use serde_json::{Value, json};
 use crate::run_support::{KEY, Running, Server, osier};
 use crate::support::{Ran, World, has_sandbox};
 
-/// Runs a command line as the hidden command does.
+/// Runs command lines in a sandbox with the hidden subcommand.
 struct Cage {
     world: World,
     policy: Value,
 }
 
 impl Cage {
-    /// `None`, and a line that says so, if this machine cannot do it.
+    /// `None`, with a line on standard error, if this machine has no such sandbox.
     fn new(mounts: &str) -> Option<Cage> {
         let world = World::new();
         fs::create_dir_all(world.home().join("keys")).unwrap();
@@ -131,7 +132,7 @@ fn the_network_is_off_for_every_kind_of_socket() {
         cage.fails(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}"));
         cage.fails(&format!("exec 3<>/dev/udp/127.0.0.1/{port}"));
         if cage.run("command -v python3").code != 0 {
-            std::io::stderr().write_all(b"NOT RUN: no python3 to open sockets with\n").unwrap();
+            std::io::stderr().write_all(b"NOT RUN: python3 is needed to open sockets\n").unwrap();
             continue;
         }
         let python = |text: &str| format!("python3 -c 'import socket as s; {text}'");
@@ -146,12 +147,12 @@ fn the_network_is_off_for_every_kind_of_socket() {
             cage.fails(&python(text));
         }
         let ran = cage.run(&python("a, b = s.socketpair(); a.send(b\"x\"); print(b.recv(1))"));
-        assert_eq!(ran.code, 0, "programs talk to their own children: {ran}");
+        assert_eq!(ran.code, 0, "programs can use socket pairs: {ran}");
     }
 }
 
 #[test]
-fn only_the_allowed_ports_are_reached() {
+fn only_the_allowed_ports_are_reachable() {
     for mut cage in Cage::all() {
         let [open, closed] = [0, 0].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
         let [port, other] = [&open, &closed].map(|listener| listener.local_addr().unwrap().port());
@@ -185,12 +186,12 @@ fn other_processes_cannot_be_reached() {
         ] {
             cage.fails(&command);
         }
-        assert_eq!(cage.run("sleep 9 & kill $!; wait $! || true").code, 0, "but its own can");
+        assert_eq!(cage.run("sleep 9 & kill $!; wait $! || true").code, 0, "but its own children can");
     }
 }
 
 #[test]
-fn hooks_and_settings_of_git_are_read_only_and_the_repository_is_not() {
+fn git_hooks_and_config_are_read_only_but_the_repository_is_writable() {
     let Some(mut cage) = Cage::new("namespace") else { return };
     cage.world.write(".git/config", "[core]\n");
     cage.world.write(".git/hooks/pre-commit.sample", "");
@@ -232,7 +233,7 @@ fn policy_of_nothing() -> Value {
 }
 
 /// Runs one command of a model in an approval mode, and returns the result that the model gets.
-fn told(mode: &str, command: &str, settings: &str) -> (World, String) {
+fn run_command(mode: &str, command: &str, settings: &str) -> (World, String) {
     let server = Server::new();
     let world = server.world();
     let config = world.home().join("config.toml");
@@ -240,56 +241,56 @@ fn told(mode: &str, command: &str, settings: &str) -> (World, String) {
     fs::write(&config, format!("{settings}\n{old}")).unwrap();
     let running = Running::start(osier(&world, &["-p", "--approval", mode, "do it"]));
     server.next().calls("bash", &json!({ "command": command }));
-    let asked = server.next();
-    let told = asked.messages().pop().unwrap();
-    asked.answer("Done.");
+    let request = server.next();
+    let result = request.messages().pop().unwrap();
+    request.answer("Done.");
     running.end();
-    (world, told)
+    (world, result)
 }
 
 #[test]
-fn in_the_mode_sandbox_nothing_is_asked_and_what_was_stopped_is_told() {
+fn the_sandbox_mode_asks_nothing_and_reports_blocked_commands() {
     if !has_sandbox(&World::new()) {
         return;
     }
-    let (world, said) = told("sandbox", "echo x > made && cat made && echo $TMPDIR > $TMPDIR/t", "");
-    assert_eq!(said, "tool: x", "{said}");
+    let (world, result) = run_command("sandbox", "echo x > made && cat made && echo $TMPDIR > $TMPDIR/t", "");
+    assert_eq!(result, "tool: x", "{result}");
     assert!(world.path("made").exists());
-    let (world, said) = told("sandbox", "echo x > ../made", "");
-    assert!(said.contains("Permission denied"), "{said}");
-    assert!(said.ends_with("[the sandbox may have stopped this command]"), "{said}");
+    let (world, result) = run_command("sandbox", "echo x > ../made", "");
+    assert!(result.contains("Permission denied"), "{result}");
+    assert!(result.ends_with("[the sandbox may have stopped this command]"), "{result}");
     assert!(!world.cwd().parent().unwrap().join("made").exists());
-    let (world, said) = told("sandbox", "cat ../home/config.toml", "");
-    assert!(!said.contains("base_url"), "{said}");
+    let (world, result) = run_command("sandbox", "cat ../home/config.toml", "");
+    assert!(!result.contains("base_url"), "{result}");
     drop(world);
-    let (_, said) = told("sandbox", "mkdir .husky", "");
-    assert!(said.contains("[created .husky: programs outside the sandbox run what it says"), "{said}");
+    let (_, result) = run_command("sandbox", "mkdir .husky", "");
+    assert!(result.contains("[created .husky: programs outside the sandbox run what it says"), "{result}");
 }
 
 #[test]
-fn every_mode_but_yolo_confines_unless_the_settings_say_otherwise() {
+fn every_mode_except_yolo_confines_commands() {
     if !has_sandbox(&World::new()) {
         return;
     }
     let allowed = "cat ../home/config.toml";
-    let (_, said) = told("yolo", allowed, "");
-    assert!(said.contains("base_url"), "{said}");
-    let (_, said) = told("sandbox", "touch ../more/x && echo made", "sandbox.write = [\"../more\"]");
-    assert!(said.contains("cannot touch"), "a folder that is not there is not made: {said}");
-    let (_, said) = told("sandbox", "cat secret", "sandbox.hide = [\"secret\"]");
-    assert!(said.starts_with("tool: "), "{said}");
+    let (_, result) = run_command("yolo", allowed, "");
+    assert!(result.contains("base_url"), "{result}");
+    let (_, result) = run_command("sandbox", "touch ../more/x && echo made", "sandbox.write = [\"../more\"]");
+    assert!(result.contains("cannot touch"), "a missing folder is not created: {result}");
+    let (_, result) = run_command("sandbox", "cat secret", "sandbox.hide = [\"secret\"]");
+    assert!(result.starts_with("tool: "), "{result}");
 }
 
 #[test]
-fn without_the_sandbox_the_mode_asks_as_before_and_says_why() {
+fn without_a_sandbox_the_mode_asks_and_explains_why() {
     // A command whose working directory is hidden cannot be confined.
     for (settings, reason) in [
         ("sandbox.hide = [\".\"]", "the sandbox is not available: "),
         ("sandbox.when = \"never\"", "`--approval yolo` allows it"),
     ] {
-        let (world, said) = told("sandbox", "touch ran", settings);
-        assert!(said.starts_with("tool: not allowed: no user is present to approve it"), "{said}");
-        assert!(said.contains(reason), "{said}");
+        let (world, result) = run_command("sandbox", "touch ran", settings);
+        assert!(result.starts_with("tool: not allowed: no user is present to approve it"), "{result}");
+        assert!(result.contains(reason), "{result}");
         assert!(!world.path("ran").exists());
     }
 }
