@@ -79,7 +79,7 @@ impl Desk {
             remarks.push(format!("{text}; using {} instead", model.model.full_name()));
         }
         let summary_model =
-            for_summaries(None, &home.settings, registry).context("invalid setting summary_model")?;
+            for_summaries(None, &home.settings, registry).context("cannot use the setting summary_model")?;
         let gates = Arc::new(osier_agent::gates::Open);
         let sandbox = sandbox::of(&home);
         if let Some(sandbox) = sandbox.as_ref().filter(|_| attended) {
@@ -128,7 +128,7 @@ impl Desk {
 
     /// Whether only the built-in model is available.
     pub(super) fn has_no_key(&self) -> bool {
-        self.model.why == Why::Nothing
+        self.model.why == Why::Fallback
     }
 
     /// The names of the models that can be used now.
@@ -164,7 +164,7 @@ impl Desk {
 
     fn parts(&self, session: &Session) -> Parts {
         let settings = &self.home.settings;
-        let is_chosen = self.model.why == Why::Asked || self.model.remark.is_some();
+        let is_chosen = self.model.why == Why::CommandLine || self.model.remark.is_some();
         Parts {
             default_thinking: settings.thinking,
             chosen_model: is_chosen.then(|| self.model.model.clone()),

@@ -25,7 +25,7 @@ pub(crate) struct Choice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     /// Named on the command line.
-    Asked,
+    CommandLine,
     /// Used last on the path of the session.
     Session,
     Settings,
@@ -34,7 +34,7 @@ pub(crate) enum Why {
     /// Available on a provider from the settings.
     Server,
     /// No other model is available.
-    Nothing,
+    Fallback,
 }
 
 /// The models requested by the command line and by the session; the latter as `provider/id`, used last on the path.
@@ -52,7 +52,7 @@ pub(crate) fn choose(
 ) -> Result<Choice, LookupError> {
     let choice = |model, why| Choice { model, why, remark: None };
     if let Some(name) = wanted.asked {
-        return Ok(choice(registry.find(name)?, Why::Asked));
+        return Ok(choice(registry.find(name)?, Why::CommandLine));
     }
     let missing = match wanted.of_session.map(|name| (name, exact(name, registry, surroundings))) {
         Some((_, Ok(model))) => return Ok(choice(model, Why::Session)),
@@ -102,7 +102,7 @@ fn unasked(settings: &Settings, registry: &Registry, surroundings: &Surroundings
         Some(model) => (model.clone(), Why::Key),
         None => match of_user() {
             Some(model) => (model.clone(), Why::Server),
-            None => (offline(registry), Why::Nothing),
+            None => (offline(registry), Why::Fallback),
         },
     };
     Choice { model, why, remark: None }
@@ -161,11 +161,11 @@ mod tests {
                 unasked(&[], "[providers.anthropic]\napi_key_command = 'true'\n"),
             ],
             expect![[r#"
-                offline/offline (Nothing)
+                offline/offline (Fallback)
                 google/gemini-3.1-pro-preview (Key)
                 openai/gpt-5.5 (Key)
                 anthropic/claude-opus-5-5 (Key)
-                offline/offline (Nothing)
+                offline/offline (Fallback)
                 local/smol (Server)
                 openai/gpt-5.5 (Key)
                 anthropic/claude-opus-5-5 (Key)"#]],
@@ -187,7 +187,7 @@ mod tests {
                 chosen(&[], &config, Wanted { asked: None, of_session: Some("gone/model") }),
             ],
             expect![[r#"
-                openai/gpt-5.5 (Asked)
+                openai/gpt-5.5 (CommandLine)
                 anthropic/claude-haiku-4-5 (Session)
                 local/smol (Settings)
                 local/smol (Settings)

@@ -12,7 +12,7 @@ pub(crate) enum Kind {
     Bool,
     Text,
     Texts,
-    /// One text, or a list of them.
+    /// One string, or a list of strings.
     TextOrTexts,
     Count {
         least: i64,

@@ -35,7 +35,7 @@ use table::Reach;
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) durability: Durability,
-    /// The model from a file; [`choice::choose`] handles the other sources.
+    /// The model from a file; `select_model` handles the other sources.
     pub(crate) model: Option<String>,
     pub(crate) thinking: ThinkingLevel,
     pub(crate) approval: Mode,

@@ -51,7 +51,7 @@ impl Project {
                 return Some(format!("{} belongs to another user", path.display()));
             }
             if path.canonicalize().is_ok_and(|real| !real.starts_with(&self.root)) {
-                return Some(format!("{} is a link to a place outside the project", path.display()));
+                return Some(format!("{} is a link that points outside the project", path.display()));
             }
             // In a sticky folder like /tmp users cannot replace files of others.
             let is_guarded = about.is_dir() && about.mode() & 0o1000 != 0;
@@ -69,15 +69,15 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    struct Place(tempfile::TempDir);
+    struct TestFolder(tempfile::TempDir);
 
-    impl Place {
-        fn with(folders: &[&str]) -> Place {
-            let place = Place(tempfile::tempdir().unwrap());
+    impl TestFolder {
+        fn with(folders: &[&str]) -> TestFolder {
+            let temp = TestFolder(tempfile::tempdir().unwrap());
             for folder in folders {
-                fs::create_dir_all(place.at(folder)).unwrap();
+                fs::create_dir_all(temp.at(folder)).unwrap();
             }
-            place
+            temp
         }
 
         fn at(&self, path: &str) -> PathBuf {
@@ -92,11 +92,11 @@ mod tests {
 
     #[test]
     fn the_nearest_marked_folder_is_the_project() {
-        let place =
-            Place::with(&["a/.osier", "a/src", "a/repo/.git", "a/repo/src", "a/repo/own/.osier", "b"]);
+        let temp =
+            TestFolder::with(&["a/.osier", "a/src", "a/repo/.git", "a/repo/src", "a/repo/own/.osier", "b"]);
         let projects = ["a", "a/src", "a/repo", "a/repo/src", "a/repo/own", "b", "none"];
         assert_eq!(
-            projects.map(|cwd| place.project(cwd)),
+            projects.map(|cwd| temp.project(cwd)),
             [Some("a"), Some("a"), Some("a/repo"), Some("a/repo"), Some("a/repo/own"), None, None]
                 .map(|root| root.map(str::to_owned))
         );
@@ -104,27 +104,27 @@ mod tests {
 
     #[test]
     fn the_home_folder_is_not_a_project_even_through_links() {
-        let place = Place::with(&["user/.osier", "user/code", "other"]);
-        assert_eq!(place.project("user/code"), None);
-        fs::create_dir(place.at("user/.git")).unwrap();
-        assert_eq!(place.project("user/code"), None);
-        symlink(place.at("user/.osier"), place.at("other/.osier")).unwrap();
-        assert_eq!(place.project("other"), None);
-        symlink(place.at("user/code"), place.at("other/code")).unwrap();
-        assert_eq!(place.project("other/code/../code"), None);
+        let temp = TestFolder::with(&["user/.osier", "user/code", "other"]);
+        assert_eq!(temp.project("user/code"), None);
+        fs::create_dir(temp.at("user/.git")).unwrap();
+        assert_eq!(temp.project("user/code"), None);
+        symlink(temp.at("user/.osier"), temp.at("other/.osier")).unwrap();
+        assert_eq!(temp.project("other"), None);
+        symlink(temp.at("user/code"), temp.at("other/code")).unwrap();
+        assert_eq!(temp.project("other/code/../code"), None);
     }
 
     #[test]
     fn links_lead_to_the_same_project() {
-        let place = Place::with(&["real/.osier", "real/src"]);
-        symlink(place.at("real"), place.at("link")).unwrap();
-        assert_eq!(place.project("link/src/../src").as_deref(), Some("real"));
+        let temp = TestFolder::with(&["real/.osier", "real/src"]);
+        symlink(temp.at("real"), temp.at("link")).unwrap();
+        assert_eq!(temp.project("link/src/../src").as_deref(), Some("real"));
     }
 
     #[test]
     fn world_writable_projects_are_ignored() {
-        let place = Place::with(&["p/.osier"]);
-        let project = Project { root: place.at("p") };
+        let temp = TestFolder::with(&["p/.osier"]);
+        let project = Project { root: temp.at("p") };
         let config = project.config();
         fs::write(&config, "").unwrap();
         assert_eq!(project.objection(), None);

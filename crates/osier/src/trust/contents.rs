@@ -28,8 +28,8 @@ pub(super) fn of(folder: &Path, root: &Path) -> Result<Contents, String> {
     let mut walk = Walk { root, hasher: Hasher::new(), files: 0, bytes: 0 };
     let mut open = vec![walk.real(folder)?];
     let mut names: Option<Vec<String>> = None;
-    while let Some(place) = open.pop() {
-        let entries = walk.entries(&place)?;
+    while let Some(next) = open.pop() {
+        let entries = walk.entries(&next)?;
         if names.is_none() {
             names = Some(
                 entries
@@ -59,7 +59,7 @@ impl Walk<'_> {
         let real = path.canonicalize().map_err(|error| unreadable(path, &error))?;
         match real.starts_with(self.root) {
             true => Ok(real),
-            false => Err(format!("{} is a link to a place outside the project", path.display())),
+            false => Err(format!("{} is a link that points outside the project", path.display())),
         }
     }
 
@@ -68,7 +68,7 @@ impl Walk<'_> {
         for entry in fs::read_dir(folder).map_err(|error| unreadable(folder, &error))? {
             self.files += 1;
             if self.files > FILES {
-                return Err(format!("{} holds more than {FILES} files", folder.display()));
+                return Err(format!("{} contains more than {FILES} files", folder.display()));
             }
             paths.push(entry.map_err(|error| unreadable(folder, &error))?.path());
         }
@@ -98,7 +98,7 @@ impl Walk<'_> {
         let read = open_regular(&real).and_then(|file| file.take(room + 1).read_to_end(&mut bytes));
         self.bytes += read.map_err(|error| unreadable(path, &error))? as u64;
         if self.bytes > BYTES {
-            return Err(format!("it holds more than {} MiB in {}", BYTES >> 20, path.display()));
+            return Err(format!("the folder contains more than {} MiB in {}", BYTES >> 20, path.display()));
         }
         self.add(&bytes);
         Ok(None)
@@ -120,86 +120,86 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    struct Place(tempfile::TempDir);
+    struct TestFolder(tempfile::TempDir);
 
-    impl Place {
-        fn new() -> Place {
-            let place = Place(tempfile::tempdir().unwrap());
+    impl TestFolder {
+        fn new() -> TestFolder {
+            let temp = TestFolder(tempfile::tempdir().unwrap());
             for folder in ["project/skills", "project/docs", "outside"] {
-                fs::create_dir_all(place.at(folder)).unwrap();
+                fs::create_dir_all(temp.at(folder)).unwrap();
             }
-            place
+            temp
         }
 
         fn at(&self, path: &str) -> PathBuf {
             self.0.path().canonicalize().unwrap().join(path)
         }
 
-        fn look(&self) -> Result<Contents, String> {
+        fn contents(&self) -> Result<Contents, String> {
             of(&self.at("project/skills"), &self.at("project"))
         }
     }
 
     #[test]
     fn any_change_in_the_folder_changes_the_hash() {
-        let place = Place::new();
-        let hash = || place.look().unwrap().hash;
+        let temp = TestFolder::new();
+        let hash = || temp.contents().unwrap().hash;
         let mut seen = vec![hash()];
         let mut changed = |what: &str| {
             let now = hash();
             assert!(!seen.contains(&now), "{what}");
             seen.push(now);
         };
-        fs::create_dir(place.at("project/skills/one")).unwrap();
+        fs::create_dir(temp.at("project/skills/one")).unwrap();
         changed("a folder");
-        fs::write(place.at("project/skills/one/SKILL.md"), "a").unwrap();
+        fs::write(temp.at("project/skills/one/SKILL.md"), "a").unwrap();
         changed("a file");
-        fs::write(place.at("project/skills/one/SKILL.md"), "b").unwrap();
+        fs::write(temp.at("project/skills/one/SKILL.md"), "b").unwrap();
         changed("other content of the same length");
-        fs::write(place.at("project/skills/large"), vec![b'a'; 2 << 20]).unwrap();
+        fs::write(temp.at("project/skills/large"), vec![b'a'; 2 << 20]).unwrap();
         changed("a large file");
-        fs::write(place.at("project/skills/large"), vec![b'b'; 2 << 20]).unwrap();
+        fs::write(temp.at("project/skills/large"), vec![b'b'; 2 << 20]).unwrap();
         changed("another large file of the same length");
-        fs::write(place.at("project/docs/a.md"), "a").unwrap();
-        symlink("../docs", place.at("project/skills/two")).unwrap();
+        fs::write(temp.at("project/docs/a.md"), "a").unwrap();
+        symlink("../docs", temp.at("project/skills/two")).unwrap();
         changed("a link");
-        fs::write(place.at("project/docs/a.md"), "b").unwrap();
+        fs::write(temp.at("project/docs/a.md"), "b").unwrap();
         changed("the target of a link");
-        assert_eq!(place.look().unwrap().names, ["large", "one", "two"]);
+        assert_eq!(temp.contents().unwrap().names, ["large", "one", "two"]);
         assert_eq!(hash(), hash());
     }
 
     #[test]
     fn folders_that_the_hash_cannot_cover_are_refused() {
-        let refused = |make: &dyn Fn(&Place), why: &str| {
-            let place = Place::new();
-            make(&place);
-            let found = place.look().unwrap_err();
+        let refused = |make: &dyn Fn(&TestFolder), why: &str| {
+            let temp = TestFolder::new();
+            make(&temp);
+            let found = temp.contents().unwrap_err();
             assert!(found.contains(why), "{found}");
         };
-        refused(&|place| symlink("/", place.at("project/skills/all")).unwrap(), "outside the project");
+        refused(&|temp| symlink("/", temp.at("project/skills/all")).unwrap(), "outside the project");
         refused(
-            &|place| symlink(place.at("outside"), place.at("project/skills/x")).unwrap(),
+            &|temp| symlink(temp.at("outside"), temp.at("project/skills/x")).unwrap(),
             "outside the project",
         );
-        refused(&|place| symlink("nothing", place.at("project/skills/x")).unwrap(), "cannot be read");
-        refused(&|place| symlink("..", place.at("project/skills/circle")).unwrap(), "more than 1000 files");
-        let whole = |place: &Place| {
-            fs::remove_dir(place.at("project/skills")).unwrap();
-            symlink("/", place.at("project/skills")).unwrap();
+        refused(&|temp| symlink("nothing", temp.at("project/skills/x")).unwrap(), "cannot be read");
+        refused(&|temp| symlink("..", temp.at("project/skills/circle")).unwrap(), "more than 1000 files");
+        let whole = |temp: &TestFolder| {
+            fs::remove_dir(temp.at("project/skills")).unwrap();
+            symlink("/", temp.at("project/skills")).unwrap();
         };
         refused(&whole, "outside the project");
-        let many = |place: &Place| {
-            (0..=FILES).for_each(|n| fs::write(place.at(&format!("project/skills/{n}")), "").unwrap());
+        let many = |temp: &TestFolder| {
+            (0..=FILES).for_each(|n| fs::write(temp.at(&format!("project/skills/{n}")), "").unwrap());
         };
         refused(&many, "more than 1000 files");
-        let large = |place: &Place| {
-            let file = fs::File::create(place.at("project/skills/x")).unwrap();
+        let large = |temp: &TestFolder| {
+            let file = fs::File::create(temp.at("project/skills/x")).unwrap();
             file.set_len(BYTES + 1).unwrap();
         };
         refused(&large, "more than 16 MiB");
-        let pipe = |place: &Place| {
-            let path = place.at("project/skills/pipe");
+        let pipe = |temp: &TestFolder| {
+            let path = temp.at("project/skills/pipe");
             rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
         };
         refused(&pipe, "neither a file nor a folder");

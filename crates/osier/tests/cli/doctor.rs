@@ -268,7 +268,7 @@ fn trust_is_checked() {
         &["trust"],
         expect![[r#"
         warn  trust     $DIR/code/.osier is writable by everyone; its settings are ignored
-                        → make it yours alone
+                        → remove write access for other users
         exit 0
     "#]],
     );

@@ -15,31 +15,31 @@ use crate::run_support::{KEY, Running, Server, osier};
 use crate::support::{Ran, World, has_sandbox};
 
 /// Runs command lines in a sandbox with the hidden subcommand.
-struct Cage {
+struct TestSandbox {
     world: World,
     policy: Value,
 }
 
-impl Cage {
+impl TestSandbox {
     /// `None`, with a line on standard error, if this machine has no such sandbox.
-    fn new(mounts: &str) -> Option<Cage> {
+    fn new(mounts: &str) -> Option<TestSandbox> {
         let world = World::new();
         fs::create_dir_all(world.home().join("keys")).unwrap();
         fs::create_dir_all(world.home().join("skills")).unwrap();
         fs::write(world.home().join("keys/main"), KEY).unwrap();
         fs::write(world.home().join("skills/own.md"), "skill").unwrap();
-        let cage = Cage { policy: policy(&world, mounts), world };
-        let ran = cage.run(":");
+        let sandbox = TestSandbox { policy: policy(&world, mounts), world };
+        let ran = sandbox.run(":");
         if ran.code == 0 {
-            return Some(cage);
+            return Some(sandbox);
         }
         let line = format!("NOT RUN: no sandbox with mounts {mounts} here: {}\n", ran.err.trim());
         std::io::stderr().write_all(line.as_bytes()).unwrap();
         None
     }
 
-    fn all() -> impl Iterator<Item = Cage> {
-        ["none", "namespace"].into_iter().filter_map(Cage::new)
+    fn all() -> impl Iterator<Item = TestSandbox> {
+        ["none", "namespace"].into_iter().filter_map(TestSandbox::new)
     }
 
     fn run(&self, command: &str) -> Ran {
@@ -72,9 +72,12 @@ fn real(path: &Path) -> PathBuf {
 
 #[test]
 fn writes_stay_in_the_project() {
-    for cage in Cage::all() {
-        fs::write(cage.beside("kept"), "kept").unwrap();
-        assert_eq!(cage.run("mkdir -p a/b && echo x > a/b/c && mv a/b/c d && rm d && ln -s /etc e").code, 0);
+    for sandbox in TestSandbox::all() {
+        fs::write(sandbox.beside("kept"), "kept").unwrap();
+        assert_eq!(
+            sandbox.run("mkdir -p a/b && echo x > a/b/c && mv a/b/c d && rm d && ln -s /etc e").code,
+            0
+        );
         for command in [
             "echo x > ../kept",
             "truncate -s 0 ../kept",
@@ -90,17 +93,17 @@ fn writes_stay_in_the_project() {
             "mknod disk b 254 0 && head -c 1 disk",
             "touch /dev/shm/osier-test",
         ] {
-            cage.fails(command);
+            sandbox.fails(command);
         }
-        assert_eq!(fs::read(cage.beside("kept")).unwrap(), b"kept");
-        assert!(!cage.beside("new").exists());
+        assert_eq!(fs::read(sandbox.beside("kept")).unwrap(), b"kept");
+        assert!(!sandbox.beside("new").exists());
     }
 }
 
 #[test]
 fn osiers_keys_and_home_cannot_be_read() {
-    for cage in Cage::all() {
-        let home = cage.world.home().display().to_string();
+    for sandbox in TestSandbox::all() {
+        let home = sandbox.world.home().display().to_string();
         for command in [
             format!("cat {home}/keys/main"),
             format!("tail -c +2 {home}/keys/main"),
@@ -113,25 +116,25 @@ fn osiers_keys_and_home_cannot_be_read() {
             format!("mv {home} here; cat here/keys/main"),
             format!("tar -cf - {home}/keys/main | grep -ao 'sk-.*'"),
         ] {
-            cage.fails(&command);
+            sandbox.fails(&command);
         }
-        let ran = cage.run(&format!("cat {home}/skills/own.md"));
+        let ran = sandbox.run(&format!("cat {home}/skills/own.md"));
         assert_eq!((ran.code, ran.out.as_str()), (0, "skill"), "{ran}");
-        let listed = cage.run(&format!("ls {home}/keys"));
+        let listed = sandbox.run(&format!("ls {home}/keys"));
         assert!(!listed.out.contains("main"), "{listed}");
     }
 }
 
 #[test]
 fn the_network_is_off_for_every_kind_of_socket() {
-    for cage in Cage::all() {
+    for sandbox in TestSandbox::all() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let socket = cage.world.path("socket");
+        let socket = sandbox.world.path("socket");
         let _listening = UnixListener::bind(&socket).unwrap();
-        cage.fails(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}"));
-        cage.fails(&format!("exec 3<>/dev/udp/127.0.0.1/{port}"));
-        if cage.run("command -v python3").code != 0 {
+        sandbox.fails(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}"));
+        sandbox.fails(&format!("exec 3<>/dev/udp/127.0.0.1/{port}"));
+        if sandbox.run("command -v python3").code != 0 {
             std::io::stderr().write_all(b"NOT RUN: python3 is needed to open sockets\n").unwrap();
             continue;
         }
@@ -144,39 +147,39 @@ fn the_network_is_off_for_every_kind_of_socket() {
             "s.socket(s.AF_UNIX).connect(\"socket\")",
             "s.socket(s.AF_UNIX).connect(\"\\0abstract\")",
         ] {
-            cage.fails(&python(text));
+            sandbox.fails(&python(text));
         }
-        let ran = cage.run(&python("a, b = s.socketpair(); a.send(b\"x\"); print(b.recv(1))"));
+        let ran = sandbox.run(&python("a, b = s.socketpair(); a.send(b\"x\"); print(b.recv(1))"));
         assert_eq!(ran.code, 0, "programs can use socket pairs: {ran}");
     }
 }
 
 #[test]
 fn only_the_allowed_ports_are_reachable() {
-    for mut cage in Cage::all() {
+    for mut sandbox in TestSandbox::all() {
         let [open, closed] = [0, 0].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
         let [port, other] = [&open, &closed].map(|listener| listener.local_addr().unwrap().port());
-        cage.policy["network"] = json!({ "ports": [port] });
-        if cage.run(":").code != 0 {
+        sandbox.policy["network"] = json!({ "ports": [port] });
+        if sandbox.run(":").code != 0 {
             std::io::stderr().write_all(b"NOT RUN: this kernel cannot limit TCP to ports\n").unwrap();
             continue;
         }
-        assert_eq!(cage.run(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}")).code, 0);
-        cage.fails(&format!("exec 3<>/dev/tcp/127.0.0.1/{other}"));
-        cage.fails(&format!("exec 3<>/dev/udp/127.0.0.1/{port}"));
-        if cage.run("command -v python3").code == 0 {
+        assert_eq!(sandbox.run(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}")).code, 0);
+        sandbox.fails(&format!("exec 3<>/dev/tcp/127.0.0.1/{other}"));
+        sandbox.fails(&format!("exec 3<>/dev/udp/127.0.0.1/{port}"));
+        if sandbox.run("command -v python3").code == 0 {
             let fast = format!(
                 "import socket as s; s.socket().sendto(b\"x\", 0x20000000, (\"127.0.0.1\", {other}))"
             );
-            cage.fails(&format!("python3 -c '{fast}'"));
-            cage.fails("python3 -c 'import socket as s; s.socket(s.AF_INET, s.SOCK_STREAM, 262)'");
+            sandbox.fails(&format!("python3 -c '{fast}'"));
+            sandbox.fails("python3 -c 'import socket as s; s.socket(s.AF_INET, s.SOCK_STREAM, 262)'");
         }
     }
 }
 
 #[test]
 fn other_processes_cannot_be_reached() {
-    for cage in Cage::all() {
+    for sandbox in TestSandbox::all() {
         let own = std::process::id();
         for command in [
             format!("cat /proc/{own}/environ"),
@@ -184,20 +187,20 @@ fn other_processes_cannot_be_reached() {
             format!("readlink /proc/{own}/fd/0"),
             format!("kill -0 {own}"),
         ] {
-            cage.fails(&command);
+            sandbox.fails(&command);
         }
-        assert_eq!(cage.run("sleep 9 & kill $!; wait $! || true").code, 0, "but its own children can");
+        assert_eq!(sandbox.run("sleep 9 & kill $!; wait $! || true").code, 0, "but its own children can");
     }
 }
 
 #[test]
 fn git_hooks_and_config_are_read_only_but_the_repository_is_writable() {
-    let Some(mut cage) = Cage::new("namespace") else { return };
-    cage.world.write(".git/config", "[core]\n");
-    cage.world.write(".git/hooks/pre-commit.sample", "");
-    let git = real(&cage.world.path(".git"));
-    cage.policy["protect"] = json!([git.join("config"), git.join("hooks")]);
-    cage.policy["pin"] = json!([git]);
+    let Some(mut sandbox) = TestSandbox::new("namespace") else { return };
+    sandbox.world.write(".git/config", "[core]\n");
+    sandbox.world.write(".git/hooks/pre-commit.sample", "");
+    let git = real(&sandbox.world.path(".git"));
+    sandbox.policy["protect"] = json!([git.join("config"), git.join("hooks")]);
+    sandbox.policy["pin"] = json!([git]);
     for command in [
         "echo x > .git/hooks/post-commit",
         "echo x >> .git/config",
@@ -206,10 +209,10 @@ fn git_hooks_and_config_are_read_only_but_the_repository_is_writable() {
         "mv .git/hooks .git/old",
         "cp .git/config new && mv new .git/config",
     ] {
-        cage.fails(command);
+        sandbox.fails(command);
     }
-    assert_eq!(cage.run("echo x > .git/HEAD.lock && mv .git/HEAD.lock .git/HEAD").code, 0);
-    assert!(cage.world.path(".git/hooks/pre-commit.sample").exists());
+    assert_eq!(sandbox.run("echo x > .git/HEAD.lock && mv .git/HEAD.lock .git/HEAD").code, 0);
+    assert!(sandbox.world.path(".git/hooks/pre-commit.sample").exists());
 }
 
 #[test]

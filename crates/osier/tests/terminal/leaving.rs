@@ -102,7 +102,7 @@ fn a_first_message_is_not_lost_to_the_question_of_trust() {
     let world = World::new();
     world.write(".osier/config.toml", "model = \"offline\"\n");
     let mut screen = open(&world, &["list", "files"]);
-    screen.wait_for("Trust it? [y/N]");
+    screen.wait_for("Trust this project? [y/N]");
     screen.say("n");
     screen.wait_for("> list files");
     screen.wait_for("#4");
