@@ -53,7 +53,11 @@ pub(super) fn write_down(name: &str, text: &str, home: &Home) -> Result<(Vec<Str
     let (head, mut document) = open(home)?;
     let (last, above) = path.split_last().context("a key has a name")?;
     let table = table(document.as_item_mut(), above).with_context(|| {
-        format!("a key above this one is not a table in {}", home.shown(&home.config_file()))
+        format!(
+            "cannot set {}: its parent is not a table in {}",
+            dotted(&path),
+            home.shown(&home.config_file())
+        )
     })?;
     put(table, last, value);
     save(&head, &document, home)?;

@@ -74,7 +74,7 @@ fn trust(home: &Home) -> Option<Check> {
         return Some(Check::warn(
             AREA,
             format!("{objection}; its settings are ignored"),
-            "remove write access for other users",
+            "make sure that only you can change it",
         ));
     }
     let asked = home.asked.as_ref()?;

@@ -165,8 +165,7 @@ impl<'f> Printer<'f> {
             (_, Some(Why::NobodyReads)) => Ok(ExitCode::SUCCESS),
             (_, Some(Why::Withdrawn)) => fail!(
                 ModelFailed,
-                "the reply broke off after part of it was printed; \
-                 `osier -c -p 'continue'` continues"
+                "the reply broke off after part of it was printed; `osier -c -p 'continue'` continues"
             ),
             (Some(Finished::StepLimit), None) => fail!(
                 StepLimit,

@@ -268,7 +268,7 @@ fn trust_is_checked() {
         &["trust"],
         expect![[r#"
         warn  trust     $DIR/code/.osier is writable by everyone; its settings are ignored
-                        → remove write access for other users
+                        → make sure that only you can change it
         exit 0
     "#]],
     );
