@@ -127,7 +127,7 @@ fn setting(cwd: &Path) -> Setting {
         store: "file".to_owned(),
         models: vec!["offline/offline".to_owned()],
         welcome: vec![
-            "Osier, with the built-in model: it needs no key, and follows simple requests only.".to_owned(),
+            "Osier with the built-in model, which needs no key and follows simple requests only.".to_owned(),
             "/help lists the commands, escape twice opens the tree.".to_owned(),
         ],
         ..Setting::default()

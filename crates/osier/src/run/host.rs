@@ -265,12 +265,12 @@ fn welcome(desk: &Desk) -> Vec<String> {
     let mut lines = match desk.has_no_key() {
         true => vec![
             format!(
-                "Osier, with the built-in model {model}: it needs no key, and follows simple requests only."
+                "Osier with the built-in model {model}, which needs no key and follows simple requests only."
             ),
             "For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or see `osier models`."
                 .to_owned(),
         ],
-        false => vec![format!("Osier, with {model}.")],
+        false => vec![format!("Osier with {model}.")],
     };
     lines.push("/help lists commands and keys. alt+t opens the tree; ctrl+d quits.".to_owned());
     lines

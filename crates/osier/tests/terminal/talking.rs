@@ -14,7 +14,7 @@ fn a_first_conversation_needs_no_key_and_says_how_to_come_back() {
     let mut screen = open(&world, &[]);
     screen.wait_for("medium │ #");
     expect![[r#"
-        Osier, with the built-in model offline/offline: it needs no key, and follows
+        Osier with the built-in model offline/offline, which needs no key and follows
         simple requests only.
         For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or see
         `osier models`.
