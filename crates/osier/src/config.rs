@@ -1,4 +1,4 @@
-//! `osier config`: every setting, its value, and where that came from. Secrets are said to be set, never shown.
+//! `osier config`: shows every setting with its value and source, or changes one. Secrets show only as `(set)`.
 
 mod edit;
 mod keys;
@@ -20,21 +20,21 @@ use crate::out::{Out, TextStyle};
 use crate::settings::table::{Key, Meaning, meaning, nearest};
 use crate::settings::{Loaded, dotted};
 
-/// Columns of a value; a longer one is for `get`.
+/// Maximum width of a value; `get` prints longer ones.
 const VALUE: usize = 60;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  osier config                            every setting, and where it came from
+  osier config                            list every setting and its source
   osier config get model
-  osier config set model local/smollm2    in your own file, which keeps its comments
+  osier config set model local/smollm2    change your own file and keep its comments
   osier config unset model
-  osier config keys                       what can be set
+  osier config keys                       describe every setting
 
-Settings lie in config.toml in Osier's home folder; .osier/config.toml of a project counts over them.
-Prints one line for each setting. `get` prints the value alone, `keys` what can
-be set, `path` the name of your file.")]
+Settings are in config.toml in Osier's home folder; .osier/config.toml of a project overrides them.
+Prints one line for each setting. `get` prints only the value, `keys` describes every setting,
+`path` prints the path of your file.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -53,15 +53,15 @@ enum Command {
         #[arg(allow_hyphen_values = true)]
         value: String,
     },
-    /// Take a setting out of your own file
+    /// Remove a setting from your own file
     Unset { key: String },
-    /// List every key there is: what it may be, its default, and what it does
+    /// Describe every setting: its type, its default and its meaning
     Keys,
-    /// Print where your own file is
+    /// Print the path of your own file
     Path,
 }
 
-/// Works with settings that stop every other command: here one sees what is wrong with them.
+/// Works even with invalid settings, which stop other commands: it shows what is wrong.
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let (home, loaded) = Home::load_unchecked(&home::cwd()?)?;
     match args.command {
@@ -127,10 +127,10 @@ fn get(name: &str, json: bool, home: &Home, loaded: &Loaded) -> Result<ExitCode>
     out.finish()
 }
 
-/// The setting somebody names, or the nearest to it.
+/// Looks up a setting by name. The error for an unknown name suggests the closest one.
 fn key_of(name: &str) -> Result<(Vec<String>, &'static Key)> {
     let words =
-        toml_edit::Key::parse(name).map_err(|_| usage_error(format!("{} is no key", sanitize_line(name))))?;
+        toml_edit::Key::parse(name).map_err(|_| usage_error(format!("invalid key {}", sanitize_line(name))))?;
     let path: Vec<String> = words.iter().map(|word| word.get().to_owned()).collect();
     match meaning(&path) {
         Meaning::Key(key) => Ok((path, key)),
@@ -140,7 +140,7 @@ fn key_of(name: &str) -> Result<(Vec<String>, &'static Key)> {
             let above = &path[..path.len().saturating_sub(1)];
             let near = nearest(word, &names).map(|near| [above, &[near.to_owned()]].concat());
             let hint = near.map_or_else(String::new, |near| format!("; did you mean {}?", dotted(&near)));
-            Err(usage_error(format!("there is no setting {}{hint}", sanitize_line(name))))
+            Err(usage_error(format!("unknown setting {}{hint}", sanitize_line(name))))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `osier doctor`: looks at everything that commonly stands in the way, and says what to do about it. Changes nothing.
+//! `osier doctor`: checks for common problems and suggests fixes. Changes nothing.
 
 mod sandbox;
 mod servers;
@@ -22,16 +22,16 @@ Examples:
   osier doctor
   osier doctor --json
 
-Checks settings, trust, keys, servers, the terminal, the sandbox, the store of sessions, and the programs that tools use. Servers
-whose key is there are asked for their models. Keys are never shown.
-Prints one line for each check: ok, warn or fail, and what to do. Exits with 1 if one fails.")]
+Checks settings, trust, keys, servers, the terminal, the sandbox, the stores of sessions, and the
+programs that tools use. Requests the model list from servers that have a key. Never shows keys.
+Prints one line for each check: ok, warn or fail, and what to do. Exits with 1 if a check fails.")]
 pub(crate) struct Args {
     /// Print as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// One thing looked at.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 pub(crate) struct Check {
     area: &'static str,

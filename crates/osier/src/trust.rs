@@ -1,7 +1,7 @@
-//! Whether a project gets what it asks for. Until its folder is trusted, a project can name no server, key, command,
-//! model or tool: whoever wrote it could have what is sent, and could have things run.
+//! Project trust. Until you trust its folder, a project cannot set servers, keys, commands, models or tools: with those, its
+//! authors could read what you send and run commands.
 //!
-//! Trust is given to what a folder asked for at that time. If it asks for something else later, it is not trusted.
+//! Trust covers exactly what the project requested at that time. If its requests change, it is no longer trusted.
 
 pub(crate) mod command;
 mod contents;
@@ -20,32 +20,32 @@ use crate::layout::{sanitize_line, truncate};
 use crate::out::notice;
 use crate::settings::{Found, Project, dotted};
 
-/// The parts of a project's folder that a model or this program would follow.
+/// The folders in `.osier` whose contents a model or this program would follow.
 const FOLDERS: [&str; 3] = ["extensions", "prompts", "skills"];
 
-/// How much is listed. Whoever asks for more hides something, and is told of as such.
+/// Limits of the list in the question; more may hide something, and the list says so.
 const COLUMNS: usize = 1000;
 const ROWS: usize = 40;
 
-/// One thing a project asks for.
+/// One setting or folder that a project requests.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Wish {
     /// The key, or the folder.
     pub(crate) name: String,
-    /// All of it; what trust is given to.
+    /// The complete request, which trust covers.
     whole: String,
-    /// For people: what may be a secret left out.
+    /// For display, without secrets.
     pub(crate) shown: String,
 }
 
-/// As people see it: all of it may hold a secret.
+/// Omits the complete request, which may contain a secret.
 impl std::fmt::Debug for Wish {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.shown)
     }
 }
 
-/// What a project asks for besides what any project may have, and whether it gets it.
+/// What a project requests that needs trust, and whether it is trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) root: PathBuf,
@@ -56,15 +56,15 @@ pub(crate) struct Asked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     Trusted,
-    /// Nobody was asked yet.
+    /// Not decided yet.
     Unknown,
-    /// It was trusted, or refused, when it asked for something else.
+    /// The requests changed after the decision.
     Changed,
     Refused,
 }
 
 impl Asked {
-    /// `None` if the project asks for nothing. `Err` says why it cannot be trusted, whatever it asks for.
+    /// `None` if the project requests nothing. `Err` contains the reason why it cannot be trusted.
     pub(crate) fn of(
         project: &Project,
         wanted: &[Found],
@@ -82,7 +82,7 @@ impl Asked {
         self.standing == Standing::Trusted
     }
 
-    /// Remembers what the user decided.
+    /// Stores the user's decision.
     fn decide(&self, yes: bool, home: &Home) -> Result<()> {
         records::change(&home.folder, |records| records.set(&self.root, &self.wishes, yes))?
     }
@@ -92,7 +92,7 @@ fn wishes(project: &Project, wanted: &[Found]) -> Result<Vec<Wish>, String> {
     let of_key = |found: &Found| {
         let name = dotted(&found.path);
         let whole = format!("{name} = {}", found.value);
-        // A command must be seen to be judged; the value of a header is nobody's business.
+        // Show commands in full, so that the user can judge them; hide header values, which may be secrets.
         let shown = match found.path.get(2).map(String::as_str) {
             Some("headers") => format!("{name} = (set)"),
             Some("url") => {
@@ -115,28 +115,28 @@ fn wishes(project: &Project, wanted: &[Found]) -> Result<Vec<Wish>, String> {
     wanted.iter().map(|found| Ok(of_key(found))).chain(FOLDERS.iter().filter_map(of_folder)).collect()
 }
 
-/// Tells a person, in one line, that the project does not get what it asks for.
+/// Prints a notice if requests of the project are ignored.
 pub(crate) fn tell(home: &Home) {
     if let Some(text) = untrusted(home) {
         notice(&format!("osier: {text}"));
     }
 }
 
-/// That line, if there is something to tell.
+/// The notice that requests of the project are ignored, if any.
 pub(crate) fn untrusted(home: &Home) -> Option<String> {
     if let Some(objection) = home.ignored_project() {
-        return Some(format!("the .osier folder of this project is ignored: {}", sanitize_line(objection)));
+        return Some(format!("ignored the .osier folder of this project: {}", sanitize_line(objection)));
     }
     let asked = home.trust_request.as_ref().filter(|asked| !asked.is_trusted())?;
     let names: Vec<&str> = asked.wishes.iter().map(|wish| wish.name.as_str()).collect();
     Some(format!(
-        "{} is not trusted, so this of its .osier folder does not count: {}; `osier trust` shows it and asks",
+        "{} is not trusted; ignored settings and folders in .osier: {}; run `osier trust` to review them",
         sanitize_line(&home.display_path(&asked.root)),
         sanitize_line(&truncate(&names.join(", "), 200)),
     ))
 }
 
-/// Asks the person at the terminal, once, whether to trust the project. Without a terminal nobody is asked.
+/// Asks once whether to trust the project. Without a terminal it only prints a notice.
 pub(crate) fn ask(home: Home) -> Result<Home> {
     let is_open = |asked: &&Asked| matches!(asked.standing, Standing::Unknown | Standing::Changed);
     if home.ignored_project().is_some() {
@@ -160,15 +160,15 @@ fn is_somebody_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Puts the question. `None` if nobody answered.
+/// Asks the question. `None` if there was no answer.
 fn answer(asked: &Asked, home: &Home) -> Result<Option<bool>> {
     let mut stderr = std::io::stderr();
     let since = match asked.standing {
-        Standing::Changed => "asks for something else than when you decided about it",
-        _ => "asks for what a folder gets only if you trust it",
+        Standing::Changed => "has changed what it requests since you decided",
+        _ => "requests settings that need your trust",
     };
     let question = format!(
-        "{} {since}:\n{}Whoever wrote this could read what you send and have commands run. Trust it? [y/N] ",
+        "{} {since}:\n{}Its authors could read what you send and run commands. Trust this project? [y/N] ",
         visible_line(&home.display_path(&asked.root)),
         listed(&asked.wishes),
     );
@@ -186,17 +186,15 @@ fn listed(wishes: &[Wish]) -> String {
         .map(|wish| format!("  {}\n", truncate(&visible_line(&wish.shown), COLUMNS)))
         .collect();
     if wishes.len() > ROWS {
-        rows.push(format!("  and {} more, which is a lot: look into the file\n", wishes.len() - ROWS));
+        rows.push(format!("  and {} more; review the file before you trust it\n", wishes.len() - ROWS));
     }
     rows.concat()
 }
 
-/// The project of a directory, or why there is none.
+/// The project of a directory.
 fn project_of(directory: &Path, home: &Home) -> Result<Project> {
     let shown = sanitize_line(&home.display_path(directory));
     Project::find(directory, &home.home_folders()).ok_or_else(|| {
-        anyhow::anyhow!(
-            "{shown} belongs to no project: neither it nor a folder above it holds .osier or .git"
-        )
+        anyhow::anyhow!("{shown} is not in a project: neither it nor a parent folder contains .osier or .git")
     })
 }

@@ -134,7 +134,7 @@ fn setting(cwd: &Path) -> UiConfig {
         store: "file".to_owned(),
         models: vec!["offline/offline".to_owned()],
         welcome: vec![
-            "Osier, with the built-in model: it needs no key, and follows simple requests only.".to_owned(),
+            "Osier with the built-in model, which needs no key and follows simple requests only.".to_owned(),
             "/help lists the commands; esc twice opens the tree.".to_owned(),
         ],
         ..UiConfig::default()

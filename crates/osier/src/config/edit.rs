@@ -1,4 +1,4 @@
-//! Changes the user's own settings file: one key, everything else to the byte, whole or not at all.
+//! Changes one key in the user's settings file. Keeps everything else byte for byte, and replaces the file atomically.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -33,15 +33,14 @@ pub(super) fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<Exi
     out.finish()
 }
 
-/// Puts a value into the file. Gives the key, and the value as it may be shown.
+/// Writes a value to the file. Returns the key, and the value with secrets hidden.
 pub(super) fn write_down(name: &str, text: &str, home: &Home) -> Result<(Vec<String>, String)> {
     let (path, key) = key_of(name)?;
     let kind = key.kind;
     let Some(value) = kind.read(text) else {
         return Err(usage_error(format!("{} must be {kind}", dotted(&path))));
     };
-    let value: Value =
-        value.to_string().parse().with_context(|| format!("cannot write {} down", dotted(&path)))?;
+    let value: Value = value.to_string().parse().with_context(|| format!("cannot set {}", dotted(&path)))?;
     names::check(key.name, &value, home)?;
     let shown = match value.as_str() {
         _ if key.reach == Reach::Secret => "(set)".to_owned(),
@@ -54,7 +53,11 @@ pub(super) fn write_down(name: &str, text: &str, home: &Home) -> Result<(Vec<Str
     let (head, mut document) = open(home)?;
     let (last, above) = path.split_last().context("a key has a name")?;
     let table = table(document.as_item_mut(), above).with_context(|| {
-        format!("{} holds something else than a table there", home.display_path(&home.config_file()))
+        format!(
+            "cannot set {}: its parent is not a table in {}",
+            dotted(&path),
+            home.display_path(&home.config_file())
+        )
     })?;
     put(table, last, value);
     save(&head, &document, home)?;
@@ -70,7 +73,7 @@ pub(super) fn unset(name: &str, json: bool, home: &Home) -> Result<ExitCode> {
     out.finish()
 }
 
-/// Takes a key out of the file.
+/// Removes a key from the file.
 pub(super) fn take_out(name: &str, home: &Home) -> Result<Vec<String>> {
     let (path, _) = key_of(name)?;
     let (head, mut document) = open(home)?;
@@ -81,7 +84,7 @@ pub(super) fn take_out(name: &str, home: &Home) -> Result<Vec<String>> {
     Ok(path)
 }
 
-/// Takes a key out, and tables that are empty then. Tells whether it was there.
+/// Removes a key, and tables that are empty afterwards. Returns whether it was set.
 fn remove(table: &mut Item, path: &[String]) -> bool {
     let Some((word, rest)) = path.split_first() else { return false };
     let inner = table.as_table_like_mut().and_then(|table| table.get_mut(word));
@@ -95,7 +98,7 @@ fn remove(table: &mut Item, path: &[String]) -> bool {
     is_there
 }
 
-/// The file, and apart from it what stands in a file that sets nothing: comments, which stay at the head.
+/// The parsed file. The text of a file that sets nothing, which is only comments, is returned separately and stays at the top.
 fn open(home: &Home) -> Result<(String, DocumentMut)> {
     let path = home.config_file();
     let shown = home.display_path(&path);
@@ -107,12 +110,12 @@ fn open(home: &Home) -> Result<(String, DocumentMut)> {
     let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
         let before = error.span().map_or(0, |span| span.start);
         let line = 1 + text.bytes().take(before).filter(|byte| *byte == b'\n').count();
-        anyhow::anyhow!("{shown}:{line}: this is no TOML: {}; mend it first", error.message())
+        anyhow::anyhow!("{shown}:{line}: invalid TOML: {}; fix the file first", error.message())
     })?;
     Ok(if document.is_empty() { (text, DocumentMut::new()) } else { (String::new(), document) })
 }
 
-/// The table a key belongs into, made if it is not there.
+/// The table of a key, created if necessary.
 fn table<'d>(root: &'d mut Item, above: &[String]) -> Option<&'d mut Item> {
     let mut table = root;
     for word in above {
@@ -126,7 +129,7 @@ fn table<'d>(root: &'d mut Item, above: &[String]) -> Option<&'d mut Item> {
     table.is_table_like().then_some(table)
 }
 
-/// What stands around the old value, a comment perhaps, stays around the new one.
+/// Sets a value. Keeps the spaces and comments around the old one.
 fn put(table: &mut Item, word: &str, mut value: Value) {
     if let Some(Item::Value(old)) = table.get_mut(word) {
         *value.decor_mut() = old.decor().clone();
@@ -150,12 +153,12 @@ fn save(head: &str, document: &DocumentMut, home: &Home) -> Result<()> {
     write().with_context(|| format!("cannot write {}", home.display_path(&path)))
 }
 
-/// Somebody who changes a setting should not have to wonder why nothing changed.
+/// Notices after a change: why it has no effect here, and what is wrong with the models.
 pub(super) fn afterthoughts(path: &[String], home: &Home) -> Result<Vec<String>> {
     let home = home.reload()?;
     let sets = home.settings.layers.sets();
     let over = sets.iter().find(|set| set.path == path && set.owner == Owner::Project);
-    let over = over.map(|set| format!("here {}:{} counts over it", home.display_path(&set.file), set.line));
+    let over = over.map(|set| format!("{}:{} overrides it here", home.display_path(&set.file), set.line));
     let mut thoughts: Vec<String> = over.into_iter().collect();
     let registry = home.registry();
     thoughts.extend(registry.problems().iter().map(ToString::to_string));

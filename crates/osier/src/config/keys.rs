@@ -1,4 +1,4 @@
-//! `osier config keys`: what can be set at all.
+//! `osier config keys`: describes every setting.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,8 @@ pub(super) fn list(json: bool) -> Result<ExitCode> {
     for key in KEYS {
         let default =
             if key.default.is_empty() { String::new() } else { format!("; default {}", key.default) };
-        let trust = if key.reach == Reach::Harmless { "" } else { "; in a project only if you trust it" };
+        let trust =
+            if key.reach == Reach::Harmless { "" } else { "; a project can set it only if you trust it" };
         out.line(&out.paint(TextStyle::Label, key.name))?;
         out.line(&format!("  {}", key.help))?;
         out.line(&out.paint(TextStyle::Dim, &format!("  {}{default}{trust}", key.kind)))?;

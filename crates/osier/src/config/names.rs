@@ -1,4 +1,4 @@
-//! Names that settings and options use for tools and models: one that nobody knows is refused, with the nearest that is known.
+//! Checks the names of tools, models and themes in settings and options, and suggests similar ones.
 
 use anyhow::Result;
 use osier_tools::{Toolbox, Tools};
@@ -10,10 +10,10 @@ use crate::layout::sanitize_line;
 use crate::settings::table::nearest;
 use crate::themes;
 
-/// The tool for returns to checkpoints is the agent's own.
+/// The tool that backtracks to a checkpoint; the agent implements it.
 pub(crate) const BACKTRACK: &str = "backtrack";
 
-/// What to tell about tools that do not exist.
+/// The error message for unknown tools.
 pub(crate) fn no_tool(unknown: &[String]) -> String {
     let known = tools();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -27,7 +27,7 @@ fn tools() -> Vec<String> {
     names.chain([BACKTRACK.to_owned()]).collect()
 }
 
-/// Refuses a value that names something which does not exist.
+/// Rejects a value that names an unknown tool, model or theme.
 pub(super) fn check(key: &str, value: &Value, home: &Home) -> Result<()> {
     match key {
         "tools" => {

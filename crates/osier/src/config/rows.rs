@@ -1,4 +1,4 @@
-//! The rows of `osier config`: what is in force, what holds without being said, and what a project asks for in vain.
+//! The rows of `osier config`: effective settings, defaults, and ignored settings of an untrusted project.
 
 use osier_model::KeySource;
 use serde::Serialize;
@@ -9,12 +9,12 @@ use crate::settings::choice::{Wanted, Why, choose};
 use crate::settings::table::{KEYS, Key, NAME, Reach};
 use crate::settings::{Loaded, Owner, Project, Set, dotted};
 
-/// One setting as it is shown.
+/// One row of the output.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Row {
     pub(super) key: String,
-    /// `null` if it has none, or is a secret.
+    /// `null` if it is not set, or is a secret.
     value: Value,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     secret: bool,
@@ -24,16 +24,16 @@ pub(super) struct Row {
     provider: Option<String>,
 }
 
-/// Where a value came from.
+/// The source of a value.
 #[derive(Debug, Serialize)]
 #[serde(tag = "from", rename_all = "camelCase")]
 enum From {
     Default,
-    /// Chosen because a key is there.
+    /// Selected because an API key is set.
     Environment {
         variable: String,
     },
-    /// Chosen because nobody said otherwise.
+    /// Selected as a default.
     Chosen {
         why: &'static str,
     },
@@ -45,7 +45,7 @@ enum From {
         file: String,
         line: usize,
     },
-    /// A project asks for it, and is not trusted.
+    /// Ignored: set by a project that is not trusted.
     Untrusted {
         file: String,
         line: usize,
@@ -63,7 +63,7 @@ pub(super) fn all(home: &Home, loaded: &Loaded) -> Vec<Row> {
             rows.push(if key.name == "model" { chosen_model(home) } else { unset(key) });
         }
     }
-    // What belongs to one provider stands together.
+    // Group the settings of each provider.
     rows.sort_by_key(|row| row.provider.clone());
     let config = home.project.as_ref().map(Project::config).unwrap_or_default();
     rows.extend(loaded.ignored.iter().map(|found| Row {
@@ -99,7 +99,7 @@ fn unset(key: &'static Key) -> Row {
     Row { key: key.name.to_owned(), value, secret: false, from: From::Default, provider: None }
 }
 
-/// The model that would answer, since no file names one.
+/// The model that is used if no file names one.
 fn chosen_model(home: &Home) -> Row {
     let (registry, surroundings) = (home.registry(), home.environment());
     let choice = choose(Wanted::default(), &home.settings, &registry, &surroundings);
@@ -114,8 +114,8 @@ fn chosen_model(home: &Home) -> Row {
                         None => From::Default,
                     }
                 }
-                (Why::Key, _) => From::Chosen { why: "its key is there" },
-                (Why::Server, _) => From::Chosen { why: "a server of your own has it" },
+                (Why::Key, _) => From::Chosen { why: "its key is set" },
+                (Why::Server, _) => From::Chosen { why: "from your own server" },
                 _ => From::Chosen { why: "needs no key" },
             };
             (json!(choice.model.full_name()), from)
@@ -124,7 +124,7 @@ fn chosen_model(home: &Home) -> Row {
     Row { key: "model".to_owned(), value, secret: false, from, provider: None }
 }
 
-/// A value without what may be secret in it.
+/// A value with secrets removed.
 fn shown(key: &Key, value: &toml::Value) -> Value {
     if key.reach == Reach::Secret {
         return Value::Null;
@@ -136,7 +136,7 @@ fn shown(key: &Key, value: &toml::Value) -> Value {
     }
 }
 
-/// An address without user, password, query and fragment.
+/// A url without user, password, query and fragment.
 pub(super) fn without_secrets(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -154,7 +154,7 @@ impl Row {
         self.secret || !self.value.is_null()
     }
 
-    /// The value as it would be written in a file.
+    /// The value as it is written in a file.
     pub(super) fn shown(&self) -> String {
         let models = self.value.as_array().filter(|_| self.key.ends_with(".models"));
         match (&self.value, models) {
@@ -171,7 +171,7 @@ impl Row {
         }
     }
 
-    /// The value for a program: text without quotes.
+    /// The value for scripts: strings without quotes.
     pub(super) fn bare(&self) -> String {
         match &self.value {
             Value::String(text) => text.clone(),

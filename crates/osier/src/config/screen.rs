@@ -1,4 +1,4 @@
-//! The settings as `/settings` shows and changes them: those of the program, none that belongs to one provider.
+//! The settings that `/settings` shows and changes: all except secrets and those of single providers, stores and agents.
 
 use anyhow::Result;
 use osier_tui::SettingRow;
@@ -29,7 +29,7 @@ pub(crate) fn rows(home: &Home) -> Result<Vec<SettingRow>> {
     Ok(KEYS.iter().filter(is_here).map(row).collect())
 }
 
-/// When a changed setting takes effect. None: at once.
+/// When a changed setting takes effect; `None` means immediately.
 fn effect(key: &str) -> Option<&'static str> {
     match key {
         "theme" | "double_escape" | "tree_filter" | "tree_order" | "ask_summary" | "prompt_history"
@@ -42,24 +42,24 @@ fn effect(key: &str) -> Option<&'static str> {
     }
 }
 
-/// Changes a setting in the user's own file, or with an empty value takes it out. Tells what stands there now, and what else
-/// there is to know.
+/// Changes a setting in the user's file, or removes it if the value is empty. Returns a message with the new value and
+/// notices.
 pub(crate) fn set(key: &str, value: &str, home: &Home) -> Result<String> {
-    let (path, mut told) = match value.trim().is_empty() {
+    let (path, mut message) = match value.trim().is_empty() {
         true => {
             let path = edit::take_out(key, home)?;
-            let told = format!("{} is not set any more", dotted(&path));
-            (path, told)
+            let message = format!("unset {}", dotted(&path));
+            (path, message)
         }
         false => {
             let (path, shown) = edit::write_down(key, value, home)?;
-            let told = format!("{} = {shown}", dotted(&path));
-            (path, told)
+            let message = format!("{} = {shown}", dotted(&path));
+            (path, message)
         }
     };
-    told += &effect(key).map(|when| format!("; {when}")).unwrap_or_default();
-    for thought in edit::afterthoughts(&path, home)? {
-        told += &format!("; {thought}");
+    message += &effect(key).map(|when| format!("; {when}")).unwrap_or_default();
+    for notice in edit::afterthoughts(&path, home)? {
+        message += &format!("; {notice}");
     }
-    Ok(told)
+    Ok(message)
 }

@@ -1,4 +1,4 @@
-//! Can commands be confined, and by what?
+//! Checks whether commands can run in the sandbox.
 
 use osier_tools::sandbox::Network;
 
@@ -11,8 +11,8 @@ const AREA: &str = "sandbox";
 
 pub(super) fn check(home: &Home) -> Check {
     let Some(sandbox) = sandbox::from_settings(home) else {
-        let advice = "`osier config set sandbox.when always` confines them";
-        return Check::warn(AREA, "off: commands can do whatever you can", advice);
+        let advice = "run `osier config set sandbox.when always` to confine commands";
+        return Check::warn(AREA, "off: commands run with all your permissions", advice);
     };
     let network = match &sandbox.rules.network {
         Network::Off => "network off".to_owned(),
@@ -24,7 +24,7 @@ pub(super) fn check(home: &Home) -> Check {
         Err(reason) => Check::warn(
             AREA,
             format!("not available: {reason}"),
-            "commands are asked about as without a sandbox; Linux 6.2 or newer with Landlock is needed",
+            "Osier asks before commands as if there were no sandbox; the sandbox needs Linux 6.2 or newer with Landlock",
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! Are the keys there, and do the servers answer? Each is asked for its models, which costs nothing and tries the key.
+//! Checks keys and servers. Requests the model list of each server, which is free and tests the key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,13 +39,13 @@ pub(super) async fn checks(home: &Home) -> Vec<Check> {
     let mut answers = asking.join_all().await;
     answers.sort_by_key(|(at, _)| *at);
     if checks.is_empty() {
-        checks.push(Check::ok("key", "none is set, and none is needed for the offline model"));
+        checks.push(Check::ok("key", "none is set; the offline model needs none"));
     }
     checks.extend(answers.into_iter().map(|(_, check)| check));
     checks
 }
 
-/// Where the key is, without looking at it.
+/// Reports the source of a key without reading it.
 fn key(provider: &Provider, is_default: bool, home: &Home) -> Result<Check, Check> {
     const AREA: &str = "key";
     let id = &provider.id;
@@ -60,12 +60,12 @@ fn key(provider: &Provider, is_default: bool, home: &Home) -> Result<Check, Chec
             format!("{} is set", set.map_or("a variable", String::as_str))
         }
         KeySource::Command(_) => "comes from a command".to_owned(),
-        KeySource::File(path) => format!("is in {}, which only you can read", path.display()),
+        KeySource::File(path) => format!("is in {}, readable only by you", path.display()),
     };
     Ok(Check::ok(AREA, format!("{id}: {whence}")))
 }
 
-/// Trouble with a server is trouble only if its models are to answer; a key that is refused always is.
+/// An unreachable server is an error only if it is the default; a rejected key always is.
 async fn server(models: &ModelRouter, provider: &Provider, is_default: bool) -> Check {
     let id = &provider.id;
     let trouble = |said: String, advice: &str| match is_default {
@@ -75,28 +75,28 @@ async fn server(models: &ModelRouter, provider: &Provider, is_default: bool) -> 
     match tokio::time::timeout(PATIENCE, models.discover(id)).await {
         Err(_) => trouble(
             format!("{id}: no answer within {} s", PATIENCE.as_secs()),
-            "is it running, and is its base_url right?",
+            "check that it is running and that base_url is correct",
         ),
         Ok(Ok(models)) => Check::ok(
             AREA,
-            format!("{id} answers, and has {}", crate::layout::pluralize(models.len(), "model", "models")),
+            format!("{id} responds and lists {}", crate::layout::pluralize(models.len(), "model", "models")),
         ),
         Ok(Err(ModelError::Unauthorized { detail: said, .. })) => Check::fail(
             AREA,
-            format!("{id} does not accept the key. {said}"),
-            "make a new key, or correct the one that is set",
+            format!("{id} rejected the key. {said}"),
+            "create a new key, or correct the one that is set",
         ),
         Ok(Err(ModelError::NotConfigured { hint, .. })) => {
-            trouble(format!("{id}: {hint}"), "mend where its key comes from")
+            trouble(format!("{id}: {hint}"), "fix the source of its key")
         }
         Ok(Err(failure @ ModelError::Network { .. })) => trouble(
             failure.to_string(),
-            "is it running, and is its base_url right? A proxy is set by HTTPS_PROXY",
+            "check that it is running and that base_url is correct; HTTPS_PROXY sets a proxy",
         ),
         Ok(Err(failure)) => Check::warn(
             AREA,
-            format!("{id} answers, but does not say which models it has: {failure}"),
-            "its models can be used if you name them in the settings",
+            format!("{id} responds, but cannot list its models: {failure}"),
+            "to use its models, add them to the settings",
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! Are the settings sound, is the project trusted, and which model answers?
+//! Checks the settings, the trust in the project, and the default model.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -20,17 +20,17 @@ pub(super) fn checks(home: &Home, loaded: &Loaded) -> Vec<Check> {
             true => Check::fail(
                 AREA,
                 home.format_problem(problem),
-                "mend this line; until then no other command works here",
+                "fix this line; until then most commands do not work here",
             ),
-            false => Check::warn(AREA, home.format_problem(problem), "mend or remove it; it does nothing"),
+            false => Check::warn(AREA, home.format_problem(problem), "fix or remove it; it has no effect"),
         })
         .collect();
     let registry = home.registry();
     checks.extend(registry.problems().iter().map(|problem| {
-        Check::fail(AREA, problem.clone(), format!("mend it in {}", home.display_path(&home.config_file())))
+        Check::fail(AREA, problem.clone(), format!("fix it in {}", home.display_path(&home.config_file())))
     }));
     checks.extend(themes::load(home).problems.into_iter().map(|problem| {
-        Check::warn(AREA, problem, "mend the theme, or choose another one with osier config set theme NAME")
+        Check::warn(AREA, problem, "fix the theme, or choose another one with `osier config set theme NAME`")
     }));
     if checks.is_empty() {
         checks.push(Check::ok(AREA, files(home)));
@@ -49,10 +49,10 @@ fn files(home: &Home) -> String {
         .filter(|file| file.is_file())
         .map(|file| home.display_path(&file))
         .collect();
-    if files.is_empty() { "none; the defaults hold".to_owned() } else { files.join(", ") }
+    if files.is_empty() { "no files; using the defaults".to_owned() } else { files.join(", ") }
 }
 
-/// A header may be as good as a key.
+/// Warns if other users can read a settings file that contains secrets, such as HTTP headers.
 fn readable_by_others(home: &Home, loaded: &Loaded) -> Option<Check> {
     let file = home.config_file();
     let has_secret =
@@ -62,7 +62,7 @@ fn readable_by_others(home: &Home, loaded: &Loaded) -> Option<Check> {
         let shown = home.display_path(&file);
         Check::warn(
             AREA,
-            format!("{shown} can be read by others, and holds secrets"),
+            format!("{shown} contains secrets and is readable by other users"),
             format!("chmod 600 {shown}"),
         )
     })
@@ -73,24 +73,24 @@ fn trust(home: &Home) -> Option<Check> {
     if let Some(objection) = home.objection() {
         return Some(Check::warn(
             AREA,
-            format!("{objection}, so its settings do not count"),
-            "make it yours alone",
+            format!("{objection}; its settings are ignored"),
+            "make sure that only you can change it",
         ));
     }
     let asked = home.trust_request.as_ref()?;
     let root = home.display_path(&asked.root);
     Some(match asked.standing {
         Standing::Trusted => Check::ok(AREA, format!("{root} is trusted")),
-        Standing::Refused => Check::ok(AREA, format!("{root} is not trusted, as you decided")),
+        Standing::Refused => Check::ok(AREA, format!("{root} is not trusted (your decision)")),
         Standing::Changed => Check::warn(
             AREA,
-            format!("{root} asks for something else than when you decided about it"),
-            "`osier trust` shows what it asks for, and asks you",
+            format!("{root} has changed what it requests since you decided"),
+            "run `osier trust` to review it",
         ),
         Standing::Unknown => Check::warn(
             AREA,
-            format!("{root} is not trusted, so what it asks for does not count"),
-            "`osier trust` shows what it asks for, and asks you",
+            format!("{root} is not trusted; what it requests is ignored"),
+            "run `osier trust` to review it",
         ),
     })
 }
@@ -104,10 +104,10 @@ fn model(home: &Home) -> Check {
     };
     let name = choice.model.full_name();
     match registry.check_configured(&choice.model, &surroundings) {
-        Err(missing) => Check::fail(AREA, format!("{name} cannot be used"), missing),
+        Err(missing) => Check::fail(AREA, format!("cannot use {name}"), missing),
         Ok(()) if choice.model.provider == "offline" => Check::warn(
             AREA,
-            format!("{name}: built in, and not clever"),
+            format!("{name}: built in, follows simple requests only"),
             "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or add a server; see `osier models --all`",
         ),
         Ok(()) => Check::ok(AREA, name),

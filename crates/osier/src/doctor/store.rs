@@ -1,4 +1,4 @@
-//! Can sessions be kept: is the home folder there, ours alone, with room, and does its file system lock?
+//! Checks the stores: whether the home folder exists, is private and writable, has free space, and supports file locks.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::layout::pluralize;
 use crate::stores::StoreHandle;
 
 const AREA: &str = "store";
-const DOCS: &str = "docs/stores.md tells more";
+const DOCS: &str = "see docs/stores.md";
 const MEGABYTE: u64 = 1 << 20;
 
 pub(super) async fn checks(home: &Home) -> Vec<Check> {
@@ -45,31 +45,33 @@ pub(super) async fn checks(home: &Home) -> Vec<Check> {
 fn not_yet(home: &Home) -> Check {
     let shown = home.display_path(&home.folder);
     let parent = home.folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
-    // Only trying tells: modes say nothing of file systems that hold no files of anybody's.
+    // Try it: permissions alone say nothing on special file systems such as /proc.
     let trial = parent.join(format!(".osier-doctor-{}", std::process::id()));
     match fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)) {
-        Ok(()) => Check::ok(AREA, format!("{shown} is made with the first session")),
+        Ok(()) => Check::ok(AREA, format!("{shown} is created with the first session")),
         Err(error) => Check::fail(
             AREA,
-            format!("{shown} cannot be made in {}: {error}", home.display_path(parent)),
+            format!("cannot create {shown} in {}: {error}", home.display_path(parent)),
             "set OSIER_HOME to a folder you can write to",
         ),
     }
 }
 
-/// Appends to a file under a lock, as sessions do, and sees that nobody else could have.
+/// Appends to a file under a lock, as sessions do, and checks that a second lock is refused.
 fn writing(home: &Home) -> Check {
     let shown = home.display_path(&home.folder);
     match locked_append(&home.folder) {
-        Ok(true) => Check::ok(AREA, format!("{shown} can be written to, and locks hold")),
+        Ok(true) => Check::ok(AREA, format!("{shown} is writable, and file locks work")),
         Ok(false) => Check::fail(
             AREA,
-            format!("the file system of {shown} gives the same lock twice"),
+            format!("file locks do not work on the file system of {shown}"),
             "set OSIER_HOME to a local disk, or never open a session twice",
         ),
-        Err(error) => {
-            Check::fail(AREA, format!("cannot write to {shown}: {error}"), "mend its mode, or set OSIER_HOME")
-        }
+        Err(error) => Check::fail(
+            AREA,
+            format!("cannot write to {shown}: {error}"),
+            "fix its permissions, or set OSIER_HOME",
+        ),
     }
 }
 
@@ -90,15 +92,15 @@ fn locked_append(folder: &Path) -> std::io::Result<bool> {
 fn room(folder: &Path) -> Option<Check> {
     let about = rustix::fs::statvfs(folder).ok()?;
     let free = about.f_bavail.saturating_mul(about.f_frsize) / MEGABYTE;
-    let said = format!("{free} MB are free");
+    let said = format!("{free} MB free");
     match free {
-        0..10 => Some(Check::fail(AREA, said, "make room; soon nothing can be kept")),
-        10..200 => Some(Check::warn(AREA, said, "make room before it runs out")),
+        0..10 => Some(Check::fail(AREA, said, "free up disk space; sessions soon cannot be saved")),
+        10..200 => Some(Check::warn(AREA, said, "free up disk space")),
         _ => None,
     }
 }
 
-/// Others must not see what was said.
+/// Warns if other users can read the sessions.
 fn mode(path: &Path, home: &Home) -> Option<Check> {
     let about = fs::metadata(path).ok()?;
     let shown = home.display_path(path);
@@ -112,7 +114,7 @@ fn mode(path: &Path, home: &Home) -> Option<Check> {
     if let Err(error) = access(path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK) {
         return Some(Check::fail(
             AREA,
-            format!("{shown} cannot be used: {error}"),
+            format!("cannot access {shown}: {error}"),
             format!("chmod 700 {shown}"),
         ));
     }
@@ -120,13 +122,13 @@ fn mode(path: &Path, home: &Home) -> Option<Check> {
     (mode & 0o077 != 0).then(|| {
         Check::warn(
             AREA,
-            format!("others can look into {shown} (mode {mode:03o})"),
+            format!("{shown} is readable by other users (mode {mode:03o})"),
             format!("chmod 700 {shown}"),
         )
     })
 }
 
-/// What the servers of a database are, whether this user may write there, and what is unsafe.
+/// Reports the servers of a database, whether this user can write there, and unsafe options.
 async fn servers(store: &MySqlStore) -> Vec<Check> {
     let name = store.name();
     let reports = match store.inspect().await {
@@ -144,9 +146,9 @@ async fn servers(store: &MySqlStore) -> Vec<Check> {
             }
         };
         checks.push(match report.cannot_write {
-            None => Check::ok(AREA, format!("{place} is {}; you may write", report.what)),
+            None => Check::ok(AREA, format!("{place} is {}; you can write", report.what)),
             Some(error) => {
-                let said = format!("{place} is {}; you may only read: {error}", report.what);
+                let said = format!("{place} is {}; you can only read: {error}", report.what);
                 Check::warn(AREA, said, DOCS)
             }
         });
@@ -157,7 +159,7 @@ async fn servers(store: &MySqlStore) -> Vec<Check> {
     checks
 }
 
-/// Whether the sessions of one store can be listed. Of a database one card is asked for: it may hold very many.
+/// Checks that the sessions of a store can be listed. Requests only one from a database, which may contain very many.
 async fn sessions(shelf: &StoreHandle) -> Check {
     let files = matches!(shelf, StoreHandle::Files { .. });
     let filter = SessionFilter { limit: (!files).then_some(1), ..SessionFilter::default() };
@@ -167,10 +169,10 @@ async fn sessions(shelf: &StoreHandle) -> Check {
         Err(error) if !files => Check::fail(AREA, error.to_string(), DOCS),
         Err(error) => Check::fail(
             AREA,
-            format!("{place}the sessions cannot be listed: {error}"),
-            "mend the mode of the folder",
+            format!("{place}cannot list the sessions: {error}"),
+            "fix the permissions of the folder",
         ),
-        Ok(_) if !files => Check::ok(AREA, format!("{place}it answers")),
+        Ok(_) if !files => Check::ok(AREA, format!("{place}reachable")),
         Ok(page) => match page.unreadable.first() {
             None => Check::ok(AREA, format!("{place}{}", pluralize(page.cards.len(), "session", "sessions"))),
             Some(first) => Check::warn(
@@ -179,7 +181,7 @@ async fn sessions(shelf: &StoreHandle) -> Check {
                     "{place}{} cannot be read, such as {first}",
                     pluralize(page.unreadable.len(), "session", "sessions")
                 ),
-                "`osier sessions verify FILE` tells what is wrong",
+                "run `osier sessions verify FILE` for details",
             ),
         },
     }

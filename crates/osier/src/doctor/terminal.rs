@@ -1,4 +1,4 @@
-//! Is there a terminal, is it large enough, and can it show what is written? And are the programs there that tools use?
+//! Checks the terminal (size, colors, UTF-8) and the programs that tools use.
 
 use super::Check;
 use crate::home;
@@ -8,12 +8,12 @@ const NARROW: usize = 40;
 
 pub(super) fn checks() -> Vec<Check> {
     let mut checks = match home::terminal_info() {
-        None => vec![Check::ok(AREA, "none: the output goes to a file or a program")],
+        None => vec![Check::ok(AREA, "none: output goes to a file or a program")],
         Some(terminal) => of(&terminal),
     };
     checks.extend([
-        program("bash", "install bash; until then commands are run by sh"),
-        program("git", "install git; projects are told apart without it, but little else works"),
+        program("bash", "install bash; until then commands run in sh"),
+        program("git", "install git; projects are still found without it, but most git features do not work"),
     ]);
     checks
 }
@@ -26,13 +26,13 @@ fn of(terminal: &home::TerminalInfo) -> Vec<Check> {
     let said = format!("{size}, TERM {term}, {}", terminal.colors);
     let mut checks = vec![match terminal.size {
         Some((columns, _)) if columns < NARROW => {
-            Check::warn(AREA, said, format!("make it wider: below {NARROW} columns lines are cut"))
+            Check::warn(AREA, said, format!("make it wider: lines are cut below {NARROW} columns"))
         }
         _ => Check::ok(AREA, said),
     }];
     if !terminal.utf8 {
-        let advice = "set LANG=C.UTF-8, or the UTF-8 form of your language";
-        checks.push(Check::warn(AREA, "the language settings do not say UTF-8", advice));
+        let advice = "set LANG=C.UTF-8, or the UTF-8 locale of your language";
+        checks.push(Check::warn(AREA, "the locale is not UTF-8", advice));
     }
     checks
 }
@@ -41,6 +41,6 @@ fn program(name: &'static str, advice: &str) -> Check {
     const AREA: &str = "program";
     match home::find_program(name) {
         Some(path) => Check::ok(AREA, format!("{name} is {}", path.display())),
-        None => Check::warn(AREA, format!("there is no {name}"), advice),
+        None => Check::warn(AREA, format!("{name} is not installed"), advice),
     }
 }

@@ -1,8 +1,8 @@
-//! What of a turn is the answer, and when it may be shown.
+//! Which part of a turn is the answer, and when it can be printed.
 //!
-//! Only the last message of a turn is the answer: text before a tool call says what the model is about to do. Somebody who
-//! watches sees all of it as it comes. A program that reads gets the answer alone, which is certain only when the message has
-//! ended, unless there are no tools; then every word is shown the moment it arrives.
+//! Only the last message of a turn is the answer: text before a tool call announces what the model is about to do. On a
+//! terminal everything is printed as it streams. A pipe gets only the answer, which is known only when the message has ended,
+//! unless there are no tools; then all text is printed as it arrives.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use serde_json::Value;
 
 use super::clean::Clean;
 
-/// See the module.
+/// Extracts the text to print from the events of a turn.
 #[derive(Debug)]
 pub(crate) struct Answer {
     eager: bool,
     clean: Clean,
-    /// The draft of which something was shown.
+    /// The draft that is being printed.
     streaming: Option<Arc<str>>,
-    /// Something was shown, and what was shown last ended a line.
+    /// Something was printed.
     began: bool,
     at_line_start: bool,
-    /// Something was shown of a reply that broke off and is asked for again.
+    /// Part of a reply was printed that broke off and is requested again.
     withdrawn: bool,
-    /// The last message, if it asks for no tools.
+    /// The last message, if it calls no tools.
     last: Option<String>,
 }
 
 impl Answer {
-    /// Eager: show everything as it comes.
+    /// `eager`: print everything as it streams.
     pub(crate) fn new(eager: bool) -> Answer {
         Answer {
             eager,
@@ -42,7 +42,7 @@ impl Answer {
         }
     }
 
-    /// What can be shown now because of this event.
+    /// The text to print for this event.
     pub(crate) fn take(&mut self, event: &AgentEvent) -> String {
         match event {
             AgentEvent::Session(SessionEvent::DraftDelta { id, delta, .. }) if self.eager => {
@@ -60,12 +60,12 @@ impl Answer {
         }
     }
 
-    /// Whether something was shown that is no part of any answer.
+    /// Whether text was printed that is not part of any answer.
     pub(crate) fn is_withdrawn(&self) -> bool {
         self.withdrawn
     }
 
-    /// What is left to show when the turn has ended well.
+    /// The rest of the answer, after a successful turn.
     pub(crate) fn end(&mut self) -> String {
         match self.last.take() {
             Some(text) if !self.eager => self.shown(&text) + &self.break_line(),
@@ -101,7 +101,7 @@ impl Answer {
         shown
     }
 
-    /// A blank line between what was said before and what follows.
+    /// A blank line between the previous text and the next.
     fn gap(&mut self) -> String {
         let ended = self.break_line();
         if self.began { ended + "\n" } else { ended }
@@ -130,9 +130,9 @@ impl Answer {
     }
 }
 
-/// The message of an entry, if the model said it.
+/// The message of an entry, if it is an assistant message.
 pub(crate) fn assistant(line: &[u8]) -> Option<Value> {
-    // Most entries are not, and some are large.
+    // Check the role first: most entries are other messages, and parsing a large one is slow.
     let entry = osier_tree::entry::parse_entry(line).ok()?;
     (entry.role == osier_tree::MessageRole::Assistant).then(|| message(line)).flatten()
 }
@@ -147,7 +147,7 @@ fn blocks(message: &Value) -> impl Iterator<Item = &Value> {
     message["content"].as_array().into_iter().flatten()
 }
 
-/// The text of a message, a line for each block of it at least.
+/// The text of a message; each block starts on a new line.
 pub(crate) fn text_of(message: &Value) -> String {
     let texts = blocks(message).filter(|block| block["type"] == "text");
     let texts: Vec<&str> = texts.filter_map(|block| block["text"].as_str()).collect();
@@ -212,21 +212,25 @@ mod tests {
     }
 
     #[test]
-    fn who_watches_sees_everything_as_it_comes() {
+    fn a_terminal_gets_everything_as_it_streams() {
         let mut answer = Answer::new(true);
         assert_eq!(shown(&mut answer, &turn()), ["I ", "look.", "\n", "\nThere is ", "one.", "\n", ""]);
     }
 
     #[test]
-    fn who_reads_gets_the_answer_alone() {
+    fn a_pipe_gets_only_the_answer() {
         let mut answer = Answer::new(false);
         assert_eq!(shown(&mut answer, &turn()).concat(), "There is one.\n");
         let mut answer = Answer::new(false);
-        assert_eq!(shown(&mut answer, &turn()[..3]).concat(), "", "a call is no answer");
+        assert_eq!(
+            shown(&mut answer, &turn()[..3]).concat(),
+            "",
+            "a message with a tool call is not the answer"
+        );
     }
 
     #[test]
-    fn a_reply_that_starts_again_starts_on_a_line_of_its_own() {
+    fn a_retried_reply_starts_on_a_new_line() {
         let mut answer = Answer::new(true);
         let dropped = AgentEvent::Session(SessionEvent::DraftDropped { id: "a".into() });
         let whole = said("b", &json!([{ "type": "text", "text": "There is one." }]));
@@ -236,14 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_streamed_is_shown_when_it_is_stored() {
+    fn a_message_that_was_not_streamed_is_printed_when_it_is_stored() {
         let mut answer = Answer::new(true);
         let blocks = json!([{ "type": "text", "text": "one" }, { "type": "text", "text": "two\n" }]);
         assert_eq!(shown(&mut answer, &[said("a", &blocks)]).concat(), "one\ntwo\n");
     }
 
     #[test]
-    fn nothing_said_reaches_a_terminal_alive() {
+    fn control_characters_in_a_reply_are_replaced() {
         let mut answer = Answer::new(true);
         let evil = [text("a", "x\u{1b}"), text("a", "[2Jy\u{7}"), said("a", &json!([]))];
         assert_eq!(shown(&mut answer, &evil).concat(), "x\u{fffd}[2Jy\u{fffd}\n");

@@ -1,4 +1,4 @@
-//! What stands out in a conversation, in a line: a return of the model, a compaction, the summary of another branch.
+//! One-line titles for special entries: backtracks, compactions and branch summaries.
 
 use osier_tree::EntryKind;
 use osier_tree::entry::Entry;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::layout::{pluralize, sanitize_line};
 
-/// The title of an entry, if it has one. It is inert.
+/// The title of an entry, if it has one, without control characters.
 pub(crate) fn title(entry: &Entry<'_>) -> Option<String> {
     let is_one =
         matches!(entry.kind, EntryKind::Compaction | EntryKind::BranchSummary | EntryKind::Backtrack);
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_out_has_a_title() {
+    fn special_entries_have_a_title() {
         check(
             "say fix it; reply b; say c; reply d; return 0 the cause is elsewhere",
             expect!["backtracked to checkpoint 0, 3 messages left behind"],

@@ -1,4 +1,4 @@
-//! Which session a run is about: a new one, one that is there, a copy of one, or none that is kept.
+//! Selects the session of a run: a new one, an existing one, a fork, or one that is not saved.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::reading;
 use crate::sessions::fork;
 use crate::target::{self, SessionTarget};
 
-/// What was chosen. A new session is made only when something is to be kept, so looking in leaves no file.
+/// The selected session. A new session is created only with its first message, so an unused one leaves no file.
 #[derive(Debug)]
 pub(super) enum Choice {
     New { kept: bool },
@@ -33,7 +33,7 @@ impl Choice {
         }
         match &args.resume {
             Some(Some(word)) => return by_word(word, home).await,
-            // The screen begins with the list of sessions.
+            // The terminal interface starts with the session list.
             Some(None) if args.way() == Way::Screen => return Ok(Choice::New { kept: true }),
             Some(None) => return Err(picker::unnamed(&cards(home).await?, home)),
             None => {}
@@ -47,7 +47,7 @@ impl Choice {
         }
     }
 
-    /// Does something with the choice. Whoever fails before work begins has nothing open afterwards.
+    /// Runs `work` on the selection, and closes the store if it fails.
     pub(super) async fn used<T>(self, work: impl AsyncFnOnce(Choice) -> Result<T>) -> Result<T> {
         let store = match &self {
             Choice::There(session) => Some(session.store().clone()),
@@ -60,7 +60,7 @@ impl Choice {
         done
     }
 
-    /// The session itself, made now if it is new.
+    /// Opens the session, or creates it if it is new.
     pub(super) async fn open(self, home: &Home) -> Result<Session> {
         match self {
             Choice::There(session) => Ok(session),
@@ -68,7 +68,7 @@ impl Choice {
         }
     }
 
-    /// The session itself. A new one is kept only when something is said in it.
+    /// Opens the session. A new one is created in the store with its first message.
     pub(super) async fn open_late(self, home: &Home) -> Result<Session> {
         match self {
             Choice::New { kept: true } => {
@@ -81,11 +81,11 @@ impl Choice {
         }
     }
 
-    /// Where the session belongs, if that is another directory than the current one, and is there.
+    /// The directory of the session, if it exists and is not the current one.
     pub(super) fn elsewhere(&self, home: &Home) -> Option<&Path> {
         let Choice::There(session) = self else { return None };
         let cwd = Path::new(&session.header().cwd);
-        // The fork of a foreign session has its directory from there.
+        // The directory of a fork comes from its source, so the source must be our own too.
         let Header { parent_session, parent_session_id, .. } = session.header();
         let is_own_copy = parent_session.as_deref().is_none_or(|parent| home.is_own_file(Path::new(parent)))
             && parent_session_id.as_deref().is_none_or(|parent| !home.is_foreign(parent));
@@ -104,8 +104,7 @@ async fn begin(kept: bool, home: &Home) -> Result<Session> {
     Ok(Session::create(store, &header, &[], env(home)).await?)
 }
 
-/// The sessions of this directory that a person would go on with, the one used last first. Those of other agents belong to
-/// the work of those.
+/// The sessions of this directory and this agent, most recent first.
 async fn cards(home: &Home) -> Result<Vec<Card>> {
     let ListResult { page, unavailable: down } =
         home.listed_stores().list(&home.session_filter(false)).await?;
@@ -119,18 +118,18 @@ async fn last(home: &Home) -> Result<Choice> {
     match cards(home).await?.first() {
         Some(card) => resume_card(card, home).await,
         None => {
-            notice("osier: nothing to continue in this directory; a new session begins");
+            notice("osier: no session to continue in this directory; starting a new one");
             Ok(Choice::New { kept: true })
         }
     }
 }
 
-/// Of copies of a session the one in the list is meant.
+/// Opens the listed session, even if other stores have copies of it.
 async fn resume_card(card: &Card, home: &Home) -> Result<Choice> {
     there(SessionTarget::from_card(home, card).await?, home).await
 }
 
-/// The session that a word means.
+/// The session that an id, a prefix or a path names.
 pub(super) async fn by_word(word: &str, home: &Home) -> Result<Choice> {
     there(SessionTarget::find(home, word).await?, home).await
 }
@@ -142,14 +141,14 @@ async fn there(target: SessionTarget, home: &Home) -> Result<Choice> {
 async fn file_of(file: &str, home: &Home) -> Result<Choice> {
     if !target::is_path(file) {
         return Err(usage_error(format!(
-            "--session takes a file; for a session of the list: --resume {file}"
+            "--session takes a file; to resume a session by its id: --resume {file}"
         )));
     }
     by_word(file, home).await
 }
 
-/// Whether this user's Osier made a session. A file from elsewhere, a row of a database that others write to as well, and a
-/// copy of either says what it likes.
+/// Whether this user's Osier created the session. Files from elsewhere, sessions in shared databases, and copies of either
+/// are not trusted.
 pub(super) fn is_ours(session: &Session, home: &Home) -> bool {
     let is_forgotten = || session.store().name() == "memory";
     session.file().map_or_else(is_forgotten, |file| home.is_own_file(file) && !home.is_foreign(session.id()))
@@ -163,11 +162,11 @@ async fn forked(word: &str, home: &Home) -> Result<Choice> {
     let source = target::open_session(home, word).await?;
     let at = reading::resolve_place(&source.tree(), entry)?;
     let fork = fork::fork(&source, at, false, None, home).await?;
-    notice(&format!("osier: forked into session {}", fork.id()));
+    notice(&format!("osier: forked to session {}", fork.id()));
     gone_on_with(fork, home).await
 }
 
-/// A session that was just made, to be talked in from now on.
+/// Reopens a session that was just created, for interactive use.
 pub(super) async fn gone_on_with(session: Session, home: &Home) -> Result<Choice> {
     let (store, key) = (session.store().clone(), session.key().to_owned());
     drop(session);

@@ -1,16 +1,16 @@
-//! Text that arrives in pieces, made harmless for a terminal: a code cut in two is still seen as one.
+//! Makes streamed text safe for a terminal, even if an escape sequence is split between two pieces.
 
 use osier_tree::projection::preview::sanitize;
 
-/// See the module.
+/// Replaces control characters in streamed text.
 #[derive(Debug, Default)]
 pub(crate) struct Clean {
-    /// The beginning of something that cannot be judged yet.
+    /// The start of a possibly incomplete escape sequence.
     held: String,
 }
 
 impl Clean {
-    /// What of this piece, and of what was held back before, can be shown now.
+    /// Adds a piece, and returns the text that can be shown now.
     pub(crate) fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         let open = open_end(&self.held);
@@ -19,13 +19,13 @@ impl Clean {
         shown
     }
 
-    /// What is left when nothing more comes.
+    /// The remaining text, at the end of the stream.
     pub(crate) fn end(&mut self) -> String {
         sanitize(&std::mem::take(&mut self.held)).into_owned()
     }
 }
 
-/// Where the part begins that may be only half of a line end or of a colour code. A code is short, so little is held.
+/// The start of a trailing line ending or color code that may be incomplete. Codes are short, so little text is held back.
 fn open_end(text: &str) -> usize {
     let last = text.rfind(['\r', '\u{1b}']).filter(|at| text.len() - at < 24);
     let is_open = |at: &usize| {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pieces_show_what_the_whole_would() {
+    fn pieces_give_the_same_result_as_the_whole_text() {
         let text = "one\r\ntwo \u{1b}[1;31mred\u{1b}[0m \u{1b}]0;owned\u{7} é\r end\u{1b}[2J\u{1b}";
         for size in 1..8 {
             let (mut clean, mut shown) = (Clean::default(), String::new());
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_half_a_code_waits() {
+    fn only_incomplete_codes_are_held_back() {
         let mut clean = Clean::default();
         assert_eq!(clean.push("at once"), "at once");
         assert_eq!(clean.push("a\u{1b}[3"), "a");

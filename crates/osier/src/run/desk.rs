@@ -1,4 +1,4 @@
-//! What a run works with: the home and its settings, the model, the tools; and the session once it is open.
+//! Builds the agent of a run from the settings, the command line, the model and the tools, and starts it on a session.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,28 +21,28 @@ use crate::reading;
 use crate::sandbox;
 use crate::settings::choice::{Choice as ModelChoice, Wanted, Why, choose, for_summaries};
 
-/// See the module.
+/// Everything that is needed to start an agent on a session.
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) home: Home,
     pub(super) args: Args,
-    /// Somebody is there to answer questions.
+    /// A user is present to answer questions.
     attended: bool,
     models: Arc<ModelRouter>,
     tools: Tools,
-    /// The model may return to checkpoints.
+    /// The model may backtrack to checkpoints.
     backtracking: bool,
     model: ModelChoice,
     summary_model: Option<Arc<ModelInfo>>,
-    /// Asked before something larger than an entry happens.
+    /// Can block switching sessions and forks.
     pub(super) gates: Arc<dyn Gates>,
     /// Confines the commands of tools.
     pub(super) sandbox: Option<Arc<Sandbox>>,
-    /// What there is to say about all this.
+    /// Notices to show at startup.
     pub(super) remarks: Vec<String>,
 }
 
-/// An open session with an agent at work on it.
+/// An open session with its worker and its events.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) session: Session,
@@ -71,15 +71,15 @@ impl Desk {
             Some(_) => usage_error(error.to_string()),
             None => anyhow!(error),
         })?;
-        // A person may as well go on with another model; a program must say which.
+        // A user can accept another model; a script must name one.
         if let Some(text) = model.remark.as_ref().filter(|_| !attended) {
-            bail!("{text}; name another one with --model, say --model offline");
+            bail!("{text}; choose another model with --model, for example --model offline");
         }
         if let Some(text) = &model.remark {
-            remarks.push(format!("{text}; going on with {}", model.model.full_name()));
+            remarks.push(format!("{text}; using {} instead", model.model.full_name()));
         }
         let summary_model =
-            for_summaries(None, &home.settings, registry).context("the setting summary_model")?;
+            for_summaries(None, &home.settings, registry).context("cannot use the setting summary_model")?;
         let gates = Arc::new(osier_agent::gates::AllowAllGates);
         let sandbox = sandbox::from_settings(&home);
         if let Some(sandbox) = sandbox.as_ref().filter(|_| attended) {
@@ -100,7 +100,7 @@ impl Desk {
         })
     }
 
-    /// The same for another session, with the settings as they are now. What named the first one is not said again.
+    /// The same for another session, with the settings reloaded. `--name` applies only to the first session.
     pub(super) async fn another(&self, choice: &Choice) -> Result<Desk> {
         let args = Args { name: None, ..self.args.clone() };
         Desk::new(args, self.home.reload()?, choice, self.attended).await
@@ -114,31 +114,31 @@ impl Desk {
         self.model.model.full_name()
     }
 
-    /// What the command line says to the model.
+    /// The prompt on the command line.
     pub(super) async fn first(&self) -> Result<Prompt> {
         prompt::compose(&self.args.words, &self.context()).await
     }
 
-    /// Tells what there is to say, to standard error.
+    /// Prints the notices to standard error.
     pub(super) fn tell(&self) {
         for text in &self.remarks {
             crate::out::notice(&format!("osier: {text}"));
         }
     }
 
-    /// Whether nothing but the built-in model can be used.
+    /// Whether only the built-in model is available.
     pub(super) fn has_no_key(&self) -> bool {
-        self.model.why == Why::Nothing
+        self.model.why == Why::Fallback
     }
 
-    /// The models that can be asked now, by name.
+    /// The names of the models that can be used now.
     pub(super) fn model_names(&self) -> Vec<String> {
         let (registry, surroundings) = (self.models.registry(), self.home.environment());
         let is_ready = |model: &&Arc<ModelInfo>| registry.check_configured(model, &surroundings).is_ok();
         registry.models().iter().filter(is_ready).map(|model| model.full_name()).collect()
     }
 
-    /// Opens what was chosen, puts an agent to work on it, and follows it.
+    /// Opens the chosen session, starts an agent on it, and subscribes to its events.
     pub(super) async fn open(&self, choice: Choice) -> Result<Open> {
         let session = choice.open(&self.home).await?;
         let version = session.version();
@@ -147,7 +147,7 @@ impl Desk {
         Ok(Open { session, worker, follow })
     }
 
-    /// Puts an agent to work on a session.
+    /// Starts an agent on a session.
     pub(super) async fn work(&self, session: &Session) -> Result<Worker> {
         let is_new = session.version().entries == 0;
         if let Some(name) =
@@ -164,7 +164,7 @@ impl Desk {
 
     fn parts(&self, session: &Session) -> AgentConfig {
         let settings = &self.home.settings;
-        let is_chosen = self.model.why == Why::Asked || self.model.remark.is_some();
+        let is_chosen = self.model.why == Why::CommandLine || self.model.remark.is_some();
         AgentConfig {
             default_thinking: settings.thinking,
             chosen_model: is_chosen.then(|| self.model.model.clone()),
@@ -190,7 +190,7 @@ impl Desk {
         }
     }
 
-    /// What the model is told before the conversation.
+    /// The contents of the system prompt.
     fn facts(&self) -> StandardSystemPrompt {
         let (args, settings) = (&self.args, &self.home.settings);
         StandardSystemPrompt {
@@ -204,14 +204,14 @@ impl Desk {
         }
     }
 
-    /// The templates and skills of the user, and of a project that is trusted.
+    /// The templates and skills of the user and of a trusted project.
     pub(super) fn prompts(&self) -> PromptLibrary {
         let folders = [Some(self.home.folder.clone()), self.home.trusted_folder()];
         let below = |name: &str| folders.iter().flatten().map(|folder| folder.join(name)).collect();
         PromptLibrary { template_folders: below("prompts"), skill_folders: below("skills") }
     }
 
-    /// Where tools work. Keys of models and passwords of stores are not for the commands they run.
+    /// The context of tools. Their commands do not get the environment variables of API keys and store passwords.
     fn context(&self) -> ToolContext {
         let providers = self.models.registry().providers().map(|provider| &provider.key);
         let stores = self.home.settings.stores.values().map(|spec| &spec.password);
@@ -225,7 +225,7 @@ impl Desk {
         ToolContext { closed, keys, sandbox, ..ToolContext::new(&self.home.cwd, artefacts, env) }
     }
 
-    /// What may hold keys of models and passwords of stores.
+    /// The paths that may contain API keys and store passwords.
     fn closed(&self) -> Closed {
         Closed::new(&self.home.folder, sandbox::key_files(&self.home)).sealing(self.home.store_folders())
     }
@@ -238,15 +238,15 @@ fn key_variables(key: &KeySource) -> &[String] {
     }
 }
 
-/// The home of the directory that a session belongs to.
+/// The settings for the directory of a session.
 fn moved(from: &Home, cwd: &Path, remarks: &mut Vec<String>) -> Result<Home> {
     let home = from.for_directory(cwd)?;
-    remarks.push(format!("working in {}, where the session belongs", sanitize_line(&home.display_path(cwd))));
+    remarks.push(format!("working in {}, the directory of the session", sanitize_line(&home.display_path(cwd))));
     remarks.extend(crate::trust::untrusted(&home));
     Ok(home)
 }
 
-/// The tools a model may call, and whether it may return to checkpoints.
+/// The tools that the model may call, and whether it may backtrack.
 fn tools(args: &Args, home: &Home) -> Result<(Tools, bool)> {
     let (all, backtracking) = (Tools::standard(), home.settings.backtracking);
     if args.no_tools {

@@ -1,4 +1,4 @@
-//! The events of a session for as long as somebody looks: who falls behind joins again, and misses no entry.
+//! The events of a session for one client. A client that falls behind reattaches and misses no entry.
 
 use std::collections::VecDeque;
 
@@ -10,24 +10,24 @@ use osier_tree::Seq;
 
 use super::answer::assistant;
 
-/// See the module.
+/// A subscription to the events of a session that reattaches when it falls behind.
 #[derive(Debug)]
 pub(crate) struct Follow {
     worker: Worker,
     session: Session,
     events: AgentEvents,
-    /// What was missed.
+    /// Missed events, to deliver first.
     waiting: VecDeque<AgentEvent>,
     version: LogVersion,
     running: bool,
     /// Events were lost.
     behind: bool,
-    /// What waited to be said when a former process died.
+    /// The prompts that were queued when a previous process died.
     pub(crate) returned: Vec<Prompt>,
 }
 
 impl Follow {
-    /// Follows from a state of the log on.
+    /// Subscribes from a version of the session on.
     pub(crate) async fn since(worker: &Worker, session: &Session, version: LogVersion) -> Result<Follow> {
         let attached = worker.attach(Some(version)).await?;
         let mut waiting = VecDeque::new();
@@ -44,7 +44,7 @@ impl Follow {
         })
     }
 
-    /// The next event. Nothing is lost if this is given up before it answers.
+    /// The next event. Cancel-safe: dropping the future loses no event.
     pub(crate) async fn next(&mut self) -> Result<AgentEvent> {
         if self.behind {
             self.join_again().await?;
@@ -84,7 +84,7 @@ impl Follow {
     }
 }
 
-/// The entries that came meanwhile.
+/// Queues the entries that were appended since the client's version.
 async fn missed(session: &Session, attached: &Attached, waiting: &mut VecDeque<AgentEvent>) -> Result<()> {
     let tree = &attached.state.tree;
     let wanted: Vec<Seq> = (attached.new_from..attached.state.version.entries).map(Seq::new).collect();
@@ -104,7 +104,7 @@ async fn missed(session: &Session, attached: &Attached, waiting: &mut VecDeque<A
     Ok(())
 }
 
-/// How a turn ended whose end was missed: the last thing the model said tells.
+/// Derives how a turn ended from the last assistant message, for a client that missed the event.
 fn ended(missed: &VecDeque<AgentEvent>) -> LiveUpdate {
     let said = missed.iter().rev().find_map(|event| match event {
         AgentEvent::Session(SessionEvent::Committed { line, .. }) => assistant(line),

@@ -1,4 +1,4 @@
-//! The branch that git is on, read from its files: no program is started for it.
+//! The current git branch, read from git's files without starting git.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use osier_tools::open_regular;
 
 use crate::layout::{sanitize_line, truncate};
 
-/// Columns of a branch's name, at most.
+/// Maximum width of a branch name.
 const COLUMNS: usize = 40;
 
-/// Bytes of `HEAD` that are read.
+/// Maximum number of bytes to read from `HEAD`.
 const LONGEST: u64 = 4096;
 
-/// How much of a commit is shown where there is no branch.
+/// Digits of the commit to show if no branch is checked out.
 const COMMIT: usize = 8;
 
-/// The branch of a directory, or the commit if it is on none.
+/// The branch that is checked out in a directory, or the commit if `HEAD` is detached.
 pub(super) fn branch(directory: &Path) -> Option<String> {
     let head = read(&folder(directory)?.join("HEAD"))?;
     let head = head.trim();
@@ -27,22 +27,22 @@ pub(super) fn branch(directory: &Path) -> Option<String> {
     Some(truncate(&sanitize_line(name), COLUMNS))
 }
 
-/// The beginning of an ordinary file. A pipe would wait for ever, and a device never end.
+/// Reads the beginning of a regular file. Pipes and devices are refused: reading them could block forever.
 fn read(path: &Path) -> Option<String> {
     let mut text = String::new();
     open_regular(path).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
-/// Git's folder of the repository that a directory belongs to. A second working tree has a file that tells where it is.
+/// The git folder of the repository of a directory. In a linked worktree `.git` is a file that contains its path.
 fn folder(directory: &Path) -> Option<PathBuf> {
     let found = directory.ancestors().map(|above| above.join(".git")).find(|git| git.exists())?;
     if found.is_dir() {
         return Some(found);
     }
     let text = read(&found)?;
-    let told = text.trim().strip_prefix("gitdir: ")?;
-    Some(found.parent()?.join(told))
+    let folder = text.trim().strip_prefix("gitdir: ")?;
+    Some(found.parent()?.join(folder))
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_branch_is_found_from_below_and_from_a_second_working_tree() {
+    fn branch_is_found_from_subfolders_and_linked_worktrees() {
         let folder = tempfile::tempdir().expect("a folder");
         let (git, inner) = (folder.path().join(".git"), folder.path().join("src/deep"));
         fs::create_dir_all(&git).expect("a folder");
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_not_read() {
+    fn pipes_and_devices_are_not_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let git = folder.path().join(".git");
         std::os::unix::fs::symlink("/dev/zero", &git).expect("a link");
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_name_is_inert() {
+    fn control_characters_in_a_branch_name_are_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::create_dir(folder.path().join(".git")).expect("a folder");
         fs::write(folder.path().join(".git/HEAD"), "ref: refs/heads/a\u{1b}[2J\n").expect("a file");

@@ -1,7 +1,7 @@
-//! What was typed on the terminal, for all sessions: `history.jsonl` in Osier's home folder, readable by its owner alone.
+//! The prompt history of all sessions: `history.jsonl` in Osier's home folder, readable only by its owner.
 //!
-//! Each line is `{"text": …}`, the newest last. A lock file orders several processes; readers need none, because a line is
-//! one write and a shorter file replaces the old one whole.
+//! Each line is `{"text": …}`, the newest last. A lock file serializes writers. Readers need no lock: each line is one write,
+//! and a shortened file replaces the old one atomically.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -12,15 +12,15 @@ use osier_tools::read_regular;
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
-/// The file is shortened beyond so many bytes, to so many of its last lines.
+/// When the file is larger than this, it is shortened to at most `KEPT_LINES` lines.
 const MOST_BYTES: u64 = 512 << 10;
 const KEPT_LINES: usize = 1000;
-/// A file that is longer was not written here.
+/// A larger file was not written by Osier and is not read.
 const MAX_READ: u64 = 4 * MOST_BYTES;
-/// A longer text is hardly one to repeat.
+/// Longer prompts are not stored.
 const MOST_TEXT: usize = 8 << 10;
 
-/// See the module.
+/// The history file.
 #[derive(Debug, Clone)]
 pub(super) struct HistoryFile {
     path: PathBuf,
@@ -31,7 +31,7 @@ impl HistoryFile {
         HistoryFile { path: folder.join("history.jsonl") }
     }
 
-    /// What was typed, the newest last. Lines that are not understood are left out.
+    /// The prompts, the newest last. Invalid lines are skipped.
     pub(super) fn read(&self) -> Vec<String> {
         let bytes = read_regular(&self.path, MAX_READ).unwrap_or_default();
         let text = |line: &[u8]| match serde_json::from_slice::<Value>(line).ok()?.get_mut("text")?.take() {
@@ -75,7 +75,7 @@ impl HistoryFile {
 }
 
 fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    // A pipe without a reader would wait for ever.
+    // Opening a pipe that has no reader would block forever.
     options.create(true).mode(0o600).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn several_writers_lose_nothing_and_only_the_owner_reads() {
+    fn concurrent_writers_lose_nothing_and_the_file_is_private() {
         let folder = tempfile::tempdir().unwrap();
         let history = HistoryFile::new(folder.path());
         assert_eq!(history.read(), Vec::<String>::new());
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stays_small_and_keeps_the_newest() {
+    fn the_file_stays_small_and_keeps_the_newest_prompts() {
         let folder = tempfile::tempdir().unwrap();
         let history = HistoryFile::new(folder.path());
         let long = "x".repeat(4000);
@@ -123,14 +123,14 @@ mod tests {
         assert!(history.read().last().unwrap().starts_with("399 "));
         assert!(history.read().len() > 50);
         history.add(&"y".repeat(MOST_TEXT + 1)).unwrap();
-        assert!(history.read().last().unwrap().starts_with("399 "), "what is too long is left out");
+        assert!(history.read().last().unwrap().starts_with("399 "), "too long for the history");
         fs::write(&history.path, "{\"text\":\"a\"}\nnonsense\n{\"text\":1}\n{\"text\":\"b\"}\n{\"te")
             .unwrap();
         assert_eq!(history.read(), ["a", "b"]);
     }
 
     #[test]
-    fn a_pipe_a_device_or_a_huge_file_holds_nobody_up() {
+    fn pipes_devices_and_huge_files_do_not_block() {
         let folder = tempfile::tempdir().unwrap();
         let history = HistoryFile::new(folder.path());
         rustix::fs::mkfifoat(rustix::fs::CWD, &history.path, rustix::fs::Mode::RWXU).unwrap();

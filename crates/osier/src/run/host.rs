@@ -25,11 +25,11 @@ use crate::sessions::compaction::{self, CompactionReport};
 use crate::sessions::fork;
 use crate::themes;
 
-/// See the module.
+/// The [`Host`] of the terminal interface.
 #[derive(Debug)]
 pub(super) struct Program(Mutex<Now>);
 
-/// What is worked with now.
+/// The current session's worker and configuration.
 #[derive(Debug, Clone)]
 struct Now {
     desk: Arc<Desk>,
@@ -42,7 +42,7 @@ impl Program {
     }
 
     fn now(&self) -> MutexGuard<'_, Now> {
-        // Nobody panics while he holds it; if somebody did, what it holds is whole all the same.
+        // The value is only ever replaced whole, so it is consistent even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -50,14 +50,14 @@ impl Program {
         self.now().desk.clone()
     }
 
-    /// What was typed before, unless nothing is to be kept.
+    /// The prompt history, unless it is disabled.
     fn history(&self) -> Option<HistoryFile> {
         let desk = self.desk();
         let is_kept = home_now(&desk).settings.screen.prompt_history && !desk.args.no_session;
         is_kept.then(|| HistoryFile::new(&desk.home.folder))
     }
 
-    /// The agent that works on the session shown last.
+    /// The worker of the current session.
     pub(super) fn worker(&self) -> Worker {
         self.now().worker.clone()
     }
@@ -86,8 +86,8 @@ impl Program {
     }
 }
 
-/// Stops what an agent does: nobody would see it, nor answer what it asks. Tells whether a turn ran, and what still waited to
-/// be said.
+/// Cancels the turn of a session that you leave: nothing would show it or answer its questions. Returns whether a turn was
+/// running, and the queued prompts.
 async fn stop(worker: &Worker) -> Result<(bool, Vec<String>)> {
     let running = worker.attach(None).await?.turn_running;
     let waited = match worker.send(ClientCommand::Cancel).await? {
@@ -97,7 +97,7 @@ async fn stop(worker: &Worker) -> Result<(bool, Vec<String>)> {
     Ok((running, waited))
 }
 
-/// The session that is meant, and what returns to the editor.
+/// The session to open, and the text to put back into the editor.
 async fn chosen(which: OpenTarget, from: &Worker, desk: &Desk) -> Result<(Choice, Option<String>)> {
     match which {
         OpenTarget::New => {
@@ -118,11 +118,11 @@ async fn chosen(which: OpenTarget, from: &Worker, desk: &Desk) -> Result<(Choice
     }
 }
 
-/// A session of the list, in the store that the list named.
+/// A session from the session list, opened in the store that the list named.
 async fn listed(spot: &SessionRef, home: &Home) -> Result<Choice> {
     let shelf = home
         .store_handle(&spot.store)
-        .with_context(|| format!("there is no store {} any more", spot.store))?;
+        .with_context(|| format!("store {} no longer exists", spot.store))?;
     let env = SessionEnv { watch: true, ..home.session_env() };
     Ok(Choice::There(Session::open(shelf.store(), &spot.key, env).await?))
 }
@@ -136,7 +136,7 @@ async fn may_go_to(desk: &Desk, choice: &Choice) -> Result<()> {
 async fn may_switch(desk: &Desk, file: Option<&str>) -> Result<()> {
     match desk.gates.before_switch(file).await {
         true => Ok(()),
-        false => bail!("an extension does not let you go to another session"),
+        false => bail!("an extension blocked the switch to another session"),
     }
 }
 
@@ -148,7 +148,7 @@ async fn forked(before: Option<String>, from: &Worker, desk: &Desk) -> Result<(C
     };
     let last = at.map(|seq| source.tree().id(seq).to_string());
     if !desk.gates.before_fork(last.as_deref()).await {
-        bail!("an extension does not let you fork this");
+        bail!("an extension blocked the fork");
     }
     let made = fork::fork(source, at, text.is_some(), None, &desk.home).await?;
     Ok((choice::gone_on_with(made, &desk.home).await?, text))
@@ -194,7 +194,7 @@ impl Host for Program {
 
     fn add_to_history(&self, text: &str) {
         if let Some(history) = self.history() {
-            // Whatever goes wrong, the session has it.
+            // A failure loses nothing: the session has the text too.
             let _ = history.add(text);
         }
     }
@@ -219,13 +219,13 @@ impl Host for Program {
     }
 }
 
-/// What the last compaction on the path dropped.
+/// What the last compaction on the current path dropped.
 async fn dropped(from: &Worker, home: &Home) -> Result<CompactionReport> {
     let (state, at) = from.cursor().state_and_place();
     CompactionReport::read(from.session(), compaction::find_compaction(&state.tree, at, None)?, home).await
 }
 
-/// The settings as they are now.
+/// The settings as they are now in the files.
 fn home_now(desk: &Desk) -> Home {
     desk.home.reload().unwrap_or_else(|_| desk.home.clone())
 }
@@ -238,7 +238,7 @@ pub(super) fn theme(home: &Home) -> Theme {
     theme.with_color_depth(detect_color_depth(none.as_deref(), term.as_deref(), many.as_deref()))
 }
 
-/// What the interface is told about where it is.
+/// The configuration of the interface.
 pub(super) fn setting(desk: &Desk, home: &Home, worker: &Worker) -> UiConfig {
     let screen = &home.settings.screen;
     let (templates, skills, _) = desk.prompts().find_all();
@@ -264,19 +264,19 @@ pub(super) fn setting(desk: &Desk, home: &Home, worker: &Worker) -> UiConfig {
     }
 }
 
-/// A few words for somebody who begins.
+/// The welcome text of an empty session.
 fn welcome(desk: &Desk) -> Vec<String> {
     let model = desk.model_name();
     let mut lines = match desk.has_no_key() {
         true => vec![
             format!(
-                "Osier, with the built-in model {model}: it needs no key, and follows simple requests only."
+                "Osier with the built-in model {model}, which needs no key and follows simple requests only."
             ),
             "For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or see `osier models`."
                 .to_owned(),
         ],
-        false => vec![format!("Osier, with {model}.")],
+        false => vec![format!("Osier with {model}.")],
     };
-    lines.push("/help lists commands and keys. alt+t opens the tree; ctrl+d leaves.".to_owned());
+    lines.push("/help lists commands and keys. alt+t opens the tree; ctrl+d quits.".to_owned());
     lines
 }

@@ -1,4 +1,4 @@
-//! A store in which one new session is kept in memory until something is said in it: who only looks in leaves no file.
+//! A store that keeps one new session in memory until its first message, so that an unused session leaves no file.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use osier_tree::projection::card::Card;
 use osier_tree::{EntryKind, Head, Header, Heads, Seq};
 use tokio::sync::watch;
 
-/// See the module. Everything else is the business of the store behind it.
+/// Delays the creation of one session; everything else goes to the inner store.
 #[derive(Debug)]
 pub(super) struct LateStore {
     store: Arc<dyn Store>,
     header: Header,
     memory: MemoryStore,
     is_there: AtomicBool,
-    /// Whoever watches the session before it is there is told by this.
+    /// Wakes watchers that subscribed before the session was created.
     changed: Arc<watch::Sender<u64>>,
 }
 
@@ -33,7 +33,7 @@ impl LateStore {
         Ok(LateStore { store, header, memory, is_there: AtomicBool::new(false), changed })
     }
 
-    /// Where a session is now.
+    /// The store that holds a session now.
     fn of(&self, id: &str) -> &dyn Store {
         match self.is_waiting(id) {
             true => &self.memory,
@@ -45,7 +45,7 @@ impl LateStore {
         id == self.header.id && !self.is_there.load(Ordering::Acquire)
     }
 
-    /// Makes the session, with all that was kept for it. Only its writer comes here, so it happens once.
+    /// Creates the session in the inner store, with the entries so far. Only its single writer calls this, so it runs once.
     async fn make(&self, expected: LogVersion, lines: &[Vec<u8>]) -> Result<LogVersion, StoreError> {
         let mut all: Vec<Vec<u8>> = Vec::with_capacity(expected.entries + lines.len());
         let kept: Vec<Seq> = (0..expected.entries).map(Seq::new).collect();
@@ -76,8 +76,8 @@ impl LateStore {
         }
     }
 
-    /// The same while a turn runs. Others see the session before they see that, so it gets its lines only once they do. Fails
-    /// if another process began a turn there in between.
+    /// The same while a turn runs: creates the session empty, acquires the leases, then appends. Other processes can see the
+    /// session before the leases; this fails if one of them started a turn there first.
     async fn create_leased(&self, lines: &[Vec<u8>], leases: &[Lease]) -> Result<LogVersion, StoreError> {
         let created = self.create(&[]).await;
         if matches!(created, Ok(_) | Err(StoreError::Conflict { .. })) {
@@ -89,7 +89,8 @@ impl LateStore {
         self.store.append(&self.header.id, created?, lines).await
     }
 
-    /// A server may make the session and its answer be lost. The writer then looks at what is there, and goes on.
+    /// The session exists already, perhaps because the response to an earlier attempt was lost. `Conflict` makes the writer
+    /// reload it and continue.
     async fn made_before(&self) -> Result<LogVersion, StoreError> {
         let id = self.header.id.clone();
         let there = self.store.open(&id).await?;
@@ -100,7 +101,7 @@ impl LateStore {
     }
 }
 
-/// Passes hints on for as long as somebody listens.
+/// Forwards change hints until the last watcher is gone.
 async fn pass_on(mut hints: Watch, changed: Arc<watch::Sender<u64>>) {
     loop {
         tokio::select! {
@@ -110,7 +111,7 @@ async fn pass_on(mut hints: Watch, changed: Arc<watch::Sender<u64>>) {
     }
 }
 
-/// Whether an entry is worth a file. A name and a choice of model are not, as long as nothing is said.
+/// Whether an entry is a reason to create the session. A name and settings alone are not.
 fn is_said(line: &[u8]) -> bool {
     let is_setting = |kind| {
         matches!(
@@ -144,7 +145,7 @@ impl Store for LateStore {
 
     async fn open(&self, id: &str) -> Result<OpenedLog, StoreError> {
         let opened = self.of(id).open(id).await?;
-        // Where it will lie, so that nobody has to ask again.
+        // The path that the file will have, so that callers need not ask again.
         Ok(match self.is_waiting(id) {
             true => OpenedLog { file: self.store.planned_file(&self.header), ..opened },
             false => opened,

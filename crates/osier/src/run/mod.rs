@@ -1,4 +1,5 @@
-//! Running the agent: `osier [OPTIONS] [PROMPT]…`. Puts model, tools and session together, and hands them to a view.
+//! Runs the agent: `osier [OPTIONS] [PROMPT]…`. Combines model, tools and session, and hands them to the terminal interface
+//! or to the printer of `-p`.
 
 mod answer;
 mod args;
@@ -36,7 +37,7 @@ use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::trust;
 
-/// Refuses what cannot be meant, before anything is opened. `line` is the command line without the program's name.
+/// Checks the options and the prompt words before anything is opened. `line` is the command line without the program name.
 pub(crate) fn check(args: &Args, line: &[OsString], osier: &clap::Command) -> Result<()> {
     args.check()?;
     let is_first = line.first().zip(args.words.first()).is_some_and(|(first, word)| *first == **word);
@@ -44,18 +45,20 @@ pub(crate) fn check(args: &Args, line: &[OsString], osier: &clap::Command) -> Re
     words::check(&args.words, is_first, forced, osier)
 }
 
-/// The complaint about words that look like a mistyped command.
+/// The error message for words that look like a mistyped command.
 pub(crate) fn check_words(words: &[String], osier: &clap::Command) -> Option<String> {
     words::check(words, true, false, osier).err().map(|error| error.to_string())
 }
 
-/// Goes where the work is. Must come before anything else looks around.
+/// Changes to the directory of `--cwd`. Call this first: the other steps read the current directory.
 pub(crate) fn go_there(args: &Args) -> Result<()> {
     let Some(cwd) = &args.cwd else { return Ok(()) };
     let shown = sanitize_line(&cwd.to_string_lossy());
     match cwd.is_dir() {
-        true => std::env::set_current_dir(cwd).with_context(|| format!("cannot work in {shown}")),
-        false => Err(usage_error(format!("--cwd {shown}: there is no such directory"))),
+        true => {
+            std::env::set_current_dir(cwd).with_context(|| format!("cannot change to the directory {shown}"))
+        }
+        false => Err(usage_error(format!("--cwd {shown}: no such directory"))),
     }
 }
 
@@ -67,12 +70,13 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     }
 }
 
-/// Lets no other process of the user look into this one, whose environment may hold keys: commands of a model are such.
+/// Keeps the user's other processes, such as commands of a model, from reading the memory and environment of this process:
+/// they may contain API keys.
 fn keep_to_itself() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // Without it everything works as well, only less guarded.
+        // Only an extra protection, so a failure is ignored.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }
@@ -89,8 +93,7 @@ async fn print_in(choice: Choice, args: Args, home: Home, mode: Mode) -> Result<
     let said = desk.first().await?;
     if said.is_empty() {
         return Err(usage_error(
-            "there is nothing to say; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' \
-             (`osier --help` tells more)",
+            "no prompt; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (see `osier --help`)",
         ));
     }
     let open = desk.open(choice).await?;

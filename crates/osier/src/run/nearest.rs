@@ -1,7 +1,6 @@
-//! Slips of the pen: which known word somebody may have meant.
+//! Suggestions for mistyped words.
 
-/// The known word that somebody may have meant. One slip is forgiven for every four letters, two at most: a short word is
-/// sooner another word.
+/// The known word closest to `word`. Allows one typo per four letters, two at most: short words differ by little.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let distance = |known: &'a str| (strsim::damerau_levenshtein(&word, known), known);
@@ -15,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_is_one_or_two_letters_and_not_another_word() {
+    fn one_or_two_typos_are_corrected_but_other_words_are_not() {
         let known = ["sessions", "demo", "man", "models", "config", "help"];
         let meant = |word| nearest(word, known);
         assert_eq!(meant("sesions"), Some("sessions"));

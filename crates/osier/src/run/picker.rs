@@ -1,4 +1,4 @@
-//! What is said when `--resume` names no session and nobody can choose one.
+//! The error for `--resume` without an id and without a terminal to choose a session in.
 
 use anyhow::Error;
 use osier_tree::projection::card::Card;
@@ -9,16 +9,15 @@ use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::{format_age, sanitize_line};
 
-/// How many sessions are shown; `osier sessions list` has them all.
+/// Maximum number of sessions in the message; `osier sessions list` shows all.
 const SHOWN: usize = 20;
 
-/// The complaint, with the sessions used last, a line each.
+/// The error message, with the most recent sessions, one per line.
 pub(super) fn unnamed(cards: &[Card], home: &Home) -> Error {
     let now = home.now();
     let list: String = cards.iter().take(SHOWN).map(|card| format!("\n{}", row(card, now))).collect();
-    let none =
-        if cards.is_empty() { "; there is no session in this directory" } else { "; name one of these:" };
-    usage_error(format!("--resume without an id needs a terminal to choose at{none}{list}"))
+    let none = if cards.is_empty() { "; this directory has no sessions" } else { "; use one of these ids:" };
+    usage_error(format!("--resume without an id needs a terminal{none}{list}"))
 }
 
 fn row(card: &Card, now: Millis) -> String {

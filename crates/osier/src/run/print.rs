@@ -1,7 +1,7 @@
-//! `-p`: says one thing, prints the answer or every event, and ends.
+//! `-p`: sends one prompt, prints the answer or every event, and exits.
 //!
-//! Standard output holds the answer and nothing else. Whatever ends the process early stops the turn first, so that every
-//! call has its result and the session can be gone on with.
+//! Standard output contains only the answer. If the process must end early, it cancels the turn first, so that every tool call
+//! has a result and the session can be continued.
 
 use std::process::ExitCode;
 
@@ -18,25 +18,25 @@ use super::told::{self, Refused};
 use crate::failure::fail;
 use crate::out::{escape_json, notice};
 
-/// How it is printed.
+/// How the run is printed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form<'f> {
     pub(super) mode: Mode,
-    /// Show the text as it comes, also what is no answer.
+    /// Print text as it streams, including text that is not part of the answer.
     pub(super) eager: bool,
-    /// Standard output is one.
+    /// Standard output is a terminal.
     pub(super) terminal: bool,
-    /// Tell what goes on.
+    /// Print progress to standard error.
     pub(super) progress: bool,
-    /// The user's home folder, written `~`.
+    /// The user's home folder, displayed as `~`.
     pub(super) home: Option<&'f str>,
 }
 
-/// Says something on a session and prints what comes of it.
+/// Sends a prompt and prints the result.
 pub(super) async fn run(open: Open, said: Prompt, form: Form<'_>) -> Result<ExitCode> {
     let Open { session, worker, mut follow } = open;
     for said in &follow.returned {
-        notice(&format!("osier: this was never said:\n{}", said.text));
+        notice(&format!("osier: this prompt was queued but never sent:\n{}", said.text));
     }
     let mut signals = Signals::catch()?;
     let mut printer = Printer::new(form);
@@ -48,7 +48,7 @@ pub(super) async fn run(open: Open, said: Prompt, form: Form<'_>) -> Result<Exit
         tokio::select! {
             asked = signals.next() => match why.replace(Why::Asked(asked)) {
                 None => cancel(&worker),
-                // Asked twice, so it takes too long.
+                // A second signal: stop waiting for the turn to end.
                 Some(_) => return Ok(ExitCode::from(asked.code())),
             },
             () = printer.sink.gone(), if why.is_none() => {
@@ -64,29 +64,29 @@ pub(super) async fn run(open: Open, said: Prompt, form: Form<'_>) -> Result<Exit
     };
     session.sync_if_configured().await?;
     tokio::select! {
-        // A terminal that was closed cannot be written to, and that is not what went wrong.
+        // After a signal the terminal may be closed; a failed write is then not the error to report.
         written = printer.last(&ended) => if !matches!(why, Some(Why::Asked(_))) { written? },
         asked = signals.next() => return Ok(ExitCode::from(asked.code())),
     }
     printer.end(ended, why)
 }
 
-/// Why a turn is stopped before it is done.
+/// Why a turn is canceled early.
 #[derive(Debug, Clone, Copy)]
 enum Why {
     Asked(Asked),
     NobodyReads,
-    /// The reply broke off after a part of it was written where it cannot be taken back.
+    /// The reply broke off after part of it was written to a pipe or file, where it cannot be withdrawn.
     Withdrawn,
 }
 
-/// The end of the turn is heard as an event.
+/// Requests the cancellation; the end of the turn arrives as an event.
 fn cancel(worker: &Worker) {
     let worker = worker.clone();
     tokio::spawn(async move { worker.send(ClientCommand::Cancel).await.map(drop) });
 }
 
-/// How a turn ended, as the worker told it.
+/// How a turn ended, as reported by the worker.
 struct Ended {
     finished: Option<TurnOutcome>,
     error: Option<String>,
@@ -116,7 +116,7 @@ impl<'f> Printer<'f> {
         self.sink.write(line + "\n");
     }
 
-    /// Prints what an event brings. Tells when the turn has ended.
+    /// Prints an event. Returns how the turn ended if this event ends it.
     fn take(&mut self, event: &AgentEvent) -> Option<Ended> {
         match self.form.mode {
             Mode::Json => self.line(event.to_json()),
@@ -140,7 +140,7 @@ impl<'f> Printer<'f> {
         }
     }
 
-    /// Prints what only the end of the turn makes certain.
+    /// Prints the part of the answer that is final only when the turn has ended.
     async fn last(&mut self, ended: &Ended) -> std::io::Result<()> {
         if matches!(ended.finished, Some(TurnOutcome::Done | TurnOutcome::CutOff))
             && self.form.mode == Mode::Text
@@ -159,7 +159,7 @@ impl<'f> Printer<'f> {
             (Some(TurnOutcome::Done), _) => Ok(ExitCode::SUCCESS),
             (Some(TurnOutcome::CutOff), _) => {
                 notice(
-                    "osier: the answer was cut off at the model's output limit; `osier -c -p 'go on'` asks for the rest",
+                    "osier: the answer was cut off at the model's output limit; `osier -c -p 'continue'` requests the rest",
                 );
                 Ok(ExitCode::SUCCESS)
             }
@@ -167,17 +167,17 @@ impl<'f> Printer<'f> {
             (_, Some(Why::NobodyReads)) => Ok(ExitCode::SUCCESS),
             (_, Some(Why::Withdrawn)) => fail!(
                 ModelFailed,
-                "the model broke off in the middle of the answer, and a part of it is printed already; \
-                 `osier -c -p 'go on'` continues"
+                "the reply broke off after part of it was printed; `osier -c -p 'continue'` continues"
             ),
             (Some(TurnOutcome::StepLimit), None) => fail!(
                 StepLimit,
-                "{}; `osier -c -p 'go on'` continues, `osier config set max_steps N` raises the limit",
+                "{}; `osier -c -p 'continue'` continues, `osier config set max_steps N` raises the limit",
                 ended.error.unwrap_or_default()
             ),
-            (Some(TurnOutcome::Cancelled), None) => fail!(Cancelled, "the turn was stopped"),
+            (Some(TurnOutcome::Cancelled), None) => fail!(Cancelled, "the turn was canceled"),
             (Some(TurnOutcome::Failed) | None, None) => {
-                let error = ended.error.unwrap_or_else(|| "the model failed and did not say why".to_owned());
+                let error =
+                    ended.error.unwrap_or_else(|| "the model failed without an error message".to_owned());
                 fail!(ModelFailed, "{error}")
             }
         }

@@ -1,4 +1,4 @@
-//! What is said first: the words of the command line, the files they name, and what standard input holds.
+//! Builds the prompt from the command line, the files it names, and standard input.
 
 use std::io::{IsTerminal, Read};
 
@@ -9,10 +9,10 @@ use osier_tools::ToolContext;
 use crate::failure::usage_error;
 use crate::progress::show_progress;
 
-/// The most that is read from standard input.
+/// Maximum size of standard input.
 const LONGEST: u64 = 1 << 20;
 
-/// The prompt made of `words`. What is piped in stands before them, or where a `-` is.
+/// Builds the prompt from `words`. Piped input goes before them, or in place of `-`.
 pub(super) async fn compose(words: &[String], ctx: &ToolContext) -> Result<Prompt> {
     let piped = match words.iter().any(|word| word == "-") || !std::io::stdin().is_terminal() {
         true => piped()?,
@@ -42,15 +42,13 @@ async fn put_together(words: &[String], piped: String, ctx: &ToolContext) -> Res
     Ok(said)
 }
 
-/// The files that a word of the command line names. A word that is nothing but a name must name one.
+/// The files that a command-line word mentions. A word that is only `@NAME` must name an existing file.
 async fn files_in(word: &str, ctx: &ToolContext) -> Result<Vec<String>> {
     let read = async |name: &str| attachments::read(name, ctx).await.map_err(usage_error);
     match word.strip_prefix('@').filter(|name| !name.is_empty()) {
-        // A name with blanks in it is possible only here.
+        // Only here can a file name contain spaces.
         Some(name) if read(name).await?.is_some() => Ok(vec![name.to_owned()]),
-        Some(name) if !name.contains(char::is_whitespace) => {
-            Err(usage_error(format!("@{name}: there is no such file")))
-        }
+        Some(name) if !name.contains(char::is_whitespace) => Err(usage_error(format!("@{name}: no such file"))),
         _ => {
             let names = attachments::mentions(word);
             for name in &names {
@@ -67,7 +65,7 @@ fn piped() -> Result<String> {
     std::io::stdin().take(LONGEST + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
     if bytes.len() as u64 > LONGEST {
         return Err(usage_error(
-            "standard input is longer than 1 MiB; put it into a file and name it in the prompt",
+            "standard input is longer than 1 MiB; save it to a file and name the file in the prompt",
         ));
     }
     Ok(String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']).to_owned())
@@ -80,7 +78,7 @@ mod tests {
     use super::*;
     use osier_tools::Env;
 
-    async fn told(words: &[&str], piped: &str) -> String {
+    async fn composed(words: &[&str], piped: &str) -> String {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("a.txt"), "one\ntwo\n").expect("a file");
         fs::write(folder.path().join("b.bin"), [0, 159, 146, 150, 0]).expect("a file");
@@ -98,27 +96,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn words_are_a_sentence_and_a_pipe_stands_before_them() {
-        assert_eq!(told(&["explain", "this"], "").await, "explain this");
-        assert_eq!(told(&["explain", "this"], "x = 1").await, "x = 1\n\nexplain this");
-        assert_eq!(told(&["before", "-", "and", "after"], "x = 1").await, "before\n\nx = 1\n\nand after");
-        assert_eq!(told(&[], "only this").await, "only this");
+    async fn words_are_joined_and_piped_input_goes_first() {
+        assert_eq!(composed(&["explain", "this"], "").await, "explain this");
+        assert_eq!(composed(&["explain", "this"], "x = 1").await, "x = 1\n\nexplain this");
+        assert_eq!(composed(&["before", "-", "and", "after"], "x = 1").await, "before\n\nx = 1\n\nand after");
+        assert_eq!(composed(&[], "only this").await, "only this");
     }
 
     #[tokio::test]
-    async fn words_name_files_wherever_they_stand() {
-        assert_eq!(told(&["explain", "@a.txt", "please"], "").await, "explain @a.txt please + a.txt");
-        assert_eq!(told(&["explain @a.txt, please"], "").await, "explain @a.txt, please + a.txt,");
-        assert_eq!(told(&["@a.txt is short"], "").await, "@a.txt is short + a.txt");
-        assert_eq!(told(&["@~/h.txt"], "").await, "@~/h.txt + ~/h.txt");
-        assert_eq!(told(&["@two words.txt"], "").await, "@two words.txt + two words.txt");
-        assert_eq!(told(&["explain"], "see @a.txt").await, "see @a.txt\n\nexplain", "a pipe names none");
+    async fn files_are_found_anywhere_in_the_words() {
+        assert_eq!(composed(&["explain", "@a.txt", "please"], "").await, "explain @a.txt please + a.txt");
+        assert_eq!(composed(&["explain @a.txt, please"], "").await, "explain @a.txt, please + a.txt,");
+        assert_eq!(composed(&["@a.txt is short"], "").await, "@a.txt is short + a.txt");
+        assert_eq!(composed(&["@~/h.txt"], "").await, "@~/h.txt + ~/h.txt");
+        assert_eq!(composed(&["@two words.txt"], "").await, "@two words.txt + two words.txt");
+        assert_eq!(
+            composed(&["explain"], "see @a.txt").await,
+            "see @a.txt\n\nexplain",
+            "piped input attaches no files"
+        );
     }
 
     #[tokio::test]
-    async fn a_file_that_cannot_be_said_is_refused_by_name() {
-        assert!(told(&["@none.txt"], "").await.starts_with("! @none.txt: "));
-        assert!(told(&["@b.bin"], "").await.starts_with("! @b.bin: "));
-        assert_eq!(told(&["write", "to", "@"], "").await, "write to @");
+    async fn missing_and_binary_files_are_refused_by_name() {
+        assert!(composed(&["@none.txt"], "").await.starts_with("! @none.txt: "));
+        assert!(composed(&["@b.bin"], "").await.starts_with("! @b.bin: "));
+        assert_eq!(composed(&["write", "to", "@"], "").await, "write to @");
     }
 }

@@ -1,4 +1,4 @@
-//! `osier` on a terminal: puts desk, session and interface together, and says in the end how to come back.
+//! `osier` on a terminal: runs the interface on a session, and prints at the end how to resume it.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -20,13 +20,13 @@ use crate::layout::sanitize_line;
 use crate::out;
 use crate::themes;
 
-/// What still runs when one leaves gets this long to end in order.
+/// How long a running turn may take to end after you quit.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     if home::is_dumb_terminal() {
         return Err(usage_error(
-            "this terminal cannot be drawn on (TERM=dumb); ask with -p, which prints the answer: osier -p 'list the files'",
+            "cannot draw on this terminal (TERM=dumb); use -p to print the answer: osier -p 'list the files'",
         ));
     }
     let choice = Choice::make(&args, &home).await?;
@@ -60,14 +60,14 @@ async fn run_in(choice: Choice, args: Args, home: Home) -> Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// The console of Linux shows the question instead of answering it.
+/// The Linux console prints the query for the background color instead of answering it.
 fn can_be_asked() -> bool {
     home::env_var("TERM").is_none_or(|term| term != "linux")
 }
 
-/// Lets what still runs end, and says how to come back.
+/// Cancels the running turn, and prints how to resume the session.
 async fn leave(worker: &Worker) {
-    // Whatever did not end by then is as after a crash, which the next start can deal with.
+    // A turn that does not end in time is handled like a crash at the next start.
     let _ = tokio::time::timeout(PATIENCE, worker.send(ClientCommand::Cancel)).await;
     let session = worker.session();
     session.store().close().await;
@@ -75,7 +75,7 @@ async fn leave(worker: &Worker) {
     let is_said = session.tree().heads().iter().any(|(_, head)| head.is_message());
     if is_kept && is_said {
         let short = session.store().short_id(session.id()).await.unwrap_or_else(|_| session.id().to_owned());
-        // The terminal may be gone, and nobody would miss it then.
+        // The terminal may be closed already.
         let _ = writeln!(std::io::stdout(), "\nosier --resume {short}");
     }
 }

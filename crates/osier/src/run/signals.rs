@@ -1,9 +1,9 @@
-//! Ctrl-C, and the other ways in which a process is asked to end.
+//! The signals that request the end of the process: SIGINT (Ctrl-C), SIGTERM and SIGHUP.
 
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// See the module.
+/// Listens for these signals.
 #[derive(Debug)]
 pub(crate) struct Signals {
     interrupt: Signal,
@@ -11,18 +11,18 @@ pub(crate) struct Signals {
     hang_up: Signal,
 }
 
-/// Who asked.
+/// The signal that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// Ctrl-C: somebody is there, and may only want to stop what goes on.
+    /// Ctrl-C: the user may only want to cancel the turn.
     Interrupt,
     Terminate,
-    /// The terminal is gone.
+    /// The terminal was closed.
     HangUp,
 }
 
 impl Asked {
-    /// The exit code, as shells tell it.
+    /// The exit code that shells use for this signal.
     pub(crate) fn code(self) -> u8 {
         match self {
             Asked::HangUp => 129,

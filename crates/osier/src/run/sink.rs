@@ -1,5 +1,5 @@
-//! Standard output, written by a thread of its own: a reader that is slow holds nobody up, and one that has gone is
-//! noticed. Every piece is written the moment it is there; nothing is gathered.
+//! Standard output, written by a separate thread: a slow reader blocks nothing else, and a reader that closed the pipe is
+//! detected. Every piece is written and flushed at once, without buffering.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -8,19 +8,19 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// See the module.
+/// Writes to standard output from a separate thread.
 #[derive(Debug)]
 pub(crate) struct Sink {
     pieces: Sender<Piece>,
     gone: CancellationToken,
-    /// What writing failed with.
+    /// The write error, if writing failed.
     failed: Arc<OnceLock<io::Error>>,
 }
 
 #[derive(Debug)]
 enum Piece {
     Bytes(Vec<u8>),
-    /// Tells when everything before it is written.
+    /// Signals that everything before it is written.
     Mark(oneshot::Sender<()>),
 }
 
@@ -36,7 +36,7 @@ impl Sink {
         let (tell, why) = (gone.clone(), failed.clone());
         std::thread::spawn(move || {
             if let Err(error) = write(&given, &mut out) {
-                // Set before the pieces that still wait, and their marks, are dropped.
+                // Set the error before the queue and its marks are dropped: `flush` reads it then.
                 let _ = why.set(error);
                 tell.cancel();
             }
@@ -45,11 +45,11 @@ impl Sink {
     }
 
     pub(crate) fn write(&self, piece: impl Into<Vec<u8>>) {
-        // Whether anybody still reads is told by `gone`.
+        // An error means that the writer stopped, which `closed` reports.
         let _ = self.pieces.send(Piece::Bytes(piece.into()));
     }
 
-    /// Waits until nobody can be written to any more.
+    /// Waits until writing has failed, for example because the reader closed the pipe.
     pub(crate) async fn gone(&self) {
         self.gone.cancelled().await;
     }
@@ -84,7 +84,7 @@ fn write(pieces: &Receiver<Piece>, out: &mut impl Write) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Takes one piece, and then nothing any more.
+    /// Accepts one write and fails afterwards.
     struct OneOnly(Option<oneshot::Sender<Vec<u8>>>);
 
     impl Write for OneOnly {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_piece_is_written_at_once_and_a_reader_who_left_is_noticed() {
+    async fn each_piece_is_written_at_once_and_a_closed_reader_is_detected() {
         let (first, seen) = oneshot::channel();
         let sink = Sink::to(OneOnly(Some(first)));
         sink.write("one");

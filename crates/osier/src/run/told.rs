@@ -1,4 +1,4 @@
-//! What goes on during a turn, a line each, for the person who waits.
+//! The progress lines of a turn: tool calls, retries, summaries and errors, one line each.
 
 use osier_agent::{AgentEvent, LiveUpdate};
 use osier_session::SessionEvent;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::{answer, card};
 
-/// The longest text of such a line.
+/// Maximum length of the text of a line.
 const LONGEST: usize = 200;
 
-/// A tool call as `[read: notes.txt]`; `home` is written `~`.
+/// A tool call as `[read: notes.txt]`; `home` is displayed as `~`.
 pub(crate) fn call(name: &str, arguments: &Value, home: Option<&str>) -> String {
     let arguments = arguments.to_string();
     let arguments = RawJson::parse(arguments.as_bytes());
@@ -21,7 +21,7 @@ pub(crate) fn call(name: &str, arguments: &Value, home: Option<&str>) -> String 
     )
 }
 
-/// The line for an event, if it is worth one.
+/// The progress line for an event, if it has one.
 pub(crate) fn line(event: &AgentEvent, home: Option<&str>) -> Option<String> {
     match event {
         AgentEvent::Live(LiveUpdate::ToolStarted { name, arguments, .. }) => {
@@ -29,7 +29,7 @@ pub(crate) fn line(event: &AgentEvent, home: Option<&str>) -> Option<String> {
         }
         AgentEvent::Live(LiveUpdate::Retrying { attempt, seconds, message, .. }) => {
             let message = one_line(message, LONGEST);
-            Some(format!("{message} (try {attempt} failed; the next in {} s)", seconds.ceil()))
+            Some(format!("{message} (attempt {attempt} failed; retrying in {} s)", seconds.ceil()))
         }
         AgentEvent::Live(LiveUpdate::SummaryStarted { of }) => {
             Some(format!("summarizing {}", summarized(of)))
@@ -43,13 +43,13 @@ pub(crate) fn line(event: &AgentEvent, home: Option<&str>) -> Option<String> {
 /// What a summary is about.
 fn summarized(of: &str) -> &'static str {
     match of {
-        "branch" => "what is left behind",
+        "branch" => "the branch you are leaving",
         "graft" => "the other branch",
         _ => "the older part of the conversation",
     }
 }
 
-/// The first line of what went wrong with a tool.
+/// The first line of a tool error.
 fn failed(line: &[u8]) -> Option<String> {
     let result = tool_result(line).filter(|result| result["isError"] == true)?;
     let text = answer::text_of(&result);
@@ -61,7 +61,7 @@ fn failed(line: &[u8]) -> Option<String> {
     ))
 }
 
-/// A compaction or a return of the model.
+/// The title of a compaction, a branch summary or a backtrack.
 fn stood_out(line: &[u8]) -> Option<String> {
     let entry = osier_tree::entry::parse_entry(line).ok()?;
     card::title(&entry)
@@ -73,15 +73,15 @@ pub(crate) fn tool_result(line: &[u8]) -> Option<Value> {
     (entry.role == osier_tree::MessageRole::ToolResult).then(|| answer::message(line)).flatten()
 }
 
-/// Calls that were refused because nobody could be asked.
+/// Tool calls that were denied because no user was present to approve them.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
     /// The calls of the turn, by id.
     calls: Vec<(String, String)>,
     refused: Vec<String>,
-    /// Some of it is a change of files here, which can be allowed by itself.
+    /// A denied call would change files in the project, which `autoEdit` allows.
     changes: bool,
-    /// Some of it is a command, which the sandbox could run.
+    /// A denied call would run a command, which the mode `sandbox` allows.
     runs: bool,
 }
 
@@ -104,13 +104,12 @@ impl Refused {
         }
     }
 
-    /// What was refused, and what would allow it.
+    /// A notice that lists the denied calls and the options that would allow them.
     pub(super) fn told(&self) -> Option<String> {
         let refused = self.refused.join(" ");
-        let edits = if self.changes { "--approval autoEdit lets it change files here, " } else { "" };
-        let runs = if self.runs { "--approval sandbox lets it run commands in a sandbox, " } else { "" };
-        (!refused.is_empty()).then(|| {
-            format!("osier: not allowed: {refused}; {edits}{runs}--approval yolo lets it do anything")
-        })
+        let edits = if self.changes { "--approval autoEdit allows changes to files here, " } else { "" };
+        let runs = if self.runs { "--approval sandbox allows commands in a sandbox, " } else { "" };
+        (!refused.is_empty())
+            .then(|| format!("osier: not allowed: {refused}; {edits}{runs}--approval yolo allows everything"))
     }
 }

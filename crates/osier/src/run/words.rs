@@ -1,4 +1,4 @@
-//! What the words behind `osier` mean: an unknown or misspelled command is refused, everything else is a prompt.
+//! Decides whether the words after `osier` are a prompt: an unknown or misspelled command is refused.
 
 use anyhow::Result;
 use clap::Command;
@@ -7,16 +7,16 @@ use super::nearest::nearest;
 use crate::failure::usage_error;
 
 /// Refuses words that look like a command of `osier`, so that they are not sent to a model. `is_first` means that no option
-/// stands before them. `forced` means that the caller made clear that they are a prompt.
+/// precedes them. `forced` means that an option marks them as a prompt.
 pub(super) fn check(words: &[String], is_first: bool, forced: bool, osier: &Command) -> Result<()> {
     let Some((first, rest)) = words.split_first().filter(|_| !forced) else { return Ok(()) };
     let problem = match command_meant(first, rest, osier) {
         Some(meant) if meant == *first => {
-            format!("the command `{meant}` takes none of the options before it.")
+            format!("the options before the command `{meant}` do not apply to it.")
         }
-        Some(meant) => format!("no command `{first}`; did you mean `osier {meant}`?"),
+        Some(meant) => format!("unknown command `{first}`; did you mean `osier {meant}`?"),
         None if rest.is_empty() && is_first && looks_like_command(first) => {
-            format!("no command `{first}`; {}.", suggestion(first, osier))
+            format!("unknown command `{first}`; {}", suggestion(first, osier))
         }
         None => return Ok(()),
     };
@@ -24,14 +24,14 @@ pub(super) fn check(words: &[String], is_first: bool, forced: bool, osier: &Comm
     Err(usage_error(format!("{problem} To send it to the model: osier -- '{prompt}'")))
 }
 
-/// Whether a single word could be a command: a sentence, a file or a question has other characters.
+/// Whether a single word could be a command: sentences, files and questions contain other characters.
 fn looks_like_command(word: &str) -> bool {
     let is_part =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
     word.starts_with(|ch: char| ch.is_ascii_lowercase()) && word.bytes().all(is_part)
 }
 
-/// The command that the first word is, or nearly is: if it stands alone, or if a word follows that this command knows.
+/// The command that the first word is or resembles, if it is the only word or if a subcommand of it follows.
 fn command_meant(first: &str, rest: &[String], osier: &Command) -> Option<String> {
     let meant = nearest(first, names(osier))?;
     let knows = |next: &String| {
@@ -46,17 +46,17 @@ fn names(command: &Command) -> impl Iterator<Item = &str> {
     shown.flat_map(Command::get_name_and_visible_aliases).chain(["help"])
 }
 
-/// What to do instead: the nearest subcommand of a command, else all commands.
+/// Suggests the closest subcommand of any command, or lists all commands.
 fn suggestion(word: &str, osier: &Command) -> String {
     let near = osier.get_subcommands().find_map(|command| {
         let meant = nearest(word, names(command).filter(|name| *name != "help"))?;
         Some(format!("{} {meant}", command.get_name()))
     });
     match near {
-        Some(near) => format!("the nearest is `osier {near}`"),
+        Some(near) => format!("did you mean `osier {near}`?"),
         None => {
             let all: Vec<&str> = names(osier).filter(|name| name.len() > 1).collect();
-            format!("the commands are {}", all.join(", "))
+            format!("the commands are {}.", all.join(", "))
         }
     }
 }
@@ -65,7 +65,7 @@ fn suggestion(word: &str, osier: &Command) -> String {
 mod tests {
     use super::*;
 
-    fn told(words: &[&str]) -> String {
+    fn result(words: &[&str]) -> String {
         let sessions = Command::new("sessions").visible_alias("s").subcommand(Command::new("list"));
         let osier = Command::new("osier")
             .subcommand(sessions)
@@ -73,37 +73,37 @@ mod tests {
             .subcommand(Command::new("bench-open").hide(true));
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
         assert!(check(&words, true, true, &osier).is_ok());
-        check(&words, true, false, &osier).map_or_else(|error| error.to_string(), |()| "said".to_owned())
+        check(&words, true, false, &osier).map_or_else(|error| error.to_string(), |()| "prompt".to_owned())
     }
 
     #[test]
-    fn a_slip_of_a_command_is_caught_and_a_sentence_is_not() {
+    fn a_mistyped_command_is_refused_and_a_sentence_is_not() {
         assert_eq!(
-            told(&["sesions"]),
-            "no command `sesions`; did you mean `osier sessions`? To send it to the model: osier -- 'sesions'"
+            result(&["sesions"]),
+            "unknown command `sesions`; did you mean `osier sessions`? To send it to the model: osier -- 'sesions'"
         );
-        assert!(told(&["session", "list"]).starts_with("no command `session`"));
-        assert!(told(&["demo"]).starts_with("the command `demo` takes none"));
+        assert!(result(&["session", "list"]).starts_with("unknown command `session`"));
+        assert!(result(&["demo"]).starts_with("the options before the command `demo` do not apply"));
         for words in [&["fix", "the", "bug"][..], &["session", "handling", "is", "broken"], &["demo it"], &[]]
         {
-            assert_eq!(told(words), "said", "{words:?}");
+            assert_eq!(result(words), "prompt", "{words:?}");
         }
     }
 
     #[test]
-    fn a_single_bare_word_is_taken_for_a_command() {
+    fn a_single_lowercase_word_is_refused_as_an_unknown_command() {
         for (word, suggestion) in [
-            ("rpc", "the commands are sessions, demo, help"),
-            ("list", "the nearest is `osier sessions list`"),
-            ("bench-open", "the commands are sessions, demo, help"),
+            ("rpc", "the commands are sessions, demo, help."),
+            ("list", "did you mean `osier sessions list`?"),
+            ("bench-open", "the commands are sessions, demo, help."),
         ] {
-            let problem = told(&[word]);
-            assert!(problem.starts_with(&format!("no command `{word}`; {suggestion}.")), "{problem}");
+            let problem = result(&[word]);
+            assert!(problem.starts_with(&format!("unknown command `{word}`; {suggestion}")), "{problem}");
         }
         for word in ["why?", "Hello", "README.md", "@notes.txt", "a/b", "привет", "-", "7", "two words"]
         {
-            assert_eq!(told(&[word]), "said", "{word}");
+            assert_eq!(result(&[word]), "prompt", "{word}");
         }
-        assert!(check(&["yes".to_owned()], false, false, &Command::new("osier")).is_ok(), "behind an option");
+        assert!(check(&["yes".to_owned()], false, false, &Command::new("osier")).is_ok(), "after an option");
     }
 }

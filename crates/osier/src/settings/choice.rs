@@ -1,6 +1,7 @@
-//! Which model answers: what somebody said now, else what the session used, else the settings, else whatever has a key.
+//! Selects the model: from the command line, else from the session, else from the settings, else the first provider with a
+//! key.
 //!
-//! What was said in so many words is obeyed or refused, never replaced; only what nobody chose is chosen here.
+//! A model that you name on the command line or in the settings is used or is an error; it is never replaced.
 
 use std::sync::Arc;
 
@@ -8,35 +9,35 @@ use osier_model::{Environment, LookupError, ModelInfo, Registry};
 
 use super::Settings;
 
-/// For a provider whose key is there, the model to begin with. The first provider that fits counts.
+/// The default model of each provider. The first provider with a key is used.
 const FIRST: [(&str, &str); 3] =
     [("anthropic", "claude-opus-5-5"), ("openai", "gpt-5.5"), ("google", "gemini-3.1-pro-preview")];
 
-/// A model, and why it is this one.
+/// The selected model, and where the selection came from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Choice {
     pub(crate) model: Arc<ModelInfo>,
     pub(crate) why: Why,
-    /// What a person should know: the model of the session could not be taken.
+    /// A notice for the user: why the model of the session is not used.
     pub(crate) remark: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     /// Named on the command line.
-    Asked,
-    /// The path used it last.
+    CommandLine,
+    /// Used last on the path of the session.
     Session,
     Settings,
-    /// A key for its provider is there.
+    /// Its provider has a key.
     Key,
-    /// A server of the user's own has it.
+    /// Available on a provider from the settings.
     Server,
-    /// Nothing else can be used.
-    Nothing,
+    /// No other model is available.
+    Fallback,
 }
 
-/// What there is to choose by. `of_session` is the `provider/id` that the path used last.
+/// The models requested by the command line and by the session; the latter as `provider/id`, used last on the path.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wanted<'w> {
     pub(crate) asked: Option<&'w str>,
@@ -51,7 +52,7 @@ pub(crate) fn choose(
 ) -> Result<Choice, LookupError> {
     let choice = |model, why| Choice { model, why, remark: None };
     if let Some(name) = wanted.asked {
-        return Ok(choice(registry.find(name)?, Why::Asked));
+        return Ok(choice(registry.find(name)?, Why::CommandLine));
     }
     let missing = match wanted.of_session.map(|name| (name, exact(name, registry, surroundings))) {
         Some((_, Ok(model))) => return Ok(choice(model, Why::Session)),
@@ -62,12 +63,11 @@ pub(crate) fn choose(
         Some(name) => choice(registry.find(name)?, Why::Settings),
         None => unasked(settings, registry, surroundings),
     };
-    choice.remark =
-        missing.map(|(name, why)| format!("{name}, which this session used, cannot be used ({why})"));
+    choice.remark = missing.map(|(name, why)| format!("cannot use {name}, the model of this session: {why}"));
     Ok(choice)
 }
 
-/// The model that writes summaries, if somebody chose one for that: now, or in the settings.
+/// The model that writes summaries, if the command line or the settings name one.
 pub(crate) fn for_summaries(
     asked: Option<&str>,
     settings: &Settings,
@@ -76,7 +76,7 @@ pub(crate) fn for_summaries(
     asked.or(settings.summary_model.as_deref()).map(|name| registry.find(name)).transpose()
 }
 
-/// The model a session names, if it can be asked now.
+/// The model that a session names, if it can be used now.
 pub(crate) fn exact(
     name: &str,
     registry: &Registry,
@@ -102,13 +102,13 @@ fn unasked(settings: &Settings, registry: &Registry, surroundings: &Environment)
         Some(model) => (model.clone(), Why::Key),
         None => match of_user() {
             Some(model) => (model.clone(), Why::Server),
-            None => (offline(registry), Why::Nothing),
+            None => (offline(registry), Why::Fallback),
         },
     };
     Choice { model, why, remark: None }
 }
 
-/// The model that is always there.
+/// The built-in model, which is always available.
 pub(crate) fn offline(registry: &Registry) -> Arc<ModelInfo> {
     let built_in = || Arc::new(ModelInfo::new("offline", "offline", osier_model::Api::Offline));
     registry.find("offline/offline").unwrap_or_else(|_| built_in())
@@ -120,7 +120,7 @@ mod tests {
     use crate::settings::{OfProject, load};
     use osier_testkit::{Expect, expect};
 
-    /// Chooses with some keys in the environment, and settings; tells what was chosen, and why.
+    /// Selects a model with the given keys in the environment and the given settings; formats the result.
     fn chosen(keys: &[&'static str], config: &str, wanted: Wanted<'_>) -> String {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_chose_is_the_first_thing_that_has_a_key() {
+    fn without_a_choice_the_first_provider_with_a_key_is_used() {
         let unasked = |keys: &[&'static str], config: &str| chosen(keys, config, Wanted::default());
         check(
             &[
@@ -161,11 +161,11 @@ mod tests {
                 unasked(&[], "[providers.anthropic]\napi_key_command = 'true'\n"),
             ],
             expect![[r#"
-                offline/offline (Nothing)
+                offline/offline (Fallback)
                 google/gemini-3.1-pro-preview (Key)
                 openai/gpt-5.5 (Key)
                 anthropic/claude-opus-5-5 (Key)
-                offline/offline (Nothing)
+                offline/offline (Fallback)
                 local/smol (Server)
                 openai/gpt-5.5 (Key)
                 anthropic/claude-opus-5-5 (Key)"#]],
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_counts_over_the_session_and_that_over_the_settings() {
+    fn command_line_precedes_session_and_session_precedes_settings() {
         let config = format!("model = 'local/smol'\n{LOCAL}");
         let asked = Some("gpt-5.5");
         let of_session = Some("anthropic/claude-haiku-4-5");
@@ -187,18 +187,18 @@ mod tests {
                 chosen(&[], &config, Wanted { asked: None, of_session: Some("gone/model") }),
             ],
             expect![[r#"
-                openai/gpt-5.5 (Asked)
+                openai/gpt-5.5 (CommandLine)
                 anthropic/claude-haiku-4-5 (Session)
                 local/smol (Settings)
                 local/smol (Settings)
-                anthropic/claude-haiku-4-5, which this session used, cannot be used (set ANTHROPIC_API_KEY)
+                cannot use anthropic/claude-haiku-4-5, the model of this session: set ANTHROPIC_API_KEY
                 local/smol (Settings)
-                gone/model, which this session used, cannot be used (no such model)"#]],
+                cannot use gone/model, the model of this session: no such model"#]],
         );
     }
 
     #[test]
-    fn a_name_that_means_nothing_or_two_things_is_refused_with_the_nearest() {
+    fn unknown_and_ambiguous_names_are_refused_with_suggestions() {
         let asked = |name| chosen(&[], LOCAL, Wanted { asked: Some(name), of_session: None });
         check(
             &[asked("smoll"), asked("opus"), asked("claude-opus-5.5"), asked("5"), asked("zzz")],
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_models_to_begin_with_are_in_the_list() {
+    fn default_models_are_in_the_registry() {
         let registry = Registry::built_in();
         for (provider, id) in FIRST {
             assert!(

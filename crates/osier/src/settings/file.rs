@@ -1,4 +1,5 @@
-//! Reads one settings file: what it sets, on which line, and what is wrong with it. Never repeats a value it objects to.
+//! Reads one settings file: its keys with their lines, and its problems. Messages never contain an invalid value: it may be a
+//! secret.
 
 use std::path::{Path, PathBuf};
 
@@ -10,30 +11,30 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use super::kind::Kind;
 use super::table::{Key, Meaning, meaning, nearest};
 
-/// Settings are written by people; nobody writes this much.
+/// Maximum size of a settings file.
 pub(crate) const LONGEST: u64 = 1 << 20;
 
-/// The key whose names have dots in them.
+/// The key whose names contain dots.
 const KEYS_OF_SCREEN: &str = "keys.NAME";
 
-/// A key of the table, set to something it may be.
+/// A known key with a valid value.
 #[derive(Clone)]
 pub(crate) struct Found {
-    /// The words of the key, names filled in.
+    /// The parts of the key, with actual names instead of `NAME`.
     pub(crate) path: Vec<String>,
     pub(crate) key: &'static Key,
     pub(crate) value: Value,
     pub(crate) line: usize,
 }
 
-/// Without the value, which may be a secret.
+/// Omits the value, which may be a secret.
 impl std::fmt::Debug for Found {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", dotted(&self.path), self.line)
     }
 }
 
-/// Something wrong in a file. An unknown key stops nothing; the rest does, for its author meant something by it.
+/// A problem in a file. An unknown key is only a warning; all others are fatal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) file: PathBuf,
@@ -42,14 +43,14 @@ pub(crate) struct Problem {
     pub(crate) is_fatal: bool,
 }
 
-/// What a file says.
+/// The contents of a settings file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Read {
     pub(crate) found: Vec<Found>,
     pub(crate) problems: Vec<Problem>,
 }
 
-/// The words of a key as one would write them in a file.
+/// A key as it is written in a file.
 pub(crate) fn dotted(path: &[String]) -> String {
     let is_bare = |word: &str| {
         !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
@@ -59,7 +60,7 @@ pub(crate) fn dotted(path: &[String]) -> String {
     path.iter().map(quoted).collect::<Vec<_>>().join(".")
 }
 
-/// Reads a file, which need not exist.
+/// Reads a file. A missing file is empty.
 pub(crate) fn read(path: &Path) -> Read {
     let fatal = |text: String| Read {
         found: Vec::new(),
@@ -86,7 +87,7 @@ pub(crate) fn parse(file: &Path, text: &str) -> Read {
         Err(error) => {
             let at = error.span().map(|span| span.start);
             let line = at.map(|at| reader.line(at));
-            reader.problem(line, format!("this is no TOML: {}", error.message()), true);
+            reader.problem(line, format!("invalid TOML: {}", error.message()), true);
         }
     }
     reader.read
@@ -132,7 +133,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The names of keys have dots in them, which TOML takes for tables unless they are quoted.
+    /// Joins names that contain dots: TOML parses them as nested tables unless they are quoted.
     fn names_with_dots(&mut self, path: &[String], key: &'static Key, value: toml::Spanned<DeValue<'_>>) {
         let DeValue::Table(table) = value.into_inner() else { return };
         for (word, value) in table {
@@ -175,7 +176,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Each table of the list, with only those keys that are known.
+    /// The tables of the list, with only the known keys.
     fn models(&mut self, path: &[String], list: toml::Spanned<DeValue<'_>>) -> Option<Value> {
         let DeValue::Array(items) = list.into_inner() else { return None };
         let mut models = Vec::new();
@@ -203,27 +204,27 @@ mod tests {
 
     fn check(text: &str, expect: Expect) {
         let read = parse(Path::new("f"), text);
-        let mut told = String::new();
+        let mut output = String::new();
         for found in &read.found {
-            told += &format!("{}: {} = {}\n", found.line, dotted(&found.path), found.value);
+            output += &format!("{}: {} = {}\n", found.line, dotted(&found.path), found.value);
         }
         for problem in &read.problems {
             let stops = if problem.is_fatal { "!" } else { "?" };
             let line = problem.line.map_or_else(|| "-".to_owned(), |line| line.to_string());
-            told += &format!("{stops} {line}: {}\n", problem.text);
+            output += &format!("{stops} {line}: {}\n", problem.text);
         }
-        expect.assert_eq(&told);
+        expect.assert_eq(&output);
     }
 
     #[test]
-    fn names_of_keys_may_be_quoted_or_not() {
+    fn names_with_dots_may_be_quoted_or_not() {
         check(
             "[keys]\n'tree.label' = 'x'\ntree.mark = 'y'\ntree.filter.all = 'z'\ntree.up = 3\n",
             expect![[r#"
                 2: keys."tree.label" = "x"
                 4: keys."tree.filter.all" = "z"
                 3: keys."tree.mark" = "y"
-                ! 5: keys."tree.up" must be text
+                ! 5: keys."tree.up" must be a string
             "#]],
         );
     }
@@ -259,7 +260,7 @@ thinking = { style = "effort", levels = ["low"] }
     }
 
     #[test]
-    fn what_nobody_knows_is_told_with_the_nearest_and_stops_nothing() {
+    fn unknown_keys_are_warnings_with_a_suggestion() {
         check(
             "modle = 'x'\nzzz = 1\n[retry]\natempts = 3\n[providers.a]\nbase_ulr = 'x'\n[[providers.a.models]]\nid = 'm'\ncontext = 1\n[sounds]\n",
             expect![[r#"
@@ -275,7 +276,7 @@ thinking = { style = "effort", levels = ["low"] }
     }
 
     #[test]
-    fn what_cannot_be_meant_is_told_with_what_is_allowed_and_never_repeated() {
+    fn invalid_values_are_reported_with_what_is_allowed_and_never_repeated() {
         check(
             r#"
 durability = "hunter2"
@@ -294,12 +295,12 @@ answer_timeout = 0
             expect![[r#"
                 12: providers.b.models = [{ name = "no id" }, { id = "x" }]
                 ! 2: durability must be "os", "turn" or "always"
-                ! 3: model must be text
+                ! 3: model must be a string
                 ! 4: backtracking must be true or false
-                ! 5: tools must be a list of texts
+                ! 5: tools must be a list of strings
                 ! 6: retry must be a table
                 ! 8: providers.a must be a table
-                ! 10: providers.b.api_key_command must be text
+                ! 10: providers.b.api_key_command must be a string
                 ! 11: providers.b.compat must be a table of switches: unknown field `hunter`, expected one of `developer_role`, `max_tokens_field`, `stream_options`, `reasoning`, `reasoning_back`, `store`, `prompt_cache_key`, `cache_control`, `tool_result_images`, `null_content`, `bound_thinking`
                 ! 12: a model in providers.b.models has no id
                 ! 12: providers.b.models.context_window must be a whole number from 1 to 1000000000
@@ -310,23 +311,23 @@ answer_timeout = 0
     }
 
     #[test]
-    fn a_file_that_is_no_toml_is_told_by_line_without_showing_it() {
+    fn a_syntax_error_is_reported_with_its_line_but_not_its_text() {
         check(
             "a = 1\nkey = \"hunter2\n",
             expect![[r#"
-            ! 2: this is no TOML: invalid basic string, expected `"`
+            ! 2: invalid TOML: invalid basic string, expected `"`
         "#]],
         );
         check(
             "model = 'a'\nmodel = 'b'\n",
             expect![[r#"
-            ! 2: this is no TOML: duplicate key
+            ! 2: invalid TOML: duplicate key
         "#]],
         );
     }
 
     #[test]
-    fn a_pipe_a_folder_and_a_huge_file_are_refused_at_once() {
+    fn pipes_folders_and_huge_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();

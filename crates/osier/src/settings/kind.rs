@@ -1,18 +1,18 @@
-//! What a setting may be: the check of a value, and the words for what is allowed.
+//! The types of settings: checks a value, and describes what is allowed.
 
 use std::fmt;
 
 use osier_model::{CompatSpec, Price, ThinkingAbility};
 use toml::Value;
 
-/// The sort of values a key takes.
+/// The type of a setting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Choice(&'static [&'static str]),
     Bool,
     Text,
     Texts,
-    /// One text, or a list of them.
+    /// One string, or a list of strings.
     TextOrTexts,
     Count {
         least: i64,
@@ -20,17 +20,17 @@ pub(crate) enum Kind {
     },
     /// A list of TCP ports.
     Ports,
-    /// `true`, `false`, or a table that says how exactly.
+    /// `true`, `false`, or a table with details.
     Thinking,
     Price,
-    /// Switches by name.
+    /// A table of named switches.
     Compat,
-    /// A list of tables whose keys are described by keys of their own.
+    /// A list of tables, whose keys are settings too.
     Models,
 }
 
 impl Kind {
-    /// What is wrong with a value, if anything. The value itself is not repeated: it may be a secret.
+    /// What is wrong with a value, if anything. Does not contain the value: it may be a secret.
     pub(crate) fn objection(self, value: &Value) -> Option<String> {
         if self.takes(value) {
             return None;
@@ -68,7 +68,7 @@ impl Kind {
         }
     }
 
-    /// The values there are, if they are few.
+    /// The allowed values, if they are few.
     pub(crate) fn choices(self) -> &'static [&'static str] {
         match self {
             Kind::Choice(names) => names,
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// A value as somebody writes it on the command line: text needs no quotes there.
+    /// Parses a value from the command line, where strings need no quotes.
     pub(crate) fn read(self, text: &str) -> Option<Value> {
         let as_toml = || toml::from_str::<toml::Table>(&format!("v = {text}")).ok()?.remove("v");
         let value = match self {
@@ -116,9 +116,9 @@ impl fmt::Display for Kind {
                 }
             }
             Kind::Bool => f.write_str("true or false"),
-            Kind::Text => f.write_str("text"),
-            Kind::Texts => f.write_str("a list of texts"),
-            Kind::TextOrTexts => f.write_str("text or a list of texts"),
+            Kind::Text => f.write_str("a string"),
+            Kind::Texts => f.write_str("a list of strings"),
+            Kind::TextOrTexts => f.write_str("a string or a list of strings"),
             Kind::Count { least, most } => write!(f, "a whole number from {least} to {most}"),
             Kind::Ports => f.write_str("a list of ports"),
             Kind::Thinking => f.write_str("true, false or a table"),
@@ -135,7 +135,7 @@ mod tests {
     use osier_testkit::expect;
 
     #[test]
-    fn a_wrong_value_is_told_what_would_be_right_and_is_not_repeated() {
+    fn an_error_describes_what_is_allowed_without_the_value() {
         let secret = Value::String("sk-secret".to_owned());
         let kinds = [
             Kind::Choice(&["a", "b", "c"]),
@@ -146,21 +146,21 @@ mod tests {
             Kind::Price,
             Kind::Models,
         ];
-        let told: Vec<String> = kinds.iter().filter_map(|kind| kind.objection(&secret)).collect();
-        assert_eq!(told.len(), kinds.len());
+        let errors: Vec<String> = kinds.iter().filter_map(|kind| kind.objection(&secret)).collect();
+        assert_eq!(errors.len(), kinds.len());
         expect![[r#"
             must be "a", "b" or "c"
             must be true or false
-            must be a list of texts
+            must be a list of strings
             must be a whole number from 1 to 9
             must be true, false or a table
             must be a table of numbers
             must be a list of tables"#]]
-        .assert_eq(&told.join("\n"));
+        .assert_eq(&errors.join("\n"));
     }
 
     #[test]
-    fn on_the_command_line_text_needs_no_quotes() {
+    fn strings_on_the_command_line_need_no_quotes() {
         let read = |kind: Kind, text: &str| kind.read(text).map(|value| value.to_string());
         assert_eq!(read(Kind::Text, "local/x").as_deref(), Some("\"local/x\""));
         assert_eq!(read(Kind::Texts, "read, grep").as_deref(), Some("[\"read\", \"grep\"]"));

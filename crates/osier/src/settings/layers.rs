@@ -1,4 +1,4 @@
-//! Settings from several files, one over the other, key by key; and where each came from.
+//! Merges the settings of several files key by key, and records where each value came from.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,14 @@ use super::file::Found;
 use super::kind::Kind;
 use super::table::{KEYS, Key};
 
-/// Whose file it is.
+/// The owner of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     User,
     Project,
 }
 
-/// A setting in force, and the line that set it.
+/// The effective value of a setting, and the line that set it.
 #[derive(Clone)]
 pub(crate) struct Set {
     pub(crate) path: Vec<String>,
@@ -26,21 +26,21 @@ pub(crate) struct Set {
     pub(crate) line: usize,
 }
 
-/// Without the value, which may be a secret.
+/// Omits the value, which may be a secret.
 impl std::fmt::Debug for Set {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} at {}:{}", self.path.join("."), self.file.display(), self.line)
     }
 }
 
-/// What is set, each key once.
+/// The effective settings, each key once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Layers {
     sets: Vec<Set>,
 }
 
 impl Layers {
-    /// Puts a file on top.
+    /// Adds a file that overrides the previous ones.
     pub(crate) fn add(&mut self, owner: Owner, file: &std::path::Path, found: Vec<Found>) {
         self.drop_key_sources(&found);
         for found in found {
@@ -55,8 +55,8 @@ impl Layers {
         }
     }
 
-    /// A key comes from one place: who says where a provider's key is takes back what a lower file said. And a password is
-    /// for one server: who names another gets none of a lower file.
+    /// A file that sets the source of a provider's key or of a store's password replaces all sources in lower files. A file
+    /// that sets the url of a store drops the password of lower files: it belongs to another server.
     fn drop_key_sources(&mut self, found: &[Found]) {
         let source = |path: &[String]| {
             let names_one =
@@ -82,7 +82,7 @@ impl Layers {
         self.sets.iter().find(|set| set.key.name == name)
     }
 
-    /// The value in force of a key without names in it.
+    /// The effective value or the default of a key without `NAME`.
     fn value(&self, name: &str) -> Option<Value> {
         let default = || KEYS.iter().find(|key| key.name == name).and_then(Key::default_value);
         self.find(name).map(|set| set.value.clone()).or_else(default)
@@ -110,7 +110,7 @@ impl Layers {
         list.iter().filter_map(|item| N::try_from(item.as_integer()?).ok()).collect()
     }
 
-    /// Below two words: what is set for one name of a table.
+    /// The settings of one name in a table, such as `agents.reviewer`.
     pub(crate) fn of_name(&self, word: &str, name: &str) -> Table {
         match self.table(word).remove(name) {
             Some(Value::Table(table)) => table,
@@ -118,7 +118,7 @@ impl Layers {
         }
     }
 
-    /// Everything below a word, as one table.
+    /// All settings below a word, such as `providers`, as one table.
     pub(crate) fn table(&self, word: &str) -> Table {
         let mut root = Table::new();
         for set in self.sets.iter().filter(|set| set.path.first().is_some_and(|first| first == word)) {
@@ -141,7 +141,7 @@ fn insert(table: &mut Table, above: &[String], last: &str, value: Value) {
     }
 }
 
-/// Lists of models are put together (of a model that is in both, each key counts once); a table is taken key by key.
+/// Merges two values of a key: lists of models are concatenated, tables of switches are merged, other values are replaced.
 fn merged(kind: Kind, below: Value, over: Value) -> Value {
     match (kind, below, over) {
         (Kind::Models, Value::Array(mut below), Value::Array(over)) => {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_upper_file_counts_key_by_key() {
+    fn the_upper_file_overrides_key_by_key() {
         let layers = layers(
             "thinking = 'low'\nmodel = 'a/b'\n[providers.p]\nbase_url = 'http://user'\nname = 'P'\n",
             "thinking = 'high'\n[providers.p]\nbase_url = 'http://project'\n",
@@ -195,9 +195,9 @@ mod tests {
         .assert_eq(&layers.table("providers").to_string());
     }
 
-    /// Else a project could have the password sent to a server of its own.
+    /// Otherwise a project could send the password to its own server.
     #[test]
-    fn who_names_another_server_does_not_get_the_password_for_the_first() {
+    fn a_new_store_url_drops_the_password_of_a_lower_file() {
         let layers = layers(
             "[stores.team]\nurl = 'mysql://me@db/osier'\npassword_command = 'pass team'\ntimeout = 7\n[stores.other]\nurl = 'mysql://me@other/osier'\npassword_env = 'OTHER'\n",
             "[stores.team]\nurl = 'mysql://me@evil/osier'\n",
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_models_are_put_together_and_switches_are_taken_one_by_one() {
+    fn model_lists_are_concatenated_and_switches_are_merged() {
         let layers = layers(
             "[providers.p]\ncompat = { store = true, null_content = true }\nmodels = [{ id = 'a' }]\n",
             "[providers.p]\ncompat = { store = false }\nmodels = [{ id = 'a', images = true }, { id = 'b' }]\n",
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_where_a_key_is_takes_back_what_a_lower_file_said() {
+    fn a_new_key_source_replaces_the_one_of_a_lower_file() {
         let layers = layers(
             "[providers.p]\napi_key_env = 'A'\n[providers.q]\napi_key_env = 'Q'\n",
             "[providers.p]\napi_key_file = 'f'\n",

@@ -1,6 +1,6 @@
-//! Settings of the program: what the files of the user and of the project say, checked, merged, and ready to use.
+//! The settings of the program: reads, checks and merges the files of the user and of the project.
 //!
-//! What a project's file may set before its folder is trusted is decided here, once, for every command.
+//! Settings that a project may not set until its folder is trusted are filtered out here, for every command.
 
 pub(crate) mod choice;
 mod file;
@@ -31,21 +31,21 @@ pub(crate) use sandbox::{SandboxSettings, SandboxWhen};
 pub(crate) use stores::{StorePlace, StoreSpec};
 use table::Reach;
 
-/// The settings in force.
+/// The effective settings.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) durability: Durability,
-    /// What was chosen in a file; [`choice::choose`] knows the rest.
+    /// The model from a file; `select_model` handles the other sources.
     pub(crate) model: Option<String>,
     pub(crate) thinking: ThinkingLevel,
     pub(crate) approval: Mode,
     pub(crate) sandbox: SandboxSettings,
-    /// The tools a model may call; all without it.
+    /// The tools that a model may call; `None` means all.
     pub(crate) tools: Option<Vec<String>>,
     pub(crate) backtracking: bool,
-    /// Model calls for one prompt.
+    /// Maximum number of model calls for one prompt.
     pub(crate) max_steps: u32,
-    /// Writes summaries instead of the model in force.
+    /// Writes summaries instead of the current model.
     pub(crate) summary_model: Option<String>,
     pub(crate) compacting: CompactionConfig,
     pub(crate) restore_model_on_move: bool,
@@ -55,12 +55,12 @@ pub(crate) struct Settings {
     pub(crate) retry: RetryPolicy,
     /// The agent that new sessions belong to.
     pub(crate) agent: String,
-    /// The store of new sessions; one that is there.
+    /// The store of new sessions; it exists.
     pub(crate) default_store: String,
-    /// The stores besides the files in the home folder.
+    /// The stores in addition to the files in the home folder.
     pub(crate) stores: BTreeMap<String, StoreSpec>,
     pub(crate) providers: BTreeMap<String, ProviderSpec>,
-    /// Where each came from.
+    /// The source of each value.
     pub(crate) layers: Layers,
 }
 
@@ -71,13 +71,13 @@ pub(crate) struct Screen {
     pub(crate) theme: String,
     pub(crate) double_escape: DoubleEscape,
     pub(crate) tree_filter: OutlineFilter,
-    /// The branch one is on comes before its siblings.
+    /// The tree shows the current branch before its siblings.
     pub(crate) active_first: bool,
     pub(crate) ask_summary: bool,
-    /// What is typed is kept for other sessions.
+    /// Prompts are stored in the history of all sessions.
     pub(crate) prompt_history: bool,
     pub(crate) editor: Option<String>,
-    /// Keys by the name of what they do.
+    /// Key bindings by action name.
     pub(crate) keys: BTreeMap<String, String>,
 }
 
@@ -107,21 +107,21 @@ impl Screen {
     }
 }
 
-/// Settings, and what there is to say about the files they came from.
+/// Settings, and the problems of the files they came from.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) settings: Settings,
     pub(crate) problems: Vec<Problem>,
-    /// What the project asks for and does not get, because nobody trusts it.
+    /// The settings of the project that are ignored because it is not trusted.
     pub(crate) ignored: Vec<Found>,
 }
 
-/// What a project's file says.
+/// The settings of a project's file.
 #[derive(Debug, Default)]
 pub(crate) struct OfProject {
     file: PathBuf,
     harmless: Vec<Found>,
-    /// What counts only if the project is trusted.
+    /// Settings that need trust.
     pub(crate) wanted: Vec<Found>,
     pub(crate) problems: Vec<Problem>,
 }
@@ -135,13 +135,13 @@ impl OfProject {
     }
 }
 
-/// Reads the user's file, and puts the project's over it.
+/// Reads the user's file, and merges the project's settings over it.
 pub(crate) fn load(user: &Path, project: OfProject, is_trusted: bool) -> Loaded {
     let mut layers = Layers::default();
     let file::Read { found, mut problems } = file::read(user);
     layers.add(Owner::User, user, found);
     layers.add(Owner::Project, &project.file, project.harmless);
-    // Somebody else may have written the project's file: a mistake in it is told, and stops nothing.
+    // Other people may write the project's file, so its problems are only warnings.
     problems.extend(project.problems.into_iter().map(|problem| match problem.file == project.file {
         true => Problem { is_fatal: false, ..problem },
         false => problem,
@@ -154,12 +154,12 @@ pub(crate) fn load(user: &Path, project: OfProject, is_trusted: bool) -> Loaded 
 }
 
 impl Settings {
-    /// The same with another agent at work.
+    /// The same settings for another agent.
     pub(crate) fn of_agent(&self, agent: &str, problems: &mut Vec<Problem>) -> Settings {
         Settings::of(self.layers.clone(), Some(agent), problems)
     }
 
-    /// Whether the model may return to checkpoints, unless a run says otherwise.
+    /// Whether the model may backtrack to checkpoints, unless the command line disables it.
     pub(crate) fn offers_backtracking(&self) -> bool {
         let is_named = |tools: &Vec<String>| tools.iter().any(|name| name.trim() == crate::config::BACKTRACK);
         self.backtracking && self.tools.as_ref().is_none_or(is_named)
@@ -217,7 +217,7 @@ impl Settings {
     }
 }
 
-/// What holds when nobody set anything.
+/// The built-in defaults.
 impl Default for Settings {
     fn default() -> Settings {
         Settings::of(Layers::default(), None, &mut Vec::new())
@@ -228,7 +228,7 @@ fn texts_of(value: &toml::Value) -> Option<Vec<String>> {
     Some(value.as_array()?.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
 }
 
-/// Keys of the screen that do nothing. The rest of the screen works all the same.
+/// Invalid key bindings. They are warnings: the interface works without them.
 fn key_problems(layers: &Layers) -> Vec<Problem> {
     let keys = layers.sets().iter().filter(|set| set.path[0] == "keys");
     let wrong = keys.filter_map(|set| {
@@ -239,7 +239,7 @@ fn key_problems(layers: &Layers) -> Vec<Problem> {
     wrong.collect()
 }
 
-/// The checks of each key have passed, so what fails here is how they fit together.
+/// The values are valid one by one; errors here mean that they do not fit together.
 fn providers(layers: &Layers, problems: &mut Vec<Problem>) -> BTreeMap<String, ProviderSpec> {
     let mut providers = BTreeMap::new();
     for (name, table) in layers.table("providers") {

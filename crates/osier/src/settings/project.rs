@@ -1,20 +1,20 @@
-//! Which project a directory belongs to: the nearest folder above that holds `.osier` or `.git`.
+//! Finds the project of a directory: the nearest parent folder that contains `.osier` or `.git`.
 //!
-//! Osier's home folder is nobody's project, and a folder that another user owns says nothing here.
+//! Osier's home folder is not a project, and folders of other users are ignored.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Whether a file belongs to neither this user nor the administrator.
+/// Whether a file belongs to neither this user nor root.
 pub(crate) fn is_of_another(about: &Metadata) -> bool {
     about.uid() != rustix::process::geteuid().as_raw() && about.uid() != 0
 }
 
-/// A folder somebody works in, with settings of its own perhaps.
+/// A project folder, which may have its own settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Project {
-    /// Without links in it.
+    /// The canonical path.
     pub(crate) root: PathBuf,
 }
 
@@ -26,7 +26,7 @@ impl Project {
         let is_marked = |folder: &&Path| {
             let (own, git) = (folder.join(".osier"), folder.join(".git"));
             let is_home = || own.canonicalize().is_ok_and(|own| homes.contains(&own));
-            // In a shared folder another user could mark a project around that of this one.
+            // In a shared folder another user could create a `.git` above this user's project.
             let is_repository = git.symlink_metadata().is_ok_and(|about| !is_of_another(&about));
             is_repository && git.exists() || (own.is_dir() && !is_home())
         };
@@ -43,7 +43,7 @@ impl Project {
         self.folder().join("config.toml")
     }
 
-    /// Why its settings are not even looked at: somebody else could change them at any moment.
+    /// Why its settings are not read at all: other users could change them at any time.
     pub(crate) fn objection(&self) -> Option<String> {
         for path in [self.root.clone(), self.folder(), self.config()] {
             let Ok(about) = std::fs::metadata(&path) else { continue };
@@ -51,12 +51,12 @@ impl Project {
                 return Some(format!("{} belongs to another user", path.display()));
             }
             if path.canonicalize().is_ok_and(|real| !real.starts_with(&self.root)) {
-                return Some(format!("{} is a link that leads out of the project", path.display()));
+                return Some(format!("{} is a link that points outside the project", path.display()));
             }
-            // In a folder like /tmp nobody can replace what belongs to others.
+            // In a sticky folder like /tmp users cannot replace files of others.
             let is_guarded = about.is_dir() && about.mode() & 0o1000 != 0;
             if about.mode() & 0o002 != 0 && !is_guarded {
-                return Some(format!("everybody can write to {}", path.display()));
+                return Some(format!("{} is writable by everyone", path.display()));
             }
         }
         None
@@ -69,15 +69,15 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    struct Place(tempfile::TempDir);
+    struct TestFolder(tempfile::TempDir);
 
-    impl Place {
-        fn with(folders: &[&str]) -> Place {
-            let place = Place(tempfile::tempdir().unwrap());
+    impl TestFolder {
+        fn with(folders: &[&str]) -> TestFolder {
+            let temp = TestFolder(tempfile::tempdir().unwrap());
             for folder in folders {
-                fs::create_dir_all(place.at(folder)).unwrap();
+                fs::create_dir_all(temp.at(folder)).unwrap();
             }
-            place
+            temp
         }
 
         fn at(&self, path: &str) -> PathBuf {
@@ -91,40 +91,40 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_marked_folder_is_the_project_and_its_border() {
-        let place =
-            Place::with(&["a/.osier", "a/src", "a/repo/.git", "a/repo/src", "a/repo/own/.osier", "b"]);
+    fn the_nearest_marked_folder_is_the_project() {
+        let temp =
+            TestFolder::with(&["a/.osier", "a/src", "a/repo/.git", "a/repo/src", "a/repo/own/.osier", "b"]);
         let projects = ["a", "a/src", "a/repo", "a/repo/src", "a/repo/own", "b", "none"];
         assert_eq!(
-            projects.map(|cwd| place.project(cwd)),
+            projects.map(|cwd| temp.project(cwd)),
             [Some("a"), Some("a"), Some("a/repo"), Some("a/repo"), Some("a/repo/own"), None, None]
                 .map(|root| root.map(str::to_owned))
         );
     }
 
     #[test]
-    fn the_home_folder_is_nobodys_project_by_whatever_way_one_comes_there() {
-        let place = Place::with(&["user/.osier", "user/code", "other"]);
-        assert_eq!(place.project("user/code"), None);
-        fs::create_dir(place.at("user/.git")).unwrap();
-        assert_eq!(place.project("user/code"), None);
-        symlink(place.at("user/.osier"), place.at("other/.osier")).unwrap();
-        assert_eq!(place.project("other"), None);
-        symlink(place.at("user/code"), place.at("other/code")).unwrap();
-        assert_eq!(place.project("other/code/../code"), None);
+    fn the_home_folder_is_not_a_project_even_through_links() {
+        let temp = TestFolder::with(&["user/.osier", "user/code", "other"]);
+        assert_eq!(temp.project("user/code"), None);
+        fs::create_dir(temp.at("user/.git")).unwrap();
+        assert_eq!(temp.project("user/code"), None);
+        symlink(temp.at("user/.osier"), temp.at("other/.osier")).unwrap();
+        assert_eq!(temp.project("other"), None);
+        symlink(temp.at("user/code"), temp.at("other/code")).unwrap();
+        assert_eq!(temp.project("other/code/../code"), None);
     }
 
     #[test]
-    fn a_project_has_one_name_whatever_way_leads_there() {
-        let place = Place::with(&["real/.osier", "real/src"]);
-        symlink(place.at("real"), place.at("link")).unwrap();
-        assert_eq!(place.project("link/src/../src").as_deref(), Some("real"));
+    fn links_lead_to_the_same_project() {
+        let temp = TestFolder::with(&["real/.osier", "real/src"]);
+        symlink(temp.at("real"), temp.at("link")).unwrap();
+        assert_eq!(temp.project("link/src/../src").as_deref(), Some("real"));
     }
 
     #[test]
-    fn what_everybody_can_write_to_says_nothing() {
-        let place = Place::with(&["p/.osier"]);
-        let project = Project { root: place.at("p") };
+    fn world_writable_projects_are_ignored() {
+        let temp = TestFolder::with(&["p/.osier"]);
+        let project = Project { root: temp.at("p") };
         let config = project.config();
         fs::write(&config, "").unwrap();
         assert_eq!(project.objection(), None);
@@ -132,10 +132,10 @@ mod tests {
         for path in [project.root.clone(), project.folder(), config] {
             let usual = fs::metadata(&path).unwrap().mode();
             mode(&path, 0o777);
-            assert!(project.objection().unwrap().starts_with("everybody can write to "), "{path:?}");
+            assert!(project.objection().unwrap().ends_with(" is writable by everyone"), "{path:?}");
             mode(&path, usual);
         }
         mode(&project.root, 0o1777);
-        assert_eq!(project.objection(), None, "where nobody can replace what belongs to others");
+        assert_eq!(project.objection(), None, "users cannot replace files of others in a sticky folder");
     }
 }

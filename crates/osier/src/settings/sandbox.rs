@@ -7,22 +7,22 @@ use super::Layers;
 #[derive(Debug, Clone)]
 pub(crate) struct SandboxSettings {
     pub(crate) when: SandboxWhen,
-    /// What the user types behind `!` is confined too.
+    /// Commands that the user types after `!` are confined too.
     pub(crate) user_commands: bool,
     pub(crate) write: Vec<String>,
     pub(crate) hide: Vec<String>,
-    /// What is not hidden although it usually is.
+    /// Paths that are readable although they are hidden by default.
     pub(crate) show: Vec<String>,
     pub(crate) network: Network,
     pub(crate) unix_sockets: bool,
 }
 
-/// When commands are confined.
+/// When commands run in the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SandboxWhen {
-    /// In every approval mode but `yolo`.
+    /// In every approval mode except `yolo`.
     Always,
-    /// In the approval mode `sandbox`.
+    /// Only in the approval mode `sandbox`.
     Mode,
     Never,
 }

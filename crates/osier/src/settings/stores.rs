@@ -1,4 +1,4 @@
-//! The stores that settings name: what each needs to be opened. Nothing is opened here, and no password is looked at.
+//! The stores in the settings. Only parses and checks them: opens no store and reads no password.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use toml::{Table, Value};
 
 use super::{Layers, Owner, Problem};
 
-/// How a store is reached.
+/// The configuration of a store.
 #[derive(Debug, Clone)]
 pub(crate) struct StoreSpec {
     pub(crate) place: StorePlace,
-    /// Where the password of a database is, if not in its url.
+    /// The source of the password of a database, if it is not in the url.
     pub(crate) password: KeySource,
     pub(crate) timeout: Duration,
 }
@@ -23,17 +23,17 @@ pub(crate) struct StoreSpec {
 #[derive(Debug, Clone)]
 pub(crate) enum StorePlace {
     Folder {
-        /// As it is written.
+        /// As it is written in the settings.
         folder: PathBuf,
-        /// The folder of the file that says so.
+        /// The folder of the settings file; `folder` is relative to it.
         base: PathBuf,
-        /// A project says so, whose folders others may write to.
+        /// Set by a project, whose folders other users may be able to write.
         of_project: bool,
     },
     Database(Credentials),
 }
 
-/// The stores of all files. One that cannot be meant is a problem, and is not among them.
+/// The stores of all files. An invalid store is reported as a problem and left out.
 pub(super) fn read(layers: &Layers, problems: &mut Vec<Problem>) -> BTreeMap<String, StoreSpec> {
     let mut stores = BTreeMap::new();
     for (name, table) in layers.table("stores") {
@@ -48,7 +48,7 @@ pub(super) fn read(layers: &Layers, problems: &mut Vec<Problem>) -> BTreeMap<Str
     stores
 }
 
-/// The store of new sessions. Sessions must not go elsewhere because of a slip, so an unknown one is a problem.
+/// The store of new sessions. An unknown name is a problem: a typo must not put sessions elsewhere.
 pub(super) fn default(
     layers: &Layers,
     of_agent: Option<String>,
@@ -63,16 +63,16 @@ pub(super) fn default(
         return name;
     }
     let known: Vec<&str> = std::iter::once(FILE).chain(stores.keys().map(String::as_str)).collect();
-    let text = format!("no store is called {name:?}; there is {}", known.join(", "));
+    let text = format!("unknown store {name:?}; the stores are {}", known.join(", "));
     problems.extend(problem(layers, &[key], text));
     FILE.to_owned()
 }
 
-/// Why a name cannot be one of a store: it stands in commands, cards and paths.
+/// Why a store cannot have this name: it is used in commands, cards and paths.
 fn objection(name: &str) -> Option<&'static str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     match name {
-        FILE | "memory" => Some("has the name of a store that is always there; choose another one"),
+        FILE | "memory" => Some("has a reserved name; choose another one"),
         _ if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) => {
             Some("must have a name of letters, digits, `_` and `-`")
         }
@@ -89,7 +89,7 @@ fn spec(name: &str, table: &Table, layers: &Layers) -> Result<StoreSpec, String>
         (Some(url), None) if url.starts_with("mysql://") => {
             let credentials = Credentials::new(url);
             MySqlStore::new(name, &credentials, Limits::default())
-                .map_err(|error| format!("has a `url` that cannot be meant: {error}"))?;
+                .map_err(|error| format!("has an invalid `url`: {error}"))?;
             StorePlace::Database(credentials)
         }
         (Some(_), None) => return Err("must have a `url` that begins with mysql://".to_owned()),
@@ -104,7 +104,7 @@ fn spec(name: &str, table: &Table, layers: &Layers) -> Result<StoreSpec, String>
     let mut sources = sources.into_iter().flatten();
     let password = sources.next().unwrap_or_default();
     if sources.next().is_some() {
-        return Err("must have its password from one place".to_owned());
+        return Err("must have only one of password_env, password_file and password_command".to_owned());
     }
     let timeout = table.get("timeout").and_then(Value::as_integer).and_then(|secs| u64::try_from(secs).ok());
     Ok(StoreSpec { place, password, timeout: Duration::from_secs(timeout.unwrap_or(5)) })
@@ -133,15 +133,15 @@ mod tests {
         let file = folder.path().join("config.toml");
         std::fs::write(&file, config).unwrap();
         let loaded = load(&file, OfProject::default(), false);
-        let mut told = format!("new sessions in {}\n", loaded.settings.default_store);
+        let mut output = format!("new sessions in {}\n", loaded.settings.default_store);
         for (name, spec) in &loaded.settings.stores {
-            told += &format!("{name}: {spec:?}\n");
+            output += &format!("{name}: {spec:?}\n");
         }
         for problem in &loaded.problems {
-            told += &format!("! {}: {}\n", problem.line.unwrap_or_default(), problem.text);
+            output += &format!("! {}: {}\n", problem.line.unwrap_or_default(), problem.text);
         }
-        assert!(!format!("{told}{loaded:?}").contains("hunter2"));
-        expect.assert_eq(&told.replace(&folder.path().display().to_string(), "$DIR"));
+        assert!(!format!("{output}{loaded:?}").contains("hunter2"));
+        expect.assert_eq(&output.replace(&folder.path().display().to_string(), "$DIR"));
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_told_and_never_repeated() {
+    fn invalid_stores_are_reported_without_their_values() {
         check(
             "default_store = 'tema'\n[stores.a]\nurl = 'postgres://hunter2@x'\n[stores.b]\ntimeout = 3\n\
              [stores.c]\nurl = 'mysql://x'\nfolder = 'y'\n[stores.file]\nfolder = 'x'\n[stores.'../x']\nfolder = 'x'\n\
@@ -169,15 +169,15 @@ mod tests {
                 ! 3: stores.a must have a `url` that begins with mysql://
                 ! 5: stores.b must have either a `url` or a `folder`
                 ! 7: stores.c must have either a `url` or a `folder`
-                ! 14: stores.d must have its password from one place
-                ! 10: stores.file has the name of a store that is always there; choose another one
-                ! 1: no store is called "tema"; there is file
+                ! 14: stores.d must have only one of password_env, password_file and password_command
+                ! 10: stores.file has a reserved name; choose another one
+                ! 1: unknown store "tema"; the stores are file
             "#]],
         );
     }
 
     #[test]
-    fn an_agent_may_have_a_store_of_its_own() {
+    fn an_agent_can_have_its_own_store() {
         check(
             "agent = 'reviewer'\n[agents.reviewer]\nstore = 'old'\n[stores.old]\nfolder = '/old'\n",
             expect![[r#"

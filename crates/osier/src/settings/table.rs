@@ -1,9 +1,9 @@
-//! Every setting there is, in one list: its name, what it may be, its default, and who may set it. Errors, `osier config`
-//! and the page on settings are made from it.
+//! The list of all settings: name, type, default, and whether a project may set it. Error messages, `osier config` and
+//! docs/settings.md use this list.
 
 use super::kind::Kind;
 
-/// Stands in a key for a name that people choose themselves.
+/// The placeholder in a key for a name that the user chooses.
 pub(crate) const NAME: &str = "NAME";
 
 /// One setting.
@@ -11,18 +11,18 @@ pub(crate) const NAME: &str = "NAME";
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// As it would be written in a file; empty if there is none.
+    /// As it is written in a file; empty if there is none.
     pub(crate) default: &'static str,
     pub(crate) help: &'static str,
     pub(crate) reach: Reach,
 }
 
-/// Who may set a key, and who may see it.
+/// Whether a project may set a key, and whether its value may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// A project's file may set it, whoever wrote that file: it can neither send nor run anything.
+    /// Any project may set it: it can neither send nor run anything.
     Harmless,
-    /// A project's file may set it once its folder is trusted.
+    /// A project may set it once its folder is trusted.
     Trusted,
     /// The same, and its value is never shown.
     Secret,
@@ -41,85 +41,85 @@ const fn key(name: &'static str, kind: Kind, default: &'static str, reach: Reach
     Key { name, kind, default, help, reach }
 }
 
-/// See the module. In the order in which they are shown.
+/// All settings, in display order.
 #[rustfmt::skip]
 pub(crate) static KEYS: &[Key] = &[
     key("model", Text, "", Trusted, "the model to use, as `provider/id`"),
-    key("thinking", Choice(LEVELS), "\"medium\"", Harmless, "how hard a model is asked to think, if it can"),
-    key("approval", Choice(&["default", "autoEdit", "sandbox", "yolo"]), "\"default\"", Trusted, "what may happen without asking, in new sessions"),
-    key("tools", Texts, "", Trusted, "the tools a model may call; all of them without this"),
-    key("backtracking", Bool, "true", Harmless, "whether a model may return to a checkpoint, and sees them"),
-    key("max_steps", Count { least: 1, most: 1_000_000 }, "200", Trusted, "model calls for one prompt; then the terminal asks whether to continue, and -p ends"),
-    key("summary_model", Text, "", Trusted, "writes summaries instead of the model in use, as `provider/id`"),
-    key("compaction.enabled", Bool, "true", Harmless, "whether a long conversation is compacted by itself"),
-    key("compaction.reserve_tokens", TOKENS, "", Harmless, "how much of a model's window stays free; by its size without this"),
-    key("compaction.keep_recent_tokens", TOKENS, "", Harmless, "how much a compaction keeps as it is; at most 20000 without this"),
-    key("restore_model_on_move", Bool, "true", Harmless, "after a move, whether model and thinking are those of the new path"),
-    key("system_prompt", Text, "", Trusted, "stands in the place of the built-in system prompt"),
-    key("append_system_prompt", Text, "", Trusted, "is added to the system prompt"),
-    key("theme", Text, "\"auto\"", Harmless, "the colors of the screen: auto, a built-in theme, or themes/NAME.toml in Osier's home folder"),
-    key("double_escape", Choice(&["tree", "fork", "none"]), "\"tree\"", Harmless, "what Escape opens when it is pressed twice"),
-    key("tree_filter", Choice(&["default", "no-tools", "user-only", "labeled-only", "all"]), "\"default\"", Harmless, "which entries the tree shows at first"),
-    key("tree_order", Choice(&["oldest", "active"]), "\"oldest\"", Harmless, "which of several branches the tree shows first: the oldest, or yours"),
-    key("ask_summary", Bool, "true", Harmless, "whether a move on the screen asks about a summary of what it leaves"),
-    key("prompt_history", Bool, "true", Harmless, "whether what you type is kept in `history.jsonl`, for Up and Ctrl+R in all sessions"),
-    key("editor", Text, "", Trusted, "your own editor, as a command; $VISUAL or $EDITOR without this"),
-    key("durability", Choice(&["os", "turn", "always"]), "\"turn\"", Harmless, "when entries are synced to the disk"),
+    key("thinking", Choice(LEVELS), "\"medium\"", Harmless, "the thinking level, for models that support it"),
+    key("approval", Choice(&["default", "autoEdit", "sandbox", "yolo"]), "\"default\"", Trusted, "what the model may do without asking, in new sessions"),
+    key("tools", Texts, "", Trusted, "the tools a model may call; all by default"),
+    key("backtracking", Bool, "true", Harmless, "whether a model sees checkpoints and may backtrack to them"),
+    key("max_steps", Count { least: 1, most: 1_000_000 }, "200", Trusted, "maximum number of model calls for one prompt; then the terminal asks whether to continue, and -p exits"),
+    key("summary_model", Text, "", Trusted, "the model that writes summaries, as `provider/id`; by default the current model"),
+    key("compaction.enabled", Bool, "true", Harmless, "whether a long conversation is compacted automatically"),
+    key("compaction.reserve_tokens", TOKENS, "", Harmless, "tokens of the model's context window to keep free; by default depends on its size"),
+    key("compaction.keep_recent_tokens", TOKENS, "", Harmless, "tokens of recent messages that a compaction keeps; at most 20000 by default"),
+    key("restore_model_on_move", Bool, "true", Harmless, "whether a move restores the model and thinking level of the new path"),
+    key("system_prompt", Text, "", Trusted, "replaces the built-in system prompt"),
+    key("append_system_prompt", Text, "", Trusted, "text appended to the system prompt"),
+    key("theme", Text, "\"auto\"", Harmless, "the color theme: auto, a built-in theme, or themes/NAME.toml in Osier's home folder"),
+    key("double_escape", Choice(&["tree", "fork", "none"]), "\"tree\"", Harmless, "what pressing Escape twice opens"),
+    key("tree_filter", Choice(&["default", "no-tools", "user-only", "labeled-only", "all"]), "\"default\"", Harmless, "which entries the tree shows initially"),
+    key("tree_order", Choice(&["oldest", "active"]), "\"oldest\"", Harmless, "which branch the tree shows first: the oldest, or the active one"),
+    key("ask_summary", Bool, "true", Harmless, "whether a move in the terminal asks to summarize the branch you are leaving"),
+    key("prompt_history", Bool, "true", Harmless, "whether prompts are stored in `history.jsonl`, for Up and Ctrl+R in all sessions"),
+    key("editor", Text, "", Trusted, "the command of your external editor; by default $VISUAL or $EDITOR"),
+    key("durability", Choice(&["os", "turn", "always"]), "\"turn\"", Harmless, "when entries are synced to disk"),
     key("agent", Text, "\"main\"", Trusted, "the agent that new sessions belong to"),
     key("default_store", Text, "\"file\"", Trusted, "the store of new sessions"),
-    key("retry.attempts", Count { least: 1, most: 20 }, "4", Trusted, "tries in all, when a provider fails for a moment or breaks off a reply"),
-    key("retry.patience", SECONDS, "60", Trusted, "the longest wait, in seconds, that a provider may ask for"),
-    key("sandbox.when", Choice(&["always", "mode", "never"]), "\"always\"", Trusted, "when commands run in the sandbox: in every approval mode but yolo, in the mode `sandbox` only, or never"),
-    key("sandbox.user_commands", Bool, "false", Trusted, "whether commands that you type behind `!` run in the sandbox too"),
+    key("retry.attempts", Count { least: 1, most: 20 }, "4", Trusted, "maximum number of attempts when a provider fails temporarily or breaks off a reply"),
+    key("retry.patience", SECONDS, "60", Trusted, "the longest wait, in seconds, that a provider may request"),
+    key("sandbox.when", Choice(&["always", "mode", "never"]), "\"always\"", Trusted, "when commands run in the sandbox: in every approval mode except yolo, only in the mode `sandbox`, or never"),
+    key("sandbox.user_commands", Bool, "false", Trusted, "whether commands that you type after `!` run in the sandbox too"),
     key("sandbox.write", Texts, "", Trusted, "folders outside the project that commands in the sandbox may write to"),
-    key("sandbox.hide", Texts, "", Trusted, "more files and folders that commands in the sandbox cannot read"),
-    key("sandbox.show", Texts, "", Trusted, "usual places of credentials, such as `~/.ssh`, that commands in the sandbox may read all the same"),
-    key("sandbox.network", Choice(&["off", "ports", "all"]), "\"off\"", Trusted, "what commands in the sandbox may do on the network"),
+    key("sandbox.hide", Texts, "", Trusted, "additional files and folders that commands in the sandbox cannot read"),
+    key("sandbox.show", Texts, "", Trusted, "credential folders, such as `~/.ssh`, that commands in the sandbox may read anyway"),
+    key("sandbox.network", Choice(&["off", "ports", "all"]), "\"off\"", Trusted, "network access of commands in the sandbox"),
     key("sandbox.ports", Ports, "", Trusted, "the TCP ports for `sandbox.network = \"ports\"`; 53 allows UDP too"),
     key("sandbox.unix_sockets", Bool, "false", Trusted, "whether commands in the sandbox may use Unix sockets, such as Docker's"),
-    key("keys.NAME", Text, "", Trusted, "another key for something on the screen; several with blanks between them"),
+    key("keys.NAME", Text, "", Trusted, "the keys for an action in the terminal, separated by spaces"),
     key("agents.NAME.store", Text, "", Trusted, "the store of its new sessions"),
     key("agents.NAME.model", Text, "", Trusted, "its model, as `provider/id`"),
     key("agents.NAME.tools", Texts, "", Trusted, "the tools it may call"),
     key("agents.NAME.system_prompt", Text, "", Trusted, "its system prompt, instead of the built-in one"),
-    key("agents.NAME.append_system_prompt", Text, "", Trusted, "is added to its system prompt"),
-    key("stores.NAME.url", Text, "", Trusted, "a database, as `mysql://USER@HOST/DATABASE`"),
-    key("stores.NAME.folder", Text, "", Trusted, "or a folder of session files"),
-    key("stores.NAME.password_env", Text, "", Trusted, "the variable that holds the password of the database"),
-    key("stores.NAME.password_file", Text, "", Trusted, "a file with the password, readable by you alone"),
+    key("agents.NAME.append_system_prompt", Text, "", Trusted, "text appended to its system prompt"),
+    key("stores.NAME.url", Text, "", Trusted, "the url of a database: `mysql://USER@HOST/DATABASE`"),
+    key("stores.NAME.folder", Text, "", Trusted, "a folder of session files, instead of a url"),
+    key("stores.NAME.password_env", Text, "", Trusted, "the environment variable that contains the password of the database"),
+    key("stores.NAME.password_file", Text, "", Trusted, "a file with the password, readable only by you"),
     key("stores.NAME.password_command", Text, "", Secret, "a shell command that prints the password"),
     key("stores.NAME.timeout", SECONDS, "5", Trusted, "seconds to wait for a connection to the database"),
-    key("providers.NAME.name", Text, "", Trusted, "how people call it"),
-    key("providers.NAME.api", Choice(APIS), "\"openai-completions\"", Trusted, "the protocol it speaks"),
-    key("providers.NAME.base_url", Text, "", Trusted, "its address"),
-    key("providers.NAME.api_key_env", TextOrTexts, "", Trusted, "the variable, or variables, that may hold its key"),
+    key("providers.NAME.name", Text, "", Trusted, "its display name"),
+    key("providers.NAME.api", Choice(APIS), "\"openai-completions\"", Trusted, "the protocol it uses"),
+    key("providers.NAME.base_url", Text, "", Trusted, "the base url of its API"),
+    key("providers.NAME.api_key_env", TextOrTexts, "", Trusted, "the environment variables that may contain its key"),
     key("providers.NAME.api_key_command", Text, "", Secret, "a shell command that prints its key"),
-    key("providers.NAME.api_key_file", Text, "", Trusted, "a file with its key, readable by you alone"),
-    key("providers.NAME.headers.NAME", Text, "", Secret, "sent with every request"),
-    key("providers.NAME.any_model", Bool, "true", Trusted, "whether models that no list has may be asked for"),
-    key("providers.NAME.answer_timeout", SECONDS, "600", Trusted, "seconds to wait for the beginning of an answer"),
-    key("providers.NAME.silence_timeout", SECONDS, "300", Trusted, "seconds to wait between two pieces of an answer"),
-    key("providers.NAME.compat", Compat, "", Trusted, "what sets it apart from others that speak its protocol"),
+    key("providers.NAME.api_key_file", Text, "", Trusted, "a file with its key, readable only by you"),
+    key("providers.NAME.headers.NAME", Text, "", Secret, "an HTTP header to send with every request"),
+    key("providers.NAME.any_model", Bool, "true", Trusted, "whether models that are not in any list may be used"),
+    key("providers.NAME.answer_timeout", SECONDS, "600", Trusted, "seconds to wait for the start of a reply"),
+    key("providers.NAME.silence_timeout", SECONDS, "300", Trusted, "seconds to wait between two pieces of a reply"),
+    key("providers.NAME.compat", Compat, "", Trusted, "its differences from other providers with the same protocol"),
     key("providers.NAME.models", Models, "", Trusted, "its models, as `[[providers.NAME.models]]`"),
-    key("providers.NAME.models.id", Text, "", Trusted, "the name it has there"),
-    key("providers.NAME.models.name", Text, "", Trusted, "how people call it"),
-    key("providers.NAME.models.api", Choice(APIS), "", Trusted, "its protocol, if not that of its provider"),
-    key("providers.NAME.models.context_window", TOKENS, "", Trusted, "tokens that fit, question and answer together"),
-    key("providers.NAME.models.max_output", TOKENS, "", Trusted, "tokens of the longest answer"),
-    key("providers.NAME.models.price", Price, "", Trusted, "dollars per million tokens: `input`, `output`, `cache_read`, `cache_write`"),
+    key("providers.NAME.models.id", Text, "", Trusted, "its id at the provider"),
+    key("providers.NAME.models.name", Text, "", Trusted, "its display name"),
+    key("providers.NAME.models.api", Choice(APIS), "", Trusted, "its protocol, if it differs from the provider's"),
+    key("providers.NAME.models.context_window", TOKENS, "", Trusted, "size of its context window in tokens"),
+    key("providers.NAME.models.max_output", TOKENS, "", Trusted, "maximum number of tokens in a reply"),
+    key("providers.NAME.models.price", Price, "", Trusted, "price in dollars per million tokens: `input`, `output`, `cache_read`, `cache_write`"),
     key("providers.NAME.models.tools", Bool, "true", Trusted, "whether it can call tools"),
-    key("providers.NAME.models.images", Bool, "false", Trusted, "whether it sees images"),
-    key("providers.NAME.models.thinking", Thinking, "false", Trusted, "whether it can think, or `{ style, levels, off }`"),
-    key("providers.NAME.models.compat", Compat, "", Trusted, "the same, for this model"),
+    key("providers.NAME.models.images", Bool, "false", Trusted, "whether it accepts images"),
+    key("providers.NAME.models.thinking", Thinking, "false", Trusted, "whether it supports thinking, or `{ style, levels, off }`"),
+    key("providers.NAME.models.compat", Compat, "", Trusted, "the same as for the provider, for this model"),
 ];
 
-/// What a path of words means among the keys.
+/// The result of looking up a key.
 #[derive(Debug)]
 pub(crate) enum Meaning {
     Key(&'static Key),
-    /// Other keys begin with it.
+    /// A prefix of other keys.
     Table,
-    /// No key; the names that could stand in the place of its last word.
+    /// Unknown; with the names that are valid in place of its last part.
     Unknown(Vec<&'static str>),
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn meaning(path: &[String]) -> Meaning {
     Meaning::Unknown(names)
 }
 
-/// The name most like a word, if one is like it at all.
+/// The name most similar to a word, if one is similar enough.
 pub(crate) fn nearest<'n>(word: &str, names: &[&'n str]) -> Option<&'n str> {
     let likeness = |name: &&str| strsim::jaro_winkler(word, name);
     let near = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_are_those_that_the_crates_know() {
+    fn choices_match_the_types_of_the_other_crates() {
         assert_eq!(choices("thinking"), ThinkingLevel::ALL.map(ThinkingLevel::name));
         assert_eq!(choices("approval"), Mode::ALL.map(Mode::name));
         for name in choices("providers.NAME.api") {
@@ -174,16 +174,16 @@ mod tests {
     }
 
     #[test]
-    fn a_default_is_something_the_key_may_be() {
+    fn every_default_is_a_valid_value() {
         for key in KEYS.iter().filter(|key| !key.default.is_empty()) {
-            let value = key.default_value().unwrap_or_else(|| panic!("{}: no TOML", key.name));
+            let value = key.default_value().unwrap_or_else(|| panic!("{}: invalid TOML", key.name));
             assert_eq!(key.kind.objection(&value), None, "{}", key.name);
         }
     }
 
-    /// The keys of a provider are described here and read in another crate.
+    /// The keys of a provider are described here and parsed in another crate.
     #[test]
-    fn every_key_of_a_provider_is_read_by_somebody() {
+    fn every_key_of_a_provider_is_parsed() {
         let words: Vec<Vec<&str>> = KEYS.iter().map(|key| key.name.split('.').collect()).collect();
         let spec = |keys: Vec<&str>| {
             let table: toml::Table = keys.iter().map(|key| ((*key).to_owned(), sample(key))).collect();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_user_may_set_is_everything_that_sends_runs_or_allows() {
+    fn untrusted_projects_can_set_only_harmless_keys() {
         let harmless: Vec<&str> =
             KEYS.iter().filter(|key| key.reach == Harmless).map(|key| key.name).collect();
         assert_eq!(

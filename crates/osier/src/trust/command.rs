@@ -1,4 +1,4 @@
-//! `osier trust`: trust a project's folder, take that back, or list what was decided. For scripts and second thoughts.
+//! `osier trust`: trusts a project's folder, revokes that, or lists the decisions.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,24 +17,24 @@ use crate::settings::{OfProject, Project};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  osier trust                  show what this project asks for, and ask
-  osier trust ~/site --yes     trust another one, without being asked
-  osier trust --remove         take it back
+  osier trust                  show what this project requests, and ask
+  osier trust ~/site --yes     trust another project without the question
+  osier trust --remove         forget the decision
   osier trust --list
 
-A project is the nearest folder that holds .osier or .git. Its .osier folder can set how hard a model
-thinks and the like; servers, keys, commands, models, tools and prompts count only once you trust it, and
-only as long as it asks for the same. Prints what the project asks for.")]
+A project is the nearest folder that contains .osier or .git. Its .osier folder can change harmless
+settings, such as the thinking level. Servers, keys, commands, models, tools and prompts are ignored
+until you trust it, and again when they change. Prints what the project requests.")]
 pub(crate) struct Args {
-    /// A directory of the project, instead of the current one
+    /// A directory in the project; by default the current one
     dir: Option<PathBuf>,
-    /// Trust it without being asked
+    /// Trust it without the question
     #[arg(long, short, conflicts_with_all = ["list", "remove"])]
     yes: bool,
-    /// Forget what was decided about it
+    /// Forget the decision about it
     #[arg(long, conflicts_with = "list")]
     remove: bool,
-    /// List the folders decided about
+    /// List all decisions
     #[arg(long, conflicts_with = "dir")]
     list: bool,
     /// Print as JSON
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Works with settings that stop other commands: the file of a project may be what is wrong.
+/// Works even with invalid settings, which stop other commands: the project's file may be the cause.
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let (home, _) = Home::load_unchecked(&home::cwd()?)?;
     let home = &home;
@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     }
 }
 
-/// A folder as it is listed.
+/// A folder in the list of decisions.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -73,7 +73,7 @@ impl Row {
 fn trust(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
     let project = project_of(dir, home)?;
     if let Some(objection) = project.objection() {
-        bail!("{objection}; somebody else could change what it asks for, so it cannot be trusted");
+        bail!("{objection}; it cannot be trusted because other users could change it");
     }
     let of_project = OfProject::read(&project);
     home.check_problems(&of_project.problems)?;
@@ -82,11 +82,11 @@ fn trust(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
     let asked = Asked::of(&project, &of_project.wanted, || records);
     let asked = asked.map_err(|reason| anyhow::anyhow!("cannot trust {root}: {}", sanitize_line(&reason)))?;
     let Some(asked) = asked else {
-        bail!("{root} asks for nothing that needs trust");
+        bail!("{root} requests nothing that needs trust");
     };
     if !args.yes && !is_somebody_there() {
-        notice(&format!("{root} asks for:\n{}", listed(&asked.wishes).trim_end()));
-        return Err(usage_error("add --yes to trust it without being asked"));
+        notice(&format!("{root} requests:\n{}", listed(&asked.wishes).trim_end()));
+        return Err(usage_error("cannot ask without a terminal; add --yes to trust it"));
     }
     let yes = args.yes || answer(&asked, home)?.unwrap_or(false);
     asked.decide(yes, home)?;
@@ -103,7 +103,7 @@ fn trust(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
     out.finish()
 }
 
-/// A folder that is gone can still be forgotten, by the name it had.
+/// Forgets a decision. Works for folders that no longer exist.
 fn remove(dir: &Path, json: bool, home: &Home) -> Result<ExitCode> {
     let root = match project_of(dir, home) {
         Ok(project) => project.root,
@@ -112,7 +112,7 @@ fn remove(dir: &Path, json: bool, home: &Home) -> Result<ExitCode> {
     let was_there = records::change(&home.folder, |records| records.remove(&root))?;
     let shown = sanitize_line(&home.display_path(&root));
     if !was_there {
-        bail!("nothing was decided about {shown}; `osier trust --list` shows what was");
+        bail!("no decision about {shown}; `osier trust --list` lists all decisions");
     }
     let mut out = Out::new();
     match json {
@@ -138,7 +138,7 @@ fn list(json: bool, home: &Home) -> Result<ExitCode> {
         ))?;
     }
     if rows.is_empty() {
-        notice("no folder was decided about");
+        notice("no trust decisions yet");
     }
     out.finish()
 }

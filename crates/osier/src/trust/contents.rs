@@ -1,7 +1,7 @@
-//! What lies in a folder of a project, as far as trust is concerned: the names to show, and a hash that changes with any file.
+//! The contents of a project's folder for a trust decision: the names to show, and a hash over all files.
 //!
-//! Links are followed as far as they stay in the project, and what they lead to counts. What cannot be covered by the hash
-//! cannot be trusted: a link out of the project, too much to read, something that is no file, or a file of another user.
+//! Links inside the project are followed, and their targets are hashed too. A folder that the hash cannot cover cannot be
+//! trusted: links to places outside the project, too many files or bytes, special files, or files of other users.
 
 use std::fs;
 use std::io::{self, Read};
@@ -12,24 +12,24 @@ use osier_tools::open_regular;
 
 use crate::settings::is_of_another;
 
-/// How much is read. A project with more is not trusted.
+/// Limits. A project with more cannot be trusted.
 const FILES: usize = 1_000;
 const BYTES: u64 = 16 << 20;
 
-/// The names in a folder, and the hash of everything in it.
+/// The file names in a folder, and the hash of its contents.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Contents {
     pub(super) names: Vec<String>,
     pub(super) hash: String,
 }
 
-/// Looks into a folder below `root`, which has no links in it. `Err` says why the project cannot be trusted.
+/// Hashes a folder below `root`, which must be canonical. `Err` contains the reason why the project cannot be trusted.
 pub(super) fn of(folder: &Path, root: &Path) -> Result<Contents, String> {
     let mut walk = Walk { root, hasher: Hasher::new(), files: 0, bytes: 0 };
     let mut open = vec![walk.real(folder)?];
     let mut names: Option<Vec<String>> = None;
-    while let Some(place) = open.pop() {
-        let entries = walk.entries(&place)?;
+    while let Some(next) = open.pop() {
+        let entries = walk.entries(&next)?;
         if names.is_none() {
             names = Some(
                 entries
@@ -54,12 +54,12 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// What a path leads to.
+    /// The canonical path, which must be inside the project.
     fn real(&self, path: &Path) -> Result<PathBuf, String> {
         let real = path.canonicalize().map_err(|error| unreadable(path, &error))?;
         match real.starts_with(self.root) {
             true => Ok(real),
-            false => Err(format!("{} is a link that leads out of the project", path.display())),
+            false => Err(format!("{} is a link that points outside the project", path.display())),
         }
     }
 
@@ -68,7 +68,7 @@ impl Walk<'_> {
         for entry in fs::read_dir(folder).map_err(|error| unreadable(folder, &error))? {
             self.files += 1;
             if self.files > FILES {
-                return Err(format!("{} holds more than {FILES} files", folder.display()));
+                return Err(format!("{} contains more than {FILES} files", folder.display()));
             }
             paths.push(entry.map_err(|error| unreadable(folder, &error))?.path());
         }
@@ -76,14 +76,14 @@ impl Walk<'_> {
         Ok(paths)
     }
 
-    /// Adds a file to the hash; gives back a folder that is to be looked into.
+    /// Adds a path to the hash. Returns it if it is a folder, to be read next.
     fn enter(&mut self, path: &Path) -> Result<Option<PathBuf>, String> {
         let real = self.real(path)?;
         let about = fs::symlink_metadata(&real).map_err(|error| unreadable(path, &error))?;
         if is_of_another(&about) {
             return Err(format!("{} belongs to another user", path.display()));
         }
-        // The name, so that two files do not pass for one another, and where it leads.
+        // Hash the name and the link target too, so that swapping two files changes the hash.
         for name in [path, &real] {
             self.add(name.strip_prefix(self.root).unwrap_or(name).as_os_str().as_encoded_bytes());
         }
@@ -98,13 +98,13 @@ impl Walk<'_> {
         let read = open_regular(&real).and_then(|file| file.take(room + 1).read_to_end(&mut bytes));
         self.bytes += read.map_err(|error| unreadable(path, &error))? as u64;
         if self.bytes > BYTES {
-            return Err(format!("it holds more than {} MiB in {}", BYTES >> 20, path.display()));
+            return Err(format!("the folder contains more than {} MiB in {}", BYTES >> 20, path.display()));
         }
         self.add(&bytes);
         Ok(None)
     }
 
-    /// Lengths keep two pieces from passing for other two.
+    /// Includes the length, so that different splits of the same bytes have different hashes.
     fn add(&mut self, bytes: &[u8]) {
         self.hasher.update(&(bytes.len() as u64).to_le_bytes());
         self.hasher.update(bytes);
@@ -120,83 +120,86 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    struct Place(tempfile::TempDir);
+    struct TestFolder(tempfile::TempDir);
 
-    impl Place {
-        fn new() -> Place {
-            let place = Place(tempfile::tempdir().unwrap());
+    impl TestFolder {
+        fn new() -> TestFolder {
+            let temp = TestFolder(tempfile::tempdir().unwrap());
             for folder in ["project/skills", "project/docs", "outside"] {
-                fs::create_dir_all(place.at(folder)).unwrap();
+                fs::create_dir_all(temp.at(folder)).unwrap();
             }
-            place
+            temp
         }
 
         fn at(&self, path: &str) -> PathBuf {
             self.0.path().canonicalize().unwrap().join(path)
         }
 
-        fn look(&self) -> Result<Contents, String> {
+        fn contents(&self) -> Result<Contents, String> {
             of(&self.at("project/skills"), &self.at("project"))
         }
     }
 
     #[test]
-    fn any_change_below_the_folder_is_another_hash() {
-        let place = Place::new();
-        let hash = || place.look().unwrap().hash;
+    fn any_change_in_the_folder_changes_the_hash() {
+        let temp = TestFolder::new();
+        let hash = || temp.contents().unwrap().hash;
         let mut seen = vec![hash()];
         let mut changed = |what: &str| {
             let now = hash();
             assert!(!seen.contains(&now), "{what}");
             seen.push(now);
         };
-        fs::create_dir(place.at("project/skills/one")).unwrap();
+        fs::create_dir(temp.at("project/skills/one")).unwrap();
         changed("a folder");
-        fs::write(place.at("project/skills/one/SKILL.md"), "a").unwrap();
+        fs::write(temp.at("project/skills/one/SKILL.md"), "a").unwrap();
         changed("a file");
-        fs::write(place.at("project/skills/one/SKILL.md"), "b").unwrap();
+        fs::write(temp.at("project/skills/one/SKILL.md"), "b").unwrap();
         changed("other content of the same length");
-        fs::write(place.at("project/skills/large"), vec![b'a'; 2 << 20]).unwrap();
+        fs::write(temp.at("project/skills/large"), vec![b'a'; 2 << 20]).unwrap();
         changed("a large file");
-        fs::write(place.at("project/skills/large"), vec![b'b'; 2 << 20]).unwrap();
+        fs::write(temp.at("project/skills/large"), vec![b'b'; 2 << 20]).unwrap();
         changed("another large file of the same length");
-        fs::write(place.at("project/docs/a.md"), "a").unwrap();
-        symlink("../docs", place.at("project/skills/two")).unwrap();
+        fs::write(temp.at("project/docs/a.md"), "a").unwrap();
+        symlink("../docs", temp.at("project/skills/two")).unwrap();
         changed("a link");
-        fs::write(place.at("project/docs/a.md"), "b").unwrap();
-        changed("what a link leads to");
-        assert_eq!(place.look().unwrap().names, ["large", "one", "two"]);
+        fs::write(temp.at("project/docs/a.md"), "b").unwrap();
+        changed("the target of a link");
+        assert_eq!(temp.contents().unwrap().names, ["large", "one", "two"]);
         assert_eq!(hash(), hash());
     }
 
     #[test]
-    fn what_the_hash_cannot_cover_is_refused() {
-        let refused = |make: &dyn Fn(&Place), why: &str| {
-            let place = Place::new();
-            make(&place);
-            let found = place.look().unwrap_err();
+    fn folders_that_the_hash_cannot_cover_are_refused() {
+        let refused = |make: &dyn Fn(&TestFolder), why: &str| {
+            let temp = TestFolder::new();
+            make(&temp);
+            let found = temp.contents().unwrap_err();
             assert!(found.contains(why), "{found}");
         };
-        refused(&|place| symlink("/", place.at("project/skills/all")).unwrap(), "leads out of the project");
-        refused(&|place| symlink(place.at("outside"), place.at("project/skills/x")).unwrap(), "leads out");
-        refused(&|place| symlink("nothing", place.at("project/skills/x")).unwrap(), "cannot be read");
-        refused(&|place| symlink("..", place.at("project/skills/circle")).unwrap(), "more than 1000 files");
-        let whole = |place: &Place| {
-            fs::remove_dir(place.at("project/skills")).unwrap();
-            symlink("/", place.at("project/skills")).unwrap();
+        refused(&|temp| symlink("/", temp.at("project/skills/all")).unwrap(), "outside the project");
+        refused(
+            &|temp| symlink(temp.at("outside"), temp.at("project/skills/x")).unwrap(),
+            "outside the project",
+        );
+        refused(&|temp| symlink("nothing", temp.at("project/skills/x")).unwrap(), "cannot be read");
+        refused(&|temp| symlink("..", temp.at("project/skills/circle")).unwrap(), "more than 1000 files");
+        let whole = |temp: &TestFolder| {
+            fs::remove_dir(temp.at("project/skills")).unwrap();
+            symlink("/", temp.at("project/skills")).unwrap();
         };
-        refused(&whole, "leads out of the project");
-        let many = |place: &Place| {
-            (0..=FILES).for_each(|n| fs::write(place.at(&format!("project/skills/{n}")), "").unwrap());
+        refused(&whole, "outside the project");
+        let many = |temp: &TestFolder| {
+            (0..=FILES).for_each(|n| fs::write(temp.at(&format!("project/skills/{n}")), "").unwrap());
         };
         refused(&many, "more than 1000 files");
-        let large = |place: &Place| {
-            let file = fs::File::create(place.at("project/skills/x")).unwrap();
+        let large = |temp: &TestFolder| {
+            let file = fs::File::create(temp.at("project/skills/x")).unwrap();
             file.set_len(BYTES + 1).unwrap();
         };
         refused(&large, "more than 16 MiB");
-        let pipe = |place: &Place| {
-            let path = place.at("project/skills/pipe");
+        let pipe = |temp: &TestFolder| {
+            let path = temp.at("project/skills/pipe");
             rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
         };
         refused(&pipe, "neither a file nor a folder");

@@ -1,4 +1,5 @@
-//! `trusted.json` in the home folder: for each project folder, what was decided about what it asked for then.
+//! The trust decisions: `trusted.json` in the home folder stores, for each project folder, the decision and a hash of what the
+//! project requested.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -13,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::{Standing, Wish};
 use crate::settings::Problem;
 
-/// Room for very many folders.
+/// Maximum size of the file.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// See the module.
+/// All trust decisions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Records {
     folders: BTreeMap<String, Record>,
@@ -25,7 +26,7 @@ pub(crate) struct Records {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Record {
     trusted: bool,
-    /// A hash of what the folder asked for.
+    /// A hash of what the project requested.
     wishes: String,
 }
 
@@ -34,7 +35,7 @@ pub(crate) fn file(home: &Path) -> PathBuf {
 }
 
 impl Records {
-    /// A file that cannot be read trusts nobody.
+    /// Reads the file. If that fails, no folder is trusted.
     pub(crate) fn of(home: &Path) -> (Records, Option<Problem>) {
         match Records::open(home) {
             Ok(records) => (records, None),
@@ -45,7 +46,7 @@ impl Records {
         }
     }
 
-    /// For those who would change or list it: what cannot be read is told with its name.
+    /// Reads the file to list or change it; the error names the file.
     pub(crate) fn read(home: &Path) -> Result<Records> {
         Records::open(home).with_context(|| format!("{}", file(home).display()))
     }
@@ -54,9 +55,9 @@ impl Records {
         let text = match read_regular(&file(home), MAX_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Records::default()),
-            Err(error) => return Err(error).context("the file cannot be read"),
+            Err(error) => return Err(error).context("cannot read the file"),
         };
-        serde_json::from_slice(&text).context("the file is damaged; delete it, and trust again")
+        serde_json::from_slice(&text).context("the file is damaged; delete it and trust your projects again")
     }
 
     pub(crate) fn standing(&self, root: &Path, wishes: &[Wish]) -> Standing {
@@ -70,18 +71,18 @@ impl Records {
 
     pub(crate) fn set(&mut self, root: &Path, wishes: &[Wish], trusted: bool) -> Result<()> {
         let Some(name) = root.to_str() else {
-            bail!("{} cannot be trusted: its name is not UTF-8", root.display());
+            bail!("cannot trust {}: its name is not UTF-8", root.display());
         };
         self.folders.insert(name.to_owned(), Record { trusted, wishes: hash(wishes) });
         Ok(())
     }
 
-    /// Whether there was something to forget.
+    /// Returns whether there was a decision.
     pub(crate) fn remove(&mut self, root: &Path) -> bool {
         root.to_str().is_some_and(|root| self.folders.remove(root).is_some())
     }
 
-    /// The folders decided about, and how.
+    /// The folders with a decision, and whether they are trusted.
     pub(crate) fn folders(&self) -> impl Iterator<Item = (&Path, bool)> {
         self.folders.iter().map(|(root, record)| (Path::new(root), record.trusted))
     }
@@ -96,31 +97,31 @@ fn hash(wishes: &[Wish]) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// Changes the file under a lock, so that what one process takes back another does not bring back.
+/// Changes the file under a lock, so that concurrent changes are not lost.
 pub(crate) fn change<T>(home: &Path, f: impl FnOnce(&mut Records) -> T) -> Result<T> {
     let _lock = lock(home).with_context(|| format!("cannot write to {}", home.display()))?;
     let before = Records::read(home)?;
     let mut records = before.clone();
-    let told = f(&mut records);
+    let result = f(&mut records);
     if records != before {
         let text = serde_json::to_vec_pretty(&records)?;
         replace(&file(home), &text).with_context(|| format!("cannot write {}", file(home).display()))?;
     }
-    Ok(told)
+    Ok(result)
 }
 
 fn lock(home: &Path) -> std::io::Result<fs::File> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(home)?;
     let path = home.join("trusted.lock");
     let mut options = OpenOptions::new();
-    // A pipe without a reader would wait for ever.
+    // Opening a pipe that has no reader would block forever.
     options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
     let file = options.create(true).truncate(false).write(true).mode(0o600).open(path)?;
     file.lock()?;
     Ok(file)
 }
 
-/// Puts a file in its place whole or not at all, readable by its owner alone. Through a link the file itself is replaced.
+/// Replaces a file atomically, readable only by its owner. Follows links: replaces their target.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("."));

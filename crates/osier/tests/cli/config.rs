@@ -82,7 +82,7 @@ fn settings_are_shown_with_file_and_line() {
         &[CONFIG],
         expect![[r#"
             $ config
-            model                          "local/smollm2"             a server of your own has it
+            model                          "local/smollm2"             from your own server
             thinking                       "high"                      ~/code/.osier/config.toml:1
             approval                       "default"                   default
             tools                          ["read", "ls"]              ~/home/config.toml:3
@@ -181,11 +181,11 @@ fn invalid_settings_are_reported_with_file_line_and_suggestion() {
         expect![[r#"
             $ sessions list
             ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
-            !   ~/home/config.toml:2: model must be text
+            !   ~/home/config.toml:2: model must be a string
             exit 1
             $ models
             ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
-            !   ~/home/config.toml:2: model must be text
+            !   ~/home/config.toml:2: model must be a string
             exit 1
             $ config
             model                          "offline/offline"  needs no key
@@ -222,7 +222,7 @@ fn invalid_settings_are_reported_with_file_line_and_suggestion() {
             sandbox.ports                  -
             sandbox.unix_sockets           false              default
             ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
-            ! osier: ~/home/config.toml:2: model must be text
+            ! osier: ~/home/config.toml:2: model must be a string
         "#]],
     );
     fs::write(world.home().join("config.toml"), "model = \"unfinished\nkey = \"sk-hunter2\"\n").unwrap();
@@ -231,7 +231,7 @@ fn invalid_settings_are_reported_with_file_line_and_suggestion() {
         &[&["sessions", "list"]],
         expect![[r#"
         $ sessions list
-        ! osier: ~/home/config.toml:1: this is no TOML: invalid basic string, expected `"`
+        ! osier: ~/home/config.toml:1: invalid TOML: invalid basic string, expected `"`
         exit 1
     "#]],
     );
@@ -336,7 +336,7 @@ fn invalid_value_is_rejected_and_not_written() {
             ! osier: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
             exit 2
             $ config set modle x
-            ! osier: there is no setting modle; did you mean model?
+            ! osier: unknown setting modle; did you mean model?
             exit 2
             $ config set retry.attempts many
             ! osier: retry.attempts must be a whole number from 1 to 20
@@ -345,7 +345,7 @@ fn invalid_value_is_rejected_and_not_written() {
             ! osier: providers is a table; name one of its keys
             exit 2
             $ config set a b x
-            ! osier: a b is no key
+            ! osier: invalid key a b
             exit 2
             $ config set tools read,gerp
             ! osier: no tool gerp; did you mean grep? The tools are read, write, edit, bash, grep, find, ls, todo, backtrack
@@ -363,7 +363,7 @@ fn invalid_value_is_rejected_and_not_written() {
             ! osier: tools is not set
             exit 1
             $ config get providers.x.base_ulr
-            ! osier: there is no setting providers.x.base_ulr; did you mean providers.x.base_url?
+            ! osier: unknown setting providers.x.base_ulr; did you mean providers.x.base_url?
             exit 2
         "#]],
     );
@@ -379,7 +379,7 @@ fn config_set_warns_if_the_project_overrides_it() {
         expect![[r#"
             $ config set thinking max
             thinking = "max"
-            ! osier: here ~/code/.osier/config.toml:1 counts over it
+            ! osier: ~/code/.osier/config.toml:1 overrides it here
         "#]],
     );
 }
@@ -404,7 +404,7 @@ fn invalid_toml_is_not_overwritten() {
         &[&["config", "set", "thinking", "low"], &["config", "path"]],
         expect![[r#"
         $ config set thinking low
-        ! osier: ~/home/config.toml:1: this is no TOML: string values must be quoted, expected literal string; mend it first
+        ! osier: ~/home/config.toml:1: invalid TOML: string values must be quoted, expected literal string; fix the file first
         exit 1
         $ config path
         $DIR/home/config.toml

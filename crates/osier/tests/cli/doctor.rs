@@ -52,12 +52,12 @@ fn fresh_installation_has_no_problems() {
         &world,
         &["settings", "trust", "model", "key", "server", "terminal", "store"],
         expect![[r#"
-        ok    settings  none; the defaults hold
-        warn  model     offline/offline: built in, and not clever
+        ok    settings  no files; using the defaults
+        warn  model     offline/offline: built in, follows simple requests only
                         → set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or add a server; see `osier models --all`
-        ok    key       none is set, and none is needed for the offline model
-        ok    terminal  none: the output goes to a file or a program
-        ok    store     ~/home is made with the first session
+        ok    key       none is set; the offline model needs none
+        ok    terminal  none: output goes to a file or a program
+        ok    store     ~/home is created with the first session
         exit 0
     "#]],
     );
@@ -72,12 +72,12 @@ fn all_settings_problems_are_reported() {
         &["settings", "model"],
         expect![[r#"
         warn  settings  ~/home/config.toml:1: unknown key modle; did you mean model?
-                        → mend or remove it; it does nothing
+                        → fix or remove it; it has no effect
         fail  settings  ~/home/config.toml:2: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
-                        → mend this line; until then no other command works here
+                        → fix this line; until then most commands do not work here
         fail  settings  providers.x: `base_url` is missing
-                        → mend it in ~/home/config.toml
-        warn  model     offline/offline: built in, and not clever
+                        → fix it in ~/home/config.toml
+        warn  model     offline/offline: built in, follows simple requests only
                         → set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or add a server; see `osier models --all`
         exit 1
     "#]],
@@ -112,10 +112,10 @@ fn api_keys_are_found_and_never_shown() {
             ok    key       c: comes from a command
             ok    key       d: needs none
             ok    key       e: comes from a command
-            ok    server    c answers, and has 1 model
-            ok    server    d answers, and has 1 model
+            ok    server    c responds and lists 1 model
+            ok    server    d responds and lists 1 model
             warn  server    e: the key command failed (exit status: 1)
-                            → mend where its key comes from
+                            → fix the source of its key
             exit 0
         "#]],
     );
@@ -124,16 +124,16 @@ fn api_keys_are_found_and_never_shown() {
     let ran = Ran::of(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
     expect![[r#"
         ok    key       a: A_KEY is set
-        ok    key       b: is in $DIR/code/key, which only you can read
+        ok    key       b: is in $DIR/code/key, readable only by you
         ok    key       c: comes from a command
         ok    key       d: needs none
         ok    key       e: comes from a command
-        ok    server    a answers, and has 1 model
-        ok    server    b answers, and has 1 model
-        ok    server    c answers, and has 1 model
-        ok    server    d answers, and has 1 model
+        ok    server    a responds and lists 1 model
+        ok    server    b responds and lists 1 model
+        ok    server    c responds and lists 1 model
+        ok    server    d responds and lists 1 model
         warn  server    e: the key command failed (exit status: 1)
-                        → mend where its key comes from
+                        → fix the source of its key
         exit 0
     "#]]
     .assert_eq(&world.named(&lines_of_areas(&ran, &["key", "server"])));
@@ -156,13 +156,13 @@ fn refusing_and_silent_servers_are_reported() {
     let ran = Ran::of(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
     expect![[r#"
         warn  server    cannot reach closed: tcp connect error: Connection refused (os error 111)
-                        → is it running, and is its base_url right? A proxy is set by HTTPS_PROXY
-        warn  server    nolist answers, but does not say which models it has: nolist rejected the request (status 404). nothing here
-                        → its models can be used if you name them in the settings
-        fail  server    refuses does not accept the key. no such key [key]
-                        → make a new key, or correct the one that is set
+                        → check that it is running and that base_url is correct; HTTPS_PROXY sets a proxy
+        warn  server    nolist responds, but cannot list its models: nolist rejected the request (status 404). nothing here
+                        → to use its models, add them to the settings
+        fail  server    refuses rejected the key. no such key [key]
+                        → create a new key, or correct the one that is set
         fail  server    silent: no answer within 5 s
-                        → is it running, and is its base_url right?
+                        → check that it is running and that base_url is correct
         exit 1
     "#]].assert_eq(&world.named(&lines_of_areas(&ran, &["server"])));
     assert!(!ran.out.contains("hunter2"), "{}", ran.out);
@@ -181,15 +181,15 @@ fn readable_by_others_and_unreadable_stores_are_reported() {
     let file = regex::Regex::new(r"such as .*").unwrap();
     expect![[r#"
         ok    settings  ~/home/config.toml
-        warn  settings  ~/home/config.toml can be read by others, and holds secrets
+        warn  settings  ~/home/config.toml contains secrets and is readable by other users
                         → chmod 600 ~/home/config.toml
-        ok    store     ~/home can be written to, and locks hold
-        warn  store     others can look into ~/home (mode 755)
+        ok    store     ~/home is writable, and file locks work
+        warn  store     ~/home is readable by other users (mode 755)
                         → chmod 700 ~/home
-        warn  store     others can look into ~/home/sessions (mode 750)
+        warn  store     ~/home/sessions is readable by other users (mode 750)
                         → chmod 700 ~/home/sessions
         warn  store     1 session cannot be read, such as …
-                        → `osier sessions verify FILE` tells what is wrong
+                        → run `osier sessions verify FILE` for details
         exit 0
     "#]]
     .assert_eq(&world.named(&file.replace(&output, "such as …")));
@@ -208,10 +208,10 @@ fn unusable_home_folder_is_a_failure() {
         })
         .collect();
     expect![[r#"
-        fail  store     ~/code/file/home cannot be made in ~/code/file: Not a directory (os error 20)
+        fail  store     cannot create ~/code/file/home in ~/code/file: Not a directory (os error 20)
                         → set OSIER_HOME to a folder you can write to
         exit 1
-        fail  store     /proc/x cannot be made in /proc: No such file or directory (os error 2)
+        fail  store     cannot create /proc/x in /proc: No such file or directory (os error 2)
                         → set OSIER_HOME to a folder you can write to
         exit 1
     "#]]
@@ -238,8 +238,8 @@ fn trust_is_checked() {
         &world,
         &["trust"],
         expect![[r#"
-        warn  trust     ~/code is not trusted, so what it asks for does not count
-                        → `osier trust` shows what it asks for, and asks you
+        warn  trust     ~/code is not trusted; what it requests is ignored
+                        → run `osier trust` to review it
         exit 0
     "#]],
     );
@@ -257,8 +257,8 @@ fn trust_is_checked() {
         &world,
         &["trust"],
         expect![[r#"
-        warn  trust     ~/code asks for something else than when you decided about it
-                        → `osier trust` shows what it asks for, and asks you
+        warn  trust     ~/code has changed what it requests since you decided
+                        → run `osier trust` to review it
         exit 0
     "#]],
     );
@@ -267,8 +267,8 @@ fn trust_is_checked() {
         &world,
         &["trust"],
         expect![[r#"
-        warn  trust     everybody can write to $DIR/code/.osier, so its settings do not count
-                        → make it yours alone
+        warn  trust     $DIR/code/.osier is writable by everyone; its settings are ignored
+                        → make sure that only you can change it
         exit 0
     "#]],
     );
@@ -287,7 +287,7 @@ fn json_has_the_same_checks() {
           {
             "area": "model",
             "status": "fail",
-            "said": "anthropic/claude-opus-5-5 cannot be used",
+            "said": "cannot use anthropic/claude-opus-5-5",
             "advice": "set ANTHROPIC_API_KEY"
           },
           {
@@ -309,8 +309,8 @@ fn terminal_is_checked() {
     let output = lines_of_areas(&Ran { code, out: screen, err: String::new() }, &["terminal"]);
     expect![[r#"
         ok    terminal  120 × 24, TERM xterm-256color, no colors
-        warn  terminal  the language settings do not say UTF-8
-                        → set LANG=C.UTF-8, or the UTF-8 form of your language
+        warn  terminal  the locale is not UTF-8
+                        → set LANG=C.UTF-8, or the UTF-8 locale of your language
         exit 0
     "#]]
     .assert_eq(&output);

@@ -56,41 +56,42 @@ fn help_lists_commands_and_options() {
           help         Print this message or the help of the given subcommand(s)
 
         Arguments:
-          [PROMPT]...  The prompt. `@FILE` attaches a text or an image, `-` is what standard input holds
+          [PROMPT]...  The prompt. `@FILE` attaches a text or an image, `-` stands for standard input
 
         Options:
-          -p, --print        Print the answer and end, instead of talking on
+          -p, --print        Print the answer and exit
               --mode <MODE>  Print only the answer, or every event as a line of JSON [possible values: text,
                              json]
-              --verbose      Tell on standard error what goes on, also when that is no terminal
+              --verbose      Show progress on standard error even if it is not a terminal
               --cwd <DIR>    Work in this directory instead of the current one
           -h, --help         Print help
           -V, --version      Print version
 
-        Which session:
-          -c, --continue           Go on with the session used last in this directory
-          -r, --resume [<ID>]      Go on with a session: the first digits of its id; without them, choose
+        Session:
+          -c, --continue           Continue the most recent session in this directory
+          -r, --resume [<ID>]      Resume a session by the first characters of its id; without ID, choose
                                    from a list
-              --session <FILE>     Go on with the session in this file, Osier's or pi's
-              --fork <ID[@ENTRY]>  Begin with a copy of a session, up to its leaf or to ENTRY
-              --store <NAME>       The store for a new session; a session that is there is found in all
-              --agent <NAME>       The agent that a new session belongs to, as `[agents.NAME]` of the
-                                   settings describes it
-              --no-session         Keep nothing
-              --name <NAME>        Name the session
+              --session <FILE>     Continue the session in this file, in Osier's or pi's format
+              --fork <ID[@ENTRY]>  Start with a copy of a session, up to its leaf or to ENTRY
+              --store <NAME>       The store for a new session; existing sessions are found in all stores
+              --agent <NAME>       The agent that a new session belongs to, from `[agents.NAME]` in the
+                                   settings
+              --no-session         Do not save the session
+              --name <NAME>        Set the name of the session
 
         Model and tools:
               --model <MODEL>                The model: PROVIDER/ID, or the end of its name; `osier models`
                                              lists them
-              --thinking <LEVEL>             How much the model thinks [possible values: off, minimal, low,
-                                             medium, high, xhigh, max]
-              --tools <NAMES>                The tools the model may use, with commas between them
+              --thinking <LEVEL>             The thinking level of the model [possible values: off, minimal,
+                                             low, medium, high, xhigh, max]
+              --tools <NAMES>                The tools the model may use, separated by commas
               --no-tools                     Give the model no tools
-              --approval <MODE>              What the model may do without asking: look; also change files
-                                             (autoEdit); also run commands in a sandbox (sandbox); anything
-                                             (yolo) [possible values: default, autoEdit, sandbox, yolo]
-              --system-prompt <TEXT>         Say this to the model instead of Osier's own instructions
-              --append-system-prompt <TEXT>  Say this to the model after all other instructions
+              --approval <MODE>              What the model may do without asking: read (default), also
+                                             change files (autoEdit), also run commands in a sandbox
+                                             (sandbox), everything (yolo) [possible values: default,
+                                             autoEdit, sandbox, yolo]
+              --system-prompt <TEXT>         Replace the built-in system prompt
+              --append-system-prompt <TEXT>  Append this text to the system prompt
 
         Examples:
           osier                              start an interactive session

@@ -1,4 +1,4 @@
-//! Colours, widths and pipes.
+//! Colors, widths and pipes.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::support::World;
 
-/// Runs a command on a terminal of its own and gives what arrives there.
+/// Runs a command on a pseudo-terminal and returns its exit code and output.
 fn on_a_terminal(mut command: Command, columns: u16, typed: &str) -> (Option<i32>, String) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
@@ -20,7 +20,7 @@ fn on_a_terminal(mut command: Command, columns: u16, typed: &str) -> (Option<i32
     let terminal = File::options().read(true).write(true).open(name).unwrap();
     command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
     let mut child = command.spawn().unwrap();
-    // The command holds copies of the terminal; without them the reading below ends with the child.
+    // The command holds copies of the terminal; drop them so that reading ends with the child.
     drop(command);
     let mut master = File::from(master);
     master.write_all(typed.as_bytes()).unwrap();
@@ -41,7 +41,7 @@ fn command(world: &World, line: &str) -> Command {
 const TALK: &str = "say a; reply b; label good; say c; move b; say d; name Talk";
 
 #[test]
-fn on_a_terminal_there_are_colours() {
+fn output_on_a_terminal_has_colors() {
     let world = World::with(TALK);
     let (code, seen) = on_a_terminal(command(&world, "tree s.jsonl"), 80, "");
     assert_eq!(code, Some(0));
@@ -55,7 +55,7 @@ fn on_a_terminal_there_are_colours() {
 }
 
 #[test]
-fn without_a_terminal_or_if_told_so_there_are_none() {
+fn pipes_no_color_and_dumb_terminals_get_no_colors() {
     let world = World::with(TALK);
     for line in [
         "tree s.jsonl",
@@ -78,7 +78,7 @@ fn without_a_terminal_or_if_told_so_there_are_none() {
 }
 
 #[test]
-fn an_empty_no_color_says_nothing() {
+fn an_empty_no_color_is_ignored() {
     let world = World::with(TALK);
     let mut command = command(&world, "tree s.jsonl");
     command.env("NO_COLOR", "");
@@ -100,9 +100,9 @@ fn rows_fit_the_terminal() {
     .assert_eq(&seen);
     // A pipe has no width.
     assert!(world.ok("tree s.jsonl").contains("much too long for a narrow terminal\""));
-    let mut told = command(&world, "path s.jsonl");
-    told.env("COLUMNS", "40");
-    let out = String::from_utf8(told.output().unwrap().stdout).unwrap();
+    let mut path = command(&world, "path s.jsonl");
+    path.env("COLUMNS", "40");
+    let out = String::from_utf8(path.output().unwrap().stdout).unwrap();
     expect![[r#"
         00000001  user: "a question that is muc…
         00000002  assistant: "一二三四五六七八…
@@ -112,7 +112,7 @@ fn rows_fit_the_terminal() {
 }
 
 #[test]
-fn a_question_on_a_terminal_waits_for_an_answer() {
+fn deletion_on_a_terminal_asks_for_confirmation() {
     let world = World::with("say a");
     let (code, seen) = on_a_terminal(command(&world, "delete s.jsonl"), 80, "n\n");
     assert_eq!(code, Some(1), "{seen}");
@@ -126,9 +126,9 @@ fn a_question_on_a_terminal_waits_for_an_answer() {
     assert!(!world.path("s.jsonl").exists());
 }
 
-/// A reader who has read enough is no failure.
+/// A reader that closes the pipe early causes no error.
 #[test]
-fn a_closed_pipe_is_quiet() {
+fn a_closed_pipe_is_not_an_error() {
     let world = World::new();
     let mut script = String::from("say a");
     for number in 0..3000 {
@@ -174,7 +174,7 @@ fn a_closed_pipe_is_quiet() {
 }
 
 #[test]
-fn a_closed_standard_error_is_no_failure() {
+fn a_closed_standard_error_is_not_an_error() {
     let world = World::with("say a; reply b");
     let mut child = command(&world, "move s.jsonl 00000001")
         .stderr(Stdio::piped())
@@ -186,7 +186,7 @@ fn a_closed_standard_error_is_no_failure() {
 }
 
 #[test]
-fn json_on_a_terminal_is_the_same_json_with_nothing_in_it_that_acts_there() {
+fn json_on_a_terminal_escapes_control_and_invisible_characters() {
     let world = World::with(
         "say a\u{9b}31m\u{202e}b; reply c; say d\u{200e}\u{200f}\u{61c}\u{200b}\u{2800}\u{e0041}é🎉",
     );
@@ -200,9 +200,6 @@ fn json_on_a_terminal_is_the_same_json_with_nothing_in_it_that_acts_there() {
         let hidden =
             ['\u{9b}', '\u{202e}', '\u{200e}', '\u{200f}', '\u{61c}', '\u{200b}', '\u{2800}', '\u{e0041}'];
         assert!(!seen.contains(hidden), "{line}");
-        assert!(
-            world.ok(line).contains("a\u{9b}31m\u{202e}b"),
-            "{line}: without a terminal it is as it was written"
-        );
+        assert!(world.ok(line).contains("a\u{9b}31m\u{202e}b"), "{line}: unchanged without a terminal");
     }
 }

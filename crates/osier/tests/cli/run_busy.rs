@@ -1,4 +1,4 @@
-//! Two real processes in one session: a turn belongs to one of them.
+//! Two processes in one session: only one of them can run a turn on a path.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ const WORKED: [&str; 5] =
     ["user: hello", "assistant: Hi.", "user: work", "assistant:  →bash", "tool: begun\ngone on"];
 
 #[test]
-fn gc_does_not_pull_the_log_away_from_a_running_turn() {
+fn gc_is_refused_during_a_turn_of_another_process_unless_forced() {
     let server = Server::new();
     let world = server.world();
     let busy = BusySession::new(server, world, &[]);
@@ -17,17 +17,17 @@ fn gc_does_not_pull_the_log_away_from_a_running_turn() {
     world.ok(&format!("delete-branch {id} {}", busy.beside));
     world.ok(&format!("move {id} root"));
     world.ok(&format!("gc {id} --dry-run"));
-    let told = busy.fails(&format!("gc {id}"));
-    assert!(told.contains("cannot remove deleted branches without --force: "), "{told}");
-    let told = world.run(&format!("gc {id} --json")).err;
+    let error_text = busy.fails(&format!("gc {id}"));
+    assert!(error_text.contains("cannot remove deleted branches without --force: "), "{error_text}");
+    let error_text = world.run(&format!("gc {id} --json")).err;
     assert!(
-        told.contains(r#""code":"session_busy""#) || told.contains(r#""code": "session_busy""#),
-        "{told}"
+        error_text.contains(r#""code":"session_busy""#) || error_text.contains(r#""code": "session_busy""#),
+        "{error_text}"
     );
     assert_eq!(world.json(&format!("gc {id} --force"))["removed"], 3);
-    let asked = busy.release();
-    assert_eq!(asked.messages(), WORKED);
-    asked.answer("Done.");
+    let request = busy.release();
+    assert_eq!(request.messages(), WORKED);
+    request.answer("Done.");
     let id = busy.id.clone();
     let world = busy.end();
     let shown = world.ok(&format!("tree {id}"));
@@ -40,7 +40,7 @@ fn gc_does_not_pull_the_log_away_from_a_running_turn() {
 }
 
 #[test]
-fn another_process_is_told_who_works_there_and_may_work_elsewhere() {
+fn a_busy_session_names_its_holder_and_other_paths_stay_usable() {
     let server = Server::new();
     let world = server.world();
     let busy = BusySession::new(server, world, &[]);
@@ -50,27 +50,27 @@ fn another_process_is_told_who_works_there_and_may_work_elsewhere() {
     busy.fails(&format!("append {id} 'in between'"));
     busy.fails(&format!("move {id} {question} --exact"));
     busy.fails(&format!("move {id} {}", busy.entry));
-    let told = world.fails(1, &format!("move {id} {} --json", busy.entry));
-    let error: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+    let error_text = world.fails(1, &format!("move {id} {} --json", busy.entry));
+    let error: Value = serde_json::from_str(error_text.lines().last().unwrap()).unwrap();
     let error = &error["error"];
     assert_eq!(
         [&error["code"], &error["entry"], &error["branch"]],
         [&json!("session_busy"), &json!(busy.entry), &json!(question)],
-        "{told}"
+        "{error_text}"
     );
     let holder = error["holder"].as_str().unwrap();
-    assert!(holder.starts_with(&format!("process {}", error["process"])), "{told}");
-    assert!(error["message"].as_str().unwrap().contains(holder), "{told}");
+    assert!(holder.starts_with(&format!("process {}", error["process"])), "{error_text}");
+    assert!(error["message"].as_str().unwrap().contains(holder), "{error_text}");
     let ran = Running::start(osier(world, &["-c", "-p", "me too"])).end();
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.err.contains("the session is busy: process "), "{}", ran.err);
     world.ok(&format!("move {id} root"));
     let elsewhere = Running::start(osier(world, &["-c", "-p", "elsewhere"]));
-    let asked = busy.server.next();
-    assert_eq!(asked.messages(), ["user: elsewhere"]);
+    let request = busy.server.next();
+    assert_eq!(request.messages(), ["user: elsewhere"]);
     let working = busy.release();
     assert_eq!(working.messages(), WORKED);
-    asked.answer("There.");
+    request.answer("There.");
     assert_eq!(elsewhere.end().out, "There.\n");
     working.answer("Done.");
     let (id, entry) = (busy.id.clone(), busy.entry.clone());
@@ -78,9 +78,9 @@ fn another_process_is_told_who_works_there_and_may_work_elsewhere() {
     world.ok(&format!("delete-branch {id} {entry}"));
 }
 
-/// Programs that know nothing of leases can write that a part of a running turn is deleted.
+/// A program that ignores leases can mark part of a running turn as deleted.
 #[test]
-fn gc_never_removes_what_is_below_the_first_entry_of_a_running_turn() {
+fn gc_never_removes_entries_of_a_running_turn() {
     let server = Server::new();
     let world = server.world();
     let busy = BusySession::new(server, world, &[]);
@@ -98,34 +98,34 @@ fn gc_never_removes_what_is_below_the_first_entry_of_a_running_turn() {
         std::io::Write::write_all(&mut file, format!("{entry}\n").as_bytes()).unwrap();
     };
     write("osier.delete_branch", "0000fff1");
-    let told = busy.fails(&format!("gc {id} --force"));
-    assert!(told.contains("cannot remove deleted branches: "), "{told}");
+    let error_text = busy.fails(&format!("gc {id} --force"));
+    assert!(error_text.contains("cannot remove deleted branches: "), "{error_text}");
     write("osier.restore_branch", "0000fff2");
-    let asked = busy.release();
-    assert_eq!(asked.messages(), WORKED);
-    asked.answer("Done.");
+    let request = busy.release();
+    assert_eq!(request.messages(), WORKED);
+    request.answer("Done.");
     busy.end();
 }
 
-/// The file of a new session is made with the first thing that is said in it.
+/// The file of a new session is created with its first message.
 #[test]
-fn the_first_turn_of_a_session_is_its_own_too() {
+fn the_first_turn_of_a_session_has_a_lease_too() {
     let server = Server::new();
     let world = server.world();
     let running = Running::start(osier(&world, &["-p", "hello"]));
-    let asked = server.next();
+    let request = server.next();
     let ran = Running::start(osier(&world, &["-c", "-p", "me too"])).end();
     assert!(
         ran.code == 1 && ran.err.contains(" is running a turn at the start of the session"),
         "{}",
         ran.err
     );
-    asked.answer("Hi.");
+    request.answer("Hi.");
     assert_eq!(running.end().code, 0);
     let again = Running::start(osier(&world, &["-c", "-p", "me too"]));
-    let asked = server.next();
-    assert_eq!(asked.messages(), ["user: hello", "assistant: Hi.", "user: me too"]);
-    asked.answer("You too.");
+    let request = server.next();
+    assert_eq!(request.messages(), ["user: hello", "assistant: Hi.", "user: me too"]);
+    request.answer("You too.");
     assert_eq!(again.end().code, 0);
 }
 
@@ -134,13 +134,13 @@ fn the_lease_of_a_killed_process_ends_with_it() {
     let server = Server::new();
     let world = server.world();
     let running = Running::start(osier(&world, &["-p", "hello"]));
-    let asked = server.next();
+    let request = server.next();
     running.signal(rustix::process::Signal::KILL);
     running.end();
-    drop(asked);
+    drop(request);
     let again = Running::start(osier(&world, &["-c", "-p", "go on"]));
-    let asked = server.next();
-    assert_eq!(asked.messages(), ["user: hello", "user: go on"]);
-    asked.answer("Yes.");
+    let request = server.next();
+    assert_eq!(request.messages(), ["user: hello", "user: go on"]);
+    request.answer("Yes.");
     assert_eq!(again.end().code, 0);
 }

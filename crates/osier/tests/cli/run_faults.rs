@@ -1,4 +1,4 @@
-//! Replies that are not as they should be: arguments that are not JSON, and streams that break off.
+//! Invalid replies: arguments that are not JSON, and streams that break off.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::run_support::{Running, Server, osier};
 use crate::support::World;
 
-/// A world in which a failed request is tried twice.
+/// A world in which a failed request is retried once.
 fn retrying(server: &Server) -> World {
     let world = server.world();
     let config = world.home().join("config.toml");
@@ -23,55 +23,56 @@ fn result(body: &Value) -> String {
 }
 
 #[test]
-fn arguments_that_are_not_json_are_answered_and_the_turn_continues() {
+fn invalid_json_arguments_become_an_error_result_and_the_turn_continues() {
     for tool in ["read", "bash", "write", "edit", "todo", "backtrack", "nothing_of_this_name"] {
         let server = Server::new();
         let world = server.world();
         let running = Running::start(osier(&world, &["-p", "--approval", "yolo", "go"]));
-        let mut asked = server.next();
-        asked.raw_call("call_1", tool, "{\"path\": \"a.txt");
-        asked.end("tool_calls");
-        let asked = server.next();
-        let told = result(&asked.body);
-        assert!(told.contains("Invalid arguments: not valid JSON: EOF while parsing"), "{tool}: {told}");
-        let call = &asked.body["messages"].as_array().unwrap().iter().rev().nth(1).unwrap()["tool_calls"][0];
+        let mut request = server.next();
+        request.raw_call("call_1", tool, "{\"path\": \"a.txt");
+        request.end("tool_calls");
+        let request = server.next();
+        let output = result(&request.body);
+        assert!(output.contains("Invalid arguments: not valid JSON: EOF while parsing"), "{tool}: {output}");
+        let call =
+            &request.body["messages"].as_array().unwrap().iter().rev().nth(1).unwrap()["tool_calls"][0];
         let sent: Value = serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
-        assert!(sent.is_object(), "what the model reads again is JSON");
-        asked.answer("sorry");
+        assert!(sent.is_object(), "the arguments in the next request are valid JSON");
+        request.answer("sorry");
         let ran = running.end();
         assert_eq!((ran.code, ran.out.as_str()), (0, "sorry\n"), "{tool}: {ran}");
     }
 }
 
 #[test]
-fn arguments_that_do_not_fit_the_tool_are_answered_in_the_same_words() {
+fn arguments_that_do_not_match_the_tool_get_the_same_error() {
     let server = Server::new();
     let world = server.world();
     let running = Running::start(osier(&world, &["-p", "go"]));
     for (tool, arguments) in [("read", json!({})), ("backtrack", json!({ "checkpoint_id": 0 }))] {
         server.next().calls(tool, &arguments);
-        // The result is in the next request, which is answered by the next call.
-        let asked = server.next();
-        assert!(result(&asked.body).contains("Invalid arguments: missing field"), "{}", asked.body);
-        asked.calls("ls", &json!({}));
+        // The result is in the next request; the reply to it is the next call.
+        let request = server.next();
+        assert!(result(&request.body).contains("Invalid arguments: missing field"), "{}", request.body);
+        request.calls("ls", &json!({}));
     }
     server.next().answer("done");
     assert_eq!(running.end().code, 0);
 }
 
 #[test]
-fn a_reply_that_breaks_off_is_asked_for_again_and_leaves_no_trace() {
+fn a_reply_that_breaks_off_is_retried_and_not_stored() {
     let server = Server::new();
     let world = retrying(&server);
     let running = Running::start(osier(&world, &["-p", "go"]));
-    let mut asked = server.next();
-    let first = asked.body.clone();
-    asked.text("Half an ans");
-    asked.raw_call("call_1", "bash", "{\"command\": \"touch ran\"}");
-    asked.cut();
-    let asked = server.next();
-    assert_eq!(asked.body, first, "the same request");
-    asked.answer("A whole answer.");
+    let mut request = server.next();
+    let first = request.body.clone();
+    request.text("Half an ans");
+    request.raw_call("call_1", "bash", "{\"command\": \"touch ran\"}");
+    request.cut();
+    let request = server.next();
+    assert_eq!(request.body, first, "the same request");
+    request.answer("A whole answer.");
     let ran = running.end();
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "A whole answer.\n", ""));
     assert!(!world.path("ran").exists());
@@ -79,21 +80,21 @@ fn a_reply_that_breaks_off_is_asked_for_again_and_leaves_no_trace() {
     assert!(!fs::read_to_string(file).unwrap().contains("Half"), "nothing of it is stored");
 }
 
-/// It is paid for, although nothing of it is stored. The reply that takes its place tells how long the context is, so the cost
-/// is an entry of its own.
+/// The reply costs money although it is not stored. The usage of the retried reply gives the context size, so the cost is a
+/// separate entry.
 #[test]
-fn what_a_reply_that_broke_off_cost_is_recorded() {
+fn usage_of_a_reply_that_broke_off_is_recorded() {
     let server = Server::new();
     let world = retrying(&server);
     let running = Running::start(osier(&world, &["-p", "go"]));
-    let mut asked = server.next();
-    asked.text("Half an ans");
-    asked.usage(900, 7);
-    asked.cut();
-    let mut asked = server.next();
-    asked.text("A whole answer.");
-    asked.usage(900, 30);
-    asked.end("stop");
+    let mut request = server.next();
+    request.text("Half an ans");
+    request.usage(900, 7);
+    request.cut();
+    let mut request = server.next();
+    request.text("A whole answer.");
+    request.usage(900, 30);
+    request.end("stop");
     assert_eq!(running.end().code, 0);
     let id = world.json("list")[0]["id"].as_str().unwrap().to_owned();
     let path = world.json(&format!("path {id}"));
@@ -112,9 +113,9 @@ fn json_mode_drops_the_draft_that_broke_off() {
     let server = Server::new();
     let world = retrying(&server);
     let running = Running::start(osier(&world, &["-p", "--mode", "json", "go"]));
-    let mut asked = server.next();
-    asked.text("Half");
-    asked.cut();
+    let mut request = server.next();
+    request.text("Half");
+    request.cut();
     server.next().answer("Whole");
     let ran = running.end();
     let events: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -129,27 +130,27 @@ fn json_mode_drops_the_draft_that_broke_off() {
 }
 
 #[test]
-fn what_a_program_has_read_already_is_not_said_twice() {
+fn a_partly_printed_reply_is_not_printed_again() {
     let server = Server::new();
     let world = retrying(&server);
     let mut running = Running::start(osier(&world, &["-p", "--no-tools", "go"]));
-    let mut asked = server.next();
-    asked.text("Half an answ");
+    let mut request = server.next();
+    request.text("Half an answ");
     running.out.until("Half an answ");
-    asked.cut();
+    request.cut();
     let ran = running.end();
     assert_eq!((ran.code, ran.out.as_str()), (1, "\n"), "{ran}");
-    assert!(ran.err.contains("a part of it is printed already"), "{ran}");
+    assert!(ran.err.contains("the reply broke off after part of it was printed"), "{ran}");
 }
 
 #[test]
-fn after_the_last_try_the_failure_says_what_happened() {
+fn the_last_attempt_reports_why_it_failed() {
     let server = Server::new();
     let world = server.world();
     let running = Running::start(osier(&world, &["-p", "go"]));
-    let mut asked = server.next();
-    asked.text("Half");
-    asked.cut();
+    let mut request = server.next();
+    request.text("Half");
+    request.cut();
     let ran = running.end();
     assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran}");
     assert!(ran.err.starts_with("osier: the reply from local was cut off"), "{ran}");

@@ -1,4 +1,4 @@
-//! `--mode json`: the header of the session, then every event as a line.
+//! `--mode json`: prints the session header, then every event as a line.
 
 use osier_testkit::expect;
 use serde_json::{Value, json};
@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 use crate::run_support::{Running, Server, Terminal, osier};
 use crate::support::World;
 
-/// The lines with ids, times and long texts replaced by what is the same in every run.
-fn told(world: &World, lines: &str) -> String {
+/// The lines with ids, times and long texts replaced by placeholders.
+fn normalized(world: &World, lines: &str) -> String {
     let mut text = String::new();
     for line in lines.lines() {
         let mut value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
-        steady(&mut value);
+        normalize(&mut value);
         text += &format!("{value}\n");
     }
     world.named(&text)
 }
 
-fn steady(value: &mut Value) {
+fn normalize(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
@@ -25,11 +25,11 @@ fn steady(value: &mut Value) {
                     "timestamp" | "mtimeMs" => *value = json!("<time>"),
                     "sections" | "toolsAdded" => *value = json!("<…>"),
                     "usage" => *value = json!("<usage>"),
-                    _ => steady(value),
+                    _ => normalize(value),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(steady),
+        Value::Array(items) => items.iter_mut().for_each(normalize),
         _ => {}
     }
 }
@@ -41,9 +41,9 @@ fn every_event_is_a_line() {
     world.write("a.txt", "hello\n");
     let args = ["--mode", "json", "--thinking", "off", "--name", "A look", "what is in a.txt?"];
     let running = Running::start(osier(&world, &args));
-    let mut asked = server.next();
-    asked.text("I will look.");
-    asked.calls("read", &json!({ "path": "a.txt" }));
+    let mut request = server.next();
+    request.text("I will look.");
+    request.calls("read", &json!({ "path": "a.txt" }));
     server.next().answer("hello");
     let ran = running.end();
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
@@ -74,7 +74,7 @@ fn every_event_is_a_line() {
         {"type":"draft","id":"<9>","index":3,"delta":{"type":"text_end","block":0}}
         {"type":"entry","seq":7,"id":"<9>","draftId":"<9>","foreign":false,"entry":{"type":"message","id":"<9>","parentId":"<8>","timestamp":"<time>","message":{"role":"assistant","content":[{"type":"text","text":"hello"}],"api":"openai-completions","provider":"local","model":"test","usage":"<usage>","stopReason":"stop","timestamp":"<time>"}}}
         {"type":"turn_ended","finished":"done","error":null}
-    "#]].assert_eq(&told(&world, &ran.out));
+    "#]].assert_eq(&normalized(&world, &ran.out));
 }
 
 #[test]
@@ -91,18 +91,18 @@ fn entries_are_printed_as_they_are_stored() {
     assert_eq!(lines.last().unwrap()["type"], "turn_ended");
 }
 
-/// The server says the next word only after the test has seen the last one.
+/// The server sends the next word only after the test has seen the previous one.
 #[test]
 fn every_event_is_printed_the_moment_it_happens() {
     let server = Server::new();
     let world = server.world();
     let mut running = Running::start(osier(&world, &["--mode", "json", "count"]));
-    let mut asked = server.next();
+    let mut request = server.next();
     for word in ["one", "two", "three"] {
-        asked.text(word);
+        request.text(word);
         running.out.until(&format!("\"delta\":\"{word}\"}}}}\n"));
     }
-    asked.end("stop");
+    request.end("stop");
     assert_eq!(running.end().code, 0);
 }
 
@@ -122,7 +122,7 @@ fn a_failure_is_an_event_and_an_exit_code() {
 }
 
 #[test]
-fn on_a_terminal_nothing_in_it_is_alive() {
+fn control_characters_are_escaped_on_a_terminal() {
     let server = Server::new();
     let world = server.world();
     let terminal = Terminal::start(osier(&world, &["--mode", "json", "hello"]));

@@ -1,11 +1,11 @@
-//! Keys go to the server they belong to, and nowhere else.
+//! API keys are sent only to their own server and never shown or stored.
 
 use serde_json::json;
 
 use crate::run_support::{KEY, Running, Server, everything_below, osier};
 use crate::support::Ran;
 
-fn is_nowhere(ran: &Ran, what: &str) {
+fn assert_no_key(ran: &Ran, what: &str) {
     assert!(!ran.out.contains(KEY), "{what}: {}", ran.out);
     assert!(!ran.err.contains(KEY), "{what}: {}", ran.err);
 }
@@ -19,46 +19,46 @@ fn a_key_is_sent_and_never_shown() {
         let server = Server::new();
         let world = server.world();
         let running = Running::start(osier(&world, args));
-        let asked = server.next();
-        assert!(asked.head.contains(&format!("Bearer {KEY}")), "{}", asked.head);
-        assert!(!asked.body.to_string().contains(KEY));
-        asked.refuse(401, &echoed.to_string());
+        let request = server.next();
+        assert!(request.head.contains(&format!("Bearer {KEY}")), "{}", request.head);
+        assert!(!request.body.to_string().contains(KEY));
+        request.refuse(401, &echoed.to_string());
         let ran = running.end();
         assert_eq!(ran.code, 1, "{ran}");
         assert!(ran.err.contains("osier doctor"), "{ran}");
-        is_nowhere(&ran, "refused");
+        assert_no_key(&ran, "refused");
 
         let running = Running::start(osier(&world, &[&["-c"], args].concat()));
         server.next().answer("fine");
         let ran = running.end();
         assert_eq!(ran.code, 0, "{ran}");
-        is_nowhere(&ran, "answered");
+        assert_no_key(&ran, "answered");
         assert!(!everything_below(&world).contains(KEY));
     }
 }
 
-/// A model that asks the shell for the key does not get it, so it cannot end up in an entry.
+/// A model cannot read the key from the environment of a command, so it cannot end up in an entry.
 #[test]
-fn commands_do_not_see_the_keys_of_models() {
+fn commands_do_not_get_api_keys_in_their_environment() {
     let server = Server::new();
     let world = server.world();
     let mut command = osier(&world, &["--mode", "json", "--approval", "yolo", "hello"]);
     command.env("ANTHROPIC_API_KEY", KEY).env("HARMLESS", "yes");
     let running = Running::start(command);
     server.next().calls("bash", &json!({ "command": "env" }));
-    let asked = server.next();
-    let seen = asked.messages().pop().unwrap();
+    let request = server.next();
+    let seen = request.messages().pop().unwrap();
     assert!(seen.contains("HARMLESS=yes") && !seen.contains(KEY), "{seen}");
-    asked.answer("No key.");
+    request.answer("No key.");
     let ran = running.end();
     assert_eq!(ran.code, 0);
-    is_nowhere(&ran, "env");
+    assert_no_key(&ran, "env");
     assert!(!everything_below(&world).contains(KEY));
 }
 
-/// What may be looked at without asking does not include what Osier keeps of keys itself.
+/// Reads that need no approval do not include Osier's own files with keys.
 #[test]
-fn tools_do_not_open_the_files_that_hold_keys() {
+fn tools_do_not_open_files_with_keys() {
     let server = Server::new();
     let world = server.world();
     let file = world.home().join("config.toml");
@@ -80,24 +80,24 @@ fn tools_do_not_open_the_files_that_hold_keys() {
     ] {
         server.next().calls(name, &arguments);
     }
-    let asked = server.next();
-    let told = asked.body["messages"].to_string();
-    assert!(!told.contains(KEY), "{told}");
-    assert_eq!(told.matches("closed to tools").count(), 3, "{told}");
-    asked.answer("Nothing.");
+    let request = server.next();
+    let sent = request.body["messages"].to_string();
+    assert!(!sent.contains(KEY), "{sent}");
+    assert_eq!(sent.matches("closed to tools").count(), 3, "{sent}");
+    request.answer("Nothing.");
     let ran = running.end();
     assert_eq!(ran.code, 0, "{ran}");
-    is_nowhere(&ran, "looked for");
+    assert_no_key(&ran, "tools");
 
     let file = format!("@{}", file.display());
     let ran = Running::start(osier(&world, &["-p", &file, "what is it?"])).end();
     assert_eq!(ran.code, 2, "{ran}");
-    is_nowhere(&ran, "said");
+    assert_no_key(&ran, "attached");
 }
 
-/// Who lets a model run what it likes lets it read any file. What it prints is stored and sent, so a key in it is hidden.
+/// In the mode `yolo` a command can read any file. Its output is stored and sent, so keys in it are redacted.
 #[test]
-fn a_key_that_a_command_prints_is_hidden() {
+fn keys_in_command_output_are_redacted() {
     let server = Server::new();
     let world = server.world();
     let key = world.cwd().join("key");
@@ -112,21 +112,21 @@ fn a_key_that_a_command_prints_is_hidden() {
     let running = Running::start(osier(&world, &["--mode", "json", "--approval", "yolo", "print it"]));
     let halves = "head -c 5 key; sleep 0.1; tail -c +6 key; echo; cat key; seq 9000; cat key";
     server.next().calls("bash", &json!({ "command": halves }));
-    let asked = server.next();
-    let seen = asked.messages().pop().unwrap();
+    let request = server.next();
+    let seen = request.messages().pop().unwrap();
     assert!(seen.contains("[key]") && !seen.contains(KEY), "{seen}");
-    asked.answer("Hidden.");
+    request.answer("Hidden.");
     let ran = running.end();
     assert_eq!(ran.code, 0, "{ran}");
-    is_nowhere(&ran, "printed");
+    assert_no_key(&ran, "printed");
     std::fs::remove_file(&key).unwrap();
     std::fs::remove_file(&file).unwrap();
     assert!(!everything_below(&world).contains(KEY));
 }
 
-/// A model may know a key from somewhere else, say from a file it was shown long ago. The session does not keep it.
+/// A model may know a key from elsewhere, such as a file it read earlier.
 #[test]
-fn a_reply_that_repeats_a_key_is_stored_without_it() {
+fn keys_in_replies_are_redacted_in_the_session() {
     let server = Server::new();
     let world = server.world();
     let running = Running::start(osier(&world, &["-p", "hello"]));
@@ -138,30 +138,30 @@ fn a_reply_that_repeats_a_key_is_stored_without_it() {
     assert!(!kept.contains(KEY), "{kept}");
 }
 
-/// A program or a person that watches does not see it either, however the reply comes in pieces.
+/// The key is redacted even if the reply streams it in pieces.
 #[test]
-fn a_reply_that_repeats_a_key_is_shown_without_it() {
+fn keys_in_replies_are_redacted_in_the_output() {
     for (args, expected) in
         [(&["-p", "hello"][..], "Your key is [key].\n"), (&["--mode", "json", "hello"], r#""delta":"[key]""#)]
     {
         let server = Server::new();
         let world = server.world();
         let running = Running::start(osier(&world, args));
-        let mut asked = server.next();
-        asked.text("Your key is ");
+        let mut request = server.next();
+        request.text("Your key is ");
         for ch in KEY.chars() {
-            asked.text(&ch.to_string());
+            request.text(&ch.to_string());
         }
-        asked.answer(".");
+        request.answer(".");
         let ran = running.end();
         assert!(ran.out.contains(expected), "{ran}");
         assert!(!ran.out.contains(&KEY[..KEY.len() - 4]), "{ran}");
-        is_nowhere(&ran, "shown");
+        assert_no_key(&ran, "shown");
     }
 }
 
 #[test]
-fn a_summary_that_repeats_a_key_is_stored_without_it() {
+fn keys_in_summaries_are_redacted() {
     let server = Server::new();
     let world = server.world();
     let running = Running::start(osier(&world, &["-p", "hello"]));
@@ -174,7 +174,7 @@ fn a_summary_that_repeats_a_key_is_stored_without_it() {
     let running = Running::start(osier(&world, &["sessions", "compact", session.to_str().unwrap()]));
     server.next().answer(&format!("The key is {KEY}."));
     let ran = running.end();
-    is_nowhere(&ran, "summary");
+    assert_no_key(&ran, "summary");
     let kept = everything_below(&world);
     assert!(kept.contains("The key is [key].") && !kept.contains(KEY), "{ran} {kept}");
 }

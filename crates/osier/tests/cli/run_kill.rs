@@ -1,4 +1,4 @@
-//! Killed in the middle of a turn, with no chance to clean up: the tree is whole, and the next run goes on.
+//! SIGKILL in the middle of a turn, without any cleanup: the session stays valid, and the next run continues it.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
@@ -7,24 +7,24 @@ use serde_json::json;
 use crate::run_support::{Running, Server, osier};
 use crate::support::World;
 
-fn is_sound(world: &World) {
+fn assert_undamaged(world: &World) {
     let file = world.session_file();
     let verified = world.ok(&format!("verify {}", file.display()));
     assert!(verified.ends_with("no damage found\n"), "{verified}");
 }
 
-/// A command does not outlive the program that waits for it.
-fn ends(pid: i32) {
+/// Checks that a command ends with the program that started it.
+fn assert_ends(pid: i32) {
     let pid = Pid::from_raw(pid).unwrap();
-    // One that is gone altogether cannot be waited for.
+    // The process has already ended.
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return };
     let hangs = Timespec { tv_sec: 60, tv_nsec: 0 };
     let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&hangs)).unwrap();
-    assert_eq!(ended, 1, "the command goes on");
+    assert_eq!(ended, 1, "the command is still running");
 }
 
 #[test]
-fn killed_while_a_command_runs() {
+fn kill_while_a_command_runs() {
     let server = Server::new();
     let world = server.world();
     let mut running =
@@ -34,47 +34,47 @@ fn killed_while_a_command_runs() {
     let pid = running.out.until(" ok");
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, -1, "killed");
-    ends(pid.trim_end_matches(" ok").parse().unwrap());
+    assert_ends(pid.trim_end_matches(" ok").parse().unwrap());
 
-    is_sound(&world);
+    assert_undamaged(&world);
     let before = std::fs::read(world.session_file()).unwrap();
     let shown = world.ok(&format!("show {}", world.session_file().display()));
     assert!(shown.contains("wait a while") && shown.contains("interrupted"), "{shown}");
-    assert_eq!(std::fs::read(world.session_file()).unwrap(), before, "looking writes nothing");
+    assert_eq!(std::fs::read(world.session_file()).unwrap(), before, "reading changes nothing");
 
     let running = Running::start(osier(&world, &["-c", "-p", "go on"]));
-    let asked = server.next();
-    let messages = asked.messages();
+    let request = server.next();
+    let messages = request.messages();
     assert_eq!(messages[..2], ["user: wait a while", "assistant:  →bash"]);
     assert!(messages[2].starts_with("tool: ") && messages[2].contains("interrupted"), "{messages:?}");
     assert_eq!(messages[3..], ["user: go on"]);
-    asked.answer("Gone on.");
+    request.answer("Gone on.");
     assert_eq!(running.end().out, "Gone on.\n");
-    is_sound(&world);
+    assert_undamaged(&world);
 }
 
 #[test]
-fn killed_while_the_model_speaks() {
+fn kill_while_the_model_replies() {
     let server = Server::new();
     let world = server.world();
     let mut running = Running::start(osier(&world, &["-p", "--no-tools", "tell a story"]));
-    let mut asked = server.next();
-    asked.text("Once upon");
+    let mut request = server.next();
+    request.text("Once upon");
     running.out.until("Once upon");
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, -1, "killed");
-    is_sound(&world);
+    assert_undamaged(&world);
     let running = Running::start(osier(&world, &["-c", "-p", "go on"]));
-    let asked = server.next();
-    assert_eq!(asked.messages(), ["user: tell a story", "user: go on"]);
-    asked.answer("a time.");
+    let request = server.next();
+    assert_eq!(request.messages(), ["user: tell a story", "user: go on"]);
+    request.answer("a time.");
     assert_eq!(running.end().out, "a time.\n");
-    is_sound(&world);
+    assert_undamaged(&world);
 }
 
-/// A file that is written or replaced is either the old one or the new one, and there is nothing beside it.
+/// A file is written completely or not at all, and no temporary file remains.
 #[test]
-fn killed_while_a_tool_writes() {
+fn kill_while_a_tool_writes() {
     for round in 0..6 {
         let server = Server::new();
         let world = server.world();

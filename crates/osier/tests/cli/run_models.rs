@@ -1,4 +1,4 @@
-//! The model in force: what the path names, except where a message names no real model.
+//! The current model comes from the path, but messages without a real model are ignored.
 
 use osier_testkit::ScriptedSession;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::run_support::{Running, Server, osier};
 use crate::support::World;
 
-/// A session that ends with an assistant message which no model wrote.
+/// A session that ends with an assistant message that no model wrote.
 fn with_appended_reply(world: &World) -> String {
     let id = world.json("append 'what is two and two?'")["session"].as_str().unwrap().to_owned();
     world.ok(&format!("append {id} --role assistant four"));
@@ -22,7 +22,7 @@ fn an_appended_reply_does_not_choose_the_model_of_the_next_prompt() {
 }
 
 #[test]
-fn the_real_model_above_an_appended_reply_stays_in_force() {
+fn the_real_model_above_an_appended_reply_is_used() {
     let server = Server::new();
     let world = server.world();
     std::fs::write(
@@ -35,29 +35,29 @@ fn the_real_model_above_an_appended_reply_stays_in_force() {
     running.end();
     let file = world.session_file();
     let file = file.to_str().unwrap();
-    for text in ["by hand", "again"] {
+    for text in ["appended", "again"] {
         world.ok(&format!("append {file} --role assistant '{text}'"));
     }
     let running = Running::start(osier(&world, &["-p", "--resume", file, "two"]));
-    let asked = server.next();
-    assert_eq!(asked.body["model"], "test");
+    let request = server.next();
+    assert_eq!(request.body["model"], "test");
     assert_eq!(
-        asked.messages(),
-        ["user: one", "assistant: first", "assistant: by hand", "assistant: again", "user: two"]
+        request.messages(),
+        ["user: one", "assistant: first", "assistant: appended", "assistant: again", "user: two"]
     );
-    asked.answer("second");
+    request.answer("second");
     let ran = running.end();
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "second\n", ""));
 }
 
 #[test]
-fn summaries_are_written_by_the_real_model_too() {
+fn summaries_use_the_real_model_too() {
     let world = World::new();
     let id = with_appended_reply(&world);
     std::fs::create_dir_all(world.home()).unwrap();
     std::fs::write(world.home().join("config.toml"), "compaction.keep_recent_tokens = 1\n").unwrap();
-    let went = world.json(&format!("move {id} root --summarize"));
-    assert_eq!(went["moved"], true, "{went}");
+    let moved = world.json(&format!("move {id} root --summarize"));
+    assert_eq!(moved["moved"], true, "{moved}");
     let other = with_appended_reply(&world);
     world.ok(&format!("append {other} 'and three?'"));
     world.ok(&format!("append {other} --role assistant 'it is six'"));
@@ -65,7 +65,7 @@ fn summaries_are_written_by_the_real_model_too() {
 }
 
 #[test]
-fn a_reply_with_missing_or_empty_names_is_no_real_model() {
+fn a_reply_without_a_model_name_is_ignored() {
     let real = json!({ "provider": "offline", "modelId": "offline" });
     let mut script = ScriptedSession::run("say a").file();
     let header_and_user = script.len();

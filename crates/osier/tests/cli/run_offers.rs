@@ -1,20 +1,20 @@
-//! What a model is offered: the tools that were chosen, and checkpoints to return to.
+//! The tools and checkpoints that a model gets.
 
 use std::fs;
 
 use crate::run_support::{Running, Server, osier};
 
 #[test]
-fn returning_can_be_switched_off_with_the_marks() {
+fn without_the_backtrack_tool_there_are_no_checkpoints() {
     let server = Server::new();
     let world = server.world();
     let offers = |args: &[&str]| {
         let running = Running::start(osier(&world, &[&["-p", "hello"], args].concat()));
-        let asked = server.next();
-        let tools = asked.body["tools"].to_string();
+        let request = server.next();
+        let tools = request.body["tools"].to_string();
         let both =
-            (tools.contains("\"backtrack\""), asked.body["messages"].to_string().contains("Checkpoint 0"));
-        asked.answer("Hi.");
+            (tools.contains("\"backtrack\""), request.body["messages"].to_string().contains("Checkpoint 0"));
+        request.answer("Hi.");
         assert_eq!(running.end().code, 0);
         both
     };

@@ -1,4 +1,4 @@
-//! `-p`: the answer and nothing but the answer, the moment it is certain.
+//! `-p`: prints only the answer, as soon as it is final.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -37,7 +37,7 @@ fn with_input(world: &World, args: &[&str], input: &str) -> Ran {
 }
 
 #[test]
-fn what_is_piped_in_is_said_too() {
+fn piped_input_is_part_of_the_prompt() {
     for (args, prompt) in [
         (&["-p", "explain"][..], "user: x = 1\n\nexplain"),
         (&["-p", "explain", "-"], "user: explain\n\nx = 1"),
@@ -47,20 +47,20 @@ fn what_is_piped_in_is_said_too() {
     ] {
         let server = Server::new();
         let world = server.world();
-        let (asked, ran) = std::thread::scope(|scope| {
+        let (request, ran) = std::thread::scope(|scope| {
             let ran = scope.spawn(|| with_input(&world, args, "x = 1\n"));
-            let asked = server.next();
-            let messages = asked.messages();
-            asked.answer("a number");
+            let request = server.next();
+            let messages = request.messages();
+            request.answer("a number");
             (messages, ran.join().unwrap())
         });
-        assert_eq!(asked, [prompt], "{args:?}");
+        assert_eq!(request, [prompt], "{args:?}");
         assert_eq!(ran, Ran { code: 0, out: "a number\n".into(), err: String::new() }, "{args:?}");
     }
 }
 
 #[test]
-fn files_named_with_an_at_sign_go_along_in_every_mode() {
+fn files_named_with_an_at_sign_are_attached_in_every_mode() {
     let server = Server::new();
     let world = server.world();
     world.write("src/a.rs", "fn a() {}\n");
@@ -71,70 +71,70 @@ fn files_named_with_an_at_sign_go_along_in_every_mode() {
         (&["--mode", "json", "what is", "@src/a.rs"], "what is @src/a.rs"),
     ] {
         let running = Running::start(osier(&world, args));
-        let asked = server.next();
-        assert_eq!(asked.messages(), [format!("user: {file}\n\n{question}")], "{args:?}");
-        asked.answer("a function");
+        let request = server.next();
+        assert_eq!(request.messages(), [format!("user: {file}\n\n{question}")], "{args:?}");
+        request.answer("a function");
         assert_eq!(running.end().code, 0);
         let card = &world.json("list --limit 1")[0];
         assert_eq!(card["firstMessage"], question, "the title is the question");
         let user = world.ok(&format!("tree {} --ids --filter user-only", card["id"].as_str().unwrap()));
         let moved = world.run(&format!("move {} {}", card["id"].as_str().unwrap(), &user[..8]));
-        assert_eq!(moved.out, format!("{question}\n"), "and what returns to the editor");
+        assert_eq!(moved.out, format!("{question}\n"), "so is the text for the editor");
     }
     let ran = world.args(&["-p", "@src/b.rs", "what is it?"]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{ran}");
     assert!(ran.err.starts_with("osier: @src/b.rs: "), "{ran}");
 }
 
-/// The server says the next word only after the test has seen the last one, so nothing can be kept back.
+/// The server sends the next word only after the test has seen the previous one, so nothing can be buffered.
 #[test]
-fn every_word_is_printed_the_moment_it_arrives() {
+fn every_word_is_printed_as_it_arrives() {
     let server = Server::new();
     let world = server.world();
     let mut running = Running::start(osier(&world, &["-p", "--no-tools", "count"]));
-    let mut asked = server.next();
+    let mut request = server.next();
     for word in ["one", " two", " thr", "ee\n", "four"] {
-        asked.text(word);
+        request.text(word);
         assert_eq!(running.out.until(word), word);
     }
-    asked.end("stop");
+    request.end("stop");
     let ran = running.end();
     assert_eq!((ran.code, ran.out.as_str()), (0, "\n"), "{ran:?}");
 }
 
 #[test]
-fn a_person_sees_every_word_also_where_tools_may_follow() {
+fn a_terminal_gets_every_word_even_if_tools_may_follow() {
     let server = Server::new();
     let world = server.world();
     let mut terminal = Terminal::start(osier(&world, &["-p", "look"]));
-    let mut asked = server.next();
+    let mut request = server.next();
     for word in ["I", " will", " look."] {
-        asked.text(word);
+        request.text(word);
         terminal.until(word);
     }
-    asked.calls("ls", &json!({}));
+    request.calls("ls", &json!({}));
     terminal.until("[ls: .]");
-    let mut asked = server.next();
-    asked.text("Nothing");
+    let mut request = server.next();
+    request.text("Nothing");
     terminal.until("Nothing");
-    asked.end("stop");
+    request.end("stop");
     assert_eq!(terminal.end(), (0, "\n".to_owned()));
 }
 
 #[test]
-fn a_program_gets_the_answer_and_not_what_was_said_on_the_way() {
+fn a_pipe_gets_only_the_answer() {
     let server = Server::new();
     let world = server.world();
     let running = Running::start(osier(&world, &["-p", "look"]));
-    let mut asked = server.next();
-    asked.text("I will look.");
-    asked.calls("ls", &json!({}));
+    let mut request = server.next();
+    request.text("I will look.");
+    request.calls("ls", &json!({}));
     server.next().answer("There is nothing.");
     assert_eq!(running.end(), Ran { code: 0, out: "There is nothing.\n".into(), err: String::new() });
 }
 
 #[test]
-fn what_goes_on_is_told_if_somebody_wants_to_know() {
+fn verbose_prints_progress() {
     let server = Server::new();
     let world = server.world();
     let running = Running::start(osier(&world, &["-p", "--verbose", "look"]));
@@ -150,7 +150,7 @@ fn what_goes_on_is_told_if_somebody_wants_to_know() {
 }
 
 #[test]
-fn only_options_that_would_have_helped_are_named() {
+fn denials_name_only_options_that_would_allow_the_call() {
     let server = Server::new();
     let world = server.world();
     for (name, arguments) in [
@@ -163,23 +163,23 @@ fn only_options_that_would_have_helped_are_named() {
         server.next().answer("Then not.");
         let ran = running.end();
         let confined = match name {
-            "bash" => "--approval sandbox lets it run commands in a sandbox, ",
+            "bash" => "--approval sandbox allows commands in a sandbox, ",
             _ => "",
         };
-        assert!(ran.err.ends_with(&format!("; {confined}--approval yolo lets it do anything\n")), "{ran}");
+        assert!(ran.err.ends_with(&format!("; {confined}--approval yolo allows everything\n")), "{ran}");
         assert!(!ran.err.contains("autoEdit"), "{ran}");
     }
 }
 
 #[test]
-fn an_image_for_a_model_that_sees_none_is_told() {
+fn an_image_for_a_model_without_images_is_reported() {
     let server = Server::new();
     let world = server.world();
     world.write("dot.gif", GIF);
     let running = Running::start(osier(&world, &["-p", "@dot.gif", "what is it?"]));
-    let asked = server.next();
-    assert!(asked.messages()[0].contains("which this model cannot see"), "{:?}", asked.messages());
-    asked.answer("I cannot tell.");
+    let request = server.next();
+    assert!(request.messages()[0].contains("which this model cannot see"), "{:?}", request.messages());
+    request.answer("I cannot tell.");
     let ran = running.end();
     assert_eq!(ran.out, "I cannot tell.\n", "{ran}");
     assert_eq!(
@@ -188,24 +188,24 @@ fn an_image_for_a_model_that_sees_none_is_told() {
     );
 }
 
-/// One white point.
+/// One white pixel.
 const GIF: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
 
 #[test]
-fn what_nobody_can_approve_is_refused_and_the_flag_that_allows_it_is_named() {
+fn without_a_user_calls_are_denied_with_the_option_that_allows_them() {
     let server = Server::new();
     let world = server.world();
     let write = json!({ "path": "a.txt", "content": "x\n" });
     let running = Running::start(osier(&world, &["-p", "write it"]));
     server.next().calls("write", &write);
-    let asked = server.next();
-    let told = asked.messages().pop().unwrap();
-    assert!(told.starts_with("tool: not allowed: no user is present to approve it"), "{told}");
-    asked.answer("Then not.");
+    let request = server.next();
+    let message = request.messages().pop().unwrap();
+    assert!(message.starts_with("tool: not allowed: no user is present to approve it"), "{message}");
+    request.answer("Then not.");
     let ran = running.end();
     expect![[r#"
         Then not.
-        ! osier: not allowed: [write: a.txt]; --approval autoEdit lets it change files here, --approval yolo lets it do anything
+        ! osier: not allowed: [write: a.txt]; --approval autoEdit allows changes to files here, --approval yolo allows everything
     "#]]
     .assert_eq(&ran.to_string());
     assert!(!world.path("a.txt").exists());
@@ -218,7 +218,7 @@ fn what_nobody_can_approve_is_refused_and_the_flag_that_allows_it_is_named() {
 }
 
 #[test]
-fn a_failure_of_the_model_is_told_and_fails() {
+fn a_model_error_is_reported_and_fails() {
     let server = Server::new();
     let world = server.world();
     let running = Running::start(osier(&world, &["-p", "hello"]));
@@ -235,21 +235,21 @@ fn a_failure_of_the_model_is_told_and_fails() {
 }
 
 #[test]
-fn an_answer_that_was_cut_off_is_printed_and_told() {
+fn an_answer_that_was_cut_off_is_printed_with_a_notice() {
     let server = Server::new();
     let world = server.world();
     let running = Running::start(osier(&world, &["-p", "write a book"]));
-    let mut asked = server.next();
-    asked.text("It was a");
-    asked.end("length");
+    let mut request = server.next();
+    request.text("It was a");
+    request.end("length");
     let ran = running.end();
     assert_eq!((ran.code, ran.out.as_str()), (0, "It was a\n"), "{ran}");
     assert!(ran.err.starts_with("osier: the answer was cut off"), "{ran}");
 }
 
-/// Stopped in the middle of a command: it is killed, its call has a result, and the session can be gone on with.
+/// A signal during a command: the command is killed, its call gets a result, and the session can be continued.
 #[test]
-fn a_signal_stops_the_turn_and_leaves_a_whole_tree() {
+fn a_signal_cancels_the_turn_and_leaves_a_valid_session() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let server = Server::new();
         let world = server.world();
@@ -263,26 +263,26 @@ fn a_signal_stops_the_turn_and_leaves_a_whole_tree() {
         let file = file.to_str().unwrap();
         assert!(world.ok(&format!("verify {file}")).ends_with("no damage found\n"));
         let running = Running::start(osier(&world, &["-c", "-p", "go on"]));
-        let asked = server.next();
-        let messages = asked.messages();
+        let request = server.next();
+        let messages = request.messages();
         assert_eq!(messages[..2], ["user: wait", "assistant:  →bash"]);
         assert!(messages[2].starts_with("tool: ") && messages[2].contains("cancelled"), "{messages:?}");
         assert_eq!(messages[3..], ["user: go on"]);
-        asked.answer("Gone on.");
+        request.answer("Gone on.");
         assert_eq!(running.end().out, "Gone on.\n");
     }
 }
 
 #[test]
-fn a_signal_while_the_model_speaks_keeps_what_it_said() {
+fn a_signal_during_a_reply_keeps_the_partial_reply() {
     let server = Server::new();
     let world = server.world();
     let mut running = Running::start(osier(&world, &["-p", "--no-tools", "speak"]));
-    let mut asked = server.next();
-    asked.text("Once upon");
+    let mut request = server.next();
+    request.text("Once upon");
     running.out.until("Once upon");
     running.signal(Signal::INT);
-    asked.until_hung_up();
+    request.until_hung_up();
     let ran = running.end();
     assert_eq!((ran.code, ran.err.as_str()), (130, ""), "{ran:?}");
     let file = world.session_file();
@@ -290,15 +290,15 @@ fn a_signal_while_the_model_speaks_keeps_what_it_said() {
 }
 
 #[test]
-fn a_reader_who_left_stops_the_turn_and_is_no_failure() {
+fn a_closed_pipe_cancels_the_turn_without_an_error() {
     let server = Server::new();
     let world = server.world();
     let mut command = osier(&world, &["-p", "--no-tools", "speak"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
-    let mut asked = server.next();
-    asked.text("Is anybody there?");
-    asked.until_hung_up();
+    let mut request = server.next();
+    request.text("Is anybody there?");
+    request.until_hung_up();
     assert_eq!(
         Ran::of(child.wait_with_output().unwrap()),
         Ran { code: 0, out: String::new(), err: String::new() }
@@ -315,36 +315,36 @@ fn instructions_and_templates_of_user_and_project_are_followed() {
     std::fs::write(world.home().join("prompts/fix.md"), "Fix $1, please.").unwrap();
     let args = ["-p", "--append-system-prompt", "Be brief.", "/fix a.rs"];
     let running = Running::start(osier(&world, &args));
-    let asked = server.next();
-    let system = asked.body["messages"][0]["content"].to_string();
+    let request = server.next();
+    let system = request.body["messages"][0]["content"].to_string();
     for part in ["You are Osier", "Use tabs.", "Be brief.", "code"] {
         assert!(system.contains(part), "{part} is not in {system}");
     }
-    assert_eq!(asked.messages(), ["user: Fix a.rs, please."]);
-    asked.answer("Fixed.");
+    assert_eq!(request.messages(), ["user: Fix a.rs, please."]);
+    request.answer("Fixed.");
     assert_eq!(running.end().out, "Fixed.\n");
     let running =
         Running::start(osier(&world, &["-p", "--system-prompt", "Be a poet.", "--tools", "read,ls", "hi"]));
-    let asked = server.next();
-    let system = asked.body["messages"][0]["content"].to_string();
+    let request = server.next();
+    let system = request.body["messages"][0]["content"].to_string();
     assert!(system.contains("Be a poet.") && !system.contains("You are Osier"), "{system}");
-    let tools = asked.body["tools"].as_array().unwrap();
+    let tools = request.body["tools"].as_array().unwrap();
     let tools: Vec<&str> = tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
     assert_eq!(tools, ["read", "ls"]);
-    asked.answer("Roses.");
+    request.answer("Roses.");
     assert_eq!(running.end().out, "Roses.\n");
 }
 
 #[test]
-fn an_answer_that_cannot_be_written_is_a_failure() {
+fn a_failed_write_of_the_answer_is_an_error() {
     let world = World::new();
     for mode in ["text", "json"] {
         let mut command = world.command();
         command.args(["-p", "--mode", mode, "--no-session", "hello"]);
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let output = command.stdin(std::process::Stdio::null()).stdout(full).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(1), "{mode}: {told}");
-        assert!(told.contains("No space left"), "{mode}: {told}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{mode}: {message}");
+        assert!(message.contains("No space left"), "{mode}: {message}");
     }
 }

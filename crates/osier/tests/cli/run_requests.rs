@@ -1,4 +1,4 @@
-//! What is sent: a stable beginning, exactly what `context --request` shows, and no more than the limit.
+//! Requests: a stable prefix, exactly what `context --request` shows, and no more calls than the limit.
 
 use std::fs;
 
@@ -12,23 +12,23 @@ fn system(body: &Value) -> String {
     body["messages"][0].to_string()
 }
 
-/// Says something and gives the request it becomes, which is answered.
+/// Sends a prompt, answers the request, and returns its body.
 fn say(world: &World, server: &Server, args: &[&str]) -> Value {
     let running = Running::start(osier(world, args));
-    let asked = server.next();
-    let body = asked.body.clone();
-    asked.answer("yes");
+    let request = server.next();
+    let body = request.body.clone();
+    request.answer("yes");
     let ran = running.end();
     assert_eq!(ran.code, 0, "{ran}");
     body
 }
 
 #[test]
-fn editing_instructions_between_prompts_leaves_the_beginning_alone() {
+fn editing_instructions_between_prompts_keeps_the_prefix() {
     let server = Server::new();
     let world = server.world();
     let mut last: Option<Value> = None;
-    for (instructions, told) in [
+    for (instructions, notice) in [
         (Some("Use tabs."), None),
         (Some("Use spaces."), Some("Use spaces.")),
         (Some("Use spaces."), None),
@@ -42,12 +42,12 @@ fn editing_instructions_between_prompts_leaves_the_beginning_alone() {
         let messages = body["messages"].as_array().unwrap();
         if let Some(last) = &last {
             let before = last["messages"].as_array().unwrap();
-            assert_eq!(&messages[..before.len()], &before[..], "it begins with the request before");
+            assert_eq!(&messages[..before.len()], &before[..], "starts with the previous request");
             assert_eq!(system(&body), system(last));
             assert_eq!(body["tools"], last["tools"]);
             let new = Value::from(messages[before.len()..].to_vec()).to_string();
-            assert_eq!(new.contains("of your system prompt"), told.is_some(), "{new}");
-            assert!(told.is_none_or(|told| new.contains(told)), "{new}");
+            assert_eq!(new.contains("of your system prompt"), notice.is_some(), "{new}");
+            assert!(notice.is_none_or(|notice| new.contains(notice)), "{new}");
         }
         assert!(system(&body).contains("Use tabs."));
         last = Some(body);
@@ -60,7 +60,7 @@ fn entries(world: &World) -> Vec<Value> {
     text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The body that `context --request` shows, as text, for each place from which the model was asked.
+/// The body that `context --request` shows, as text, for each model call.
 fn shown(world: &World) -> Vec<String> {
     let file = world.session_file();
     let replies = entries(world).into_iter().filter(|entry| entry["message"]["role"] == "assistant");
@@ -74,32 +74,32 @@ fn shown(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn what_is_shown_as_request_is_what_was_sent_byte_for_byte() {
+fn context_request_shows_exactly_the_bytes_that_were_sent() {
     let server = Server::new();
     let world = server.world();
     world.write("AGENTS.md", "Use tabs.");
     let mut sent = Vec::new();
     let mut answer = |server: &Server, how: &dyn Fn(Asked)| {
-        let asked = server.next();
-        sent.push(asked.text.clone());
-        how(asked);
+        let request = server.next();
+        sent.push(request.text.clone());
+        how(request);
     };
     let running = Running::start(osier(&world, &["-p", "one"]));
-    answer(&server, &|asked| asked.calls("ls", &json!({ "path": "." })));
-    answer(&server, &|mut asked| {
-        asked.raw_call("call_2", "read", "{\"path\": 1e3");
-        asked.end("tool_calls");
+    answer(&server, &|request| request.calls("ls", &json!({ "path": "." })));
+    answer(&server, &|mut request| {
+        request.raw_call("call_2", "read", "{\"path\": 1e3");
+        request.end("tool_calls");
     });
-    answer(&server, &|asked| asked.answer("done é \u{1f9f5}"));
+    answer(&server, &|request| request.answer("done é \u{1f9f5}"));
     assert_eq!(running.end().code, 0);
     world.write("AGENTS.md", "Use spaces.");
     let running = Running::start(osier(&world, &["-p", "--continue", "two"]));
-    answer(&server, &|asked| asked.calls("backtrack", &json!({ "checkpoint_id": 0, "note": "no use" })));
-    answer(&server, &|asked| asked.answer("back"));
+    answer(&server, &|request| request.calls("backtrack", &json!({ "checkpoint_id": 0, "note": "no use" })));
+    answer(&server, &|request| request.answer("back"));
     assert_eq!(running.end().code, 0);
     let running =
         Running::start(osier(&world, &["-p", "--continue", "--no-tools", "--thinking", "high", "three"]));
-    answer(&server, &|asked| asked.answer("without tools"));
+    answer(&server, &|request| request.answer("without tools"));
     assert_eq!(running.end().code, 0);
     let shown = shown(&world);
     assert_eq!(shown.len(), sent.len());
@@ -124,7 +124,7 @@ fn a_model_without_tools_sees_no_checkpoints() {
 }
 
 #[test]
-fn a_model_that_never_ends_is_stopped_at_the_limit() {
+fn an_endless_turn_stops_at_the_limit() {
     let server = Server::new();
     let world = server.world();
     let config = world.home().join("config.toml");
@@ -139,7 +139,7 @@ fn a_model_that_never_ends_is_stopped_at_the_limit() {
         assert!(
             ran.err.contains(
                 "stopped after 2 model calls, the limit for one prompt (the setting max_steps); \
-                 `osier -c -p 'go on'` continues"
+                 `osier -c -p 'continue'` continues"
             ),
             "{ran}"
         );

@@ -1,4 +1,4 @@
-//! Which session a run goes on with.
+//! Which session a run uses.
 
 use std::os::unix::fs::symlink;
 
@@ -7,37 +7,37 @@ use osier_testkit::expect;
 use crate::run_support::{Running, Server, Terminal, osier};
 use crate::support::{Ran, World};
 
-/// Says something to the offline model, which must work.
+/// Sends a prompt to the offline model; it must succeed.
 fn say(world: &World, args: &[&str]) -> Ran {
     let ran = world.args(&[&["-p"], args].concat());
     assert_eq!(ran.code, 0, "{args:?}: {ran}");
     ran
 }
 
-/// What the user said, session by session, the one used last first.
-fn said(world: &World) -> Vec<Vec<String>> {
+/// The user's prompts in each session, most recent session first.
+fn prompts(world: &World) -> Vec<Vec<String>> {
     let cards = world.json("list");
     let file = |card: &serde_json::Value| card["file"].as_str().unwrap().to_owned();
-    let said = |file: String| {
+    let prompts = |file: String| {
         let tree = world.ok(&format!("tree {file} --filter user-only"));
         tree.lines()
             .map(|line| line.replace("  ← active", "").replace("user: ", "").replace('"', ""))
             .collect()
     };
-    cards.as_array().unwrap().iter().map(file).map(said).collect()
+    cards.as_array().unwrap().iter().map(file).map(prompts).collect()
 }
 
 #[test]
-fn continue_goes_on_with_the_session_used_last_here() {
+fn continue_uses_the_most_recent_session_of_the_directory() {
     let world = World::new();
     let first = say(&world, &["-c", "one"]);
-    assert_eq!(first.err, "osier: nothing to continue in this directory; a new session begins\n");
+    assert_eq!(first.err, "osier: no session to continue in this directory; starting a new one\n");
     say(&world, &["two"]);
     assert_eq!(say(&world, &["--continue", "three"]).err, "");
-    assert_eq!(said(&world), [vec!["two", "three"], vec!["one"]]);
-    // Another directory has sessions of its own.
+    assert_eq!(prompts(&world), [vec!["two", "three"], vec!["one"]]);
+    // Another directory has its own sessions.
     std::fs::create_dir(world.path("sub")).unwrap();
-    assert!(say(&world, &["--cwd", "sub", "-c", "four"]).err.starts_with("osier: nothing to continue"));
+    assert!(say(&world, &["--cwd", "sub", "-c", "four"]).err.starts_with("osier: no session to continue"));
 }
 
 #[test]
@@ -62,74 +62,71 @@ fn continue_never_takes_the_session_of_another_agent() {
 }
 
 #[test]
-fn resume_takes_the_beginning_of_an_id_and_lists_the_nearest() {
+fn resume_takes_a_prefix_of_an_id_and_suggests_similar_ones() {
     let world = World::new();
     say(&world, &["one"]);
     let id = world.json("list")[0]["shortId"].as_str().unwrap().to_owned();
     say(&world, &["--resume", &id, "two"]);
-    assert_eq!(said(&world), [["one", "two"]]);
+    assert_eq!(prompts(&world), [["one", "two"]]);
     let wrong = if id.starts_with('0') { "1" } else { "0" };
     let near = format!("{}{}", &id[..2], "zz");
-    for (word, told) in [
+    for (word, error) in [
         (near.as_str(), format!("osier: no session {near}; did you mean ")),
         (wrong, format!("osier: no session {wrong}; `osier sessions list --all` lists the sessions\n")),
     ] {
         let ran = world.args(&["-p", "--resume", word, "--", "two"]);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran}");
-        assert!(ran.err.starts_with(&told), "{ran}");
+        assert!(ran.err.starts_with(&error), "{ran}");
     }
 }
 
 #[test]
-fn resume_without_an_id_needs_somebody_who_chooses() {
+fn resume_without_an_id_needs_a_terminal() {
     let world = World::new();
     let ran = world.args(&["-p", "two", "--resume"]);
     assert_eq!(
         (ran.code, ran.err.as_str()),
-        (
-            2,
-            "osier: --resume without an id needs a terminal to choose at; there is no session in this directory\n"
-        )
+        (2, "osier: --resume without an id needs a terminal; this directory has no sessions\n")
     );
     say(&world, &["one"]);
     say(&world, &["another one"]);
     expect![[r#"
-        ! osier: --resume without an id needs a terminal to choose at; name one of these:
+        ! osier: --resume without an id needs a terminal; use one of these ids:
         !   <1>     2 msg   now  another one
         !   <2>     2 msg   now  one
         exit 2
     "#]]
     .assert_eq(&world.named(&world.args(&["-p", "two", "--resume"]).to_string()));
-    let (code, told) = Terminal::start(osier(&world, &["-p", "two", "--resume"])).end();
-    assert_eq!(code, 2, "who prints an answer is asked nothing: {told}");
+    let (code, error) = Terminal::start(osier(&world, &["-p", "two", "--resume"])).end();
+    assert_eq!(code, 2, "-p asks no questions: {error}");
 }
 
 #[test]
-fn a_session_of_another_directory_is_gone_on_with_where_it_belongs() {
+fn a_session_of_another_directory_runs_in_that_directory() {
     let world = World::new();
     world.write("sub/only.txt", "x");
     say(&world, &["--cwd", "sub", "hello"]);
     let id = world.json("list --all")[0]["shortId"].as_str().unwrap().to_owned();
     let ran = say(&world, &["-r", &id, "list the files here"]);
     assert!(ran.out.contains("only.txt"), "{ran}");
-    assert_eq!(world.named(&ran.err), "osier: working in ~/code/sub, where the session belongs\n");
+    assert_eq!(world.named(&ran.err), "osier: working in ~/code/sub, the directory of the session\n");
     let ran = say(&world, &["-r", &id, "--cwd", ".", "list the files here"]);
     assert!(ran.out.contains("sub/") && ran.err.is_empty(), "{ran}");
 }
 
 #[test]
-fn a_file_of_pi_is_gone_on_with_where_it_lies() {
+fn a_pi_file_is_continued_in_place() {
     let world = World::with("say How do we begin?; reply Like so.");
     let before = world.read("s.jsonl");
     let ran = world.args(&["-p", "--session", "s.jsonl", "list the files here"]);
     expect![[r#"
-        ! osier: anthropic/claude, which this session used, cannot be used (set ANTHROPIC_API_KEY); name another one with --model, say --model offline
+        ! osier: cannot use anthropic/claude, the model of this session: set ANTHROPIC_API_KEY; choose another model with --model, for example --model offline
         exit 1
     "#]]
     .assert_eq(&ran.to_string());
     say(&world, &["--session", "s.jsonl", "--model", "offline", "list the files here"]);
     let after = world.read("s.jsonl");
-    assert!(after.starts_with(&before), "nothing in a log is changed");
+    assert!(after.starts_with(&before), "the log is only appended to");
     assert!(world.ok("tree s.jsonl").contains("user: \"list the files here\""));
     assert!(world.session_files().is_empty());
     let ran = world.args(&["-p", "--session", "none.jsonl", "x"]);
@@ -137,13 +134,13 @@ fn a_file_of_pi_is_gone_on_with_where_it_lies() {
     let ran = world.args(&["-p", "--session", "4f89da11", "x"]);
     assert_eq!(
         (ran.code, ran.err.as_str()),
-        (2, "osier: --session takes a file; for a session of the list: --resume 4f89da11\n")
+        (2, "osier: --session takes a file; to resume a session by its id: --resume 4f89da11\n")
     );
 }
 
-/// Whoever made the file could have allowed himself anything.
+/// The author of the file could have set any approvals.
 #[test]
-fn a_file_from_elsewhere_cannot_bring_its_own_approvals() {
+fn approvals_in_a_foreign_file_are_ignored() {
     let world = World::with("say a; reply b");
     world.ok("config s.jsonl approvalMode=yolo approvalTools=[\"bash\"]");
     for how in [&["--session", "s.jsonl"][..], &["--resume", "./s.jsonl"], &["--fork", "s.jsonl"]] {
@@ -160,9 +157,9 @@ fn a_file_from_elsewhere_cannot_bring_its_own_approvals() {
     assert!(world.path("mine").exists());
 }
 
-/// A path that only looks as if it led to the own sessions, and links in both directions.
+/// Paths that only look like the session folder, and links in both directions.
 #[test]
-fn a_session_is_own_by_where_it_lies_and_not_by_its_path() {
+fn ownership_depends_on_the_real_location_of_the_file() {
     let world = World::with("say a; reply b");
     world.ok("config s.jsonl approvalMode=yolo approvalTools=[\"bash\"]");
     let sessions = world.home().join("sessions");
@@ -189,12 +186,12 @@ fn a_session_is_own_by_where_it_lies_and_not_by_its_path() {
     std::fs::copy(world.path("s.jsonl"), sessions.join("here/own.jsonl")).unwrap();
     let own = path(sessions.join("here/../here/own.jsonl"));
     say(&world, &["--model", "offline", "--session", &own, "$ touch mine"]);
-    assert!(world.path("mine").exists(), "what lies there counts by whatever path");
+    assert!(world.path("mine").exists(), "the real location counts, not the path");
 }
 
-/// The model must not be able to allow itself things by changing its own session.
+/// The model must not be able to change its own approvals in the session file.
 #[test]
-fn a_home_folder_below_the_working_directory_is_not_written_to() {
+fn a_home_folder_inside_the_working_directory_is_protected() {
     let world = World::new();
     let run = |args: &[&str]| {
         let mut command = world.command();
@@ -214,11 +211,11 @@ fn a_home_folder_below_the_working_directory_is_not_written_to() {
         assert!(!text.contains("evil"), "{mode} {file}");
     }
     run(&["--approval", "autoEdit", "write fine.txt with \"fine\""]);
-    assert_eq!(world.read("fine.txt"), b"fine\n", "the same words do write elsewhere");
+    assert_eq!(world.read("fine.txt"), b"fine\n", "the same prompt writes other files");
 }
 
 #[test]
-fn an_approval_of_one_run_is_not_kept_for_the_next() {
+fn the_approval_option_applies_to_one_run_only() {
     let world = World::new();
     say(&world, &["--approval", "yolo", "$ touch one"]);
     assert!(world.path("one").exists());
@@ -227,7 +224,7 @@ fn an_approval_of_one_run_is_not_kept_for_the_next() {
 }
 
 #[test]
-fn a_fork_begins_with_a_copy_and_leaves_the_source_alone() {
+fn a_fork_starts_with_a_copy_and_leaves_the_source_unchanged() {
     let world = World::new();
     say(&world, &["one"]);
     say(&world, &["-c", "two"]);
@@ -235,13 +232,13 @@ fn a_fork_begins_with_a_copy_and_leaves_the_source_alone() {
     let before = std::fs::read(&file).unwrap();
     let id = world.json("list")[0]["shortId"].as_str().unwrap().to_owned();
     let ran = say(&world, &["--fork", &id, "--name", "A copy", "three"]);
-    assert!(ran.err.starts_with("osier: forked into session "), "{ran}");
+    assert!(ran.err.starts_with("osier: forked to session "), "{ran}");
     let path = world.json(&format!("path {id}"));
     let first =
         path.as_array().unwrap().iter().find(|entry| entry["message"]["role"] == "assistant").unwrap();
     say(&world, &["--fork", &format!("{id}@{}", first["id"].as_str().unwrap()), "other"]);
     assert_eq!(std::fs::read(&file).unwrap(), before);
-    let mut all = said(&world);
+    let mut all = prompts(&world);
     all.sort();
     assert_eq!(all, [vec!["one", "other"], vec!["one", "two"], vec!["one", "two", "three"]]);
     assert!(world.ok("list").contains("A copy"));
@@ -250,7 +247,7 @@ fn a_fork_begins_with_a_copy_and_leaves_the_source_alone() {
 }
 
 #[test]
-fn without_a_session_nothing_is_kept() {
+fn no_session_saves_nothing() {
     let world = World::new();
     say(&world, &["--no-session", "hello"]);
     assert!(world.session_files().is_empty());
@@ -259,7 +256,7 @@ fn without_a_session_nothing_is_kept() {
 }
 
 #[test]
-fn a_name_is_given_once() {
+fn the_same_name_is_stored_only_once() {
     let world = World::new();
     say(&world, &["--name", "Beginnings", "one"]);
     say(&world, &["-c", "--name", "Beginnings", "two"]);
@@ -270,7 +267,7 @@ fn a_name_is_given_once() {
 }
 
 #[test]
-fn two_runs_on_one_session_make_two_branches() {
+fn two_runs_on_one_session_create_two_branches() {
     let server = Server::new();
     let world = server.world();
     let first = Running::start(osier(&world, &["-p", "hello"]));
@@ -299,7 +296,7 @@ fn two_runs_on_one_session_make_two_branches() {
 }
 
 #[test]
-fn an_old_file_is_migrated_before_something_is_said() {
+fn an_old_file_is_migrated_before_the_first_append() {
     let world = World::new();
     let header = r#"{"type":"session","id":"old-1","timestamp":"2024-01-01T00:00:00.000Z","cwd":"/x"}"#;
     let line = r#"{"type":"message","timestamp":"2024-01-01T00:00:01.000Z","message":{"role":"user","content":"old"}}"#;

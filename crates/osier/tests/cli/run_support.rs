@@ -1,5 +1,5 @@
-//! What tests of the agent share: a model server that says only what the test tells it to, a process that is watched while
-//! it runs, and a terminal.
+//! Shared by the agent tests: a model server that the test controls, a process whose output is read while it runs, and a
+//! terminal.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,22 +15,22 @@ use serde_json::{Value, json};
 
 use crate::support::{Ran, World};
 
-/// The key that nobody may ever see.
+/// The API key, which must never be shown or stored.
 pub(crate) const KEY: &str = "sk-tesT0nly-4f1bd2c39e77";
 
-/// A test that waits longer has failed.
+/// A test that waits longer fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Speaks Chat Completions on a socket of its own. Requests are answered by the test itself, word by word.
+/// A server for the Chat Completions protocol. The test itself answers each request, word by word.
 pub(crate) struct Server {
     url: String,
     asked: Receiver<Asked>,
 }
 
-/// A request that waits for its answer.
+/// A request that waits for its reply.
 pub(crate) struct Asked {
     pub(crate) body: Value,
-    /// The body as it came.
+    /// The raw body.
     pub(crate) text: String,
     pub(crate) head: String,
     socket: TcpStream,
@@ -67,7 +67,7 @@ impl Server {
 
     /// The next request.
     pub(crate) fn next(&self) -> Asked {
-        self.asked.recv_timeout(PATIENCE).expect("the server is asked")
+        self.asked.recv_timeout(PATIENCE).expect("a request arrives")
     }
 }
 
@@ -77,7 +77,7 @@ impl Asked {
         let mut reader = BufReader::new(socket.try_clone().unwrap());
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
-            assert!(reader.read_line(&mut head).unwrap() > 0, "a whole request");
+            assert!(reader.read_line(&mut head).unwrap() > 0, "incomplete request");
         }
         let length =
             head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
@@ -92,7 +92,7 @@ impl Asked {
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n";
             self.socket.write_all(head.as_bytes()).unwrap();
         }
-        // A client that hung up is part of some plays.
+        // Some tests close the connection.
         let _ = self.socket.write_all(format!("{:x}\r\n{bytes}\r\n", bytes.len()).as_bytes());
     }
 
@@ -101,12 +101,12 @@ impl Asked {
         self.send(&format!("data: {chunk}\n\n"));
     }
 
-    /// Says a few words.
+    /// Sends a piece of text.
     pub(crate) fn text(&mut self, text: &str) {
         self.choice(&json!({ "content": text }), None);
     }
 
-    /// Reports what the reply cost.
+    /// Reports the token usage.
     pub(crate) fn usage(&mut self, input: u64, output: u64) {
         let usage = json!({ "prompt_tokens": input, "completion_tokens": output });
         self.send(&format!("data: {}\n\n", json!({ "choices": [], "usage": usage })));
@@ -116,7 +116,7 @@ impl Asked {
         self.raw_call(id, name, &arguments.to_string());
     }
 
-    /// A call whose arguments are this very text.
+    /// A call whose arguments are exactly this text.
     pub(crate) fn raw_call(&mut self, id: &str, name: &str, arguments: &str) {
         let function = json!({ "name": name, "arguments": arguments });
         let call = json!({ "index": 0, "id": id, "type": "function", "function": function });
@@ -129,18 +129,18 @@ impl Asked {
         let _ = self.socket.write_all(b"0\r\n\r\n");
     }
 
-    /// Hangs up in the middle of the reply.
+    /// Closes the connection in the middle of the reply.
     pub(crate) fn cut(self) {
         self.socket.shutdown(std::net::Shutdown::Both).unwrap();
     }
 
-    /// Says all of it.
+    /// Sends a complete reply.
     pub(crate) fn answer(mut self, text: &str) {
         self.text(text);
         self.end("stop");
     }
 
-    /// Calls one tool.
+    /// Replies with one tool call.
     pub(crate) fn calls(mut self, name: &str, arguments: &Value) {
         self.call("call_1", name, arguments);
         self.end("tool_calls");
@@ -154,16 +154,16 @@ impl Asked {
         self.socket.write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes()).unwrap();
     }
 
-    /// Waits until the client gave up.
+    /// Waits until the client closes the connection.
     pub(crate) fn until_hung_up(mut self) {
         self.socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let gone = self.socket.read(&mut [0]);
         assert!(!matches!(&gone, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock), "{gone:?}");
     }
 
-    /// The messages, each as `role: text`, without the marks of checkpoints.
+    /// The messages, each as `role: text`, without checkpoint markers.
     pub(crate) fn messages(&self) -> Vec<String> {
-        let said = |message: &Value| {
+        let format_message = |message: &Value| {
             let text = match &message["content"] {
                 Value::String(text) => without_checkpoint(text),
                 Value::Array(blocks) => {
@@ -178,7 +178,7 @@ impl Asked {
             format!("{}: {text}{calls}", message["role"].as_str().unwrap())
         };
         let messages = self.body["messages"].as_array().unwrap();
-        messages.iter().filter(|message| message["role"] != "system").map(said).collect()
+        messages.iter().filter(|message| message["role"] != "system").map(format_message).collect()
     }
 }
 
@@ -187,10 +187,10 @@ fn without_checkpoint(text: &str) -> String {
     text.lines().filter(|line| !is_mark(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// Text that arrives piece by piece.
+/// Text that is read while it arrives.
 pub(crate) struct Watched {
     pieces: Receiver<Vec<u8>>,
-    /// What came, and how much of it was looked at.
+    /// Everything so far, and how much of it was consumed.
     seen: Vec<u8>,
     read: usize,
 }
@@ -209,7 +209,7 @@ impl Watched {
         Watched { pieces, seen: Vec::new(), read: 0 }
     }
 
-    /// Waits for a text, and gives everything up to its end.
+    /// Waits for a text, and returns everything up to its end.
     pub(crate) fn until(&mut self, text: &str) -> String {
         loop {
             let new = String::from_utf8_lossy(&self.seen[self.read..]).into_owned();
@@ -221,13 +221,13 @@ impl Watched {
             match self.pieces.recv_timeout(PATIENCE) {
                 Ok(piece) => self.seen.extend(piece),
                 Err(why) => {
-                    panic!("{text:?} did not come ({why}) in {:?}", String::from_utf8_lossy(&self.seen))
+                    panic!("{text:?} did not arrive ({why}) in {:?}", String::from_utf8_lossy(&self.seen))
                 }
             }
         }
     }
 
-    /// Everything that was not looked at, up to the end.
+    /// Waits for the end, and returns everything that was not consumed.
     pub(crate) fn rest(&mut self) -> String {
         while let Ok(piece) = self.pieces.recv_timeout(PATIENCE) {
             self.seen.extend(piece);
@@ -236,7 +236,7 @@ impl Watched {
     }
 }
 
-/// A command that runs.
+/// A running command.
 pub(crate) struct Running {
     child: Child,
     pub(crate) out: Watched,
@@ -256,7 +256,7 @@ impl Running {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Waits for the end, and gives what was not looked at yet.
+    /// Waits for the end, and returns the output that was not consumed.
     pub(crate) fn end(mut self) -> Ran {
         let (out, err) = (self.out.rest(), self.err.rest());
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
@@ -264,7 +264,7 @@ impl Running {
     }
 }
 
-/// A command on a terminal of its own.
+/// A command on a pseudo-terminal.
 pub(crate) struct Terminal {
     child: Child,
     master: File,
@@ -281,7 +281,7 @@ impl Terminal {
         tcsetwinsize(&master, Winsize { ws_row: 24, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
         let child = command.env("NO_COLOR", "1").spawn().unwrap();
-        // The command holds copies of the terminal; without them the reading ends with the child.
+        // The command holds copies of the terminal; drop them so that reading ends with the child.
         drop(command);
         let master = File::from(master);
         let screen = Watched::of(master.try_clone().unwrap());
@@ -302,7 +302,7 @@ impl Terminal {
     }
 }
 
-/// A test that fails leaves no process behind.
+/// A failed test leaves no process behind.
 impl Drop for Terminal {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -322,7 +322,7 @@ pub(crate) fn osier(world: &World, args: &[&str]) -> Command {
     command
 }
 
-/// Every byte that anybody could find afterwards.
+/// The contents of all files in the home folder.
 pub(crate) fn everything_below(world: &World) -> String {
     let files = crate::support::files_below(&world.home());
     files.iter().map(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned()).collect()

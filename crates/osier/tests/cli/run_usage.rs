@@ -1,23 +1,23 @@
-//! Wrong usage of the agent: refused before anything is opened, with what to do instead.
+//! Usage errors: reported before anything is opened, with a suggestion.
 
 use osier_testkit::expect;
 
 use crate::support::World;
 
-fn told(world: &World, runs: &[&[&str]]) -> String {
-    let mut told = String::new();
+fn errors(world: &World, runs: &[&[&str]]) -> String {
+    let mut errors = String::new();
     for args in runs {
         let ran = world.args(args);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {ran}");
-        told += &format!("$ osier {}\n{}", args.join(" "), ran.err);
+        errors += &format!("$ osier {}\n{}", args.join(" "), ran.err);
     }
-    told
+    errors
 }
 
 #[test]
-fn wishes_that_cannot_go_together_are_refused() {
+fn conflicting_options_are_refused() {
     let world = World::new();
-    let told = told(
+    let errors = errors(
         &world,
         &[
             &["-p", "-c", "--resume=4f89da11", "x"],
@@ -34,31 +34,31 @@ fn wishes_that_cannot_go_together_are_refused() {
     );
     expect![[r#"
         $ osier -p -c --resume=4f89da11 x
-        osier: --continue and --resume name different sessions; give one of them
+        osier: --continue and --resume cannot be combined; use only one of them
         $ osier -p --no-session --fork 4f89da11 x
-        osier: --fork and --no-session name different sessions; give one of them
+        osier: --fork and --no-session cannot be combined; use only one of them
         $ osier -p --no-session --name n x
-        osier: --no-session keeps nothing, so there is nothing to name; leave out --name
+        osier: --name cannot be combined with --no-session: the session is not saved
         $ osier -p --name   x
-        osier: --name is empty; `osier sessions rename` takes a name away
+        osier: --name is empty; `osier sessions rename` can clear a name
         $ osier -p --tools read,wriet x
         osier: no tool wriet; did you mean write? The tools are read, write, edit, bash, grep, find, ls, todo, backtrack
         $ osier -p --cwd nowhere x
-        osier: --cwd nowhere: there is no such directory
+        osier: --cwd nowhere: no such directory
         $ osier -p --model nonsense x
         osier: unknown model nonsense; `osier models` lists the available models
         $ osier -p
-        osier: there is nothing to say; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (`osier --help` tells more)
+        osier: no prompt; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (see `osier --help`)
         $ osier -p 
-        osier: there is nothing to say; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (`osier --help` tells more)
+        osier: no prompt; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (see `osier --help`)
         $ osier 
-        osier: there is nothing to say; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (`osier --help` tells more)
-    "#]].assert_eq(&told);
-    assert!(world.session_files().is_empty(), "nothing was begun");
+        osier: no prompt; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (see `osier --help`)
+    "#]].assert_eq(&errors);
+    assert!(world.session_files().is_empty(), "no session was created");
 }
 
 #[test]
-fn values_there_are_not_are_refused_with_those_there_are() {
+fn invalid_values_are_refused_with_the_valid_ones() {
     let world = World::new();
     for (args, known) in [
         (["--thinking", "hard", "x"], "[possible values: off, minimal, low, medium, high, xhigh, max]"),
@@ -76,7 +76,7 @@ fn values_there_are_not_are_refused_with_those_there_are() {
 #[test]
 fn a_mistyped_command_is_not_sent_to_a_model() {
     let world = World::new();
-    let told = told(
+    let errors = errors(
         &world,
         &[
             &["sesions"],
@@ -91,27 +91,27 @@ fn a_mistyped_command_is_not_sent_to_a_model() {
     );
     expect![[r#"
         $ osier sesions
-        osier: no command `sesions`; did you mean `osier sessions`? To send it to the model: osier -- 'sesions'
+        osier: unknown command `sesions`; did you mean `osier sessions`? To send it to the model: osier -- 'sesions'
         $ osier session list
-        osier: no command `session`; did you mean `osier sessions`? To send it to the model: osier -- 'session list'
+        osier: unknown command `session`; did you mean `osier sessions`? To send it to the model: osier -- 'session list'
         $ osier sesions list --all
-        error: no command `sesions`; did you mean `osier sessions`? To send it to the model: osier -- 'sesions list'
+        error: unknown command `sesions`; did you mean `osier sessions`? To send it to the model: osier -- 'sesions list'
         $ osier --verbose demo
-        osier: the command `demo` takes none of the options before it. To send it to the model: osier -- 'demo'
+        osier: the options before the command `demo` do not apply to it. To send it to the model: osier -- 'demo'
         $ osier modles
-        osier: no command `modles`; did you mean `osier models`? To send it to the model: osier -- 'modles'
+        osier: unknown command `modles`; did you mean `osier models`? To send it to the model: osier -- 'modles'
         $ osier rpc
-        osier: no command `rpc`; the commands are sessions, config, models, doctor, trust, demo, completions, man, help. To send it to the model: osier -- 'rpc'
+        osier: unknown command `rpc`; the commands are sessions, config, models, doctor, trust, demo, completions, man, help. To send it to the model: osier -- 'rpc'
         $ osier rpc --stdio
-        error: no command `rpc`; the commands are sessions, config, models, doctor, trust, demo, completions, man, help. To send it to the model: osier -- 'rpc'
+        error: unknown command `rpc`; the commands are sessions, config, models, doctor, trust, demo, completions, man, help. To send it to the model: osier -- 'rpc'
         $ osier tree
-        osier: no command `tree`; the nearest is `osier sessions tree`. To send it to the model: osier -- 'tree'
-    "#]].assert_eq(&told);
+        osier: unknown command `tree`; did you mean `osier sessions tree`? To send it to the model: osier -- 'tree'
+    "#]].assert_eq(&errors);
     assert!(world.session_files().is_empty());
 }
 
 #[test]
-fn words_are_a_prompt_if_they_are_a_sentence_or_if_one_says_so() {
+fn sentences_and_explicit_prompts_are_prompts() {
     let world = World::new();
     for args in [
         &["session", "handling", "is", "odd"][..],

@@ -1,6 +1,7 @@
-//! Attacks from inside the sandbox: commands that would write elsewhere, read keys, reach the network, or get out.
+//! Attacks from inside the sandbox: commands that try to write elsewhere, read keys, use the network, or escape.
 //!
-//! Where the kernel has no Landlock nothing can be attacked: the tests say so on standard error, whatever the harness captures.
+//! If the kernel has no Landlock, the tests are skipped and print that directly to standard error, which the harness does not
+//! capture.
 
 use std::fs;
 use std::io::Write;
@@ -13,32 +14,32 @@ use serde_json::{Value, json};
 use crate::run_support::{KEY, Running, Server, osier};
 use crate::support::{Ran, World, has_sandbox};
 
-/// Runs a command line as the hidden command does.
-struct Cage {
+/// Runs command lines in a sandbox with the hidden subcommand.
+struct TestSandbox {
     world: World,
     policy: Value,
 }
 
-impl Cage {
-    /// `None`, and a line that says so, if this machine cannot do it.
-    fn new(mounts: &str) -> Option<Cage> {
+impl TestSandbox {
+    /// `None`, with a line on standard error, if this machine has no such sandbox.
+    fn new(mounts: &str) -> Option<TestSandbox> {
         let world = World::new();
         fs::create_dir_all(world.home().join("keys")).unwrap();
         fs::create_dir_all(world.home().join("skills")).unwrap();
         fs::write(world.home().join("keys/main"), KEY).unwrap();
         fs::write(world.home().join("skills/own.md"), "skill").unwrap();
-        let cage = Cage { policy: policy(&world, mounts), world };
-        let ran = cage.run(":");
+        let sandbox = TestSandbox { policy: policy(&world, mounts), world };
+        let ran = sandbox.run(":");
         if ran.code == 0 {
-            return Some(cage);
+            return Some(sandbox);
         }
         let line = format!("NOT RUN: no sandbox with mounts {mounts} here: {}\n", ran.err.trim());
         std::io::stderr().write_all(line.as_bytes()).unwrap();
         None
     }
 
-    fn all() -> impl Iterator<Item = Cage> {
-        ["none", "namespace"].into_iter().filter_map(Cage::new)
+    fn all() -> impl Iterator<Item = TestSandbox> {
+        ["none", "namespace"].into_iter().filter_map(TestSandbox::new)
     }
 
     fn run(&self, command: &str) -> Ran {
@@ -71,9 +72,12 @@ fn real(path: &Path) -> PathBuf {
 
 #[test]
 fn writes_stay_in_the_project() {
-    for cage in Cage::all() {
-        fs::write(cage.beside("kept"), "kept").unwrap();
-        assert_eq!(cage.run("mkdir -p a/b && echo x > a/b/c && mv a/b/c d && rm d && ln -s /etc e").code, 0);
+    for sandbox in TestSandbox::all() {
+        fs::write(sandbox.beside("kept"), "kept").unwrap();
+        assert_eq!(
+            sandbox.run("mkdir -p a/b && echo x > a/b/c && mv a/b/c d && rm d && ln -s /etc e").code,
+            0
+        );
         for command in [
             "echo x > ../kept",
             "truncate -s 0 ../kept",
@@ -89,17 +93,17 @@ fn writes_stay_in_the_project() {
             "mknod disk b 254 0 && head -c 1 disk",
             "touch /dev/shm/osier-test",
         ] {
-            cage.fails(command);
+            sandbox.fails(command);
         }
-        assert_eq!(fs::read(cage.beside("kept")).unwrap(), b"kept");
-        assert!(!cage.beside("new").exists());
+        assert_eq!(fs::read(sandbox.beside("kept")).unwrap(), b"kept");
+        assert!(!sandbox.beside("new").exists());
     }
 }
 
 #[test]
 fn osiers_keys_and_home_cannot_be_read() {
-    for cage in Cage::all() {
-        let home = cage.world.home().display().to_string();
+    for sandbox in TestSandbox::all() {
+        let home = sandbox.world.home().display().to_string();
         for command in [
             format!("cat {home}/keys/main"),
             format!("tail -c +2 {home}/keys/main"),
@@ -112,26 +116,26 @@ fn osiers_keys_and_home_cannot_be_read() {
             format!("mv {home} here; cat here/keys/main"),
             format!("tar -cf - {home}/keys/main | grep -ao 'sk-.*'"),
         ] {
-            cage.fails(&command);
+            sandbox.fails(&command);
         }
-        let ran = cage.run(&format!("cat {home}/skills/own.md"));
+        let ran = sandbox.run(&format!("cat {home}/skills/own.md"));
         assert_eq!((ran.code, ran.out.as_str()), (0, "skill"), "{ran}");
-        let listed = cage.run(&format!("ls {home}/keys"));
+        let listed = sandbox.run(&format!("ls {home}/keys"));
         assert!(!listed.out.contains("main"), "{listed}");
     }
 }
 
 #[test]
 fn the_network_is_off_for_every_kind_of_socket() {
-    for cage in Cage::all() {
+    for sandbox in TestSandbox::all() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let socket = cage.world.path("socket");
+        let socket = sandbox.world.path("socket");
         let _listening = UnixListener::bind(&socket).unwrap();
-        cage.fails(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}"));
-        cage.fails(&format!("exec 3<>/dev/udp/127.0.0.1/{port}"));
-        if cage.run("command -v python3").code != 0 {
-            std::io::stderr().write_all(b"NOT RUN: no python3 to open sockets with\n").unwrap();
+        sandbox.fails(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}"));
+        sandbox.fails(&format!("exec 3<>/dev/udp/127.0.0.1/{port}"));
+        if sandbox.run("command -v python3").code != 0 {
+            std::io::stderr().write_all(b"NOT RUN: python3 is needed to open sockets\n").unwrap();
             continue;
         }
         let python = |text: &str| format!("python3 -c 'import socket as s; {text}'");
@@ -143,39 +147,39 @@ fn the_network_is_off_for_every_kind_of_socket() {
             "s.socket(s.AF_UNIX).connect(\"socket\")",
             "s.socket(s.AF_UNIX).connect(\"\\0abstract\")",
         ] {
-            cage.fails(&python(text));
+            sandbox.fails(&python(text));
         }
-        let ran = cage.run(&python("a, b = s.socketpair(); a.send(b\"x\"); print(b.recv(1))"));
-        assert_eq!(ran.code, 0, "programs talk to their own children: {ran}");
+        let ran = sandbox.run(&python("a, b = s.socketpair(); a.send(b\"x\"); print(b.recv(1))"));
+        assert_eq!(ran.code, 0, "programs can use socket pairs: {ran}");
     }
 }
 
 #[test]
-fn only_the_allowed_ports_are_reached() {
-    for mut cage in Cage::all() {
+fn only_the_allowed_ports_are_reachable() {
+    for mut sandbox in TestSandbox::all() {
         let [open, closed] = [0, 0].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
         let [port, other] = [&open, &closed].map(|listener| listener.local_addr().unwrap().port());
-        cage.policy["network"] = json!({ "ports": [port] });
-        if cage.run(":").code != 0 {
+        sandbox.policy["network"] = json!({ "ports": [port] });
+        if sandbox.run(":").code != 0 {
             std::io::stderr().write_all(b"NOT RUN: this kernel cannot limit TCP to ports\n").unwrap();
             continue;
         }
-        assert_eq!(cage.run(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}")).code, 0);
-        cage.fails(&format!("exec 3<>/dev/tcp/127.0.0.1/{other}"));
-        cage.fails(&format!("exec 3<>/dev/udp/127.0.0.1/{port}"));
-        if cage.run("command -v python3").code == 0 {
+        assert_eq!(sandbox.run(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}")).code, 0);
+        sandbox.fails(&format!("exec 3<>/dev/tcp/127.0.0.1/{other}"));
+        sandbox.fails(&format!("exec 3<>/dev/udp/127.0.0.1/{port}"));
+        if sandbox.run("command -v python3").code == 0 {
             let fast = format!(
                 "import socket as s; s.socket().sendto(b\"x\", 0x20000000, (\"127.0.0.1\", {other}))"
             );
-            cage.fails(&format!("python3 -c '{fast}'"));
-            cage.fails("python3 -c 'import socket as s; s.socket(s.AF_INET, s.SOCK_STREAM, 262)'");
+            sandbox.fails(&format!("python3 -c '{fast}'"));
+            sandbox.fails("python3 -c 'import socket as s; s.socket(s.AF_INET, s.SOCK_STREAM, 262)'");
         }
     }
 }
 
 #[test]
 fn other_processes_cannot_be_reached() {
-    for cage in Cage::all() {
+    for sandbox in TestSandbox::all() {
         let own = std::process::id();
         for command in [
             format!("cat /proc/{own}/environ"),
@@ -183,20 +187,20 @@ fn other_processes_cannot_be_reached() {
             format!("readlink /proc/{own}/fd/0"),
             format!("kill -0 {own}"),
         ] {
-            cage.fails(&command);
+            sandbox.fails(&command);
         }
-        assert_eq!(cage.run("sleep 9 & kill $!; wait $! || true").code, 0, "but its own can");
+        assert_eq!(sandbox.run("sleep 9 & kill $!; wait $! || true").code, 0, "but its own children can");
     }
 }
 
 #[test]
-fn hooks_and_settings_of_git_are_read_only_and_the_repository_is_not() {
-    let Some(mut cage) = Cage::new("namespace") else { return };
-    cage.world.write(".git/config", "[core]\n");
-    cage.world.write(".git/hooks/pre-commit.sample", "");
-    let git = real(&cage.world.path(".git"));
-    cage.policy["protect"] = json!([git.join("config"), git.join("hooks")]);
-    cage.policy["pin"] = json!([git]);
+fn git_hooks_and_config_are_read_only_but_the_repository_is_writable() {
+    let Some(mut sandbox) = TestSandbox::new("namespace") else { return };
+    sandbox.world.write(".git/config", "[core]\n");
+    sandbox.world.write(".git/hooks/pre-commit.sample", "");
+    let git = real(&sandbox.world.path(".git"));
+    sandbox.policy["protect"] = json!([git.join("config"), git.join("hooks")]);
+    sandbox.policy["pin"] = json!([git]);
     for command in [
         "echo x > .git/hooks/post-commit",
         "echo x >> .git/config",
@@ -205,10 +209,10 @@ fn hooks_and_settings_of_git_are_read_only_and_the_repository_is_not() {
         "mv .git/hooks .git/old",
         "cp .git/config new && mv new .git/config",
     ] {
-        cage.fails(command);
+        sandbox.fails(command);
     }
-    assert_eq!(cage.run("echo x > .git/HEAD.lock && mv .git/HEAD.lock .git/HEAD").code, 0);
-    assert!(cage.world.path(".git/hooks/pre-commit.sample").exists());
+    assert_eq!(sandbox.run("echo x > .git/HEAD.lock && mv .git/HEAD.lock .git/HEAD").code, 0);
+    assert!(sandbox.world.path(".git/hooks/pre-commit.sample").exists());
 }
 
 #[test]
@@ -232,7 +236,7 @@ fn policy_of_nothing() -> Value {
 }
 
 /// Runs one command of a model in an approval mode, and returns the result that the model gets.
-fn told(mode: &str, command: &str, settings: &str) -> (World, String) {
+fn run_command(mode: &str, command: &str, settings: &str) -> (World, String) {
     let server = Server::new();
     let world = server.world();
     let config = world.home().join("config.toml");
@@ -240,56 +244,56 @@ fn told(mode: &str, command: &str, settings: &str) -> (World, String) {
     fs::write(&config, format!("{settings}\n{old}")).unwrap();
     let running = Running::start(osier(&world, &["-p", "--approval", mode, "do it"]));
     server.next().calls("bash", &json!({ "command": command }));
-    let asked = server.next();
-    let told = asked.messages().pop().unwrap();
-    asked.answer("Done.");
+    let request = server.next();
+    let result = request.messages().pop().unwrap();
+    request.answer("Done.");
     running.end();
-    (world, told)
+    (world, result)
 }
 
 #[test]
-fn in_the_mode_sandbox_nothing_is_asked_and_what_was_stopped_is_told() {
+fn the_sandbox_mode_asks_nothing_and_reports_blocked_commands() {
     if !has_sandbox(&World::new()) {
         return;
     }
-    let (world, said) = told("sandbox", "echo x > made && cat made && echo $TMPDIR > $TMPDIR/t", "");
-    assert_eq!(said, "tool: x", "{said}");
+    let (world, result) = run_command("sandbox", "echo x > made && cat made && echo $TMPDIR > $TMPDIR/t", "");
+    assert_eq!(result, "tool: x", "{result}");
     assert!(world.path("made").exists());
-    let (world, said) = told("sandbox", "echo x > ../made", "");
-    assert!(said.contains("Permission denied"), "{said}");
-    assert!(said.ends_with("[the sandbox may have stopped this command]"), "{said}");
+    let (world, result) = run_command("sandbox", "echo x > ../made", "");
+    assert!(result.contains("Permission denied"), "{result}");
+    assert!(result.ends_with("[the sandbox may have stopped this command]"), "{result}");
     assert!(!world.cwd().parent().unwrap().join("made").exists());
-    let (world, said) = told("sandbox", "cat ../home/config.toml", "");
-    assert!(!said.contains("base_url"), "{said}");
+    let (world, result) = run_command("sandbox", "cat ../home/config.toml", "");
+    assert!(!result.contains("base_url"), "{result}");
     drop(world);
-    let (_, said) = told("sandbox", "mkdir .husky", "");
-    assert!(said.contains("[created .husky: programs outside the sandbox run what it says"), "{said}");
+    let (_, result) = run_command("sandbox", "mkdir .husky", "");
+    assert!(result.contains("[created .husky: programs outside the sandbox run what it says"), "{result}");
 }
 
 #[test]
-fn every_mode_but_yolo_confines_unless_the_settings_say_otherwise() {
+fn every_mode_except_yolo_confines_commands() {
     if !has_sandbox(&World::new()) {
         return;
     }
     let allowed = "cat ../home/config.toml";
-    let (_, said) = told("yolo", allowed, "");
-    assert!(said.contains("base_url"), "{said}");
-    let (_, said) = told("sandbox", "touch ../more/x && echo made", "sandbox.write = [\"../more\"]");
-    assert!(said.contains("cannot touch"), "a folder that is not there is not made: {said}");
-    let (_, said) = told("sandbox", "cat secret", "sandbox.hide = [\"secret\"]");
-    assert!(said.starts_with("tool: "), "{said}");
+    let (_, result) = run_command("yolo", allowed, "");
+    assert!(result.contains("base_url"), "{result}");
+    let (_, result) = run_command("sandbox", "touch ../more/x && echo made", "sandbox.write = [\"../more\"]");
+    assert!(result.contains("cannot touch"), "a missing folder is not created: {result}");
+    let (_, result) = run_command("sandbox", "cat secret", "sandbox.hide = [\"secret\"]");
+    assert!(result.starts_with("tool: "), "{result}");
 }
 
 #[test]
-fn without_the_sandbox_the_mode_asks_as_before_and_says_why() {
+fn without_a_sandbox_the_mode_asks_and_explains_why() {
     // A command whose working directory is hidden cannot be confined.
     for (settings, reason) in [
         ("sandbox.hide = [\".\"]", "the sandbox is not available: "),
         ("sandbox.when = \"never\"", "`--approval yolo` allows it"),
     ] {
-        let (world, said) = told("sandbox", "touch ran", settings);
-        assert!(said.starts_with("tool: not allowed: no user is present to approve it"), "{said}");
-        assert!(said.contains(reason), "{said}");
+        let (world, result) = run_command("sandbox", "touch ran", settings);
+        assert!(result.starts_with("tool: not allowed: no user is present to approve it"), "{result}");
+        assert!(result.contains(reason), "{result}");
         assert!(!world.path("ran").exists());
     }
 }

@@ -1,4 +1,4 @@
-//! `config`: the settings of a session.
+//! The settings files, the home folder and the caches.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::World;
 
 #[test]
-fn sessions_lie_in_the_home_folder_unless_told_otherwise() {
+fn sessions_are_in_the_home_folder_by_default() {
     let world = World::new();
     let mut command = world.command();
     command.env_remove("OSIER_HOME").env("HOME", world.cwd()).args(["sessions", "append", "x"]);
@@ -19,12 +19,12 @@ fn sessions_lie_in_the_home_folder_unless_told_otherwise() {
 }
 
 #[test]
-fn settings_that_cannot_be_read_are_told_with_their_file() {
+fn invalid_settings_are_reported_with_their_file() {
     let world = World::new();
     fs::create_dir(world.home()).unwrap();
     fs::write(world.home().join("config.toml"), "durability = \"sometimes\"\n").unwrap();
-    let told = world.fails(1, "list");
-    assert!(told.contains("config.toml:1: durability must be \"os\", \"turn\" or \"always\""), "{told}");
+    let error = world.fails(1, "list");
+    assert!(error.contains("config.toml:1: durability must be \"os\", \"turn\" or \"always\""), "{error}");
     for value in ["os", "turn", "always"] {
         fs::write(world.home().join("config.toml"), format!("durability = \"{value}\"\n")).unwrap();
         world.ok("append x");
@@ -34,28 +34,28 @@ fn settings_that_cannot_be_read_are_told_with_their_file() {
     let ran = world.run("list");
     assert!(
         ran.code == 0 && ran.err.contains("code/.osier/config.toml"),
-        "a project's mistake stops nothing: {ran}"
+        "a problem in a project's file is only a warning: {ran}"
     );
 }
 
 #[test]
-fn a_directory_that_is_gone_is_told() {
+fn a_deleted_current_directory_is_reported() {
     let world = World::new();
     let script = "mkdir gone && cd gone && rmdir ../gone && \"$OSIER\" sessions list";
     let mut shell = Command::new("sh");
     shell.args(["-c", script]).env("OSIER", env!("CARGO_BIN_EXE_osier")).current_dir(world.cwd());
     let output = shell.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
     assert!(
-        told.starts_with("osier: the current directory no longer exists; change to another one"),
-        "{told}"
+        error.starts_with("osier: the current directory no longer exists; change to another one"),
+        "{error}"
     );
 }
 
-/// Caches may be deleted, or be nonsense, at any time.
+/// Caches may be deleted or damaged at any time.
 #[test]
-fn caches_change_nothing_but_the_time_it_takes() {
+fn caches_do_not_change_results() {
     let world = World::new();
     let session = world.json("append one")["session"].as_str().unwrap().to_owned();
     world.ok(&format!("append {session} two"));

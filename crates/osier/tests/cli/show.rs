@@ -1,4 +1,4 @@
-//! `show`: what is known of a session, and its conversation.
+//! `show`: the details of a session and its conversation.
 
 use osier_testkit::expect;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{World, check};
 
 #[test]
-fn a_session_is_told_in_a_few_rows_and_then_read() {
+fn show_prints_details_and_then_the_conversation() {
     check(
         "say a; reply b calls read x.txt; result c; reply d; label good; say e; bash ls; name Talk",
         &["show s.jsonl"],
@@ -81,7 +81,7 @@ fn an_empty_session_has_no_conversation() {
 }
 
 #[test]
-fn a_session_that_stands_at_its_beginning_says_so() {
+fn a_session_at_its_start_says_so() {
     check(
         "say a; reply b; root",
         &["show s.jsonl"],
@@ -128,7 +128,7 @@ fn the_card_is_exact_json() {
 }
 
 #[test]
-fn usage_is_a_table_by_model_by_branch_and_in_all() {
+fn usage_is_a_table_by_model_by_branch_and_in_total() {
     check(
         "say a; reply b; say c; reply d; move b; say e; reply f; reply g; spend 5000; delete c",
         &["show s.jsonl --usage"],

@@ -1,4 +1,4 @@
-//! `snapshot`: everything from one state.
+//! `snapshot`: everything a client needs, from one consistent state.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ const TALK: &str = "model anthropic/claude; say a; reply b; label good; say c; l
     config approvalMode=yolo";
 
 #[test]
-fn a_snapshot_holds_all_a_client_needs() {
+fn a_snapshot_contains_everything_a_client_needs() {
     let world = World::with(TALK);
     let snapshot = world.json("snapshot s.jsonl");
     let keys: Vec<&String> = snapshot.as_object().unwrap().keys().collect();
@@ -60,7 +60,7 @@ fn a_snapshot_holds_all_a_client_needs() {
 }
 
 #[test]
-fn roots_have_a_key_of_their_own_and_children_their_order_in_the_log() {
+fn roots_have_their_own_key_and_children_keep_log_order() {
     let world = World::with("say a; reply b; say c; move a; reply d; root; say e");
     let snapshot = world.json("snapshot s.jsonl");
     expect![[r#"
@@ -84,7 +84,7 @@ fn roots_have_a_key_of_their_own_and_children_their_order_in_the_log() {
 }
 
 #[test]
-fn an_entry_called_like_the_key_of_the_roots_hides_nothing() {
+fn an_entry_with_the_id_of_the_root_key_hides_nothing() {
     let world = World::new();
     world.ok(
         r#"append s.jsonl --entry '{"type":"custom","customType":"x","id":"__roots__","parentId":null}'"#,
@@ -95,7 +95,7 @@ fn an_entry_called_like_the_key_of_the_roots_hides_nothing() {
 }
 
 #[test]
-fn an_empty_session_and_one_at_its_beginning_have_snapshots_too() {
+fn empty_sessions_and_sessions_at_the_root_have_snapshots() {
     let world = World::with("");
     let snapshot = world.json("snapshot s.jsonl");
     assert_eq!(snapshot["revision"], 0);
@@ -110,14 +110,14 @@ fn an_empty_session_and_one_at_its_beginning_have_snapshots_too() {
 }
 
 #[test]
-fn the_context_can_be_left_out_and_json_is_the_only_form() {
+fn the_context_is_optional_and_the_output_is_always_json() {
     let world = World::with(TALK);
     assert_eq!(world.json("snapshot s.jsonl --no-context").get("runtimeContext"), None);
     assert_eq!(world.ok("snapshot s.jsonl"), world.ok("snapshot s.jsonl --json"));
 }
 
 #[test]
-fn the_revision_grows_with_every_entry_and_gc_begins_another_generation() {
+fn the_revision_grows_with_every_entry_and_gc_starts_a_new_generation() {
     let world = World::with("say a; reply b; say c");
     let before = world.json("snapshot s.jsonl");
     world.ok("label s.jsonl 00000001 x");
@@ -129,9 +129,9 @@ fn the_revision_grows_with_every_entry_and_gc_begins_another_generation() {
     assert_ne!(world.json("snapshot s.jsonl")["generation"], before["generation"]);
 }
 
-/// What came since a state of the log before cannot be told, whether the log is named or not.
+/// Changes since a state before gc cannot be reported, with or without a generation.
 #[test]
-fn a_state_from_before_gc_is_answered_with_a_reset() {
+fn a_state_from_before_gc_gives_a_reset() {
     let world = World::with("say a; reply b; say c; reply d; move b; say e");
     let before = world.json("snapshot s.jsonl --no-context");
     let (revision, generation) =
@@ -153,9 +153,9 @@ fn a_state_from_before_gc_is_answered_with_a_reset() {
     assert_eq!((&news["reset"], news["entries"].as_array().unwrap().len()), (&json!(false), 0));
 }
 
-/// Osier's own kinds appear under their own names, with their fields in the open.
+/// Osier's own kinds appear with their own type names and fields.
 #[test]
-fn kinds_of_our_own_appear_typed() {
+fn own_kinds_appear_typed() {
     let world = World::with(
         "say a; reply b; say c; move b; backtrack 0 another way; config x=1; delete c; restore c",
     );
@@ -173,7 +173,7 @@ fn kinds_of_our_own_appear_typed() {
     assert_eq!(entry(6, "targetId"), json!("00000003"));
 }
 
-/// All parts come from one state, however many others append meanwhile.
+/// All parts come from one state, even while other processes append.
 #[test]
 fn a_snapshot_is_one_state_while_others_append() {
     let world = World::new();
@@ -221,11 +221,11 @@ fn check_one_state(snapshot: &Value) {
 }
 
 #[test]
-fn what_came_since_a_state_is_told_or_that_it_cannot_be() {
+fn since_gives_new_entries_or_a_reset() {
     let world = World::with("say a; reply b; say c; move b; say d");
-    let whole = world.json("snapshot s.jsonl --no-context");
-    let (revision, generation) = (whole["revision"].as_u64().unwrap(), whole["generation"].as_str().unwrap());
-    assert!(whole.get("reset").is_none());
+    let full = world.json("snapshot s.jsonl --no-context");
+    let (revision, generation) = (full["revision"].as_u64().unwrap(), full["generation"].as_str().unwrap());
+    assert!(full.get("reset").is_none());
     let since = |since: &str| {
         let news = world.json(&format!("snapshot s.jsonl --no-context --since {since}"));
         (

@@ -1,4 +1,4 @@
-//! Several stores: where new sessions go, who finds which, and what a store that is away changes.
+//! Several stores: where new sessions go, how sessions are found, and what an unavailable store changes.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn files_below(folder: &Path) -> usize {
 }
 
 #[test]
-fn a_new_session_goes_where_was_said_and_is_found_wherever_it_is() {
+fn a_new_session_goes_to_the_given_store_and_is_found_in_any() {
     let world = two_stores();
     let here = begin(&world, "hello");
     let there = begin(&world, "'an old one' --store archive");
@@ -64,7 +64,7 @@ fn a_new_session_goes_where_was_said_and_is_found_wherever_it_is() {
 }
 
 #[test]
-fn the_default_store_is_set_by_the_user_by_an_agent_or_by_a_trusted_project() {
+fn the_default_store_comes_from_the_user_an_agent_or_a_trusted_project() {
     let world = two_stores();
     let stores = "[stores.archive]\nfolder = '../archive'\n[stores.other]\nfolder = '../other'\n[agents.bot]\nstore = 'other'\n";
     configure(&world, &format!("default_store = 'archive'\n{stores}"));
@@ -79,14 +79,13 @@ fn the_default_store_is_set_by_the_user_by_an_agent_or_by_a_trusted_project() {
     assert_eq!(world.json(&format!("delete {id} --yes"))[0]["agentId"], "bot");
     configure(&world, stores);
     world.write(".osier/config.toml", "default_store = 'archive'\n");
-    assert_eq!(store_of(&begin(&world, "four")), "file", "nobody trusts the project");
+    assert_eq!(store_of(&begin(&world, "four")), "file", "the project is not trusted");
     assert_eq!(world.args(&["trust", "--yes"]).code, 0);
     assert_eq!(store_of(&begin(&world, "five")), "archive");
 }
 
-/// The built-in model answers.
 #[test]
-fn the_agent_keeps_its_session_where_was_said_and_goes_on_with_its_own() {
+fn the_agent_uses_the_given_store_and_continues_its_own_sessions() {
     let world = two_stores();
     let say = |args: &[&str]| {
         let ran = world.args(args);
@@ -97,15 +96,15 @@ fn the_agent_keeps_its_session_where_was_said_and_goes_on_with_its_own() {
     say(&["-p", "--agent", "bot", "list the files here"]);
     say(&["-p", "-c", "and again"]);
     let cards = world.json("list");
-    let told = |card: &Value| format!("{} {} {}", card["store"], card["agentId"], card["messageCount"]);
-    let mut told: Vec<String> = cards.as_array().unwrap().iter().map(told).collect();
-    told.sort();
-    assert_eq!(told, [r#""archive" "main" 8"#, r#""file" "bot" 4"#]);
+    let output = |card: &Value| format!("{} {} {}", card["store"], card["agentId"], card["messageCount"]);
+    let mut output: Vec<String> = cards.as_array().unwrap().iter().map(output).collect();
+    output.sort();
+    assert_eq!(output, [r#""archive" "main" 8"#, r#""file" "bot" 4"#]);
 }
 
-/// Somebody may have committed it, with everything allowed in it.
+/// It may have been committed by others, with all approvals set.
 #[test]
-fn a_session_in_a_projects_store_allows_itself_nothing() {
+fn approvals_in_a_session_of_a_projects_store_are_ignored() {
     let world = World::new();
     world.write(".osier/config.toml", "[stores.here]\nfolder = 'sessions'\n");
     assert_eq!(world.args(&["trust", "--yes"]).code, 0);
@@ -121,9 +120,9 @@ fn a_session_in_a_projects_store_allows_itself_nothing() {
     }
 }
 
-/// A copy has every byte, and with them what somebody else allowed.
+/// A copy contains every byte, including approvals set by others.
 #[test]
-fn what_was_allowed_elsewhere_is_not_allowed_in_a_copy() {
+fn foreign_approvals_are_ignored_in_a_copy() {
     let world = World::new();
     world.write(".osier/config.toml", "[stores.here]\nfolder = 'sessions'\n");
     assert_eq!(world.args(&["trust", "--yes"]).code, 0);
@@ -135,12 +134,12 @@ fn what_was_allowed_elsewhere_is_not_allowed_in_a_copy() {
     world.ok(&format!("delete {id} --yes --store file"));
     world.ok(&format!("copy {id} --to file --store here"));
     world.args(&["-p", "--resume", &id, "--store", "file", "write b.txt with \"yes\""]);
-    assert!(!world.path("b.txt").exists(), "it is remembered");
+    assert!(!world.path("b.txt").exists(), "the foreign origin is remembered");
     let own = begin(&world, "hello");
     world.ok(&format!("config {own} approvalMode=yolo"));
     world.ok(&format!("copy {own} --to here"));
     world.args(&["-p", "--resume", &own, "--store", "file", "write c.txt with \"yes\""]);
-    assert!(world.path("c.txt").exists(), "to copy a session changes nothing in it");
+    assert!(world.path("c.txt").exists(), "copying does not change the session");
 }
 
 #[test]
@@ -192,9 +191,9 @@ fn a_copy_has_the_same_id_and_the_same_lines() {
     assert_eq!(here.as_array().unwrap()[..2], there.as_array().unwrap()[..2]);
 }
 
-/// What a killed copy leaves is a beginning of the session.
+/// A killed copy leaves the first part of the session.
 #[test]
-fn a_copy_that_was_cut_off_is_gone_on_with() {
+fn an_interrupted_copy_is_continued() {
     let world = two_stores();
     let id = begin(&world, "hello");
     for at in 0..5 {
@@ -202,13 +201,13 @@ fn a_copy_that_was_cut_off_is_gone_on_with() {
     }
     world.ok(&format!("copy {id} --to archive"));
     let copy = archived(&world);
-    let whole = fs::read(&copy).unwrap();
-    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    let full = fs::read(&copy).unwrap();
+    let lines: Vec<&[u8]> = full.split_inclusive(|byte| *byte == b'\n').collect();
     for kept in 1..lines.len() {
         fs::write(&copy, lines[..kept].concat()).unwrap();
         let copied = world.json(&format!("copy {id} --to archive --store file"));
         assert_eq!(copied["copied"], json!(lines.len() - kept));
-        assert!(fs::read(&copy).unwrap() == whole, "after {kept} lines");
+        assert!(fs::read(&copy).unwrap() == full, "after {kept} lines");
     }
 }
 
@@ -219,23 +218,23 @@ fn archived(world: &World) -> std::path::PathBuf {
 }
 
 #[test]
-fn another_session_of_the_same_id_is_left_alone() {
+fn a_different_session_with_the_same_id_is_not_overwritten() {
     let world = two_stores();
     let id = begin(&world, "hello");
     world.ok(&format!("copy {id} --to archive"));
     let copy = archived(&world);
     let forged = fs::read_to_string(&copy).unwrap().replace("hello", "other");
     fs::write(&copy, &forged).unwrap();
-    let told = world.fails(1, &format!("copy {id} --to archive --store file"));
+    let output = world.fails(1, &format!("copy {id} --to archive --store file"));
     assert_eq!(
-        world.named(&told),
+        world.named(&output),
         "osier: store archive has a different session <1>: the first difference is in entry number 1; the store was not changed\n"
     );
     assert_eq!(fs::read_to_string(&copy).unwrap(), forged);
 }
 
 #[test]
-fn first_digits_that_mean_sessions_of_two_stores_are_told_with_them() {
+fn an_ambiguous_prefix_lists_the_sessions_with_their_stores() {
     let world = two_stores();
     let file = ScriptedSession::run("say a").file();
     for (folder, id) in [("home/sessions/x", "abcdef01-0000"), ("archive/x", "abcdef02-0000")] {
@@ -262,7 +261,7 @@ fn first_digits_that_mean_sessions_of_two_stores_are_told_with_them() {
     );
 }
 
-/// Nobody listens there.
+/// Configures a database on a port where no server listens.
 fn with_a_dead_server(world: &World) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("mysql://me:hunter2@127.0.0.1:{port}/osier");
@@ -270,7 +269,7 @@ fn with_a_dead_server(world: &World) {
 }
 
 #[test]
-fn a_server_that_is_away_stops_no_work_in_other_stores() {
+fn an_unavailable_server_does_not_affect_other_stores() {
     let world = World::new();
     let id = begin(&world, "hello");
     with_a_dead_server(&world);
@@ -282,23 +281,23 @@ fn a_server_that_is_away_stops_no_work_in_other_stores() {
     assert!(error.starts_with("store team cannot be reached: "), "{error}");
     assert_eq!(list.err, format!("osier: {error}\n"));
     assert_eq!(world.ok(&format!("rename {} 'still here'", &id[..8])), "");
-    let told = world.fails(1, "show 00000000");
+    let output = world.fails(1, "show 00000000");
     assert!(
-        told.starts_with("osier: no session 00000000 in the other stores, and team is unavailable: "),
-        "{told}"
+        output.starts_with("osier: no session 00000000 in the other stores, and team is unavailable: "),
+        "{output}"
     );
-    let told = world.fails(1, "delete 00000000-0000-4000-8000-000000000000 --yes");
-    assert!(told.contains("team is unavailable"), "the unavailable store is not reported: {told}");
-    let told = world.fails(1, "append hello --store team");
-    assert!(told.starts_with("osier: store team cannot be reached: "), "{told}");
+    let output = world.fails(1, "delete 00000000-0000-4000-8000-000000000000 --yes");
+    assert!(output.contains("team is unavailable"), "the unavailable store is not reported: {output}");
+    let output = world.fails(1, "append hello --store team");
+    assert!(output.starts_with("osier: store team cannot be reached: "), "{output}");
 }
 
 #[test]
-fn a_password_is_shown_nowhere() {
+fn passwords_are_never_shown() {
     let world = World::new();
     with_a_dead_server(&world);
     fs::write(world.home().join("config.toml.pw"), "hunter2").unwrap();
-    let mut told = String::new();
+    let mut output = String::new();
     for args in [
         vec!["config"],
         vec!["config", "--json"],
@@ -311,11 +310,11 @@ fn a_password_is_shown_nowhere() {
         vec!["doctor"],
     ] {
         let Ran { out, err, .. } = world.args(&args);
-        told += &format!("{out}{err}");
+        output += &format!("{out}{err}");
     }
     world.write(".osier/config.toml", "[stores.evil]\nurl = 'mysql://me:hunter2@evil/osier'\n");
-    told += &world.args(&["trust", "--yes", "--json"]).out;
-    told += &world.args(&["config"]).out;
-    assert!(told.contains("mysql://me@127.0.0.1") && told.contains("mysql://me@evil/osier"), "{told}");
-    assert!(!told.contains("hunter2"), "{told}");
+    output += &world.args(&["trust", "--yes", "--json"]).out;
+    output += &world.args(&["config"]).out;
+    assert!(output.contains("mysql://me@127.0.0.1") && output.contains("mysql://me@evil/osier"), "{output}");
+    assert!(!output.contains("hunter2"), "{output}");
 }

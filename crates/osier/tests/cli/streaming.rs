@@ -1,11 +1,11 @@
-//! Long sessions are shown, exported and forked piece by piece: in little memory, however long the path is.
+//! Long sessions are shown, exported and forked in chunks, with little memory.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use crate::support::{Ran, World};
 
-/// What a command may have, in KB. A quarter of the session that it works on, so it cannot hold the path.
+/// Memory limit of a command in KB: a quarter of the session's size, so the path does not fit.
 const MOST_DATA: usize = 12 << 10;
 
 /// Writes a session of about 50 MB that is one long path.
@@ -32,7 +32,7 @@ fn long_session(world: &World) -> usize {
     file.metadata().unwrap().len() as usize
 }
 
-/// Runs a command that may have so much writable memory and no more.
+/// Runs a command with the memory limit.
 fn in_little_memory(world: &World, line: &str) -> Ran {
     let osier = world.command();
     let limited = format!("ulimit -d {MOST_DATA} && exec {:?} sessions {line} > out", osier.get_program());
@@ -44,7 +44,7 @@ fn in_little_memory(world: &World, line: &str) -> Ran {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_long_path_is_shown_exported_and_forked_in_little_memory() {
+fn long_paths_are_shown_exported_and_forked_in_little_memory() {
     let world = World::new();
     let size = long_session(&world);
     assert!(size > 4 * (MOST_DATA << 10), "{size} bytes");

@@ -1,4 +1,4 @@
-//! Moves that leave a summary.
+//! Moves with a branch summary.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn last(world: &World) -> Value {
     serde_json::from_str(world.lines("s.jsonl").last().unwrap()).unwrap()
 }
 
-/// A world whose session waits to be left, and whose model is a server.
+/// A world with a session to move in, whose model is the server.
 fn with_server(server: &Server) -> World {
     let world = server.world();
     world.write("s.jsonl", ScriptedSession::run(SCRIPT).file());
@@ -23,7 +23,7 @@ fn with_server(server: &Server) -> World {
 }
 
 #[test]
-fn a_summary_is_the_one_entry_that_moves() {
+fn a_move_with_a_summary_appends_only_the_summary() {
     let world = World::with(SCRIPT);
     world.check(
         &["move s.jsonl 00000002 --summarize --model offline", "tree s.jsonl --ids", "context s.jsonl", "undo s.jsonl"],
@@ -86,9 +86,9 @@ fn a_summary_is_the_one_entry_that_moves() {
 #[test]
 fn json_names_the_summary_and_the_text() {
     let world = World::with(SCRIPT);
-    let went = world.json("move s.jsonl 00000003 --summarize --model offline");
+    let moved = world.json("move s.jsonl 00000003 --summarize --model offline");
     assert_eq!(
-        went,
+        moved,
         json!({
             "leafId": last(&world)["id"], "moved": true, "cancelled": false, "editorText": "try the cache",
             "summaryEntry": last(&world)["id"],
@@ -98,15 +98,15 @@ fn json_names_the_summary_and_the_text() {
 }
 
 #[test]
-fn the_label_goes_on_the_summary_also_before_the_first_entry() {
+fn the_label_goes_on_the_summary_even_at_the_root() {
     let world = World::with(SCRIPT);
-    let went = world.json("move s.jsonl root --summarize --model offline --label tried");
-    assert_eq!(world.json("label s.jsonl"), json!({ went["summaryEntry"].as_str().unwrap(): "tried" }));
-    assert_eq!(world.json("path s.jsonl")[0]["id"], went["summaryEntry"]);
+    let moved = world.json("move s.jsonl root --summarize --model offline --label tried");
+    assert_eq!(world.json("label s.jsonl"), json!({ moved["summaryEntry"].as_str().unwrap(): "tried" }));
+    assert_eq!(world.json("path s.jsonl")[0]["id"], moved["summaryEntry"]);
 }
 
 #[test]
-fn what_leaves_nothing_behind_asks_no_model() {
+fn a_move_that_leaves_nothing_behind_calls_no_model() {
     let world = World::with("say a; reply b; say c; reply d; move b");
     world.check(
         &[
@@ -128,7 +128,7 @@ fn what_leaves_nothing_behind_asks_no_model() {
 }
 
 #[test]
-fn a_model_that_cannot_be_had_is_told_and_nothing_changes() {
+fn an_unavailable_model_is_reported_and_nothing_changes() {
     let world = World::with(SCRIPT);
     let before = world.read("s.jsonl");
     world.check(
@@ -189,11 +189,11 @@ fn a_model_that_cannot_be_had_is_told_and_nothing_changes() {
 }
 
 #[test]
-fn instructions_are_added_or_are_all_there_is() {
+fn instructions_are_added_or_replace_the_defaults() {
     let server = Server::new();
     let world = with_server(&server);
     let own = "move s.jsonl 00000002 --summarize --model local/test --instructions 'only what failed'";
-    let asked = |args: &str| {
+    let request = |args: &str| {
         let words: Vec<&str> = args.split(' ').collect();
         let line: Vec<&str> =
             ["sessions", "move", "s.jsonl", "00000002", "--summarize", "--model", "local/test"]
@@ -202,23 +202,23 @@ fn instructions_are_added_or_are_all_there_is() {
                 .chain(words.into_iter().filter(|word| !word.is_empty()))
                 .collect();
         let running = Running::start(osier(&world, &line));
-        let asked = server.next();
-        let told = asked.messages().concat();
-        asked.answer("It was slow.");
+        let request = server.next();
+        let output = request.messages().concat();
+        request.answer("It was slow.");
         assert_eq!(running.end().code, 0, "{own}");
         world.ok("undo s.jsonl");
-        told
+        output
     };
-    let added = asked("");
+    let added = request("");
     assert!(added.contains("try the cache") && added.contains("## Goal"), "{added}");
     assert!(added.ends_with("Additional focus: only what failed"), "{added}");
-    let alone = asked("--replace-instructions");
+    let alone = request("--replace-instructions");
     assert!(alone.contains("try the cache") && !alone.contains("## Goal"), "{alone}");
-    assert!(!alone.contains("reply b"), "what both branches have is not told: {alone}");
+    assert!(!alone.contains("reply b"), "entries of both branches are not summarized: {alone}");
 }
 
 #[test]
-fn stopped_or_failed_it_changes_nothing() {
+fn a_canceled_or_failed_summary_changes_nothing() {
     let server = Server::new();
     let world = with_server(&server);
     let before = world.read("s.jsonl");
@@ -230,31 +230,31 @@ fn stopped_or_failed_it_changes_nothing() {
     };
     for json in [false, true] {
         let running = start(json);
-        let mut asked = server.next();
-        asked.text("It was");
+        let mut request = server.next();
+        request.text("It was");
         running.signal(Signal::INT);
-        asked.until_hung_up();
+        request.until_hung_up();
         let ran = running.end();
         assert_eq!((ran.code, ran.err.as_str()), (130, "Canceled; nothing changed\n"));
-        let told = r#"{"leafId":"00000004","moved":false,"cancelled":true,"aborted":true}"#;
-        assert_eq!(ran.out.trim_end(), if json { told } else { "" });
+        let output = r#"{"leafId":"00000004","moved":false,"cancelled":true,"aborted":true}"#;
+        assert_eq!(ran.out.trim_end(), if json { output } else { "" });
         assert_eq!(world.read("s.jsonl"), before);
     }
     let failing: [(&str, &dyn Fn(crate::run_support::Asked)); 3] = [
-        ("refused", &|asked| asked.refuse(400, r#"{"error":{"message":"no"}}"#)),
-        ("cut off", &|mut asked| {
-            asked.text("It");
-            asked.end("length");
+        ("refused", &|request| request.refuse(400, r#"{"error":{"message":"no"}}"#)),
+        ("cut off", &|mut request| {
+            request.text("It");
+            request.end("length");
         }),
-        ("blank", &|asked| asked.answer(" ")),
+        ("blank", &|request| request.answer(" ")),
     ];
-    let mut told = String::new();
+    let mut output = String::new();
     for (name, fail) in failing {
         let running = start(false);
         fail(server.next());
         let ran = running.end();
         assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{name}");
-        told += &format!("{name}: {}", ran.err);
+        output += &format!("{name}: {}", ran.err);
         assert_eq!(world.read("s.jsonl"), before, "{name}");
     }
     expect![[r#"
@@ -262,22 +262,22 @@ fn stopped_or_failed_it_changes_nothing() {
         cut off: osier: the summary reached the output limit; choose a model for summaries with a higher limit
         blank: osier: the model returned an empty summary; try again, or choose another model for summaries
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&output);
 }
 
-/// The command ends, so the cost cannot wait for the next change. It is a mark: the session stands where it stood.
+/// The command exits, so it records the cost at once. The entry is a mark: the leaf does not move.
 #[test]
-fn what_a_failed_summary_cost_is_recorded() {
+fn usage_of_a_failed_summary_is_recorded() {
     let server = Server::new();
     let world = server.world();
     world.write("s.jsonl", ScriptedSession::run("say a; reply b; say c; reply d").file());
     let (before, context) = (world.lines("s.jsonl"), world.json("context s.jsonl")["messages"].take());
     let args = ["sessions", "move", "s.jsonl", "00000002", "--summarize", "--model", "local/test"];
     let running = Running::start(osier(&world, &args));
-    let mut asked = server.next();
-    asked.text("It");
-    asked.usage(1000, 20);
-    asked.end("length");
+    let mut request = server.next();
+    request.text("It");
+    request.usage(1000, 20);
+    request.end("length");
     assert_eq!(running.end().code, 1);
     let lines = world.lines("s.jsonl");
     assert_eq!(lines[..before.len()], before);
@@ -290,7 +290,7 @@ fn what_a_failed_summary_cost_is_recorded() {
 }
 
 #[test]
-fn a_file_of_pi_is_left_and_come_back_to_like_any_other() {
+fn moves_with_summary_work_in_a_pi_file() {
     let world = World::new();
     let file = fs::read(crate::conformance::fixture("v3-1.5.0-fork-source.jsonl")).unwrap();
     world.write("pi.jsonl", &file);
@@ -298,10 +298,10 @@ fn a_file_of_pi_is_left_and_come_back_to_like_any_other() {
     let first =
         path.as_array().unwrap().iter().find(|entry| entry["message"]["role"] == "assistant").unwrap();
     let id = first["id"].as_str().unwrap();
-    let went = world.json(&format!("move pi.jsonl {id} --summarize --model offline"));
-    assert_eq!(went["moved"], true);
+    let moved = world.json(&format!("move pi.jsonl {id} --summarize --model offline"));
+    assert_eq!(moved["moved"], true);
     let messages = world.json("context pi.jsonl")["messages"].clone();
     assert_eq!(messages.as_array().unwrap().last().unwrap()["role"], "branchSummary");
-    assert!(world.session_files().is_empty(), "it is changed where it lies");
-    assert!(world.read("pi.jsonl").starts_with(&file), "and only added to");
+    assert!(world.session_files().is_empty(), "the file is changed in place");
+    assert!(world.read("pi.jsonl").starts_with(&file), "and only appended to");
 }

@@ -1,4 +1,4 @@
-//! What the tests share: a world of their own, the binary in it, and what it said.
+//! Shared by the tests: an isolated home and working directory, and running the binary in it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use osier_testkit::{Expect, ScriptedSession};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A home folder and a working directory that nobody else knows.
+/// A temporary home folder and working directory.
 pub(crate) struct World {
     folder: TempDir,
 }
@@ -58,7 +58,7 @@ impl World {
         String::from_utf8(self.read(name)).unwrap().lines().map(String::from).collect()
     }
 
-    /// The command, ready for arguments. Of the environment it sees only what is said here.
+    /// The command, ready for arguments, with only the environment variables set here.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_osier"));
         command.env_clear();
@@ -72,7 +72,7 @@ impl World {
         Ran::of(self.command().args(args).output().unwrap())
     }
 
-    /// Runs `osier sessions` with the words of a line; single quotes hold words together.
+    /// Runs `osier sessions` with the words of a line; single quotes group words.
     pub(crate) fn run(&self, line: &str) -> Ran {
         let words = words(line);
         let mut args = vec!["sessions"];
@@ -80,7 +80,7 @@ impl World {
         self.args(&args)
     }
 
-    /// The same with something on standard input.
+    /// The same with standard input.
     pub(crate) fn run_with_input(&self, line: &str, input: &[u8]) -> Ran {
         let mut command = self.command();
         command.arg("sessions").args(words(line));
@@ -102,7 +102,7 @@ impl World {
         }
     }
 
-    /// What a command prints that must succeed.
+    /// The output of a command that must succeed.
     pub(crate) fn ok(&self, line: &str) -> String {
         let ran = self.run(line);
         assert_eq!(ran.code, 0, "{line}: {}", ran.err);
@@ -114,29 +114,29 @@ impl World {
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error} in {out}"))
     }
 
-    /// What a command complains about that must fail and print nothing.
+    /// The standard error of a command that must fail and print nothing to standard output.
     pub(crate) fn fails(&self, code: i32, line: &str) -> String {
         let ran = self.run(line);
         assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{line}: {}", ran.err);
         ran.err
     }
 
-    /// Runs commands one after the other and shows each with what it said.
+    /// Runs commands one after the other and compares their output.
     pub(crate) fn check(&self, commands: &[&str], expect: Expect) {
-        let mut told = String::new();
+        let mut output = String::new();
         for line in commands {
-            told += &format!("$ {line}\n{}", self.run(line));
+            output += &format!("$ {line}\n{}", self.run(line));
         }
-        expect.assert_eq(&self.named(&told));
+        expect.assert_eq(&self.named(&output));
     }
 
-    /// Text with folders, random ids and short ids replaced by names that are the same in every run.
+    /// Text with folders and random ids replaced by stable names.
     pub(crate) fn named(&self, text: &str) -> String {
         let text = text.replace(&self.folder.path().to_string_lossy().into_owned(), "$DIR");
         let id = regex::Regex::new(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{8}\b").unwrap();
         let mut names: HashMap<String, String> = HashMap::new();
         let name = |found: &regex::Captures<'_>| {
-            // A script counts its entries, and its session has a fixed id.
+            // Ids from a script are stable: entries are numbered, and the session id is fixed.
             let short = found[0][..8].to_owned();
             if short.starts_with("000000") || short == "5e551011" {
                 return found[0].to_owned();
@@ -174,7 +174,7 @@ pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A session of a script in the file `s.jsonl`, and what commands on it say.
+/// Runs commands on the session of a script in the file `s.jsonl` and compares their output.
 pub(crate) fn check(script: &str, commands: &[&str], expect: Expect) {
     World::with(script).check(commands, expect);
 }
@@ -205,7 +205,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -231,7 +231,7 @@ impl fmt::Display for Ran {
     }
 }
 
-/// Strings under a key, or the items of an array.
+/// The strings of an array.
 pub(crate) fn strings(value: &Value) -> Vec<&str> {
     value.as_array().unwrap().iter().map(|item| item.as_str().unwrap()).collect()
 }
@@ -241,7 +241,7 @@ pub(crate) fn ids(entries: &Value) -> Vec<&str> {
     entries.as_array().unwrap().iter().map(|entry| entry["id"].as_str().unwrap()).collect()
 }
 
-/// Whether commands of the agent are confined here. If not, says so on standard error, whatever the harness captures.
+/// Whether this machine has a sandbox. If not, prints that directly to standard error, which the harness does not capture.
 pub(crate) fn has_sandbox(world: &World) -> bool {
     let checks: Value = serde_json::from_str(&world.args(&["doctor", "--json"]).out).unwrap();
     let check = checks.as_array().unwrap().iter().find(|check| check["area"] == "sandbox").unwrap();

@@ -1,4 +1,4 @@
-//! Which session is meant: ids, prefixes, paths.
+//! Naming sessions and entries: ids, prefixes, paths.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::World;
 
-/// A world whose store holds sessions with these ids.
+/// A world with sessions that have these ids.
 fn stored(ids: &[&str]) -> World {
     let world = World::new();
     for (number, id) in ids.iter().enumerate() {
@@ -24,7 +24,7 @@ fn put(world: &World, id: &str, name: &str) {
 }
 
 #[test]
-fn a_session_is_named_by_the_first_digits_of_its_id() {
+fn a_session_is_found_by_a_prefix_of_its_id() {
     let world = stored(&["4f89da11-5e7b", "4f90aaaa-0000"]);
     for word in ["4f89da11-5e7b", "4f89da11", "4f8"] {
         assert_eq!(world.json(&format!("show {word}"))["id"], "4f89da11-5e7b", "{word}");
@@ -32,7 +32,7 @@ fn a_session_is_named_by_the_first_digits_of_its_id() {
 }
 
 #[test]
-fn an_id_that_is_the_beginning_of_another_is_meant_when_it_is_whole() {
+fn a_full_id_wins_over_ids_that_start_with_it() {
     let world = stored(&["abcd", "abcd-2"]);
     assert_eq!(world.json("show abcd")["id"], "abcd");
     assert_eq!(world.json("show abcd-")["id"], "abcd-2");
@@ -40,7 +40,7 @@ fn an_id_that_is_the_beginning_of_another_is_meant_when_it_is_whole() {
 }
 
 #[test]
-fn unknown_and_ambiguous_ids_list_the_nearest() {
+fn unknown_and_ambiguous_ids_list_similar_ones() {
     let world = stored(&["4f89da11-5e7b", "4f90bbbb-0000", "77777777-0000"]);
     world.check(
         &["show 4f", "show 4f91", "show 7", "show x"],
@@ -72,7 +72,7 @@ fn unknown_and_ambiguous_ids_list_the_nearest() {
     );
 }
 
-/// Three sessions that pi made within one second: its ids begin with the time.
+/// Three sessions that pi created within one second: its ids start with the time.
 const OF_PI: [&str; 3] = [
     "019b7ca9-a7f6-74ba-af75-068de155e02b",
     "019b7ca9-a812-7001-8d1f-0e4c5f1a2b3c",
@@ -80,7 +80,7 @@ const OF_PI: [&str; 3] = [
 ];
 
 #[test]
-fn short_ids_have_as_many_digits_as_they_need() {
+fn short_ids_are_as_long_as_necessary() {
     let mut ids = OF_PI.to_vec();
     ids.push("4f89da11-5e7b-4c1d-9a3e-2b6f0c8d7e15");
     let world = stored(&ids);
@@ -103,12 +103,12 @@ fn short_ids_have_as_many_digits_as_they_need() {
         short.contains(&limited.split(' ').next().unwrap()),
         "others count that are not listed: {limited}"
     );
-    let asked = world.run(&format!("delete {} --yes", OF_PI[1])).err;
-    assert!(asked.starts_with("019b7ca9-a812-70  "), "{asked}");
+    let output = world.run(&format!("delete {} --yes", OF_PI[1])).err;
+    assert!(output.starts_with("019b7ca9-a812-70  "), "{output}");
 }
 
 #[test]
-fn prefixes_of_session_ids_may_be_in_any_case() {
+fn prefixes_of_session_ids_are_case_insensitive() {
     let world = stored(&["4f89da11-5e7b", "ABCD1234-00", "abcd1234-01"]);
     for (word, id) in
         [("4F89DA11", "4f89da11-5e7b"), ("4F89da11-5E7B", "4f89da11-5e7b"), ("ABCD1234-01", "abcd1234-01")]
@@ -131,9 +131,9 @@ fn prefixes_of_session_ids_may_be_in_any_case() {
     );
 }
 
-/// Every place that takes the id of an entry takes a prefix of it.
+/// Every argument that takes an entry id also takes a prefix.
 #[test]
-fn entries_are_named_by_unique_prefixes_of_their_ids() {
+fn entries_are_found_by_unique_prefixes_of_their_ids() {
     let world = World::new();
     for (id, text) in [("xyza0001", "a"), ("xyzb0002", "b"), ("zzzz0003", "c")] {
         let entry = json!({ "type": "message", "id": id, "message": { "role": "user", "content": text } });
@@ -201,12 +201,12 @@ fn an_ambiguous_prefix_of_an_entry_lists_the_candidates() {
         "#]],
     );
     let many = (0..12).map(|at| format!("say {at}")).collect::<Vec<_>>().join("; ");
-    let told = World::with(&many).fails(1, "move s.jsonl 0");
-    assert!(told.ends_with(", 0000000a and 2 more; give more characters\n"), "{told}");
+    let error = World::with(&many).fails(1, "move s.jsonl 0");
+    assert!(error.ends_with(", 0000000a and 2 more; give more characters\n"), "{error}");
 }
 
 #[test]
-fn a_file_is_named_by_its_path() {
+fn a_file_is_found_by_its_path() {
     let world = World::with("say a");
     fs::create_dir(world.path("sub")).unwrap();
     fs::copy(world.path("s.jsonl"), world.path("sub/other")).unwrap();
@@ -218,7 +218,7 @@ fn a_file_is_named_by_its_path() {
 }
 
 #[test]
-fn what_is_no_session_is_told_and_left_alone() {
+fn files_that_are_not_sessions_are_reported_and_unchanged() {
     let world = World::new();
     world.write("empty.jsonl", "");
     world.write("text.jsonl", "hello\nworld\n");
@@ -259,11 +259,11 @@ fn what_is_no_session_is_told_and_left_alone() {
     assert_eq!(world.read("text.jsonl"), b"hello\nworld\n");
 }
 
-/// A file that was renamed, or copied from elsewhere, is the session that its header names.
+/// The header of a file determines its session id, even if the file was renamed or copied.
 #[test]
-fn a_session_is_found_by_its_header_whatever_its_file_is_called() {
+fn a_session_is_found_by_its_header_not_its_file_name() {
     let world = World::new();
-    put(&world, "4f89da11-5e7b", "my favourite.jsonl");
+    put(&world, "4f89da11-5e7b", "my favorite.jsonl");
     assert_eq!(world.json("list --all")[0]["shortId"], "4f89da11");
     for word in ["4f89da11-5e7b", "4f89da11", "4f"] {
         assert_eq!(world.json(&format!("show {word}"))["firstMessage"], "a", "{word}");
@@ -274,11 +274,11 @@ fn a_session_is_found_by_its_header_whatever_its_file_is_called() {
 }
 
 #[test]
-fn of_two_copies_of_one_session_neither_is_taken_for_the_other() {
+fn two_copies_of_one_session_are_ambiguous() {
     let world = stored(&["4f89da11-5e7b"]);
     put(&world, "4f89da11-5e7b", "2026-02-02T00-00-00-000Z_4f89da11-5e7b.jsonl");
-    let told = world.fails(1, "show 4f89");
-    assert!(told.starts_with("osier: 4f89 is ambiguous: it could mean 2 sessions: /"), "{told}");
-    assert!(told.ends_with("_4f89da11-5e7b.jsonl; give one of these files\n"), "{told}");
+    let error = world.fails(1, "show 4f89");
+    assert!(error.starts_with("osier: 4f89 is ambiguous: it could mean 2 sessions: /"), "{error}");
+    assert!(error.ends_with("_4f89da11-5e7b.jsonl; give one of these files\n"), "{error}");
     world.fails(1, "append 4f89da11-5e7b x");
 }

@@ -1,4 +1,4 @@
-//! `tree`: drawings, filters, JSON.
+//! `tree`: the drawing, filters and JSON.
 
 use osier_testkit::expect;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn the_tree_is_drawn_with_branches_labels_and_the_active_entry() {
 }
 
 #[test]
-fn settings_say_what_the_tree_shows_and_options_count_over_them() {
+fn settings_control_the_tree_and_options_override_them() {
     let world = World::with(TALK);
     let tree = |options: &str| world.ok(&format!("tree s.jsonl {options}"));
     let (plain, active, users) =
@@ -68,7 +68,7 @@ fn settings_say_what_the_tree_shows_and_options_count_over_them() {
 }
 
 #[test]
-fn five_filters_show_more_or_less() {
+fn filters_select_entries() {
     check(
         TALK,
         &[
@@ -111,7 +111,7 @@ fn five_filters_show_more_or_less() {
 }
 
 #[test]
-fn a_search_shows_where_all_words_occur() {
+fn search_shows_entries_that_contain_all_words() {
     check(
         "say make a JSON flag; reply sure; label json done; say thanks",
         &["tree s.jsonl --search 'flag json'", "tree s.jsonl --search json", "tree s.jsonl --search nothing"],
@@ -128,7 +128,7 @@ fn a_search_shows_where_all_words_occur() {
 }
 
 #[test]
-fn at_marks_another_entry_and_an_unknown_one_fails() {
+fn at_marks_another_entry_and_an_unknown_entry_fails() {
     check(
         "say a; reply b; say c",
         &["tree s.jsonl --at 00000002", "tree s.jsonl --at root", "tree s.jsonl --at 00000009"],
@@ -168,24 +168,24 @@ fn an_empty_session_says_so() {
 }
 
 #[test]
-fn json_holds_entries_children_and_labels_in_order() {
+fn json_contains_entries_children_and_labels_in_order() {
     let world = World::with("say a; reply b; label here; say c; move b; say d");
     let tree = world.json("tree s.jsonl");
     assert_eq!(
         shape(&tree),
         json!([["00000001", ["00000002 here", ["00000003", ["00000004"]], ["00000005"], ["00000006"]]]])
     );
-    let labelled = &tree[0]["children"][0];
-    assert_eq!(labelled["labelTimestamp"], "2026-01-01T00:00:02.000Z");
-    assert_eq!(labelled["children"][1]["entry"]["type"], "leaf");
+    let labeled = &tree[0]["children"][0];
+    assert_eq!(labeled["labelTimestamp"], "2026-01-01T00:00:02.000Z");
+    assert_eq!(labeled["children"][1]["entry"]["type"], "leaf");
     assert_eq!(tree[0].as_object().unwrap().keys().collect::<Vec<_>>(), ["entry", "children"]);
 }
 
 #[test]
-fn flat_rows_tell_depth_and_path() {
+fn flat_rows_contain_depth_and_path() {
     let world = World::with("say a; reply b; say c; move b; say d; label x");
     let rows = world.json("tree s.jsonl --flat");
-    let told: Vec<String> = rows
+    let formatted: Vec<String> = rows
         .as_array()
         .unwrap()
         .iter()
@@ -196,7 +196,7 @@ fn flat_rows_tell_depth_and_path() {
         })
         .collect();
     assert_eq!(
-        told,
+        formatted,
         [
             "00000001 0 on path",
             "00000002 1 on path",

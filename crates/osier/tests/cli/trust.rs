@@ -1,4 +1,4 @@
-//! Trust: what a project gets without being asked about, what it gets once it is trusted, and who can take that back.
+//! Trust: what a project can set without trust, what it can set once it is trusted, and how to revoke that.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -19,9 +19,9 @@ fn world() -> World {
 }
 
 fn check(world: &World, commands: &[&[&str]], expect: Expect) {
-    let told: String =
+    let output: String =
         commands.iter().map(|args| format!("$ {}\n{}", args.join(" "), world.args(args))).collect();
-    expect.assert_eq(&world.named(&told));
+    expect.assert_eq(&world.named(&output));
 }
 
 fn get(world: &World, key: &str) -> String {
@@ -30,12 +30,12 @@ fn get(world: &World, key: &str) -> String {
 }
 
 fn in_force(world: &World) -> bool {
-    assert_eq!(get(world, "thinking"), "low", "what is harmless always counts");
+    assert_eq!(get(world, "thinking"), "low", "harmless settings always apply");
     get(world, "model") == "local/m"
 }
 
 #[test]
-fn a_project_gets_what_it_asks_for_once_it_is_trusted() {
+fn settings_of_a_project_apply_once_it_is_trusted() {
     let world = world();
     assert!(!in_force(&world));
     check(
@@ -54,19 +54,19 @@ fn a_project_gets_what_it_asks_for_once_it_is_trusted() {
         ],
         expect![[r#"
             $ trust --list
-            ! no folder was decided about
+            ! no trust decisions yet
             $ models
               model            window  output  $ in  $ out  can
             * offline/offline    200k     16k     -      -  tools
-            ! osier: ~/code is not trusted, so this of its .osier folder does not count: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; `osier trust` shows it and asks
+            ! osier: ~/code is not trusted; ignored settings and folders in .osier: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; run `osier trust` to review them
             ! no API key or server is configured; --all lists all models and what they need
             $ trust
-            ! ~/code asks for:
+            ! ~/code requests:
             !   model = "local/m"
             !   providers.local.base_url = "http://127.0.0.1:1/v1"
             !   providers.local.api_key_command = "pass local"
             !   providers.local.headers.x-token = (set)
-            ! osier: add --yes to trust it without being asked
+            ! osier: cannot ask without a terminal; add --yes to trust it
             exit 2
             $ trust --yes
             trusted: ~/code
@@ -87,7 +87,7 @@ fn a_project_gets_what_it_asks_for_once_it_is_trusted() {
             $ config get model
             offline/offline
             $ trust --remove
-            ! osier: nothing was decided about ~/code; `osier trust --list` shows what was
+            ! osier: no decision about ~/code; `osier trust --list` lists all decisions
             exit 1
         "#]],
     );
@@ -95,7 +95,7 @@ fn a_project_gets_what_it_asks_for_once_it_is_trusted() {
 }
 
 #[test]
-fn trust_is_kept_in_a_file_of_the_owners_alone_and_in_no_project() {
+fn trust_is_stored_in_a_private_file_outside_the_project() {
     let world = world();
     assert_eq!(world.args(&["trust", "--yes"]).code, 0);
     for name in ["trusted.json", "trusted.lock"] {
@@ -109,7 +109,7 @@ fn trust_is_kept_in_a_file_of_the_owners_alone_and_in_no_project() {
 }
 
 #[test]
-fn a_project_that_asks_for_something_else_is_not_trusted_any_more() {
+fn a_project_that_changes_its_requests_is_no_longer_trusted() {
     let world = world();
     assert_eq!(world.args(&["trust", "--yes"]).code, 0);
     assert!(in_force(&world));
@@ -125,13 +125,13 @@ fn a_project_that_asks_for_something_else_is_not_trusted_any_more() {
         assert!(world.args(&["trust", "--list"]).out.starts_with("changed "), "{changed}");
     }
     world.write(".osier/config.toml", ASKS.replace("model", "# why not\nmodel"));
-    assert!(in_force(&world), "a comment asks for nothing");
+    assert!(in_force(&world), "a comment requests nothing");
     fs::create_dir(world.path(".osier/skills")).unwrap();
-    assert!(!in_force(&world), "a folder that a model would follow");
+    assert!(!in_force(&world), "a new folder with instructions for the model");
 }
 
 #[test]
-fn trust_in_a_folder_is_not_trust_in_a_project_inside_it() {
+fn trust_does_not_extend_to_nested_projects() {
     let world = world();
     assert_eq!(world.args(&["trust", "--yes"]).code, 0);
     let osier = |folder: &str, args: &[&str]| {
@@ -149,7 +149,7 @@ fn trust_in_a_folder_is_not_trust_in_a_project_inside_it() {
 }
 
 #[test]
-fn a_folder_is_the_same_by_whatever_way_one_comes_there() {
+fn trust_follows_links_to_the_same_folder() {
     let world = world();
     symlink(world.cwd(), world.home().with_file_name("link")).unwrap();
     fs::create_dir(world.path("src")).unwrap();
@@ -159,7 +159,7 @@ fn a_folder_is_the_same_by_whatever_way_one_comes_there() {
 }
 
 #[test]
-fn a_folder_that_others_can_change_cannot_be_trusted_and_is_not_looked_at() {
+fn a_folder_that_others_can_change_cannot_be_trusted_and_is_ignored() {
     let world = world();
     let open = |path: &str, mode| {
         fs::set_permissions(world.path(path), fs::Permissions::from_mode(mode)).unwrap();
@@ -170,7 +170,7 @@ fn a_folder_that_others_can_change_cannot_be_trusted_and_is_not_looked_at() {
         &[&["trust", "--yes"], &["config", "get", "thinking"]],
         expect![[r#"
         $ trust --yes
-        ! osier: everybody can write to $DIR/code/.osier/config.toml; somebody else could change what it asks for, so it cannot be trusted
+        ! osier: $DIR/code/.osier/config.toml is writable by everyone; it cannot be trusted because other users could change it
         exit 1
         $ config get thinking
         medium
@@ -185,20 +185,20 @@ fn a_folder_that_others_can_change_cannot_be_trusted_and_is_not_looked_at() {
 }
 
 #[test]
-fn there_must_be_something_to_trust() {
+fn trust_fails_if_there_is_nothing_to_trust() {
     let world = World::new();
     check(
         &world,
         &[&["trust", "--yes"], &["trust", "--yes", "nowhere"], &["trust", "--remove"]],
         expect![[r#"
         $ trust --yes
-        ! osier: ~/code belongs to no project: neither it nor a folder above it holds .osier or .git
+        ! osier: ~/code is not in a project: neither it nor a parent folder contains .osier or .git
         exit 1
         $ trust --yes nowhere
-        ! osier: nowhere belongs to no project: neither it nor a folder above it holds .osier or .git
+        ! osier: nowhere is not in a project: neither it nor a parent folder contains .osier or .git
         exit 1
         $ trust --remove
-        ! osier: nothing was decided about ~/code; `osier trust --list` shows what was
+        ! osier: no decision about ~/code; `osier trust --list` lists all decisions
         exit 1
     "#]],
     );
@@ -208,7 +208,7 @@ fn there_must_be_something_to_trust() {
         &[&["trust", "--yes"]],
         expect![[r#"
         $ trust --yes
-        ! osier: ~/code asks for nothing that needs trust
+        ! osier: ~/code requests nothing that needs trust
         exit 1
     "#]],
     );
@@ -218,7 +218,7 @@ fn there_must_be_something_to_trust() {
         &[&["trust", "--yes"]],
         expect![[r#"
         $ trust --yes
-        ! osier: ~/code/.osier/config.toml:1: model must be text
+        ! osier: ~/code/.osier/config.toml:1: model must be a string
         exit 1
     "#]],
     );
@@ -226,7 +226,7 @@ fn there_must_be_something_to_trust() {
 }
 
 #[test]
-fn a_damaged_list_trusts_nobody_and_is_told_of() {
+fn a_damaged_trust_file_trusts_nothing_and_is_reported() {
     let world = world();
     assert_eq!(world.args(&["trust", "--yes"]).code, 0);
     fs::write(world.home().join("trusted.json"), "{\"folders\": ").unwrap();
@@ -238,18 +238,18 @@ fn a_damaged_list_trusts_nobody_and_is_told_of() {
             $ models
               model            window  output  $ in  $ out  can
             * offline/offline    200k     16k     -      -  tools
-            ! osier: ~/home/trusted.json: no folder is trusted: the file is damaged; delete it, and trust again: EOF while parsing a value at line 1 column 12
-            ! osier: ~/code is not trusted, so this of its .osier folder does not count: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; `osier trust` shows it and asks
+            ! osier: ~/home/trusted.json: no folder is trusted: the file is damaged; delete it and trust your projects again: EOF while parsing a value at line 1 column 12
+            ! osier: ~/code is not trusted; ignored settings and folders in .osier: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; run `osier trust` to review them
             ! no API key or server is configured; --all lists all models and what they need
             $ trust --yes
-            ! osier: $DIR/home/trusted.json: the file is damaged; delete it, and trust again: EOF while parsing a value at line 1 column 12
+            ! osier: $DIR/home/trusted.json: the file is damaged; delete it and trust your projects again: EOF while parsing a value at line 1 column 12
             exit 1
         "#]],
     );
 }
 
 #[test]
-fn a_folder_that_is_gone_can_be_forgotten() {
+fn the_decision_about_a_deleted_folder_can_be_removed() {
     let world = world();
     let folder = world.path("other");
     world.write("other/.osier/config.toml", ASKS);
@@ -265,14 +265,14 @@ fn a_folder_that_is_gone_can_be_forgotten() {
         $ trust --remove $DIR/code/other
         forgotten: ~/code/other
         $ trust --list
-        ! no folder was decided about
+        ! no trust decisions yet
     "#]],
     );
 }
 
-/// What one takes back, another one who decides at the same time does not bring back.
+/// Concurrent decisions do not overwrite each other.
 #[test]
-fn many_can_decide_at_once() {
+fn concurrent_decisions_are_not_lost() {
     let world = world();
     for number in 0..8 {
         world.write(&format!("p{number}/.osier/config.toml"), ASKS);
@@ -290,17 +290,17 @@ fn on_a_terminal(world: &World, args: &[&str]) -> Terminal {
 }
 
 #[test]
-fn a_person_is_asked_once_and_the_answer_is_remembered() {
+fn the_question_is_asked_once_and_the_answer_is_stored() {
     let world = world();
     let mut terminal = on_a_terminal(&world, &[]);
     let question = terminal.until("[y/N] ");
     expect![[r#"
-        ~/code asks for what a folder gets only if you trust it:
+        ~/code requests settings that need your trust:
           model = "local/m"
           providers.local.base_url = "http://127.0.0.1:1/v1"
           providers.local.api_key_command = "pass local"
           providers.local.headers.x-token = (set)
-        Whoever wrote this could read what you send and have commands run. Trust it? [y/N] "#]]
+        Its authors could read what you send and run commands. Trust this project? [y/N] "#]]
     .assert_eq(&world.named(&question));
     terminal.type_in("n\n");
     leave(terminal);
@@ -312,7 +312,7 @@ fn a_person_is_asked_once_and_the_answer_is_remembered() {
     let mut terminal = on_a_terminal(&world, &[]);
     let question = terminal.until("[y/N] ");
     assert!(
-        question.contains("asks for something else") && question.contains("approval = \"yolo\""),
+        question.contains("has changed what it requests") && question.contains("approval = \"yolo\""),
         "{question}"
     );
     terminal.type_in("y\n");
@@ -320,7 +320,7 @@ fn a_person_is_asked_once_and_the_answer_is_remembered() {
     assert!(in_force(&world));
 }
 
-/// Leaves the screen, once it is there. Gives what was seen before.
+/// Quits the interface once it is drawn. Returns the output before it.
 fn leave(mut terminal: Terminal) -> String {
     let seen = terminal.until("type a message, or /help");
     terminal.type_in("\u{4}");
@@ -329,7 +329,7 @@ fn leave(mut terminal: Terminal) -> String {
 }
 
 #[test]
-fn nobody_is_asked_where_an_answer_is_printed() {
+fn commands_that_print_do_not_ask() {
     let world = world();
     for args in [["-p", "hello"].as_slice(), &["--mode", "json", "hello"], &["models"], &["sessions", "list"]]
     {
@@ -341,7 +341,7 @@ fn nobody_is_asked_where_an_answer_is_printed() {
 }
 
 #[test]
-fn whoever_is_not_there_to_answer_has_not_decided() {
+fn no_answer_is_not_a_decision() {
     let world = world();
     let mut terminal = on_a_terminal(&world, &[]);
     terminal.until("[y/N] ");
@@ -351,7 +351,7 @@ fn whoever_is_not_there_to_answer_has_not_decided() {
 }
 
 #[test]
-fn the_command_asks_too_and_shows_what_is_asked_for() {
+fn the_command_shows_the_requests_and_asks() {
     let world = world();
     let mut terminal = on_a_terminal(&world, &["trust"]);
     let question = terminal.until("[y/N] ");
@@ -363,9 +363,9 @@ fn the_command_asks_too_and_shows_what_is_asked_for() {
     assert!(in_force(&world));
 }
 
-/// Trust is given to what was seen, so what cannot be seen whole cannot be trusted.
+/// Trust covers exactly what was reviewed, so a folder that cannot be read completely cannot be trusted.
 #[test]
-fn a_project_that_cannot_be_covered_is_ignored_and_says_why() {
+fn a_project_that_cannot_be_hashed_is_ignored_with_a_reason() {
     let skill = "---\nname: own\ndescription: OWNED\n---\nOWNED";
     let check = |make: &dyn Fn(&World), why: &str| {
         let world = World::new();
@@ -387,17 +387,17 @@ fn a_project_that_cannot_be_covered_is_ignored_and_says_why() {
             symlink(&target, path).unwrap();
         }
     };
-    check(&link("/", ".osier/skills"), "leads out of the project");
-    check(&link("/", ".osier/skills/own"), "leads out of the project");
+    check(&link("/", ".osier/skills"), "outside the project");
+    check(&link("/", ".osier/skills/own"), "outside the project");
     check(
         &|world| (0..=1000).for_each(|number| world.write(&format!(".osier/prompts/{number}.md"), "")),
         "more than 1000 files",
     );
 }
 
-/// A link within the project is part of what is trusted, and so is the file it leads to.
+/// Trust covers links inside the project and the files they point to.
 #[test]
-fn what_a_link_leads_to_is_trusted_as_it_was() {
+fn changing_the_target_of_a_link_revokes_trust() {
     let world = World::new();
     world.write("docs/SKILL.md", "---\nname: own\ndescription: FIRST\n---\n");
     fs::create_dir_all(world.path(".osier/skills")).unwrap();

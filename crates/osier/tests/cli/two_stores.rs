@@ -1,10 +1,10 @@
-//! A world with two stores, and what is done in it.
+//! A world with two stores.
 
 use std::fs;
 
 use crate::support::World;
 
-/// A world with a second store of files, called `archive`.
+/// A world with a second file store, called `archive`.
 pub(crate) fn two_stores() -> World {
     let world = World::new();
     configure(&world, "[stores.archive]\nfolder = '../archive'\n");

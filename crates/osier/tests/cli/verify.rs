@@ -1,4 +1,4 @@
-//! `verify`: every oddity with its line.
+//! `verify`: every problem with its line.
 
 use osier_testkit::expect;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::World;
 
 #[test]
-fn a_sound_file_is_sound() {
+fn an_undamaged_file_passes() {
     let world = World::with("say a; reply b; label x");
     world.check(&["verify s.jsonl", "verify s.jsonl --json"], expect![[r#"
         $ verify s.jsonl
@@ -17,7 +17,7 @@ fn a_sound_file_is_sound() {
 }
 
 #[test]
-fn every_oddity_is_told_with_its_line() {
+fn every_problem_is_reported_with_its_line() {
     let world = World::with("say a; reply b");
     let mut file = String::from_utf8(world.read("s.jsonl")).unwrap();
     for line in [
@@ -73,7 +73,7 @@ fn every_oddity_is_told_with_its_line() {
 }
 
 #[test]
-fn what_is_only_unusual_is_told_and_fine() {
+fn unusual_lines_are_reported_but_pass() {
     let world = World::with("say a");
     let mut file = world.read("s.jsonl");
     file.pop();
@@ -97,9 +97,9 @@ fn what_is_only_unusual_is_told_and_fine() {
     );
 }
 
-/// A torn line is kept; the next entry begins below it, and nothing is lost.
+/// A truncated line is kept; the next entry starts on a new line, and nothing is lost.
 #[test]
-fn an_append_after_a_torn_line_keeps_both() {
+fn an_append_after_a_truncated_line_keeps_both() {
     let world = World::with("say a; reply b");
     let mut file = world.read("s.jsonl");
     file.extend_from_slice(br#"{"type":"message","id":"000"#);
@@ -111,7 +111,7 @@ fn an_append_after_a_torn_line_keeps_both() {
     assert_eq!(world.run("verify s.jsonl").code, 1);
 }
 
-/// What a full disk cut off was Osier's own line, so it is taken back, and every command works as before.
+/// Osier removes its own line that a full disk truncated, and every command works as before.
 #[test]
 fn after_a_full_disk_verify_and_gc_work() {
     let world = World::with("say a; reply b; say c; reply d");

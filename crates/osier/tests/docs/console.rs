@@ -1,7 +1,7 @@
-//! Runs the `console` blocks of a page, one after the other, in a home of their own.
+//! Runs the `console` blocks of a page, one after the other, in a temporary home folder.
 //!
-//! A line that begins with `$ ` is given to a shell; what follows, up to the next one, is what it must print on standard
-//! output and standard error together. It must succeed.
+//! A shell runs each line that starts with `$ `. The lines up to the next command are the expected output, standard output
+//! and standard error together. The command must succeed.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::matching::Matcher;
 use crate::page::Page;
 
-/// How wide the terminal is that the pages show.
+/// The terminal width of the examples.
 const COLUMNS: &str = "90";
 
 pub(crate) fn run(page: &Page) {
@@ -28,7 +28,7 @@ pub(crate) fn run(page: &Page) {
             }
             let actual = shell(&home, &matcher.real(command), &place);
             if let Err(difference) = matcher.check(&expected, &actual) {
-                panic!("{place}: $ {command}\n{difference}\n--- it printed\n{actual}");
+                panic!("{place}: $ {command}\n{difference}\n--- actual output\n{actual}");
             }
         }
     }

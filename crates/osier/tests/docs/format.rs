@@ -1,4 +1,4 @@
-//! The golden lines of the page about the format: one per kind and role, which together are a session.
+//! The example lines in docs/session-format.md: one per kind and role; together they form a session.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use crate::page::{Block, Page};
 
 const PAGE: &str = "docs/session-format.md";
 
-/// What a heading names: the word in its back quotes.
+/// The kind or role that a heading names: the word in backticks.
 fn named(block: &Block) -> &str {
     block.title.split('`').nth(1).unwrap_or_default()
 }
@@ -25,7 +25,7 @@ fn lines(page: &Page) -> Vec<(&str, &[u8])> {
 }
 
 #[test]
-fn every_kind_and_role_has_a_line_that_reads_as_it() {
+fn every_kind_and_role_has_an_example_line() {
     let page = Page::open(PAGE);
     let (mut kinds, mut roles) =
         (HashSet::from([EntryKind::Unknown]), HashSet::from([MessageRole::None, MessageRole::Unknown]));
@@ -47,7 +47,7 @@ fn every_kind_and_role_has_a_line_that_reads_as_it() {
 }
 
 #[test]
-fn the_lines_together_are_a_sound_session() {
+fn the_example_lines_form_a_valid_session() {
     let page = Page::open(PAGE);
     let mut tree = SessionTree::default();
     let folder = tempfile::tempdir().expect("a folder");
@@ -68,7 +68,7 @@ fn the_lines_together_are_a_sound_session() {
 }
 
 #[test]
-fn own_kinds_look_in_json_as_the_page_shows() {
+fn json_of_own_kinds_matches_the_page() {
     let page = Page::open(PAGE);
     let stored = lines(&page);
     let mut seen = 0;
@@ -81,5 +81,5 @@ fn own_kinds_look_in_json_as_the_page_shows() {
         seen += 1;
     }
     let own = EntryKind::ALL.into_iter().filter(|kind| kind.custom_type().is_some()).count();
-    assert_eq!(seen, own, "one for each kind that lies in pi's clothes");
+    assert_eq!(seen, own, "one for each kind that is stored as a custom entry");
 }

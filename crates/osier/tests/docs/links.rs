@@ -1,4 +1,4 @@
-//! Every link of a page to another page, to a file or to a heading leads there.
+//! Checks the links of all pages to other pages, files and headings.
 
 use std::path::Path;
 
@@ -19,13 +19,13 @@ fn pages() -> Vec<String> {
     pages
 }
 
-/// The targets of the links of a line.
+/// The link targets in a line.
 fn targets(line: &str) -> impl Iterator<Item = &str> {
     line.split("](").skip(1).filter_map(|rest| rest.split(')').next())
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn link_targets_exist() {
     let mut seen = 0;
     for name in pages() {
         let page = Page::open(&name);
@@ -38,7 +38,7 @@ fn links_lead_somewhere() {
                 } else {
                     folder.join(file).to_string_lossy().into_owned()
                 };
-                assert!(root().join(&path).exists(), "{name}:{number}: nothing at {target}");
+                assert!(root().join(&path).exists(), "{name}:{number}: broken link {target}");
                 if !anchor.is_empty() {
                     let anchors = Page::open(&path).anchors();
                     assert!(
@@ -50,7 +50,7 @@ fn links_lead_somewhere() {
             }
         }
     }
-    assert!(seen > 10, "{seen} links are too few to be all");
+    assert!(seen > 10, "only {seen} links found");
 }
 
 #[test]
@@ -61,9 +61,9 @@ fn every_page_of_the_docs_is_linked_from_the_readme() {
     }
 }
 
-/// Files named in the tables of a section `### crate: …` are those of its sources.
+/// The tables in the sections `### crate: …` name source files of that crate.
 #[test]
-fn the_architecture_names_files_that_are_there() {
+fn files_named_in_the_architecture_exist() {
     let page = Page::open("ARCHITECTURE.md");
     let mut seen = 0;
     for title in page.titles(3) {
@@ -73,9 +73,9 @@ fn the_architecture_names_files_that_are_there() {
         for file in
             rows.flat_map(|row| row.split('|').nth(1).unwrap_or_default().split('`').skip(1).step_by(2))
         {
-            assert!(sources.join(file).exists(), "{title}: there is no {file}");
+            assert!(sources.join(file).exists(), "{title}: no file {file}");
             seen += 1;
         }
     }
-    assert!(seen > 40, "{seen} files are too few to be all");
+    assert!(seen > 40, "only {seen} files found");
 }

@@ -1,5 +1,5 @@
-//! The documents are true: their examples are run, their lines are folded, their links lead somewhere. A page that no
-//! longer says what the program does fails here.
+//! Checks the documentation: runs its examples, parses its session lines, and follows its links. A page that no longer
+//! matches the program fails here.
 
 mod console;
 mod format;
@@ -13,7 +13,7 @@ use std::process::Command;
 
 use page::Page;
 
-/// Every page with examples. The first two show the same ones.
+/// Every page with examples. The first two have the same examples.
 const EXAMPLES: [&str; 10] = [
     "README.md",
     "README.zh.md",
@@ -61,7 +61,7 @@ fn every_command_and_option_is_described() {
     assert_eq!(sorted, commands, "one section per command, in the order of `osier sessions --help`");
     for command in &commands {
         let section = page.section(&format!("`{command}`"));
-        // Every command takes it, and the rules for all tell what it means.
+        // `--store` is common to all commands and described once.
         let own = options(&["sessions", command]).into_iter().filter(|option| option != "--store");
         for option in own {
             assert!(section.contains(&format!("`{option}")), "{command}: {option} is not described");
@@ -83,16 +83,16 @@ fn every_option_of_the_agent_is_described() {
 }
 
 #[test]
-fn rust_on_the_pages_is_the_rust_of_the_examples() {
+fn rust_code_on_the_pages_matches_the_example_files() {
     let page = Page::open("docs/library.md");
     let mut seen = 0;
     for block in page.blocks("rust") {
-        let file = block.attribute("file").expect("a rust block names the file it is from");
+        let file = block.attribute("file").expect("a rust block names its file");
         let code = std::fs::read_to_string(page::root().join(file)).expect("a file of the workspace");
         assert!(code.contains(&block.text), "{}:{}: not in {file}", page.name, block.line);
         seen += 1;
     }
-    assert!(seen >= 4, "there are four examples");
+    assert!(seen >= 4, "expected at least four examples");
 }
 
 fn help(words: &[&str]) -> String {
@@ -101,7 +101,7 @@ fn help(words: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("help is text")
 }
 
-/// The commands that `--help` lists, `help` left out.
+/// The commands in `--help`, without `help`.
 fn subcommands(words: &[&str]) -> Vec<String> {
     let help = help(words);
     let listed =
@@ -110,7 +110,7 @@ fn subcommands(words: &[&str]) -> Vec<String> {
     names.filter(|name| name != "help").collect()
 }
 
-/// The long options that `--help` lists, `--help` left out.
+/// The long options in `--help`, without `--help`.
 fn options(words: &[&str]) -> Vec<String> {
     let help = help(words);
     let listed =

@@ -1,7 +1,8 @@
-//! Compares what a page shows with what was printed.
+//! Compares the expected output on a page with the actual output.
 //!
-//! Ids and times differ from run to run. An id on a page stands for the real one it first met, in commands as well;
-//! a time or an age stands for any other, `[..]` for anything in a line, and `...` for any lines. JSON may be laid out differently.
+//! Ids and times differ from run to run. An id on a page stands for the first real id it is compared with, in commands too.
+//! A time or an age matches any other, `[..]` matches anything in a line, and `...` any lines. JSON may be formatted
+//! differently.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -18,7 +19,7 @@ static MOVABLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?<id>{ID})|(?<time>{TIME})|(?<age>{AGE})|(?<any>{ANY})")).expect("a pattern")
 });
 
-/// Numbers from here on are times in milliseconds.
+/// Larger numbers are times in milliseconds.
 const MILLIS: u64 = 1_000_000_000_000;
 
 /// Which real id each id on the page stands for.
@@ -130,7 +131,7 @@ impl Matcher {
             .all(|(id, real)| self.bind(id, real.map_or("", |real| real.as_str())))
     }
 
-    /// Lets an id of the page stand for a real one, with its first eight digits, unless it stands for another.
+    /// Binds an id on the page to a real one, with its first eight digits. Fails if it is bound to another.
     fn bind(&mut self, shown: &str, real: &str) -> bool {
         if shown.len() != real.len() {
             return false;
@@ -143,7 +144,7 @@ impl Matcher {
 }
 
 #[test]
-fn ids_stand_for_what_they_first_met() {
+fn ids_are_bound_to_the_first_real_id() {
     let mut matcher = Matcher::default();
     assert!(matcher.check("made 4f89da11\n", "made 0b0b0b0b\n").is_ok());
     assert_eq!(

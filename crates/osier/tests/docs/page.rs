@@ -1,4 +1,4 @@
-//! A page of Markdown, as far as the tests look at it: headings, sections, fenced blocks.
+//! A Markdown page: headings, sections and fenced blocks.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(crate) struct Page {
 
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// What follows the opening fence.
+    /// The text after the opening fence.
     info: String,
     /// The number of its first line.
     pub(crate) line: usize,
@@ -30,12 +30,12 @@ pub(crate) struct Block {
 struct Heading {
     level: usize,
     title: String,
-    /// Where it begins in the text.
+    /// Its offset in the text.
     at: usize,
 }
 
 impl Block {
-    /// The value of `key=value` behind the language.
+    /// The value of `key=value` after the language.
     pub(crate) fn attribute(&self, key: &str) -> Option<&str> {
         self.info.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
     }
@@ -90,7 +90,7 @@ impl Page {
         &self.text[heading.at..end]
     }
 
-    /// The names by which links reach the headings.
+    /// The anchors of the headings.
     pub(crate) fn anchors(&self) -> Vec<String> {
         self.headings.iter().map(|heading| slug(&heading.title)).collect()
     }
@@ -110,7 +110,7 @@ impl Page {
     }
 }
 
-/// The number of back quotes of a fence, and what follows them.
+/// The number of backticks of a fence, and the text after them.
 fn fence(line: &str) -> Option<(usize, &str)> {
     let ticks = line.bytes().take_while(|byte| *byte == b'`').count();
     (ticks >= 3).then(|| (ticks, &line[ticks..]))
@@ -122,7 +122,7 @@ fn heading(line: &str, at: usize) -> Option<Heading> {
     Some(Heading { level, title: title.to_owned(), at })
 }
 
-/// As the usual viewers make it: lower case, blanks to dashes, other signs left out.
+/// The anchor of a heading, as on GitHub: lower case, spaces become dashes, other punctuation is removed.
 fn slug(title: &str) -> String {
     let kept = title.chars().filter(|ch| ch.is_alphanumeric() || matches!(ch, ' ' | '-' | '_'));
     kept.flat_map(char::to_lowercase).map(|ch| if ch == ' ' { '-' } else { ch }).collect()

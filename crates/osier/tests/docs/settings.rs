@@ -1,4 +1,4 @@
-//! The page on settings has every key, exactly as the program describes it.
+//! Checks that docs/settings.md has the table of all settings, exactly as the program describes them.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::page::Page;
 
-/// The table of keys, made from what the program says.
+/// The table of settings, from the output of `osier config keys`.
 fn table() -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_osier")).args(["config", "keys", "--json"]).output();
     let keys: Value = serde_json::from_slice(&output.expect("osier runs").stdout).expect("JSON");
@@ -26,7 +26,7 @@ fn table() -> String {
 }
 
 #[test]
-fn the_page_on_settings_has_every_key() {
+fn the_settings_page_has_every_key() {
     let page = Page::open("docs/settings.md");
     let table = table();
     assert!(page.text.contains(&table), "{}: the table of keys should be\n{table}", page.name);

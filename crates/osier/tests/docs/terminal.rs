@@ -1,4 +1,4 @@
-//! The pages on the terminal and on themes name every command, every key that can be changed, and every color.
+//! Checks that docs/terminal.md and docs/themes.md name every command, every configurable key, and every color.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use osier_tui::theme::{ColorRole, PI_TOKENS, Theme};
 use crate::page::{self, Page};
 
 #[test]
-fn every_command_of_the_screen_is_described() {
+fn every_slash_command_is_described() {
     let page = Page::open("docs/terminal.md");
     let files = fs::read_dir(page::root().join("crates/tui/src/commands")).expect("one file per command");
     let mut seen = 0;
@@ -16,18 +16,18 @@ fn every_command_of_the_screen_is_described() {
         assert!(page.text.contains(&format!("/{name}")), "{}: /{name} is not described", page.name);
         seen += 1;
     }
-    assert!(seen > 15, "there are more commands");
+    assert!(seen > 15, "expected more commands");
 }
 
 #[test]
-fn every_key_of_the_tree_that_has_a_name_is_named() {
+fn every_configurable_tree_key_is_described() {
     let page = Page::open("docs/terminal.md");
     let keys =
         fs::read_to_string(page::root().join("crates/tui/src/overlay/tree/keys.rs")).expect("the keys");
     let names: Vec<&str> = keys.split("(\"tree.").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert!(names.len() > 20, "{names:?}");
     for name in names {
-        assert!(page.text.contains(&format!("`{name}`")), "{}: tree.{name} is not named", page.name);
+        assert!(page.text.contains(&format!("`{name}`")), "{}: tree.{name} is not described", page.name);
     }
 }
 
@@ -49,9 +49,9 @@ fn every_color_of_a_theme_is_described() {
     }
 }
 
-/// The example in the page is a theme without mistakes, but for what it leaves out.
+/// The examples on the page are valid themes, except for missing tokens.
 #[test]
-fn the_example_theme_is_understood() {
+fn the_example_themes_are_valid() {
     let page = Page::open("docs/themes.md");
     let examples: Vec<&str> =
         page.text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();

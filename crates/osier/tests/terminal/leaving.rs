@@ -102,7 +102,7 @@ fn the_trust_question_does_not_lose_the_first_prompt() {
     let world = World::new();
     world.write(".osier/config.toml", "model = \"offline\"\n");
     let mut screen = open(&world, &["list", "files"]);
-    screen.wait_for("Trust it? [y/N]");
+    screen.wait_for("Trust this project? [y/N]");
     screen.say("n");
     screen.wait_for("> list files");
     screen.wait_for("#4");

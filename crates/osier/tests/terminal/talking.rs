@@ -14,11 +14,11 @@ fn a_first_conversation_needs_no_api_key_and_prints_how_to_resume() {
     let mut screen = open(&world, &[]);
     screen.wait_for("medium │ #");
     expect![[r#"
-        Osier, with the built-in model offline/offline: it needs no key, and follows
+        Osier with the built-in model offline/offline, which needs no key and follows
         simple requests only.
         For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or see
         `osier models`.
-        /help lists commands and keys. alt+t opens the tree; ctrl+d leaves.
+        /help lists commands and keys. alt+t opens the tree; ctrl+d quits.
 
         > type a message, or /help
         ~/code │ offline/offline · medium │ #0 │ <1> │ file

@@ -1,4 +1,4 @@
-//! When a session that waits is made, and what happens if the answer to that is lost.
+//! When a delayed session is created, and what happens if the response to that is lost.
 
 use std::sync::atomic::AtomicBool;
 
@@ -6,19 +6,18 @@ use osier_session::{Session, SessionEnv};
 
 use super::*;
 
-/// Says a name, then something, and tells how many sessions the store behind has after each.
 #[tokio::test]
-async fn a_session_is_made_when_something_is_said_in_it() {
+async fn a_session_is_created_with_its_first_message() {
     let behind = Arc::new(MemoryStore::default());
     let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
     let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
     let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
     let sessions = || async { behind.list(&SessionFilter::default()).await.expect("a list").cards };
     session.rename("plans").await.expect("a name");
-    assert!(sessions().await.is_empty(), "a name alone is not kept");
+    assert!(sessions().await.is_empty(), "a name alone creates no session");
     assert_eq!(session.tree().marks().name(), Some("plans"));
-    let said = br#"{"type":"message","message":{"role":"user","content":"hello"}}"#;
-    session.append_entry(said).await.expect("an entry");
+    let message = br#"{"type":"message","message":{"role":"user","content":"hello"}}"#;
+    session.append_entry(message).await.expect("an entry");
     let cards = sessions().await;
     assert_eq!(cards.len(), 1);
     assert_eq!((cards[0].name.as_deref(), cards[0].message_count), (Some("plans"), 1));
@@ -26,12 +25,12 @@ async fn a_session_is_made_when_something_is_said_in_it() {
     assert_eq!(sessions().await[0].name.as_deref(), Some("other plans"));
 }
 
-/// A server that makes a session and is gone before it says so, once.
+/// A store that loses the response to the first creation.
 #[derive(Debug, Default)]
 struct Lossy {
     inner: MemoryStore,
     lost: AtomicBool,
-    /// Another process takes a lease of each session as soon as it sees it.
+    /// The lease of another process, acquired as soon as the session exists.
     rival: Option<Lease>,
 }
 
@@ -133,41 +132,41 @@ impl Store for Lossy {
     }
 }
 
-fn said(text: &str) -> Vec<u8> {
+fn message(text: &str) -> Vec<u8> {
     format!(r#"{{"type":"message","message":{{"role":"user","content":"{text}"}}}}"#).into_bytes()
 }
 
 #[tokio::test]
-async fn a_session_that_was_made_and_not_acknowledged_is_gone_on_with() {
+async fn a_session_whose_creation_was_not_acknowledged_is_continued() {
     let behind = Arc::new(Lossy::default());
     let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
     let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
     let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
     session.rename("plans").await.expect("a name");
-    let failed = session.append_entry(&said("one")).await.expect_err("the answer is lost");
+    let failed = session.append_entry(&message("one")).await.expect_err("the response is lost");
     assert_eq!(failed.code().name(), "store_unavailable");
-    session.append_entry(&said("two")).await.expect("the second is stored");
+    session.append_entry(&message("two")).await.expect("the second is stored");
     let card = behind.card(&header.id).await.expect("a card");
     assert_eq!((card.name.as_deref(), card.message_count, card.branches), (Some("plans"), 2, 1));
     assert_eq!(session.tree().len(), card.entry_count as usize);
 }
 
 #[tokio::test]
-async fn another_session_of_the_same_id_is_not_taken_for_it() {
+async fn a_different_session_with_the_same_id_is_an_error() {
     let behind = Arc::new(MemoryStore::default());
     let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
     let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
     let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
     let other = Header::new(&header.id, 0, "/elsewhere");
-    behind.create(&other, &[]).await.expect("somebody else's");
-    let failed = session.append_entry(&said("one")).await.expect_err("it is another");
+    behind.create(&other, &[]).await.expect("a session of another process");
+    let failed = session.append_entry(&message("one")).await.expect_err("it is a different session");
     assert_eq!(failed.code().name(), "already_exists");
-    assert_eq!(behind.open(&header.id).await.expect("it is there").version.entries, 0);
+    assert_eq!(behind.open(&header.id).await.expect("a session").version.entries, 0);
 }
 
-/// A session is seen before its first lease is. A process that begins a turn there in between is alone.
+/// Other processes can see a session before its first lease. The process that starts a turn there first keeps it.
 #[tokio::test]
-async fn of_two_processes_in_a_new_session_one_is_refused() {
+async fn only_one_of_two_processes_gets_the_turn_of_a_new_session() {
     let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
     let rival = Lease {
         session: header.id.clone(),
@@ -182,7 +181,7 @@ async fn of_two_processes_in_a_new_session_one_is_refused() {
     let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
     let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
     let turn = session.main_cursor().begin_turn().await.expect("a turn");
-    let refused = session.append_entry(&said("one")).await.expect_err("somebody was faster");
+    let refused = session.append_entry(&message("one")).await.expect_err("the other process was faster");
     assert_eq!(refused.code().name(), "session_busy");
     assert!(refused.to_string().contains("process 4242 on there"), "{refused}");
     assert_eq!(behind.card(&header.id).await.expect("a card").entry_count, 0, "nothing is appended");
