@@ -257,13 +257,13 @@ fn in_the_mode_sandbox_nothing_is_asked_and_what_was_stopped_is_told() {
     assert!(world.path("made").exists());
     let (world, said) = told("sandbox", "echo x > ../made", "");
     assert!(said.contains("Permission denied"), "{said}");
-    assert!(said.ends_with("[the sandbox may have stopped this command]"), "{said}");
+    assert!(said.ends_with("[the sandbox may have blocked this command]"), "{said}");
     assert!(!world.cwd().parent().unwrap().join("made").exists());
     let (world, said) = told("sandbox", "cat ../home/config.toml", "");
     assert!(!said.contains("base_url"), "{said}");
     drop(world);
     let (_, said) = told("sandbox", "mkdir .husky", "");
-    assert!(said.contains("[created .husky: programs outside the sandbox run what it says"), "{said}");
+    assert!(said.contains("[created .husky: programs outside the sandbox may run it"), "{said}");
 }
 
 #[test]
