@@ -92,7 +92,7 @@ impl FoldedLog {
         json!({
             "ancestor": leaving.ancestor.map(|seq| self.id(seq)),
             "entries": leaving.entries.iter().map(|seq| self.id(*seq)).collect::<Vec<_>>(),
-            "told": self.sent_messages(&included),
+            "messages": self.sent_messages(&included),
             "tokens": left.tokens,
             "files": left.files.details(),
         })
@@ -107,7 +107,7 @@ impl FoldedLog {
         let summarized: Vec<Item> = cut.history.iter().chain(&cut.prefix).copied().collect();
         json!({
             "firstKept": self.id(cut.first_kept),
-            "told": self.sent_messages(&summarized),
+            "messages": self.sent_messages(&summarized),
             "prefix": self.sent_messages(&cut.prefix).len(),
             "isSplit": cut.is_split_turn(),
             "tokensBefore": cut.tokens_before,

@@ -223,7 +223,7 @@ async fn always_tail_covers_no_files_outside_the_project_and_no_key_files() {
     project.put("key.txt", b"sk-secret");
     project.link("link", "../home/.osier/keys");
     project.link("-n", "../home/.osier/keys/openai");
-    project.link("upwards", "..");
+    project.link("parent", "..");
     project.ctx.closed = Arc::new(Closed::new(&project.path("../home/.osier"), []));
     for program in ["tail -c +2", "grep -o .", "cat", "head -c 3", "sed -n 1p", "wc", "sort", "cut -c2-9"] {
         for file in [
@@ -232,7 +232,7 @@ async fn always_tail_covers_no_files_outside_the_project_and_no_key_files() {
             "$HOME/.osier/keys/openai",
             "link/openai",
             "src/../link/openai",
-            "upwards/home/.osier/keys/openai",
+            "parent/home/.osier/keys/openai",
             "-- -n",
             "li*/openai",
             "l?nk/openai",

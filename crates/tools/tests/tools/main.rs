@@ -2,15 +2,15 @@
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod approval;
+mod approved_changes;
 mod arguments;
 mod background;
-mod closed;
 mod commands;
 mod edit;
 mod paths;
+mod protected_paths;
 mod read;
 mod schemas;
-mod seal;
 mod search;
 mod stopping;
 mod support;

@@ -15,11 +15,11 @@ fn write(path: &str) -> (&'static str, Value) {
     ("write", json!({ "path": path, "content": "new\n" }))
 }
 
-/// Previews a call, calls `meanwhile`, and runs the approved call.
-async fn run_after(project: &Project, call: (&str, Value), meanwhile: impl FnOnce(&Project)) -> ToolOutcome {
+/// Previews a call, calls `between`, and runs the approved call.
+async fn run_after(project: &Project, call: (&str, Value), between: impl FnOnce(&Project)) -> ToolOutcome {
     let (name, arguments) = call;
     let preview = project.preview(name, arguments.clone()).await.unwrap();
-    meanwhile(project);
+    between(project);
     let ctx = ToolContext { seal: preview.seal, ..project.ctx.clone() };
     let call = osier_tools::ToolCall { id: "c".into(), name: name.into(), arguments };
     project.tools.run(call, &ctx).await
