@@ -1,4 +1,4 @@
-//! Makes any text visible: nothing hidden is left, and the text can be read back.
+//! Escapes arbitrary text: no hidden characters remain, and the original text can be restored.
 
 #![no_main]
 

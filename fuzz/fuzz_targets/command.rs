@@ -1,4 +1,4 @@
-//! Takes any text apart as a command line.
+//! Parses arbitrary text as a command line.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
-//! Folds any bytes as a log.
+//! Folds arbitrary bytes as a log.
 
 #![no_main]
 
-#[allow(dead_code, reason = "each target uses one of them")]
+#[allow(dead_code, reason = "each target uses one function")]
 #[path = "../../crates/tree/tests/fuzzed/bodies.rs"]
 mod bodies;
 

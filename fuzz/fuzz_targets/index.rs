@@ -1,8 +1,8 @@
-//! Reads any bytes as an index.
+//! Reads arbitrary bytes as an index.
 
 #![no_main]
 
-#[allow(dead_code, reason = "each target uses one of them")]
+#[allow(dead_code, reason = "each target uses one function")]
 #[path = "../../crates/store/tests/fuzzed/bodies.rs"]
 mod bodies;
 

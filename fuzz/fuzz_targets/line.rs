@@ -1,8 +1,8 @@
-//! Reads any bytes as a line.
+//! Reads arbitrary bytes as a log line.
 
 #![no_main]
 
-#[allow(dead_code, reason = "each target uses one of them")]
+#[allow(dead_code, reason = "each target uses one function")]
 #[path = "../../crates/tree/tests/fuzzed/bodies.rs"]
 mod bodies;
 

@@ -1,8 +1,8 @@
-//! Opens any bytes as a session file.
+//! Opens arbitrary bytes as a session file.
 
 #![no_main]
 
-#[allow(dead_code, reason = "each target uses one of them")]
+#[allow(dead_code, reason = "each target uses one function")]
 #[path = "../../crates/store/tests/fuzzed/bodies.rs"]
 mod bodies;
 

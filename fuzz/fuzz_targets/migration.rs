@@ -1,8 +1,8 @@
-//! Migrates any bytes as an old log.
+//! Migrates arbitrary bytes as an old log.
 
 #![no_main]
 
-#[allow(dead_code, reason = "each target uses one of them")]
+#[allow(dead_code, reason = "each target uses one function")]
 #[path = "../../crates/tree/tests/fuzzed/bodies.rs"]
 mod bodies;
 

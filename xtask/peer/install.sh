@@ -24,7 +24,7 @@ if [ ! -f "$module" ]; then
   tar -xzf "$archive"
   rm -f "$archive"
 fi
-[ -f "$module" ] || { echo "install.sh: $pi_package $pi_version holds no $module" >&2; exit 1; }
+[ -f "$module" ] || { echo "install.sh: $pi_package $pi_version does not contain $module" >&2; exit 1; }
 
 echo "NODE=$here/node_modules/.bin/node"
 echo "MODULE=$here/$module"

@@ -101,29 +101,29 @@ function tried(work) {
 	}
 }
 
-const TOLD = ["user", "assistant", "toolResult", "custom"];
-const WEIGHED = [...TOLD, "bashExecution", "branchSummary", "compactionSummary", "system"];
+const SERIALIZED_ROLES = ["user", "assistant", "toolResult", "custom"];
+const COUNTED_ROLES = [...SERIALIZED_ROLES, "bashExecution", "branchSummary", "compactionSummary", "system"];
 
 /** Token count and text of each message; null where each program has its own rules. */
 function messages(pi, sm, at) {
 	const context = pi.buildSessionContext(sm.getEntries(), at).messages;
 	const seen = context.map((message) => ({
-		tokens: WEIGHED.includes(message.role) ? pi.estimateTokens(message) : null,
-		text: TOLD.includes(message.role) ? pi.serializeConversation(pi.convertToLlm([message])) : null,
+		tokens: COUNTED_ROLES.includes(message.role) ? pi.estimateTokens(message) : null,
+		text: SERIALIZED_ROLES.includes(message.role) ? pi.serializeConversation(pi.convertToLlm([message])) : null,
 	}));
 	return { seen };
 }
 
 const roleOf = (entry) => (entry.type === "message" ? entry.message?.role : undefined);
-const isTold = (message) => [...TOLD, "bashExecution", "branchSummary", "compactionSummary"].includes(message.role);
+const isConversation = (message) => [...SERIALIZED_ROLES, "bashExecution", "branchSummary", "compactionSummary"].includes(message.role);
 
 function leave(pi, sm, from, to, budget) {
 	const { entries, commonAncestorId } = pi.collectEntriesForBranchSummary(sm, from, to);
-	const scope = inContext(entries, sm.getBranch(from)).filter((entry) => roleOf(entry) === undefined || isTold(entry.message));
+	const scope = inContext(entries, sm.getBranch(from)).filter((entry) => roleOf(entry) === undefined || isConversation(entry.message));
 	const { messages, fileOps, totalTokens } = pi.prepareBranchEntries(scope, budget);
 	for (const compaction of scope.filter((entry) => entry.type === "compaction")) addDetails(fileOps, compaction);
 	return {
-		answer: { ancestor: commonAncestorId, entries: entries.map((entry) => entry.id), told: messages.filter((message) => message.summary !== ""), tokens: totalTokens, files: fileLists(fileOps) },
+		answer: { ancestor: commonAncestorId, entries: entries.map((entry) => entry.id), messages: messages.filter((message) => message.summary !== ""), tokens: totalTokens, files: fileLists(fileOps) },
 	};
 }
 
@@ -169,12 +169,12 @@ function judged(branch, prepared) {
 	// pi's first kept entry may be empty and above the previous compaction or a system prompt; Osier's never is.
 	const isBarrier = (entry) => entry.type === "compaction" || roleOf(entry) === "system";
 	const firstKept = path[path.slice(first, cut).findLastIndex(isBarrier) + 1 + first].id;
-	const told = [...prepared.messagesToSummarize, ...prepared.turnPrefixMessages].filter(isTold);
+	const summarized = [...prepared.messagesToSummarize, ...prepared.turnPrefixMessages].filter(isConversation);
 	for (const entry of path.slice(0, first)) if (entry.type === "branch_summary") addDetails(prepared.fileOps, entry);
-	if (told.length === 0) return { answer: { nothing: "TooSmall" } }; // unknown roles are not part of the conversation
+	if (summarized.length === 0) return { answer: { nothing: "TooSmall" } }; // unknown roles are not part of the conversation
 	return {
 		answer: {
-			firstKept, told, previous: prepared.previousSummary ?? null, files: fileLists(prepared.fileOps),
+			firstKept, messages: summarized, previous: prepared.previousSummary ?? null, files: fileLists(prepared.fileOps),
 			...split(path[cut], prepared), ...(prompts(branch) > 1 ? {} : { tokensBefore: prepared.tokensBefore }),
 		},
 	};
@@ -186,7 +186,7 @@ function split(cut, { isSplitTurn, turnPrefixMessages }) {
 	if (isCustom(cut) || turnPrefixMessages[0]?.role === "custom") return {};
 	const starts = cut.type === "branch_summary" || ["user", "bashExecution"].includes(roleOf(cut));
 	if (starts) return { isSplit: false, prefix: 0 };
-	return { isSplit: isSplitTurn, prefix: turnPrefixMessages.filter(isTold).length };
+	return { isSplit: isSplitTurn, prefix: turnPrefixMessages.filter(isConversation).length };
 }
 
 /** pi counts several system messages as one merged message, Osier counts each of them. */
@@ -195,8 +195,8 @@ const prompts = (path) => path.filter((entry) => roleOf(entry) === "system" || e
 /** Whether the model sees an entry as a message that no edit removed. */
 function visibility(path) {
 	const edits = new Map(path.filter((entry) => entry.type === "context_edit").map((entry) => [entry.targetId, entry.replacement]));
-	const says = (entry) => entry.type === "custom_message" || (entry.type === "branch_summary" ? entry.summary : entry.type === "message" && isTold(entry.message));
-	return (entry) => says(entry) && edits.get(entry.id) !== null;
+	const isMessage = (entry) => entry.type === "custom_message" || (entry.type === "branch_summary" ? entry.summary : entry.type === "message" && isConversation(entry.message));
+	return (entry) => isMessage(entry) && edits.get(entry.id) !== null;
 }
 
 /** The start of the user's last prompt, if it has no answer. */

@@ -1,8 +1,8 @@
-//! Whether a call may run, must be asked about, or was refused. Pure: the session's settings and a call's preview go in, a
-//! decision comes out. Allowances belong to one session; nothing here is shared or remembered.
+//! Decides whether a tool call may run or needs the user's approval. Pure: the input is the session's settings and the call's
+//! preview, the output is a decision. Allowances belong to one session.
 //!
-//! A command may run if its exact text was allowed, or if it consists of commands of allowed families. `families` finds out
-//! which families these are. `docs/approvals.md` describes the model.
+//! A command may run if its exact text is allowed, or if it consists only of commands from allowed families. `families`
+//! determines the families of a command line. `docs/approvals.md` describes the model.
 
 mod family;
 mod git_repository;
@@ -22,7 +22,7 @@ use crate::outcome::ToolOutcome;
 use crate::port::{Change, Kind, Preview, ToolSpec};
 use project::Project;
 
-/// How much may happen without asking.
+/// Which calls run without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Asks before anything that writes or runs.
@@ -30,9 +30,9 @@ pub enum Mode {
     Default,
     /// Asks before anything that runs.
     AutoEdit,
-    /// Like `AutoEdit`, but commands that run in the sandbox are not asked about.
+    /// Like `AutoEdit`, but does not ask about commands that run in the sandbox.
     Sandbox,
-    /// Asks for nothing, and confines nothing.
+    /// Never asks, and does not use the sandbox.
     Yolo,
 }
 
@@ -56,19 +56,19 @@ impl Mode {
 /// Something the user allowed for the rest of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Allowance {
-    /// Every call of a tool, as far as it stays in the project.
+    /// Every call of a tool that stays inside the project.
     Tool(String),
-    /// Commands: exactly this text, and the whole family if it is the name of one.
+    /// This exact command. If the text is the name of a family, all commands of the family.
     Command(String),
-    /// This command, exactly as it is written, outside the sandbox too.
+    /// This exact command, also outside the sandbox.
     Outside(String),
 }
 
-/// Begins an allowance for a command outside the sandbox.
+/// The prefix of an allowance for a command outside the sandbox.
 const OUTSIDE: &str = "outside:";
 
 impl Allowance {
-    /// Reads `edit` or `bash:git status`. Any other text is the name of a tool, which need not exist.
+    /// Parses `edit`, `bash:git status` or `outside:make`. Any other text is a tool name; the tool need not exist.
     pub fn parse(text: &str) -> Allowance {
         if let Some(command) = text.strip_prefix(OUTSIDE) {
             return Allowance::Outside(command.to_owned());
@@ -79,7 +79,7 @@ impl Allowance {
         }
     }
 
-    /// Whether it covers more than one command: those of a family.
+    /// Whether this allows all commands of a family.
     pub fn is_family(&self) -> bool {
         matches!(self, Allowance::Command(text) if family::names().any(|name| name == text))
     }
@@ -100,20 +100,20 @@ impl fmt::Display for Allowance {
 pub struct Approvals {
     pub mode: Mode,
     pub allowed: Vec<Allowance>,
-    /// The sandbox is active: commands of `bash` run in it. This is not stored.
+    /// Whether the sandbox is active, so that `bash` commands run in it. Not stored.
     pub confined: bool,
 }
 
-/// Why somebody is asked.
+/// Why the user is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     Writes,
     Runs,
-    /// It would change a file outside the project.
+    /// The call would change a file outside the project.
     Outside,
-    /// It would change a file that makes programs run, such as a git hook.
+    /// The call would change a file that makes other programs run something, such as a git hook.
     Guarded,
-    /// It failed in the sandbox, and would run outside of it.
+    /// The command failed in the sandbox, and would now run outside of it.
     Sandbox,
 }
 
@@ -136,13 +136,13 @@ pub enum Decision {
         /// Exactly what would run or change.
         what: Change,
         why: Why,
-        /// What the user may allow for the rest of the session, the narrowest first.
+        /// What the user can allow for the rest of the session, the narrowest first.
         offers: Vec<Allowance>,
     },
 }
 
 impl Approvals {
-    /// From the settings of a session. A mode that is not known is the strictest one.
+    /// Reads the settings of a session. An unknown mode becomes the strictest mode.
     pub fn from_settings(settings: &Map<String, Value>) -> Approvals {
         let mode = settings.get("approvalMode").and_then(Value::as_str).and_then(Mode::named);
         let tools = settings.get("approvalTools").and_then(Value::as_array);
@@ -150,14 +150,14 @@ impl Approvals {
         Approvals { mode: mode.unwrap_or_default(), allowed, confined: false }
     }
 
-    /// As they are stored in a `config` entry.
+    /// The settings as stored in a `config` entry.
     pub fn to_settings(&self) -> Map<String, Value> {
         let tools: Vec<String> = self.allowed.iter().map(ToString::to_string).collect();
         let settings = json!({ "approvalMode": self.mode.name(), "approvalTools": tools });
         settings.as_object().cloned().unwrap_or_default()
     }
 
-    /// Adds an allowance, once.
+    /// Adds an allowance unless it exists.
     pub fn allow(&mut self, allowance: Allowance) {
         if !self.allowed.contains(&allowance) {
             self.allowed.push(allowance);
@@ -203,7 +203,7 @@ impl Approvals {
         families.filter(|family| !self.allowed.contains(family)).collect()
     }
 
-    /// The family that is missing if there is one, else the exact command; then the tool.
+    /// If exactly one family is missing, that family, otherwise the exact command; then the tool.
     fn offers(&self, tool: &ToolSpec, preview: &Preview) -> Vec<Allowance> {
         let narrow = command_of(tool, preview).map(|command| {
             let mut missing = self.missing_families(preview);
@@ -227,7 +227,7 @@ fn command_of<'p>(tool: &ToolSpec, preview: &'p Preview) -> Option<&'p str> {
     }
 }
 
-/// The families that every part of a command line belongs to, each once. None if a part belongs to no family.
+/// The distinct families of all commands in a command line. Empty if a command belongs to no family.
 pub(crate) fn families(command: &str, ctx: &ToolContext) -> Vec<&'static str> {
     let find = || -> Option<Vec<&'static str>> {
         let commands = shell_syntax::parse(command)?;
@@ -240,13 +240,15 @@ pub(crate) fn families(command: &str, ctx: &ToolContext) -> Vec<&'static str> {
     families
 }
 
-/// What the model is told when a call was not allowed.
+/// The result that the model gets for a call that was not allowed.
+///
+/// The offline model recognizes this text as a failure: keep `looks_failed` in the `model` crate in step.
 pub fn denied(reason: &str) -> ToolOutcome {
     let reason = reason.trim();
     let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     let text = format!(
-        "not allowed{because}\nNothing was run or changed. Do not try to get there by another way: go on without it, or \
-         ask what is wanted."
+        "not allowed{because}\nNothing was run or changed. Do not look for a workaround: continue without it, or ask the \
+         user what they want."
     );
     ToolOutcome::failed(text).with("denied", json!(true))
 }

@@ -1,5 +1,5 @@
-//! From the JSON a model sent to the arguments of a tool, and back: the schema it is told. When the two do not fit, the
-//! model is told which field, what was expected, and what the whole should look like.
+//! Parses the JSON arguments of a tool call, and generates the JSON schema that the model sees. If the arguments do not
+//! match, the error names the field, the expected type, and all fields of the tool.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::matching;
 use crate::outcome::ToolOutcome;
 
-/// The schema of an argument type, without what only validators need: providers differ in what they accept.
+/// The schema of an argument type, without keywords that only validators need: providers differ in what they accept.
 pub(crate) fn schema<T: JsonSchema>() -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
@@ -30,7 +30,7 @@ fn simplify(schema: &mut Value) {
     properties.into_iter().flat_map(Map::values_mut).for_each(simplify);
 }
 
-/// An optional field is one that may be missing; that it may also be null is our secret.
+/// Optional fields also accept null, but the schema does not say so.
 fn drop_null(kind: &mut Value) {
     if let Value::Array(kinds) = kind {
         kinds.retain(|kind| kind != "null");
@@ -40,7 +40,7 @@ fn drop_null(kind: &mut Value) {
     }
 }
 
-/// Reads the arguments of a call of tool `name`.
+/// Parses the arguments of a call to the tool `name`.
 pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(
     name: &str,
     arguments: &Value,
@@ -59,7 +59,7 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(
         ToolOutcome::failed(text)
     };
     if !given.is_object() {
-        return Err(wrong("they must be one object".to_owned()));
+        return Err(wrong("they must be a single JSON object".to_owned()));
     }
     serde_path_to_error::deserialize(&given).map_err(|error| wrong(complaint(&error)))
 }
@@ -79,7 +79,7 @@ fn complaint(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     if let Some(at) = words.find("expected struct ") {
         words.replace_range(at.., "expected an object");
     }
-    // What was sent instead may be a whole file.
+    // The message quotes the wrong value, which may be a whole file.
     if let Some((at, _)) = words.char_indices().nth(300) {
         words.truncate(at);
         words.push('…');
@@ -87,27 +87,27 @@ fn complaint(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     if path == "." { words } else { format!("`{path}`: {words}") }
 }
 
-/// Fields that were given and are not known. They are no fault in themselves, but they explain a missing one.
+/// Messages about unknown fields. Unknown fields are not an error, but they often explain a missing field.
 fn strangers(schema: &Value, given: &Value) -> Vec<String> {
     let (Some(known), Some(given)) = (schema["properties"].as_object(), given.as_object()) else {
         return Vec::new();
     };
     let unknown = given.keys().filter(|key| !known.contains_key(*key));
-    let told = unknown.map(|key| match near(key, known) {
-        Some(near) => format!("`{key}` is not known: did you mean `{near}`?"),
-        None => format!("`{key}` is not known"),
+    let messages = unknown.map(|key| match near(key, known) {
+        Some(near) => format!("unknown field `{key}`; did you mean `{near}`?"),
+        None => format!("unknown field `{key}`"),
     });
-    told.take(5).collect()
+    messages.take(5).collect()
 }
 
-/// `file_path` is near to `path`, `old_string` to `oldText` only by meaning.
+/// Finds `path` for `file_path`, but not `oldText` for `old_string`.
 fn near<'a>(key: &str, known: &'a Map<String, Value>) -> Option<&'a str> {
     let lower = key.to_lowercase();
     let contained = known.keys().find(|name| lower.contains(&name.to_lowercase()));
     contained.map(String::as_str).or_else(|| matching::nearest(key, known.keys().map(String::as_str)))
 }
 
-/// All fields with their types, optional ones with a question mark.
+/// All fields with their types. Optional fields have a question mark.
 fn usage(schema: &Value) -> String {
     let Some(fields) = schema["properties"].as_object() else { return "nothing".to_owned() };
     let required =

@@ -1,12 +1,12 @@
-//! Runs work on files off the async threads, so that it can be stopped and a panic in it is only an outcome.
+//! Runs file operations on blocking threads, so that calls can be canceled and a panic becomes a failed outcome.
 
 use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
 
-/// Either the outcome of a call, or the outcome of a call that did not work.
+/// A value, or the outcome of a failed call.
 pub(crate) type Result<T = ToolOutcome> = std::result::Result<T, ToolOutcome>;
 
-/// Work that only looks: abandoned at once when the call is cancelled or dropped. The work sees that in its own token.
+/// Runs work that only reads. When the call is canceled or dropped, this returns at once and the work sees a canceled token.
 pub(crate) async fn look<T: Send + 'static>(
     ctx: &ToolContext,
     work: impl FnOnce(&ToolContext) -> Result<T> + Send + 'static,
@@ -22,7 +22,8 @@ pub(crate) async fn look<T: Send + 'static>(
     }
 }
 
-/// Work that changes files: not begun when cancelled, but never left half done, so that its outcome is the truth.
+/// Runs work that changes files. It does not start if the call is already canceled, but once started it always finishes, so
+/// that the outcome is accurate.
 pub(crate) async fn change<T: Send + 'static>(
     ctx: &ToolContext,
     work: impl FnOnce(&ToolContext) -> Result<T> + Send + 'static,
@@ -37,7 +38,7 @@ pub(crate) async fn change<T: Send + 'static>(
 fn finished<T>(done: std::result::Result<Result<T>, tokio::task::JoinError>) -> Result<T> {
     done.unwrap_or_else(|error| {
         let text = format!(
-            "the tool itself broke down ({error}); try another way, and report this as a fault of Osier"
+            "internal error in the tool ({error}); try another way, and ask the user to report this bug in Osier"
         );
         Err(ToolOutcome::failed(text))
     })

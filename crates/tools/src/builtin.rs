@@ -1,4 +1,4 @@
-//! The tools of Osier itself, one file each.
+//! The built-in tools, one file each.
 
 pub(crate) mod bash;
 pub(crate) mod edit;
@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use crate::arguments::schema;
 use crate::port::{Kind, Tool, ToolSpec};
 
-/// In the order in which a model is told of them.
+/// All built-in tools, in the order in which the model sees them.
 pub(crate) fn all() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(read::Read),

@@ -1,26 +1,26 @@
-//! Osier's own files. Those that may hold keys are opened by no tool, and nothing in Osier's folder or in its stores is
-//! changed by one. Files and folders are known by what they are, not by their names, so no link leads around it. Commands
-//! are another matter.
+//! Protects Osier's own files: tools do not open files that may contain keys, and do not change anything in Osier's folder or
+//! in its stores. Files and folders are compared by device and inode, so links cannot bypass this. Commands that `bash` runs
+//! are not covered here; see `sandbox`.
 
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// See the module. Without any it protects nothing.
+/// The files and folders to protect. The default protects nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Closed {
-    /// The folders whose files may hold keys.
+    /// Folders whose files may contain keys.
     folders: Vec<PathBuf>,
-    /// Files that may hold keys.
+    /// Other files that may contain keys.
     files: Vec<PathBuf>,
-    /// The folders in which no tool changes anything.
+    /// Folders in which tools do not change anything.
     sealed: Vec<PathBuf>,
 }
 
 impl Closed {
-    /// Closes the files in `home` itself and in its folder `keys`, and the `files`. Notes for models (`*.md`) stay open, and
-    /// so do the other folders below. Nothing in `home` is changed.
+    /// Protects the files directly in `home` and in its folder `keys`, and `files`. Notes for models (`*.md`) and the other
+    /// subfolders stay readable. Tools change nothing in `home`.
     pub fn new(home: &Path, files: impl IntoIterator<Item = PathBuf>) -> Closed {
         Closed {
             folders: vec![home.to_owned(), home.join("keys")],
@@ -29,14 +29,14 @@ impl Closed {
         }
     }
 
-    /// The same, with further folders in which nothing is changed.
+    /// Adds folders in which tools do not change anything.
     #[must_use]
     pub fn sealing(mut self, folders: impl IntoIterator<Item = PathBuf>) -> Closed {
         self.sealed.extend(folders);
         self
     }
 
-    /// The files as they are now.
+    /// The key files that exist now.
     pub(crate) fn now(&self) -> Shut {
         Shut(self.found().map(|(_, found)| identity(&found)).collect())
     }
@@ -50,8 +50,8 @@ impl Closed {
             .filter(|(_, found)| found.is_file())
     }
 
-    /// Whether a path without links lies in a folder in which nothing is changed. Every folder above it is compared, so a
-    /// second name for such a folder does not help.
+    /// Whether a link-free path is inside a read-only folder. Compares every folder above it, so that another name for such a
+    /// folder does not help.
     pub(crate) fn seals(&self, real: &Path) -> bool {
         let sealed: Vec<(u64, u64)> = self
             .sealed
@@ -65,8 +65,8 @@ impl Closed {
         real.ancestors().any(|path| is_named(path) || is_sealed(path))
     }
 
-    /// Whether a folder without links may hold one of the files or folders: it lies there, or a file has a second name that
-    /// could.
+    /// Whether a protected file or folder may be below `root` (a link-free path): it is below it, or it is a file with a
+    /// second hard link that could be.
     pub(crate) fn may_lie_below(&self, root: &Path) -> bool {
         let is_below = |path: &PathBuf| path.canonicalize().is_ok_and(|real| real.starts_with(root));
         self.sealed.iter().chain(&self.folders).chain(&self.files).any(is_below)
@@ -74,7 +74,7 @@ impl Closed {
     }
 }
 
-/// Which files are closed at one moment.
+/// The identities of the key files at one moment.
 #[derive(Debug)]
 pub(crate) struct Shut(HashSet<(u64, u64)>);
 
@@ -83,7 +83,7 @@ impl Shut {
         self.0.contains(&identity(found))
     }
 
-    /// The same of a file that was not looked at yet.
+    /// Like `contains`, for a path.
     pub(crate) fn holds_path(&self, path: &Path) -> bool {
         !self.0.is_empty() && fs::metadata(path).is_ok_and(|found| self.holds(&found))
     }

@@ -1,4 +1,4 @@
-//! What a call is given besides its arguments. Callers bring all of it: no tool reads the environment or looks for a home.
+//! The context of a tool call. Callers provide all of it: tools read neither the environment nor the home folder themselves.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -14,35 +14,35 @@ use crate::seal::Seal;
 use crate::seen::FilesRead;
 use crate::veil::Keys;
 
-/// See the module. Cheap to clone.
+/// The context of a tool call. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
-    /// The project's root, an absolute path: relative ones start here, and what lies elsewhere is outside.
+    /// The root of the project, an absolute path. Relative paths start here; everything else is outside the project.
     pub cwd: PathBuf,
-    /// Stops the call.
+    /// Cancels the call.
     pub cancel: CancellationToken,
-    /// Where output goes while a command still runs.
+    /// Receives output while a command runs.
     pub progress: Progress,
     pub limits: Limits,
-    /// Where the full text of a cut output is kept, in a folder of its session.
+    /// The folder for the full text of truncated outputs, with one subfolder per session.
     pub artefacts: PathBuf,
-    /// The id of the session, or nothing.
+    /// The session id, or empty.
     pub session: String,
-    /// What the model knows of files on this path.
+    /// Which file contents the model has seen on this path.
     pub files_read: Arc<FilesRead>,
     pub env: Arc<Env>,
-    /// Files that no tool opens.
+    /// Files that tools do not open or change.
     pub closed: Arc<Closed>,
-    /// What no result shows.
+    /// Secrets that are redacted in results.
     pub keys: Arc<Keys>,
-    /// Confines commands. Without one they may do whatever the user may.
+    /// Restricts commands. `None`: commands have the user's permissions.
     pub sandbox: Option<Arc<Sandbox>>,
-    /// Of the preview that was approved. A change that is not exactly that one is refused.
+    /// The fingerprint of the approved preview. Any other change is refused.
     pub seal: Option<Seal>,
 }
 
 impl ToolContext {
-    /// A context with the usual limits that nobody listens to and nobody can stop.
+    /// A context with default limits, without a progress listener.
     pub fn new(cwd: impl Into<PathBuf>, artefacts: impl Into<PathBuf>, env: Env) -> ToolContext {
         ToolContext {
             cwd: cwd.into(),
@@ -60,7 +60,7 @@ impl ToolContext {
         }
     }
 
-    /// Where a path as people write it leads: from the project, or from the home after `~`, which must be known.
+    /// Makes a path absolute: relative to the project, or to the home folder after `~`. `None` if the home folder is unknown.
     pub fn path(&self, given: &str) -> Option<PathBuf> {
         match given.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) {
             Some(rest) => Some(self.env.home.as_ref()?.join(rest.trim_start_matches('/'))),
@@ -69,19 +69,19 @@ impl ToolContext {
     }
 }
 
-/// The surroundings of a command.
+/// The environment of a command.
 #[derive(Debug, Clone, Default)]
 pub struct Env {
-    /// All variables a command gets.
+    /// All environment variables of the command.
     pub vars: Vec<(OsString, OsString)>,
-    /// What `~` stands for.
+    /// The folder that `~` expands to.
     pub home: Option<PathBuf>,
-    /// Runs command lines with `-c`. Without one: `bash`, or `sh` where there is no bash.
+    /// The shell that runs command lines with `-c`. `None`: `bash`, or `sh` if there is no bash.
     pub shell: Option<PathBuf>,
 }
 
 impl Env {
-    /// From the variables of a process, say; `HOME` among them is the home.
+    /// From environment variables. `HOME` becomes the home folder.
     pub fn new(vars: impl IntoIterator<Item = (OsString, OsString)>) -> Env {
         let vars: Vec<_> = vars.into_iter().collect();
         let home = vars.iter().find(|(name, value)| name == OsStr::new("HOME") && !value.is_empty());
@@ -89,29 +89,29 @@ impl Env {
     }
 }
 
-/// How much is enough.
+/// Limits on results, files and commands.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Lines and bytes of text in one result; whichever is reached first.
+    /// Lines and bytes of text in one result, whichever is reached first.
     pub lines: usize,
     pub bytes: usize,
-    /// Characters shown of a line that a search found.
+    /// Characters shown of each line that a search found.
     pub line_chars: usize,
-    /// Matches of a search, found names, listed names, where the call names no limit.
+    /// Default limits for `grep` matches, `find` names and `ls` names.
     pub matches: usize,
     pub found: usize,
     pub listed: usize,
-    /// Bytes of a file that may be edited or compared.
+    /// The largest file, in bytes, that can be edited or compared.
     pub file_bytes: usize,
-    /// Pixels of an image's longer side, and bytes of its base64.
+    /// The longer side of an image in pixels, and its size as base64 in bytes.
     pub image_side: u32,
     pub image_bytes: usize,
-    /// How long a command may take where the call does not say, and at most.
+    /// The default and the maximum time-out of a command.
     pub command_time: Duration,
     pub longest_command: Duration,
-    /// How long a stopped command may take to clean up before it is killed.
+    /// How long a stopped command may clean up before it is killed.
     pub grace: Duration,
-    /// Bytes kept of a full output.
+    /// The most bytes saved of a full output.
     pub full_output: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What changed in a file, as a unified diff for people.
+//! The change of a file as a unified diff.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -6,24 +6,24 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use similar::{Algorithm, ChangeTag, DiffTag, TextDiff};
 
-/// Longer diffs are cut in the details of a result. Whoever is asked to approve one sees all of it.
+/// Longer diffs are truncated in the details of a result. An approval question always shows the whole diff.
 const MOST: usize = 200 * 1024;
-/// An ugly diff in time is better than the best one too late.
+/// After this time a less minimal diff is used.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// See the module.
+/// A unified diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Diff {
     /// Empty if nothing changed.
     pub(crate) text: String,
-    /// The first line of the new text that is new, or where lines went.
+    /// The first changed line of the new text; for removed lines, the line that follows them.
     pub(crate) first_changed_line: Option<usize>,
     pub(crate) added: usize,
     pub(crate) removed: usize,
 }
 
 impl Diff {
-    /// Compares two texts. Lines end with a line feed and nothing else. Without an old text, the file is new.
+    /// Compares two texts. Only a line feed ends a line. `None` as the old text means a new file.
     pub(crate) fn new(path: &str, old: Option<&str>, new: &str) -> Diff {
         let old_lines: Vec<&str> = old.unwrap_or_default().split_inclusive('\n').collect();
         let new_lines: Vec<&str> = new.split_inclusive('\n').collect();
@@ -57,11 +57,11 @@ fn unified(diff: &TextDiff<'_, '_, str>, from: &str, to: &str) -> String {
         if text.is_empty() {
             text = format!("--- {from}\n+++ {to}\n");
         }
-        writeln!(text, "{}", hunk.header()).expect("a String takes every text");
+        writeln!(text, "{}", hunk.header()).expect("writing to a String cannot fail");
         for change in hunk.iter_changes() {
             let line = change.value();
             let end = if line.ends_with('\n') { "" } else { "\n\\ No newline at end of file\n" };
-            write!(text, "{}{line}{end}", change.tag()).expect("a String takes every text");
+            write!(text, "{}{line}{end}", change.tag()).expect("writing to a String cannot fail");
         }
     }
     text
@@ -83,7 +83,7 @@ mod tests {
     use expect_test::expect;
 
     #[test]
-    fn a_change_is_a_unified_diff_with_its_first_line() {
+    fn diff_of_a_change_is_unified_and_has_the_first_changed_line() {
         let old = "one\ntwo\nthree\nfour\nfive\nsix\n";
         let diff = Diff::new("a.txt", Some(old), &old.replace("five", "5"));
         expect![[r"
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_comes_from_nowhere_and_no_change_is_no_diff() {
+    fn new_file_is_diffed_against_dev_null_and_no_change_gives_no_diff() {
         expect![[r"
             --- /dev/null
             +++ b/a
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_diff_is_cut_in_the_details_only() {
+    fn long_diff_is_truncated_only_in_the_details() {
         let diff = Diff::new("a", None, &"a line of the new file\n".repeat(100_000));
         assert!(diff.text.len() > 2_000_000 && diff.text.ends_with("+a line of the new file\n"));
         let text = diff.details()["diff"].as_str().unwrap().to_owned();

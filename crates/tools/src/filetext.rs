@@ -1,5 +1,5 @@
-//! The text of a file as a model sees it, without byte order mark and with plain line ends, and the way back to the
-//! file's own bytes. Whatever is not touched comes back byte for byte, mixed line ends and broken characters included.
+//! The text of a file as the model sees it, without a byte order mark and with LF line endings, and the conversion back to the
+//! bytes of the file. Unchanged parts are kept byte for byte, including mixed line endings and invalid UTF-8.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use memchr::{memchr, memchr_iter};
 
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Why a file cannot be treated as text, from its first bytes.
+/// Why a file with these first bytes is not text, or `None` if it is.
 pub(crate) fn not_text(start: &[u8]) -> Option<&'static str> {
     match start {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16 text; convert it first, for example with iconv"),
@@ -18,13 +18,13 @@ pub(crate) fn not_text(start: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// See the module.
+/// The text of a file with LF line endings, and what is needed to restore its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileText {
     /// With LF only, without byte order mark.
     pub(crate) plain: Vec<u8>,
     bom: bool,
-    /// Places in `plain` of the LFs that are CRLF in the file.
+    /// Offsets in `plain` of the LFs that are CRLF in the file.
     crlf: Vec<usize>,
     lf: usize,
 }
@@ -57,7 +57,7 @@ impl FileText {
         !self.crlf.is_empty() && self.lf == 0
     }
 
-    /// Whether both have the same line ends everywhere, and both a byte order mark or none.
+    /// Whether both have the same line endings everywhere, and both or neither have a byte order mark.
     pub(crate) fn has_form_of(&self, other: &FileText) -> bool {
         let have_lf = self.crlf.is_empty() && other.crlf.is_empty();
         self.bom == other.bom && (have_lf || self.only_crlf() && other.only_crlf())
@@ -71,8 +71,8 @@ impl FileText {
         String::from_utf8_lossy(&self.plain).into_owned()
     }
 
-    /// The file's bytes with some ranges of `plain` replaced. The ranges are in order and do not overlap; what is put in
-    /// gets the line ends of the file.
+    /// The bytes of the file with some ranges of `plain` replaced. The ranges are sorted and do not overlap. New text gets the
+    /// line endings of the file.
     pub(crate) fn replaced(&self, original: &[u8], changes: &[(Range<usize>, &[u8])]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(original.len());
         let mut from = 0;
@@ -85,14 +85,14 @@ impl FileText {
         bytes
     }
 
-    /// The place in the file of a place in `plain`.
+    /// Converts an offset in `plain` to an offset in the file.
     fn original(&self, at: usize) -> usize {
         let bom = if self.bom { BOM.len() } else { 0 };
         bom + at + self.crlf.partition_point(|lf| *lf < at)
     }
 }
 
-/// Text of a model, whichever line ends it used, with LF only.
+/// Converts CRLF to LF.
 pub(crate) fn with_lf(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_and_mark_of_the_file_are_kept() {
+    fn replacing_keeps_line_endings_and_byte_order_mark() {
         assert_eq!(
             replaced(b"\xef\xbb\xbfa\r\nb\r\nc\r\n", "b\n", "x\ny\n"),
             b"\xef\xbb\xbfa\r\nx\r\ny\r\nc\r\n"
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn replacing_nothing_gives_the_file_back() {
+    fn replacing_nothing_returns_the_same_bytes() {
         for file in [&b""[..], b"\r\n", b"\n\r\n\r", b"\xef\xbb\xbf", b"\xef\xbb\xbf\r\nx\n", b"a\r\n\r\nb"] {
             let text = FileText::new(file);
             assert_eq!(text.replaced(file, &[]), file);

@@ -1,5 +1,5 @@
-//! A folder held open, reached from the root without following a single link. What is opened or put in place through it
-//! is where the path says, even if somebody swaps a part of the path for a link in the meantime.
+//! An open folder handle, reached from the root without following any link. Files opened or created through it are where the
+//! path says, even if another process replaces a part of the path with a link.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,19 +11,19 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-/// Enough to walk through a folder; elsewhere that takes the right to read it.
+/// Flags to open a folder for traversal only. Other systems need read permission for that.
 #[cfg(target_os = "linux")]
 const WALK: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const WALK: OFlags = OFlags::RDONLY;
 
-/// See the module.
+/// An open folder.
 #[derive(Debug)]
 pub(crate) struct Folder(OwnedFd);
 
 impl Folder {
-    /// The folder a file is in, and the file's name there. `path` is absolute and free of links; missing folders are
-    /// made if `make` says so.
+    /// Opens the parent folder of a file, and returns it with the file name. `path` is absolute and link-free. Creates missing
+    /// folders if `make` is true.
     pub(crate) fn of(path: &Path, make: bool) -> io::Result<(Folder, OsString)> {
         let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_owned();
         let above = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
@@ -45,26 +45,26 @@ impl Folder {
         Ok((Folder(folder), name))
     }
 
-    /// A folder that nobody else can change.
+    /// Opens a folder that only this user can change.
     fn open(path: &Path) -> io::Result<Folder> {
         let flags = WALK | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Folder(rustix::fs::open(path, flags, Mode::empty())?))
     }
 
-    /// Opens a file for reading; waits for nothing, and refuses a link.
+    /// Opens a file for reading. Never blocks, and does not follow a link.
     pub(crate) fn read(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.0, name, flags, Mode::empty())?))
     }
 
-    /// A new file, gone again unless it is put in place. Where the system can, it has no name until then, so that nothing is
-    /// left of it whatever happens to this process.
+    /// Creates a temporary file, which is removed unless `persist` gives it a name. On Linux it has no name until then, so that
+    /// nothing is left behind even if this process is killed.
     pub(crate) fn beside(&self, mode: u32) -> io::Result<Beside<'_>> {
         #[cfg(target_os = "linux")]
         {
             let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
             let mode = Mode::from_bits_truncate(mode as rustix::fs::RawMode);
-            // Without /proc it could not be given a name later.
+            // Giving the file a name later needs /proc.
             if Path::new("/proc/self/fd").exists()
                 && let Ok(file) = openat(&self.0, ".", flags, mode)
             {
@@ -91,7 +91,7 @@ fn unused_name() -> OsString {
     OsString::from(format!(".osier-{:016x}", RandomState::new().build_hasher().finish()))
 }
 
-/// A file on its way.
+/// A temporary file that does not have its final name yet.
 #[derive(Debug)]
 pub(crate) struct Beside<'a> {
     folder: &'a Folder,
@@ -100,10 +100,10 @@ pub(crate) struct Beside<'a> {
 }
 
 impl Beside<'_> {
-    /// Gives it its name. A file or link that has this name is replaced, never followed.
+    /// Gives the file its final name. Replaces a file or link with this name; never follows a link.
     ///
-    /// To replace a file it needs another name for a moment. That name is in `staging` if that is on the same file system: a
-    /// process that is killed right then leaves nothing beside the file.
+    /// Replacing a file needs a temporary name for a moment. The temporary name is in `staging` if that is on the same file
+    /// system, so that a process killed at that moment leaves nothing next to the file.
     pub(crate) fn put(mut self, name: &OsStr, staging: &Path) -> io::Result<()> {
         if self.name.is_none() {
             match self.link(&self.folder.0, name) {
@@ -141,7 +141,7 @@ impl Beside<'_> {
 impl Drop for Beside<'_> {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            // Nothing more can be done about it.
+            // An error cannot be handled here.
             let _ = unlinkat(&self.folder.0, name, AtFlags::empty());
         }
     }
@@ -152,9 +152,9 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// So a process that is killed while it writes leaves nothing behind.
+    /// A process that is killed while it writes must leave nothing behind.
     #[test]
-    fn a_file_on_its_way_has_no_name() {
+    fn temporary_file_has_no_name_until_it_is_persisted() {
         let base = tempfile::tempdir().unwrap();
         let path = base.path().canonicalize().unwrap().join("a");
         let staging = tempfile::tempdir().unwrap();
@@ -164,7 +164,7 @@ mod tests {
             let before = count();
             let mut beside = folder.beside(0o666).unwrap();
             beside.file.write_all(content.as_bytes()).unwrap();
-            assert_eq!(count(), before, "nothing to be seen yet");
+            assert_eq!(count(), before, "the file has no name yet");
             beside.put(&name, staging.path()).unwrap();
             assert_eq!((count(), std::fs::read_to_string(&path).unwrap().as_str()), (1, content));
         }

@@ -1,13 +1,13 @@
-//! Files inside a project that other programs run or obey without being asked: hooks, settings of editors and agents, what a
-//! shell reads when it starts, what a build server runs. Changing one of them is running something later.
+//! Guarded files: files inside a project that other programs execute or obey automatically, such as git hooks, settings of
+//! editors and agents, shell startup files and CI configuration. Changing one of them runs something later.
 //!
-//! The project's own code (`Makefile`, `package.json`, `build.rs`, …) is not among them: writing it is the work.
+//! The project's own code (`Makefile`, `package.json`, `build.rs`, …) is not guarded: writing it is the task.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path};
 
-/// Folders and files with these names, wherever they lie in the project.
+/// Folders and files with these names are guarded anywhere in the project.
 const NAMES: &[&str] = &[
     // Repositories and their hooks.
     ".git",
@@ -31,7 +31,7 @@ const NAMES: &[&str] = &[
     ".exrc",
     ".nvim.lua",
     ".vimrc",
-    // What shells and tools read when they start.
+    // Startup files of shells and tools.
     ".bash_login",
     ".bash_logout",
     ".bash_profile",
@@ -50,7 +50,7 @@ const NAMES: &[&str] = &[
     ".tmux.conf",
     ".yarnrc",
     ".yarnrc.yml",
-    // Build servers.
+    // Continuous integration.
     ".buildkite",
     ".circleci",
     ".drone.yml",
@@ -67,7 +67,7 @@ const NAMES: &[&str] = &[
     "jenkinsfile",
 ];
 
-/// Whether a file is one of these. `inside` is its path from the project, `real` the whole path; neither has a link in it.
+/// Whether a file is guarded. `inside` is its path relative to the project, `real` the absolute path; both are link-free.
 pub(crate) fn is_guarded(inside: &Path, real: &Path) -> bool {
     let is_name = |part: Component<'_>| is_guarded_name(part.as_os_str());
     let folders = real.ancestors().skip(1).take(inside.components().count());
@@ -79,13 +79,13 @@ pub(crate) fn is_guarded_name(name: &OsStr) -> bool {
     NAMES.iter().any(|guarded| name == *guarded)
 }
 
-/// As a file system that ignores case and invisible characters compares names.
+/// Normalizes a name as a file system does that ignores case and invisible characters.
 fn visible(name: &str) -> String {
     let is_invisible = |c: char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     name.chars().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect()
 }
 
-/// A repository without a working tree has no `.git`, but hooks and settings as well.
+/// Whether a folder is a bare repository: it has no `.git`, but it has hooks and settings.
 fn is_git_folder(folder: &Path) -> bool {
     let has = |name: &str| fs::symlink_metadata(folder.join(name)).is_ok();
     has("HEAD") && has("objects") && has("refs")
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_compared_as_a_forgiving_file_system_does() {
+    fn names_are_compared_without_case_and_invisible_characters() {
         let is_guarded = |path: &str| is_guarded(Path::new(path), &Path::new("/project").join(path));
         for path in
             [".git/hooks/x", "sub/.GIT/config", ".g\u{200c}it/config", "a/.vscode/tasks.json", "Jenkinsfile"]

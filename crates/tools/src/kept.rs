@@ -1,5 +1,5 @@
-//! Files with the full text of outputs that were cut: a folder for each session, removed with it, and a limit for all
-//! together.
+//! Files with the full text of truncated outputs. Each session has a folder, which is deleted with the session. All outputs
+//! together have a size limit.
 
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io;
@@ -7,10 +7,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Bytes of all kept outputs together.
+/// The size limit for all saved outputs together.
 const MAX_BYTES: u64 = 2 << 30;
 
-/// A new file for an output of a session.
+/// Creates a file for an output of a session.
 pub(crate) fn create(root: &Path, session: &str) -> io::Result<(File, PathBuf)> {
     let folder = folder(root, session).unwrap_or_else(|| root.to_owned());
     DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
@@ -19,7 +19,7 @@ pub(crate) fn create(root: &Path, session: &str) -> io::Result<(File, PathBuf)> 
     file.keep().map_err(|error| error.error)
 }
 
-/// Removes the outputs of a session that was deleted.
+/// Removes all saved outputs of a deleted session.
 pub fn remove_outputs(root: &Path, session: &str) -> io::Result<()> {
     match folder(root, session).map(fs::remove_dir_all) {
         Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -27,14 +27,14 @@ pub fn remove_outputs(root: &Path, session: &str) -> io::Result<()> {
     }
 }
 
-/// An id that could be a path has no folder of its own.
+/// The folder of a session. `None` for an id that could be a path.
 fn folder(root: &Path, session: &str) -> Option<PathBuf> {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let is_plain = !session.is_empty() && !session.starts_with('.') && session.bytes().all(is_name);
     is_plain.then(|| root.join(session))
 }
 
-/// Removes the oldest outputs until the rest is not too much.
+/// Removes the oldest outputs until the rest is within `max` bytes.
 fn prune(root: &Path, max: u64) {
     let mut kept: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
@@ -57,7 +57,7 @@ fn prune(root: &Path, max: u64) {
         if total <= max {
             return;
         }
-        // One that stays, say because it is gone already, is looked at again the next time.
+        // A file that cannot be removed is tried again next time.
         let _ = fs::remove_file(path);
         total -= size;
     }
@@ -74,7 +74,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_oldest_outputs_go_when_there_are_too_many_bytes() {
+    fn oldest_outputs_are_removed_when_the_size_limit_is_exceeded() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("session")).unwrap();
         for (at, name) in ["old", "session/middle", "new"].iter().enumerate() {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_takes_its_own_outputs_with_it_and_no_others() {
+    fn removing_outputs_affects_only_that_session() {
         let root = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();
         let [(_, one), (_, two), (_, odd)] =

@@ -1,8 +1,9 @@
-//! What a model may do to the world: read, write, edit, run, search, list, and keep a list of things to do.
+//! The built-in tools of the model: read, write, edit, bash, grep, find, ls and todo.
 //!
-//! A tool never fails the program: whatever goes wrong is an outcome with a text that helps the model along. Whether a call
-//! may run is decided before, by [`approvals`], from what its preview would touch; no tool asks anybody. Nothing here
-//! remembers a conversation: what was read or planned is in the details of results, and callers replay it from the path.
+//! A tool never returns an error to the program: every failure is an outcome whose text tells the model what to do next.
+//! [`approvals`] decides whether a call may run, from the preview of what the call would change; tools never ask. This crate
+//! has no state per conversation: the details of results record what was read or planned, and callers replay them from the
+//! path.
 
 pub mod approvals;
 pub mod sandbox;

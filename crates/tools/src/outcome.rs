@@ -1,11 +1,11 @@
-//! What came of a call: blocks for the model, details for the screen. A failure is an outcome like any other.
+//! The outcome of a tool call: content blocks for the model, and details for the interface. A failure is also an outcome.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::port::ToolCall;
 
-/// A block of a result, in the form in which it is stored.
+/// A content block of a result, in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Content {
@@ -20,11 +20,11 @@ pub enum Content {
     },
 }
 
-/// See the module.
+/// The outcome of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutcome {
     pub content: Vec<Content>,
-    /// An object that the model does not see, or null.
+    /// An object (or null) that the model does not see.
     pub details: Value,
     pub is_error: bool,
 }
@@ -35,23 +35,23 @@ impl ToolOutcome {
         ToolOutcome { content, details: Value::Null, is_error: false }
     }
 
-    /// Something did not work; the text says what, and what to do next.
+    /// A failure. The text says what went wrong and what to do next.
     pub fn failed(text: impl Into<String>) -> ToolOutcome {
         ToolOutcome { is_error: true, ..ToolOutcome::text(text) }
     }
 
-    /// Somebody stopped the call before it was done.
+    /// The call was canceled before it finished.
     pub fn cancelled() -> ToolOutcome {
-        ToolOutcome::failed("[cancelled before it was done]").with("cancelled", json!(true))
+        ToolOutcome::failed("[canceled before it finished]").with("cancelled", json!(true))
     }
 
-    /// Adds one field to the details.
+    /// Adds a field to the details.
     pub fn with(mut self, key: &str, value: Value) -> ToolOutcome {
         self.fields().insert(key.to_owned(), value);
         self
     }
 
-    /// Adds a line behind the text.
+    /// Appends a line to the text.
     pub(crate) fn note(mut self, line: &str) -> ToolOutcome {
         if let Some(Content::Text { text }) = self.content.last_mut() {
             text.push('\n');
@@ -70,10 +70,10 @@ impl ToolOutcome {
         if !self.details.is_object() {
             self.details = Value::Object(Map::new());
         }
-        self.details.as_object_mut().expect("made an object just now")
+        self.details.as_object_mut().expect("details is an object")
     }
 
-    /// All text blocks, one after the other.
+    /// All text blocks, joined by line feeds.
     pub fn plain_text(&self) -> String {
         let texts = self.content.iter().filter_map(|block| match block {
             Content::Text { text } => Some(text.as_str()),
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_is_stored_in_the_form_pi_reads() {
+    fn result_message_has_the_format_that_pi_reads() {
         let call = ToolCall { id: "c1".into(), name: "read".into(), arguments: json!({}) };
         let mut outcome = ToolOutcome::failed("no such file").with("path", json!("a"));
         outcome.content.push(Content::Image { data: "AA==".into(), mime_type: "image/png".into() });

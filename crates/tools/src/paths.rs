@@ -1,5 +1,5 @@
-//! Where a path given by a model really leads: relative to the project, `~` expanded, every symbolic link followed, with
-//! the answer whether it leaves the project. Kernel files, pipes and devices are refused, without ever opening one.
+//! Resolves paths that the model gives: relative to the project, with `~` expanded and all symbolic links followed, and tells
+//! whether the result is outside the project. Kernel files, pipes and devices are refused without opening them.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -18,17 +18,17 @@ use crate::guarded::is_guarded;
 use crate::matching;
 use crate::outcome::ToolOutcome;
 
-/// A file or folder as a call named it, and what it is.
+/// A resolved path of a file or folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// As shown to people and models: relative to the project if inside, else absolute. One name per file, whatever links
-    /// lead there.
+    /// The displayed path: relative if inside the project, otherwise absolute. Always the same for one file, whichever links
+    /// were followed.
     pub(crate) shown: String,
-    /// Without any link.
+    /// The absolute path without links.
     pub(crate) real: PathBuf,
-    /// The path from the project, if it is inside.
+    /// The path relative to the project, if it is inside.
     inside: Option<PathBuf>,
-    /// The given name, if a link made it another one.
+    /// The given path, if it contains a link.
     pub(crate) link: Option<String>,
 }
 
@@ -36,9 +36,9 @@ pub(crate) struct Place {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Touched {
     pub path: String,
-    /// Not in the project, perhaps through a symbolic link.
+    /// Outside the project, possibly through a symbolic link.
     pub outside: bool,
-    /// Inside the project, but a place whose files make programs run, such as `.git`.
+    /// Inside the project, but in a place whose files make other programs run something, such as `.git`.
     pub guarded: bool,
 }
 
@@ -59,29 +59,29 @@ impl Touches {
 }
 
 const KERNEL: &[&str] = &["/dev", "/proc", "/sys"];
-/// As many bytes as Linux allows in a path.
+/// The longest path that Linux allows, in bytes.
 const LONGEST: usize = 4095;
-/// As many links as Linux follows.
+/// The most links that Linux follows.
 const HOPS: usize = 40;
 
 impl Place {
-    /// Finds out where `given` leads. The file need not exist.
+    /// Resolves `given`. The file need not exist.
     pub(crate) fn of(ctx: &ToolContext, given: &str) -> Result<Place, ToolOutcome> {
         if given.is_empty() || given.contains('\0') || given.len() > LONGEST {
             return Err(ToolOutcome::failed(
                 "`path` must be the name of a file or folder, such as src/main.rs",
             ));
         }
-        let wanted = ctx
-            .path(given)
-            .ok_or_else(|| ToolOutcome::failed("`~` is not known here: give the whole path"))?;
+        let wanted = ctx.path(given).ok_or_else(|| {
+            ToolOutcome::failed("cannot expand `~`: the home folder is unknown; use an absolute path")
+        })?;
         let real = without_links(&wanted).map_err(|error| {
-            ToolOutcome::failed(format!("cannot follow {}: {}", shown(given), cause(&error)))
+            ToolOutcome::failed(format!("cannot resolve {}: {}", shown(given), cause(&error)))
         })?;
         if let Some(kernel) = kernel_folder(&real) {
             let name = shown(given);
             return Err(ToolOutcome::failed(format!(
-                "{name} is in {kernel}, which holds devices and kernel data, no files; if you need it, use bash"
+                "{name} is in {kernel}, which contains devices and kernel data; if you need it, use bash"
             )));
         }
         Ok(Place::known(ctx, &wanted, real, given))
@@ -95,7 +95,7 @@ impl Place {
             Some(rest) => shown(rest),
             None => shown(&real),
         };
-        // The project itself may lie behind a link; that is not worth a word.
+        // A link in the path of the project itself is not reported.
         let plain = lexical(wanted);
         let linked = plain != real && plain.strip_prefix(lexical(&ctx.cwd)).ok() != inside;
         Place { shown: name, inside: inside.map(Path::to_owned), link: linked.then(|| shown(given)), real }
@@ -110,7 +110,7 @@ impl Place {
         self.inside.is_none()
     }
 
-    /// What every result says about the file it is about.
+    /// The details that every result about this file contains.
     pub(crate) fn details(&self) -> Map<String, Value> {
         let mut details = Map::new();
         details.insert("path".to_owned(), json!(self.shown));
@@ -123,12 +123,12 @@ impl Place {
         details
     }
 
-    /// A line for the model, if the name it used was not the file's own.
+    /// A line for the model, if the path it used contains a link.
     pub(crate) fn note(&self) -> Option<String> {
-        self.link.as_ref().map(|link| format!("[{link} leads through a symbolic link to {}]", self.shown))
+        self.link.as_ref().map(|link| format!("[{link} resolves through a symbolic link to {}]", self.shown))
     }
 
-    /// Opens an ordinary file for reading; waits for nothing, whatever the name leads to.
+    /// Opens a regular file for reading. Never blocks, whatever kind of file the path names.
     pub(crate) fn open(&self, doing: &str, ctx: &ToolContext) -> Result<(File, Metadata), ToolOutcome> {
         let found = fs::symlink_metadata(&self.real).map_err(|error| self.failure(doing, &error))?;
         self.ordinary(&found)?;
@@ -144,7 +144,7 @@ impl Place {
 
     pub(crate) fn closed(&self) -> ToolOutcome {
         ToolOutcome::failed(format!(
-            "{} is closed to tools, for it may hold keys: ask the user for what you need of it",
+            "{} may contain keys, so tools cannot open it; ask the user for what you need from it",
             self.shown
         ))
     }
@@ -156,8 +156,8 @@ impl Place {
             return Ok(());
         }
         Err(ToolOutcome::failed(match () {
-            () if kind.is_dir() => format!("{name} is a folder, not a file: ls shows what is in it"),
-            () if kind.is_symlink() => format!("{name} became a symbolic link just now: try again"),
+            () if kind.is_dir() => format!("{name} is a folder, not a file; use ls to list it"),
+            () if kind.is_symlink() => format!("{name} was just replaced by a symbolic link; try again"),
             () if kind.is_fifo() => format!("{name} is a pipe, not a file"),
             () if kind.is_socket() => format!("{name} is a socket, not a file"),
             () => format!("{name} is a device, not a file"),
@@ -172,7 +172,7 @@ impl Place {
         ToolOutcome::failed(text)
     }
 
-    /// What the model may have meant.
+    /// A hint about what the model may have meant.
     fn likely(&self) -> String {
         let (Some(folder), Some(name)) = (self.real.parent(), self.real.file_name()) else {
             return String::new();
@@ -191,12 +191,12 @@ impl Place {
     }
 }
 
-/// The folder of devices or kernel data that a real path lies in: reading there may wait for ever or give keys away.
+/// The folder of devices or kernel data that contains a link-free path. Reading there may block forever or reveal secrets.
 pub(crate) fn kernel_folder(real: &Path) -> Option<&'static str> {
     KERNEL.iter().copied().find(|kernel| real.starts_with(kernel))
 }
 
-/// Follows every link. Unlike the system's own function it goes on where nothing exists yet, through dangling links too.
+/// Resolves all links. Unlike `canonicalize`, it accepts paths that do not exist, including dangling links.
 pub(crate) fn without_links(path: &Path) -> io::Result<PathBuf> {
     let mut todo: VecDeque<OsString> = parts(path);
     let mut real = PathBuf::from("/");
@@ -236,7 +236,7 @@ fn parts(path: &Path) -> VecDeque<OsString> {
     kept.collect()
 }
 
-/// The path with `..` taken away, as if there were no links.
+/// Resolves `..` in a path as if there were no links.
 fn lexical(path: &Path) -> PathBuf {
     let mut plain = PathBuf::from("/");
     for part in parts(path) {
@@ -249,7 +249,7 @@ fn lexical(path: &Path) -> PathBuf {
     plain
 }
 
-/// A name as one harmless line: control characters and broken bytes escaped.
+/// A name as a single safe line: control characters and invalid bytes are escaped.
 pub(crate) fn shown(name: impl AsRef<OsStr>) -> String {
     let mut line = String::new();
     for chunk in name.as_ref().as_encoded_bytes().utf8_chunks() {
@@ -266,25 +266,23 @@ pub(crate) fn shown(name: impl AsRef<OsStr>) -> String {
     line
 }
 
-/// Characters that turn the direction of text or break lines, and so show another name than the real one.
+/// Characters that change the text direction or break lines, and so could disguise a name.
 fn is_deceptive(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The cause of a failure in plain words.
+/// The message of an I/O error.
 pub(crate) fn cause(error: &io::Error) -> String {
-    let words = match error.kind() {
+    let text = match error.kind() {
         io::ErrorKind::NotFound => "no such file or folder",
         io::ErrorKind::PermissionDenied => "permission denied",
         io::ErrorKind::NotADirectory => "a part of the path is a file, not a folder",
         io::ErrorKind::IsADirectory => "it is a folder",
-        io::ErrorKind::InvalidFilename => "the name is too long or not allowed",
-        _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
-            "its symbolic links lead in a circle"
-        }
+        io::ErrorKind::InvalidFilename => "the name is too long or invalid",
+        _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => "its symbolic links form a loop",
         io::ErrorKind::StorageFull => "the disk is full",
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
         _ => return error.to_string(),
     };
-    words.to_owned()
+    text.to_owned()
 }

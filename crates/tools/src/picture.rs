@@ -1,4 +1,4 @@
-//! Images for models: as they are if providers accept them, otherwise made smaller until they do.
+//! Images for the model: sent unchanged if providers accept them, otherwise scaled down until they do.
 
 use std::io::Cursor;
 
@@ -12,31 +12,31 @@ use crate::context::Limits;
 use crate::outcome::Content;
 use crate::size;
 
-/// An image in the form in which it is sent.
+/// An image as it is sent to the model.
 #[derive(Debug)]
 pub(crate) struct Picture {
     pub(crate) content: Content,
     pub(crate) width: u32,
     pub(crate) height: u32,
-    /// Width and height of the file, if it was too large.
+    /// Width and height of the original, if it was scaled down.
     pub(crate) original: Option<(u32, u32)>,
 }
 
-/// The kind of image that starts so, if it is one that providers take.
+/// The image format of a file with these first bytes, if providers accept it.
 pub(crate) fn kind(start: &[u8]) -> Option<ImageFormat> {
     let accepted = [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP];
     image::guess_format(start).ok().filter(|format| accepted.contains(format))
 }
 
-/// What is wrong with the image is told in words.
+/// Prepares an image for the model. The error says why it cannot be sent.
 pub(crate) fn picture(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<Picture, String> {
     let broken = |error: image::ImageError| match error {
         image::ImageError::Limits(_) => {
-            format!("it is too large: unpacked it would take more than {}", size::bytes(LARGEST))
+            format!("it is too large: decoding it would take more than {}", size::bytes(LARGEST))
         }
         error => format!("it cannot be decoded: {error}"),
     };
-    // Decoded even if it is sent as it is: a provider that refuses it would refuse the whole conversation from then on.
+    // Decoded even if it is sent unchanged: a provider that rejects the image would reject every later request as well.
     let image = decode(bytes, format).map_err(broken)?;
     let (width, height) = (image.width(), image.height());
     if width.max(height) <= limits.image_side && encoded_len(bytes.len()) <= limits.image_bytes {
@@ -47,10 +47,10 @@ pub(crate) fn picture(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Res
     Ok(Picture { content, width: image.width(), height: image.height(), original: Some((width, height)) })
 }
 
-/// Bytes of an image in memory: 8000 × 4000 points with four bytes each. Making it smaller takes as much again.
+/// The most memory for a decoded image: 8000 × 4000 pixels with four bytes each. Scaling it down takes as much again.
 const LARGEST: u64 = 128 << 20;
 
-/// A small file must not unfold into gigabytes, whatever its header says.
+/// Limits memory, because a small file may claim to decode to gigabytes.
 fn reader(bytes: &[u8], format: ImageFormat) -> ImageReader<Cursor<&[u8]>> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = image::Limits::default();
@@ -71,7 +71,7 @@ fn decode(bytes: &[u8], format: ImageFormat) -> image::ImageResult<DynamicImage>
     Ok(image)
 }
 
-/// First the right size, then less quality, then less size again.
+/// Reduces the size to the limit, then the quality, then the size again.
 fn smaller(image: DynamicImage, limits: &Limits) -> Option<(Content, DynamicImage)> {
     let mut side = limits.image_side.min(image.width().max(image.height()));
     while side >= 16 {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_fits_is_sent_byte_for_byte() {
+    fn image_within_the_limits_is_sent_unchanged() {
         for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP] {
             let bytes = file(&noise(8, 4), format);
             assert_eq!(kind(&bytes), Some(format));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_image_is_made_smaller_in_proportion() {
+    fn large_image_is_scaled_down_proportionally() {
         let limits = Limits { image_side: 100, ..Limits::default() };
         let picture = picture(&file(&noise(400, 200), ImageFormat::Png), ImageFormat::Png, &limits).unwrap();
         assert_eq!((picture.width, picture.height, picture.original), (100, 50, Some((400, 200))));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_of_too_many_bytes_loses_quality_then_size() {
+    fn image_with_too_many_bytes_loses_quality_then_size() {
         let bytes = file(&noise(200, 200), ImageFormat::Png);
         let jpeg = Limits { image_bytes: 60_000, ..Limits::default() };
         let first = picture(&bytes, ImageFormat::Png, &jpeg).unwrap();
@@ -171,20 +171,20 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_image_is_told_not_sent() {
+    fn broken_image_is_an_error() {
         let mut bytes = file(&noise(64, 64), ImageFormat::Png);
         bytes.truncate(bytes.len() / 2);
-        let told = picture(&bytes, ImageFormat::Png, &Limits::default()).unwrap_err();
-        assert!(told.starts_with("it cannot be decoded"), "{told}");
+        let error = picture(&bytes, ImageFormat::Png, &Limits::default()).unwrap_err();
+        assert!(error.starts_with("it cannot be decoded"), "{error}");
     }
 
     #[test]
-    fn a_small_file_that_unfolds_into_a_gigabyte_is_refused_before_it_does() {
+    fn decompression_bomb_is_refused_before_decoding() {
         let mut png = Vec::new();
         let black = image::GrayImage::new(16_000, 9_000);
         DynamicImage::ImageLuma8(black).write_to(Cursor::new(&mut png), ImageFormat::Png).unwrap();
         assert!(png.len() < 1 << 20, "{}", png.len());
         let refused = picture(&png, ImageFormat::Png, &Limits::default()).unwrap_err();
-        assert_eq!(refused, "it is too large: unpacked it would take more than 128.0 MB");
+        assert_eq!(refused, "it is too large: decoding it would take more than 128.0 MB");
     }
 }

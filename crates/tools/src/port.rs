@@ -1,4 +1,4 @@
-//! The ports: what a tool is, and the box of tools an agent is given. Gates and extensions wrap or replace either.
+//! The traits `Tool` and `Toolbox`, and their types. Gates and extensions can wrap or replace both.
 
 use std::fmt::Debug;
 
@@ -11,26 +11,26 @@ use crate::outcome::ToolOutcome;
 use crate::paths::Touches;
 use crate::seal::Seal;
 
-/// What a tool does to the world, as far as approval is concerned.
+/// What a tool can do, for the approval decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Kind {
-    /// Looks at files and changes nothing.
+    /// Only reads files.
     Reads,
-    /// Changes files, and only those its preview names.
+    /// Changes only the files that its preview names.
     Writes,
-    /// Runs something that may do anything.
+    /// Runs programs, which may do anything.
     Runs,
-    /// Touches the conversation only.
+    /// Affects only the conversation.
     Neutral,
 }
 
-/// What a model is told about a tool.
+/// The description of a tool for the model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolSpec {
     pub name: String,
     pub description: String,
-    /// A JSON schema of the arguments.
+    /// The JSON schema of the arguments.
     pub parameters: Value,
     pub kind: Kind,
 }
@@ -43,18 +43,18 @@ pub struct ToolCall {
     pub arguments: Value,
 }
 
-/// What a call would do, in the form in which a person is asked about it.
+/// What a call would do, as shown in the approval question.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Change {
     /// Nothing outside the conversation.
     Nothing,
-    /// This command line would run.
+    /// Runs this command line.
     Command { command: String },
-    /// This file would change so. The diff is whole, and as raw as the content: see [`crate::visible`]. It is empty if nothing
-    /// changes, or if the new file is empty.
+    /// Changes this file. The diff is complete and unescaped: see [`crate::visible`]. It is empty if nothing changes, or if the
+    /// new file is empty.
     Diff { path: String, diff: String, created: bool },
-    /// A tool that cannot foretell: these are its arguments.
+    /// The effect is unknown; these are the arguments.
     Call { arguments: Value },
 }
 
@@ -63,16 +63,16 @@ pub enum Change {
 pub struct Preview {
     pub touches: Touches,
     pub change: Change,
-    /// The families of commands that a command line consists of; none if it is more than that. See [`crate::approvals`].
+    /// The command families that a command line consists of; empty if it contains anything else. See [`crate::approvals`].
     #[serde(skip)]
     pub families: Vec<&'static str>,
-    /// Goes into the context of the run, so that nothing but this is done.
+    /// Pass this in the context of the run, so that only this change can be made.
     #[serde(skip)]
     pub seal: Option<Seal>,
 }
 
 impl Preview {
-    /// A call that touches no file by itself.
+    /// A call that changes no files directly.
     pub fn of(change: Change) -> Preview {
         Preview { touches: Touches::default(), change, families: Vec::new(), seal: None }
     }
@@ -82,25 +82,25 @@ impl Preview {
     }
 }
 
-/// One thing a model can do.
+/// A tool that the model can call.
 #[async_trait]
 pub trait Tool: Send + Sync + Debug {
     fn spec(&self) -> ToolSpec;
 
-    /// Foretells a call without changing anything. `Err` is the outcome of a call that cannot succeed, so that nobody is
-    /// asked to approve it.
+    /// Predicts the effect of a call without changing anything. `Err` is the outcome of a call that cannot succeed, so that the
+    /// user is not asked to approve it.
     async fn preview(&self, arguments: &Value, _ctx: &ToolContext) -> Result<Preview, ToolOutcome> {
         Ok(Preview::of(Change::Call { arguments: arguments.clone() }))
     }
 
-    /// Runs a call. Dropping the future stops it; so does the context's token, with an outcome.
+    /// Runs a call. Dropping the future stops it. Canceling the token of the context stops it too, with an outcome.
     async fn run(&self, arguments: Value, ctx: &ToolContext) -> ToolOutcome;
 }
 
 /// All the tools of an agent.
 #[async_trait]
 pub trait Toolbox: Send + Sync + Debug {
-    /// In the order in which they are told to the model.
+    /// All specs, in the order in which the model sees them.
     fn specs(&self) -> Vec<ToolSpec>;
 
     /// See [`Tool::preview`].

@@ -1,23 +1,23 @@
-//! Output of a command while it runs. Nothing here is stored, so a listener that is too slow loses text, not the command
-//! time and not the program memory; it is told how much it lost.
+//! Live output of a running command. Nothing here is stored. A slow listener loses text and learns how much; it does not slow
+//! down the command or use more memory.
 
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
-/// A piece of output, always whole characters.
+/// A piece of output, without split characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
-    /// How many bytes were left out before this piece.
+    /// How many bytes were dropped before this piece.
     pub skipped: usize,
     pub text: String,
 }
 
-/// Where live output goes; by default nowhere.
+/// The sender of live output. The default drops everything.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Option<mpsc::Sender<Live>>);
 
 impl Progress {
-    /// A progress and its listener, who may fall `pieces` behind before text is left out.
+    /// Creates a sender and its listener. The listener can be `pieces` behind before text is dropped.
     pub fn channel(pieces: usize) -> (Progress, mpsc::Receiver<Live>) {
         let (sender, receiver) = mpsc::channel(pieces);
         (Progress(Some(sender)), receiver)
@@ -28,14 +28,14 @@ impl Progress {
     }
 }
 
-/// How much text waits for a listener who is behind.
+/// The most bytes buffered for a slow listener.
 const WAITING: usize = 16 * 1024;
 
-/// The output of one command on its way to the listener.
+/// The output stream of one command to the listener.
 #[derive(Debug)]
 pub(crate) struct Stream {
     to: Option<mpsc::Sender<Live>>,
-    /// The first bytes of a character whose rest has not come yet.
+    /// The first bytes of an incomplete character.
     broken: Vec<u8>,
     waiting: String,
     skipped: usize,
@@ -68,7 +68,7 @@ impl Stream {
         }
     }
 
-    /// Keeps the newest part of what waits.
+    /// Drops the oldest part of the buffered text.
     fn forget(&mut self) {
         if self.waiting.len() > WAITING {
             let cut = self.waiting.ceil_char_boundary(self.waiting.len() - WAITING);
@@ -78,7 +78,7 @@ impl Stream {
     }
 }
 
-/// The text of `bytes` after what was left of the bytes before them; an unfinished last character stays in `broken`.
+/// Decodes `broken` followed by `bytes`. An incomplete last character stays in `broken`.
 fn whole_characters(broken: &mut Vec<u8>, bytes: &[u8]) -> String {
     broken.extend_from_slice(bytes);
     let all = std::mem::take(broken);
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_character_cut_by_a_chunk_arrives_whole() {
+    fn character_split_between_chunks_is_sent_whole() {
         let mut broken = Vec::new();
         let parts: Vec<String> =
             "aé€😀".as_bytes().chunks(1).map(|b| whole_characters(&mut broken, b)).collect();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_listener_loses_the_oldest_text_and_knows_how_much() {
+    fn slow_listener_loses_the_oldest_text_and_learns_how_much() {
         let (progress, mut listener) = Progress::channel(1);
         let mut stream = progress.stream();
         stream.push(b"first");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_listening_costs_nothing() {
+    fn dropped_listener_stops_the_stream() {
         let (progress, listener) = Progress::channel(1);
         drop(listener);
         let mut stream = progress.stream();

@@ -1,4 +1,4 @@
-//! Reads files that anybody may have put there: a pipe would wait for ever, and a device or a huge file never end.
+//! Reads untrusted files safely: a pipe could block forever, and a device or a huge file might never end.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -9,9 +9,9 @@ use rustix::fs::OFlags;
 
 use crate::size;
 
-/// Opens a regular file, or a link to one, for reading. Never waits.
+/// Opens a regular file, or a link to one, for reading. Never blocks.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    // To open a device can have effects, so it is looked at first; and again, in case it was exchanged.
+    // Opening a device can have side effects, so check before opening; check again in case the file was replaced.
     check(&fs::metadata(path)?)?;
     let flags = OFlags::NONBLOCK.bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -19,7 +19,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The bytes of a regular file that has at most `max` of them.
+/// The bytes of a regular file of at most `max` bytes.
 pub fn read_regular(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.take(max + 1).read_to_end(&mut bytes)?;
@@ -29,7 +29,7 @@ pub fn read_regular(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same for text in UTF-8.
+/// Like `read_regular`, for UTF-8 text.
 pub fn read_regular_text(path: &Path, max: u64) -> io::Result<String> {
     String::from_utf8(read_regular(path, max)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text"))
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_regular_files_of_a_limited_size_are_read() {
+    fn only_regular_files_within_the_size_limit_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         fs::write(path("file"), "12345").unwrap();

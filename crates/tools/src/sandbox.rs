@@ -1,8 +1,8 @@
-//! Confines the commands that tools run: writes only where they may, keys out of reach, no network. The operating system
-//! enforces it; what it cannot enforce here is never taken for granted, but reported as not available.
+//! The sandbox for commands that tools run: it limits writes to allowed folders, hides keys, and blocks the network. The
+//! operating system enforces the policy. If it cannot, the sandbox is reported as not available.
 //!
-//! A command starts as this same program, which restricts itself and then becomes the shell, so that nothing but the command is
-//! confined. Before the first one, the whole policy is tried out.
+//! A command starts as this program, which restricts itself and then executes the shell, so that only the command is restricted.
+//! The whole policy is tested once before the first command.
 
 #[cfg(target_os = "linux")]
 mod enter;
@@ -14,7 +14,7 @@ mod mounts;
 mod policy;
 #[cfg_attr(
     not(target_os = "macos"),
-    allow(dead_code, reason = "compiled everywhere, so that it keeps compiling")
+    allow(dead_code, reason = "compiled on every system, so that it keeps compiling")
 )]
 mod seatbelt;
 #[cfg(target_os = "linux")]
@@ -35,46 +35,46 @@ pub use enter::{COMMAND, enter};
 pub(crate) use evidence::denial;
 pub use policy::{Mounts, Network, Policy};
 
-/// The detail of a result that says what the sandbox denied.
+/// The field in the details of a result that says what the sandbox denied.
 pub(crate) const DENIAL: &str = "sandboxDenial";
 
-/// What the user wants confined commands to do and not to do.
+/// The sandbox settings of the user.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     pub project: PathBuf,
-    /// More folders that may be written.
+    /// More writable folders.
     pub write: Vec<PathBuf>,
     pub hide: Vec<PathBuf>,
     /// Below `hide`, but readable.
     pub show: Vec<PathBuf>,
     pub network: Network,
     pub unix_sockets: bool,
-    /// Commands are confined in the approval mode `sandbox` only.
+    /// Use the sandbox only in the approval mode `sandbox`.
     pub only_in_mode: bool,
-    /// What the user types behind `!` is confined too.
+    /// Also run the user's own `!` commands in the sandbox.
     pub user_commands: bool,
 }
 
-/// See the module.
+/// A sandbox with its settings and its state.
 #[derive(Debug)]
 pub struct Sandbox {
     pub rules: Rules,
-    /// This program, which restricts itself.
+    /// The executable of this program.
     launcher: PathBuf,
-    /// What was found when it was tried out, or why it is not available.
+    /// The working sandbox, or why it is not available.
     state: OnceLock<Result<Active, String>>,
-    /// Where commands find room for temporary files.
+    /// The folder for temporary files of commands.
     temp: OnceLock<Option<TempDir>>,
 }
 
-/// A sandbox that works.
+/// A sandbox that passed its test.
 #[derive(Debug)]
 struct Active {
     policy: Policy,
     protection: String,
 }
 
-/// A program to start, with its arguments and more variables.
+/// A program to start, with its arguments and additional variables.
 #[derive(Debug)]
 pub(crate) struct Wrapped {
     pub(crate) program: OsString,
@@ -83,18 +83,18 @@ pub(crate) struct Wrapped {
 }
 
 impl Sandbox {
-    /// Nothing is tried out before somebody asks for the state.
+    /// Creates the sandbox. It is tested when the state is first needed.
     pub fn new(rules: Rules, launcher: impl Into<PathBuf>) -> Sandbox {
         Sandbox { rules, launcher: launcher.into(), state: OnceLock::new(), temp: OnceLock::new() }
     }
 
-    /// Tries it out in the background, so that nobody waits for it later.
+    /// Tests the sandbox in the background, so that the first command does not wait for it.
     pub fn warm_up(self: &Arc<Self>) {
         let sandbox = self.clone();
         std::thread::spawn(move || sandbox.state().is_ok());
     }
 
-    /// Which protection is active, or why none is.
+    /// The name of the active protection, or why there is none.
     pub fn state(&self) -> Result<&str, &str> {
         self.active().map(|active| active.protection.as_str())
     }
@@ -106,9 +106,9 @@ impl Sandbox {
     fn try_out(&self) -> Result<Active, String> {
         let policy = self.policy();
         if let Some(path) = policy.write_below_hidden() {
-            return Err(format!("{} lies in a folder that must stay hidden", path.display()));
+            return Err(format!("{} is in a folder that must stay hidden", path.display()));
         }
-        let mut reason = "this system has no sandbox that is known".to_owned();
+        let mut reason = "no supported sandbox on this system".to_owned();
         for (mounts, name) in ways(&policy) {
             let active = Active { policy: Policy { mounts, ..policy.clone() }, protection: name };
             match self.rehearse(&active.policy) {
@@ -118,14 +118,14 @@ impl Sandbox {
         }
         match policy.hidden_below_write() {
             Some(path) => Err(format!(
-                "{} cannot be hidden from commands that may write around it: {reason}",
+                "cannot hide {} from commands that may write to a folder above it: {reason}",
                 path.display()
             )),
             None => Err(reason),
         }
     }
 
-    /// With canonical paths. What does not exist needs no rule.
+    /// The policy with canonical paths. Paths that do not exist are left out.
     fn policy(&self) -> Policy {
         let real = |paths: &[PathBuf]| -> Vec<PathBuf> {
             paths.iter().filter_map(|path| path.canonicalize().ok()).collect()
@@ -140,14 +140,14 @@ impl Sandbox {
             ..Policy::default()
         };
         policy.write.extend(real(&rules.write));
-        // What lies in a hidden folder is hidden with it.
+        // Paths inside a hidden folder are hidden with it.
         let hide = policy.hide.clone();
         policy.hide.retain(|path| !hide.iter().any(|other| other != path && path.starts_with(other)));
         policy.hide.dedup();
         policy
     }
 
-    /// Runs nothing, confined.
+    /// Runs an empty command with a policy to test it.
     fn rehearse(&self, policy: &Policy) -> io::Result<()> {
         let Wrapped { program, arguments, .. } = self.wrapped(policy, &[OsStr::new("sh")], ":")?;
         let mut command = Command::new(program);
@@ -156,16 +156,16 @@ impl Sandbox {
         if done.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&done.stderr);
-        let line = said.lines().next().unwrap_or("it does not start").trim();
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        let line = stderr.lines().next().unwrap_or("it did not start").trim();
         Err(io::Error::other(line.strip_prefix(evidence::REFUSED).unwrap_or(line).to_owned()))
     }
 
-    /// How to run a command line with the first of some shells that there is.
+    /// How to run a command line with the first shell that exists.
     pub(crate) fn wrap(&self, shells: &[&OsStr], command: &str) -> io::Result<Wrapped> {
         let active = self.active().map_err(io::Error::other)?;
         let mut policy = active.policy.clone();
-        // Again for each command: a repository may have come to be meanwhile.
+        // Done for each command, because a repository may have been created since.
         if policy.mounts != Mounts::None {
             policy.write.clone().iter().for_each(|folder| policy.protect_in(folder));
         }
@@ -206,13 +206,13 @@ impl Sandbox {
         Ok(Wrapped { program: program.into(), arguments, variables: Vec::new() })
     }
 
-    /// What lies in the project now and makes programs outside run something. A command cannot change it, but add to it.
+    /// The guarded files and folders that exist in the project. A command cannot change them, but it can create new ones.
     pub(crate) fn guarded(&self) -> Vec<PathBuf> {
         policy::guarded_in(&self.rules.project)
     }
 }
 
-/// What can be tried, the best first, and how it is called.
+/// The protections to try, the best first, each with its name.
 #[cfg(target_os = "linux")]
 fn ways(policy: &Policy) -> Vec<(Mounts, String)> {
     let named = |more: &str| format!("Landlock, seccomp{more}");
@@ -226,7 +226,7 @@ fn ways(policy: &Policy) -> Vec<(Mounts, String)> {
 
 #[cfg(target_os = "linux")]
 fn bubblewrap() -> Option<PathBuf> {
-    // Not from PATH: a folder of the project may be in it.
+    // Not from PATH, which may contain a folder of the project.
     ["/usr/bin/bwrap", "/usr/local/bin/bwrap"].into_iter().map(PathBuf::from).find(|path| path.is_file())
 }
 
@@ -240,7 +240,7 @@ fn ways(_: &Policy) -> Vec<(Mounts, String)> {
     Vec::new()
 }
 
-/// What the sandbox denied to a command, if it may have failed because of that.
+/// What the sandbox denied, if the command may have failed because of it.
 pub fn denied_to(outcome: &ToolOutcome) -> Option<&str> {
     outcome.details.get(DENIAL)?.as_str()
 }

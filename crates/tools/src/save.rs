@@ -1,4 +1,4 @@
-//! Puts a file in place whole or not at all: written beside it, then renamed. Owner and mode of the old file stay.
+//! Replaces a file atomically: writes a temporary file, then renames it. Keeps the owner and the mode of the old file.
 
 use std::fs::{self, DirBuilder, Metadata, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,19 +11,19 @@ use rustix::fs::{Gid, Uid};
 
 use crate::folder::Folder;
 
-/// Two calls of one turn may change the same file. Each file has one of these locks, and some share one.
+/// Several calls of a turn may change the same file. Each path maps to one of these locks; different paths may share a lock.
 static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 
-/// Held from reading a file until its replacement is in place.
+/// Locks a path. Hold the lock from reading the file until its replacement is in place.
 pub(crate) fn lock(path: &Path) -> MutexGuard<'static, ()> {
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);
-    // The lock guards no data, so a panic under it leaves nothing in a bad state.
+    // The lock protects no data, so a panic while it is held does no harm.
     LOCKS[(hasher.finish() % 64) as usize].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `path` is free of links and no link is followed on the way there; `old` is the file that is there now. Missing folders
-/// are made. `staging` is a folder for a file that has no place yet.
+/// Writes a file. `path` is link-free, and links in it are not followed. `old` is the existing file. Creates missing folders.
+/// `staging` is a folder for the temporary name.
 pub(crate) fn save(
     path: &Path,
     bytes: &[u8],
@@ -36,18 +36,18 @@ pub(crate) fn save(
     beside.file.write_all(bytes)?;
     if let Some(old) = old {
         keep_owner(&beside.file, old);
-        // The umask does not apply to what somebody set on purpose.
+        // The umask does not apply to an existing mode.
         beside.file.set_permissions(Permissions::from_mode(mode))?;
     }
     beside.file.sync_all()?;
     let metadata = beside.file.metadata()?;
-    // Without such a folder it is put beside the old file first.
+    // Without this folder, the temporary name is next to the old file.
     let _ = DirBuilder::new().recursive(true).mode(0o700).create(staging);
     beside.put(&name, staging)?;
     Ok(metadata)
 }
 
-/// As far as this user may; a file of one's own needs nothing.
+/// Sets the owner of the old file, if this user may.
 fn keep_owner(file: &fs::File, old: &Metadata) {
     let same = file.metadata().is_ok_and(|new| (new.uid(), new.gid()) == (old.uid(), old.gid()));
     if !same {
@@ -61,7 +61,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_folder_that_became_a_link_is_not_followed() {
+    fn folder_replaced_by_a_link_is_not_followed() {
         let base = tempfile::tempdir().unwrap();
         let base = base.path().canonicalize().unwrap();
         fs::create_dir(base.join("outside")).unwrap();
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_of_the_file_is_replaced_and_not_followed() {
+    fn link_at_the_target_is_replaced_and_not_followed() {
         let base = tempfile::tempdir().unwrap();
         let base = base.path().canonicalize().unwrap();
         fs::write(base.join("precious"), "precious").unwrap();
@@ -81,6 +81,6 @@ mod tests {
         save(&base.join("a"), b"new", None, &base).unwrap();
         assert_eq!(fs::read(base.join("precious")).unwrap(), b"precious");
         assert!(fs::symlink_metadata(base.join("a")).unwrap().is_file());
-        assert_eq!(fs::read_dir(&base).unwrap().count(), 2, "nothing is left beside");
+        assert_eq!(fs::read_dir(&base).unwrap().count(), 2, "no temporary file is left");
     }
 }

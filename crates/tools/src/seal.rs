@@ -1,5 +1,5 @@
-//! What was shown when a call was approved, so that exactly this is done and nothing else: which file, what was in it, and
-//! what will be. A preview gives it out, the context of the run brings it back, and who looks at it sees nothing.
+//! The fingerprint of a previewed change: the file, and hashes of its old and new content. The preview returns it and the context
+//! of the run passes it back, so that only the approved change is made.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
 use crate::paths::Place;
 
-/// See the module.
+/// The fingerprint of a previewed change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seal {
     real: PathBuf,
-    /// Of the content; nothing if the file did not exist.
+    /// The hash of the old content; `None` if the file did not exist.
     old: Option<blake3::Hash>,
     new: blake3::Hash,
 }
@@ -23,30 +23,32 @@ impl Seal {
     }
 }
 
-/// Refuses a file that is another one, or has another content, than the one shown. Without a seal nothing was shown.
+/// Refuses the change if the path now names a different file or the file has different content than in the preview. Without a
+/// fingerprint, everything is accepted.
 pub(crate) fn check_old(ctx: &ToolContext, place: &Place, old: Option<&[u8]>) -> Result<()> {
     let Some(seal) = &ctx.seal else { return Ok(()) };
     let what = match () {
-        () if seal.real != place.real => "leads to another place than",
-        () if seal.old.is_some() && old.is_none() => "is no longer there as",
-        () if seal.old != old.map(blake3::hash) => "has another content than",
+        () if seal.real != place.real => "resolves to a different file than when this call was approved",
+        () if seal.old.is_some() && old.is_none() => "was deleted after this call was approved",
+        () if seal.old != old.map(blake3::hash) => "has different content than when this call was approved",
         () => return Ok(()),
     };
     Err(refused(place, what))
 }
 
-/// Refuses to write anything but what was shown.
+/// Refuses to write anything except the previewed content.
 pub(crate) fn check_new(ctx: &ToolContext, place: &Place, new: &[u8]) -> Result<()> {
     match &ctx.seal {
-        Some(seal) if seal.new != blake3::hash(new) => Err(refused(place, "would become another one than")),
+        Some(seal) if seal.new != blake3::hash(new) => {
+            Err(refused(place, "would get different content than was approved"))
+        }
         _ => Ok(()),
     }
 }
 
 fn refused(place: &Place, what: &str) -> ToolOutcome {
     ToolOutcome::failed(format!(
-        "nothing was changed: {} {what} when this call was approved; somebody changed it meanwhile. Read it again, then \
-         decide what to do",
+        "nothing was changed: {} {what}. Read it again, then decide what to do",
         place.shown
     ))
 }

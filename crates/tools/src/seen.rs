@@ -1,5 +1,5 @@
-//! What the model knows of files on its path, so that it does not overwrite what it has never seen. The facts are in the
-//! details of results; a caller gathers them from the path, so they follow the leaf.
+//! Tracks which file contents the model has seen, so that it does not overwrite content it has never read. The facts are in the
+//! details of results; callers collect them from the path, so they follow the leaf.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -7,13 +7,13 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-/// What a file was like at some moment.
+/// Identifies the content of a file at some moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stamp {
     pub size: u64,
     pub mtime_ms: u64,
-    /// Of the content; missing for a file too large to be read whole.
+    /// The hash of the content; missing if the file is too large to read completely.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
 }
@@ -28,7 +28,7 @@ impl Stamp {
         }
     }
 
-    /// Whether both stamps are of the same content. Times decide only where there is no hash: a file may be touched.
+    /// Whether both stamps have the same content. Times count only without hashes, because `touch` changes them.
     pub fn same(&self, other: &Stamp) -> bool {
         match (&self.hash, &other.hash) {
             (Some(a), Some(b)) => self.size == other.size && a == b,
@@ -37,17 +37,17 @@ impl Stamp {
     }
 }
 
-/// What the model knows about a file.
+/// What the model knows about the content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Knowledge {
-    /// It saw or wrote exactly this content, or the record does not say what it saw.
+    /// The model saw or wrote exactly this content, or the record has no stamp.
     Current,
-    /// It saw another content.
+    /// The model saw different content.
     Stale,
     Unseen,
 }
 
-/// See the module. The default knows nothing and objects to nothing.
+/// The files that the model has seen. The default does not track files and treats every file as current.
 #[derive(Debug, Clone, Default)]
 pub struct FilesRead {
     tracked: bool,
@@ -55,13 +55,13 @@ pub struct FilesRead {
 }
 
 impl FilesRead {
-    /// Nothing has been read yet.
+    /// Tracks files, with none read so far.
     pub fn none() -> FilesRead {
         FilesRead { tracked: true, seen: HashMap::new() }
     }
 
-    /// The model saw or wrote this file. `path` is the `path` in a result's details; a record of another program may lack
-    /// the stamp.
+    /// Records that the model saw or wrote a file. `path` is the `path` in the details of a result. Records of other programs may
+    /// have no stamp.
     pub fn insert(&mut self, path: impl Into<String>, stamp: Option<Stamp>) {
         self.seen.insert(path.into(), stamp);
     }
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_of_a_file_is_what_was_seen_or_written_last() {
+    fn knowledge_is_based_on_the_last_seen_or_written_content() {
         let stamp = |hash: &str, mtime_ms| Stamp { size: 1, mtime_ms, hash: Some(hash.into()) };
         let mut files = FilesRead::none();
         files.insert("a", Some(stamp("1", 1)));

@@ -1,5 +1,5 @@
-//! Runs one command line in a session of its own: no terminal to ask questions on, nothing to read, and nothing left of it
-//! when it is stopped. A child that stays in the background keeps running and is waited for by nobody.
+//! Runs a command line in its own process session, without a terminal and without input. Stopping it stops all its processes.
+//! A process that the command leaves in the background keeps running, and the call does not wait for it.
 
 mod group;
 mod heir;
@@ -33,32 +33,32 @@ pub(crate) enum End {
     Cancelled,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) end: End,
-    /// What a terminal would show, the last part of it if there was too much.
+    /// The output as a terminal would show it; only the last part if there was too much.
     pub(crate) text: String,
     pub(crate) truncated: bool,
     pub(crate) total_lines: usize,
     pub(crate) total_bytes: u64,
-    /// Where all of the output is.
+    /// The file with the full output.
     pub(crate) full_output: Option<PathBuf>,
-    /// Why there is no full output although the text was cut.
+    /// Why the full output was not saved completely.
     pub(crate) not_kept: Option<String>,
     pub(crate) took: Duration,
-    /// The group of the processes that were left running in the background.
+    /// The process group that still runs in the background.
     pub(crate) background: Option<u32>,
 }
 
-/// How long to wait for output that comes after the command's end, such as that of a process substitution.
+/// How long to wait for output after the command ends, such as output of a process substitution.
 const STRAGGLERS: Duration = Duration::from_millis(100);
 const LAST_WAIT: Duration = Duration::from_secs(2);
 const CHUNK: usize = 64 * 1024;
 
-/// Runs `command` until it ends, its time is over, or it is cancelled. Dropping the future kills it.
+/// Runs `command` until it exits, times out or is canceled. Dropping the future kills it.
 pub(crate) async fn run(command: &str, time: Duration, ctx: &ToolContext) -> io::Result<Ran> {
-    let begun = Instant::now();
+    let started = Instant::now();
     let (pipe, mut child) = spawn(command, ctx)?;
     let (group, heir) = (Group::led_by(child.id()), Heir::of(child.id()));
     let mut flow = Flow { pipe, output: Output::new(ctx), buffer: vec![0; CHUNK], open: true };
@@ -70,10 +70,10 @@ pub(crate) async fn run(command: &str, time: Duration, ctx: &ToolContext) -> io:
     };
     if matches!(end, End::Cancelled | End::TimedOut) {
         group.stop(ctx.limits.grace).await;
-        // A process that hangs in the kernel must not hang the conversation.
+        // A process that hangs in the kernel must not block the conversation.
         let _ = tokio::time::timeout(LAST_WAIT, child.wait()).await;
     }
-    let took = begun.elapsed();
+    let took = started.elapsed();
     let _ = tokio::time::timeout(STRAGGLERS, flow.until_closed()).await;
     flow.take_what_is_there();
     drop(heir);
@@ -108,7 +108,7 @@ fn spawn(command: &str, ctx: &ToolContext) -> io::Result<(Receiver, Box<dyn Chil
 }
 
 fn spawn_in(run: Wrapped, ctx: &ToolContext) -> io::Result<(Receiver, Box<dyn ChildWrapper>)> {
-    // One pipe for both, so that errors stand where they happened.
+    // One pipe for both streams keeps their order.
     let (reader, writer) = io::pipe()?;
     let errors = writer.try_clone()?;
     let vars = ctx.env.vars.iter().chain(&run.variables).map(|(name, value)| (name, value));
@@ -117,11 +117,11 @@ fn spawn_in(run: Wrapped, ctx: &ToolContext) -> io::Result<(Receiver, Box<dyn Ch
         shell.stdin(Stdio::null()).stdout(writer).stderr(errors);
     });
     let child = wrapped.wrap(ProcessSession).spawn()?;
-    // Waiting for the shell alone: the wrapper's own wait may wait for background children as well.
+    // Wait only for the shell; the wrapper would also wait for background children.
     Ok((Receiver::from_owned_fd(OwnedFd::from(reader))?, child.into_inner()))
 }
 
-/// The output on its way from the pipe to where it is kept.
+/// Reads output from the pipe.
 #[derive(Debug)]
 struct Flow {
     pipe: Receiver,
@@ -155,7 +155,7 @@ impl Flow {
         }
     }
 
-    /// At most what a pipe holds: somebody in the background may write faster than this reads.
+    /// Reads at most the capacity of a pipe, because a background process may write faster than this reads.
     fn take_what_is_there(&mut self) {
         for _ in 0..16 {
             match self.pipe.try_read(&mut self.buffer) {

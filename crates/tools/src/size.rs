@@ -1,11 +1,11 @@
-//! Numbers for people and models.
+//! Formats counts and sizes.
 
 /// `3 lines`, `1 line`.
 pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
-/// A number of bytes, in the unit that makes it short.
+/// A number of bytes with a suitable unit.
 pub(crate) fn bytes(number: u64) -> String {
     match number {
         0..1024 => format!("{number} bytes"),
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_easy_to_read() {
+    fn numbers_are_grouped_and_have_units() {
         assert_eq!(count(1, "line", "lines"), "1 line");
         assert_eq!(count(1_234_567, "line", "lines"), "1,234,567 lines");
         assert_eq!(bytes(1023), "1023 bytes");

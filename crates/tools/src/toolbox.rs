@@ -1,4 +1,4 @@
-//! A box of tools held by name.
+//! The standard implementation of `Toolbox`: a list of tools, found by name.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::matching;
 use crate::outcome::ToolOutcome;
 use crate::port::{Preview, Tool, ToolCall, ToolSpec, Toolbox};
 
-/// Some tools with their specs, in a fixed order.
+/// Tools with their specs, in a fixed order.
 #[derive(Debug, Clone, Default)]
 pub struct Tools(Vec<(ToolSpec, Arc<dyn Tool>)>);
 
@@ -20,7 +20,7 @@ impl Tools {
         builtin::all().into_iter().fold(Tools::default(), Tools::with)
     }
 
-    /// Adds a tool at the end, or puts it in the place of the one with its name.
+    /// Adds a tool at the end, or replaces the tool with the same name.
     pub fn with(mut self, tool: Arc<dyn Tool>) -> Tools {
         let spec = tool.spec();
         match self.0.iter_mut().find(|(known, _)| known.name == spec.name) {
@@ -30,7 +30,7 @@ impl Tools {
         self
     }
 
-    /// Keeps the named tools. Names that are not there are given back.
+    /// Keeps only the named tools. The error contains the unknown names.
     pub fn only(mut self, names: &[impl AsRef<str>]) -> Result<Tools, Vec<String>> {
         let has = |name: &&str| self.0.iter().any(|(spec, _)| spec.name == *name);
         let unknown: Vec<String> =
@@ -52,7 +52,7 @@ impl Tools {
         let all = names().collect::<Vec<_>>().join(", ");
         let hint =
             matching::nearest(name, names()).map(|near| format!(" did you mean {near}?")).unwrap_or_default();
-        ToolOutcome::failed(format!("there is no tool `{name}`;{hint} the tools are: {all}"))
+        ToolOutcome::failed(format!("there is no tool `{name}`;{hint} available tools: {all}"))
     }
 }
 

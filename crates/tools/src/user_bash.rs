@@ -1,4 +1,4 @@
-//! `!command` and `!!command`: what the user runs, not the model. The second kind stays out of the context.
+//! `!command` and `!!command`: commands that the user runs. The output of `!!` stays out of the model's context.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub struct UserCommand {
 }
 
 impl UserCommand {
-    /// `None` if the text is no command but something to say.
+    /// `None` if the text is an ordinary prompt.
     pub fn parse(text: &str) -> Option<UserCommand> {
         let rest = text.trim().strip_prefix('!')?;
         let (command, exclude_from_context) =
@@ -56,13 +56,13 @@ impl BashExecution {
     }
 }
 
-/// Runs what the user typed. It has no time limit: the user is there to stop it.
+/// Runs the user's command. There is no time-out, because the user can stop it.
 pub async fn run(user: UserCommand, ctx: &ToolContext) -> io::Result<BashExecution> {
-    let endless = std::time::Duration::MAX;
-    let ran = shell::run(&user.command, endless, ctx).await?;
+    let no_timeout = std::time::Duration::MAX;
+    let ran = shell::run(&user.command, no_timeout, ctx).await?;
     let exit_code = match ran.end {
         End::Exited(code) => Some(code),
-        // As a shell tells it.
+        // As shells report it.
         End::Killed { signal } => Some(128 + signal),
         End::TimedOut | End::Cancelled => None,
     };

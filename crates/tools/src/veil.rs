@@ -1,5 +1,5 @@
-//! Keys of models and passwords of stores, wherever a command prints them or a file holds them: neither the model nor the log
-//! nor whoever watches gets to see them. Only as they are; what a command makes of one cannot be known.
+//! Redacts secrets (model keys and store passwords) in the output of commands and in file contents, for the model, the log and
+//! the interface. Only exact occurrences are found; an encoded or transformed secret is not.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use crate::outcome::{Content, ToolOutcome};
 
-/// Stands where a key was.
+/// Replaces a secret.
 const INSTEAD: &str = "[key]";
 
-/// Shorter ones would hide words that are none.
+/// Shorter secrets are not redacted, because they could match ordinary words.
 const SHORTEST: usize = 12;
 
-/// See the module.
+/// The secrets to redact.
 #[derive(Clone, Default)]
 pub struct Keys(Vec<SecretString>);
 
@@ -28,13 +28,13 @@ impl Keys {
         self.0.iter().map(|key| key.expose_secret().as_bytes())
     }
 
-    /// Where the first key lies, and how long it is; of several there the longest.
+    /// Offset and length of the first secret in `bytes`; the longest if several start there.
     fn first_in(&self, bytes: &[u8]) -> Option<(usize, usize)> {
         let found = self.all().filter_map(|key| Some((memmem::find(bytes, key)?, key.len())));
         found.min_by_key(|(at, len)| (*at, usize::MAX - len))
     }
 
-    /// From where on the bytes could be the beginning of a key.
+    /// The offset from which the rest of `bytes` could be the start of a secret.
     fn begun_in(&self, bytes: &[u8]) -> usize {
         let begun =
             |key: &[u8]| (1..key.len().min(bytes.len() + 1)).rev().find(|len| bytes.ends_with(&key[..*len]));
@@ -49,19 +49,19 @@ impl Keys {
         }
     }
 
-    /// A text without keys.
+    /// The text with all secrets replaced.
     pub fn redact(&self, mut text: String) -> String {
         self.hide(&mut text);
         text
     }
 
-    /// Whether a new text of a file would put the words for a key in the place of the key that the old one holds.
+    /// Whether the new content of a file would overwrite a secret of the old content with its placeholder.
     pub(crate) fn would_be_lost(&self, old: &[u8], new: &[u8]) -> bool {
         memmem::find(new, INSTEAD.as_bytes()).is_some()
             && self.all().any(|key| memmem::find(old, key).is_some() && memmem::find(new, key).is_none())
     }
 
-    /// Hides keys in all texts of a JSON value.
+    /// Redacts secrets in all strings of a JSON value.
     pub fn hide_in(&self, value: &mut Value) {
         match value {
             Value::String(text) => self.hide(text),
@@ -77,7 +77,7 @@ impl Keys {
         }
     }
 
-    /// What came of a call, without keys.
+    /// Redacts secrets in a tool outcome.
     pub(crate) fn hidden(&self, mut outcome: ToolOutcome) -> ToolOutcome {
         if !self.0.is_empty() {
             for content in &mut outcome.content {
@@ -97,11 +97,11 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// Hides keys in bytes that come in pieces.
+/// Redacts secrets in a byte stream.
 #[derive(Debug, Default)]
 pub struct Redactor {
     keys: Keys,
-    /// What may be the beginning of a key.
+    /// Bytes that may be the start of a secret.
     held: Vec<u8>,
 }
 
@@ -110,39 +110,39 @@ impl Redactor {
         Redactor { keys: keys.clone(), held: Vec::new() }
     }
 
-    /// The next piece, as far as it can be told by now.
+    /// Takes the next piece and returns the redacted bytes that are final so far.
     pub(crate) fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
         let held = std::mem::take(&mut self.held);
-        let (told, rest) = self.told(&held, self.keys.begun_in(&held));
+        let (redacted, rest) = self.told(&held, self.keys.begun_in(&held));
         self.held = rest.to_vec();
-        told
+        redacted
     }
 
-    /// All keys hidden that begin before `sure`, and what is not told yet.
+    /// Redacts secrets that start before `sure`. Returns the redacted bytes and the rest.
     fn told<'a>(&self, bytes: &'a [u8], sure: usize) -> (Vec<u8>, &'a [u8]) {
-        let (mut told, mut from) = (Vec::with_capacity(bytes.len()), 0);
+        let (mut redacted, mut from) = (Vec::with_capacity(bytes.len()), 0);
         while let Some((at, len)) = self.keys.first_in(&bytes[from..]).filter(|(at, _)| from + at < sure) {
-            told.extend_from_slice(&bytes[from..from + at]);
-            told.extend_from_slice(INSTEAD.as_bytes());
+            redacted.extend_from_slice(&bytes[from..from + at]);
+            redacted.extend_from_slice(INSTEAD.as_bytes());
             from += at + len;
         }
-        told.extend_from_slice(&bytes[from..sure.max(from)]);
-        (told, &bytes[sure.max(from)..])
+        redacted.extend_from_slice(&bytes[from..sure.max(from)]);
+        (redacted, &bytes[sure.max(from)..])
     }
 
-    /// The next piece of a text.
+    /// Like `push`, for text.
     pub fn pass_text(&mut self, piece: &str) -> String {
-        // Text ends between two characters, and so does a key.
+        // Pieces of text and secrets never split a character.
         String::from_utf8_lossy(&self.pass(piece.as_bytes())).into_owned()
     }
 
-    /// What is left of a text when nothing more comes.
+    /// Like `finish`, for text.
     pub fn rest_text(&mut self) -> String {
         String::from_utf8_lossy(&self.rest()).into_owned()
     }
 
-    /// Nothing more comes.
+    /// Returns the remaining bytes at the end of the stream.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         let held = std::mem::take(&mut self.held);
         self.told(&held, held.len()).0
@@ -157,35 +157,35 @@ mod tests {
         Keys::new(["sk-secret-one", "sk-secret-one-and-more", "short"].map(SecretString::from))
     }
 
-    fn told(pieces: &[&str]) -> String {
+    fn redact_pieces(pieces: &[&str]) -> String {
         let mut redactor = Redactor::new(&keys());
-        let mut told: Vec<u8> = pieces.iter().flat_map(|piece| redactor.pass(piece.as_bytes())).collect();
-        told.extend(redactor.rest());
-        String::from_utf8(told).expect("text")
+        let mut bytes: Vec<u8> = pieces.iter().flat_map(|piece| redactor.pass(piece.as_bytes())).collect();
+        bytes.extend(redactor.rest());
+        String::from_utf8(bytes).expect("valid UTF-8")
     }
 
     #[test]
-    fn a_key_is_hidden_however_it_comes_in_pieces() {
+    fn secret_is_redacted_however_the_text_is_split() {
         let text = "a sk-secret-one b sk-secret-on c sk-secret-one-and-more. short sk-";
-        let hidden = "a [key] b sk-secret-on c [key]. short sk-";
-        assert_eq!(told(&[text]), hidden);
+        let redacted = "a [key] b sk-secret-on c [key]. short sk-";
+        assert_eq!(redact_pieces(&[text]), redacted);
         for at in 0..text.len() {
-            assert_eq!(told(&[&text[..at], &text[at..]]), hidden);
+            assert_eq!(redact_pieces(&[&text[..at], &text[at..]]), redacted);
         }
         let single: Vec<String> = text.chars().map(String::from).collect();
         let single: Vec<&str> = single.iter().map(String::as_str).collect();
-        assert_eq!(told(&single), hidden);
+        assert_eq!(redact_pieces(&single), redacted);
     }
 
     #[test]
-    fn what_holds_no_key_passes_as_it_is() {
-        assert_eq!(told(&["sk-", "secret", "-two\n"]), "sk-secret-two\n");
+    fn text_without_secrets_is_unchanged() {
+        assert_eq!(redact_pieces(&["sk-", "secret", "-two\n"]), "sk-secret-two\n");
         let mut redactor = Redactor::default();
         assert_eq!(redactor.pass(b"all\xff"), b"all\xff");
     }
 
     #[test]
-    fn results_and_their_details_hold_none() {
+    fn secrets_are_redacted_in_results_and_details() {
         let outcome =
             ToolOutcome::text("it is sk-secret-one").with("diff", serde_json::json!(["+sk-secret-one"]));
         let outcome = outcome.with("named", serde_json::json!({ "a sk-secret-one": 1, "b": 2 }));

@@ -1,19 +1,20 @@
-//! Text for somebody who decides about it: what one reads is what is there. Control characters, characters that nobody sees,
-//! and blanks that look like a space are written as `<U+200B>`. No two texts look the same, as far as code points can tell.
+//! Escapes text for approval questions, so that the user sees exactly what is there. Control characters, invisible characters and
+//! blanks that look like a space are written as codes such as `<U+200B>`. As far as code points can tell, different texts look
+//! different.
 
 use std::fmt::Write;
 
 use unicode_width::UnicodeWidthChar;
 
-/// As many combining marks as a letter needs in any living language.
+/// The most combining marks after a letter; no living language needs more.
 const MARKS: usize = 3;
 
-/// Text of several lines. Line feeds and tabs stay.
+/// Escapes text with several lines. Keeps line feeds and tabs.
 pub fn visible(text: &str) -> String {
     escape(text, |ch| matches!(ch, '\n' | '\t'))
 }
 
-/// A name, a path or a command as one line.
+/// Escapes a name, a path or a command as a single line.
 pub fn visible_line(text: &str) -> String {
     escape(text, |_| false)
 }
@@ -24,10 +25,10 @@ fn escape(text: &str, stays: impl Fn(char) -> bool) -> String {
     let mut marks = 0_usize;
     for (at, ch) in text.char_indices() {
         let is_mark = ch.width() == Some(0);
-        // Nobody writes a code himself.
+        // A literal code in the text must not look like an escape.
         let is_code = text[at..].starts_with("<U+");
         if !stays(ch) && (is_hidden(ch) || is_code || is_mark && marks == 0) {
-            write!(out, "<U+{:04X}>", u32::from(ch)).expect("a String takes every text");
+            write!(out, "<U+{:04X}>", u32::from(ch)).expect("writing to a String cannot fail");
             marks = 0;
             continue;
         }
@@ -41,7 +42,7 @@ fn escape(text: &str, stays: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// Controls, blanks other than the space, code points that are ignored by default, private ones, and no characters at all.
+/// Whether a character is a control character, a blank other than the space, ignored by default, private use or a noncharacter.
 pub fn is_hidden(ch: char) -> bool {
     ch.is_control()
         || ch.is_whitespace() && ch != ' '
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_sees_is_written_as_a_code() {
+    fn invisible_characters_are_written_as_codes() {
         let hidden = "\0\x07\r\x1b\x7f\u{80}\u{9b}\u{a0}\u{ad}\u{34f}\u{61c}\u{115f}\u{1160}\u{1680}\u{17b4}\u{180e}\u{2003}\u{200b}\
             \u{200c}\u{200d}\u{200e}\u{200f}\u{2028}\u{2029}\u{202e}\u{202f}\u{2060}\u{2066}\u{2069}\u{206f}\u{2800}\u{3000}\u{3164}\
             \u{e000}\u{fe0f}\u{feff}\u{ffa0}\u{fff9}\u{ffff}\u{1d159}\u{1d173}\u{e0001}\u{e0041}\u{e007f}\u{e0100}\u{f0000}\u{10fffd}";
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_text_of_any_language_stays() {
+    fn ordinary_text_in_any_language_is_unchanged() {
         for text in ["a\tb\nc d", "größe e\u{301} 日本，語 ภาษาที่ हिन्दी שָׁלוֹם 🎉 → ✔ <U> <u+200b>"]
         {
             assert_eq!(visible(text), text);
@@ -82,12 +83,12 @@ mod tests {
     }
 
     #[test]
-    fn a_code_cannot_be_faked() {
+    fn literal_code_is_escaped() {
         assert_eq!(visible("<U+200B>"), "<U+003C>U+200B>");
     }
 
     #[test]
-    fn marks_without_a_letter_or_too_many_of_them_are_codes() {
+    fn combining_marks_without_a_letter_or_too_many_are_codes() {
         assert_eq!(visible(" \u{301}/\u{338}"), " <U+0301>/<U+0338>");
         assert_eq!(visible(&format!("a{}", "\u{301}".repeat(5))), "a\u{301}\u{301}\u{301}<U+0301><U+0301>");
     }

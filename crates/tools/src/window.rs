@@ -1,18 +1,18 @@
-//! Some lines of a file that is read in chunks: the memory used is that of the result, whatever the size of the file.
+//! Extracts some lines from a file that is read in chunks. Memory use depends on the result, not on the size of the file.
 
 use memchr::memchr;
 
-/// Takes chunks in and keeps the lines of the window, whole lines only, up to its limits.
+/// Collects the complete lines of the window from chunks, up to the limits.
 #[derive(Debug)]
 pub(crate) struct Window {
     first: usize,
     max_lines: usize,
     max_bytes: usize,
-    /// Number of the line that is being taken in, from 1.
+    /// The number of the current line, from 1.
     line: usize,
     line_bytes: u64,
     kept: Vec<u8>,
-    /// Where the line being taken in begins in `kept`.
+    /// The offset of the current line in `kept`.
     line_start: usize,
     state: State,
     last_line: usize,
@@ -22,24 +22,24 @@ pub(crate) struct Window {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// All lines asked for are in.
+    /// All requested lines are collected.
     Done,
-    /// The next line would be too much.
+    /// The next line would exceed the limit.
     Full,
-    /// The first line alone was too much and has been cut.
+    /// The first line alone exceeded the limit and was truncated.
     Cut,
 }
 
-/// What a window shows.
+/// The collected lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// The lines, the last one without its line end.
+    /// The lines; the last one without its line feed.
     pub(crate) text: Vec<u8>,
-    /// Number of the last line in `text`; less than the first one's if there is none.
+    /// The number of the last line in `text`; less than the first line number if `text` is empty.
     pub(crate) last: usize,
-    /// Of the file, or of as much as was taken in.
+    /// The number of lines in the file, or in the part that was read.
     pub(crate) total: usize,
-    /// The one line shown is only the beginning of a longer one.
+    /// Whether `text` is only the start of one long line.
     pub(crate) cut: bool,
 }
 
@@ -59,7 +59,7 @@ impl Window {
         }
     }
 
-    /// Whether nothing that follows can be part of the window.
+    /// Whether the window is complete, so that later chunks do not matter.
     pub(crate) fn is_closed(&self) -> bool {
         self.state != State::Open
     }
@@ -111,7 +111,7 @@ impl Window {
     }
 
     pub(crate) fn finish(mut self) -> Seen {
-        // A file that does not end with a line end has one more line.
+        // Text after the last line feed is another line.
         let unfinished = self.line_bytes > 0;
         let total = if unfinished { self.line } else { self.line - 1 };
         if unfinished && self.state == State::Open && self.line >= self.first {
@@ -123,7 +123,7 @@ impl Window {
     }
 }
 
-/// The last place up to `at` that does not cut a character, if the bytes are UTF-8.
+/// The last offset up to `at` that does not split a UTF-8 character.
 pub(crate) fn character_boundary(bytes: &[u8], at: usize) -> usize {
     let at = at.min(bytes.len());
     let inside = |at: usize| bytes.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
@@ -139,14 +139,14 @@ mod tests {
             let mut window = Window::new(first, lines, bytes);
             text.as_bytes().chunks(chunk).for_each(|chunk| window.push(chunk));
             let seen = window.finish();
-            (String::from_utf8(seen.text).expect("characters are whole"), seen.last, seen.total, seen.cut)
+            (String::from_utf8(seen.text).expect("characters are not split"), seen.last, seen.total, seen.cut)
         };
-        assert_eq!(shown(1), shown(64), "chunks make no difference");
+        assert_eq!(shown(1), shown(64), "the chunk size does not matter");
         shown(3)
     }
 
     #[test]
-    fn the_lines_asked_for_and_how_many_there_are() {
+    fn requested_lines_and_the_total_are_returned() {
         assert_eq!(seen("a\nb\nc\nd\n", 2, 2, 99), ("b\nc".into(), 3, 4, false));
         assert_eq!(seen("a\nb\nc", 1, 9, 99), ("a\nb\nc".into(), 3, 3, false));
         assert_eq!(seen("a\n\n", 1, 9, 99), ("a\n".into(), 2, 2, false));
@@ -156,14 +156,14 @@ mod tests {
     }
 
     #[test]
-    fn whole_lines_up_to_the_limit_of_bytes() {
+    fn complete_lines_up_to_the_byte_limit() {
         assert_eq!(seen("aaaa\nbbbb\ncccc\n", 1, 9, 9), ("aaaa\nbbbb".into(), 2, 3, false));
         assert_eq!(seen("aaaa\nbbbb\ncccc\n", 1, 9, 10), ("aaaa\nbbbb".into(), 2, 3, false));
         assert_eq!(seen("aaaa\nbbbb\ncccc", 1, 9, 14), ("aaaa\nbbbb\ncccc".into(), 3, 3, false));
     }
 
     #[test]
-    fn a_line_longer_than_the_limit_is_cut_between_characters() {
+    fn line_longer_than_the_limit_is_cut_between_characters() {
         assert_eq!(seen("ééééé\nb\n", 1, 9, 5), ("éé".into(), 1, 2, true));
         assert_eq!(seen("a\néééééé", 2, 9, 4), ("éé".into(), 2, 2, true));
     }

@@ -1,13 +1,13 @@
-//! A command that prints 100 MB costs the file it is kept in, not memory, and a line of 100 MB is not read into it. Alone in
-//! its process, to measure it.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! Memory use of large output: 100 MB of command output go to a file, and a line of 100 MB is not read into memory. This test has
+//! its own process, so that it can measure memory.
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use std::fs;
 
 use osier_tools::{Env, ToolCall, ToolContext, Toolbox, Tools};
 use serde_json::json;
 
-/// The most memory this process ever had, in KB.
+/// The peak memory of this process in KB.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
@@ -16,7 +16,7 @@ fn peak() -> u64 {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_hundred_megabytes_stay_out_of_memory() {
+async fn large_output_is_not_kept_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let env = Env::new([("PATH".into(), std::env::var_os("PATH").unwrap())]);
     let ctx = ToolContext::new(folder.path(), folder.path().join("artefacts"), env);

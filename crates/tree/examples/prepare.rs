@@ -94,7 +94,7 @@ impl FoldedLog {
         json!({
             "ancestor": leaving.ancestor.map(|seq| self.id(seq)),
             "entries": leaving.entries.iter().map(|seq| self.id(*seq)).collect::<Vec<_>>(),
-            "told": self.sent_messages(&included),
+            "messages": self.sent_messages(&included),
             "tokens": left.tokens,
             "files": left.files.details(),
         })
@@ -110,7 +110,7 @@ impl FoldedLog {
         let summarized: Vec<ContextItem> = cut.history.iter().chain(&cut.turn_prefix).copied().collect();
         json!({
             "firstKept": self.id(cut.first_kept),
-            "told": self.sent_messages(&summarized),
+            "messages": self.sent_messages(&summarized),
             "prefix": self.sent_messages(&cut.turn_prefix).len(),
             "isSplit": cut.is_split_turn(),
             "tokensBefore": cut.tokens_before,

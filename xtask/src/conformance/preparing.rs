@@ -74,8 +74,8 @@ fn compare(report: &mut ConformanceReport, file: &Path, case: &Value, osier: &Va
 /// Parses messages that arrive as text.
 fn parse_messages(answer: &Value) -> Result<Value> {
     let mut answer = answer.clone();
-    if let Some(told) = answer.get_mut("told") {
-        *told = list(told)
+    if let Some(messages) = answer.get_mut("messages") {
+        *messages = list(messages)
             .iter()
             .map(|text| json::parse(text.as_str().unwrap_or_default().as_bytes()))
             .collect::<Result<Vec<_>>>()?
@@ -99,12 +99,12 @@ fn remove_incomparable(pi: &mut Value, osier: &mut Value) {
 /// Keeps only the fields that pi's answer has. If nothing fits into the budget, pi returns nothing and Osier
 /// the start of the conversation.
 fn keep_compared_fields(pi: &Value, mut osier: Value) -> Value {
-    let tells_beginning =
-        pi.get("told").is_some_and(|told| list(told).is_empty()) && list(&osier["told"]).len() == 1;
+    let has_only_the_start = pi.get("messages").is_some_and(|messages| list(messages).is_empty())
+        && list(&osier["messages"]).len() == 1;
     if let Some(fields) = osier.as_object_mut() {
         fields.retain(|key, _| pi.get(key).is_some());
-        if tells_beginning {
-            fields.insert("told".to_owned(), pi["told"].clone());
+        if has_only_the_start {
+            fields.insert("messages".to_owned(), pi["messages"].clone());
             fields.insert("tokens".to_owned(), pi["tokens"].clone());
         }
         if let Some(files) = fields.get_mut("files").and_then(Value::as_object_mut) {

@@ -134,5 +134,5 @@ async fn file_that_changes_during_the_question_is_not_overwritten() {
     harness.send(ClientCommand::Answer { question, answer: UserAnswer::Once }).await;
     assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     let lines = &harness.last_results()[0];
-    assert!(lines.starts_with("nothing was changed: a has another content than when"), "{lines}");
+    assert!(lines.starts_with("nothing was changed: a has different content than when"), "{lines}");
 }

@@ -257,7 +257,7 @@ async fn does_not_run_in_a_canceled_reply() {
                    │ assistant: "and !"                                    │ assistant: [read]
                    │ [backtrack: {"checkpoint_id":0,"note":"a n…  ← active │ result: alpha ‹1›
                    │                                                       │ assistant: [backtrack] and !
-                   │                                                       │ result: [cancelled before it was done] ‹2›
+                   │                                                       │ result: [canceled before it finished] ‹2›
 
             say go: Cancelled
         "#]],

@@ -57,7 +57,7 @@ async fn calls_of_a_canceled_reply_get_results_and_never_run() {
         [
             "user: go",
             "assistant: and calls write",
-            "result: [cancelled before it was done]",
+            "result: [canceled before it finished]",
             "user: never mind"
         ]
     );
@@ -106,7 +106,7 @@ async fn cancel_kills_the_running_tool_and_skips_later_calls() {
     harness.say("never mind").await;
     let lines = harness.last_request();
     assert!(lines[2].contains("started") && lines[2].contains("cancelled"), "{lines:#?}");
-    assert_eq!(lines[3..], ["result: [cancelled before it was done]", "user: never mind"]);
+    assert_eq!(lines[3..], ["result: [canceled before it finished]", "user: never mind"]);
 }
 
 #[tokio::test]

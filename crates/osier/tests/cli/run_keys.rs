@@ -83,7 +83,7 @@ fn tools_do_not_open_files_with_keys() {
     let request = server.next();
     let sent = request.body["messages"].to_string();
     assert!(!sent.contains(KEY), "{sent}");
-    assert_eq!(sent.matches("closed to tools").count(), 3, "{sent}");
+    assert_eq!(sent.matches("may contain keys").count(), 3, "{sent}");
     request.answer("Nothing.");
     let ran = running.end();
     assert_eq!(ran.code, 0, "{ran}");

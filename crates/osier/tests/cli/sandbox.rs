@@ -261,13 +261,13 @@ fn the_sandbox_mode_asks_nothing_and_reports_blocked_commands() {
     assert!(world.path("made").exists());
     let (world, result) = run_command("sandbox", "echo x > ../made", "");
     assert!(result.contains("Permission denied"), "{result}");
-    assert!(result.ends_with("[the sandbox may have stopped this command]"), "{result}");
+    assert!(result.ends_with("[the sandbox may have blocked this command]"), "{result}");
     assert!(!world.cwd().parent().unwrap().join("made").exists());
     let (world, result) = run_command("sandbox", "cat ../home/config.toml", "");
     assert!(!result.contains("base_url"), "{result}");
     drop(world);
     let (_, result) = run_command("sandbox", "mkdir .husky", "");
-    assert!(result.contains("[created .husky: programs outside the sandbox run what it says"), "{result}");
+    assert!(result.contains("[created .husky: programs outside the sandbox may run it"), "{result}");
 }
 
 #[test]

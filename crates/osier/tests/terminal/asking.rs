@@ -115,7 +115,7 @@ fn a_command_that_the_sandbox_stopped_runs_outside_after_approval() {
     assert_eq!(asked.messages().pop().unwrap(), "tool: inside");
     asked.calls("bash", &command);
     screen.wait_for("again, outside the sandbox?");
-    screen.wait_for("out of reach in the sandbox: ");
+    screen.wait_for("not accessible in the sandbox: ");
     assert!(!made.exists());
     screen.answer("a");
     let asked = server.next();

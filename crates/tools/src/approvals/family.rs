@@ -1,30 +1,30 @@
-//! Families of commands: a name such as `git log`, and which arguments may follow it. Allowing a family allows each command
-//! that begins with its name and has no other arguments than these.
+//! Command families: a name such as `git log`, and the arguments that may follow it. Allowing a family allows every command that
+//! starts with its name and has only these arguments.
 //!
-//! A table says which options there may be. Any option that is not in it is not covered, so an option that runs a program,
-//! writes a file or reaches the network never has to be thought of. Every other argument must stay in the project.
+//! A table lists the allowed options. Options that are not listed are never covered, so there is no need to know which options
+//! run a program, write a file or use the network. All other arguments must stay inside the project.
 
 use super::project::Project;
 
-/// What may follow the options.
+/// Which operands may follow the options.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Operands {
     Nothing,
-    /// Any text: the program prints it.
+    /// Any text; the program only prints it.
     Text,
-    /// Files of the project, and words that name no file, such as patterns and revisions.
+    /// Files in the project, and words that are not files, such as patterns and revisions.
     Inside,
-    /// The same after a range of lines as `sed` prints it: `5p`, `10,20p`.
+    /// A line range for `sed`, such as `5p` or `10,20p`, followed by files in the project.
     RangeThenInside,
 }
 
-/// See the module.
+/// A command family.
 #[derive(Debug)]
 struct Family {
     name: &'static str,
-    /// Letters of short options, which may be joined and may be followed by a number.
+    /// Letters of short options, which can be combined and followed by a number.
     short: &'static str,
-    /// Other options, with spaces between them. What follows a `=` is an argument like any other.
+    /// Other options, separated by spaces. A value after `=` is checked like any other argument.
     long: &'static str,
     operands: Operands,
 }
@@ -34,7 +34,7 @@ const fn family(name: &'static str, short: &'static str, long: &'static str, ope
 }
 
 const FAMILIES: &[Family] = &[
-    // These print files or parts of files.
+    // Commands that print files or parts of files.
     family("cat", "AbEnsTv", "", Operands::Inside),
     family("cut", "cdfs", "", Operands::Inside),
     family("echo", "", "", Operands::Text),
@@ -46,10 +46,10 @@ const FAMILIES: &[Family] = &[
     family("sed -n", "", "", Operands::RangeThenInside),
     family("sort", "bfghknrtuV", "--numeric-sort --reverse --unique", Operands::Inside),
     family("tail", "cnqv", "--bytes --lines --quiet", Operands::Inside),
-    // A second operand would be the file it writes to.
+    // A second operand would be its output file.
     family("uniq", "cdiu", "--count --repeated --unique", Operands::Nothing),
     family("wc", "cLlmw", "--bytes --lines --words", Operands::Inside),
-    // These look at the repository; see `git_repository` for what it must not contain.
+    // Commands that read the repository; `git_repository` checks what it must not contain.
     family("git blame", "CeLlMsw", GIT, Operands::Inside),
     family("git branch", "arv", "--all --list --remotes --show-current --verbose", Operands::Nothing),
     family("git diff", "abBCDGiMpRsSuUwz", GIT, Operands::Inside),
@@ -64,7 +64,7 @@ const FAMILIES: &[Family] = &[
     ),
     family("git show", "bBCDMpqsSuUwz", GIT, Operands::Inside),
     family("git status", "bsuvz", GIT, Operands::Inside),
-    // These run the project's own code, which is what the user allows here; their arguments only choose what of it.
+    // Commands that run the project's own code, which the user allows here; the arguments only select which parts.
     family("cargo build", "Fjpqrv", CARGO, Operands::Inside),
     family("cargo check", "Fjpqrv", CARGO, Operands::Inside),
     family("cargo clippy", "ADFWjpqrv", CARGO, Operands::Inside),
@@ -103,7 +103,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().map(|family| family.name)
 }
 
-/// The family that a command belongs to, if its arguments are all of a kind that the family covers.
+/// The family of a command, if the family covers all its arguments.
 pub(super) fn of(words: &[String], project: &Project<'_>) -> Option<&'static str> {
     let (family, arguments) = FAMILIES.iter().find_map(|family| Some((family, family.arguments(words)?)))?;
     let is_fit = project.finds_program_outside(&words[0])
@@ -112,13 +112,13 @@ pub(super) fn of(words: &[String], project: &Project<'_>) -> Option<&'static str
     (is_fit && family.covers(arguments, project)).then_some(family.name)
 }
 
-/// Whether a format makes git run no program that checks signatures.
+/// Whether an argument contains no format that makes git run a program to verify signatures.
 fn asks_no_signature(word: &str) -> bool {
     !word.contains("%G") && !word.contains("%(")
 }
 
 impl Family {
-    /// What follows the name, if `words` begin with it.
+    /// The words after the family name, if `words` start with it.
     fn arguments<'w>(&self, words: &'w [String]) -> Option<&'w [String]> {
         let mut rest = words;
         for (number, part) in self.name.split(' ').enumerate() {
@@ -144,7 +144,7 @@ impl Family {
             Some("" | "-") | None => takes_operands,
             Some(option) => self.has_option(word, option, project),
         };
-        // After `--`, what looks like an option is the name of a file.
+        // Every word is also checked as a path, because after `--` an option is a file name.
         arguments.iter().all(|word| is_covered(word) && project.contains(word))
     }
 

@@ -1,8 +1,8 @@
-//! Whether commands such as `git status` run nothing but git in a repository.
+//! Checks that commands such as `git status` run only git in a repository.
 //!
-//! A repository can name programs in its own settings (`core.fsmonitor`, `diff.*.textconv`, `filter.*.clean`, …), in a hook,
-//! and in the repositories nested in it. A clone brings none of these along, but a folder that was unpacked or shared does.
-//! There are too many such settings to list, so this lists the harmless ones: a repository with any other is not plain.
+//! A repository can name programs in its settings (`core.fsmonitor`, `diff.*.textconv`, `filter.*.clean`, …), in a hook, and in
+//! nested repositories. A clone never contains these, but an unpacked or shared folder may. There are too many dangerous
+//! settings to list, so this module lists the harmless ones: a repository with any other setting is not plain.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use crate::regular::open_regular;
 
-/// Files beyond these sizes are not read.
+/// The largest files that are read, in bytes.
 const CONFIG: u64 = 64 << 10;
 const INDEX: u64 = 64 << 20;
 
-/// Sections of which every key is harmless.
+/// Sections in which every key is harmless.
 const SECTIONS: &[&str] = &["branch", "color", "lfs", "pull", "push", "user"];
 
 const KEYS: &[(&str, &[&str])] = &[
@@ -37,27 +37,27 @@ const KEYS: &[(&str, &[&str])] = &[
     ("remote", &["fetch", "gh-resolved", "prune", "pushurl", "tagopt", "url"]),
 ];
 
-/// How the index marks an entry that is a repository of its own: the mode 160000.
+/// The mode of an index entry that is a nested repository (160000).
 const GITLINK: &[u8] = &[0, 0, 0xe0, 0];
 
-/// Whether a variable of the environment makes git look elsewhere than in the folders above.
+/// Whether an environment variable makes git use a repository other than the one in the parent folders.
 pub(super) fn is_redirected_by(variable: &OsStr) -> bool {
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE"].iter().any(|name| variable == *name)
 }
 
-/// See the module. `cwd` is free of links.
+/// Whether git commands that only read run no other programs here. `cwd` is link-free.
 pub(super) fn is_plain(cwd: &Path) -> bool {
     let Some(folder) = folder_of(cwd) else { return false };
     let Some(common) = common_folder(&folder) else { return false };
     let exists = |path: &str| fs::symlink_metadata(common.join(path)).is_ok();
     read(&common.join("config"), CONFIG).is_some_and(|config| is_plain_config(&config))
-        // The one hook that commands which only look can run.
+        // The only hook that read-only commands run.
         && !exists("hooks/post-index-change")
         && !exists("objects/info/alternates")
         && has_no_nested_repository(&folder)
 }
 
-/// The `.git` folder of a working directory, found as git finds it.
+/// The `.git` folder for a working directory, found as git finds it.
 fn folder_of(cwd: &Path) -> Option<PathBuf> {
     for folder in cwd.ancestors() {
         let own = folder.join(".git");
@@ -68,7 +68,7 @@ fn folder_of(cwd: &Path) -> Option<PathBuf> {
                 return Some(folder.join(text.strip_prefix("gitdir: ")?.trim_end_matches('\n')));
             }
             Ok(_) => return None,
-            // A folder can be a repository itself, without a working tree.
+            // A bare repository.
             Err(_) if fs::symlink_metadata(folder.join("HEAD")).is_ok() => return None,
             Err(_) => {}
         }
@@ -76,7 +76,7 @@ fn folder_of(cwd: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Where the settings are. A working tree of its own shares those of the repository.
+/// The folder with the settings. A linked worktree shares the settings of its main repository.
 fn common_folder(folder: &Path) -> Option<PathBuf> {
     let file = folder.join("commondir");
     if fs::symlink_metadata(&file).is_err() {
@@ -86,7 +86,8 @@ fn common_folder(folder: &Path) -> Option<PathBuf> {
     Some(folder.join(text.trim_end_matches('\n')))
 }
 
-/// A repository nested in this one has settings of its own, which `git status` follows. What only looks like one counts too.
+/// Nested repositories have their own settings, which `git status` obeys. This may report false positives, but no false
+/// negatives.
 fn has_no_nested_repository(folder: &Path) -> bool {
     let Ok(mut entries) = fs::read_dir(folder) else { return false };
     let is_split = entries.any(|entry| {
@@ -102,7 +103,7 @@ fn has_no_nested_repository(folder: &Path) -> bool {
     }
 }
 
-/// Reads only the plain form that git itself writes. What it does not know is not plain.
+/// Whether all settings are harmless. Accepts only the simple syntax that git itself writes.
 fn is_plain_config(config: &[u8]) -> bool {
     let Ok(config) = std::str::from_utf8(config) else { return false };
     let mut section = String::new();
@@ -117,7 +118,7 @@ fn is_plain_config(config: &[u8]) -> bool {
     })
 }
 
-/// The section of a line that holds nothing else: `core]` or `remote "origin"]`.
+/// The section name of a header line without its `[`: `core]` or `remote "origin"]`.
 fn section_name(rest: &str) -> Option<String> {
     let inner = rest.strip_suffix(']')?;
     let (name, sub) = inner.split_once(' ').unwrap_or((inner, "\"\""));
@@ -133,7 +134,7 @@ fn is_plain_key(section: &str, key: &str) -> bool {
     is_name && (SECTIONS.contains(&section) || KEYS.iter().any(is_known))
 }
 
-/// The bytes of an ordinary file that is not too large.
+/// The bytes of a regular file of at most `most` bytes.
 fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
     let found = fs::symlink_metadata(path).ok().filter(|found| found.is_file() && found.len() <= most)?;
     let mut bytes = Vec::with_capacity(found.len() as usize);
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_git_itself_writes_is_plain() {
+    fn config_written_by_git_is_plain() {
         let config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
                       [remote \"origin\"]\n\turl = https://x.y/z.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\
                       # a comment\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n[user]\n\tname = A B\n";
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_run_programs_are_not() {
+    fn config_that_can_run_programs_is_not_plain() {
         for config in [
             "[core]\n\tfsmonitor = ./x",
             "[core] fsmonitor = ./x",

@@ -1,4 +1,4 @@
-//! What the arguments of a command are measured against: the project, where its programs come from, and its repository.
+//! Checks command arguments against the project, the location of programs, and the git repository.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,20 @@ use super::git_repository;
 use crate::context::ToolContext;
 use crate::paths::{kernel_folder, without_links};
 
-/// See the module.
+/// The project that a command runs in.
 #[derive(Debug)]
 pub(super) struct Project<'a> {
     ctx: &'a ToolContext,
-    /// Without links.
+    /// The link-free path of the project.
     root: PathBuf,
     has_plain_repository: OnceCell<bool>,
 }
 
-/// The shells that read plain words as the parser does.
+/// Shells that read plain words as our parser does.
 const SHELLS: &[&str] = &["bash", "dash", "sh"];
 
 impl<'a> Project<'a> {
-    /// `None` if no family applies here: the shell is an unusual one, or files that hold keys lie in the project, where a
-    /// search would find them.
+    /// `None` if families do not apply here: the shell is unusual, or the project contains key files that a search would find.
     pub(super) fn of(ctx: &'a ToolContext) -> Option<Project<'a>> {
         let is_usual = |shell: &PathBuf| {
             shell.file_name().and_then(|name| name.to_str()).is_some_and(|name| SHELLS.contains(&name))
@@ -34,8 +33,8 @@ impl<'a> Project<'a> {
         })
     }
 
-    /// Whether a word names nothing outside the project, whatever a program takes it for. Links are followed. A word that is
-    /// no name of a file is taken for one that does not exist yet, and is inside.
+    /// Whether a word, read as a path, is inside the project after following links. A word that is not a path counts as a file
+    /// that does not exist yet, inside the project.
     pub(super) fn contains(&self, word: &str) -> bool {
         if word.starts_with(['~', ':']) || word.len() > 4096 {
             return false;
@@ -48,7 +47,7 @@ impl<'a> Project<'a> {
         })
     }
 
-    /// Whether the shell would run a program of the system, not one that lies in the project.
+    /// Whether the shell would run a program from outside the project.
     pub(super) fn finds_program_outside(&self, name: &str) -> bool {
         let path = self.ctx.env.vars.iter().find(|(variable, _)| variable == "PATH");
         let folders = path.map(|(_, folders)| std::env::split_paths(folders).collect()).unwrap_or_default();

@@ -1,24 +1,23 @@
-//! The simple commands of a command line, as far as nothing in it needs a shell to be understood.
+//! Splits a command line into simple commands. Rejects everything that only a shell could interpret.
 //!
-//! The grammar of bash (tree-sitter) says where commands and words begin and end. Two checks that do not rely on the grammar
-//! come on top: every byte of the text must belong to a word, an operator, or the space between them, and every word must
-//! consist of characters that no shell expands. Whatever fails one of them is not understood.
+//! The tree-sitter grammar of bash finds commands and words. Two more checks do not rely on the grammar: every byte must belong
+//! to a word, an operator, or the space between them, and every word must consist of characters that no shell expands.
 
 use tree_sitter::{Node, Parser};
 
 use super::word;
 
-/// Longer command lines are not looked at, which bounds the time the parser can take.
+/// Longer command lines are rejected, which limits the parsing time.
 const LONGEST: usize = 2048;
 
-/// Operators between commands. Each command must be allowed, so it does not matter which of them run.
+/// Operators between commands. Every command must be allowed, so it does not matter which of them run.
 const OPERATORS: &[&str] = &[";", "&&", "||", "|", "\n"];
 
-/// Redirections that write to no file.
+/// Redirections that do not write to a file.
 const REDIRECTIONS: &[&str] =
     &["2>&1", "1>&2", ">&2", ">/dev/null", "1>/dev/null", "2>/dev/null", "&>/dev/null", "</dev/null"];
 
-/// The words of each command in `text`, or `None` if any part of it is not understood.
+/// The words of each command in `text`, or `None` if any part is rejected.
 pub(super) fn parse(text: &str) -> Option<Vec<Vec<String>>> {
     if text.len() > LONGEST {
         return None;
@@ -38,13 +37,13 @@ pub(super) fn parse(text: &str) -> Option<Vec<Vec<String>>> {
 
 struct Reader<'a> {
     text: &'a str,
-    /// Everything before this byte is accounted for.
+    /// All bytes before this offset have been checked.
     reached: usize,
     commands: Vec<Vec<String>>,
 }
 
 impl Reader<'_> {
-    /// Without recursion: a chain of `&&` is as deep as it is long.
+    /// Not recursive, because a chain of `&&` is as deep as it is long.
     fn read(&mut self, root: Node<'_>) -> Option<()> {
         let mut open = vec![root];
         while let Some(node) = open.pop() {
@@ -71,7 +70,7 @@ impl Reader<'_> {
             if !kinds.contains(&node.kind()) {
                 return None;
             }
-            // The first word may come after a line end, the others come after a space.
+            // The first word may follow a line feed; the other words follow a space.
             let before = self.reached;
             self.space(node.start_byte(), if words.is_empty() { " \t\n" } else { " \t" })?;
             if !words.is_empty() && before == self.reached {
@@ -80,7 +79,7 @@ impl Reader<'_> {
             words.push(word::literal(&self.text[node.byte_range()])?);
             self.reached = node.end_byte();
         }
-        // `NAME=value command` changes what the command does; `%1` is a job.
+        // Rejects `NAME=value command`, which changes the command, and `%1`, which is a job.
         let name: &String = words.first()?;
         if !name.starts_with(char::is_alphanumeric) || name.contains('=') {
             return None;
@@ -95,7 +94,7 @@ impl Reader<'_> {
         is_known(&self.text[node.byte_range()]).then_some(())
     }
 
-    /// Nothing but space up to `end`.
+    /// Checks that only space characters precede `end`.
     fn space(&mut self, end: usize, space: &str) -> Option<()> {
         let gap = self.text.get(self.reached..end)?;
         self.reached = end;
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_commands_are_taken_apart() {
+    fn plain_commands_are_split_into_words() {
         for (text, expected) in [
             ("git  status\t-s", "git|status|-s"),
             (r#"git log --grep "a; b" 'c $(d)'"#, "git|log|--grep|a; b|c $(d)"),
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_needs_a_shell_to_be_understood_is_not() {
+    fn command_line_that_needs_a_shell_is_rejected() {
         for text in [
             "ls & rm x",
             "ls &",
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_text_ends_soon() {
+    fn hostile_text_is_parsed_quickly() {
         for piece in [
             "(",
             "$(",

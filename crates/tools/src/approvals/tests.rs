@@ -1,4 +1,4 @@
-//! Random command lines, judged by what bash makes of them.
+//! Tests random command lines against the behavior of bash.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +12,7 @@ use super::{families, family, shell_syntax};
 use crate::closed::Closed;
 use crate::context::{Env, ToolContext};
 
-/// What command lines are put together from. The second list is what makes them dangerous.
+/// Command lines are built from these pieces. The second list contains dangerous pieces.
 const PIECES: &[&str] = &[
     "cat",
     "grep",
@@ -135,7 +135,7 @@ const DANGERS: &[&str] = &[
 ];
 const LINES: usize = 20_000;
 
-/// The same numbers every time.
+/// Pseudo-random numbers, always the same.
 struct Random(u64);
 
 impl Random {
@@ -155,7 +155,7 @@ impl Random {
     }
 }
 
-/// A project with a link out of it, and the context of its tools.
+/// A project with a link to the outside, and a tool context.
 fn project() -> (TempDir, ToolContext) {
     let base = tempfile::tempdir().unwrap();
     let root = base.path().canonicalize().unwrap();
@@ -175,7 +175,7 @@ fn project() -> (TempDir, ToolContext) {
     (base, ctx)
 }
 
-/// What bash runs: for each line the words of every command, found by a shell that finds no program at all.
+/// Runs the lines in a bash that finds no programs. Returns the words of every command per line.
 fn run(lines: &[String], ctx: &ToolContext, log: &Path) -> HashMap<usize, Vec<Vec<String>>> {
     let handler = r#"local IFS=$'\x1f'; builtin printf '%s\n' "$NR$IFS$*" >> "$LOG""#;
     let mut script =
@@ -190,8 +190,8 @@ fn run(lines: &[String], ctx: &ToolContext, log: &Path) -> HashMap<usize, Vec<Ve
     command.arg(&file).current_dir(&ctx.cwd).env_clear().env("LOG", log);
     command.env("HOME", ctx.env.home.as_ref().unwrap());
     let ran = command.output().unwrap();
-    let complaints: String = String::from_utf8_lossy(&ran.stderr).chars().take(1000).collect();
-    assert_eq!(complaints, "", "bash understands every line");
+    let errors: String = String::from_utf8_lossy(&ran.stderr).chars().take(1000).collect();
+    assert_eq!(errors, "", "bash accepts every line");
     let text = String::from_utf8(fs::read(log).unwrap()).unwrap();
     let mut found: HashMap<usize, Vec<Vec<String>>> = HashMap::new();
     for record in text.lines() {
@@ -202,18 +202,18 @@ fn run(lines: &[String], ctx: &ToolContext, log: &Path) -> HashMap<usize, Vec<Ve
     found
 }
 
-/// Judged without the table of families: nothing dangerous is among the words, and no file outside is named.
+/// Whether the words contain nothing dangerous and no file outside the project. Does not use the table of families.
 fn is_harmless(words: &[String], root: &Path) -> bool {
     let programs: Vec<&str> = family::names().map(|name| name.split(' ').next().unwrap()).collect();
     let options =
         ["-exec", "-delete", "-i", "-o", "-O", "-f", "-L", "-R", "-c", "push", "--ext-diff", "--config"];
     let is_bad_option =
         |word: &str| options.contains(&word) || word.starts_with("--output") || word.starts_with("--pre");
-    let leaves = |word: &String| {
+    let stays_inside = |word: &String| {
         let real: PathBuf = root.join(word);
         !real.canonicalize().is_ok_and(|real| !real.starts_with(root))
     };
-    // `find` has `-o` for "or", `uniq` and others have `-i`, and `echo` prints whatever it is given.
+    // `find` has `-o` for "or", `uniq` and others have a harmless `-i`, and `echo` prints all its arguments.
     let has_its_own = |word: &str| match words[0].as_str() {
         "find" => word == "-o",
         "grep" => matches!(word, "-o" | "-i" | "-c" | "-L"),
@@ -225,7 +225,7 @@ fn is_harmless(words: &[String], root: &Path) -> bool {
     };
     let is_fine = |word: &String| !is_bad_option(word) || has_its_own(word);
     programs.contains(&words[0].as_str())
-        && (words[0] == "echo" || words.iter().all(|word| is_fine(word) && leaves(word)))
+        && (words[0] == "echo" || words.iter().all(|word| is_fine(word) && stays_inside(word)))
 }
 
 fn files_below(folder: &Path) -> Vec<(PathBuf, u64)> {
@@ -241,33 +241,32 @@ fn files_below(folder: &Path) -> Vec<(PathBuf, u64)> {
     found
 }
 
-/// With every family allowed, whatever runs unasked consists of commands of families, as bash reads them.
+/// Even with all families allowed, bash runs only commands of families without asking.
 #[test]
-fn no_command_outside_an_allowance_runs_unasked() {
+fn only_commands_of_allowed_families_run_without_asking() {
     let (base, ctx) = project();
     let root = ctx.cwd.clone();
     let mut random = Random(7);
     let lines = (0..2 * LINES).map(|_| random.line());
-    let unasked: Vec<String> = lines.filter(|line| !families(line, &ctx).is_empty()).collect();
-    assert!(unasked.len() > 1200, "{}", unasked.len());
+    let allowed: Vec<String> = lines.filter(|line| !families(line, &ctx).is_empty()).collect();
+    assert!(allowed.len() > 1200, "{}", allowed.len());
     let before = files_below(base.path());
     let log = tempfile::tempdir().unwrap();
-    let ran = run(&unasked, &ctx, &log.path().join("log"));
+    let ran = run(&allowed, &ctx, &log.path().join("log"));
     assert_eq!(files_below(base.path()), before, "nothing was written");
-    for (number, line) in unasked.iter().enumerate() {
-        let mut understood = shell_syntax::parse(line).unwrap();
+    for (number, line) in allowed.iter().enumerate() {
+        let mut parsed = shell_syntax::parse(line).unwrap();
         for words in ran.get(&number).into_iter().flatten() {
             assert!(is_harmless(words, &root), "{line:?} runs {words:?}");
-            let at = understood.iter().position(|known| known == words);
-            understood
-                .remove(at.unwrap_or_else(|| panic!("{line:?} runs {words:?}, which was not understood")));
+            let at = parsed.iter().position(|known| known == words);
+            parsed.remove(at.unwrap_or_else(|| panic!("{line:?} runs {words:?}, which was not parsed")));
         }
     }
 }
 
-/// The texts that fuzzing begins with, and every beginning of them.
+/// Parses the seeds of the fuzz target, and every prefix of them.
 #[test]
-fn the_seeds_of_fuzzing_are_understood_as_their_names_say() {
+fn fuzzing_seeds_parse_as_their_names_say() {
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/command");
     let (_base, ctx) = project();
     for entry in fs::read_dir(seeds).unwrap() {
@@ -282,9 +281,9 @@ fn the_seeds_of_fuzzing_are_understood_as_their_names_say() {
     }
 }
 
-/// The page that users read lists every family, and no other.
+/// `docs/approvals.md` lists exactly these families.
 #[test]
-fn the_documentation_lists_every_family() {
+fn documentation_lists_every_family() {
     let page = include_str!("../../../../docs/approvals.md");
     let table = page.lines().skip_while(|line| !line.starts_with("| families |")).skip(2);
     let rows = table.take_while(|line| line.starts_with('|')).filter_map(|line| line.split('|').nth(1));
@@ -295,22 +294,23 @@ fn the_documentation_lists_every_family() {
     assert_eq!(listed, known);
 }
 
-/// Lines of characters that mean something to a shell: bash and the parser agree about every one that is understood.
+/// Random lines of shell special characters: bash and the parser agree about every accepted line.
 #[test]
-fn bash_agrees_about_every_line_taken_apart() {
-    let signs: Vec<char> = "ab  ''\"\";&|<>()$`\\{}!#*?[]=-,:^%~@+\t\n".chars().collect();
+fn parser_agrees_with_bash_about_every_accepted_line() {
+    let characters: Vec<char> = "ab  ''\"\";&|<>()$`\\{}!#*?[]=-,:^%~@+\t\n".chars().collect();
     let mut random = Random(11);
-    let mut line = || -> String { (0..random.below(12)).map(|_| signs[random.below(signs.len())]).collect() };
+    let mut line =
+        || -> String { (0..random.below(12)).map(|_| characters[random.below(characters.len())]).collect() };
     let lines = (0..LINES).map(|_| format!("cmd {}", line()));
-    let understood: Vec<String> = lines.filter(|line| shell_syntax::parse(line).is_some()).collect();
-    assert!(understood.len() > 1500, "{}", understood.len());
+    let accepted: Vec<String> = lines.filter(|line| shell_syntax::parse(line).is_some()).collect();
+    assert!(accepted.len() > 1500, "{}", accepted.len());
     let (_base, ctx) = project();
     let log = tempfile::tempdir().unwrap();
-    let ran = run(&understood, &ctx, &log.path().join("log"));
-    for (number, line) in understood.iter().enumerate() {
+    let ran = run(&accepted, &ctx, &log.path().join("log"));
+    for (number, line) in accepted.iter().enumerate() {
         let mut expected = shell_syntax::parse(line).unwrap();
         let mut found = ran[&number].clone();
-        // A command after `||` does not run, for every command succeeds.
+        // A command after `||` does not run, because every command succeeds.
         if line.contains("||") {
             expected.retain(|words| found.contains(words));
         }

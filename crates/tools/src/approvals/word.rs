@@ -1,6 +1,6 @@
-//! One word of a command line, if it stands for itself in every shell.
+//! Checks that a word of a command line is literal, so that no shell expands it.
 
-/// The word with its quotes removed, or `None` if a shell might make something else of it.
+/// The word without its quotes, or `None` if a shell might expand it.
 pub(super) fn literal(source: &str) -> Option<String> {
     let mut word = String::new();
     let mut assigns = false;
@@ -9,7 +9,7 @@ pub(super) fn literal(source: &str) -> Option<String> {
         match c {
             '\'' => quoted(&mut rest, '\'', &[], &mut word)?,
             '"' => quoted(&mut rest, '"', &['$', '`', '\\', '!'], &mut word)?,
-            // A shell expands `~` where a word begins, and in what looks like an assignment.
+            // Shells expand `~` at the start of a word and in assignments.
             '~' if word.is_empty() || assigns => return None,
             c if is_plain(c) => {
                 assigns |= matches!(c, '=' | ':');
@@ -25,7 +25,7 @@ fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || "_-./,:+=@%^~".contains(c)
 }
 
-/// Adds what comes before the closing quote.
+/// Appends the text up to the closing quote.
 fn quoted(rest: &mut std::str::Chars<'_>, close: char, special: &[char], word: &mut String) -> Option<()> {
     loop {
         match rest.next()? {

@@ -1,4 +1,4 @@
-//! `bash`: a command line in the project's folder.
+//! `bash`: runs a command line in the project folder.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,22 +21,22 @@ use crate::shell::{self, End, Ran};
 use crate::size;
 
 pub(crate) const NAME: &str = "bash";
-const DESCRIPTION: &str = "Runs a command line with bash in the project's folder and shows what it prints, both streams \
-    together. Every call starts a new shell, so a cd or a variable does not last. There is no terminal and no input: use \
-    flags that answer questions beforehand. Of a long output the last 2000 lines or 50 KB come back, and the name of a \
-    file that holds all of it. Commands are stopped after 300 seconds unless timeout says otherwise. What must keep \
-    running, such as a server, goes to the background with & and lives on after the call.";
+const DESCRIPTION: &str = "Runs a command line with bash in the project folder and returns its output, stdout and stderr \
+    combined. Each call starts a new shell, so cd and variables do not persist. There is no terminal and no input: use \
+    flags that avoid prompts. Long output is cut to the last 2000 lines or 50 KB, with the name of a file that contains \
+    all of it. Commands are stopped after 300 seconds unless timeout is set. Start anything that must keep running, such \
+    as a server, in the background with &; it continues after the call.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Arguments {
     /// The command line.
     command: String,
-    /// Seconds after which it is stopped; 300 if not given, 3600 at most.
+    /// Seconds after which the command is stopped; 300 by default, at most 3600.
     #[schemars(range(min = 1))]
     timeout: Option<u32>,
 }
 
-/// See the module.
+/// The `bash` tool.
 #[derive(Debug)]
 pub(crate) struct Bash;
 
@@ -63,13 +63,13 @@ impl Tool for Bash {
         if ctx.cancel.is_cancelled() {
             return ToolOutcome::cancelled();
         }
-        let asked = arguments.timeout.map(|seconds| Duration::from_secs(seconds.into()));
-        let time = asked.unwrap_or(ctx.limits.command_time).min(ctx.limits.longest_command);
+        let requested = arguments.timeout.map(|seconds| Duration::from_secs(seconds.into()));
+        let time = requested.unwrap_or(ctx.limits.command_time).min(ctx.limits.longest_command);
         let guarded = ctx.sandbox.as_ref().map(|sandbox| sandbox.guarded()).unwrap_or_default();
         match shell::run(&arguments.command, time, ctx).await {
             Ok(ran) => confined(outcome(&ran, time), &ran, ctx, &guarded),
             Err(_) if !ctx.cwd.is_dir() => {
-                ToolOutcome::failed("the project's folder is gone: nothing can run in it")
+                ToolOutcome::failed("cannot run the command: the project folder no longer exists")
             }
             Err(error) => ToolOutcome::failed(format!("cannot start the shell: {}", cause(&error))),
         }
@@ -80,7 +80,7 @@ fn checked(arguments: &Value) -> Result<Arguments> {
     let arguments = parse::<Arguments>(NAME, arguments)?;
     let fault = match &arguments {
         Arguments { command, .. } if command.trim().is_empty() => "`command` is empty",
-        Arguments { command, .. } if command.contains('\0') => "`command` has a NUL character in it",
+        Arguments { command, .. } if command.contains('\0') => "`command` contains a NUL character",
         Arguments { timeout: Some(0), .. } => "`timeout` must be 1 second or more",
         _ => return Ok(arguments),
     };
@@ -103,7 +103,7 @@ fn outcome(ran: &Ran, time: Duration) -> ToolOutcome {
     outcome.with_all(details(ran))
 }
 
-/// What there is to say of a command that ran in the sandbox: what stopped it, and what it left for programs outside to run.
+/// Adds what the sandbox denied, and which guarded files the command created.
 fn confined(outcome: ToolOutcome, ran: &Ran, ctx: &ToolContext, guarded: &[PathBuf]) -> ToolOutcome {
     let Some(sandbox) = &ctx.sandbox else { return outcome };
     let failed = outcome.is_error && !matches!(ran.end, End::Cancelled | End::TimedOut);
@@ -113,11 +113,11 @@ fn confined(outcome: ToolOutcome, ran: &Ran, ctx: &ToolContext, guarded: &[PathB
         created.map(|path| shown(path.strip_prefix(&ctx.cwd).unwrap_or(&path))).collect();
     let mut outcome = outcome.with("sandbox", json!(true));
     if let Some(denial) = denial {
-        outcome = outcome.note("[the sandbox may have stopped this command]").with(DENIAL, json!(denial));
+        outcome = outcome.note("[the sandbox may have blocked this command]").with(DENIAL, json!(denial));
     }
     if !created.is_empty() {
         let names = created.join(", ");
-        let note = format!("[created {names}: programs outside the sandbox run what it says; tell the user]");
+        let note = format!("[created {names}: programs outside the sandbox may run it; tell the user]");
         outcome = outcome.note(&note).with("created", json!(created));
     }
     outcome
@@ -151,13 +151,13 @@ fn cut_note(ran: &Ran) -> Option<String> {
     }
     let all = format!("{}, {}", size::count(ran.total_lines, "line", "lines"), size::bytes(ran.total_bytes));
     let full = match (&ran.full_output, &ran.not_kept) {
-        (Some(path), None) => format!("all of it is in {}", path.display()),
+        (Some(path), None) => format!("the full output is in {}", path.display()),
         (Some(path), Some(why)) => {
-            format!("its first part is in {}; the rest is lost: {why}", path.display())
+            format!("its first part is in {}; the rest was not saved: {why}", path.display())
         }
-        (None, why) => format!("the rest is lost: {}", why.as_deref().unwrap_or("it was not kept")),
+        (None, why) => format!("the rest was not saved: {}", why.as_deref().unwrap_or("unknown error")),
     };
-    Some(format!("[only the end of the output ({all}); {full}]"))
+    Some(format!("[only the end of the output is shown ({all}); {full}]"))
 }
 
 fn end_note(end: End, time: Duration) -> Option<String> {
@@ -166,15 +166,15 @@ fn end_note(end: End, time: Duration) -> Option<String> {
         End::Exited(code) => Some(format!("[exit code {code}]")),
         End::Killed { signal } => Some(format!("[killed by signal {signal}]")),
         End::TimedOut => Some(format!(
-            "[stopped after {} s, with all it had started except daemons; if it needs longer, give a timeout]",
+            "[timed out after {} s: stopped with all its child processes except daemons; set timeout if it needs longer]",
             time.as_secs_f64()
         )),
-        End::Cancelled => Some("[cancelled: stopped with all it had started except daemons]".to_owned()),
+        End::Cancelled => Some("[canceled: stopped with all its child processes except daemons]".to_owned()),
     }
 }
 
 fn background_note(ran: &Ran) -> Option<String> {
     let (group, path) = (ran.background?, ran.full_output.as_ref());
     let output = path.map(|path| format!("; its output goes to {}", path.display())).unwrap_or_default();
-    Some(format!("[something still runs in the background{output}; `kill -- -{group}` ends it]"))
+    Some(format!("[a process is still running in the background{output}; stop it with `kill -- -{group}`]"))
 }

@@ -1,4 +1,4 @@
-//! A change of one file that is worked out but not yet made: what `write` and `edit` have in common.
+//! A planned change of one file, shared by `write` and `edit`.
 
 use std::fs::Metadata;
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ use crate::seal::{self, Seal};
 use crate::seen::{Knowledge, Stamp};
 use crate::size;
 
-/// A file as it is before the change.
+/// A file before the change.
 #[derive(Debug)]
 pub(super) struct Old {
     pub(super) bytes: Vec<u8>,
@@ -25,11 +25,11 @@ pub(super) struct Old {
 }
 
 impl Old {
-    /// `None` if there is no such file. A file too large to compare is refused: nobody could see what would change.
+    /// Reads the file. `None` if it does not exist. Refuses a file that is too large for a diff.
     pub(super) fn of(place: &Place, ctx: &ToolContext) -> Result<Option<Old>> {
         if ctx.closed.seals(&place.real) {
             return Err(ToolOutcome::failed(format!(
-                "cannot change {}: it lies in Osier's own folder, which tools do not write to; ask the user to change it",
+                "cannot change {}: it is in Osier's own folder, which tools cannot write to; ask the user to change it",
                 place.shown
             )));
         }
@@ -56,7 +56,7 @@ impl Old {
     }
 }
 
-/// See the module.
+/// A planned change of one file.
 #[derive(Debug)]
 pub(super) struct Planned {
     pub(super) place: Place,
@@ -80,13 +80,13 @@ impl Planned {
         Preview { touches, change, families: Vec::new(), seal }
     }
 
-    /// Makes the change and says so in `text`.
+    /// Writes the file. `text` is the text of the outcome.
     pub(super) fn make(self, text: &str, ctx: &ToolContext) -> Result {
         seal::check_new(ctx, &self.place, &self.new)?;
         if self.old.as_ref().is_some_and(|old| ctx.keys.would_be_lost(&old.bytes, &self.new)) {
             let text = format!(
-                "{} holds a key that you are shown as `[key]`, and this would write `[key]` over it; leave that line as it \
-                 is: use edit on the others, or a command",
+                "{} contains a key that is shown to you as `[key]`, and this change would overwrite it with `[key]`; leave \
+                 that line unchanged: use edit for the other lines, or a command",
                 self.place.shown
             );
             return Err(ToolOutcome::failed(text));
@@ -109,13 +109,12 @@ fn stamp(metadata: &Metadata, bytes: &[u8]) -> Stamp {
     Stamp::new(metadata, Some(blake3::hash(bytes)))
 }
 
-/// A diff that shows every change. Line ends and a byte order mark are left out if all of them stay what they are.
+/// A diff that shows every change. Leaves out CRs and the byte order mark if none of them changes.
 fn compare(path: &str, old: Option<&[u8]>, new: &[u8]) -> Diff {
     if let Some(old) = old.filter(|old| not_text(old).is_some() && *old != new) {
         let mut diff = Diff::new(path, Some(""), &readable(new));
         let size = size::bytes(old.len() as u64);
-        diff.text
-            .push_str(&format!("[the old content ({size}) is not text and is not shown; it is replaced]\n"));
+        diff.text.push_str(&format!("[replaces {size} of binary content, which is not shown]\n"));
         return diff;
     }
     let keeps_form = old.is_some_and(|old| FileText::new(old).has_form_of(&FileText::new(new)));
@@ -125,12 +124,12 @@ fn compare(path: &str, old: Option<&[u8]>, new: &[u8]) -> Diff {
     };
     let mut diff = Diff::new(path, old.map(text).as_deref(), &text(new));
     if diff.text.is_empty() && old.is_some_and(|old| old != new) {
-        diff.text = "[bytes change that are not text and cannot be shown]\n".to_owned();
+        diff.text = "[the changed bytes are not text and cannot be shown]\n".to_owned();
     }
     diff
 }
 
-/// Bytes as text. Those that are no characters become codes such as `<0xE9>`.
+/// Bytes as text. Invalid UTF-8 becomes codes such as `<0xE9>`.
 fn readable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

@@ -1,4 +1,4 @@
-//! `edit`: some exact replacements in one file, all or none.
+//! `edit`: exact replacements in one file, all or none.
 
 mod locate;
 mod nearest;
@@ -22,16 +22,15 @@ use crate::seen::Knowledge;
 use crate::size;
 
 const NAME: &str = "edit";
-const DESCRIPTION: &str = "Replaces exact pieces of text in one file. Each oldText must be in the file exactly once, \
-    with its whitespace and line breaks; take a few lines around it to make it unique, no more. All edits refer to the \
-    file as it is now and must not overlap; if one does not fit, nothing is changed. Put all changes of a file into one \
-    call.";
+const DESCRIPTION: &str = "Replaces exact text in one file. Each oldText must occur in the file exactly once, including \
+    whitespace and line breaks; add a few surrounding lines to make it unique, but no more. All edits apply to the file \
+    as it is now and must not overlap; if one does not match, nothing is changed. Put all changes to a file into one call.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Arguments {
     /// The file, relative to the project or absolute.
     path: String,
-    /// What to replace; one or more.
+    /// The replacements; at least one.
     #[schemars(length(min = 1))]
     edits: Vec<Replacement>,
 }
@@ -45,7 +44,7 @@ struct Replacement {
     new_text: String,
 }
 
-/// See the module.
+/// The `edit` tool.
 #[derive(Debug)]
 pub(crate) struct Edit;
 
@@ -83,7 +82,7 @@ fn edit(arguments: &Arguments, ctx: &ToolContext) -> Result {
     );
     if stale {
         text.push_str(
-            "\n[the file had changed since you last saw it: read it again before you rely on the rest of it]",
+            "\n[the file changed since you last saw it; read it again before you rely on the rest of it]",
         );
     }
     Ok(planned.make(&text, ctx)?.with("edits", json!(arguments.edits.len())))

@@ -1,4 +1,4 @@
-//! `find`: names of files and folders that match a glob.
+//! `find`: lists files and folders whose names match a glob.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -17,23 +17,23 @@ use crate::size;
 
 const NAME: &str = "find";
 const DESCRIPTION: &str = "Finds files and folders by name with a glob. A glob without a slash, such as *.test.ts, \
-    matches names at any depth; one with a slash, such as src/**/mod.rs, matches paths below the folder. Files that \
-    .gitignore names and hidden files are left out. At most 1000 names come back unless limit says otherwise.";
+    matches names at any depth; one with a slash, such as src/**/mod.rs, matches paths below the folder. Ignored \
+    (.gitignore) and hidden files are skipped. Returns at most 1000 names unless limit is set.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Arguments {
     /// The glob.
     pattern: String,
-    /// The folder to search; the project if not given.
+    /// The folder to search; the project by default.
     path: Option<String>,
-    /// Most names to show; 1000 if not given.
+    /// The maximum number of names; 1000 by default.
     #[schemars(range(min = 1))]
     limit: Option<u32>,
     /// Find hidden files too.
     hidden: Option<bool>,
 }
 
-/// See the module.
+/// The `find` tool.
 #[derive(Debug)]
 pub(crate) struct Find;
 
@@ -62,7 +62,7 @@ fn find(arguments: &Arguments, ctx: &ToolContext) -> Result {
     let metadata = std::fs::metadata(&place.real).map_err(|error| place.failure("search", &error))?;
     if !metadata.is_dir() {
         return Err(ToolOutcome::failed(format!(
-            "{} is not a folder: give the folder to search",
+            "{} is not a folder; give the folder to search",
             place.shown
         )));
     }
@@ -93,10 +93,10 @@ fn outcome(arguments: &Arguments, place: &Place, names: String, found: usize, mo
     let mut notes: Vec<String> = place.note().into_iter().collect();
     if found == 0 {
         let hidden = if arguments.hidden == Some(true) { "" } else { "hidden and " };
-        notes.push(format!("[nothing matches; {hidden}ignored files were left out]"));
+        notes.push(format!("[no matches; {hidden}ignored files were not searched]"));
     } else if more {
         let names = size::count(found, "name", "names");
-        notes.push(format!("[more than {names}: narrow the glob or give a path, or set limit]"));
+        notes.push(format!("[more than {names}; narrow the glob, give a path, or raise limit]"));
     }
     let gap = if names.is_empty() || notes.is_empty() { "" } else { "\n" };
     let text = format!("{names}{gap}{}", notes.join("\n"));

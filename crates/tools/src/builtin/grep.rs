@@ -1,4 +1,4 @@
-//! `grep`: lines that match, in many files, with ripgrep's own libraries.
+//! `grep`: searches files for lines that match, with the libraries of ripgrep.
 
 use std::io;
 use std::path::Path;
@@ -22,36 +22,36 @@ use crate::port::{Kind, Preview, Tool, ToolSpec};
 use crate::size;
 
 const NAME: &str = "grep";
-const DESCRIPTION: &str = "Searches the lines of files for a regular expression (Rust syntax, line by line) and shows \
-    each match with its line number. Files that .gitignore names, hidden files and binary files are left out. At most 100 \
-    matches come back unless limit says otherwise.";
+const DESCRIPTION: &str = "Searches files line by line for a regular expression (Rust syntax) and shows each match with \
+    its line number. Ignored (.gitignore), hidden and binary files are skipped. Returns at most 100 matches unless limit \
+    is set.";
 
-/// A line must fit into memory to be searched. In files that people write none is nearly as long.
+/// The longest line that is searched, because a line must fit into memory. Normal source files have much shorter lines.
 const LONGEST_LINE: usize = 8 << 20;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
-    /// The regular expression, or plain text with literal.
+    /// The regular expression, or plain text if literal is true.
     pattern: String,
-    /// A folder or file to search; the project if not given.
+    /// The folder or file to search; the project by default.
     path: Option<String>,
-    /// Only files whose name matches, such as *.rs, or whose path below the folder does, such as src/**/*.ts.
+    /// Search only files whose name matches, such as *.rs, or whose path below the folder matches, such as src/**/*.ts.
     glob: Option<String>,
-    /// Upper and lower case are the same.
+    /// Ignore case.
     ignore_case: Option<bool>,
-    /// The pattern is plain text.
+    /// Treat the pattern as plain text.
     literal: Option<bool>,
     /// Lines to show before and after each match.
     context: Option<u32>,
-    /// Most matches to show; 100 if not given.
+    /// The maximum number of matches; 100 by default.
     #[schemars(range(min = 1))]
     limit: Option<u32>,
     /// Search hidden files too.
     hidden: Option<bool>,
 }
 
-/// See the module.
+/// The `grep` tool.
 #[derive(Debug)]
 pub(crate) struct Grep;
 
@@ -117,10 +117,12 @@ fn matcher(arguments: &Arguments) -> Result<RegexMatcher> {
         .build(&arguments.pattern);
     built.map_err(|error| {
         let hint = match arguments.pattern.contains('\n') || arguments.pattern.contains("\\n") {
-            true => "each line is searched by itself: leave the line break out",
-            false => "if it is meant as plain text, set literal to true",
+            true => "each line is searched separately; remove the line break",
+            false => "to search for plain text, set literal to true",
         };
-        ToolOutcome::failed(format!("`pattern` is no regular expression for single lines: {error}\n{hint}"))
+        ToolOutcome::failed(format!(
+            "`pattern` is not a valid regular expression for single lines: {error}\n{hint}"
+        ))
     })
 }
 
@@ -135,7 +137,7 @@ fn searcher(arguments: &Arguments) -> Searcher {
         .build()
 }
 
-/// A found file's name as the model can use it: with the folder that was searched.
+/// The name of a file as the model can use it: including the searched folder.
 fn named(place: &Place, path: &Path, in_folder: bool) -> String {
     match (in_folder, place.shown.as_str()) {
         (false, file) => file.to_owned(),
@@ -144,21 +146,21 @@ fn named(place: &Place, path: &Path, in_folder: bool) -> String {
     }
 }
 
-/// Matches as they are found, grouped by file.
+/// Collects matches, grouped by file.
 #[derive(Debug)]
 struct Hits {
     text: String,
     file: String,
-    /// Whether the file's name is in the text already.
+    /// Whether `text` already contains the name of the current file.
     named: bool,
     matches: usize,
     files: usize,
     limit: usize,
     max_bytes: usize,
     line_chars: usize,
-    /// There is at least one match more than shown.
+    /// There are more matches than shown.
     more: bool,
-    /// Files with a line too long to be searched.
+    /// The number of files with a line that is too long to search.
     given_up: usize,
     cancel: CancellationToken,
 }
@@ -185,7 +187,7 @@ impl Hits {
         self.named = false;
     }
 
-    /// A file that cannot be read has no matches; one that is only too much must be told.
+    /// Counts a file with a too long line. A file that cannot be read simply has no matches.
     fn given_up(&mut self, error: &io::Error) {
         self.given_up += usize::from(error.to_string().contains("allocation limit"));
     }
@@ -213,10 +215,10 @@ impl Hits {
         let mut notes: Vec<String> = place.note().into_iter().collect();
         if self.matches == 0 {
             let hidden = if arguments.hidden == Some(true) { "" } else { "hidden and " };
-            notes.push(format!("[no match; {hidden}ignored files were not searched]"));
+            notes.push(format!("[no matches; {hidden}ignored files were not searched]"));
         } else if self.more {
             notes.push(format!(
-                "[more than {}: narrow the search with path, glob or pattern, or set limit]",
+                "[more than {}; narrow the search with path, glob or pattern, or raise limit]",
                 size::count(self.matches, "match", "matches")
             ));
         }

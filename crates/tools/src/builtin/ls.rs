@@ -1,4 +1,4 @@
-//! `ls`: what is in a folder.
+//! `ls`: lists a folder.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -21,21 +21,21 @@ use crate::port::{Kind, Preview, Tool, ToolSpec};
 use crate::size;
 
 const NAME: &str = "ls";
-const DESCRIPTION: &str = "Lists a folder, hidden files included: folders end with a slash, links show where they lead. \
-    Files that .gitignore names are left out unless all is true. At most 500 names come back unless limit says otherwise.";
+const DESCRIPTION: &str = "Lists a folder, including hidden files: folders end with a slash, links show their target. \
+    Files ignored by .gitignore are skipped unless all is true. Returns at most 500 names unless limit is set.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Arguments {
-    /// The folder; the project if not given.
+    /// The folder; the project by default.
     path: Option<String>,
-    /// Most names to show; 500 if not given.
+    /// The maximum number of names; 500 by default.
     #[schemars(range(min = 1))]
     limit: Option<u32>,
-    /// List what .gitignore names too.
+    /// Also list files ignored by .gitignore.
     all: Option<bool>,
 }
 
-/// See the module.
+/// The `ls` tool.
 #[derive(Debug)]
 pub(crate) struct Ls;
 
@@ -63,7 +63,7 @@ fn ls(arguments: &Arguments, ctx: &ToolContext) -> Result {
     let metadata = fs::metadata(&place.real).map_err(|error| place.failure("list", &error))?;
     if !metadata.is_dir() {
         return Err(ToolOutcome::failed(format!(
-            "{} is not a folder: use read to see what is in it",
+            "{} is not a folder; use read to see its content",
             place.shown
         )));
     }
@@ -97,12 +97,12 @@ fn outcome(place: &Place, first: First, all: usize, most_bytes: usize) -> ToolOu
         notes.push("[the folder is empty]".to_owned());
     }
     if listed < first.seen {
-        let left = size::count(first.seen - listed, "name", "names");
-        notes.push(format!("[{left} more: set limit, or use find to pick some]"));
+        let left = size::count(first.seen - listed, "more name", "more names");
+        notes.push(format!("[{left}; raise limit, or use find to select some]"));
     }
     if ignored > 0 {
-        let names = size::count(ignored, "name", "names");
-        notes.push(format!("[{names} that .gitignore leaves out: set all to see them]"));
+        let names = size::count(ignored, "name is", "names are");
+        notes.push(format!("[{names} ignored by .gitignore; set all to see them]"));
     }
     notes.extend(place.note());
     let gap = if text.is_empty() || notes.is_empty() { "" } else { "\n" };
@@ -114,7 +114,7 @@ fn outcome(place: &Place, first: First, all: usize, most_bytes: usize) -> ToolOu
         .with("truncated", json!(listed < first.seen))
 }
 
-/// The first names in their order, whatever number comes.
+/// Keeps the first `most` names in sorted order.
 #[derive(Debug)]
 struct First {
     most: usize,

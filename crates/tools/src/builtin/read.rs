@@ -1,4 +1,4 @@
-//! `read`: the text of a file by lines, or an image.
+//! `read`: returns lines of a text file, or an image.
 
 use std::fs::{File, Metadata};
 use std::io::Read as _;
@@ -22,18 +22,18 @@ use crate::size;
 use crate::window::{Seen, Window};
 
 const NAME: &str = "read";
-const DESCRIPTION: &str = "Shows a text file, or an image (PNG, JPEG, GIF, WebP). At most 2000 lines or 50 KB of text \
-    come at once; when more is left, the result says with which offset to go on. Read a file before you change it. To \
-    look for something in many files, grep is quicker.";
+const DESCRIPTION: &str = "Reads a text file or an image (PNG, JPEG, GIF, WebP). Returns at most 2000 lines or 50 KB of \
+    text; if more is left, the result says which offset to continue with. Read a file before you change it. To search \
+    many files, use grep.";
 
-/// Files beyond this size are read only as far as the window reaches: neither counted nor hashed.
+/// Larger files are read only up to the end of the window; their lines are not counted and they are not hashed.
 const WHOLE: u64 = 256 << 20;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Arguments {
     /// The file, relative to the project or absolute.
     path: String,
-    /// Number of the first line to show, from 1.
+    /// The number of the first line to show, from 1.
     #[schemars(range(min = 1))]
     offset: Option<u32>,
     /// How many lines to show.
@@ -41,7 +41,7 @@ struct Arguments {
     limit: Option<u32>,
 }
 
-/// See the module.
+/// The `read` tool.
 #[derive(Debug)]
 pub(crate) struct Read;
 
@@ -92,7 +92,7 @@ fn window(arguments: &Arguments, ctx: &ToolContext) -> Result<Window> {
     Ok(Window::new(arguments.offset.unwrap_or(1) as usize, lines, ctx.limits.bytes))
 }
 
-/// As much as fits, unless the file ends before.
+/// Fills the buffer, unless the file ends before.
 fn fill(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {
@@ -104,7 +104,7 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(got)
 }
 
-/// Reads on to the end in chunks, for the window, the number of lines and the hash.
+/// Reads the rest in chunks, for the window, the line count and the hash.
 fn scan(
     place: &Place,
     mut file: File,
@@ -147,7 +147,7 @@ fn text(place: &Place, arguments: &Arguments, seen: Seen, stamp: Option<Stamp>) 
     }
     let mut notes: Vec<String> = place.note().into_iter().collect();
     if !valid {
-        notes.push("[not valid UTF-8: broken bytes are shown as \u{fffd}]".to_owned());
+        notes.push("[not valid UTF-8: invalid bytes are shown as \u{fffd}]".to_owned());
     }
     let cut = seen.cut || seen.last < seen.total || !counted;
     notes.extend(position(first, &seen, counted));
@@ -166,7 +166,7 @@ fn text(place: &Place, arguments: &Arguments, seen: Seen, stamp: Option<Stamp>) 
     Ok(outcome)
 }
 
-/// Which part of the file this is, if not all, and how to go on.
+/// A note that says which part of the file this is and how to continue, unless it is the whole file.
 fn position(first: usize, seen: &Seen, counted: bool) -> Option<String> {
     let last = seen.last;
     let next = last + 1;
@@ -174,15 +174,15 @@ fn position(first: usize, seen: &Seen, counted: bool) -> Option<String> {
         return Some("[the file is empty]".to_owned());
     }
     if seen.cut {
-        let more = if seen.total > last { format!("; go on with offset {next}") } else { String::new() };
+        let more = if seen.total > last { format!("; continue with offset {next}") } else { String::new() };
         return Some(format!(
-            "[line {first} is too long to be shown whole; look at the rest with bash, for example with cut or jq{more}]"
+            "[line {first} is too long to show in full; view the rest with bash, for example with cut or jq{more}]"
         ));
     }
     match counted {
-        false => Some(format!("[lines {first} to {last} of a very large file; go on with offset {next}]")),
+        false => Some(format!("[lines {first} to {last} of a very large file; continue with offset {next}]")),
         true if last < seen.total => {
-            Some(format!("[lines {first} to {last} of {}; go on with offset {next}]", seen.total))
+            Some(format!("[lines {first} to {last} of {}; continue with offset {next}]", seen.total))
         }
         true if first > 1 => Some(format!("[lines {first} to {last} of {last}: the end]")),
         true => None,
@@ -210,7 +210,7 @@ fn image(
         .map_err(|why| ToolOutcome::failed(format!("{} looks like an image, but {why}", place.shown)))?;
     let mut text = format!("[{}: image, {}×{} pixels", place.shown, shown.width, shown.height);
     if let Some((width, height)) = shown.original {
-        text.push_str(&format!(", made smaller from {width}×{height}"));
+        text.push_str(&format!(", scaled down from {width}×{height}"));
     }
     text.push(']');
     text.extend(place.note().map(|note| format!("\n{note}")));

@@ -1,5 +1,5 @@
-//! `todo`: the model's list of things to do. It is set whole each time and kept nowhere but in the details of the result, so
-//! the list of a path is that of the last result on it.
+//! `todo`: the to-do list of the model. Each call sets the whole list. It is stored only in the details of the result, so the list
+//! of a path is the one in the last result on that path.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -14,20 +14,20 @@ use crate::outcome::ToolOutcome;
 use crate::port::{Kind, Preview, Tool, ToolSpec};
 
 const NAME: &str = "todo";
-const DESCRIPTION: &str = "Sets your list of things to do, which the user sees too. Each call gives the whole list anew. \
-    Use it for work of several steps: one item in_progress at a time, completed as soon as it is done. Leave it alone for \
-    small tasks.";
+const DESCRIPTION: &str = "Sets your to-do list, which the user also sees. Each call replaces the whole list. Use it for \
+    work with several steps: keep one item in_progress at a time, and mark it completed as soon as it is done. Do not use \
+    it for small tasks.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Arguments {
-    /// All items, in their order; an empty list clears it.
+    /// All items in order; an empty list clears it.
     items: Vec<Todo>,
 }
 
-/// One thing to do.
+/// A to-do item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Todo {
-    /// What is to be done, in a few words.
+    /// What to do, in a few words.
     pub content: String,
     pub status: Status,
 }
@@ -40,12 +40,12 @@ pub enum Status {
     Completed,
 }
 
-/// The list that a result of `todo` set. `None` if these are the details of something else.
+/// The list in the details of a `todo` result. `None` for details of other tools.
 pub fn todos_of(details: &Value) -> Option<Vec<Todo>> {
     Vec::deserialize(details.get("items")?).ok()
 }
 
-/// See the module.
+/// The `todo` tool.
 #[derive(Debug)]
 pub(crate) struct TodoList;
 
@@ -70,9 +70,7 @@ impl Tool for TodoList {
 fn checked(arguments: &Value) -> Result<Vec<Todo>> {
     let items = parse::<Arguments>(NAME, arguments)?.items;
     match items.iter().position(|item| item.content.trim().is_empty()) {
-        Some(at) => {
-            Err(ToolOutcome::failed(format!("todo: `items[{at}].content` is empty: say what is to be done")))
-        }
+        Some(at) => Err(ToolOutcome::failed(format!("todo: `items[{at}].content` is empty; say what to do"))),
         None => Ok(items),
     }
 }

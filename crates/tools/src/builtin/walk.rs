@@ -1,5 +1,5 @@
-//! The files that `grep` and `find` look at: what `.gitignore` and its kin leave, hidden ones only if asked for, `.git` never.
-//! Links are not followed, so no walk leaves the folder or goes in circles.
+//! Walks the files for `grep` and `find`: skips files ignored by `.gitignore` and similar files, hidden files unless requested,
+//! and `.git` always. Does not follow links, so a walk never leaves the folder or loops.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,43 +12,43 @@ use crate::blocking::Result;
 use crate::outcome::ToolOutcome;
 use crate::paths::kernel_folder;
 
-/// Larger ignore files are not read: nobody writes so many rules.
+/// Larger ignore files are not read.
 const LONGEST_IGNORE: u64 = 1 << 20;
 
-/// In the order of their names.
+/// All entries, sorted by name.
 pub(super) fn walk(root: &Path, hidden: bool) -> impl Iterator<Item = DirEntry> {
     let walk = builder(root)
         .hidden(!hidden)
         .sort_by_file_name(OsStr::cmp)
         .filter_entry(|entry| is_walked(entry.path()) && has_sound_rules(entry.path()))
         .build();
-    // A folder that cannot be read is left out, as ripgrep does.
+    // Skips a folder that cannot be read, as ripgrep does.
     walk.flatten()
 }
 
-/// What is in one folder, hidden or not, without what is ignored. In no order.
+/// The entries of one folder that are not ignored, including hidden ones, unsorted.
 pub(super) fn not_ignored(folder: &Path) -> impl Iterator<Item = DirEntry> {
     let walk = builder(folder).hidden(false).max_depth(Some(1)).build();
     walk.flatten().filter(|entry| entry.depth() == 1)
 }
 
-/// The files below a folder that version control would see.
+/// The files below a folder that are neither hidden nor ignored.
 pub fn files(root: &Path) -> impl Iterator<Item = DirEntry> {
     let walk = builder(root).filter_entry(|entry| has_sound_rules(entry.path())).build();
     walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
 }
 
-/// The rules of the folder and of those above it count only if all of these files can be read without harm.
+/// Applies ignore rules of the folder and its parents only if all these files are safe to read.
 fn builder(root: &Path) -> WalkBuilder {
     let is_sound = root.ancestors().all(has_sound_rules);
     let mut builder = WalkBuilder::new(root);
-    // What another machine's settings hide is nothing a model could explain.
+    // Global git settings differ between machines, so they do not apply.
     builder.require_git(false).git_global(false).follow_links(false);
     builder.ignore(is_sound).git_ignore(is_sound).git_exclude(is_sound).parents(is_sound);
     builder
 }
 
-/// Whether no ignore file of a folder is a pipe, a device, or endless. The walk leaves out a folder that has one.
+/// Whether all ignore files of a folder are regular files of limited size. The walk skips a folder that has any other.
 fn has_sound_rules(folder: &Path) -> bool {
     let names = [".gitignore", ".ignore", ".git/info/exclude", ".git", ".git/commondir"];
     names.iter().all(|name| match fs::metadata(folder.join(name)) {
@@ -61,7 +61,7 @@ fn is_walked(path: &Path) -> bool {
     path.file_name() != Some(OsStr::new(".git")) && kernel_folder(path).is_none()
 }
 
-/// A glob that speaks about names if it has no slash, otherwise about paths below a folder.
+/// A glob. Without a slash it matches names, otherwise paths below a folder.
 #[derive(Debug)]
 pub(super) struct PathGlob {
     glob: GlobMatcher,
@@ -74,7 +74,9 @@ impl PathGlob {
         let (negated, body) = text.strip_prefix('!').map_or((false, text), |body| (true, body));
         let body = body.trim_start_matches("./").trim_start_matches('/');
         let bad = |why: &str| {
-            ToolOutcome::failed(format!("`{field}` is no glob: {why}; examples: *.rs, src/**/*.{{ts,tsx}}"))
+            ToolOutcome::failed(format!(
+                "`{field}` is not a valid glob: {why}; examples: *.rs, src/**/*.{{ts,tsx}}"
+            ))
         };
         if body.is_empty() {
             return Err(bad("it is empty"));
@@ -90,7 +92,7 @@ impl PathGlob {
         })
     }
 
-    /// `path` is relative to the folder searched.
+    /// `path` is relative to the searched folder.
     pub(super) fn matches(&self, path: &Path) -> bool {
         let hit = match path.file_name() {
             Some(name) if self.by_name => self.glob.is_match(name),
@@ -100,7 +102,7 @@ impl PathGlob {
     }
 }
 
-/// `path` below `root`; of the root itself its own name.
+/// `path` relative to `root`; for the root itself, its name.
 pub(super) fn below(root: &Path, path: &Path) -> PathBuf {
     match path.strip_prefix(root) {
         Ok(rest) if !rest.as_os_str().is_empty() => rest.to_owned(),
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_glob_without_slash_speaks_of_names_and_one_with_a_slash_of_paths() {
+    fn glob_without_slash_matches_names_and_with_slash_matches_paths() {
         let all = ["a.rs", "src/b.rs", "src/deep/c.rs", "src/d.ts"];
         assert_eq!(hits("*.rs", &all), ["a.rs", "src/b.rs", "src/deep/c.rs"]);
         assert_eq!(hits("src/*.rs", &all), ["src/b.rs"]);
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_from_the_root_does_not_enter_the_kernel() {
+    fn walk_from_the_root_skips_kernel_folders() {
         for path in ["/proc", "/proc/kmsg", "/dev/tty", "/sys/kernel", "/home/me/.git"] {
             assert!(!is_walked(Path::new(path)), "{path}");
         }
@@ -138,10 +140,10 @@ mod tests {
     }
 
     #[test]
-    fn a_glob_that_is_none_is_explained() {
+    fn invalid_glob_is_explained() {
         for bad in ["", "!", "src/[a", "{a"] {
-            let told = PathGlob::new("glob", bad).unwrap_err().plain_text();
-            assert!(told.starts_with("`glob` is no glob: "), "{told}");
+            let text = PathGlob::new("glob", bad).unwrap_err().plain_text();
+            assert!(text.starts_with("`glob` is not a valid glob: "), "{text}");
         }
     }
 }

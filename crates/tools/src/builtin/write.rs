@@ -1,4 +1,4 @@
-//! `write`: a whole file, new or in the place of an old one.
+//! `write`: creates or replaces a whole file.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -19,18 +19,18 @@ use crate::seen::Knowledge;
 use crate::size;
 
 const NAME: &str = "write";
-const DESCRIPTION: &str = "Writes a whole file: a new one, with its folders, or another content for an old one. What \
-    was in the old file is lost, so it must have been read before. To change a part of a file, use edit.";
+const DESCRIPTION: &str = "Writes a whole file: creates it with any missing folders, or replaces its content. The old \
+    content is lost, so read an existing file first. To change part of a file, use edit.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Arguments {
     /// The file, relative to the project or absolute.
     path: String,
-    /// All that shall be in the file.
+    /// The full content of the file.
     content: String,
 }
 
-/// See the module.
+/// The `write` tool.
 #[derive(Debug)]
 pub(crate) struct Write;
 
@@ -63,17 +63,14 @@ fn write(arguments: &Arguments, ctx: &ToolContext) -> Result {
     let mut text =
         format!("{verb} {} ({lines}, {})", planned.place.shown, size::bytes(planned.new.len() as u64));
     if planned.new.len() > arguments.content.len() {
-        text.push_str("\nkept the file's own line ends (CRLF) or byte order mark");
+        text.push_str("\nkept the file's line endings (CRLF) or byte order mark");
     }
     planned.make(&text, ctx)
 }
 
 fn place(arguments: &Arguments, ctx: &ToolContext) -> Result<Place> {
     if arguments.path.ends_with('/') {
-        let text = format!(
-            "{} ends with `/`: give the name of a file; its folders are made as needed",
-            arguments.path
-        );
+        let text = format!("{} ends with `/`: give a file name; missing folders are created", arguments.path);
         return Err(ToolOutcome::failed(text));
     }
     Place::of(ctx, &arguments.path)
@@ -96,15 +93,15 @@ fn known(place: &Place, old: &Old, ctx: &ToolContext) -> Result<()> {
     match old.knowledge(place, ctx) {
         Knowledge::Current => Ok(()),
         Knowledge::Unseen => Err(ToolOutcome::failed(format!(
-            "{name} exists, and you have not read it: read it first, then write it whole, or use edit for a part"
+            "{name} exists and you have not read it; read it first, or use edit to change part of it"
         ))),
         Knowledge::Stale => Err(ToolOutcome::failed(format!(
-            "{name} is no longer what you last saw: somebody changed it. Read it again, then write"
+            "{name} changed since you last saw it; read it again, then write"
         ))),
     }
 }
 
-/// `read` hides CRLF and byte order marks, so a model that writes back what it read must not lose them.
+/// Restores CRLF and the byte order mark of the old file, because `read` hides them from the model.
 fn in_the_form_of(old: &Old, content: &str) -> Vec<u8> {
     let text = FileText::new(&old.bytes);
     let mut new = Vec::new();

@@ -1,4 +1,4 @@
-//! The process that restricts itself and becomes the shell. It either does all of it, or fails without running anything.
+//! Restricts the current process and then executes the shell. If a step fails, nothing runs.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -9,13 +9,13 @@ use super::evidence::REFUSED;
 use super::policy::{Mounts, Policy};
 use super::{files, mounts, syscalls};
 
-/// The hidden command of this program: a policy, a command line, and shells follow.
+/// The hidden subcommand of this program. Its arguments are a policy, a command line, and shells.
 pub const COMMAND: &str = "run-confined";
 
-/// As shells exit when a command cannot be run.
+/// The exit code of shells for a command that cannot be executed.
 const CANNOT: u8 = 126;
 
-/// Restricts this process and becomes the shell. Returns only if that failed. Must be called before any thread starts.
+/// Restricts this process and executes the shell. Returns only on failure. Call it before any thread starts.
 pub fn enter(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let error = restricted(&arguments.collect::<Vec<_>>());
     eprintln!("{REFUSED}{error}");

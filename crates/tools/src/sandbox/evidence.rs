@@ -1,10 +1,10 @@
-//! Whether a confined command failed because of the sandbox. The kernel does not tell an ordinary process; what the command
-//! printed does, as far as it goes. A wrong guess costs a question.
+//! Guesses from the output of a command whether it failed because of the sandbox, because the kernel does not report denials.
+//! A wrong guess only costs an extra question.
 
-/// Begins what the launcher says if it runs nothing.
+/// The prefix of the error message when the sandbox cannot start.
 pub(super) const REFUSED: &str = "osier: cannot start the sandbox: ";
 
-/// Errors of the network, as programs print them.
+/// Network errors as programs print them, in lower case.
 const NETWORK: &[&str] = &[
     "network is down",
     "enetdown",
@@ -22,7 +22,7 @@ const NETWORK: &[&str] = &[
     "spurious network error",
 ];
 
-/// Errors of files, sockets and processes out of reach.
+/// Access errors of files, sockets and processes, in lower case.
 const ACCESS: &[&str] = &[
     "permission denied",
     "operation not permitted",
@@ -35,19 +35,20 @@ const ACCESS: &[&str] = &[
 ];
 const REFUSED_LOWER: &str = "osier: cannot start the sandbox";
 
-/// Lines looked at, from the end: what matters comes last.
+/// How many lines are checked, from the end.
 const LINES: usize = 200;
 
-/// The line of the output that speaks of something the sandbox denies, and what that is.
+/// The last line of the output that reports something the sandbox denies, with an explanation.
 pub(crate) fn denial(output: &str) -> Option<String> {
-    let says = |line: &str, signs: &[&str]| {
+    let contains_any = |line: &str, patterns: &[&str]| {
         let line = line.to_lowercase();
-        signs.iter().any(|sign| line.contains(sign))
+        patterns.iter().any(|pattern| line.contains(pattern))
     };
     let lines = || output.lines().rev().take(LINES);
-    let network = lines().find(|line| says(line, NETWORK)).map(|line| ("no network in the sandbox", line));
+    let network =
+        lines().find(|line| contains_any(line, NETWORK)).map(|line| ("no network in the sandbox", line));
     let found = network.or_else(|| {
-        lines().find(|line| says(line, ACCESS)).map(|line| ("out of reach in the sandbox", line))
+        lines().find(|line| contains_any(line, ACCESS)).map(|line| ("not accessible in the sandbox", line))
     });
     found.map(|(what, line)| format!("{what}: {}", line.trim()))
 }
@@ -57,11 +58,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_that_tells_why_is_found() {
+    fn denial_is_found_in_the_output() {
         for (output, found) in [
             (
                 "a\nbash: /etc/x: Permission denied\nb",
-                Some("out of reach in the sandbox: bash: /etc/x: Permission denied"),
+                Some("not accessible in the sandbox: bash: /etc/x: Permission denied"),
             ),
             (
                 "curl: (6) Could not resolve host: x",
@@ -69,7 +70,7 @@ mod tests {
             ),
             (
                 "touch: cannot touch 'x': Read-only file system",
-                Some("out of reach in the sandbox: touch: cannot touch 'x': Read-only file system"),
+                Some("not accessible in the sandbox: touch: cannot touch 'x': Read-only file system"),
             ),
             ("test failed: left 1, right 2", None),
             ("", None),

@@ -1,7 +1,8 @@
-//! Landlock: which files a process and its children may open, which TCP ports they may use, and whom they may signal.
+//! Landlock: restricts which files a process and its children may open, which TCP ports they may use, and which processes they
+//! may signal.
 //!
-//! Landlock only grants, and what it grants for a folder counts for all below. So a file is hidden by granting its siblings, and the
-//! siblings of its parents, instead of the root.
+//! Landlock rules can only grant access, and a rule for a folder covers everything below it. To hide a file, we grant access to
+//! its siblings and to the siblings of its parents instead of the root.
 
 use std::fs;
 use std::io;
@@ -14,13 +15,13 @@ use landlock::{
 
 use super::policy::{Mounts, Network, Policy};
 
-/// Newest first. Older ones cannot keep a process from truncating files.
+/// Newest first. Versions before V3 cannot prevent truncating files.
 const VERSIONS: &[ABI] = &[ABI::V9, ABI::V6, ABI::V5, ABI::V4, ABI::V3];
 
-/// Devices that everybody uses. Others, such as disks, would give hidden files away.
+/// Devices that most programs need. Others, such as disks, would expose hidden files.
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd"];
 
-/// The newest version that this kernel knows.
+/// The newest version that the kernel supports.
 pub(super) fn version() -> Option<ABI> {
     VERSIONS.iter().copied().find(|abi| ruleset(*abi, &Network::Off).is_ok())
 }
@@ -38,7 +39,7 @@ fn ruleset(abi: ABI, network: &Network) -> Result<RulesetCreated, landlock::Rule
     rules.create()
 }
 
-/// Restricts this process for good.
+/// Restricts this process permanently.
 pub(super) fn restrict(policy: &Policy) -> io::Result<()> {
     let abi = version().ok_or_else(|| io::Error::other("Landlock is missing, or older than Linux 6.2"))?;
     let mut rules = ruleset(abi, &policy.network).map_err(io::Error::other)?;
@@ -48,7 +49,7 @@ pub(super) fn restrict(policy: &Policy) -> io::Result<()> {
         rules = grant(rules, path, read, abi)?;
     }
     if policy.mounts != Mounts::None {
-        // What is hidden is covered by a mount, so names may be listed everywhere.
+        // Mounts cover the hidden paths, so listing names is safe everywhere.
         rules = grant(rules, Path::new("/"), AccessFs::ReadDir.into(), abi)?;
     }
     for device in DEVICES.iter().map(|name| Path::new("/dev").join(name)).filter(|path| path.exists()) {
@@ -71,7 +72,7 @@ pub(super) fn restrict(policy: &Policy) -> io::Result<()> {
     }
 }
 
-/// A file that is gone by now needs no rule.
+/// Adds a rule. A path that no longer exists needs none.
 fn grant(
     rules: RulesetCreated,
     path: &Path,
@@ -83,7 +84,7 @@ fn grant(
     rules.add_rule(PathBeneath::new(opened, access)).map_err(io::Error::other)
 }
 
-/// The largest folders, and the files, that hold nothing hidden.
+/// The topmost folders and files that contain nothing hidden.
 fn readable(policy: &Policy) -> Vec<PathBuf> {
     let mut hidden = vec![PathBuf::from("/dev")];
     if policy.mounts == Mounts::None {
@@ -104,8 +105,8 @@ fn beside(folder: &Path, hidden: &[PathBuf], found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Links are left out: a rule would grant what they lead to. Of a folder that cannot be listed, those on the way to something
-/// hidden are known.
+/// The entries of a folder without links, because a rule for a link would grant access to its target. If the folder cannot be
+/// listed, only the entries on the way to a hidden path.
 fn children(folder: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else {
         let next = |path: &PathBuf| Some(folder.join(path.strip_prefix(folder).ok()?.components().next()?));
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_beside_a_hidden_path_is_readable_and_no_link_to_it() {
+    fn everything_except_the_hidden_path_and_links_is_readable() {
         let base = tempfile::tempdir().unwrap();
         let root = base.path().canonicalize().unwrap();
         for folder in ["home/.osier/keys", "home/code", "other"] {

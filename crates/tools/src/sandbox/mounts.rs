@@ -1,5 +1,5 @@
-//! What a confined process sees of the file system: hidden files are covered, protected ones read-only. Either the process
-//! covers them itself in a namespace of its own, or Bubblewrap does, where only that may.
+//! Mounts that hide files from a sandboxed process and make protected files read-only. The process creates the mounts itself in
+//! a new namespace, or Bubblewrap does where only Bubblewrap may.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,9 +17,9 @@ use super::policy::Policy;
 
 const NOTHING: Option<&str> = None;
 
-/// Moves this process into a namespace of its own and covers there what the policy says.
+/// Moves this process into a new mount namespace and creates the mounts of the policy.
 pub(super) fn enter(policy: &Policy) -> io::Result<()> {
-    // Only root may do it without a user namespace, and not even root in every container.
+    // Without a user namespace only root can do this, and in some containers not even root.
     if !geteuid().is_root() || unshare(CloneFlags::CLONE_NEWNS).is_err() {
         enter_user_namespace()?;
     }
@@ -34,7 +34,7 @@ pub(super) fn enter(policy: &Policy) -> io::Result<()> {
     for path in &policy.protect {
         bind(path, path).and_then(|()| read_only(path)).map_err(|error| named(path, &error))?;
     }
-    // The working directory may be one that was pinned meanwhile.
+    // The working directory may be covered by one of the new mounts; enter it again.
     std::env::set_current_dir(std::env::current_dir()?)
 }
 
@@ -46,7 +46,7 @@ fn enter_user_namespace() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// Puts an empty folder or file in the place of one, with what stays visible in it.
+/// Covers a path with an empty folder or file. The paths in `shown` stay visible in it.
 fn cover(path: &Path, shown: &[&PathBuf]) -> io::Result<()> {
     if !path.is_dir() {
         return bind(Path::new("/dev/null"), path);
@@ -73,7 +73,7 @@ fn bind(from: &Path, to: &Path) -> io::Result<()> {
     Ok(mount(Some(from), to, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?)
 }
 
-/// The flags that the mount has already must stay: a user namespace may not take them away.
+/// Makes a mount read-only. Keeps its other flags, because a user namespace may not remove them.
 fn read_only(path: &Path) -> io::Result<()> {
     use rustix::fs::StatVfsMountFlags as Has;
     let has = rustix::fs::statvfs(path)?.f_flag;
@@ -94,7 +94,7 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// The same, as arguments of Bubblewrap that end where the confined program begins.
+/// The arguments for Bubblewrap that create the same mounts. The sandboxed program follows them.
 pub(super) fn bubblewrap(policy: &Policy, program: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = ["--dev-bind", "/", "/"].map(OsString::from).to_vec();
     let mut add = |option: &str, paths: &[&Path]| {
@@ -123,7 +123,7 @@ pub(super) fn bubblewrap(policy: &Policy, program: &Path) -> Vec<OsString> {
     words
 }
 
-/// Takes from root, and from every program it starts, what could undo a restriction. Others have nothing of it.
+/// Drops the capabilities that could undo the restrictions, if this process is root.
 pub(super) fn drop_capabilities() {
     let dropped = CapabilitySet::all()
         - CapabilitySet::CHOWN
@@ -133,7 +133,7 @@ pub(super) fn drop_capabilities() {
         - CapabilitySet::SETGID
         - CapabilitySet::SETUID;
     for capability in dropped.iter() {
-        // A kernel may not know it, and only root may drop one: in both cases the process does not have it.
+        // This fails if the kernel does not know the capability, or if we are not root: then the process does not have it.
         let _ = remove_capability_from_bounding_set(capability);
     }
 }

@@ -1,4 +1,4 @@
-//! The sandbox of macOS: a profile for `sandbox-exec`. Written from its documentation, and not run by our tests.
+//! The macOS sandbox: a profile for `sandbox-exec`. Written from its documentation; the tests do not run it.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::policy::{Network, Policy};
 
 pub(super) const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
-/// The rules that come last count.
+/// The profile text. Later rules override earlier ones.
 pub(super) fn profile(policy: &Policy) -> String {
     let mut text = "(version 1)\n(allow default)\n(deny file-write*)\n".to_owned();
     let mut add = |rule: &str, path: &Path| {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_hidden_comes_after_what_is_allowed_and_names_cannot_end_a_rule() {
+    fn hide_rules_follow_allow_rules_and_names_are_escaped() {
         let policy = Policy {
             write: vec!["/p\") (allow file-write* (subpath \"/".into()],
             hide: vec!["/home/me/.osier".into()],

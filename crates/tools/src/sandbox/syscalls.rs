@@ -1,5 +1,5 @@
-//! Seccomp: system calls that a confined process does without. Sockets, because Landlock knows only TCP; and calls that reach
-//! around files and namespaces, for the case that the user is root.
+//! Seccomp: blocks system calls in a sandboxed process. It blocks sockets, because Landlock covers only TCP, and calls that bypass
+//! file rules and namespaces, in case the user is root.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,15 +13,15 @@ use super::policy::{Network, Policy};
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Packets of a device; its constant in `libc` is deprecated, and the kernel still knows it.
+/// Deprecated in `libc`, but the kernel still supports it.
 const SOCK_PACKET: i32 = 10;
 
-/// The port of name servers.
+/// The DNS port.
 const NAMES: u16 = 53;
 
-/// Never needed to build or test something, and each a way around a rule.
+/// Not needed for building or testing, and each could bypass a rule.
 const DENIED: &[i64] = &[
-    // Rings of I/O requests open sockets and files without a call that could be filtered.
+    // io_uring opens sockets and files without system calls that could be filtered.
     libc::SYS_io_uring_setup,
     libc::SYS_add_key,
     libc::SYS_keyctl,
@@ -47,9 +47,9 @@ const DENIED: &[i64] = &[
     libc::SYS_swapoff,
 ];
 
-/// Restricts this process for good.
+/// Restricts this process permanently.
 pub(super) fn restrict(policy: &Policy) -> io::Result<()> {
-    // "Network is down" tells a program, and whoever reads its output, more than a missing permission would.
+    // "Network is down" is a clearer error message than a missing permission.
     apply(network(policy)?, libc::ENETDOWN)?;
     let mut denied: Rules = DENIED.iter().map(|call| (*call, Vec::new())).collect();
     if !policy.unix_sockets {
@@ -58,7 +58,7 @@ pub(super) fn restrict(policy: &Policy) -> io::Result<()> {
     apply(denied, libc::EPERM)
 }
 
-/// The calls of sockets that are no Unix sockets.
+/// Rules for sockets other than Unix sockets.
 fn network(policy: &Policy) -> io::Result<Rules> {
     let internet = || (0, Op::Ne, libc::AF_UNIX);
     let ports = match &policy.network {
@@ -69,7 +69,7 @@ fn network(policy: &Policy) -> io::Result<Rules> {
     let kind = |kind: i32| (1, Op::MaskedEq(0xf), kind);
     let mut denied = vec![
         rule(&[internet(), (0, Op::Ne, libc::AF_INET), (0, Op::Ne, libc::AF_INET6)])?,
-        // Landlock limits TCP, and no other protocol of streams.
+        // Landlock limits only TCP, no other stream protocols.
         rule(&[internet(), kind(libc::SOCK_STREAM), (2, Op::Ne, 0), (2, Op::Ne, libc::IPPROTO_TCP)])?,
     ];
     for other in [libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET, libc::SOCK_DCCP, SOCK_PACKET] {
@@ -78,7 +78,7 @@ fn network(policy: &Policy) -> io::Result<Rules> {
     if !ports.contains(&NAMES) {
         denied.push(rule(&[internet(), kind(libc::SOCK_DGRAM)])?);
     }
-    // Connects without a call to connect, which is where Landlock looks.
+    // TCP Fast Open connects without a call to `connect`, which is what Landlock checks.
     let fast = |at: u8| rule(&[(at, Op::MaskedEq(libc::MSG_FASTOPEN as u64), libc::MSG_FASTOPEN)]);
     Ok(Rules::from([
         (libc::SYS_socket, denied),
@@ -88,7 +88,7 @@ fn network(policy: &Policy) -> io::Result<Rules> {
     ]))
 }
 
-/// Matches if all of its conditions do: which argument, how it is compared, and with what.
+/// A rule that matches if all conditions match. A condition is an argument index, an operator and a value.
 fn rule(conditions: &[(u8, Op, i32)]) -> io::Result<SeccompRule> {
     let conditions = conditions.iter().map(|(at, op, value)| {
         SeccompCondition::new(*at, Dword, op.clone(), u64::from(value.cast_unsigned()))
@@ -108,7 +108,7 @@ fn apply(rules: Rules, error: i32) -> io::Result<()> {
     seccompiler::apply_filter(&program).map_err(io::Error::other)
 }
 
-/// Some kernels know every call under a second number.
+/// Adds the x32 numbers, under which some x86-64 kernels offer every call again.
 fn with_x32(mut rules: Rules) -> Rules {
     const X32: i64 = 0x4000_0000;
     if cfg!(target_arch = "x86_64") {

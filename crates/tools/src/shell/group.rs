@@ -1,6 +1,6 @@
-//! The processes of one command: its process group, and on Linux whatever else is in its session, such as the jobs of a
-//! shell with job control, or descends from these. What survives a stop is a daemon: it has left its session, and its
-//! parent is gone.
+//! The processes of one command: its process group, and on Linux also the other processes of its session (such as jobs of a
+//! shell with job control) and their descendants. Only daemons survive a stop: processes that left the session and whose parent
+//! has exited.
 
 #[cfg(target_os = "linux")]
 use std::collections::HashSet;
@@ -8,25 +8,25 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
-/// How often to look whether processes that were asked to end have ended.
+/// How often to check whether terminated processes have exited.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Kills the group when dropped, unless it was released.
+/// A process group. Dropping it kills the group unless it was released.
 #[derive(Debug)]
 pub(super) struct Group {
     leader: Option<Pid>,
 }
 
 impl Group {
-    /// The group and session led by a process that is not yet waited for.
+    /// The group and session of a leader process that has not been reaped.
     pub(super) fn led_by(pid: Option<u32>) -> Group {
         Group { leader: pid.and_then(|pid| Pid::from_raw(pid.cast_signed())) }
     }
 
-    /// Asks all to end; kills those that are still there when the grace is over.
+    /// Sends SIGTERM to all processes, then SIGKILL to those that are still alive after `grace`.
     pub(super) async fn stop(&self, grace: Duration) {
         let Some(leader) = self.leader else { return };
-        // Who has lost its parent when the grace is over could not be found any more.
+        // Collect these first: a process whose parent exits during `grace` could not be found afterwards.
         let strays = strays(leader);
         signal(leader, &strays, Signal::TERM);
         let begun = Instant::now();
@@ -37,10 +37,10 @@ impl Group {
         kill(leader);
     }
 
-    /// Lets the processes live on; their group, if some are left.
+    /// Lets the processes keep running. Returns their group if some are still alive.
     pub(super) fn release(mut self) -> Option<u32> {
         let leader = self.leader.take()?;
-        // One cheap question first; it may also mean the dead whom nobody has buried yet.
+        // The cheap check first. It also succeeds for zombies.
         let left = test_kill_process_group(leader).is_ok() && is_alive(leader);
         left.then(|| leader.as_raw_nonzero().get().cast_unsigned())
     }
@@ -54,7 +54,7 @@ impl Drop for Group {
     }
 }
 
-/// Everyone gets the signal once, so that nobody cleans up twice. A process that is gone by now is none to worry about.
+/// Sends a signal once to each process, so that none cleans up twice. Errors mean that the process has exited.
 fn signal(leader: Pid, strays: &[Stray], signal: Signal) {
     let _ = kill_process_group(leader, signal);
     for stray in strays.iter().filter(|stray| stray.is_alive()) {
@@ -62,7 +62,7 @@ fn signal(leader: Pid, strays: &[Stray], signal: Signal) {
     }
 }
 
-/// Until nobody is left who could have started another one meanwhile.
+/// Kills all processes, and again those that were started in between.
 fn kill(leader: Pid) {
     let first = strays(leader);
     signal(leader, &first, Signal::KILL);
@@ -71,7 +71,7 @@ fn kill(leader: Pid) {
     }
 }
 
-/// A process outside the leader's group. Its time of birth tells it from a later one with the same number.
+/// A process outside the leader's group. The start time distinguishes it from a later process with the same pid.
 #[derive(Debug)]
 struct Stray {
     pid: Pid,
@@ -93,7 +93,7 @@ fn is_alive(leader: Pid) -> bool {
     }
 }
 
-/// Living processes that are not in the leader's group, but in its session, or descend from somebody in it.
+/// Living processes that are outside the leader's group, but in its session or descended from a process in it.
 #[cfg(target_os = "linux")]
 fn strays(leader: Pid) -> Vec<Stray> {
     let all: Vec<Member> = members().into_iter().flatten().collect();
@@ -140,7 +140,7 @@ struct Member {
     born: u64,
 }
 
-/// All living processes, or nothing where `/proc` cannot be read.
+/// All living processes, or `None` if `/proc` cannot be read.
 #[cfg(target_os = "linux")]
 fn members() -> Option<impl Iterator<Item = Member>> {
     let processes = std::fs::read_dir("/proc").ok()?;
@@ -148,7 +148,7 @@ fn members() -> Option<impl Iterator<Item = Member>> {
     Some(pids.filter_map(member))
 }
 
-/// The command's name in the line may hold anything, even parentheses; the dead are left out.
+/// A living process from `/proc/PID/stat`; `None` for zombies. The command name in the line may contain parentheses.
 #[cfg(target_os = "linux")]
 fn member(pid: i32) -> Option<Member> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;

@@ -1,5 +1,5 @@
-//! The output of a command as it comes: streamed to whoever watches, its end kept in memory, and all of it in a file as soon
-//! as it is too much for a result. Memory stays bounded whatever a command prints.
+//! The output of a running command: streamed to the listener, with its end kept in memory, and written to a file once it is too
+//! long for a result. Memory use is bounded.
 
 use std::fs::File;
 use std::io::Write;
@@ -18,13 +18,13 @@ use crate::paths::cause;
 use crate::progress::Stream;
 use crate::veil::Redactor;
 
-/// See the module.
+/// The output of a running command.
 #[derive(Debug)]
 pub(super) struct Output {
     live: Stream,
     max_bytes: usize,
     max_lines: usize,
-    /// The end of the output; all of it as long as nothing went to the file.
+    /// The end of the output; all of it while there is no file.
     tail: Vec<u8>,
     bytes: u64,
     line_ends: usize,
@@ -70,7 +70,7 @@ impl Output {
         }
     }
 
-    /// Puts everything so far, and all that comes, into a file.
+    /// Writes everything so far, and all later output, to a file.
     pub(super) fn keep_all(&mut self) {
         if matches!(self.full.kept, Kept::NotYet) {
             self.full.begin();
@@ -86,9 +86,9 @@ impl Output {
         self.line_ends + usize::from(self.tail.last().is_some_and(|last| *last != b'\n'))
     }
 
-    /// The result, and what to do with output that is still to come.
+    /// The result, and the file that receives later output.
     pub(super) fn finish(mut self, end: End, took: Duration, background: Option<u32>) -> (Ran, Full) {
-        // Who goes on in the background may be in the middle of a key.
+        // A background process may have printed only a part of a secret so far.
         if background.is_none() {
             let rest = self.full.redactor.rest();
             self.take(&rest);
@@ -110,7 +110,7 @@ impl Output {
     }
 }
 
-/// The last whole lines within the limits, or the end of the last one if that is too long by itself.
+/// The last complete lines within the limits, or the end of the last line if it alone is too long.
 fn last_part(tail: &[u8], max_bytes: usize, max_lines: usize) -> &[u8] {
     let body = tail.strip_suffix(b"\n").unwrap_or(tail);
     let by_lines = memchr::memrchr_iter(b'\n', body).nth(max_lines - 1).map_or(0, |at| at + 1);
@@ -132,12 +132,12 @@ fn last_part(tail: &[u8], max_bytes: usize, max_lines: usize) -> &[u8] {
 enum Kept {
     NotYet,
     In(File, PathBuf),
-    /// A file that holds only the first part.
+    /// The file contains only the first part.
     Cut(PathBuf, String),
     Lost(String),
 }
 
-/// The file with the whole output.
+/// The file with the full output.
 #[derive(Debug)]
 pub(super) struct Full {
     redactor: Redactor,
@@ -161,7 +161,7 @@ impl Full {
         self.left -= fits as u64;
         let trouble = match file.write_all(&chunk[..fits]) {
             Ok(()) if fits == chunk.len() => return,
-            Ok(()) => "it is longer than a kept output may be".to_owned(),
+            Ok(()) => "it exceeds the size limit for saved output".to_owned(),
             Err(error) => cause(&error),
         };
         self.kept = Kept::Cut(std::mem::take(path), trouble);
@@ -181,11 +181,11 @@ impl Full {
         }
     }
 
-    /// Takes what background processes print, so that they neither wait for a reader nor die for want of one.
+    /// Collects the output of background processes, so that they neither block on a full pipe nor get SIGPIPE.
     pub(super) async fn collect(mut self, mut pipe: Receiver, mut buffer: Vec<u8>) {
         while let Ok(got @ 1..) = pipe.read(&mut buffer).await {
-            let told = self.redactor.pass(&buffer[..got]);
-            self.write(&told);
+            let redacted = self.redactor.pass(&buffer[..got]);
+            self.write(&redacted);
         }
         let rest = self.redactor.rest();
         self.write(&rest);
@@ -197,11 +197,11 @@ mod tests {
     use super::*;
 
     fn part(text: &str, bytes: usize, lines: usize) -> &str {
-        std::str::from_utf8(last_part(text.as_bytes(), bytes, lines)).expect("characters are whole")
+        std::str::from_utf8(last_part(text.as_bytes(), bytes, lines)).expect("characters are not split")
     }
 
     #[test]
-    fn the_last_whole_lines_are_kept() {
+    fn last_complete_lines_are_kept() {
         assert_eq!(part("a\nb\nc\n", 99, 2), "b\nc\n");
         assert_eq!(part("a\nb\nc", 99, 2), "b\nc");
         assert_eq!(part("aaaa\nbbbb\ncccc\n", 11, 9), "bbbb\ncccc\n");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_endless_line_the_end_is_kept() {
+    fn end_of_a_too_long_line_is_kept() {
         assert_eq!(part("a\nbbbbbbbb", 4, 9), "bbbb");
         assert!(part("éééééééé", 5, 9).chars().all(|c| c == 'é'));
         assert_eq!(part("aaaaaaaa\n", 4, 9), "aaa\n");

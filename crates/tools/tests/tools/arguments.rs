@@ -1,4 +1,4 @@
-//! Wrong arguments and wrong names are answered with what would be right.
+//! Errors for wrong arguments and tool names say what is expected.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::Project;
 
 #[tokio::test]
-async fn a_missing_field_is_named_and_a_stranger_explained() {
+async fn missing_and_unknown_fields_are_named() {
     let project = Project::new();
     project
         .check(
@@ -23,16 +23,16 @@ async fn a_missing_field_is_named_and_a_stranger_explained() {
             expect![[r#"
                 > read {"file_path":"a"}
                 error: Invalid arguments: missing field `path`
-                `file_path` is not known: did you mean `path`?
+                unknown field `file_path`; did you mean `path`?
                 read takes { path: string, offset?: integer, limit?: integer }
                 > bash {"cmd":"ls"}
                 error: Invalid arguments: missing field `command`
-                `cmd` is not known
+                unknown field `cmd`
                 bash takes { command: string, timeout?: integer }
                 > edit {"path":"a","old_string":"x","new_string":"y"}
                 error: Invalid arguments: missing field `edits`
-                `old_string` is not known
-                `new_string` is not known
+                unknown field `old_string`
+                unknown field `new_string`
                 edit takes { path: string, edits: [{ oldText: string, newText: string }] }
             "#]],
         )
@@ -40,7 +40,7 @@ async fn a_missing_field_is_named_and_a_stranger_explained() {
 }
 
 #[tokio::test]
-async fn a_field_of_the_wrong_type_is_named_with_its_place() {
+async fn field_with_a_wrong_type_is_named_with_its_path() {
     let project = Project::new();
     project
         .check(
@@ -86,20 +86,20 @@ async fn a_field_of_the_wrong_type_is_named_with_its_place() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_object_are_refused() {
+async fn arguments_that_are_not_an_object_are_refused() {
     let project = Project::new();
     project
         .check(
             [("read", json!("a.txt")), ("read", json!(null)), ("ls", json!([1]))],
             expect![[r#"
                 > read "a.txt"
-                error: Invalid arguments: they must be one object
+                error: Invalid arguments: they must be a single JSON object
                 read takes { path: string, offset?: integer, limit?: integer }
                 > read null
                 error: Invalid arguments: missing field `path`
                 read takes { path: string, offset?: integer, limit?: integer }
                 > ls [1]
-                error: Invalid arguments: they must be one object
+                error: Invalid arguments: they must be a single JSON object
                 ls takes { path?: string, limit?: integer, all?: boolean }
             "#]],
         )
@@ -107,7 +107,7 @@ async fn arguments_that_are_no_object_are_refused() {
 }
 
 #[tokio::test]
-async fn values_no_tool_can_use_are_refused() {
+async fn invalid_values_are_refused() {
     let project = Project::with(&[("a", "x")]);
     project
         .check(
@@ -130,7 +130,7 @@ async fn values_no_tool_can_use_are_refused() {
                 > bash {"command":"  "}
                 error: bash: `command` is empty
                 > bash {"command":"a\u0000b"}
-                error: bash: `command` has a NUL character in it
+                error: bash: `command` contains a NUL character
                 > bash {"command":"ls","timeout":0}
                 error: bash: `timeout` must be 1 second or more
                 > edit {"path":"a","edits":[]}
@@ -141,7 +141,7 @@ async fn values_no_tool_can_use_are_refused() {
 }
 
 #[tokio::test]
-async fn fields_nobody_asked_for_do_no_harm_and_null_is_as_good_as_nothing() {
+async fn unknown_fields_are_ignored_and_null_means_missing() {
     let project = Project::with(&[("a", "text")]);
     project
         .check(
@@ -156,18 +156,18 @@ async fn fields_nobody_asked_for_do_no_harm_and_null_is_as_good_as_nothing() {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_is_answered_with_the_known_ones() {
+async fn error_for_an_unknown_tool_lists_the_available_tools() {
     let project = Project::new();
     project.check([("grpe", json!({})), ("browser", json!({}))], expect![[r#"
         > grpe {}
-        error: there is no tool `grpe`; did you mean grep? the tools are: read, write, edit, bash, grep, find, ls, todo
+        error: there is no tool `grpe`; did you mean grep? available tools: read, write, edit, bash, grep, find, ls, todo
         > browser {}
-        error: there is no tool `browser`; the tools are: read, write, edit, bash, grep, find, ls, todo
+        error: there is no tool `browser`; available tools: read, write, edit, bash, grep, find, ls, todo
     "#]]).await;
 }
 
 #[tokio::test]
-async fn a_call_that_cannot_work_needs_no_approval() {
+async fn call_that_cannot_succeed_needs_no_approval() {
     let project = Project::with(&[("a", "x")]);
     let wrong = json!({ "path": "a", "edits": [{ "oldText": "y", "newText": "z" }] });
     assert!(project.preview("edit", wrong).await.unwrap_err().is_error);
@@ -176,41 +176,41 @@ async fn a_call_that_cannot_work_needs_no_approval() {
 }
 
 #[test]
-fn tools_are_picked_by_name() {
-    let picked = Tools::standard().only(&["bash", "read"]).unwrap();
-    let names: Vec<String> = picked.specs().into_iter().map(|spec| spec.name).collect();
+fn tools_are_selected_by_name() {
+    let selected = Tools::standard().only(&["bash", "read"]).unwrap();
+    let names: Vec<String> = selected.specs().into_iter().map(|spec| spec.name).collect();
     assert_eq!(names, ["read", "bash"]);
     assert_eq!(Tools::standard().only(&["read", "fly"]).unwrap_err(), ["fly"]);
 }
 
-/// A tool of somebody else.
+/// A tool from outside this crate.
 #[derive(Debug)]
-struct Foreign(&'static str, Kind);
+struct CustomTool(&'static str, Kind);
 
 #[async_trait::async_trait]
-impl Tool for Foreign {
+impl Tool for CustomTool {
     fn spec(&self) -> ToolSpec {
-        ToolSpec { name: self.0.into(), description: "foreign".into(), parameters: json!({}), kind: self.1 }
+        ToolSpec { name: self.0.into(), description: "custom".into(), parameters: json!({}), kind: self.1 }
     }
 
     async fn run(&self, arguments: Value, _: &ToolContext) -> ToolOutcome {
-        ToolOutcome::text(format!("foreign {arguments}"))
+        ToolOutcome::text(format!("custom {arguments}"))
     }
 }
 
 #[tokio::test]
-async fn a_foreign_tool_joins_or_takes_the_place_of_ours() {
+async fn custom_tool_is_added_or_replaces_a_built_in_tool() {
     let mut project = Project::new();
     let count = project.tools.specs().len();
-    project.tools = project.tools.clone().with(Arc::new(Foreign("bash", Kind::Runs)));
-    project.tools = project.tools.clone().with(Arc::new(Foreign("deploy", Kind::Runs)));
+    project.tools = project.tools.clone().with(Arc::new(CustomTool("bash", Kind::Runs)));
+    project.tools = project.tools.clone().with(Arc::new(CustomTool("deploy", Kind::Runs)));
     assert_eq!(project.tools.specs().len(), count + 1);
-    assert_eq!(project.told("bash", json!({ "x": 1 })).await, "foreign {\"x\":1}\n");
+    assert_eq!(project.told("bash", json!({ "x": 1 })).await, "custom {\"x\":1}\n");
     let preview = project.preview("deploy", json!({ "to": "moon" })).await.unwrap();
     assert_eq!(
         preview.change,
         Change::Call { arguments: json!({ "to": "moon" }) },
-        "asked with its arguments"
+        "the question shows the arguments"
     );
     let spec = project.tools.specs().pop().unwrap();
     let mut approvals = Approvals::default();

@@ -1,4 +1,4 @@
-//! `bash`: what a command gets, and what is told of it.
+//! `bash`: environment and output of commands.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn bash(command: &str) -> Value {
 }
 
 #[tokio::test]
-async fn both_streams_come_in_their_order() {
+async fn stdout_and_stderr_keep_their_order() {
     let project = Project::new();
     project
         .check(
@@ -33,7 +33,7 @@ async fn both_streams_come_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_failing_command_is_an_error_with_its_code() {
+async fn failing_command_is_an_error_with_its_exit_code() {
     let project = Project::new();
     project
         .check(
@@ -59,12 +59,12 @@ async fn a_failing_command_is_an_error_with_its_code() {
         )
         .await;
     assert_eq!(project.call("bash", bash("kill -9 $$")).await.details["signal"], 9);
-    let told = project.told("bash", bash("no-such-program-here")).await;
-    assert!(told.starts_with("error: ") && told.ends_with("[exit code 127]\n"), "{told}");
+    let text = project.told("bash", bash("no-such-program-here")).await;
+    assert!(text.starts_with("error: ") && text.ends_with("[exit code 127]\n"), "{text}");
 }
 
 #[tokio::test]
-async fn a_command_gets_the_projects_folder_and_the_given_variables_only() {
+async fn command_gets_the_project_folder_and_only_the_given_variables() {
     let project = Project::new();
     project
         .check(
@@ -81,7 +81,7 @@ async fn a_command_gets_the_projects_folder_and_the_given_variables_only() {
 }
 
 #[tokio::test]
-async fn there_is_no_input_and_no_terminal() {
+async fn command_has_no_input_and_no_terminal() {
     let project = Project::new();
     project
         .check(
@@ -97,7 +97,7 @@ async fn there_is_no_input_and_no_terminal() {
 }
 
 #[tokio::test]
-async fn output_is_live() {
+async fn output_is_streamed_while_the_command_runs() {
     let mut project = Project::new();
     let mut listener = project.listen();
     let call = project.call("bash", bash("echo one; until [ -e go ]; do sleep 0.01; done; echo two"));
@@ -112,7 +112,7 @@ async fn output_is_live() {
 }
 
 #[tokio::test]
-async fn of_many_lines_the_last_2000_are_told_and_all_are_kept() {
+async fn last_2000_lines_are_returned_and_all_lines_are_saved() {
     let project = Project::new();
     let outcome = project.call("bash", bash("seq 1 5000")).await;
     let text = project.neutral(&outcome.plain_text());
@@ -121,7 +121,7 @@ async fn of_many_lines_the_last_2000_are_told_and_all_are_kept() {
     assert_eq!(
         note,
         format!(
-            "[only the end of the output (5,000 lines, 23.3 KB); all of it is in {}]",
+            "[only the end of the output is shown (5,000 lines, 23.3 KB); the full output is in {}]",
             project.neutral(path)
         )
     );
@@ -133,7 +133,7 @@ async fn of_many_lines_the_last_2000_are_told_and_all_are_kept() {
 }
 
 #[tokio::test]
-async fn of_long_lines_the_last_50_kilobytes_are_told() {
+async fn last_50_kilobytes_of_long_lines_are_returned() {
     let project = Project::new();
     let outcome = project.call("bash", bash("for n in $(seq 1 200); do printf '%0999d\\n' $n; done")).await;
     let text = outcome.plain_text();
@@ -143,7 +143,7 @@ async fn of_long_lines_the_last_50_kilobytes_are_told() {
 }
 
 #[tokio::test]
-async fn exactly_as_much_as_allowed_is_not_cut() {
+async fn output_of_exactly_the_limit_is_not_truncated() {
     let project = Project::new();
     let outcome = project.call("bash", bash("seq 1 2000")).await;
     assert_eq!(outcome.details["truncated"], false);
@@ -153,24 +153,28 @@ async fn exactly_as_much_as_allowed_is_not_cut() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_is_told_and_the_end_comes_all_the_same() {
+async fn output_that_cannot_be_saved_is_reported_and_its_end_is_returned() {
     let mut project = Project::with(&[("file", "")]);
     project.ctx.artefacts = project.path("file/below");
-    let told = project.told("bash", bash("seq 1 5000")).await;
-    assert!(told.starts_with(
-        "[only the end of the output (5,000 lines, 23.3 KB); the rest is lost: a part of the path"
+    let text = project.told("bash", bash("seq 1 5000")).await;
+    assert!(text.starts_with(
+        "[only the end of the output is shown (5,000 lines, 23.3 KB); the rest was not saved: a part of the path"
     ));
-    assert!(told.ends_with("\n5000\n"));
+    assert!(text.ends_with("\n5000\n"));
     project.ctx.artefacts = project.path("kept");
     project.ctx.limits.full_output = 10_000;
     let outcome = project.call("bash", bash("seq 1 5000")).await;
-    assert!(outcome.plain_text().contains("; the rest is lost: it is longer than a kept output may be]"));
+    assert!(
+        outcome
+            .plain_text()
+            .contains("; the rest was not saved: it exceeds the size limit for saved output]")
+    );
     let path = outcome.details["fullOutputPath"].as_str().unwrap();
     assert_eq!(std::fs::metadata(path).unwrap().len(), 10_000);
 }
 
 #[tokio::test]
-async fn broken_characters_colours_and_progress_bars_do_no_harm() {
+async fn invalid_characters_colors_and_progress_bars_are_cleaned_up() {
     let project = Project::new();
     project
         .check(
@@ -186,7 +190,7 @@ async fn broken_characters_colours_and_progress_bars_do_no_harm() {
 }
 
 #[tokio::test]
-async fn time_is_limited() {
+async fn command_times_out() {
     let mut project = Project::new();
     project.ctx.limits.command_time = Duration::from_secs(1);
     project
@@ -196,7 +200,7 @@ async fn time_is_limited() {
                 > bash {"command":"echo begun; sleep 1000"}
                 error: begun
 
-                [stopped after 1 s, with all it had started except daemons; if it needs longer, give a timeout]
+                [timed out after 1 s: stopped with all its child processes except daemons; set timeout if it needs longer]
             "#]],
         )
         .await;
@@ -206,7 +210,7 @@ async fn time_is_limited() {
 }
 
 #[tokio::test]
-async fn a_shell_that_cannot_start_is_told() {
+async fn shell_that_cannot_start_is_reported() {
     let mut project = Project::new();
     let env = osier_tools::Env { shell: Some("/no/such/shell".into()), ..(*project.ctx.env).clone() };
     project.ctx.env = std::sync::Arc::new(env);
@@ -226,14 +230,14 @@ async fn a_shell_that_cannot_start_is_told() {
             [("bash", bash("true"))],
             expect![[r#"
                 > bash {"command":"true"}
-                error: the project's folder is gone: nothing can run in it
+                error: cannot run the command: the project folder no longer exists
             "#]],
         )
         .await;
 }
 
 #[tokio::test]
-async fn a_cancelled_call_starts_nothing() {
+async fn canceled_call_does_not_start_the_command() {
     let project = Project::new();
     project.ctx.cancel.cancel();
     assert!(project.call("bash", bash("touch made")).await.is_error);
@@ -241,7 +245,7 @@ async fn a_cancelled_call_starts_nothing() {
 }
 
 #[tokio::test]
-async fn a_kept_output_is_its_owners_alone() {
+async fn saved_output_is_readable_only_by_its_owner() {
     use std::os::unix::fs::PermissionsExt;
     let mut project = Project::new();
     project.ctx.artefacts = project.path("../artefacts/of/a/session");

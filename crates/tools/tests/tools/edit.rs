@@ -11,14 +11,14 @@ fn edits(list: &[(&str, &str)]) -> Value {
 
 async fn check(file: &str, list: &[(&str, &str)], expect: Expect) {
     let project = Project::with(&[("a", file)]);
-    let told = project.told("edit", json!({ "path": "a", "edits": edits(list) })).await;
+    let text = project.told("edit", json!({ "path": "a", "edits": edits(list) })).await;
     let after = String::from_utf8(project.get("a")).unwrap();
     let result = if after == file { "(unchanged)\n".to_owned() } else { after };
-    expect.assert_eq(&format!("{told}---\n{result}"));
+    expect.assert_eq(&format!("{text}---\n{result}"));
 }
 
 #[tokio::test]
-async fn several_places_at_once_in_any_order() {
+async fn several_edits_can_be_in_any_order() {
     check(
         "one\ntwo\nthree\nfour\n",
         &[("three", "3"), ("one\n", "")],
@@ -34,7 +34,7 @@ async fn several_places_at_once_in_any_order() {
 }
 
 #[tokio::test]
-async fn edits_refer_to_the_file_as_it_was() {
+async fn edits_apply_to_the_original_file() {
     check(
         "a b\n",
         &[("a", "b"), ("b", "c")],
@@ -48,15 +48,15 @@ async fn edits_refer_to_the_file_as_it_was() {
 }
 
 #[tokio::test]
-async fn all_or_nothing() {
+async fn one_failing_edit_prevents_all_edits() {
     check(
         "one\ntwo\n",
         &[("one", "1"), ("seven", "7"), ("", "x"), ("two", "two")],
         expect![[r#"
             error: nothing was changed in a
-            edit 2 of 4: oldText is not in the file, nor anything like it: read the file again
-            edit 3 of 4: oldText is empty: give the text to replace, or use write for a whole file
-            edit 4 of 4: oldText and newText are the same: there is nothing to change
+            edit 2 of 4: oldText is not in the file, and nothing similar is; read the file again
+            edit 3 of 4: oldText is empty; give the text to replace, or use write for a whole file
+            edit 4 of 4: oldText and newText are identical; there is nothing to change
             ---
             (unchanged)
         "#]],
@@ -65,13 +65,13 @@ async fn all_or_nothing() {
 }
 
 #[tokio::test]
-async fn a_text_that_is_there_several_times_is_told_with_its_lines() {
+async fn ambiguous_text_is_reported_with_its_lines() {
     check(
         "x = 1\ny = 2\nx = 1\n",
         &[("x = 1", "x = 2")],
         expect![[r#"
             error: nothing was changed in a
-            oldText is there 2 times, at lines 1, 3: add lines before or after it until it is unique
+            oldText occurs 2 times, at lines 1, 3; add lines before or after it until it is unique
             ---
             (unchanged)
         "#]],
@@ -82,7 +82,7 @@ async fn a_text_that_is_there_several_times_is_told_with_its_lines() {
         &[("aa", "b")],
         expect![[r#"
             error: nothing was changed in a
-            oldText is there 2 times, at lines 1, 1: add lines before or after it until it is unique
+            oldText occurs 2 times, at lines 1, 1; add lines before or after it until it is unique
             ---
             (unchanged)
         "#]],
@@ -91,13 +91,13 @@ async fn a_text_that_is_there_several_times_is_told_with_its_lines() {
 }
 
 #[tokio::test]
-async fn edits_that_overlap_are_refused() {
+async fn overlapping_edits_are_refused() {
     check(
         "one two three\n",
         &[("one two", "1"), ("two three", "2")],
         expect![[r#"
             error: nothing was changed in a
-            edits 1 and 2 overlap at line 1: make them one edit
+            edits 1 and 2 overlap at line 1; merge them into one edit
             ---
             (unchanged)
         "#]],
@@ -106,13 +106,13 @@ async fn edits_that_overlap_are_refused() {
 }
 
 #[tokio::test]
-async fn a_wrong_indentation_is_pointed_at() {
+async fn whitespace_difference_is_described() {
     check(
         "fn a() {\n\tlet x = 1;\n}\n",
         &[("fn a() {\n    let x = 1;\n}", "")],
         expect![[r#"
             error: nothing was changed in a
-            oldText is there but for whitespace, at line 2: tabs and spaces are not the same
+            oldText matches at line 2 except for whitespace: tabs and spaces differ
               file:    →let x = 1;
               oldText: ····let x = 1;
             ---
@@ -125,7 +125,7 @@ async fn a_wrong_indentation_is_pointed_at() {
         &[("if x:\n  y\n", "")],
         expect![[r#"
             error: nothing was changed in a
-            oldText is there but for whitespace, at line 2: the indentation differs
+            oldText matches at line 2 except for whitespace: the indentation differs
               file:    ····y
               oldText: ··y
             ---
@@ -138,7 +138,7 @@ async fn a_wrong_indentation_is_pointed_at() {
         &[("one\ntwo", "")],
         expect![[r#"
             error: nothing was changed in a
-            oldText is there but for whitespace, at line 1: there is whitespace at the end of the line
+            oldText matches at line 1 except for whitespace: the trailing whitespace differs
               file:    one··
               oldText: one
             ---
@@ -151,7 +151,7 @@ async fn a_wrong_indentation_is_pointed_at() {
         &[("a, b", "")],
         expect![[r#"
             error: nothing was changed in a
-            oldText is there but for whitespace, at line 1: the whitespace between words differs
+            oldText matches at line 1 except for whitespace: the whitespace between words differs
               file:    a,  b
               oldText: a, b
             ---
@@ -164,7 +164,7 @@ async fn a_wrong_indentation_is_pointed_at() {
         &[("a\n\n\n", "")],
         expect![[r#"
             error: nothing was changed in a
-            oldText is there, at line 1, but for the empty lines before or after it
+            oldText matches at line 1 except for empty lines before or after it
             ---
             (unchanged)
         "#]],
@@ -173,14 +173,14 @@ async fn a_wrong_indentation_is_pointed_at() {
 }
 
 #[tokio::test]
-async fn the_nearest_place_is_shown_where_it_parts() {
+async fn closest_match_is_shown_at_the_first_difference() {
     let file = "use std::fs;\n\nfn read_config(path: &Path) -> Config {\n    parse(path)\n}\n";
     check(
         file,
         &[("fn read_config(path: &str) -> Config {", "")],
         expect![[r#"
             error: nothing was changed in a
-            oldText is not in the file; the nearest place parts from it at line 3
+            oldText is not in the file; the closest match differs at line 3
               file:    fn read_config(path: &Path) -> Config {
               oldText: fn read_config(path: &str) -> Config {
             ---
@@ -193,7 +193,7 @@ async fn the_nearest_place_is_shown_where_it_parts() {
         &[("fn read_config(path: &Path) -> Config {\n    parse_file(path)\n", "")],
         expect![[r#"
             error: nothing was changed in a
-            oldText is not in the file; the nearest place parts from it at line 4
+            oldText is not in the file; the closest match differs at line 4
               file:    ····parse(path)
               oldText: ····parse_file(path)
             ---
@@ -206,7 +206,7 @@ async fn the_nearest_place_is_shown_where_it_parts() {
         &[("parse(path)\n}\nfn next() {}\n", "")],
         expect![[r#"
             error: nothing was changed in a
-            oldText goes on after the last line of the file (5)
+            oldText continues past the last line of the file (5)
             ---
             (unchanged)
         "#]],
@@ -217,7 +217,7 @@ async fn the_nearest_place_is_shown_where_it_parts() {
         &[("nothing of the kind whatsoever", "")],
         expect![[r#"
             error: nothing was changed in a
-            oldText is not in the file, nor anything like it: read the file again
+            oldText is not in the file, and nothing similar is; read the file again
             ---
             (unchanged)
         "#]],
@@ -228,7 +228,7 @@ async fn the_nearest_place_is_shown_where_it_parts() {
         &[("\n\n\n\n", "")],
         expect![[r#"
             error: nothing was changed in a
-            oldText is only whitespace and is not there: take lines with text in them
+            oldText is only whitespace and does not match; include lines with text
             ---
             (unchanged)
         "#]],
@@ -237,10 +237,10 @@ async fn the_nearest_place_is_shown_where_it_parts() {
 }
 
 #[tokio::test]
-async fn signs_that_look_alike_are_told_apart() {
+async fn lookalike_characters_are_named() {
     check("say \u{2018}hello\u{2019}\n", &[("say 'hello'", "")], expect![[r#"
         error: nothing was changed in a
-        oldText is not in the file; the nearest place parts from it at line 1: ‘ (U+2018) in the file, ' (U+0027) in oldText
+        oldText is not in the file; the closest match differs at line 1: ‘ (U+2018) in the file, ' (U+0027) in oldText
           file:    say ‘hello’
           oldText: say 'hello'
         ---
@@ -251,7 +251,7 @@ async fn signs_that_look_alike_are_told_apart() {
         &[("width: 10", "")],
         expect![[r#"
             error: nothing was changed in a
-            oldText is there but for whitespace, at line 1: the whitespace between words differs
+            oldText matches at line 1 except for whitespace: the whitespace between words differs
               file:    width:⍽10
               oldText: width: 10
             ---
@@ -275,7 +275,7 @@ async fn crlf_and_byte_order_mark_are_kept() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_characters_survive() {
+async fn invalid_utf8_is_kept() {
     let project = Project::new();
     project.put("a", b"caf\xe9 uno\r\nlone\rcr\n");
     project.call("edit", json!({ "path": "a", "edits": edits(&[("uno", "two")]) })).await;
@@ -297,7 +297,7 @@ async fn unicode_is_matched_exactly() {
 }
 
 #[tokio::test]
-async fn the_details_tell_what_changed() {
+async fn details_describe_the_change() {
     let project = Project::with(&[("a", "one\ntwo\nthree\n")]);
     let mut details =
         project.call("edit", json!({ "path": "a", "edits": edits(&[("two", "2")]) })).await.details;
@@ -317,7 +317,7 @@ async fn the_details_tell_what_changed() {
 }
 
 #[tokio::test]
-async fn edits_of_one_file_at_the_same_time_all_count() {
+async fn concurrent_edits_of_one_file_are_all_applied() {
     let text: String = (0..20).map(|n| format!("line <{n}>\n")).collect();
     let project = std::sync::Arc::new(Project::with(&[("a", &text)]));
     let calls = (0..20).map(|n| {
@@ -334,7 +334,7 @@ async fn edits_of_one_file_at_the_same_time_all_count() {
 }
 
 #[tokio::test]
-async fn a_file_changed_by_others_is_edited_with_a_warning() {
+async fn editing_a_file_that_changed_gives_a_warning() {
     let mut project = Project::with(&[("a", "one\ntwo\n")]);
     let read = project.call("read", json!({ "path": "a" })).await.details;
     project.track_files(&[&read]);
@@ -345,11 +345,11 @@ async fn a_file_changed_by_others_is_edited_with_a_warning() {
             expect![[r#"
                 > edit {"path":"a","edits":[{"oldText":"two","newText":"2"}]}
                 edited 1 place in a (+1 −1)
-                [the file had changed since you last saw it: read it again before you rely on the rest of it]
+                [the file changed since you last saw it; read it again before you rely on the rest of it]
             "#]],
         )
         .await;
-    // An exact match needs no reading before.
+    // With an exact match, the file need not be read before.
     project.track_files(&[]);
     project
         .check(
@@ -363,7 +363,7 @@ async fn a_file_changed_by_others_is_edited_with_a_warning() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_edited_is_told() {
+async fn file_that_cannot_be_edited_is_reported() {
     let project = Project::new();
     project.put("bin", b"a\0b");
     project
@@ -379,19 +379,19 @@ async fn what_cannot_be_edited_is_told() {
                 > edit {"path":"none","edits":[{"oldText":"a","newText":"b"}]}
                 error: cannot edit none: no such file or folder; use find or ls to see what is there
                 > edit {"path":".","edits":[{"oldText":"a","newText":"b"}]}
-                error: . is a folder, not a file: ls shows what is in it
+                error: . is a folder, not a file; use ls to list it
             "#]],
         )
         .await;
 }
 
 #[tokio::test]
-async fn a_hint_is_given_in_a_large_file() {
+async fn closest_match_is_found_in_a_large_file() {
     let text: String =
         (0..50_000).map(|n| format!("    let value_{n} = compute(value_{}, context);\n", n / 2)).collect();
     let project = Project::with(&[("a", &text)]);
-    let told = project
+    let text = project
         .told("edit", json!({ "path": "a", "edits": edits(&[("let value = compute(context)", "x")]) }))
         .await;
-    assert!(told.starts_with("error: nothing was changed"));
+    assert!(text.starts_with("error: nothing was changed"));
 }

@@ -1,16 +1,16 @@
-//! The tools on real files and real processes. One `check` compares what the model is told.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! Tests the tools with real files and processes. `check` compares the text that the model gets.
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod approval;
+mod approved_changes;
 mod arguments;
 mod background;
-mod closed;
 mod commands;
 mod edit;
 mod paths;
+mod protected_paths;
 mod read;
 mod schemas;
-mod seal;
 mod search;
 mod stopping;
 mod support;

@@ -1,4 +1,4 @@
-//! Where paths lead: links, outside, pipes, devices, hostile names.
+//! Path resolution: links, paths outside the project, pipes, devices, hostile names.
 
 use expect_test::expect;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::Project;
 
 #[tokio::test]
-async fn reading_outside_is_allowed_and_noted() {
+async fn reading_outside_the_project_is_allowed_and_recorded() {
     let project = Project::with(&[("../outside/a", "x"), ("../home/b", "y")]);
     for (path, text) in [("../outside/a", "x\n"), ("~/b", "y\n")] {
         assert_eq!(project.told("read", json!({ "path": path })).await, text);
@@ -17,14 +17,14 @@ async fn reading_outside_is_allowed_and_noted() {
 }
 
 #[tokio::test]
-async fn an_absolute_path_into_the_project_is_inside() {
+async fn absolute_path_into_the_project_is_inside() {
     let project = Project::with(&[("a", "x")]);
     let details = project.call("read", json!({ "path": project.path("a") })).await.details;
     assert_eq!((details["path"].as_str(), details.get("outside")), (Some("a"), None));
 }
 
 #[tokio::test]
-async fn a_link_is_followed_and_named() {
+async fn link_is_followed_and_reported() {
     let project = Project::with(&[("real/a", "x"), ("../outside/b", "y")]);
     project.link("short", "real/a");
     project.link("away", "../outside");
@@ -35,15 +35,15 @@ async fn a_link_is_followed_and_named() {
                 > read {"path":"short"}
                 x
 
-                [short leads through a symbolic link to real/a]
+                [short resolves through a symbolic link to real/a]
                 > read {"path":"away/b"}
                 y
 
-                [away/b leads through a symbolic link to <base>/outside/b]
+                [away/b resolves through a symbolic link to <base>/outside/b]
             "#]],
         )
         .await;
-    // The parent of a folder behind a link is the real parent.
+    // `..` after a link is the parent of the link target.
     project.put("../outside/deep/c", b"");
     project.link("deep", "../outside/deep");
     let details = project.call("read", json!({ "path": "deep/../b" })).await.details;
@@ -51,7 +51,7 @@ async fn a_link_is_followed_and_named() {
 }
 
 #[tokio::test]
-async fn links_in_a_circle_are_told() {
+async fn link_loops_are_reported() {
     let project = Project::new();
     project.link("a", "b");
     project.link("b", "a");
@@ -61,16 +61,16 @@ async fn links_in_a_circle_are_told() {
             [("read", json!({ "path": "a" })), ("write", json!({ "path": "self", "content": "" }))],
             expect![[r#"
                 > read {"path":"a"}
-                error: cannot follow a: its symbolic links lead in a circle
+                error: cannot resolve a: its symbolic links form a loop
                 > write {"path":"self","content":""}
-                error: cannot follow self: its symbolic links lead in a circle
+                error: cannot resolve self: its symbolic links form a loop
             "#]],
         )
         .await;
 }
 
 #[tokio::test]
-async fn a_project_behind_a_link_is_still_inside() {
+async fn project_reached_through_a_link_is_still_inside() {
     let mut project = Project::with(&[("a", "x")]);
     project.link("../way", "<base>/project");
     project.ctx.cwd = project.path("../way");
@@ -89,7 +89,7 @@ async fn writing_through_a_link_changes_the_target_and_keeps_the_link() {
             expect![[r#"
                 > write {"path":"link","content":"new"}
                 wrote real (1 line, 3 bytes)
-                [link leads through a symbolic link to real]
+                [link resolves through a symbolic link to real]
             "#]],
         )
         .await;
@@ -101,7 +101,7 @@ async fn writing_through_a_link_changes_the_target_and_keeps_the_link() {
 }
 
 #[tokio::test]
-async fn a_link_that_leads_outside_counts_as_outside() {
+async fn link_to_the_outside_counts_as_outside() {
     let project = Project::with(&[("../outside/a", "x")]);
     project.link("link", "../outside/a");
     project.link("folder", "<base>/outside");
@@ -132,24 +132,24 @@ async fn devices_and_kernel_files_are_refused() {
             ],
             expect![[r#"
                 > read {"path":"/dev/zero"}
-                error: /dev/zero is in /dev, which holds devices and kernel data, no files; if you need it, use bash
+                error: /dev/zero is in /dev, which contains devices and kernel data; if you need it, use bash
                 > read {"path":"zero"}
-                error: zero is in /dev, which holds devices and kernel data, no files; if you need it, use bash
+                error: zero is in /dev, which contains devices and kernel data; if you need it, use bash
                 > read {"path":"/proc/self/environ"}
-                error: /proc/self/environ is in /proc, which holds devices and kernel data, no files; if you need it, use bash
+                error: /proc/self/environ is in /proc, which contains devices and kernel data; if you need it, use bash
                 > write {"path":"/dev/null","content":""}
-                error: /dev/null is in /dev, which holds devices and kernel data, no files; if you need it, use bash
+                error: /dev/null is in /dev, which contains devices and kernel data; if you need it, use bash
                 > grep {"pattern":"x","path":"/proc"}
-                error: /proc is in /proc, which holds devices and kernel data, no files; if you need it, use bash
+                error: /proc is in /proc, which contains devices and kernel data; if you need it, use bash
                 > ls {"path":"/dev/fd"}
-                error: /dev/fd is in /proc, which holds devices and kernel data, no files; if you need it, use bash
+                error: /dev/fd is in /proc, which contains devices and kernel data; if you need it, use bash
             "#]],
         )
         .await;
 }
 
 #[tokio::test]
-async fn a_pipe_makes_nothing_wait() {
+async fn pipe_does_not_block_any_tool() {
     let project = Project::with(&[("a", "x")]);
     project.pipe("pipe");
     project.link("way", "pipe");
@@ -228,7 +228,7 @@ async fn hostile_names_stay_on_one_line() {
 }
 
 #[tokio::test]
-async fn a_tilde_is_the_home_only_at_the_beginning() {
+async fn tilde_is_expanded_only_at_the_start() {
     let mut project = Project::with(&[("~x", "here"), ("a/~", "there")]);
     assert_eq!(project.told("read", json!({ "path": "~x" })).await, "here\n");
     assert_eq!(project.told("read", json!({ "path": "a/~" })).await, "there\n");
@@ -238,7 +238,7 @@ async fn a_tilde_is_the_home_only_at_the_beginning() {
             [("read", json!({ "path": "~/x" }))],
             expect![[r#"
                 > read {"path":"~/x"}
-                error: `~` is not known here: give the whole path
+                error: cannot expand `~`: the home folder is unknown; use an absolute path
             "#]],
         )
         .await;

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::Project;
 
 #[tokio::test]
-async fn a_small_file_comes_as_it_is() {
+async fn small_file_is_returned_unchanged() {
     let project = Project::with(&[("a.txt", "one\n\ttwo ünï 😀\n")]);
     project
         .check(
@@ -28,7 +28,7 @@ async fn a_small_file_comes_as_it_is() {
 }
 
 #[tokio::test]
-async fn some_lines_come_with_their_place_and_the_way_on() {
+async fn partial_read_says_which_lines_and_how_to_continue() {
     let text: String = (1..=9).map(|n| format!("line {n}\n")).collect();
     let project = Project::with(&[("a", &text)]);
     project
@@ -43,7 +43,7 @@ async fn some_lines_come_with_their_place_and_the_way_on() {
                 line 3
                 line 4
 
-                [lines 3 to 4 of 9; go on with offset 5]
+                [lines 3 to 4 of 9; continue with offset 5]
                 > read {"path":"a","offset":8,"limit":5}
                 line 8
                 line 9
@@ -57,44 +57,44 @@ async fn some_lines_come_with_their_place_and_the_way_on() {
 }
 
 #[tokio::test]
-async fn a_long_file_comes_in_parts_of_2000_lines() {
+async fn long_file_is_read_in_parts_of_2000_lines() {
     let text: String = (1..=5000).map(|n| format!("{n}\n")).collect();
     let project = Project::with(&[("a", &text)]);
-    let told = project.told("read", json!({ "path": "a" })).await;
+    let text = project.told("read", json!({ "path": "a" })).await;
     assert!(
-        told.ends_with("\n2000\n\n[lines 1 to 2000 of 5000; go on with offset 2001]\n"),
+        text.ends_with("\n2000\n\n[lines 1 to 2000 of 5000; continue with offset 2001]\n"),
         "{}",
-        &told[told.len() - 80..]
+        &text[text.len() - 80..]
     );
-    let told = project.told("read", json!({ "path": "a", "offset": 4001, "limit": 9999 })).await;
+    let text = project.told("read", json!({ "path": "a", "offset": 4001, "limit": 9999 })).await;
     assert!(
-        told.starts_with("4001\n") && told.ends_with("\n5000\n\n[lines 4001 to 5000 of 5000: the end]\n")
+        text.starts_with("4001\n") && text.ends_with("\n5000\n\n[lines 4001 to 5000 of 5000: the end]\n")
     );
 }
 
 #[tokio::test]
-async fn a_wide_file_comes_in_parts_of_50_kilobytes() {
+async fn file_with_long_lines_is_read_in_parts_of_50_kilobytes() {
     let text = format!("{}\n", "é".repeat(500)).repeat(100);
     let project = Project::with(&[("a", &text)]);
     let outcome = project.call("read", json!({ "path": "a" })).await;
     assert_eq!(outcome.details["endLine"], 51);
-    assert!(outcome.plain_text().ends_with("[lines 1 to 51 of 100; go on with offset 52]"));
+    assert!(outcome.plain_text().ends_with("[lines 1 to 51 of 100; continue with offset 52]"));
 }
 
 #[tokio::test]
-async fn a_line_of_megabytes_is_cut_and_said_so() {
+async fn line_of_megabytes_is_truncated_with_a_note() {
     let project = Project::with(&[("a", &("€".repeat(1 << 20) + "\nnext\n"))]);
-    let told = project.told("read", json!({ "path": "a" })).await;
-    let (line, note) = told.split_once('\n').unwrap();
+    let text = project.told("read", json!({ "path": "a" })).await;
+    let (line, note) = text.split_once('\n').unwrap();
     assert!(line.len() <= 50 * 1024 && line.chars().all(|c| c == '€'));
     expect![[r#"
 
-        [line 1 is too long to be shown whole; look at the rest with bash, for example with cut or jq; go on with offset 2]
+        [line 1 is too long to show in full; view the rest with bash, for example with cut or jq; continue with offset 2]
     "#]].assert_eq(note);
 }
 
 #[tokio::test]
-async fn an_empty_file_is_told_to_be_empty() {
+async fn empty_file_is_reported_as_empty() {
     let project = Project::with(&[("a", ""), ("bom", "\u{feff}"), ("lines", "\n\n")]);
     project
         .check(
@@ -111,14 +111,14 @@ async fn an_empty_file_is_told_to_be_empty() {
 }
 
 #[tokio::test]
-async fn byte_order_mark_and_crlf_are_not_the_models_business() {
+async fn byte_order_mark_and_crlf_are_hidden_from_the_model() {
     let project = Project::new();
     project.put("a", b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n");
     assert_eq!(project.told("read", json!({ "path": "a" })).await, "one\ntwo\nthree\n");
 }
 
 #[tokio::test]
-async fn binary_files_are_refused_politely() {
+async fn binary_files_are_refused_with_a_hint() {
     let project = Project::new();
     project.put("a.bin", b"ELF\0\0\0data");
     project.put("utf16.txt", b"\xff\xfea\0b\0");
@@ -146,16 +146,16 @@ async fn text_in_another_encoding_is_shown_with_a_warning() {
                 > read {"path":"latin1"}
                 caf�
 
-                [not valid UTF-8: broken bytes are shown as �]
+                [not valid UTF-8: invalid bytes are shown as �]
             "#]],
         )
         .await;
 }
 
 #[tokio::test]
-async fn an_image_is_an_image_whatever_its_name() {
+async fn image_is_recognized_by_its_content() {
     let project = Project::new();
-    // The smallest GIF there is: one pixel.
+    // A GIF of one pixel.
     let gif = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
     project.put("picture.txt", gif);
     let outcome = project.call("read", json!({ "path": "picture.txt" })).await;
@@ -165,12 +165,12 @@ async fn an_image_is_an_image_whatever_its_name() {
     .assert_eq(&format!("{}\n", outcome.plain_text()));
     assert!(matches!(&outcome.content[1], Content::Image { mime_type, .. } if mime_type == "image/gif"));
     project.put("broken.png", b"\x89PNG\r\n\x1a\nnothing of use");
-    let told = project.told("read", json!({ "path": "broken.png" })).await;
-    assert!(told.starts_with("error: broken.png looks like an image, but it cannot be decoded"), "{told}");
+    let text = project.told("read", json!({ "path": "broken.png" })).await;
+    assert!(text.starts_with("error: broken.png looks like an image, but it cannot be decoded"), "{text}");
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_told_with_what_may_be_meant() {
+async fn missing_file_is_reported_with_a_suggestion() {
     let project = Project::with(&[("src/main.rs", ""), ("src/other.rs", "")]);
     project
         .check(
@@ -190,18 +190,18 @@ async fn what_is_not_there_is_told_with_what_may_be_meant() {
                 > read {"path":"scr/main.rs"}
                 error: cannot read scr/main.rs: no such file or folder; the folder scr does not exist either
                 > read {"path":"src"}
-                error: src is a folder, not a file: ls shows what is in it
+                error: src is a folder, not a file; use ls to list it
                 > read {"path":"src/main.rs/x"}
                 error: cannot read src/main.rs/x: a part of the path is a file, not a folder
                 > read {"path":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
-                error: cannot read xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx: the name is too long or not allowed
+                error: cannot read xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx: the name is too long or invalid
             "#]],
         )
         .await;
 }
 
 #[tokio::test]
-async fn a_cancelled_read_says_so() {
+async fn canceled_read_is_reported() {
     let project = Project::with(&[("a", "x")]);
     project.ctx.cancel.cancel();
     let outcome = project.call("read", json!({ "path": "a" })).await;

@@ -1,4 +1,4 @@
-//! What models are told about the tools, to the letter: it is part of every prompt, so it changes on purpose only.
+//! The exact tool descriptions and schemas. They are part of every request, so they must not change by accident.
 
 use expect_test::expect;
 use osier_tools::{Toolbox, Tools};
@@ -9,7 +9,7 @@ fn spec(name: &str) -> String {
 }
 
 #[test]
-fn the_standard_tools_and_their_order() {
+fn standard_tools_are_in_a_fixed_order() {
     let names: Vec<String> = Tools::standard().specs().into_iter().map(|spec| spec.name).collect();
     assert_eq!(names, ["read", "write", "edit", "bash", "grep", "find", "ls", "todo"]);
 }
@@ -18,7 +18,7 @@ fn the_standard_tools_and_their_order() {
 fn read() {
     expect![[r#"
         Reads
-        Shows a text file, or an image (PNG, JPEG, GIF, WebP). At most 2000 lines or 50 KB of text come at once; when more is left, the result says with which offset to go on. Read a file before you change it. To look for something in many files, grep is quicker.
+        Reads a text file or an image (PNG, JPEG, GIF, WebP). Returns at most 2000 lines or 50 KB of text; if more is left, the result says which offset to continue with. Read a file before you change it. To search many files, use grep.
         {
           "type": "object",
           "properties": {
@@ -29,7 +29,7 @@ fn read() {
             "offset": {
               "type": "integer",
               "minimum": 1,
-              "description": "Number of the first line to show, from 1."
+              "description": "The number of the first line to show, from 1."
             },
             "limit": {
               "type": "integer",
@@ -48,7 +48,7 @@ fn read() {
 fn write() {
     expect![[r#"
         Writes
-        Writes a whole file: a new one, with its folders, or another content for an old one. What was in the old file is lost, so it must have been read before. To change a part of a file, use edit.
+        Writes a whole file: creates it with any missing folders, or replaces its content. The old content is lost, so read an existing file first. To change part of a file, use edit.
         {
           "type": "object",
           "properties": {
@@ -58,7 +58,7 @@ fn write() {
             },
             "content": {
               "type": "string",
-              "description": "All that shall be in the file."
+              "description": "The full content of the file."
             }
           },
           "required": [
@@ -73,7 +73,7 @@ fn write() {
 fn edit() {
     expect![[r#"
         Writes
-        Replaces exact pieces of text in one file. Each oldText must be in the file exactly once, with its whitespace and line breaks; take a few lines around it to make it unique, no more. All edits refer to the file as it is now and must not overlap; if one does not fit, nothing is changed. Put all changes of a file into one call.
+        Replaces exact text in one file. Each oldText must occur in the file exactly once, including whitespace and line breaks; add a few surrounding lines to make it unique, but no more. All edits apply to the file as it is now and must not overlap; if one does not match, nothing is changed. Put all changes to a file into one call.
         {
           "type": "object",
           "properties": {
@@ -100,7 +100,7 @@ fn edit() {
                   "newText"
                 ]
               },
-              "description": "What to replace; one or more.",
+              "description": "The replacements; at least one.",
               "minItems": 1
             }
           },
@@ -116,7 +116,7 @@ fn edit() {
 fn bash() {
     expect![[r#"
         Runs
-        Runs a command line with bash in the project's folder and shows what it prints, both streams together. Every call starts a new shell, so a cd or a variable does not last. There is no terminal and no input: use flags that answer questions beforehand. Of a long output the last 2000 lines or 50 KB come back, and the name of a file that holds all of it. Commands are stopped after 300 seconds unless timeout says otherwise. What must keep running, such as a server, goes to the background with & and lives on after the call.
+        Runs a command line with bash in the project folder and returns its output, stdout and stderr combined. Each call starts a new shell, so cd and variables do not persist. There is no terminal and no input: use flags that avoid prompts. Long output is cut to the last 2000 lines or 50 KB, with the name of a file that contains all of it. Commands are stopped after 300 seconds unless timeout is set. Start anything that must keep running, such as a server, in the background with &; it continues after the call.
         {
           "type": "object",
           "properties": {
@@ -127,7 +127,7 @@ fn bash() {
             "timeout": {
               "type": "integer",
               "minimum": 1,
-              "description": "Seconds after which it is stopped; 300 if not given, 3600 at most."
+              "description": "Seconds after which the command is stopped; 300 by default, at most 3600."
             }
           },
           "required": [
@@ -141,29 +141,29 @@ fn bash() {
 fn grep() {
     expect![[r#"
         Reads
-        Searches the lines of files for a regular expression (Rust syntax, line by line) and shows each match with its line number. Files that .gitignore names, hidden files and binary files are left out. At most 100 matches come back unless limit says otherwise.
+        Searches files line by line for a regular expression (Rust syntax) and shows each match with its line number. Ignored (.gitignore), hidden and binary files are skipped. Returns at most 100 matches unless limit is set.
         {
           "type": "object",
           "properties": {
             "pattern": {
               "type": "string",
-              "description": "The regular expression, or plain text with literal."
+              "description": "The regular expression, or plain text if literal is true."
             },
             "path": {
               "type": "string",
-              "description": "A folder or file to search; the project if not given."
+              "description": "The folder or file to search; the project by default."
             },
             "glob": {
               "type": "string",
-              "description": "Only files whose name matches, such as *.rs, or whose path below the folder does, such as src/**/*.ts."
+              "description": "Search only files whose name matches, such as *.rs, or whose path below the folder matches, such as src/**/*.ts."
             },
             "ignoreCase": {
               "type": "boolean",
-              "description": "Upper and lower case are the same."
+              "description": "Ignore case."
             },
             "literal": {
               "type": "boolean",
-              "description": "The pattern is plain text."
+              "description": "Treat the pattern as plain text."
             },
             "context": {
               "type": "integer",
@@ -173,7 +173,7 @@ fn grep() {
             "limit": {
               "type": "integer",
               "minimum": 1,
-              "description": "Most matches to show; 100 if not given."
+              "description": "The maximum number of matches; 100 by default."
             },
             "hidden": {
               "type": "boolean",
@@ -191,7 +191,7 @@ fn grep() {
 fn find() {
     expect![[r#"
         Reads
-        Finds files and folders by name with a glob. A glob without a slash, such as *.test.ts, matches names at any depth; one with a slash, such as src/**/mod.rs, matches paths below the folder. Files that .gitignore names and hidden files are left out. At most 1000 names come back unless limit says otherwise.
+        Finds files and folders by name with a glob. A glob without a slash, such as *.test.ts, matches names at any depth; one with a slash, such as src/**/mod.rs, matches paths below the folder. Ignored (.gitignore) and hidden files are skipped. Returns at most 1000 names unless limit is set.
         {
           "type": "object",
           "properties": {
@@ -201,12 +201,12 @@ fn find() {
             },
             "path": {
               "type": "string",
-              "description": "The folder to search; the project if not given."
+              "description": "The folder to search; the project by default."
             },
             "limit": {
               "type": "integer",
               "minimum": 1,
-              "description": "Most names to show; 1000 if not given."
+              "description": "The maximum number of names; 1000 by default."
             },
             "hidden": {
               "type": "boolean",
@@ -224,22 +224,22 @@ fn find() {
 fn ls() {
     expect![[r#"
         Reads
-        Lists a folder, hidden files included: folders end with a slash, links show where they lead. Files that .gitignore names are left out unless all is true. At most 500 names come back unless limit says otherwise.
+        Lists a folder, including hidden files: folders end with a slash, links show their target. Files ignored by .gitignore are skipped unless all is true. Returns at most 500 names unless limit is set.
         {
           "type": "object",
           "properties": {
             "path": {
               "type": "string",
-              "description": "The folder; the project if not given."
+              "description": "The folder; the project by default."
             },
             "limit": {
               "type": "integer",
               "minimum": 1,
-              "description": "Most names to show; 500 if not given."
+              "description": "The maximum number of names; 500 by default."
             },
             "all": {
               "type": "boolean",
-              "description": "List what .gitignore names too."
+              "description": "Also list files ignored by .gitignore."
             }
           }
         }
@@ -250,18 +250,18 @@ fn ls() {
 fn todo() {
     expect![[r#"
         Neutral
-        Sets your list of things to do, which the user sees too. Each call gives the whole list anew. Use it for work of several steps: one item in_progress at a time, completed as soon as it is done. Leave it alone for small tasks.
+        Sets your to-do list, which the user also sees. Each call replaces the whole list. Use it for work with several steps: keep one item in_progress at a time, and mark it completed as soon as it is done. Do not use it for small tasks.
         {
           "type": "object",
           "properties": {
             "items": {
               "type": "array",
               "items": {
-                "description": "One thing to do.",
+                "description": "A to-do item.",
                 "type": "object",
                 "properties": {
                   "content": {
-                    "description": "What is to be done, in a few words.",
+                    "description": "What to do, in a few words.",
                     "type": "string"
                   },
                   "status": {
@@ -278,7 +278,7 @@ fn todo() {
                   "status"
                 ]
               },
-              "description": "All items, in their order; an empty list clears it."
+              "description": "All items in order; an empty list clears it."
             }
           },
           "required": [

@@ -45,7 +45,7 @@ async fn matches_are_grouped_by_file_with_line_numbers() {
 }
 
 #[tokio::test]
-async fn case_literal_glob_and_path() {
+async fn ignore_case_literal_glob_and_path_work() {
     let project = sample();
     project
         .check(
@@ -80,7 +80,7 @@ async fn case_literal_glob_and_path() {
 }
 
 #[tokio::test]
-async fn context_lines_stand_around_matches() {
+async fn context_lines_are_shown_around_matches() {
     let project = sample();
     project
         .check(
@@ -99,7 +99,7 @@ async fn context_lines_stand_around_matches() {
 }
 
 #[tokio::test]
-async fn ignored_files_are_left_out_unless_named_and_hidden_ones_unless_asked_for() {
+async fn ignored_and_hidden_files_are_skipped_unless_requested() {
     let project = sample();
     project
         .check(
@@ -120,14 +120,14 @@ async fn ignored_files_are_left_out_unless_named_and_hidden_ones_unless_asked_fo
                 target/out
                 1: needle
                 > grep {"pattern":"absent"}
-                [no match; hidden and ignored files were not searched]
+                [no matches; hidden and ignored files were not searched]
             "#]],
         )
         .await;
 }
 
 #[tokio::test]
-async fn too_many_matches_are_cut_with_advice() {
+async fn too_many_matches_are_truncated_with_a_hint() {
     let project = sample();
     project
         .check(
@@ -137,22 +137,22 @@ async fn too_many_matches_are_cut_with_advice() {
                 a.txt
                 4: needle (two)
 
-                [more than 1 match: narrow the search with path, glob or pattern, or set limit]
+                [more than 1 match; narrow the search with path, glob or pattern, or raise limit]
             "#]],
         )
         .await;
     let exact = project.call("grep", json!({ "pattern": "needle", "limit": 3 })).await;
-    assert_eq!(exact.details["truncated"], false, "as many as allowed are not too many");
+    assert_eq!(exact.details["truncated"], false, "exactly the limit is not truncated");
     let project = Project::with(&[("a", &"x".repeat(2000))]);
-    let told = project.told("grep", json!({ "pattern": "x" })).await;
-    assert_eq!(told, format!("a\n1: {}…\n", "x".repeat(500)));
+    let text = project.told("grep", json!({ "pattern": "x" })).await;
+    assert_eq!(text, format!("a\n1: {}…\n", "x".repeat(500)));
     let project = Project::with(&[("a", &format!("{}\n", "y".repeat(400)).repeat(1000))]);
-    let told = project.told("grep", json!({ "pattern": "y", "limit": 100_000 })).await;
-    assert!(told.len() < 60_000, "{}", told.len());
+    let text = project.told("grep", json!({ "pattern": "y", "limit": 100_000 })).await;
+    assert!(text.len() < 60_000, "{}", text.len());
 }
 
 #[tokio::test]
-async fn a_bad_pattern_is_explained() {
+async fn invalid_pattern_is_explained() {
     let project = sample();
     project
         .check(
@@ -164,16 +164,16 @@ async fn a_bad_pattern_is_explained() {
             ],
             expect![[r#"
                 > grep {"pattern":"fn main("}
-                error: `pattern` is no regular expression for single lines: regex parse error:
+                error: `pattern` is not a valid regular expression for single lines: regex parse error:
                     (?:fn main()
                     ^
                 error: unclosed group
-                if it is meant as plain text, set literal to true
+                to search for plain text, set literal to true
                 > grep {"pattern":"a\nb"}
-                error: `pattern` is no regular expression for single lines: the literal "\n" is not allowed in a regex
-                each line is searched by itself: leave the line break out
+                error: `pattern` is not a valid regular expression for single lines: the literal "\n" is not allowed in a regex
+                each line is searched separately; remove the line break
                 > grep {"pattern":"x","glob":"{a"}
-                error: `glob` is no glob: unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?); examples: *.rs, src/**/*.{ts,tsx}
+                error: `glob` is not a valid glob: unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?); examples: *.rs, src/**/*.{ts,tsx}
                 > grep {"pattern":"x","path":"nowhere"}
                 error: cannot search nowhere: no such file or folder; use find or ls to see what is there
             "#]],
@@ -182,7 +182,7 @@ async fn a_bad_pattern_is_explained() {
 }
 
 #[tokio::test]
-async fn binary_files_links_and_circles_are_passed_by() {
+async fn binary_files_links_and_link_loops_are_skipped() {
     let project = Project::with(&[("a", "needle\n"), ("../outside/b", "needle\n")]);
     project.put("bin", b"needle\0\0");
     project.link("circle", ".");
@@ -207,14 +207,14 @@ async fn binary_files_links_and_circles_are_passed_by() {
                 <base>/outside/b
                 1: needle
 
-                [away leads through a symbolic link to <base>/outside]
+                [away resolves through a symbolic link to <base>/outside]
             "#]],
         )
         .await;
 }
 
 #[tokio::test]
-async fn utf16_files_with_a_mark_are_searched_too() {
+async fn utf16_files_with_a_byte_order_mark_are_searched() {
     let project = Project::new();
     project.put("wide.txt", b"\xff\xfen\0e\0e\0d\0l\0e\0\n\0");
     project
@@ -269,20 +269,20 @@ async fn names_are_found_by_glob() {
                 a.txt
                 src/
 
-                [more than 2 names: narrow the glob or give a path, or set limit]
+                [more than 2 names; narrow the glob, give a path, or raise limit]
                 > find {"pattern":"*.py"}
-                [nothing matches; hidden and ignored files were left out]
+                [no matches; hidden and ignored files were not searched]
                 > find {"pattern":"*","path":"a.txt"}
-                error: a.txt is not a folder: give the folder to search
+                error: a.txt is not a folder; give the folder to search
                 > find {"pattern":"["}
-                error: `pattern` is no glob: unclosed character class; missing ']'; examples: *.rs, src/**/*.{ts,tsx}
+                error: `pattern` is not a valid glob: unclosed character class; missing ']'; examples: *.rs, src/**/*.{ts,tsx}
             "#]],
         )
         .await;
 }
 
 #[tokio::test]
-async fn a_folder_is_listed_without_what_is_ignored() {
+async fn folder_listing_leaves_out_ignored_files() {
     let project = sample();
     project.link("way", "src");
     project
@@ -306,7 +306,7 @@ async fn a_folder_is_listed_without_what_is_ignored() {
                 src/
                 way -> src
 
-                [2 names that .gitignore leaves out: set all to see them]
+                [2 names are ignored by .gitignore; set all to see them]
                 > ls {"all":true}
                 .git/
                 .gitignore
@@ -323,16 +323,16 @@ async fn a_folder_is_listed_without_what_is_ignored() {
                 b.rs
                 deep/
 
-                [1 name that .gitignore leaves out: set all to see them]
-                [way leads through a symbolic link to src]
+                [1 name is ignored by .gitignore; set all to see them]
+                [way resolves through a symbolic link to src]
                 > ls {"limit":2}
                 .git/
                 .gitignore
 
-                [4 names more: set limit, or use find to pick some]
-                [2 names that .gitignore leaves out: set all to see them]
+                [4 more names; raise limit, or use find to select some]
+                [2 names are ignored by .gitignore; set all to see them]
                 > ls {"path":"a.txt"}
-                error: a.txt is not a folder: use read to see what is in it
+                error: a.txt is not a folder; use read to see its content
                 > ls {"path":"nowhere"}
                 error: cannot list nowhere: no such file or folder; use find or ls to see what is there
                 > ls {"path":"../outside"}
@@ -343,7 +343,7 @@ async fn a_folder_is_listed_without_what_is_ignored() {
 }
 
 #[tokio::test]
-async fn a_search_can_be_cancelled() {
+async fn search_can_be_canceled() {
     let project = sample();
     project.ctx.cancel.cancel();
     for (name, arguments) in
@@ -354,7 +354,7 @@ async fn a_search_can_be_cancelled() {
 }
 
 #[tokio::test]
-async fn a_list_of_names_has_an_end() {
+async fn listing_is_limited_in_bytes() {
     let project = Project::new();
     for number in 0..400 {
         project.put(&format!("{number:03}{}", "x".repeat(200)), b"");
@@ -362,12 +362,12 @@ async fn a_list_of_names_has_an_end() {
     let outcome = project.call("ls", json!({ "limit": 4_000_000_000u32 })).await;
     let text = outcome.plain_text();
     assert!(text.len() < project.ctx.limits.bytes + 100, "{}", text.len());
-    assert!(text.ends_with(" more: set limit, or use find to pick some]"), "{text}");
+    assert!(text.ends_with(" more names; raise limit, or use find to select some]"), "{text}");
     assert_eq!((&outcome.details["entries"], &outcome.details["truncated"]), (&json!(400), &json!(true)));
 }
 
 #[tokio::test]
-async fn a_file_with_an_endless_line_is_given_up_and_told() {
+async fn file_with_a_too_long_line_is_skipped_and_reported() {
     let project = Project::with(&[("a", "needle\n"), ("z", "needle\n")]);
     project.put("long", format!("{}\nneedle\n", "x".repeat(20 << 20)).as_bytes());
     project
@@ -387,9 +387,9 @@ async fn a_file_with_an_endless_line_is_given_up_and_told() {
         .await;
 }
 
-/// A cloned repository may bring any of these along; each would hang the search, or fill the memory.
+/// A cloned repository may contain any of these; reading one would hang the search or fill the memory.
 #[tokio::test]
-async fn ignore_files_that_are_no_files_are_not_opened() {
+async fn ignore_files_that_are_not_regular_files_are_not_opened() {
     let hostile: [fn(&Project, &str); 3] = [
         |project, name| project.link(name, "/dev/zero"),
         |project, name| project.pipe(name),
@@ -407,8 +407,8 @@ async fn ignore_files_that_are_no_files_are_not_opened() {
                 ("find", json!({ "pattern": "*.txt" })),
                 ("ls", json!({})),
             ] {
-                let told = project.call(tool, arguments).await.plain_text();
-                assert!(told.contains("a.txt"), "{name}, {tool}: {told}");
+                let text = project.call(tool, arguments).await.plain_text();
+                assert!(text.contains("a.txt"), "{name}, {tool}: {text}");
             }
             let seen: Vec<_> =
                 osier_tools::files(&project.path("")).map(|entry| entry.path().to_owned()).collect();

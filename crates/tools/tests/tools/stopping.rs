@@ -1,4 +1,4 @@
-//! `bash`: nothing of a stopped command survives, and it may clean up first.
+//! `bash`: stopping a command stops all its processes, after a chance to clean up.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn cancelled(project: &mut Project, command: &str, count: usize) -> (ToolO
     within(async { tokio::join!(call, cancel) }).await
 }
 
-async fn leaves_nothing(command: &str, count: usize) {
+async fn check_no_process_survives(command: &str, count: usize) {
     let (outcome, pids) = cancelled(&mut Project::new(), command, count).await;
     assert!(outcome.is_error && outcome.details["cancelled"] == true, "{outcome:?}");
     for pid in pids {
@@ -32,30 +32,37 @@ async fn leaves_nothing(command: &str, count: usize) {
 
 #[tokio::test]
 async fn cancel_kills_children_and_grandchildren() {
-    leaves_nothing("echo $$; (sleep 1000 & echo $!; bash -c 'sleep 1000 & echo $!; wait' & wait); wait", 3)
+    check_no_process_survives(
+        "echo $$; (sleep 1000 & echo $!; bash -c 'sleep 1000 & echo $!; wait' & wait); wait",
+        3,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn cancel_kills_jobs_in_other_process_groups() {
+    check_no_process_survives("set -m; sleep 1000 & echo $!; bash -c 'sleep 1000 & echo $!; wait' & wait", 2)
         .await;
 }
 
 #[tokio::test]
-async fn cancel_kills_jobs_in_groups_of_their_own() {
-    leaves_nothing("set -m; sleep 1000 & echo $!; bash -c 'sleep 1000 & echo $!; wait' & wait", 2).await;
-}
-
-#[tokio::test]
-async fn cancel_kills_orphans_whose_parent_is_gone() {
-    leaves_nothing("(sleep 1000 & echo $!); sleep 1000 & echo $!; wait", 2).await;
+async fn cancel_kills_orphans() {
+    check_no_process_survives("(sleep 1000 & echo $!); sleep 1000 & echo $!; wait", 2).await;
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn cancel_kills_children_in_sessions_of_their_own() {
-    leaves_nothing("setsid sleep 1000 & echo $!; setsid bash -c 'sleep 1000 & echo $!; wait' & wait", 2)
-        .await;
+async fn cancel_kills_children_in_other_sessions() {
+    check_no_process_survives(
+        "setsid sleep 1000 & echo $!; setsid bash -c 'sleep 1000 & echo $!; wait' & wait",
+        2,
+    )
+    .await;
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn cancel_kills_stubborn_children_of_a_parent_that_obeys() {
+async fn cancel_kills_children_that_ignore_sigterm() {
     let mut project = Project::new();
     project.ctx.limits.grace = Duration::from_millis(50);
     let stubborn = "setsid bash -c 'trap \"\" TERM; echo $$; while :; do sleep 0.05; done' & wait";
@@ -64,7 +71,7 @@ async fn cancel_kills_stubborn_children_of_a_parent_that_obeys() {
 }
 
 #[tokio::test]
-async fn cancel_kills_what_does_not_want_to_end() {
+async fn cancel_kills_a_command_that_ignores_signals() {
     let mut project = Project::new();
     project.ctx.limits.grace = Duration::from_millis(50);
     let command = "trap '' TERM INT HUP; echo $$; while :; do sleep 0.05; done";
@@ -73,9 +80,9 @@ async fn cancel_kills_what_does_not_want_to_end() {
 }
 
 #[tokio::test]
-async fn a_stopped_command_may_clean_up() {
+async fn stopped_command_can_clean_up() {
     let mut project = Project::new();
-    // A stop that used up this time would hang the test.
+    // If stopping waited for the whole grace period, the test would hang.
     project.ctx.limits.grace = Duration::from_secs(3600);
     let command = "trap 'rm lock; echo cleaned; exit 1' TERM; touch lock; echo $$; sleep 1000 & wait";
     let (outcome, _) = cancelled(&mut project, command, 1).await;
@@ -87,7 +94,7 @@ async fn a_stopped_command_may_clean_up() {
         expect![[r#"
             cleaned
 
-            [cancelled: stopped with all it had started except daemons]
+            [canceled: stopped with all its child processes except daemons]
         "#]],
     );
 }
@@ -97,7 +104,7 @@ fn check(text: &str, expect: Expect) {
 }
 
 #[tokio::test]
-async fn time_out_kills_grandchildren_too() {
+async fn timeout_kills_grandchildren() {
     let mut project = Project::new();
     project.ctx.limits.command_time = Duration::from_millis(500);
     let outcome = project.call("bash", json!({ "command": "bash -c 'sleep 1000 & echo $!; wait'" })).await;
@@ -107,7 +114,7 @@ async fn time_out_kills_grandchildren_too() {
 }
 
 #[tokio::test]
-async fn a_dropped_call_kills_everything() {
+async fn dropping_the_call_kills_all_processes() {
     let mut project = Project::new();
     let mut listener: mpsc::Receiver<Live> = project.listen();
     let pids = {
@@ -115,7 +122,7 @@ async fn a_dropped_call_kills_everything() {
             .call("bash", json!({ "command": "bash -c 'sleep 1000 & echo $!; wait' & echo $!; wait" }));
         tokio::pin!(call);
         tokio::select! {
-            outcome = &mut call => panic!("ended by itself: {outcome:?}"),
+            outcome = &mut call => panic!("the command exited: {outcome:?}"),
             pids = lines(&mut listener, 2) => pids,
         }
     };
@@ -125,7 +132,7 @@ async fn a_dropped_call_kills_everything() {
 }
 
 #[tokio::test]
-async fn cancel_works_under_a_flood_of_output() {
+async fn cancel_works_during_heavy_output() {
     let mut project = Project::new();
     project.ctx.limits.full_output = 1 << 20;
     let mut listener = project.listen();

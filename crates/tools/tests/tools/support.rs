@@ -23,7 +23,7 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// An empty project with an empty folder `outside` and an empty home beside it.
+    /// An empty project, next to an empty folder `outside` and an empty home folder.
     pub(crate) fn new() -> Project {
         let base = TempDir::new().unwrap();
         for folder in ["project", "outside", "home"] {
@@ -45,7 +45,7 @@ impl Project {
         project
     }
 
-    /// Where a file of the project is; `../outside/x` is one that is not in it.
+    /// The path of a file in the project; `../outside/x` is outside.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.base.path().join("project").join(path)
     }
@@ -69,7 +69,7 @@ impl Project {
         assert!(Command::new("mkfifo").arg(self.path(path)).status().unwrap().success());
     }
 
-    /// From now on the model knows what these results told it, and nothing else.
+    /// Makes the model know exactly the files in these result details.
     pub(crate) fn track_files(&mut self, details: &[&Value]) {
         let mut files = FilesRead::none();
         for details in details {
@@ -95,58 +95,58 @@ impl Project {
         within(self.tools.preview(&call, &self.ctx)).await
     }
 
-    /// What the model is told: whether it is an error, then the text.
+    /// The text that the model gets, with `error: ` in front of failures.
     pub(crate) async fn told(&self, name: &str, arguments: Value) -> String {
         let outcome = self.call(name, arguments).await;
         let kind = if outcome.is_error { "error: " } else { "" };
         self.neutral(&format!("{kind}{}\n", outcome.plain_text()))
     }
 
-    /// Several calls one after the other: each call, then what the model is told.
+    /// Runs calls one after the other and compares each call with the text that the model gets.
     pub(crate) async fn check<const N: usize>(&self, calls: [(&str, Value); N], expect: Expect) {
-        let mut drawing = String::new();
+        let mut transcript = String::new();
         for (name, arguments) in calls {
             let call: String = format!("> {name} {arguments}").chars().take(100).collect();
-            drawing.push_str(&format!("{call}\n{}", self.told(name, arguments).await));
+            transcript.push_str(&format!("{call}\n{}", self.told(name, arguments).await));
         }
-        expect.assert_eq(&drawing);
+        expect.assert_eq(&transcript);
     }
 
-    /// Without the names of temporary folders.
+    /// Replaces the name of the temporary folder.
     pub(crate) fn neutral(&self, text: &str) -> String {
         text.replace(&*self.base.path().to_string_lossy(), "<base>")
     }
 }
 
-/// A test that takes longer hangs.
+/// After this time a test counts as hanging.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// No test waits for ever.
+/// Fails if the work hangs.
 pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(HANGS, work).await.expect("it hangs")
+    tokio::time::timeout(HANGS, work).await.expect("the work hangs")
 }
 
-/// Looks again and again until something is so.
+/// Waits until a condition is true.
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let looking = async {
+    let polling = async {
         while !is_so() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let found = tokio::time::timeout(HANGS, looking).await;
-    assert!(found.is_ok(), "still not so: {what}");
+    let found = tokio::time::timeout(HANGS, polling).await;
+    assert!(found.is_ok(), "timed out waiting until {what}");
 }
 
-/// Collects live output until it has this many lines.
+/// Collects live output until it has `count` lines.
 pub(crate) async fn lines(listener: &mut mpsc::Receiver<Live>, count: usize) -> Vec<String> {
     let mut text = String::new();
     while text.matches('\n').count() < count {
-        text.push_str(&within(listener.recv()).await.expect("the command prints").text);
+        text.push_str(&within(listener.recv()).await.expect("the command prints more lines").text);
     }
     text.lines().map(str::to_owned).collect()
 }
 
-/// A process that is dead but not yet buried by its parent is gone too.
+/// Whether a process has exited. Zombies count as exited.
 pub(crate) fn is_gone(pid: &str) -> bool {
     let stat = Path::new("/proc").join(pid).join("stat");
     match fs::read_to_string(stat) {

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::Project;
 
 #[tokio::test]
-async fn the_list_is_in_the_details_and_comes_back_from_there() {
+async fn list_is_stored_in_the_details() {
     let project = Project::new();
     let items = json!([
         { "content": "read", "status": "completed" },
@@ -32,7 +32,7 @@ async fn the_list_is_in_the_details_and_comes_back_from_there() {
 }
 
 #[tokio::test]
-async fn an_empty_list_clears_and_an_empty_item_is_refused() {
+async fn empty_list_clears_and_empty_item_is_refused() {
     let project = Project::new();
     let cleared = project.call("todo", json!({ "items": [] })).await;
     assert_eq!(todos_of(&cleared.details), Some(Vec::new()));
@@ -41,14 +41,14 @@ async fn an_empty_list_clears_and_an_empty_item_is_refused() {
             [("todo", json!({ "items": [{ "content": " ", "status": "pending" }] }))],
             expect![[r#"
                 > todo {"items":[{"content":" ","status":"pending"}]}
-                error: todo: `items[0].content` is empty: say what is to be done
+                error: todo: `items[0].content` is empty; say what to do
             "#]],
         )
         .await;
 }
 
 #[test]
-fn other_details_are_no_list() {
+fn details_of_other_tools_contain_no_list() {
     assert_eq!(todos_of(&json!(null)), None);
     assert_eq!(todos_of(&json!({ "items": 3 })), None);
     assert_eq!(todos_of(&json!({ "path": "a" })), None);

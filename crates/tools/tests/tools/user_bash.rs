@@ -10,7 +10,7 @@ fn command(text: &str) -> UserCommand {
 }
 
 #[test]
-fn one_mark_is_for_the_context_and_two_are_not() {
+fn one_exclamation_mark_includes_the_output_and_two_exclude_it() {
     assert_eq!(command("! ls -l "), UserCommand { command: "ls -l".into(), exclude_from_context: false });
     assert_eq!(command("!!ls"), UserCommand { command: "ls".into(), exclude_from_context: true });
     assert_eq!(command("!!!x").command, "!x");
@@ -20,7 +20,7 @@ fn one_mark_is_for_the_context_and_two_are_not() {
 }
 
 #[tokio::test]
-async fn the_message_has_the_fields_pi_reads() {
+async fn message_has_the_fields_that_pi_reads() {
     let project = Project::new();
     let ran = within(run(command("!echo hi; exit 2"), &project.ctx)).await.unwrap();
     expect![[r#"
@@ -52,7 +52,7 @@ async fn the_message_has_the_fields_pi_reads() {
 }
 
 #[tokio::test]
-async fn a_cut_output_names_its_file() {
+async fn truncated_output_names_its_file() {
     let project = Project::new();
     let ran = within(run(command("!seq 1 3000"), &project.ctx)).await.unwrap();
     assert!(ran.truncated && ran.output.starts_with("1001\n") && ran.output.ends_with("\n3000"));
@@ -60,7 +60,7 @@ async fn a_cut_output_names_its_file() {
 }
 
 #[tokio::test]
-async fn a_cancelled_command_has_no_exit_code() {
+async fn canceled_command_has_no_exit_code() {
     let mut project = Project::new();
     let mut listener = project.listen();
     let cancel = async {

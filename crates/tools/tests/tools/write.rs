@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::Project;
 
 #[tokio::test]
-async fn a_new_file_is_made_with_its_folders() {
+async fn new_file_is_created_with_its_folders() {
     let project = Project::new();
     project
         .check(
@@ -23,7 +23,7 @@ async fn a_new_file_is_made_with_its_folders() {
 }
 
 #[tokio::test]
-async fn the_details_tell_what_changed() {
+async fn details_describe_the_change() {
     let project = Project::with(&[("a", "one\ntwo\nthree\n")]);
     let outcome = project.call("write", json!({ "path": "a", "content": "one\n2\nthree\n" })).await;
     let mut details = outcome.details;
@@ -42,7 +42,7 @@ async fn the_details_tell_what_changed() {
 }
 
 #[tokio::test]
-async fn mode_and_owner_stay() {
+async fn mode_and_owner_are_kept() {
     let project = Project::with(&[("run.sh", "old")]);
     let path = project.path("run.sh");
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o751)).unwrap();
@@ -50,11 +50,11 @@ async fn mode_and_owner_stay() {
     project.call("write", json!({ "path": "run.sh", "content": "new" })).await;
     let after = std::fs::metadata(&path).unwrap();
     assert_eq!((after.mode(), after.uid(), after.gid()), (before.mode(), before.uid(), before.gid()));
-    assert_ne!(after.ino(), before.ino(), "replaced whole");
+    assert_ne!(after.ino(), before.ino(), "the file was replaced");
 }
 
 #[tokio::test]
-async fn a_new_file_is_as_readable_as_others() {
+async fn new_file_has_the_default_mode() {
     let project = Project::new();
     project.call("write", json!({ "path": "tool", "content": "" })).await;
     project.put("plain", b"");
@@ -63,7 +63,7 @@ async fn a_new_file_is_as_readable_as_others() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_behind() {
+async fn no_temporary_files_are_left() {
     let project = Project::with(&[("a", "old"), ("folder/x", "")]);
     project.call("write", json!({ "path": "a", "content": "new" })).await;
     assert!(project.call("write", json!({ "path": "folder", "content": "new" })).await.is_error);
@@ -72,7 +72,7 @@ async fn nothing_is_left_behind() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_is_told() {
+async fn path_that_cannot_be_written_is_reported() {
     let project = Project::with(&[("file", "x"), ("folder/x", "")]);
     project
         .check(
@@ -86,24 +86,24 @@ async fn what_cannot_be_written_is_told() {
             ],
             expect![[r#"
                 > write {"path":"folder","content":""}
-                error: folder is a folder, not a file: ls shows what is in it
+                error: folder is a folder, not a file; use ls to list it
                 > write {"path":"new/","content":""}
-                error: new/ ends with `/`: give the name of a file; its folders are made as needed
+                error: new/ ends with `/`: give a file name; missing folders are created
                 > write {"path":"file/below","content":""}
                 error: cannot change file/below: a part of the path is a file, not a folder
                 > write {"path":"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn
-                error: cannot change nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn: the name is too long or not allowed
+                error: cannot change nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn: the name is too long or invalid
                 > write {"path":".","content":""}
-                error: . is a folder, not a file: ls shows what is in it
+                error: . is a folder, not a file; use ls to list it
                 > write {"path":"/","content":""}
-                error: / ends with `/`: give the name of a file; its folders are made as needed
+                error: / ends with `/`: give a file name; missing folders are created
             "#]],
         )
         .await;
 }
 
 #[tokio::test]
-async fn line_ends_and_mark_that_read_hides_come_back() {
+async fn line_endings_and_byte_order_mark_are_restored() {
     let project = Project::new();
     project.put("a", b"\xef\xbb\xbfone\r\ntwo\r\n");
     project
@@ -112,7 +112,7 @@ async fn line_ends_and_mark_that_read_hides_come_back() {
             expect![[r#"
                 > write {"path":"a","content":"one\n2\n"}
                 wrote a (2 lines, 11 bytes)
-                kept the file's own line ends (CRLF) or byte order mark
+                kept the file's line endings (CRLF) or byte order mark
             "#]],
         )
         .await;
@@ -123,7 +123,7 @@ async fn line_ends_and_mark_that_read_hides_come_back() {
 }
 
 #[tokio::test]
-async fn a_file_the_model_does_not_know_is_not_overwritten() {
+async fn file_that_the_model_has_not_seen_is_not_overwritten() {
     let mut project = Project::with(&[("a", "precious")]);
     let arguments = json!({ "path": "a", "content": "new" });
     project.track_files(&[]);
@@ -132,48 +132,45 @@ async fn a_file_the_model_does_not_know_is_not_overwritten() {
             [("write", arguments.clone())],
             expect![[r#"
                 > write {"path":"a","content":"new"}
-                error: a exists, and you have not read it: read it first, then write it whole, or use edit for a part
+                error: a exists and you have not read it; read it first, or use edit to change part of it
             "#]],
         )
         .await;
-    assert!(project.preview("write", arguments.clone()).await.is_err(), "and nobody is asked");
+    assert!(project.preview("write", arguments.clone()).await.is_err(), "the user is not asked");
 
     let read = project.call("read", json!({ "path": "./a" })).await.details;
     project.track_files(&[&read]);
-    project.put("a", b"changed by somebody");
+    project.put("a", b"changed elsewhere");
     project
         .check(
             [("write", arguments.clone())],
             expect![[r#"
                 > write {"path":"a","content":"new"}
-                error: a is no longer what you last saw: somebody changed it. Read it again, then write
+                error: a changed since you last saw it; read it again, then write
             "#]],
         )
         .await;
 
     project.put("a", b"precious");
     let written = project.call("write", arguments.clone()).await;
-    assert!(!written.is_error, "the same content again, whatever its time");
+    assert!(!written.is_error, "the content is the same, only the time differs");
     project.track_files(&[&read, &written.details]);
     assert!(!project.call("write", json!({ "path": "a", "content": "newer" })).await.is_error);
 }
 
 #[tokio::test]
-async fn a_binary_file_is_replaced_and_the_diff_says_so() {
+async fn diff_says_that_binary_content_is_replaced() {
     let project = Project::new();
     project.put("a", b"\0\x01\x02");
     let outcome = project.call("write", json!({ "path": "a", "content": "text\n" })).await;
     assert!(!outcome.is_error);
     assert_eq!(project.get("a"), b"text\n");
     let diff = outcome.details["diff"].as_str().unwrap();
-    assert!(
-        diff.ends_with("+text\n[the old content (3 bytes) is not text and is not shown; it is replaced]\n"),
-        "{diff}"
-    );
+    assert!(diff.ends_with("+text\n[replaces 3 bytes of binary content, which is not shown]\n"), "{diff}");
 }
 
 #[tokio::test]
-async fn a_cancelled_write_writes_nothing() {
+async fn canceled_write_changes_nothing() {
     let project = Project::new();
     project.ctx.cancel.cancel();
     assert!(project.call("write", json!({ "path": "a", "content": "" })).await.is_error);

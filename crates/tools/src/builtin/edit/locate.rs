@@ -1,4 +1,4 @@
-//! Finds where each replacement belongs, or says of every one that has no place why not.
+//! Finds the position of each replacement, or explains for each one why it does not match.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use memchr::memmem;
 use super::{Replacement, nearest};
 use crate::filetext::{FileText, with_lf};
 
-/// The ranges to replace with their new texts, in the order of the file.
+/// The ranges to replace with their new texts, in file order.
 pub(super) fn all(
     text: &FileText,
     edits: &[Replacement],
@@ -26,7 +26,11 @@ pub(super) fn all(
         let [(a, first, _), (b, second, _)] = pair else { continue };
         if second.start < first.end {
             let line = line_of(&text.plain, second.start);
-            faults.push(format!("edits {} and {} overlap at line {line}: make them one edit", a + 1, b + 1));
+            faults.push(format!(
+                "edits {} and {} overlap at line {line}; merge them into one edit",
+                a + 1,
+                b + 1
+            ));
         }
     }
     match faults.is_empty() {
@@ -42,10 +46,10 @@ fn title(at: usize, of: usize) -> String {
 fn one(text: &FileText, edit: &Replacement) -> Result<Range<usize>, String> {
     let old = with_lf(&edit.old_text);
     if old.is_empty() {
-        return Err("oldText is empty: give the text to replace, or use write for a whole file".to_owned());
+        return Err("oldText is empty; give the text to replace, or use write for a whole file".to_owned());
     }
     if old == with_lf(&edit.new_text) {
-        return Err("oldText and newText are the same: there is nothing to change".to_owned());
+        return Err("oldText and newText are identical; there is nothing to change".to_owned());
     }
     let places = places(&text.plain, old.as_bytes());
     match places.as_slice() {
@@ -55,7 +59,7 @@ fn one(text: &FileText, edit: &Replacement) -> Result<Range<usize>, String> {
     }
 }
 
-/// Where `old` begins, overlapping occurrences too. More than this many are as bad as this many.
+/// The offsets of `old`, including overlapping occurrences, up to a limit.
 fn places(text: &[u8], old: &[u8]) -> Vec<usize> {
     const ENOUGH: usize = 1000;
     let finder = memmem::Finder::new(old);
@@ -75,7 +79,7 @@ fn several(text: &[u8], places: &[usize]) -> String {
     let lines: Vec<String> = places.iter().take(8).map(|at| line_of(text, *at).to_string()).collect();
     let more = if places.len() > lines.len() { ", …" } else { "" };
     format!(
-        "oldText is there {} times, at lines {}{more}: add lines before or after it until it is unique",
+        "oldText occurs {} times, at lines {}{more}; add lines before or after it until it is unique",
         places.len(),
         lines.join(", ")
     )

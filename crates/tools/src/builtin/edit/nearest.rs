@@ -1,23 +1,23 @@
-//! When a text is not in a file: the place that is most like it, and where the two part.
+//! If a text is not in a file: finds the most similar place and describes the difference.
 
 use similar::TextDiff;
 
-/// Measuring likeness takes time: only so many lines that could be alike are measured.
+/// The most lines to compare, because measuring similarity is slow.
 const MEASURED_LINES: usize = 2000;
 
-/// Why `old` was not found in `text`, as far as one can tell.
+/// Explains why `old` is not in `text`.
 pub(super) fn missing(text: &str, old: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let wanted: Vec<&str> = old.trim_matches('\n').lines().collect();
     if wanted.iter().all(|line| line.trim().is_empty()) {
-        return "oldText is only whitespace and is not there: take lines with text in them".to_owned();
+        return "oldText is only whitespace and does not match; include lines with text".to_owned();
     }
     if let Some(at) = same_but_for_spaces(&lines, &wanted) {
         return spaces(&lines, &wanted, at);
     }
     match likest(&lines, &wanted) {
         Some(at) => difference(&lines, &wanted, at),
-        None => "oldText is not in the file, nor anything like it: read the file again".to_owned(),
+        None => "oldText is not in the file, and nothing similar is; read the file again".to_owned(),
     }
 }
 
@@ -25,11 +25,11 @@ fn squeezed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The line from which on all wanted lines follow, if whitespace did not count.
+/// The index of the line where all wanted lines match if whitespace is ignored.
 fn same_but_for_spaces(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let wanted: Vec<String> = wanted.iter().map(|line| squeezed(line)).collect();
     let lines: Vec<String> = lines.iter().map(|line| squeezed(line)).collect();
-    // A first line and a last one may be pieces of longer lines.
+    // The first and the last line may be parts of longer lines.
     let fits = |at: usize| {
         let (last, whole) = (wanted.len() - 1, &lines[at..at + wanted.len()]);
         wanted.iter().zip(whole).enumerate().all(|(n, (wanted, line))| match (n == 0, n == last) {
@@ -47,16 +47,16 @@ fn spaces(lines: &[&str], wanted: &[&str], at: usize) -> String {
     let differing =
         pairs.map(|(n, (wanted, line))| (n, *wanted, *line)).find(|(_, wanted, line)| wanted != line);
     let Some((n, wanted, line)) = differing else {
-        return format!("oldText is there, at line {}, but for the empty lines before or after it", at + 1);
+        return format!("oldText matches at line {} except for empty lines before or after it", at + 1);
     };
     let what = match (leading(wanted), leading(line)) {
-        (a, b) if a != b && (a.contains('\t') != b.contains('\t')) => "tabs and spaces are not the same",
+        (a, b) if a != b && (a.contains('\t') != b.contains('\t')) => "tabs and spaces differ",
         (a, b) if a != b => "the indentation differs",
-        _ if wanted.trim_end() == line.trim_end() => "there is whitespace at the end of the line",
+        _ if wanted.trim_end() == line.trim_end() => "the trailing whitespace differs",
         _ => "the whitespace between words differs",
     };
     format!(
-        "oldText is there but for whitespace, at line {}: {what}\n  file:    {}\n  oldText: {}",
+        "oldText matches at line {} except for whitespace: {what}\n  file:    {}\n  oldText: {}",
         at + 1 + n,
         visible(line),
         visible(wanted)
@@ -67,7 +67,7 @@ fn leading(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-/// Whitespace that can be told apart.
+/// A line with visible whitespace.
 fn visible(line: &str) -> String {
     let blank = leading(line).len();
     let trailing = line.trim_end().len().max(blank);
@@ -84,12 +84,13 @@ fn shortened(line: &str) -> String {
     }
 }
 
-/// Where the whole would begin, going by the longest line that is there, or else by the line most like the longest one.
+/// The index of the line where the closest match starts: based on the longest wanted line that occurs exactly, otherwise on
+/// the line most similar to the longest wanted line.
 fn likest(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let mut anchors: Vec<(usize, &str)> = wanted.iter().map(|line| line.trim()).enumerate().collect();
     anchors.sort_by_key(|(_, anchor)| std::cmp::Reverse(anchor.len()));
-    let telling = anchors.iter().filter(|(_, anchor)| anchor.len() > 3);
-    let mut exact = telling.filter_map(|(offset, anchor)| {
+    let significant = anchors.iter().filter(|(_, anchor)| anchor.len() > 3);
+    let mut exact = significant.filter_map(|(offset, anchor)| {
         lines.iter().position(|line| line.trim() == *anchor).map(|at| at.saturating_sub(*offset))
     });
     exact.next().or_else(|| anchors.first().and_then(|(offset, anchor)| measured(lines, anchor, *offset)))
@@ -98,8 +99,8 @@ fn likest(lines: &[&str], wanted: &[&str]) -> Option<usize> {
 fn measured(lines: &[&str], anchor: &str, offset: usize) -> Option<usize> {
     let near =
         |line: &str| line.len() * 2 >= anchor.len() && line.len() <= anchor.len() * 2 && line.len() < 2000;
-    let signs: Vec<&str> = words(anchor).collect();
-    let alike = |line: &str| near(line) && words(line).any(|word| signs.contains(&word));
+    let anchor_words: Vec<&str> = words(anchor).collect();
+    let alike = |line: &str| near(line) && words(line).any(|word| anchor_words.contains(&word));
     let candidates = lines.iter().enumerate().filter(|(_, line)| alike(line)).take(MEASURED_LINES);
     let scored = candidates.map(|(at, line)| (TextDiff::from_chars(anchor, line.trim()).ratio(), at));
     let best = scored.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
@@ -112,7 +113,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 
 fn difference(lines: &[&str], wanted: &[&str], at: usize) -> String {
     let last = wanted.len() - 1;
-    // The first line and the last may be parts of longer ones.
+    // The first and the last line may be parts of longer lines.
     let fits = |n: usize, wanted: &str, line: &str| {
         let end_of_line = n == 0 && last > 0 && line.ends_with(wanted);
         let start_of_line = n == last && last > 0 && line.starts_with(wanted);
@@ -121,21 +122,21 @@ fn difference(lines: &[&str], wanted: &[&str], at: usize) -> String {
     let mut pairs = wanted.iter().enumerate().map(|(n, wanted)| (n, *wanted, lines.get(at + n).copied()));
     let differing = pairs.find(|(n, wanted, line)| !line.is_some_and(|line| fits(*n, wanted, line)));
     let Some((n, wanted, line)) = differing else {
-        return "oldText is not in the file: read it again".to_owned();
+        return "oldText is not in the file; read it again".to_owned();
     };
     let Some(line) = line else {
-        return format!("oldText goes on after the last line of the file ({})", lines.len());
+        return format!("oldText continues past the last line of the file ({})", lines.len());
     };
     let sign = strange_sign(wanted, line).unwrap_or_default();
     format!(
-        "oldText is not in the file; the nearest place parts from it at line {}{sign}\n  file:    {}\n  oldText: {}",
+        "oldText is not in the file; the closest match differs at line {}{sign}\n  file:    {}\n  oldText: {}",
         at + n + 1,
         visible(line),
         visible(wanted)
     )
 }
 
-/// Characters that look alike are named: nobody sees the difference between `'` and `’`.
+/// Names the first different characters if one is not ASCII, because `'` and `’` look alike.
 fn strange_sign(wanted: &str, line: &str) -> Option<String> {
     let (ours, theirs) = wanted.trim_start().chars().zip(line.trim_start().chars()).find(|(a, b)| a != b)?;
     let name = |c: char| format!("{} (U+{:04X})", if c.is_control() { ' ' } else { c }, c as u32);

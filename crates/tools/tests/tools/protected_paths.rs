@@ -1,4 +1,4 @@
-//! Files that may hold keys are opened by no tool, by whatever name.
+//! Tools do not open files that may contain keys, whichever name is used.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn with_keys() -> Project {
 }
 
 #[tokio::test]
-async fn a_file_with_keys_is_neither_read_nor_searched_nor_changed() {
+async fn key_files_are_not_read_searched_or_changed() {
     let edits = json!([{ "oldText": "key", "newText": "door" }]);
     with_keys()
         .check(
@@ -41,15 +41,15 @@ async fn a_file_with_keys_is_neither_read_nor_searched_nor_changed() {
             ],
             expect![[r#"
                 > read {"path":"~/.osier/config.toml"}
-                error: <base>/home/.osier/config.toml is closed to tools, for it may hold keys: ask the user for what you need of it
+                error: <base>/home/.osier/config.toml may contain keys, so tools cannot open it; ask the user for what you need from it
                 > read {"path":"~/.osier/keys/old"}
-                error: <base>/home/.osier/keys/old is closed to tools, for it may hold keys: ask the user for what you need of it
+                error: <base>/home/.osier/keys/old may contain keys, so tools cannot open it; ask the user for what you need from it
                 > read {"path":"soft"}
-                error: <base>/home/.osier/config.toml is closed to tools, for it may hold keys: ask the user for what you need of it
+                error: <base>/home/.osier/config.toml may contain keys, so tools cannot open it; ask the user for what you need from it
                 > read {"path":"hard"}
-                error: hard is closed to tools, for it may hold keys: ask the user for what you need of it
+                error: hard may contain keys, so tools cannot open it; ask the user for what you need from it
                 > grep {"pattern":"key","path":"~/elsewhere"}
-                error: <base>/home/elsewhere is closed to tools, for it may hold keys: ask the user for what you need of it
+                error: <base>/home/elsewhere may contain keys, so tools cannot open it; ask the user for what you need from it
                 > grep {"pattern":"key","path":"~","hidden":true}
                 <base>/home/.osier/AGENTS.md
                 1: key = none
@@ -57,18 +57,18 @@ async fn a_file_with_keys_is_neither_read_nor_searched_nor_changed() {
                 <base>/home/.osier/prompts/a.md
                 1: key = none
                 > grep {"pattern":"key"}
-                [no match; hidden and ignored files were not searched]
+                [no matches; hidden and ignored files were not searched]
                 > edit {"path":"hard","edits":[{"oldText":"key","newText":"door"}]}
-                error: hard is closed to tools, for it may hold keys: ask the user for what you need of it
+                error: hard may contain keys, so tools cannot open it; ask the user for what you need from it
                 > write {"path":"soft","content":""}
-                error: cannot change <base>/home/.osier/config.toml: it lies in Osier's own folder, which tools do not write to; ask the user to change it
+                error: cannot change <base>/home/.osier/config.toml: it is in Osier's own folder, which tools cannot write to; ask the user to change it
             "#]],
         )
         .await;
 }
 
 #[tokio::test]
-async fn what_else_lies_beside_the_keys_is_open() {
+async fn other_files_next_to_the_keys_can_be_read() {
     with_keys()
         .check(
             [
@@ -91,9 +91,9 @@ async fn what_else_lies_beside_the_keys_is_open() {
         .await;
 }
 
-/// What a model is shown instead of a key must not end up in the file in its place.
+/// The placeholder that the model sees instead of a key must not overwrite the key in the file.
 #[tokio::test]
-async fn a_hidden_key_is_not_written_over() {
+async fn redacted_key_is_not_overwritten() {
     let mut project = Project::with(&[(".env", "KEY=sk-0123456789abcdef\nPORT=1\n")]);
     project.ctx.keys = Arc::new(Keys::new(["sk-0123456789abcdef".to_owned().into()]));
     project
@@ -109,7 +109,7 @@ async fn a_hidden_key_is_not_written_over() {
                 KEY=[key]
                 PORT=1
                 > write {"path":".env","content":"KEY=[key]\nPORT=2\n"}
-                error: .env holds a key that you are shown as `[key]`, and this would write `[key]` over it; leave that line as it is: use edit on the others, or a command
+                error: .env contains a key that is shown to you as `[key]`, and this change would overwrite it with `[key]`; leave that line unchanged: use edit for the other lines, or a command
                 > edit {"path":".env","edits":[{"oldText":"PORT=1","newText":"PORT=2"}]}
                 edited 1 place in .env (+1 −1)
                 > write {"path":".env.example","content":"KEY=[key]\n"}
@@ -120,9 +120,9 @@ async fn a_hidden_key_is_not_written_over() {
     assert_eq!(std::fs::read_to_string(project.path(".env")).unwrap(), "KEY=sk-0123456789abcdef\nPORT=2\n");
 }
 
-/// A model that may change files must not be able to change what its own session allows.
+/// A model that may change files must not be able to change the allowances of its own session.
 #[tokio::test]
-async fn nothing_in_the_home_folder_or_a_store_is_changed_by_whatever_name() {
+async fn home_folder_and_stores_cannot_be_changed_under_any_name() {
     let mut project = Project::with(&[
         ("home/sessions/p/own.jsonl", "{}"),
         ("home/AGENTS.md", "notes"),
@@ -152,7 +152,7 @@ async fn nothing_in_the_home_folder_or_a_store_is_changed_by_whatever_name() {
             let preview = project.preview(tool, arguments.clone()).await;
             assert!(preview.is_err(), "{tool} {path}");
             let text = project.told(tool, arguments).await;
-            assert!(text.contains("it lies in Osier's own folder"), "{tool} {path}: {text}");
+            assert!(text.contains("it is in Osier's own folder"), "{tool} {path}: {text}");
         }
     }
     assert_eq!(project.get("home/sessions/p/own.jsonl"), b"{}");

@@ -1,4 +1,4 @@
-//! What was approved is what happens: a file that changed between the preview and the run is left alone.
+//! Only the approved change is made: a file that changed between the preview and the run is not written.
 
 use std::fs;
 
@@ -15,11 +15,11 @@ fn write(path: &str) -> (&'static str, Value) {
     ("write", json!({ "path": path, "content": "new\n" }))
 }
 
-/// Shows a call, lets something happen, and runs it as approved.
-async fn run_after(project: &Project, call: (&str, Value), meanwhile: impl FnOnce(&Project)) -> ToolOutcome {
+/// Previews a call, calls `between`, and runs the approved call.
+async fn run_after(project: &Project, call: (&str, Value), between: impl FnOnce(&Project)) -> ToolOutcome {
     let (name, arguments) = call;
     let preview = project.preview(name, arguments.clone()).await.unwrap();
-    meanwhile(project);
+    between(project);
     let ctx = ToolContext { seal: preview.seal, ..project.ctx.clone() };
     let call = osier_tools::ToolCall { id: "c".into(), name: name.into(), arguments };
     project.tools.run(call, &ctx).await
@@ -29,14 +29,14 @@ fn project() -> Project {
     Project::with(&[("a", "old\n"), ("sub/a", "old\n"), ("../outside/a", "old\n")])
 }
 
-fn refused(outcome: &ToolOutcome, what: &str) {
+fn check_refused(outcome: &ToolOutcome, what: &str) {
     let text = outcome.plain_text();
     assert!(outcome.is_error && text.starts_with("nothing was changed: "), "{text}");
     assert!(text.contains(what) && text.contains("Read it again"), "{text}");
 }
 
 #[tokio::test]
-async fn an_approved_change_of_a_file_that_stayed_as_it_was_is_made() {
+async fn approved_change_of_an_unchanged_file_is_made() {
     for call in [edit("a"), write("a"), write("new/b"), edit("sub/../a")] {
         let outcome = run_after(&project(), call, |_| {}).await;
         assert!(!outcome.is_error, "{}", outcome.plain_text());
@@ -44,7 +44,7 @@ async fn an_approved_change_of_a_file_that_stayed_as_it_was_is_made() {
 }
 
 #[tokio::test]
-async fn a_file_swapped_for_a_link_is_not_followed() {
+async fn file_replaced_by_a_link_is_not_followed() {
     for call in [edit("a"), write("a")] {
         let project = project();
         let outcome = run_after(&project, call, |project| {
@@ -52,13 +52,13 @@ async fn a_file_swapped_for_a_link_is_not_followed() {
             project.link("a", "../outside/a");
         })
         .await;
-        refused(&outcome, "leads to another place");
+        check_refused(&outcome, "resolves to a different file");
         assert_eq!(project.get("../outside/a"), b"old\n");
     }
 }
 
 #[tokio::test]
-async fn a_folder_swapped_for_a_link_is_not_followed() {
+async fn folder_replaced_by_a_link_is_not_followed() {
     for call in [edit("sub/a"), write("sub/a"), write("sub/b")] {
         let project = project();
         let outcome = run_after(&project, call, |project| {
@@ -66,43 +66,43 @@ async fn a_folder_swapped_for_a_link_is_not_followed() {
             project.link("sub", "../outside");
         })
         .await;
-        refused(&outcome, "leads to another place");
+        check_refused(&outcome, "resolves to a different file");
         assert_eq!(project.get("../outside/a"), b"old\n");
         assert!(!project.path("../outside/b").exists());
     }
 }
 
 #[tokio::test]
-async fn a_file_with_another_content_is_left_alone() {
+async fn file_with_different_content_is_not_written() {
     for call in [edit("a"), write("a")] {
         let project = project();
         let outcome = run_after(&project, call, |project| project.put("a", b"old\nand more\n")).await;
-        refused(&outcome, "has another content");
+        check_refused(&outcome, "has different content");
         assert_eq!(project.get("a"), b"old\nand more\n");
     }
 }
 
 #[tokio::test]
-async fn a_file_that_came_or_went_is_left_alone() {
+async fn file_that_was_created_or_deleted_is_not_written() {
     let project = project();
     let outcome = run_after(&project, write("b"), |project| project.put("b", b"mine\n")).await;
-    refused(&outcome, "has another content");
+    check_refused(&outcome, "has different content");
     assert_eq!(project.get("b"), b"mine\n");
     for call in [edit("a"), write("a")] {
         project.put("a", b"old\n");
         let gone = |project: &Project| fs::remove_file(project.path("a")).unwrap();
-        refused(&run_after(&project, call, gone).await, "is no longer there");
+        check_refused(&run_after(&project, call, gone).await, "was deleted");
         assert!(!project.path("a").exists());
     }
 }
 
 #[tokio::test]
-async fn an_approval_is_for_one_change_only() {
+async fn approval_covers_only_one_change() {
     let project = project();
     let preview = project.preview("write", write("a").1).await.unwrap();
     let ctx = ToolContext { seal: preview.seal, ..project.ctx.clone() };
     let other = json!({ "path": "a", "content": "something else" });
     let call = osier_tools::ToolCall { id: "c".into(), name: "write".into(), arguments: other };
-    refused(&project.tools.run(call, &ctx).await, "would become another one");
+    check_refused(&project.tools.run(call, &ctx).await, "would get different content");
     assert_eq!(project.get("a"), b"old\n");
 }
