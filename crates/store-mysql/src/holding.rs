@@ -66,10 +66,10 @@ impl Holder {
         if !leases::read(connection, id).await?.is_empty() {
             return Ok(true);
         }
-        let asked = sqlx::query(
+        let query = sqlx::query(
             "SELECT 1 FROM osier_watches WHERE session = ? AND holder <> ? AND expires >= UNIX_TIMESTAMP() LIMIT 1",
         );
-        Ok(asked.bind(id).bind(self.0).fetch_optional(connection).await?.is_some())
+        Ok(query.bind(id).bind(self.0).fetch_optional(connection).await?.is_some())
     }
 }
 
@@ -79,8 +79,8 @@ pub(crate) async fn settle(connection: &mut MySqlConnection, id: &str, store: &s
     connection.execute("START TRANSACTION").await?;
     let lock = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
     lock.fetch_optional(&mut *connection).await?;
-    let asked = sqlx::query("SELECT 1 FROM osier_watches WHERE session = ? LIMIT 1").bind(id);
-    if asked.fetch_optional(&mut *connection).await?.is_none()
+    let query = sqlx::query("SELECT 1 FROM osier_watches WHERE session = ? LIMIT 1").bind(id);
+    if query.fetch_optional(&mut *connection).await?.is_none()
         && let Some(row) = SessionRow::read(connection, id).await?
     {
         let card = match row.card(id, store) {
@@ -112,13 +112,13 @@ pub(crate) async fn release_dead(connection: &mut MySqlConnection, id: &str) -> 
 
 /// Some sessions that are marked as open, but that no living process has open.
 pub(crate) async fn abandoned(connection: &mut MySqlConnection) -> Result<Vec<String>, Failure> {
-    let asked = sqlx::query(concat!(
+    let query = sqlx::query(concat!(
         "SELECT s.id FROM osier_sessions s FORCE INDEX (used_last) WHERE s.minus_modified = ",
         open_mark!(),
         " AND NOT EXISTS (SELECT 1 FROM osier_watches w WHERE w.session = s.id AND w.expires >= UNIX_TIMESTAMP())
          LIMIT 10"
     ));
-    let rows = asked.fetch_all(connection).await?;
+    let rows = query.fetch_all(connection).await?;
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 

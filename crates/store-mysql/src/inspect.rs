@@ -71,10 +71,10 @@ impl MySqlStore {
 
 async fn pairs(
     connection: &mut MySqlConnection,
-    asked: &'static str,
+    query: &'static str,
 ) -> Result<FxHashMap<String, String>, Failure> {
     let mut pairs = FxHashMap::default();
-    for row in connection.fetch_all(asked).await? {
+    for row in connection.fetch_all(query).await? {
         pairs.insert(row.try_get::<String, _>(0)?.to_ascii_lowercase(), row.try_get(1)?);
     }
     Ok(pairs)

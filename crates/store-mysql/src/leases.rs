@@ -176,8 +176,8 @@ async fn renew(inner: Arc<Inner>, cursor: u64) {
 }
 
 async fn is_there(connection: &mut MySqlConnection, session: &str) -> Result<bool, Failure> {
-    let asked = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ?").bind(session);
-    Ok(asked.fetch_optional(connection).await?.is_some())
+    let query = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ?").bind(session);
+    Ok(query.fetch_optional(connection).await?.is_some())
 }
 
 /// Whether the session still exists. If it was deleted at the same time, removes the lease again.
@@ -192,11 +192,11 @@ async fn is_there_still(connection: &mut MySqlConnection, lease: &Lease) -> Resu
 
 /// The leases of a session that have not expired.
 pub(crate) async fn read(connection: &mut MySqlConnection, id: &str) -> Result<Vec<Lease>, Failure> {
-    let asked = sqlx::query(
+    let query = sqlx::query(
         "SELECT lease, expires FROM osier_leases WHERE session = ? AND expires >= UNIX_TIMESTAMP()",
     );
     let mut leases = Vec::new();
-    for row in asked.bind(id).fetch_all(connection).await? {
+    for row in query.bind(id).fetch_all(connection).await? {
         let (json, expires): (Vec<u8>, i64) = (row.try_get(0)?, row.try_get(1)?);
         // A later version of Osier may write leases that this one cannot parse.
         if let Ok(lease) = serde_json::from_slice::<Lease>(&json) {

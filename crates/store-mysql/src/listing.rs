@@ -66,9 +66,9 @@ pub(crate) async fn list(
     let most = filter.limit.map_or(usize::MAX, |limit| limit.saturating_add(filter.skip).saturating_add(1));
     let mut addition = guess.0.load(Ordering::Relaxed);
     let all = loop {
-        let asked = most.saturating_add(addition);
-        let rows = rows(connection, store, filter, asked).await?;
-        let are_all = rows.len() < asked;
+        let requested = most.saturating_add(addition);
+        let rows = rows(connection, store, filter, requested).await?;
+        let are_all = rows.len() < requested;
         let (mut all, older) = in_order(rows);
         if are_all {
             all.extend(older);
@@ -99,11 +99,11 @@ async fn rows(
     filter: &Filter,
     most: usize,
 ) -> Result<Vec<Listed>, Failure> {
-    let asked = match &filter.cwd {
+    let query = match &filter.cwd {
         Some(cwd) => sqlx::query(HERE).bind(cwd_hash(&cwd.to_string_lossy())),
         None => sqlx::query(ALL),
     };
-    let rows = asked.bind(i64::try_from(most).unwrap_or(i64::MAX)).fetch_all(connection).await?;
+    let rows = query.bind(i64::try_from(most).unwrap_or(i64::MAX)).fetch_all(connection).await?;
     Ok(rows.iter().map(|row| Listed::read(row, store)).collect::<Result<_, _>>()?)
 }
 

@@ -52,8 +52,8 @@ pub(crate) async fn end_removal(
 /// Cancels an announced removal, for a process that has recorded that the session is open. A removal that is already complete
 /// is not affected; the session no longer exists then.
 pub(crate) async fn refuse_removal(connection: &mut MySqlConnection, session: &str) -> Result<(), Failure> {
-    let asked = sqlx::query("SELECT 1 FROM osier_locks WHERE session = ? AND purpose = 'removal'");
-    if asked.bind(session).fetch_optional(&mut *connection).await?.is_some() {
+    let query = sqlx::query("SELECT 1 FROM osier_locks WHERE session = ? AND purpose = 'removal'");
+    if query.bind(session).fetch_optional(&mut *connection).await?.is_some() {
         let query = sqlx::query("DELETE FROM osier_locks WHERE session = ? AND purpose = 'removal'");
         query.bind(session).execute(connection).await?;
     }

@@ -57,13 +57,13 @@ impl Log<'_> {
         after: usize,
         limit: usize,
     ) -> Result<Option<Vec<Head>>, Failure> {
-        let asked = sqlx::query(
+        let query = sqlx::query(
             "SELECT e.head, e.seq FROM osier_sessions s JOIN osier_entries e FORCE INDEX (heads)
              ON e.session = s.id AND e.generation = s.generation
              WHERE s.id = ? AND s.generation = ? AND e.seq >= ? AND e.seq < ? ORDER BY e.seq",
         );
-        let asked = asked.bind(self.session).bind(self.generation).bind(narrow(after));
-        let rows = asked.bind(narrow(after.saturating_add(limit))).fetch_all(&mut *connection).await?;
+        let query = query.bind(self.session).bind(self.generation).bind(narrow(after));
+        let rows = query.bind(narrow(after.saturating_add(limit))).fetch_all(&mut *connection).await?;
         if rows.is_empty() {
             self.check(connection).await?;
         }
@@ -164,12 +164,12 @@ impl Log<'_> {
         // The first part is in the row of the entry itself.
         let mut from = 1;
         loop {
-            let asked = sqlx::query(
+            let query = sqlx::query(
                 "SELECT bytes FROM osier_parts WHERE session = ? AND generation = ? AND seq = ? AND part >= ?
                  ORDER BY part LIMIT ?",
             );
-            let asked = asked.bind(self.session).bind(self.generation).bind(seq).bind(from).bind(MOST_PARTS);
-            let rows = asked.fetch_all(&mut *connection).await?;
+            let query = query.bind(self.session).bind(self.generation).bind(seq).bind(from).bind(MOST_PARTS);
+            let rows = query.fetch_all(&mut *connection).await?;
             for row in &rows {
                 line.extend_from_slice(row.try_get(0)?);
             }
@@ -236,12 +236,12 @@ impl Log<'_> {
     ) -> Result<FxHashMap<u32, String>, Failure> {
         let mut ids = FxHashMap::default();
         for first in (from..until).step_by(MOST_HEADS) {
-            let asked = sqlx::query(
+            let query = sqlx::query(
                 "SELECT seq, id FROM osier_entries WHERE session = ? AND generation = ? AND seq >= ? AND seq < ?",
             );
             let last = until.min(first + MOST_HEADS);
-            let asked = asked.bind(self.session).bind(self.generation).bind(narrow(first)).bind(narrow(last));
-            for row in asked.fetch_all(&mut *connection).await? {
+            let query = query.bind(self.session).bind(self.generation).bind(narrow(first)).bind(narrow(last));
+            for row in query.fetch_all(&mut *connection).await? {
                 let id: Option<Vec<u8>> = row.try_get(1)?;
                 if let Some(id) = id.and_then(|id| String::from_utf8(id).ok()) {
                     ids.insert(row.try_get(0)?, id);

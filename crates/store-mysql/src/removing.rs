@@ -71,9 +71,9 @@ pub(crate) async fn tidy(connection: &mut MySqlConnection, id: &str) -> Result<(
     for generation in unseen(connection, id).await? {
         end(connection, id, generation).await?;
     }
-    let asked =
+    let query =
         sqlx::query("SELECT session, generation, since FROM osier_leftovers WHERE since < ? LIMIT 10");
-    for row in asked.bind(crate::making::now() - DAY).fetch_all(&mut *connection).await? {
+    for row in query.bind(crate::making::now() - DAY).fetch_all(&mut *connection).await? {
         let (session, generation, since): (String, u64, i64) =
             (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         match since {
@@ -94,8 +94,8 @@ async fn delete_row(
     note: bool,
 ) -> Result<bool, Failure> {
     connection.execute("START TRANSACTION").await?;
-    let asked = sqlx::query("SELECT generation FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
-    if let Some(row) = asked.fetch_optional(&mut *connection).await? {
+    let query = sqlx::query("SELECT generation FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
+    if let Some(row) = query.fetch_optional(&mut *connection).await? {
         let generation = row.try_get(0)?;
         if let Some(token) = announced
             && !locks::end_removal(connection, id, token).await?
@@ -128,17 +128,17 @@ async fn delete_row(
 
 /// The generations that have lines.
 async fn generations(connection: &mut MySqlConnection, id: &str) -> Result<Vec<u64>, sqlx::Error> {
-    let asked =
+    let query =
         sqlx::query("SELECT DISTINCT generation FROM osier_entries FORCE INDEX (heads) WHERE session = ?");
-    asked.bind(id).fetch_all(connection).await?.iter().map(|row| row.try_get(0)).collect()
+    query.bind(id).fetch_all(connection).await?.iter().map(|row| row.try_get(0)).collect()
 }
 
 /// The generations of a deleted session, except those that a process is writing. The order of the queries matters: a process
 /// that creates a session notes its lines before it writes them, and removes the note when the session has a row.
 async fn unseen(connection: &mut MySqlConnection, id: &str) -> Result<Vec<u64>, Failure> {
     let mut all = generations(connection, id).await?;
-    let asked = sqlx::query("SELECT generation, since FROM osier_leftovers WHERE session = ?").bind(id);
-    for row in asked.fetch_all(&mut *connection).await? {
+    let query = sqlx::query("SELECT generation, since FROM osier_leftovers WHERE session = ?").bind(id);
+    for row in query.fetch_all(&mut *connection).await? {
         let (generation, since): (u64, i64) = (row.try_get(0)?, row.try_get(1)?);
         match since {
             0 if !all.contains(&generation) => all.push(generation),
@@ -146,8 +146,8 @@ async fn unseen(connection: &mut MySqlConnection, id: &str) -> Result<Vec<u64>, 
             _ => all.retain(|other| *other != generation),
         }
     }
-    let asked = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ?").bind(id);
-    let is_back = asked.fetch_optional(connection).await?.is_some();
+    let query = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ?").bind(id);
+    let is_back = query.fetch_optional(connection).await?.is_some();
     Ok(if is_back { Vec::new() } else { all })
 }
 
@@ -181,10 +181,10 @@ async fn length(
     session: &str,
     generation: u64,
 ) -> Result<(usize, bool), Failure> {
-    let asked = sqlx::query(
+    let query = sqlx::query(
         "SELECT seq, head = '' FROM osier_entries WHERE session = ? AND generation = ? ORDER BY seq DESC LIMIT 1",
     );
-    match asked.bind(session).bind(generation).fetch_optional(connection).await? {
+    match query.bind(session).bind(generation).fetch_optional(connection).await? {
         Some(row) => Ok((row.try_get::<u32, _>(0)? as usize + 1, row.try_get(1)?)),
         None => Ok((0, false)),
     }

@@ -157,11 +157,11 @@ async fn alter(
 }
 
 async fn has_column(connection: &mut MySqlConnection, table: &str, column: &str) -> Result<bool, Failure> {
-    let asked = sqlx::query(
+    let query = sqlx::query(
         "SELECT 1 FROM information_schema.COLUMNS
          WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND COLUMN_NAME = ?",
     );
-    Ok(asked.bind(table).bind(column).fetch_optional(connection).await?.is_some())
+    Ok(query.bind(table).bind(column).fetch_optional(connection).await?.is_some())
 }
 
 /// Takes the schema lock. It is a row, so it works on every node of a cluster: if two processes write it at the same time,

@@ -412,6 +412,6 @@ async fn version(connection: &mut MySqlConnection, id: &str, held: bool) -> Resu
     if held {
         locks::refuse_removal(connection, id).await?;
     }
-    let asked = sqlx::query(ASKED).bind(id);
-    Ok(asked.fetch_optional(connection).await?.map(|row| rows::version(&row, 0, 1)).transpose()?)
+    let query = sqlx::query(ASKED).bind(id);
+    Ok(query.fetch_optional(connection).await?.map(|row| rows::version(&row, 0, 1)).transpose()?)
 }

@@ -25,8 +25,8 @@ fn lease(cursor: u64) -> Lease {
 }
 
 async fn rows(server: &Server, database: &str, which: &str) -> i64 {
-    let asked = format!("SELECT COUNT(*) FROM {database}.osier_leases WHERE {which}");
-    admin(server).await.fetch_one(AssertSqlSafe(asked)).await.unwrap().get(0)
+    let query = format!("SELECT COUNT(*) FROM {database}.osier_leases WHERE {which}");
+    admin(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap().get(0)
 }
 
 async fn expire_all(server: &Server, database: &str) {

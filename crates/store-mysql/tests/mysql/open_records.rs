@@ -18,8 +18,8 @@ fn is_busy(deleted: &Result<Deleted, StoreError>) -> bool {
 
 /// The number of records of open sessions, including expired ones.
 async fn count_open_records(server: &Server, database: &str) -> i64 {
-    let asked = format!("SELECT COUNT(*) FROM {database}.osier_watches");
-    admin(server).await.fetch_one(AssertSqlSafe(asked)).await.unwrap().get(0)
+    let query = format!("SELECT COUNT(*) FROM {database}.osier_watches");
+    admin(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap().get(0)
 }
 
 async fn expire_open_records(server: &Server, database: &str) {
@@ -77,10 +77,10 @@ async fn record_is_renewed_while_the_session_is_open() {
     let _watch = store.watch("one").await.unwrap();
     expire_open_records(server, &database).await;
     let renewed = async {
-        let asked =
+        let query =
             format!("SELECT COUNT(*) FROM {database}.osier_watches WHERE expires >= UNIX_TIMESTAMP()");
         let mut admin = admin(server).await;
-        while admin.fetch_one(AssertSqlSafe(asked.as_str())).await.unwrap().get::<i64, _>(0) == 0 {
+        while admin.fetch_one(AssertSqlSafe(query.as_str())).await.unwrap().get::<i64, _>(0) == 0 {
             tokio::task::yield_now().await;
         }
     };

@@ -12,10 +12,10 @@ use crate::support::{add, admin, database, hasty, header, lines, message, sessio
 
 /// The entry count in the session's row, and whether the row is marked as open.
 async fn row(server: &Server, database: &str) -> (u32, bool) {
-    let asked = format!(
+    let query = format!(
         "SELECT entries, minus_modified = -9000000000000000000 FROM {database}.osier_sessions WHERE id = 'one'"
     );
-    let row = admin(server).await.fetch_one(AssertSqlSafe(asked)).await.unwrap();
+    let row = admin(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap();
     (row.get(0), row.get(1))
 }
 

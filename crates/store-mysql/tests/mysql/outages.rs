@@ -156,13 +156,13 @@ type Append = tokio::task::JoinHandle<Result<Version, StoreError>>;
 /// Waits until the append is blocked on a connection other than `before`, and returns the connection's id.
 async fn wait_until_blocked(server: &Server, database: &str, append: &mut Append, before: u64) -> u64 {
     let mut admin = admin(server).await;
-    let asked = format!(
+    let query = format!(
         "SELECT CAST(ID AS UNSIGNED) FROM information_schema.PROCESSLIST WHERE DB = '{database}' AND ID <> {before} \
          AND INFO LIKE 'INSERT INTO osier_entries%'"
     );
     let looking = async {
         loop {
-            if let Some(row) = admin.fetch_optional(AssertSqlSafe(asked.as_str())).await.unwrap() {
+            if let Some(row) = admin.fetch_optional(AssertSqlSafe(query.as_str())).await.unwrap() {
                 return row.get(0);
             }
         }

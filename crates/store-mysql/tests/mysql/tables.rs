@@ -78,11 +78,11 @@ async fn many_processes_can_upgrade_the_tables_at_once() {
         makers.spawn(async move { store.find("").await.unwrap() });
     }
     makers.join_all().await;
-    let asked = format!(
+    let query = format!(
         "SELECT (SELECT COUNT(*) FROM {database}.osier_locks), (SELECT COUNT(*) FROM {database}.osier_schema),
          (SELECT COUNT(tally) FROM {database}.osier_entries)"
     );
-    let row = admin(server).await.fetch_one(AssertSqlSafe(asked)).await.unwrap();
+    let row = admin(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap();
     assert_eq!((row.get::<i64, _>(0), row.get::<i64, _>(1), row.get::<i64, _>(2)), (0, 5, 0));
 }
 
@@ -191,8 +191,8 @@ async fn rows(server: &Server, database: &str) -> Vec<i64> {
     let mut admin = admin(server).await;
     let mut counts = Vec::new();
     for table in ["sessions", "entries", "parts", "leftovers"] {
-        let asked = format!("SELECT COUNT(*) FROM {database}.osier_{table}");
-        counts.push(admin.fetch_one(AssertSqlSafe(asked)).await.unwrap().get(0));
+        let query = format!("SELECT COUNT(*) FROM {database}.osier_{table}");
+        counts.push(admin.fetch_one(AssertSqlSafe(query)).await.unwrap().get(0));
     }
     counts
 }
@@ -216,9 +216,9 @@ async fn deleted_session_is_erased_at_once_and_its_rows_after_a_day() {
     let counts = store.delete("one").await.unwrap().counts;
     assert_eq!((counts.sessions, counts.entries), (1, 600));
     assert_eq!(rows(server, &database).await, [0, 1303, 0, 2], "the positions stay taken for a day");
-    let asked =
+    let query =
         format!("SELECT CAST(SUM(LENGTH(line) + LENGTH(head)) AS SIGNED) FROM {database}.osier_entries");
-    let bytes: i64 = admin(server).await.fetch_one(AssertSqlSafe(asked)).await.unwrap().get(0);
+    let bytes: i64 = admin(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap().get(0);
     assert_eq!(bytes, 0, "no content is left");
     sql(server, format!("UPDATE {database}.osier_leftovers SET since = 1")).await;
     store.delete("other").await.unwrap();
