@@ -1,6 +1,6 @@
-//! Appending: one short transaction in which the lines are written and the card is renewed. The key of a line is its place
-//! in the log, so a place that is taken is how a writer learns that another one was faster. All that can be worked out
-//! before is worked out before.
+//! Appending: one short transaction that writes the lines and updates the card. The key of a line is its position in the log,
+//! so a duplicate key tells a writer that another writer was faster. Everything that can be computed in advance is computed
+//! before the transaction starts.
 
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ pub(crate) struct Append<'a> {
 }
 
 impl Append<'_> {
-    /// One attempt. It may be repeated, whatever became of the one before.
+    /// Runs one attempt. It can be repeated, whether or not the previous attempt was stored.
     pub(crate) async fn make(
         &self,
         connection: &mut Connection,
@@ -54,7 +54,7 @@ impl Append<'_> {
         let mut entries = after.folded.take_all(self.lines);
         if after.folded.card.needs_rebuild() {
             let log = self.store.log(self.id, before.generation);
-            // It is kept: should somebody else be faster now, the next attempt reads only what came since.
+            // Cached, so that the next attempt reads only newer lines if another writer is faster now.
             before = known.insert(before.completed(connection, log).await?);
             after = before.clone();
             entries = after.folded.take_all(self.lines);
@@ -72,8 +72,8 @@ impl Append<'_> {
         Ok(version)
     }
 
-    /// Fails unless what is known is the beginning of the log, as far as that is in doubt: a server that took over may lack
-    /// what came last, and have other lines instead.
+    /// Fails unless the stored log starts with the cached one. Checked only over a new connection: a server that took over
+    /// may lack the latest lines, or have other lines in their place.
     async fn check_continued(
         &self,
         connection: &mut Connection,
@@ -92,7 +92,7 @@ impl Append<'_> {
         }
     }
 
-    /// The transaction. `false` if the session is not in the expected state; then nothing is written.
+    /// Runs the transaction. Returns `false` and writes nothing if the session is not in the expected state.
     async fn write(
         &self,
         connection: &mut Connection,
@@ -109,7 +109,7 @@ impl Append<'_> {
         {
             let seq = Seq::new(self.expected.entries);
             let written = rows::write_with_tally(connection, place, seq, entry, &after.heads, &tally).await?;
-            // If it took so long that others could think nobody has the session open, its row may have lost its mark.
+            // If this took too long, the record that the session is open has expired, and another process may have unmarked its row.
             if written && self.store.standing(self.id, self.expected.generation) != Standing::Marked {
                 rows::mark(connection, self.id).await?;
             }
@@ -126,7 +126,8 @@ impl Append<'_> {
         Ok(written)
     }
 
-    /// What the row of the only line tells of the card, if that says all: then the session's row need not be changed.
+    /// The card update to store with the only line. `None` if it cannot express the whole change, so that the session's row
+    /// must be updated as well.
     fn tally(&self, before: &Folded, after: &Folded, entry: &Entry<'_>) -> Option<[u8; tally::RECORD]> {
         let same_log = before.odd == after.odd && before.heads.is_regular() && after.heads.is_regular();
         let is_short = entry.line.len() <= self.store.connections.part() && short(Some(&entry.id)).is_some();
@@ -158,7 +159,7 @@ impl Append<'_> {
         Ok(true)
     }
 
-    /// Moves the session's row on. Others wait for it until the transaction ends.
+    /// Updates the session's row. This locks the row until the transaction ends.
     async fn take_the_row(
         &self,
         connection: &mut MySqlConnection,
@@ -178,8 +179,8 @@ impl Append<'_> {
         Ok(query.execute(connection).await?.rows_affected() == 1)
     }
 
-    /// The session is in another state. If it is the one that this very append led to, then that was acknowledged by nobody
-    /// but happened: the connection broke in between.
+    /// Handles a session that is not in the expected state. If these lines are already stored, an earlier attempt succeeded
+    /// but its connection broke before the acknowledgment, and this append succeeds.
     async fn too_late(
         &self,
         connection: &mut MySqlConnection,
@@ -195,7 +196,7 @@ impl Append<'_> {
         Err(StoreError::Conflict { now }.into())
     }
 
-    /// Whether these very lines lie where they were to go.
+    /// Whether exactly these lines are stored at the expected position.
     async fn is_there(&self, connection: &mut MySqlConnection, now: LogVersion) -> Result<bool, Failure> {
         let (log, first) = (self.store.log(self.id, now.generation), self.expected.entries);
         let mine: Vec<Entry<'_>> = self.lines.iter().filter_map(|line| parse_entry(line).ok()).collect();
@@ -217,7 +218,7 @@ impl Append<'_> {
     }
 }
 
-/// Earlier heads that are not what they were: only lines that contradict others do that.
+/// Earlier heads that changed. That happens only in logs with contradictory lines.
 fn changed(before: &Heads, after: &Heads) -> Vec<Seq> {
     if before.is_regular() && after.is_regular() {
         return Vec::new();

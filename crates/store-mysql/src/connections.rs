@@ -1,7 +1,7 @@
-//! A few connections that are used again. One comes back only after a call that ended well, so what is lent has no
-//! transaction open and no answer pending.
+//! A small connection pool. A connection returns to the pool only after a call that succeeded, so a pooled connection has no
+//! open transaction and no pending response.
 //!
-//! A store may have several hosts. They are tried in order; the one that answers is used until it fails.
+//! A store can have several hosts. They are tried in order, and the first that works is used until it fails.
 
 use std::ops::{Deref, DerefMut};
 use std::pin::pin;
@@ -14,38 +14,38 @@ use futures_util::stream::FuturesUnordered;
 use secrecy::SecretString;
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::{Connection as _, Executor, MySqlConnection};
-use tokio::sync::{Mutex as Turn, Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
 
 use crate::engine::Engine;
 use crate::failure::{Failure, Remedy, is_denied};
 use crate::relay;
 use crate::settings::{Address, Limits};
 
-/// A server that takes less at once cannot keep a session.
+/// A server with a smaller `max_allowed_packet` cannot store sessions.
 const LEAST_PACKET: u64 = 64 << 10;
 
-/// The most that is sent at once. Rows of TiDB may have 6 MiB, and packets of most servers 16.
+/// The maximum size of one statement's data. TiDB allows rows of 6 MiB, and most servers allow packets of 16 MiB.
 const MOST: usize = 4 << 20;
 
-/// After so long without an answer the next host is tried, or a server that is at work is asked whether it still lives.
+/// After this long without a response, the pool tries the next host, or probes whether a busy server is still alive.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// The longest pause between two such questions.
+/// The maximum delay between two such probes.
 const LONGEST_SILENCE: Duration = Duration::from_secs(8);
 
-/// See the module.
+/// The connection pool of a store.
 #[derive(Debug)]
 pub(crate) struct Connections {
     address: Address,
-    /// As it was last asked for.
-    password: Turn<Option<SecretString>>,
+    /// The cached password.
+    password: AsyncMutex<Option<SecretString>>,
     /// The host to try first.
     preferred: AtomicUsize,
-    /// With the time at which each was given back, in that order.
+    /// Each with the time it was returned to the pool, oldest first.
     idle: Mutex<Vec<(Instant, Connection)>>,
     trusted: Duration,
     room: Semaphore,
-    /// How many bytes the server takes at once.
+    /// The server's `max_allowed_packet`, in bytes.
     packet: AtomicU64,
 }
 
@@ -56,11 +56,11 @@ pub(crate) struct Connection {
     pub(crate) engine: Engine,
     host: usize,
     made: Instant,
-    /// How long it took to make it.
+    /// How long it took to connect.
     took: Duration,
 }
 
-/// A connection in use. It is closed unless it is given back.
+/// A connection in use. Dropping it closes the connection; `release` returns it to the pool.
 #[derive(Debug)]
 pub(crate) struct Lent<'a> {
     pub(crate) connection: Connection,
@@ -72,7 +72,7 @@ impl Connections {
     pub(crate) fn new(address: Address, limits: &Limits) -> Connections {
         Connections {
             address,
-            password: Turn::default(),
+            password: AsyncMutex::default(),
             preferred: AtomicUsize::new(0),
             idle: Mutex::default(),
             trusted: limits.idle,
@@ -85,36 +85,36 @@ impl Connections {
         &self.address
     }
 
-    /// A connection, made within `reach` if none is idle.
-    pub(crate) async fn lend(&self, reach: Duration) -> Result<Lent<'_>, Failure> {
-        let waiting = tokio::time::timeout(reach * 4, self.room.acquire());
-        let room = waiting.await.map_err(|_| Failure::Silent(reach * 4))?;
+    /// Returns an idle connection, or a new one made within `connect_timeout`.
+    pub(crate) async fn lend(&self, connect_timeout: Duration) -> Result<Lent<'_>, Failure> {
+        let waiting = tokio::time::timeout(connect_timeout * 4, self.room.acquire());
+        let room = waiting.await.map_err(|_| Failure::Silent(connect_timeout * 4))?;
         let _room = room.map_err(|_| Failure::Sql(sqlx::Error::PoolClosed))?;
         let connection = match self.idle_one() {
             Some(connection) => connection,
-            None => self.connect(reach).await?,
+            None => self.connect(connect_timeout).await?,
         };
         Ok(Lent { connection, all: self, _room })
     }
 
-    async fn connect(&self, reach: Duration) -> Result<Connection, Failure> {
+    async fn connect(&self, connect_timeout: Duration) -> Result<Connection, Failure> {
         let is_old = self.password.lock().await.is_some();
-        match self.connect_to_any(reach).await {
+        match self.connect_to_any(connect_timeout).await {
             Err(Failure::Sql(error)) if is_denied(&error) => {
                 *self.password.lock().await = None;
-                // Passwords change, and some live for minutes only.
+                // Passwords change, and some are valid only for minutes.
                 if !is_old {
                     return Err(error.into());
                 }
-                self.connect_to_any(reach).await
+                self.connect_to_any(connect_timeout).await
             }
             connected => connected,
         }
     }
 
-    /// The first host that can be reached and written to, in order. One that is silent is not given up when the next one
-    /// is tried. A host that is read-only is taken if there is no other.
-    async fn connect_to_any(&self, reach: Duration) -> Result<Connection, Failure> {
+    /// Connects to the first host, in order, that is reachable and writable. While the next host is tried, a silent one can
+    /// still respond. A read-only host is used only if there is no other.
+    async fn connect_to_any(&self, connect_timeout: Duration) -> Result<Connection, Failure> {
         let hosts = self.address.options(&self.password).await?;
         let first = self.preferred.load(Ordering::Relaxed);
         let mut left = (0..hosts.len()).map(|at| (first + at) % hosts.len());
@@ -122,7 +122,7 @@ impl Connections {
         let (mut read_only, mut failure) = (None, None);
         loop {
             let next = left.next();
-            running.extend(next.map(|host| self.connect_to(host, &hosts[host], reach)));
+            running.extend(next.map(|host| self.connect_to(host, &hosts[host], connect_timeout)));
             if running.is_empty() {
                 break;
             }
@@ -143,15 +143,15 @@ impl Connections {
                 Some(Err(other)) => failure = Some(other),
             }
         }
-        read_only.ok_or(failure.unwrap_or(Failure::Silent(reach)))
+        read_only.ok_or(failure.unwrap_or(Failure::Silent(connect_timeout)))
     }
 
-    /// A connection to one host, and no other.
+    /// Connects to this host only.
     pub(crate) async fn connect_to(
         &self,
         host: usize,
         options: &MySqlConnectOptions,
-        reach: Duration,
+        connect_timeout: Duration,
     ) -> Result<Connection, Failure> {
         let connecting = async {
             let begin = Instant::now();
@@ -167,31 +167,34 @@ impl Connections {
             let made = Instant::now();
             Ok(Connection { driver, engine, host, made, took: made - begin })
         };
-        tokio::time::timeout(reach, connecting).await.unwrap_or(Err(Failure::Silent(reach)))
+        tokio::time::timeout(connect_timeout, connecting)
+            .await
+            .unwrap_or(Err(Failure::Silent(connect_timeout)))
     }
 
     /// Connects to each host, for callers that inspect all of them.
     pub(crate) async fn connect_to_each(
         &self,
-        reach: Duration,
+        connect_timeout: Duration,
     ) -> Result<Vec<Result<Connection, Failure>>, Failure> {
         let hosts = self.address.options(&self.password).await?;
-        let connecting = hosts.iter().enumerate().map(|(at, options)| self.connect_to(at, options, reach));
+        let connecting =
+            hosts.iter().enumerate().map(|(at, options)| self.connect_to(at, options, connect_timeout));
         Ok(futures_util::future::join_all(connecting).await)
     }
 
-    /// Does some work over a connection to `host` for as long as that host lives. A server that is frozen or cut off is
-    /// noticed because it does not answer on a new connection either.
+    /// Runs `work` over a connection to `host` for as long as that host is alive. A frozen or disconnected server is
+    /// detected because it does not respond on a new connection either.
     pub(crate) async fn while_alive<T>(
         &self,
         (host, took): (usize, Duration),
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        let patience = SILENCE.max(took * 3);
+        let probe_timeout = SILENCE.max(took * 3);
         let done = tokio::select! {
             biased;
             done = pin!(work) => done,
-            () = self.until_silent(host, patience) => Err(Failure::Silent(patience)),
+            () = self.until_silent(host, probe_timeout) => Err(Failure::Silent(probe_timeout)),
         };
         if let Err(failure) = &done
             && matches!(failure.remedy(), Remedy::Reconnect | Remedy::Elsewhere)
@@ -202,32 +205,32 @@ impl Connections {
         done
     }
 
-    async fn until_silent(&self, host: usize, patience: Duration) {
-        let mut pause = patience;
+    async fn until_silent(&self, host: usize, probe_timeout: Duration) {
+        let mut pause = probe_timeout;
         loop {
             tokio::time::sleep(pause).await;
-            if !self.answers(host, patience).await {
+            if !self.answers(host, probe_timeout).await {
                 return;
             }
-            pause = (pause * 2).min(LONGEST_SILENCE.max(patience));
+            pause = (pause * 2).min(LONGEST_SILENCE.max(probe_timeout));
         }
     }
 
-    async fn answers(&self, host: usize, patience: Duration) -> bool {
+    async fn answers(&self, host: usize, probe_timeout: Duration) -> bool {
         let Ok(hosts) = self.address.options(&self.password).await else { return true };
         let asking = async {
             match relay::connect(&hosts[host]).await {
                 Ok(connection) => drop(connection.close().await),
                 Err(Failure::Sql(sqlx::Error::Io(_))) => return false,
-                // Also a refusal is a sign of life.
+                // A server that rejects the connection is alive.
                 Err(_) => {}
             }
             true
         };
-        tokio::time::timeout(patience, asking).await.unwrap_or(false)
+        tokio::time::timeout(probe_timeout, asking).await.unwrap_or(false)
     }
 
-    /// The connection that was used last, unless that is too long ago for it and hence for all.
+    /// Takes the most recently used connection. If even that one was idle for too long, closes all.
     fn idle_one(&self) -> Option<Connection> {
         let mut idle = self.idle();
         match idle.pop() {
@@ -243,26 +246,26 @@ impl Connections {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets connections that broke with another one.
+    /// Closes all idle connections, because another connection broke.
     pub(crate) fn forget_idle(&self) {
         self.idle().clear();
     }
 
-    /// How many bytes of lines may be sent at once; longer lines lie in parts of this size.
+    /// How many bytes of lines one statement can send. Longer lines are split into parts of this size.
     pub(crate) fn part(&self) -> usize {
-        // The other half is for what stands around them.
+        // The other half is for the rest of the packet.
         usize::try_from(self.packet.load(Ordering::Relaxed) / 2).unwrap_or(MOST).min(MOST)
     }
 }
 
 impl Connection {
-    /// Whether it led to the server at that time already. A new connection may lead to another server, such as a replica
-    /// that took over and lacks what came last.
+    /// Whether the connection was already open at that time. A newer connection may lead to another server, such as a
+    /// replica that took over and lacks the latest entries.
     pub(crate) fn was_there(&self, time: Instant) -> bool {
         self.made < time
     }
 
-    /// The host it leads to, and how long it took to reach it.
+    /// The host, and how long it took to connect to it.
     pub(crate) fn route(&self) -> (usize, Duration) {
         (self.host, self.took)
     }

@@ -1,6 +1,6 @@
-//! Fairness between processes that append to one session. The last writer already knows the log, and would be faster
-//! than every process that has to read the log first. So a process that won against others pauses before its next append, for
-//! about as long as it had to wait itself; and the longer a process has waited, the less it pauses.
+//! Fairness between processes that append to one session. The last writer has the log cached, so it would always be faster
+//! than processes that must read the log first. So a process that wins after losing pauses before its next append, for about
+//! as long as it had to wait itself; and the more races a process has lost, the shorter it pauses between attempts.
 
 use std::time::{Duration, Instant};
 
@@ -9,26 +9,26 @@ use crate::making::random;
 /// The pause after the first lost race; half of it after the second, and so on.
 const FIRST_PAUSE: Duration = Duration::from_millis(16);
 
-/// The longest time for which a process lets others go first.
+/// The maximum pause after a win.
 const LONGEST: Duration = Duration::from_millis(250);
 
-/// How it went with the appends of this process to one session.
+/// The recent wins and losses of this process in one session.
 #[derive(Debug, Default)]
 pub(crate) struct Contention {
-    /// Races lost in a row, and since when.
+    /// The number of races lost in a row, and the time of the first loss.
     lost: u32,
     since: Option<Instant>,
-    /// How long others are let go first.
+    /// How long to let other processes go first.
     debt: Duration,
 }
 
 impl Contention {
-    /// How long to wait before an attempt. Only the first one after a success waits.
+    /// The pause before the next attempt. Nonzero only for the first attempt after a win.
     pub(crate) fn before_attempt(&mut self) -> Duration {
         jittered(std::mem::take(&mut self.debt))
     }
 
-    /// Another process was faster. How long to wait before looking at what it wrote.
+    /// Records that another process was faster. Returns the pause before reading what it wrote.
     pub(crate) fn lost(&mut self) -> Duration {
         self.since.get_or_insert_with(Instant::now);
         self.lost += 1;
@@ -44,7 +44,7 @@ impl Contention {
     }
 }
 
-/// Between half of it and one and a half.
+/// Between 0.5 and 1.5 times `pause`.
 fn jittered(pause: Duration) -> Duration {
     let thousandths = 500 + u32::try_from(random() % 1000).unwrap_or_default();
     pause * thousandths / 1000
@@ -57,10 +57,10 @@ mod tests {
     use super::Contention;
 
     #[test]
-    fn a_process_that_won_against_others_lets_them_go_first_once() {
+    fn process_that_wins_after_losing_lets_others_go_first_once() {
         let mut contention = Contention::default();
         contention.won();
-        assert_eq!(contention.before_attempt(), Duration::ZERO, "nobody was in the way");
+        assert_eq!(contention.before_attempt(), Duration::ZERO, "no other process interfered");
         let first = contention.lost();
         let later = (0..8).map(|_| contention.lost()).last().unwrap();
         assert!(later < first / 4, "{later:?} after many losses, {first:?} after the first");

@@ -1,15 +1,15 @@
-//! What kind of server a connection leads to, and what has to be set for it. Asked once for each connection.
+//! Detects the kind of server behind a connection, and which session variables it needs. Runs once per connection.
 
 use sqlx::{Executor, MySqlConnection, Row};
 
 use crate::failure::Failure;
 
-/// Variables that exist on some servers only; `SHOW VARIABLES` leaves out the ones that are unknown.
+/// Not every server has all of these variables; `SHOW VARIABLES` omits unknown ones.
 const ASKED: &str =
     "SHOW VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'max_allowed_packet', 'read_only',
      'super_read_only', 'wsrep_on', 'group_replication_group_name', 'group_replication_consistency')";
 
-/// The engines that differ in what the store does or says.
+/// The engines that the store treats differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineKind {
     MySql,
@@ -20,14 +20,14 @@ pub enum EngineKind {
     Vitess,
 }
 
-/// See the module.
+/// The database engine behind a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engine {
     pub kind: EngineKind,
     pub version: String,
-    /// The server takes no writes, by its own settings.
+    /// The server is configured as read-only.
     pub read_only: bool,
-    /// How many bytes the server takes at once.
+    /// The server's `max_allowed_packet`, in bytes.
     pub(crate) packet: u64,
     consistency: String,
 }
@@ -59,7 +59,7 @@ impl Engine {
         Engine {
             kind,
             version: get("version").to_owned(),
-            // MariaDB has several ways of being read-only, and one name for each.
+            // MariaDB has several read-only modes, each with its own value.
             read_only: ["read_only", "super_read_only"]
                 .iter()
                 .any(|name| !matches!(get(name), "" | "OFF" | "0")),
@@ -68,9 +68,9 @@ impl Engine {
         }
     }
 
-    /// What to set for a connection: strict, so that nothing is cut off silently; without locks on gaps, so that writers of
-    /// one session do not get into each other's way; and reads that see whatever was acknowledged before, on every server
-    /// of a cluster. Vitess would reserve a connection of its own for each client that sets anything, and needs none of it.
+    /// The statements that configure a connection: strict mode, so that nothing is truncated silently; no gap locks, so that
+    /// writers of one session do not block each other; and causal reads, which see everything acknowledged before on every
+    /// node of a cluster. Vitess needs none of this, and would reserve a connection for each client that sets a variable.
     pub(crate) fn setup(&self) -> Vec<&'static str> {
         if self.kind == EngineKind::Vitess {
             return Vec::new();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_engine_is_known_by_its_variables() {
+    fn engine_is_detected_from_its_variables() {
         for (variables, kind) in [
             (&[("version", "9.7.0")][..], EngineKind::MySql),
             (&[("version", "10.11.14-MariaDB"), ("wsrep_on", "OFF")], EngineKind::MariaDb),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_are_causal_where_the_engine_offers_it_and_vitess_keeps_shared_connections() {
+    fn reads_are_causal_where_the_engine_supports_it_and_vitess_gets_no_setup() {
         let sets = |variables: &[(&str, &str)]| engine(variables).setup().join("; ");
         assert!(sets(&[("wsrep_on", "ON")]).contains("wsrep_sync_wait"));
         let group = |consistency| {

@@ -1,5 +1,5 @@
-//! What a failed call of the driver means: try again, come back later, or change something. Says so in words, and never
-//! repeats an address or a password.
+//! Maps driver errors to what to do about them: retry, reconnect, or report. The messages never contain an address or a
+//! password.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -12,17 +12,17 @@ use sqlx::mysql::MySqlDatabaseError;
 #[derive(Debug)]
 pub(crate) enum Failure {
     Sql(sqlx::Error),
-    /// No answer in time.
+    /// No response within this time.
     Silent(Duration),
-    /// The server takes no more than so many bytes at once.
+    /// The server's `max_allowed_packet` is only this many bytes.
     Narrow(usize),
-    /// Whoever knows the password does not say it, and why.
+    /// The password source failed with this hint.
     NoPassword(String),
-    /// The server wants the password itself over a connection that is not verified.
+    /// The server requests the password in clear text over an unverified connection.
     ClearPassword,
-    /// The server lacks entries of this session that were acknowledged. Another server may have them, or this one later.
+    /// The server lacks acknowledged entries of this session. Another server may have them, or this one may get them later.
     Shrunk(String),
-    /// Not the server's fault; the connection is as good as before.
+    /// An error of the operation itself. The connection is still usable.
     Store(StoreError),
 }
 
@@ -38,89 +38,93 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// What can be done about it.
+/// What to do about a failed attempt.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub(crate) enum Remedy {
-    /// Another transaction was in the way.
+    /// Another transaction interfered: retry.
     Again,
-    /// The connection is gone, or there was none.
+    /// The connection broke or could not be made: reconnect and retry.
     Reconnect,
-    /// The server takes no writes; the one that does may take over soon, or be another one of the store's url.
+    /// The server is read-only: retry, also on the other hosts of the URL, because a primary may take over.
     Elsewhere,
-    /// Somebody has to change something.
+    /// Retrying does not help; the user must change something.
     None,
 }
 
-const LATER: &str = "what was stored is safe; go on when the server is back";
+const LATER: &str = "stored entries are safe; try again when the server is back";
 
-const WIDER: &str = "set max_allowed_packet on the server to 16M";
+const WIDER: &str = "set max_allowed_packet to 16M on the server";
 
 const FULL: &[u16] = &[1021, 1114, 1030, 3];
 
-const NOT_READY: &str = "this server of a cluster is not ready";
+const NOT_READY: &str = "the cluster node is not ready";
 
-const BUSY: &str = "other transactions were in the way";
+const BUSY: &str = "blocked by other transactions";
 
-/// Error numbers of MySQL, MariaDB, Galera, Group Replication, TiDB and Vitess, with what they mean and what helps.
+/// Error numbers of MySQL, MariaDB, Galera, Group Replication, TiDB, and Vitess, with remedy, message, and advice.
 const KNOWN: &[(&[u16], Remedy, &str, &str)] = &[
     (
-        // 1180, 3101, 8005: the cluster rolled the transaction back at its end. 1062 arrives here only from a COMMIT:
-        // statements that may find their key taken handle it themselves. 1615, 1243, 1412: tables or prepared statements
-        // are not what they were a moment ago.
+        // 1180, 3101, 8005: the cluster rolled the transaction back at commit. 1062 gets here only from a COMMIT: statements
+        // that expect a duplicate key handle it themselves. 1615, 1243, 1412: tables or prepared statements just changed.
         &[1213, 1020, 1062, 1180, 3101, 8002, 8005, 8022, 8028, 9007, 1615, 1243, 1412],
         Remedy::Again,
         BUSY,
-        "try again; if it stays so, look for a transaction that never ends",
+        "try again; if this persists, look for a transaction that never ends",
     ),
     (
         &[1205],
         Remedy::Again,
         BUSY,
-        "try again; a cluster that is losing or gaining a server needs some seconds; if it stays so, look for a transaction that never ends",
+        "try again; a cluster that is adding or losing a node needs a few seconds; if this persists, look for a transaction that never ends",
     ),
-    (&[1053, 1077, 1079, 1927, 1317, 4031], Remedy::Reconnect, "the server ended the connection", LATER),
+    (&[1053, 1077, 1079, 1927, 1317, 4031], Remedy::Reconnect, "the server closed the connection", LATER),
     (
-        // 3100, 3796 to 3799: Group Replication is changing its members. 9001 to 9005: TiDB lost sight of its storage.
+        // 3100, 3796 to 3799: Group Replication is changing its members. 9001 to 9005: TiDB cannot reach its storage.
         &[1047, 3100, 3796, 3797, 3798, 3799, 9001, 9002, 9003, 9004, 9005],
         Remedy::Reconnect,
         NOT_READY,
         LATER,
     ),
-    (&[1158, 1159, 1160, 1161, 1152, 1184], Remedy::Reconnect, "the connection broke", LATER),
+    (&[1158, 1159, 1160, 1161, 1152, 1184], Remedy::Reconnect, "the connection was lost", LATER),
     (
         &[1040, 1203, 1226],
         Remedy::Reconnect,
-        "it has too many connections",
+        "the server has too many connections",
         "close some, or raise max_connections on the server",
     ),
     (
         &[1045, 1044, 1698, 1130, 1227, 3118, 1862, 1820],
         Remedy::None,
-        "it does not let this user in",
-        "check user, password, database and ssl-mode in the store's url",
+        "access denied for this user",
+        "check the user, password, database, and ssl-mode in the store's URL",
     ),
     (
         &[1142, 1143],
         Remedy::None,
-        "this user may not do that",
-        "grant SELECT, INSERT, UPDATE, DELETE, CREATE and ALTER on the database",
+        "this user lacks privileges",
+        "grant SELECT, INSERT, UPDATE, DELETE, CREATE, and ALTER on the database",
     ),
     (
         &[1290, 1792, 1836],
         Remedy::Elsewhere,
-        "it is read-only",
-        "make the server writable, or name the primary server in the store's url",
+        "the server is read-only",
+        "make the server writable, or use the primary server in the store's URL",
     ),
-    (&[1153, 1162, 1301], Remedy::None, "its packets are too small", WIDER),
+    (&[1153, 1162, 1301], Remedy::None, "max_allowed_packet is too small", WIDER),
     (
         FULL,
         Remedy::None,
-        "its disk is full",
-        "delete sessions or make room on the server; nothing was written",
+        "the server's disk is full",
+        "delete sessions or free space on the server; nothing was written",
     ),
-    (&[1049], Remedy::None, "it has no such database", "create it: CREATE DATABASE name"),
-    (&[1046], Remedy::None, "no database is named", "end the store's url in /DATABASE"),
-    (&[1665], Remedy::None, "it logs statements, not rows", "set binlog_format on the server to ROW"),
+    (&[1049], Remedy::None, "the database does not exist", "create it: CREATE DATABASE name"),
+    (&[1046], Remedy::None, "no database selected", "add /DATABASE to the store's URL"),
+    (
+        &[1665],
+        Remedy::None,
+        "the server logs statements instead of rows",
+        "set binlog_format to ROW on the server",
+    ),
 ];
 
 impl Failure {
@@ -138,7 +142,7 @@ impl Failure {
         }
     }
 
-    /// The error that the caller of the store named `store` gets.
+    /// The error that the store named `store` returns to its caller.
     pub(crate) fn told(self, store: &str) -> StoreError {
         let store = store.to_owned();
         let remedy = self.remedy();
@@ -149,16 +153,18 @@ impl Failure {
             }
             Failure::Silent(after) => {
                 let why = format!("no answer within {} s", after.as_secs_f32());
-                return StoreError::Unavailable { store, why, advice: LATER, source: "time is up".into() };
+                return StoreError::Unavailable { store, why, advice: LATER, source: "timed out".into() };
             }
             Failure::NoPassword(hint) => {
-                let why = format!("its password is missing: {hint}");
+                let why = format!("the password is missing: {hint}");
                 let advice = "then try again; nothing was sent to the server";
                 return StoreError::Refused { store, why, advice, source: "no password".into() };
             }
             Failure::ClearPassword => {
-                let why = "it asks for the password in clear text over an unverified connection".to_owned();
-                let advice = "set ssl-mode=VERIFY_IDENTITY, and ssl-ca for your own authority, or socket in the store's url";
+                let why =
+                    "the server requests the password in clear text over an unverified connection".to_owned();
+                let advice =
+                    "set ssl-mode=VERIFY_IDENTITY (and ssl-ca for a private CA) or socket in the store's URL";
                 return StoreError::Refused {
                     store,
                     why,
@@ -167,7 +173,7 @@ impl Failure {
                 };
             }
             Failure::Narrow(bytes) => {
-                let why = format!("it takes no more than {bytes} bytes at once");
+                let why = format!("max_allowed_packet is only {bytes} bytes");
                 return StoreError::Refused {
                     store,
                     why,
@@ -190,13 +196,13 @@ impl Failure {
     }
 }
 
-/// The number by which the server calls an error.
+/// The server's error number.
 pub(crate) fn number(error: &sqlx::Error) -> Option<u16> {
     let sqlx::Error::Database(error) = error else { return None };
     error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number)
 }
 
-/// The server does not believe the password.
+/// The server rejected the user or the password.
 pub(crate) fn is_denied(error: &sqlx::Error) -> bool {
     matches!(number(error), Some(1045 | 1698 | 3118))
 }
@@ -205,7 +211,7 @@ pub(crate) fn is_full(error: &sqlx::Error) -> bool {
     number(error).is_some_and(|number| FULL.contains(&number))
 }
 
-/// Another version of Osier made the tables, or nobody yet.
+/// The table does not exist: the database is empty, or an older version of Osier created the tables.
 pub(crate) fn is_missing_table(error: &sqlx::Error) -> bool {
     number(error) == Some(1146)
 }
@@ -219,7 +225,7 @@ fn known(error: &sqlx::Error) -> Option<&'static (&'static [u16], Remedy, &'stat
     KNOWN.iter().find(|(numbers, ..)| numbers.contains(&number))
 }
 
-/// Vitess and TiDB have one number for many things, and say in words that this one passes.
+/// Vitess and TiDB use one number for many errors, and say only in the message that this one is temporary.
 fn is_postponed(error: &sqlx::Error) -> bool {
     let later = |error: &dyn sqlx::error::DatabaseError| error.message().contains("try again later");
     number(error) == Some(1105) && error.as_database_error().is_some_and(later)
@@ -230,7 +236,7 @@ fn is_broken(error: &sqlx::Error) -> bool {
         && !is_unencrypted(error)
 }
 
-/// The two sides could not agree on an encrypted connection.
+/// The TLS handshake failed.
 fn is_unencrypted(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Tls(_) => true,
@@ -239,7 +245,7 @@ fn is_unencrypted(error: &sqlx::Error) -> bool {
     }
 }
 
-/// What the server or the system said, without the driver's words around it.
+/// The error of the server or the operating system, without the driver's wrapper.
 fn cause(error: sqlx::Error) -> Box<dyn Error + Send + Sync> {
     match error {
         sqlx::Error::Database(error) => error.into_error(),
@@ -252,24 +258,24 @@ fn unknown(error: &sqlx::Error) -> (String, &'static str) {
     match error {
         error if is_unencrypted(error) => (
             "the encrypted connection failed".to_owned(),
-            "check ssl-mode and ssl-ca in the store's url and the server's certificate",
+            "check ssl-mode and ssl-ca in the store's URL and the server's certificate",
         ),
-        // The system has no kind for this one.
+        // A failed name lookup has no `ErrorKind`.
         sqlx::Error::Io(error) if error.to_string().starts_with("failed to lookup address") => {
-            ("its host is not found".to_owned(), "check the host in the store's url, and the network")
+            ("host not found".to_owned(), "check the host in the store's URL and the network")
         }
         sqlx::Error::Io(error) => (error.kind().to_string(), LATER),
         error if is_postponed(error) => (NOT_READY.to_owned(), LATER),
         sqlx::Error::Configuration(_) => {
-            ("its url cannot be used".to_owned(), "write it as mysql://USER@HOST:PORT/DATABASE")
+            ("the URL is invalid".to_owned(), "write it as mysql://USER@HOST:PORT/DATABASE")
         }
         sqlx::Error::Protocol(_) => (
             "unexpected response from the server".to_owned(),
-            "see the cause, and check host and port in the store's url",
+            "see the cause, and check the host and port in the store's URL",
         ),
         other => match number(other) {
-            Some(number) => (format!("error {number}"), "see the server's log"),
-            None => ("the driver failed".to_owned(), "see the cause"),
+            Some(number) => (format!("server error {number}"), "see the server's log"),
+            None => ("the database driver failed".to_owned(), "see the cause"),
         },
     }
 }
@@ -279,9 +285,9 @@ mod tests {
     use super::Failure;
 
     #[test]
-    fn a_host_that_is_not_found_is_told_as_such() {
+    fn unknown_host_is_reported() {
         let error = std::io::Error::other("failed to lookup address information: Name or service not known");
-        let told = Failure::Sql(sqlx::Error::Io(error)).told("team").to_string();
-        assert!(told.contains("its host is not found; check the host in the store's url"), "{told}");
+        let message = Failure::Sql(sqlx::Error::Io(error)).told("team").to_string();
+        assert!(message.contains("host not found; check the host in the store's URL"), "{message}");
     }
 }

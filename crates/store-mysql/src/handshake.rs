@@ -1,10 +1,10 @@
-//! The packets with which a server and a client agree on a connection, as far as [`relay`](crate::relay) looks at them.
+//! The packets of the MySQL connection handshake, as far as [`relay`](crate::relay) inspects them.
 
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Longer packets have no place in a handshake.
+/// A longer packet is not part of a valid handshake.
 const MAX_HANDSHAKE_PACKET: usize = 64 << 10;
 
 /// Length and sequence number.
@@ -15,8 +15,8 @@ const SSL: u32 = 1 << 11;
 const SECURE_CONNECTION: u32 = 1 << 15;
 const PLUGIN_AUTH: u32 = 1 << 19;
 
-/// Methods that send the password itself. `sha256_password` sends it over TLS as it is, and otherwise under a key that the
-/// server chooses.
+/// Methods that send the password itself. `sha256_password` sends it as is over TLS, and otherwise encrypted with a key that
+/// the server chooses.
 const CLEAR_PASSWORD_METHODS: [&[u8]; 2] = [b"mysql_clear_password", b"sha256_password"];
 
 /// One packet with its header.
@@ -46,7 +46,7 @@ impl Packet {
         &self.0[HEADER..]
     }
 
-    /// The server refuses or ends the connection.
+    /// The server rejects or closes the connection.
     pub(crate) fn is_error(&self) -> bool {
         self.payload()[0] == 0xff
     }
@@ -55,22 +55,22 @@ impl Packet {
         self.payload()[0] == 0x00
     }
 
-    /// The server wants another method, and the client answers.
+    /// The server requests another method, and the client must respond.
     pub(crate) fn is_auth_switch(&self) -> bool {
         self.payload()[0] == 0xfe
     }
 
-    /// Whether a client that obeys this packet of the authentication sends the password itself.
+    /// Whether a client that follows this authentication packet sends the password itself.
     pub(crate) fn asks_for_password(&self) -> bool {
         match self.payload() {
             [0xfe, method @ ..] => is_clear(until_nul(method)),
-            // `caching_sha2_password` does not know the hash and wants the password.
+            // `caching_sha2_password` does not have the hash cached and requests the password.
             [0x01, 0x04, ..] => true,
             _ => false,
         }
     }
 
-    /// A client's answer to the greeting, as two packets that ask for TLS first.
+    /// Splits a client's response to the greeting into a TLS request and the response itself.
     pub(crate) fn with_tls(mut self) -> io::Result<(Packet, Packet)> {
         const SSL_REQUEST: usize = 32;
         if self.payload().len() < SSL_REQUEST {
@@ -84,22 +84,22 @@ impl Packet {
     }
 }
 
-/// What a server says first.
+/// The first packet of a server.
 #[derive(Debug)]
 pub(crate) struct Greeting {
     packet: Packet,
-    /// Where the lower half of the capabilities is in the packet.
+    /// The offset of the lower half of the capabilities in the packet.
     capabilities_at: usize,
     capabilities: u32,
     method: Vec<u8>,
 }
 
 impl Greeting {
-    /// Fails unless all that the driver reads is there.
+    /// Fails unless all fields that the driver reads are present.
     pub(crate) fn parse(packet: Packet) -> io::Result<Greeting> {
         let payload = packet.payload();
         let version = payload.iter().skip(1).position(|byte| *byte == 0).ok_or_else(malformed)?;
-        // Protocol, version and its end, connection, salt, a byte that means nothing.
+        // Protocol, version with terminator, connection id, salt, filler.
         let at = 1 + version + 1 + 4 + 8 + 1;
         let fixed = payload.get(at..at + 18).ok_or_else(malformed)?;
         let capabilities = u32::from_le_bytes([fixed[0], fixed[1], fixed[5], fixed[6]]);
@@ -124,7 +124,7 @@ impl Greeting {
         is_clear(&self.method)
     }
 
-    /// The same greeting of a server that has no TLS.
+    /// The same greeting without the TLS capability.
     pub(crate) fn without_tls(mut self) -> Packet {
         self.packet.0[self.capabilities_at + 1] &= !((SSL >> 8) as u8);
         self.packet
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greeting_that_ends_too_early_is_refused() {
+    fn truncated_greeting_is_rejected() {
         let whole = greeting(b"mysql_native_password");
         for end in 2..whole.len() {
             assert!(Greeting::parse(packet(&whole[..end])).is_err(), "{end}");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_driver_sees_a_server_without_tls() {
+    fn tls_capability_is_removed_for_the_driver() {
         let greeting = Greeting::parse(packet(&greeting(b"mysql_native_password"))).unwrap();
         assert!(!Greeting::parse(greeting.without_tls()).unwrap().offers_tls());
     }

@@ -1,8 +1,8 @@
-//! Who has a session open: a row for each process, which runs out by the server's clock unless it is renewed. So a process
-//! that was killed is in nobody's way for long. Refuses nothing itself; a deletion asks.
+//! Records which processes have a session open: one row per process, which expires by the server's clock unless it is
+//! renewed. So a killed process does not block a deletion for long. This module only keeps the records; deletions check them.
 //!
-//! Whoever appends to a session that it has open marks the session's own row, which may be behind from then on, until the
-//! last one who has it open brings the row up to date.
+//! A process that appends to a session it has open marks the session's own row. From then on, the row may lag behind the log,
+//! until the last process that has the session open updates it.
 
 use osier_tree::Header;
 use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
@@ -14,12 +14,12 @@ use crate::locks;
 use crate::reading::Log;
 use crate::rows::{SessionRow, open_mark};
 
-/// A process, as the rows call it.
+/// Identifies a process in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Holder(pub(crate) u64);
 
 impl Holder {
-    /// Tells others that this process has the sessions open, for some seconds from now on.
+    /// Records that this process has the sessions open, for the next `seconds`.
     pub(crate) async fn hold(
         self,
         connection: &mut MySqlConnection,
@@ -39,7 +39,7 @@ impl Holder {
         Ok(())
     }
 
-    /// Takes that back, and clears away what others left there that has run out. The sessions' rows are still to be settled.
+    /// Deletes these records, and expired ones of other processes. Does not update the sessions' rows.
     pub(crate) async fn release(
         self,
         connection: &mut MySqlConnection,
@@ -57,7 +57,7 @@ impl Holder {
         Ok(())
     }
 
-    /// Whether another process has the session open, or any runs a turn in it.
+    /// Whether another process has the session open, or any process runs a turn in it.
     pub(crate) async fn is_open_elsewhere(
         self,
         connection: &mut MySqlConnection,
@@ -66,21 +66,21 @@ impl Holder {
         if !leases::read(connection, id).await?.is_empty() {
             return Ok(true);
         }
-        let asked = sqlx::query(
+        let query = sqlx::query(
             "SELECT 1 FROM osier_watches WHERE session = ? AND holder <> ? AND expires >= UNIX_TIMESTAMP() LIMIT 1",
         );
-        Ok(asked.bind(id).bind(self.0).fetch_optional(connection).await?.is_some())
+        Ok(query.bind(id).bind(self.0).fetch_optional(connection).await?.is_some())
     }
 }
 
-/// Brings the row of a session up to date that nobody has open any more. Whoever marks the row has said before that he has
-/// the session open, so he either is seen here or comes after this.
+/// Updates the row of a session that no process has open any more. A process records that the session is open before it marks
+/// the row, so it is either seen here or marks the row later.
 pub(crate) async fn settle(connection: &mut MySqlConnection, id: &str, store: &str) -> Result<(), Failure> {
     connection.execute("START TRANSACTION").await?;
     let lock = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
     lock.fetch_optional(&mut *connection).await?;
-    let asked = sqlx::query("SELECT 1 FROM osier_watches WHERE session = ? LIMIT 1").bind(id);
-    if asked.fetch_optional(&mut *connection).await?.is_none()
+    let query = sqlx::query("SELECT 1 FROM osier_watches WHERE session = ? LIMIT 1").bind(id);
+    if query.fetch_optional(&mut *connection).await?.is_none()
         && let Some(row) = SessionRow::read(connection, id).await?
     {
         let card = match row.card(id, store) {
@@ -103,33 +103,33 @@ pub(crate) async fn settle(connection: &mut MySqlConnection, id: &str, store: &s
     Ok(())
 }
 
-/// Clears away what killed processes left there, and has run out.
+/// Deletes the expired records of killed processes.
 pub(crate) async fn release_dead(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
     let query = sqlx::query("DELETE FROM osier_watches WHERE session = ? AND expires < UNIX_TIMESTAMP()");
     query.bind(id).execute(connection).await?;
     Ok(())
 }
 
-/// Some sessions that are marked, and open by nobody who still lives.
+/// Some sessions that are marked as open, but that no living process has open.
 pub(crate) async fn abandoned(connection: &mut MySqlConnection) -> Result<Vec<String>, Failure> {
-    let asked = sqlx::query(concat!(
+    let query = sqlx::query(concat!(
         "SELECT s.id FROM osier_sessions s FORCE INDEX (used_last) WHERE s.minus_modified = ",
         open_mark!(),
         " AND NOT EXISTS (SELECT 1 FROM osier_watches w WHERE w.session = s.id AND w.expires >= UNIX_TIMESTAMP())
          LIMIT 10"
     ));
-    let rows = asked.fetch_all(connection).await?;
+    let rows = query.fetch_all(connection).await?;
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
-/// Clears away all that is said of a session that is gone.
+/// Deletes the records, locks, and leases of a session that no longer exists.
 pub(crate) async fn forget(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
     sqlx::query("DELETE FROM osier_watches WHERE session = ?").bind(id).execute(&mut *connection).await?;
     locks::forget(connection, id).await?;
     leases::forget(connection, id).await
 }
 
-/// As many as a power of two, so that few statements are prepared.
+/// Repeats ids up to a power of two, so that there are few distinct prepared statements.
 pub(crate) fn padded(ids: &[String]) -> impl Iterator<Item = &String> {
     ids.iter().cycle().take(ids.len().next_power_of_two())
 }

@@ -1,4 +1,4 @@
-//! What `osier doctor` tells of each server of a store: what it is, whether this user may write there, and what is unsafe.
+//! Inspects the servers of a store for `osier doctor`: the engine, whether this user can write, and unsafe settings.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use crate::engine::{Engine, EngineKind};
 use crate::failure::Failure;
 use crate::store::MySqlStore;
 
-/// Seconds by which the clock of a server may be off. See `docs/stores.md`.
+/// The maximum clock difference between servers, in seconds. See `docs/stores.md`.
 pub const CLOCK_MARGIN: u64 = 10;
 
 const VARIABLES: &str =
@@ -20,21 +20,21 @@ const VARIABLES: &str =
 
 const STATUS: &str = "SHOW STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_status', 'wsrep_local_state_comment')";
 
-/// One server of a store.
+/// The result of inspecting one server of a store.
 #[derive(Debug)]
 pub struct ServerReport {
     /// `HOST:PORT`.
     pub host: String,
-    /// What it is, such as `MariaDB 10.11.14, one of 3 servers of a Galera cluster`.
+    /// The engine, such as `MariaDB 10.11.14, one of 3 nodes of a Galera cluster`.
     pub what: String,
-    /// Why this user cannot write there.
+    /// Why this user cannot write to the server.
     pub cannot_write: Option<StoreError>,
-    /// What is unsafe, each with what to do.
+    /// Unsafe settings, each with advice.
     pub warnings: Vec<(String, String)>,
 }
 
 impl MySqlStore {
-    /// Looks at every server that the store's url names, or tells why one cannot be reached. Changes nothing.
+    /// Inspects every server in the store's URL, or returns why it cannot be reached. Changes nothing.
     pub async fn inspect(&self) -> Result<Vec<(String, Result<ServerReport, StoreError>)>, StoreError> {
         let (inner, name) = (&self.inner, &self.inner.name);
         let all = inner.connections.connect_to_each(inner.limits.glance).await;
@@ -58,8 +58,8 @@ impl MySqlStore {
         let written = match engine.read_only {
             true => Err(StoreError::Refused {
                 store: self.inner.name.clone(),
-                why: "it is read-only".to_owned(),
-                advice: "make the server writable, or name the primary server in the store's url",
+                why: "the server is read-only".to_owned(),
+                advice: "make the server writable, or use the primary server in the store's URL",
                 source: "read_only".into(),
             }),
             false => try_write(&mut connection).await.map_err(|failure| failure.told(&self.inner.name)),
@@ -71,10 +71,10 @@ impl MySqlStore {
 
 async fn pairs(
     connection: &mut MySqlConnection,
-    asked: &'static str,
+    query: &'static str,
 ) -> Result<FxHashMap<String, String>, Failure> {
     let mut pairs = FxHashMap::default();
-    for row in connection.fetch_all(asked).await? {
+    for row in connection.fetch_all(query).await? {
         pairs.insert(row.try_get::<String, _>(0)?.to_ascii_lowercase(), row.try_get(1)?);
     }
     Ok(pairs)
@@ -88,7 +88,7 @@ fn describe(engine: &Engine, facts: &FxHashMap<String, String>) -> String {
         EngineKind::MariaDb => format!("MariaDB {number}"),
         EngineKind::Galera => {
             let of = get("wsrep_cluster_size");
-            format!("MariaDB {number}, one of {of} servers of a Galera cluster")
+            format!("MariaDB {number}, one of {of} nodes of a Galera cluster")
         }
         EngineKind::GroupReplication => match get("group_replication_single_primary_mode") {
             "ON" => format!("MySQL {number}, in a replication group with one primary"),
@@ -108,64 +108,61 @@ fn warnings(engine: &Engine, facts: &FxHashMap<String, String>) -> Vec<(String, 
         "" | "1" => {}
         value if is_cluster => warn(
             format!(
-                "innodb_flush_log_at_trx_commit is {value}: a power cut of all servers takes the last second"
+                "innodb_flush_log_at_trx_commit is {value}: a power failure of all servers loses the last second"
             ),
-            "set it to 1 unless the servers have power of their own each",
+            "set it to 1 unless each server has its own power supply",
         ),
         value => warn(
-            format!("innodb_flush_log_at_trx_commit is {value}: a power cut takes what was stored last"),
+            format!("innodb_flush_log_at_trx_commit is {value}: a power failure can lose the latest entries"),
             "set innodb_flush_log_at_trx_commit = 1",
         ),
     }
     if get("log_bin") == "ON" && !matches!(get("sync_binlog"), "" | "1") {
-        warn(
-            "sync_binlog is not 1: a replica may lack what was stored last".to_owned(),
-            "set sync_binlog = 1",
-        );
+        warn("sync_binlog is not 1: a replica may lack the latest entries".to_owned(), "set sync_binlog = 1");
     }
     if get("log_bin") == "ON" && get("binlog_format") == "STATEMENT" {
-        warn("it logs statements, so nothing can be stored".to_owned(), "set binlog_format = ROW");
+        warn("binlog_format is STATEMENT: nothing can be stored".to_owned(), "set binlog_format = ROW");
     }
     if engine.kind == EngineKind::Galera {
         if !matches!(get("wsrep_cluster_status"), "Primary") {
             warn(
-                "its part of the cluster has no majority, so it refuses everything".to_owned(),
-                "bring the other servers back",
+                "the node's part of the cluster has no majority, so it rejects all requests".to_owned(),
+                "restart the other nodes",
             );
         }
         if get("wsrep_local_state_comment") != "Synced" {
             warn(
-                format!("it is not in step: {}", get("wsrep_local_state_comment")),
-                "wait until it is Synced",
+                format!("the node is not in sync: {}", get("wsrep_local_state_comment")),
+                "wait until the state is Synced",
             );
         }
         if get("wsrep_cluster_size").parse::<u32>().is_ok_and(|size| size < 3) {
             warn(
-                "a cluster of fewer than three servers stops when one of them fails".to_owned(),
-                "add a server or an arbitrator",
+                "a cluster of fewer than three nodes stops when one of them fails".to_owned(),
+                "add a node or an arbitrator",
             );
         }
     }
     if matches!(engine.kind, EngineKind::TiDb | EngineKind::Vitess) {
-        warn("Osier was not run on this engine".to_owned(), "see docs/stores.md, and keep a backup");
+        warn("Osier has not been tested on this engine".to_owned(), "see docs/stores.md, and keep a backup");
     }
     warnings
 }
 
-/// An open session is announced for some seconds by the server's clock, so clocks must not differ by much.
+/// The record that a session is open expires by the server's clock, so the clocks must not differ by much.
 async fn clock_warning(connection: &mut MySqlConnection) -> Result<Option<(String, String)>, Failure> {
     let row = connection.fetch_one("SELECT CAST(UNIX_TIMESTAMP() AS UNSIGNED)").await?;
     let (there, here): (u64, _) = (row.try_get(0)?, SystemTime::now().duration_since(UNIX_EPOCH));
     let off = here.unwrap_or_default().as_secs().abs_diff(there);
     Ok((off >= CLOCK_MARGIN).then(|| {
         (
-            format!("its clock and this machine's differ by {off} s"),
-            "set both by NTP; servers of a cluster may differ by less than 10 s".to_owned(),
+            format!("the server's clock and this machine's clock differ by {off} s"),
+            "synchronize both with NTP; the clocks of a cluster must differ by less than 10 s".to_owned(),
         )
     }))
 }
 
-/// Writes a row, and takes it back.
+/// Inserts a row and rolls back.
 async fn try_write(connection: &mut MySqlConnection) -> Result<(), Failure> {
     connection.execute("START TRANSACTION").await?;
     let written = connection

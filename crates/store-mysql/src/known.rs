@@ -1,4 +1,4 @@
-//! What a process knows of a log it appends to: all heads and the card, so that the next append asks for neither.
+//! The cached state of a log that this process appends to: all heads and the card, so that the next append reads neither.
 
 use std::time::Instant;
 
@@ -12,15 +12,15 @@ use crate::failure::Failure;
 use crate::reading::Log;
 use crate::rows::{Folded, SessionRow};
 
-/// See the module.
+/// The cached heads and card of a log.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
-    /// When the server last said that this is the state.
+    /// When the server last confirmed this state.
     pub(crate) confirmed: Instant,
     pub(crate) header: Header,
     pub(crate) generation: u64,
     pub(crate) folded: Folded,
-    /// The card was made from all lines, so no entry can make it doubtful.
+    /// The card was folded from all lines, so no entry can make a rebuild necessary.
     pub(crate) complete: bool,
 }
 
@@ -29,7 +29,7 @@ impl Known {
         LogVersion { generation: self.generation, entries: self.folded.heads.len() }
     }
 
-    /// The log as its row tells it. `before` spares what is known already.
+    /// Loads the log up to the version in its row. Reuses what `before` already contains.
     pub(crate) async fn load(
         connection: &mut MySqlConnection,
         log: Log<'_>,
@@ -60,7 +60,7 @@ impl Known {
         Ok(Known { confirmed, header, generation, folded: Folded { odd: row.odd, ..folded }, complete: true })
     }
 
-    /// The same, with a card that was made from all lines.
+    /// The same log, with a card that is folded from all lines.
     pub(crate) async fn completed(
         &self,
         connection: &mut MySqlConnection,
@@ -71,7 +71,7 @@ impl Known {
         Ok(Known { folded, complete: true, ..self.clone() })
     }
 
-    /// Whether the log has the newest line that is known in its place.
+    /// Whether the stored log has the newest cached line at its position.
     pub(crate) async fn begins(
         &self,
         connection: &mut MySqlConnection,
@@ -80,11 +80,11 @@ impl Known {
         let Some(last) = self.folded.heads.len().checked_sub(1) else { return Ok(true) };
         let stored = log.heads(connection, last, 1).await?.unwrap_or_default();
         let known = self.folded.heads.get(Seq::new(last)).id;
-        // Heads of another version tell nothing.
+        // Heads of another version cannot be compared.
         Ok(stored.first().is_none_or(|head| head.id == known))
     }
 
-    /// From heads. In a log without contradictions a head that is written once is never written again.
+    /// Restores the log from stored heads. In a log without contradictions, a head never changes after it is written.
     async fn restored(
         connection: &mut MySqlConnection,
         log: Log<'_>,
@@ -105,7 +105,7 @@ impl Known {
         Ok(Some(Folded { heads, card, odd: row.odd }))
     }
 
-    /// From the lines, all of them.
+    /// Folds all lines.
     pub(crate) async fn from_lines(
         connection: &mut MySqlConnection,
         log: Log<'_>,
@@ -115,7 +115,7 @@ impl Known {
         Known::read_lines(connection, log, Folded::new(header, log.store), entries).await
     }
 
-    /// Takes in the lines that are missing up to `entries`.
+    /// Folds the missing lines up to `entries`.
     async fn read_lines(
         connection: &mut MySqlConnection,
         log: Log<'_>,

@@ -1,4 +1,4 @@
-//! Leases: a row for each turn that runs, which ends by the server's clock unless it is renewed.
+//! Leases: one row per running turn, which expires by the server's clock unless it is renewed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::locks;
 use crate::store::{Inner, attempt};
 
-/// How often a lease is renewed before it would end.
+/// How often a lease is renewed before it would expire.
 const RENEWALS: u32 = 3;
 
 /// The leases that this process holds, by cursor.
@@ -23,9 +23,9 @@ pub(crate) struct HeldLeases(Mutex<FxHashMap<u64, HeldLease>>);
 struct HeldLease {
     lease: Lease,
     renewing: AbortHandle,
-    /// When it was renewed last. A computer that sleeps stops the one clock, and somebody may set the other.
+    /// The time of the last renewal. `Instant` stops while the machine sleeps, and the wall clock can be set, so both are kept.
     renewed: (Instant, SystemTime),
-    /// It ended, and another process holds a lease of the session now.
+    /// It expired, and another process has acquired a lease of the session since.
     ended: bool,
 }
 
@@ -34,7 +34,7 @@ impl HeldLeases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A lease was renewed at this time, in this form.
+    /// Records that a lease was renewed, with its current contents.
     fn renewed(&self, lease: &Lease, at: (Instant, SystemTime)) {
         if let Some(held) = self.held().get_mut(&lease.cursor) {
             (held.renewed, held.ended) = (at, false);
@@ -48,7 +48,7 @@ fn clocks() -> (Instant, SystemTime) {
 }
 
 impl Inner {
-    /// See [`osier_store::Store::lease`].
+    /// See [`osier_store::Store::acquire_lease`].
     pub(crate) async fn lease(
         self: &Arc<Self>,
         lease: &Lease,
@@ -84,7 +84,7 @@ impl Inner {
         self.limits.hold.as_secs().max(1)
     }
 
-    /// Every process that takes a lease writes the same row, so that the second of two sees the lease of the first.
+    /// Acquires a lease. Every process that does so writes the same lock row, so that the second of two sees the first's lease.
     async fn take(
         &self,
         connection: &mut MySqlConnection,
@@ -134,7 +134,7 @@ impl Inner {
         Ok(())
     }
 
-    /// For the end of a process.
+    /// Releases all leases before the process exits.
     pub(crate) async fn release_all(&self) {
         let held: Vec<Lease> = self.leases.held().values().map(|held| held.lease.clone()).collect();
         for lease in held {
@@ -146,8 +146,8 @@ impl Inner {
         Ok(attempt!(self, 0, |connection| read(connection, id)))
     }
 
-    /// Renews a lease. One that ended counts again only if nobody else took a lease of the session meanwhile: whether that one
-    /// is in the way is for its holder to find out.
+    /// Renews a lease. An expired lease is acquired again only if no other process has acquired a lease of the session since;
+    /// whether that lease conflicts is checked when the holder acquires its own again.
     async fn renew_lease(&self, lease: &Lease) -> Result<(), StoreError> {
         let (seconds, now) = (self.hold_seconds(), clocks());
         if !attempt!(self, 0, |connection| keep(connection, lease, seconds)) {
@@ -160,13 +160,13 @@ impl Inner {
     }
 }
 
-/// Renews a lease until it is given back.
+/// Renews a lease until it is released.
 async fn renew(inner: Arc<Inner>, cursor: u64) {
     loop {
         tokio::time::sleep(inner.limits.hold / RENEWALS).await;
         let held = inner.leases.held().get(&cursor).map(|held| held.lease.clone());
         let Some(lease) = held else { continue };
-        // A server that is away is asked again.
+        // Other errors are temporary; the next round tries again.
         let renewed = inner.renew_lease(&lease).await;
         if let (Err(StoreError::Leased { .. }), Some(held)) = (renewed, inner.leases.held().get_mut(&cursor))
         {
@@ -176,11 +176,11 @@ async fn renew(inner: Arc<Inner>, cursor: u64) {
 }
 
 async fn is_there(connection: &mut MySqlConnection, session: &str) -> Result<bool, Failure> {
-    let asked = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ?").bind(session);
-    Ok(asked.fetch_optional(connection).await?.is_some())
+    let query = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ?").bind(session);
+    Ok(query.fetch_optional(connection).await?.is_some())
 }
 
-/// A session that was deleted at the same time leaves no lease behind.
+/// Whether the session still exists. If it was deleted at the same time, removes the lease again.
 async fn is_there_still(connection: &mut MySqlConnection, lease: &Lease) -> Result<bool, Failure> {
     let is_there = is_there(connection, &lease.session).await?;
     if !is_there {
@@ -190,15 +190,15 @@ async fn is_there_still(connection: &mut MySqlConnection, lease: &Lease) -> Resu
     Ok(is_there)
 }
 
-/// The leases of a session that have not ended.
+/// The leases of a session that have not expired.
 pub(crate) async fn read(connection: &mut MySqlConnection, id: &str) -> Result<Vec<Lease>, Failure> {
-    let asked = sqlx::query(
+    let query = sqlx::query(
         "SELECT lease, expires FROM osier_leases WHERE session = ? AND expires >= UNIX_TIMESTAMP()",
     );
     let mut leases = Vec::new();
-    for row in asked.bind(id).fetch_all(connection).await? {
+    for row in query.bind(id).fetch_all(connection).await? {
         let (json, expires): (Vec<u8>, i64) = (row.try_get(0)?, row.try_get(1)?);
-        // What a later version of Osier wrote may say more, or other things.
+        // A later version of Osier may write leases that this one cannot parse.
         if let Ok(lease) = serde_json::from_slice::<Lease>(&json) {
             leases.push(Lease { expires: Some(expires.saturating_mul(1000)), ..lease });
         }
@@ -206,13 +206,13 @@ pub(crate) async fn read(connection: &mut MySqlConnection, id: &str) -> Result<V
     Ok(leases)
 }
 
-/// Clears away the leases of a session that is gone.
+/// Deletes the leases of a session that no longer exists.
 pub(crate) async fn forget(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
     sqlx::query("DELETE FROM osier_leases WHERE session = ?").bind(id).execute(connection).await?;
     Ok(())
 }
 
-/// Renews a lease as it is now. `false` if it has ended.
+/// Renews a lease with its current contents. `false` if it has expired.
 async fn keep(connection: &mut MySqlConnection, lease: &Lease, seconds: u64) -> Result<bool, Failure> {
     let query = sqlx::query(
         "UPDATE osier_leases SET expires = UNIX_TIMESTAMP() + ?, lease = ?

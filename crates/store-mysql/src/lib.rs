@@ -1,10 +1,10 @@
-//! Keeps the logs of sessions in a MySQL or MariaDB database that a team shares.
+//! Stores session logs in a MySQL or MariaDB database that a team shares.
 //!
-//! Many processes on many machines may write to one session. An append is one short transaction that either finds the state
-//! it expects or tells the state there is; nothing is ever locked for longer than that.
+//! Many processes on many machines can write to one session. An append is one short transaction: it succeeds if the log is
+//! in the expected state, and otherwise returns the current state. No lock outlives that transaction.
 //!
-//! The log is what counts. The row of a session that somebody has open may be behind its log; the newest line then tells
-//! the rest of the card. Whoever closes the session brings its row up to date.
+//! The log is the source of truth. While a session is open, its row in `osier_sessions` may lag behind its log, and the
+//! newest entry row carries the rest of the card. The last process that closes the session updates its row.
 
 mod append;
 mod connections;

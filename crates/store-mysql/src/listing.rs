@@ -1,7 +1,7 @@
-//! Lists of sessions, newest first, straight from an index; and finding by the beginning of an id.
+//! Lists sessions, newest first, directly from an index, and finds sessions by id prefix.
 //!
-//! Sessions that somebody has open come first in the index, because their rows may be behind: what their newest lines add is
-//! read with them, and then they go where they belong.
+//! Open sessions come first in the index, because their rows may be out of date. The card updates of their newest lines are
+//! read with them, and then they are sorted into the list.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,22 +33,22 @@ macro_rules! listed {
     };
 }
 
-/// How many characters of a prefix are looked up in upper and in lower case.
+/// How many characters of a prefix are looked up in both upper and lower case.
 const SPELLED: usize = 4;
 
 const ALL: &str = listed!("used_last", "");
 
 const HERE: &str = listed!("used_last_here", "WHERE s.cwd_hash = ?");
 
-/// How many open sessions were older than all others that were looked at, last time. As many rows are asked for in
-/// addition to those that are wanted. A wrong guess costs another question.
+/// How many open sessions were older than all other rows read by the last list. The next list requests this many extra rows.
+/// A wrong guess costs another query.
 #[derive(Debug, Default)]
 pub(crate) struct Older(AtomicUsize);
 
-/// The fewest rows that are asked for in addition if there were not enough.
+/// The minimum number of extra rows to request if there were not enough.
 const MORE: usize = 64;
 
-/// A session of a list, without a card if another version of Osier wrote that.
+/// A listed session. It has no card if the card cannot be parsed.
 #[derive(Debug)]
 struct Listed {
     id: String,
@@ -62,19 +62,19 @@ pub(crate) async fn list(
     filter: &SessionFilter,
     guess: &Older,
 ) -> Result<SessionPage, Failure> {
-    // One more than wanted tells whether there are more.
+    // One extra row shows whether there are more.
     let most = filter.limit.map_or(usize::MAX, |limit| limit.saturating_add(filter.skip).saturating_add(1));
     let mut addition = guess.0.load(Ordering::Relaxed);
     let all = loop {
-        let asked = most.saturating_add(addition);
-        let rows = rows(connection, store, filter, asked).await?;
-        let are_all = rows.len() < asked;
+        let requested = most.saturating_add(addition);
+        let rows = rows(connection, store, filter, requested).await?;
+        let are_all = rows.len() < requested;
         let (mut all, older) = in_order(rows);
         if are_all {
             all.extend(older);
             break all;
         }
-        // Sessions that were not asked for may come before the older ones.
+        // Rows that were not read may be newer than the `older` sessions.
         if all.len() >= most {
             guess.0.store(older.len(), Ordering::Relaxed);
             break all;
@@ -100,16 +100,16 @@ async fn rows(
     filter: &SessionFilter,
     most: usize,
 ) -> Result<Vec<Listed>, Failure> {
-    let asked = match &filter.cwd {
+    let query = match &filter.cwd {
         Some(cwd) => sqlx::query(HERE).bind(cwd_hash(&cwd.to_string_lossy())),
         None => sqlx::query(ALL),
     };
-    let rows = asked.bind(i64::try_from(most).unwrap_or(i64::MAX)).fetch_all(connection).await?;
+    let rows = query.bind(i64::try_from(most).unwrap_or(i64::MAX)).fetch_all(connection).await?;
     Ok(rows.iter().map(|row| Listed::read(row, store)).collect::<Result<_, _>>()?)
 }
 
-/// The open ones go where they belong among the others, those without a card stay where they are. Beside these, the open
-/// ones that are older than all others.
+/// Sorts open sessions into the list; sessions without a card stay where they are. Returns separately the open sessions that
+/// are older than all others.
 fn in_order(rows: Vec<Listed>) -> (Vec<Listed>, Vec<Listed>) {
     let mut open = Vec::new();
     let mut all = Vec::with_capacity(rows.len());
@@ -135,7 +135,7 @@ impl Listed {
         Ok(Listed { card: CardRow::read(row)?.card(&id, store), id, is_open: row.try_get(4)? })
     }
 
-    /// Newest first, as in the index.
+    /// The sort key: newest first, as in the index.
     fn place(&self) -> Option<(Reverse<i64>, Reverse<i64>, &str)> {
         self.card.as_ref().map(|card| (Reverse(card.modified), Reverse(card.created), &*self.id))
     }
@@ -150,7 +150,7 @@ pub(crate) async fn find(connection: &mut MySqlConnection, prefix: &str) -> Resu
     let sql = format!("SELECT id FROM osier_sessions WHERE {ranges} ORDER BY id");
     let mut query = sqlx::query(AssertSqlSafe(sql));
     for begin in spellings {
-        // `~` comes after everything that an id may hold.
+        // `~` sorts after every character that an id can contain.
         let end = format!("{begin}~");
         query = query.bind(begin).bind(end);
     }
@@ -160,8 +160,8 @@ pub(crate) async fn find(connection: &mut MySqlConnection, prefix: &str) -> Resu
     Ok(ids)
 }
 
-/// How ids with this prefix may begin. The index orders ids byte by byte, so each spelling is a range of its own; the first
-/// few characters are enough to leave little to look through.
+/// The case variants of a prefix. The index sorts ids by byte, so each variant is a separate range. Varying only the first few
+/// characters is enough to keep the ranges small.
 fn spellings(prefix: &str) -> Vec<String> {
     let mut spellings = vec![String::new()];
     for ch in prefix.chars().take(SPELLED) {

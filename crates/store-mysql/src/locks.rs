@@ -1,10 +1,11 @@
-//! Rows that two processes write if they must not go on side by side. On one server the second waits for the first. In a
-//! cluster each writes on its own server, and the transaction of one of them fails when it ends. Nothing depends on waiting.
+//! Lock rows: processes that exclude each other write the same row. On one server, the second process waits for the first. In
+//! a cluster, each writes on its own node, and one of the transactions fails at commit. Correctness does not depend on waiting.
 //!
-//! Opening a session and deleting it have no such row in common, or all who open it would be in each other's way. Both
-//! write, commit, and then look: the process that opens it says so and looks for an announced removal; the one that removes it announces
-//! that and looks for those who have it open. One of them sees the other. The one that opens it then takes the announcement
-//! away, and a removal ends with taking away its own: of these two the first one counts.
+//! Opening and deleting a session do not share a lock row, because then processes that open it would block each other.
+//! Instead, both write, commit, and then check. The process that opens the session records that, and then looks for an
+//! announced removal. The process that removes it announces the removal, and then looks for processes that have it open. At
+//! least one sees the other. Opening deletes the announcement, and a removal must delete its own announcement to take effect:
+//! whichever deletes it first wins.
 
 use osier_store::StoreError;
 use sqlx::MySqlConnection;
@@ -13,15 +14,15 @@ use crate::failure::Failure;
 use crate::holding::Holder;
 use crate::making::random;
 
-/// Seconds after which nobody is still at what a lock is for. Only for people who look at the table.
+/// The usual maximum duration of a lock in seconds. Informational, for people who inspect the table.
 const USUAL: u64 = 60;
 
-/// From here to the end of the transaction only one process takes leases in a session.
+/// Until the end of the transaction, only this process can acquire leases in the session.
 pub(crate) async fn lock_leases(connection: &mut MySqlConnection, session: &str) -> Result<(), Failure> {
     write(connection, session, "lease", random()).await
 }
 
-/// Announces that a session is to be deleted or replaced, unless others than `holder` have it open.
+/// Announces that a session will be deleted or replaced. Fails if a process other than `holder` has it open.
 pub(crate) async fn announce_removal(
     connection: &mut MySqlConnection,
     session: &str,
@@ -36,7 +37,8 @@ pub(crate) async fn announce_removal(
     Ok(token)
 }
 
-/// Takes an announcement back, or ends it inside the transaction that removes. `false` if somebody else took it away.
+/// Deletes the announcement of a removal, to cancel it or as part of the removal's transaction. `false` if another process
+/// already deleted it.
 pub(crate) async fn end_removal(
     connection: &mut MySqlConnection,
     session: &str,
@@ -47,18 +49,18 @@ pub(crate) async fn end_removal(
     Ok(query.bind(session).bind(token).execute(connection).await?.rows_affected() == 1)
 }
 
-/// For a process that has said that the session is open: takes away the announcement of a removal that did not see that. If the
-/// removal has happened, the session is gone.
+/// Cancels an announced removal, for a process that has recorded that the session is open. A removal that is already complete
+/// is not affected; the session no longer exists then.
 pub(crate) async fn refuse_removal(connection: &mut MySqlConnection, session: &str) -> Result<(), Failure> {
-    let asked = sqlx::query("SELECT 1 FROM osier_locks WHERE session = ? AND purpose = 'removal'");
-    if asked.bind(session).fetch_optional(&mut *connection).await?.is_some() {
+    let query = sqlx::query("SELECT 1 FROM osier_locks WHERE session = ? AND purpose = 'removal'");
+    if query.bind(session).fetch_optional(&mut *connection).await?.is_some() {
         let query = sqlx::query("DELETE FROM osier_locks WHERE session = ? AND purpose = 'removal'");
         query.bind(session).execute(connection).await?;
     }
     Ok(())
 }
 
-/// Clears away the locks of a session that is gone.
+/// Deletes the locks of a session that no longer exists.
 pub(crate) async fn forget(connection: &mut MySqlConnection, session: &str) -> Result<(), Failure> {
     sqlx::query("DELETE FROM osier_locks WHERE session = ?").bind(session).execute(connection).await?;
     Ok(())

@@ -1,5 +1,5 @@
-//! Making a session, and putting another log in the place of one. Rows of a generation that no session names are seen by
-//! nobody, so many lines are written in many short transactions, and one more makes them count.
+//! Creates a session, or replaces its log. Rows of a generation that no session refers to are invisible, so a long log is
+//! written in many short transactions, and a last one makes it visible.
 
 use osier_store::{LogVersion, StoreError};
 use osier_tree::{Entry, Header};
@@ -13,26 +13,26 @@ use crate::removing;
 use crate::rows::{self, CardColumns, Folded, Place, SessionRow, modified};
 use crate::store::Inner;
 
-/// More lines than this are not written in one transaction.
+/// The maximum number of lines that are written in a single transaction.
 const FEW: usize = 64;
 
-/// A log to be made.
+/// A log to create.
 #[derive(Debug)]
 pub(crate) struct Making<'a> {
     pub(crate) store: &'a Inner,
     pub(crate) header: &'a Header,
     pub(crate) folded: &'a Folded,
     pub(crate) entries: &'a [Entry<'a>],
-    /// The generation under which the lines were written already, if they were.
+    /// The generation of the lines, if they are already written.
     pub(crate) written: Option<u64>,
-    /// The state of the log that goes; none for a new session.
+    /// The version of the log to replace; `None` for a new session.
     pub(crate) instead_of: Option<LogVersion>,
-    /// Fails if others than this one have the session open.
+    /// If set, creation fails if any other process has the session open.
     pub(crate) allowed_holder: Option<Holder>,
 }
 
 impl Making<'_> {
-    /// One attempt. `tried` are the generations under which it was attempted.
+    /// Runs one attempt. `tried` collects the generations of all attempts.
     pub(crate) async fn make(
         &self,
         connection: &mut MySqlConnection,
@@ -85,7 +85,8 @@ impl Making<'_> {
         Ok(LogVersion { generation, entries: self.folded.heads.len() })
     }
 
-    /// The state of the session if an earlier attempt made it, of which nobody was told; fails if the time has passed.
+    /// The version of the session if an earlier attempt created it without an acknowledgment. Fails if the session is no longer
+    /// in the expected state.
     async fn made_before(
         &self,
         connection: &mut MySqlConnection,
@@ -109,7 +110,7 @@ impl Making<'_> {
         }
     }
 
-    /// Announces that the log goes, if it must not go under anybody.
+    /// Announces the replacement, unless it may happen while other processes have the session open.
     async fn announce(&self, connection: &mut MySqlConnection) -> Result<Option<u64>, Failure> {
         match self.allowed_holder {
             Some(holder) => locks::announce_removal(connection, &self.header.id, holder).await.map(Some),
@@ -117,7 +118,7 @@ impl Making<'_> {
         }
     }
 
-    /// Whoever opens the session from now on finds the new log.
+    /// Ends the announcement. Processes that open the session from now on find the new log.
     async fn check_unused(
         &self,
         connection: &mut MySqlConnection,
@@ -132,7 +133,7 @@ impl Making<'_> {
         }
     }
 
-    /// Makes the session name this generation. `false` if somebody was faster.
+    /// Makes the session's row refer to this generation. `false` if another process was faster.
     async fn name(&self, connection: &mut MySqlConnection, generation: u64) -> Result<bool, Failure> {
         let card = CardColumns::of(self.folded.card.card());
         let (entries, odd) = (self.folded.heads.len() as u32, self.folded.odd as u32);
@@ -171,7 +172,7 @@ impl Making<'_> {
 }
 
 impl Log<'_> {
-    /// The header of a session that is to have another log.
+    /// The header of a session whose log is to be replaced.
     pub(crate) async fn header(&self, connection: &mut MySqlConnection) -> Result<Header, Failure> {
         let row = SessionRow::read(connection, self.session).await?;
         let row = row.ok_or_else(|| crate::reading::not_found(self.store, self.session))?;
@@ -179,11 +180,11 @@ impl Log<'_> {
     }
 }
 
-/// A number that no other generation of the session has.
+/// A random number, unique enough to identify a generation, a process, or a lock.
 pub(crate) fn random() -> u64 {
     let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).expect("every system Osier runs on gives random bytes");
-    // One bit less than there is, because not every client of a database knows unsigned numbers.
+    getrandom::fill(&mut bytes).expect("the operating system provides random bytes");
+    // 63 bits, because not every database client supports unsigned numbers.
     u64::from_le_bytes(bytes) >> 1
 }
 

@@ -1,4 +1,4 @@
-//! The port, as a database keeps it.
+//! The `Store` implementation.
 
 use std::time::Instant;
 
@@ -40,7 +40,7 @@ impl Inner {
         Ok(OpenedLog { header, version: row.version, invalid_lines: row.odd, file: None })
     }
 
-    /// A log of which another version of Osier made the heads or the card.
+    /// Rebuilds heads and card from the lines, because another version of Osier wrote them.
     async fn refolded(&self, id: &str, generation: u64) -> Result<Known, StoreError> {
         let row = self.row(id).await?;
         if row.version.generation != generation {
@@ -52,7 +52,7 @@ impl Inner {
         Ok(attempt!(self, 0, |connection| Known::load(connection, log, &row, None)))
     }
 
-    /// What the next append to a log has to know. `None` if all lines would have to be read for it.
+    /// The heads that the next append needs. `None` if that would require reading all lines.
     async fn known_heads(&self, id: &str, generation: u64) -> Result<Option<Heads>, StoreError> {
         let slot = self.slot(id);
         let known = &mut slot.lock().await.known;
@@ -77,7 +77,7 @@ impl Inner {
         Ok(attempt!(self, bytes, |connection| making.make(connection, &mut tried)))
     }
 
-    /// Remembers what the next append to a new session has to know.
+    /// Caches the state of a new session for the next append.
     async fn created(&self, header: &Header, version: LogVersion, folded: Folded) -> OpenedLog {
         let (header, odd_lines, generation) = (header.clone(), folded.odd, version.generation);
         let known =
@@ -87,7 +87,7 @@ impl Inner {
         OpenedLog { header, version, invalid_lines: odd_lines, file: None }
     }
 
-    /// Somebody has the session open, here or elsewhere.
+    /// Whether this or another process has the session open.
     async fn is_in_use(&self, id: &str) -> Result<bool, StoreError> {
         let elsewhere = attempt!(self, 0, |connection| self.holder().is_open_elsewhere(connection, id));
         Ok(elsewhere || self.is_watched(id))
@@ -125,7 +125,7 @@ impl Inner {
         if header::is_valid_id(id) {
             attempt!(self, 0, |connection| removing::remove(connection, id, allowed_holder, &mut found));
             self.forget(id);
-            // The session is gone; whoever deletes next goes on with what is left of it.
+            // The session is deleted. If this fails, the next deletion removes the leftovers.
             let _ = self.tidy(id).await;
         }
         let counts = found.unwrap_or_default();
@@ -144,7 +144,7 @@ impl Inner {
 }
 
 impl MySqlStore {
-    /// Deletes a session although somebody has it open. Whoever has will find it gone, and can store nothing more in it.
+    /// Deletes a session even if a process has it open. That process gets `NotFound` on its next call and cannot append.
     pub async fn delete_in_use(&self, id: &str) -> Result<DeleteResult, StoreError> {
         self.inner.delete(id, None).await
     }
@@ -244,7 +244,7 @@ impl Store for MySqlStore {
         Ok(version)
     }
 
-    /// A commit is on the server's disk when it is acknowledged, as servers are set up by default.
+    /// With default server settings, a commit is on disk when the server acknowledges it.
     async fn sync(&self, id: &str) -> Result<(), StoreError> {
         self.inner.row(id).await.map(drop)
     }
@@ -256,7 +256,7 @@ impl Store for MySqlStore {
         self.inner.watch(id).await
     }
 
-    /// Nobody waits longer for this than for a list.
+    /// Bounded by the same timeout as listing, so that it does not delay exit.
     async fn close(&self) {
         let _ = tokio::time::timeout(self.inner.limits.glance, self.inner.leave()).await;
     }

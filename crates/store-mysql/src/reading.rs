@@ -1,4 +1,5 @@
-//! Heads by range over the narrow index, and lines by batches of keys. Costs what is asked for, not what the log holds.
+//! Reads heads by range from the covering index, and lines in batches by key. The cost depends on what is requested, not on
+//! the length of the log.
 
 use osier_store::{LineBatch, StoreError};
 use osier_tree::entry::{EntryKind, EntryReason, MessageRole, flag};
@@ -11,16 +12,16 @@ use crate::failure::Failure;
 use crate::record;
 use crate::rows::SessionRow;
 
-/// Lines that are asked for at once.
+/// The maximum number of lines per query.
 const MOST_LINES: usize = 1024;
 
-/// Heads that are asked for at once. Vitess answers with 10,000 rows at most.
+/// The maximum number of heads per query. Vitess returns at most 10,000 rows.
 const MOST_HEADS: usize = 8192;
 
-/// Parts of a line that are asked for at once. Vitess answers with 16 MiB at most, and a part has up to 4.
+/// The maximum number of line parts per query. Vitess returns at most 16 MiB, and a part has up to 4 MiB.
 const MOST_PARTS: u32 = 2;
 
-/// A log of one generation.
+/// Reads the log of one generation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Log<'a> {
     pub(crate) store: &'a str,
@@ -29,7 +30,7 @@ pub(crate) struct Log<'a> {
 }
 
 impl Log<'_> {
-    /// The heads from place `after` on; `None` if some are not of this version's making.
+    /// The heads from position `after` on. `None` if another version of Osier wrote some of them.
     pub(crate) async fn heads(
         &self,
         connection: &mut MySqlConnection,
@@ -56,13 +57,13 @@ impl Log<'_> {
         after: usize,
         limit: usize,
     ) -> Result<Option<Vec<Head>>, Failure> {
-        let asked = sqlx::query(
+        let query = sqlx::query(
             "SELECT e.head, e.seq FROM osier_sessions s JOIN osier_entries e FORCE INDEX (heads)
              ON e.session = s.id AND e.generation = s.generation
              WHERE s.id = ? AND s.generation = ? AND e.seq >= ? AND e.seq < ? ORDER BY e.seq",
         );
-        let asked = asked.bind(self.session).bind(self.generation).bind(narrow(after));
-        let rows = asked.bind(narrow(after.saturating_add(limit))).fetch_all(&mut *connection).await?;
+        let query = query.bind(self.session).bind(self.generation).bind(narrow(after));
+        let rows = query.bind(narrow(after.saturating_add(limit))).fetch_all(&mut *connection).await?;
         if rows.is_empty() {
             self.check(connection).await?;
         }
@@ -107,7 +108,7 @@ impl Log<'_> {
         for seq in chosen {
             match lines.get(&narrow(seq.index())) {
                 Some(line) => batch.push(line),
-                // It was deleted in this moment.
+                // It was deleted between the two queries.
                 None => {
                     self.check(connection).await?;
                     return Err(StoreError::NoSuchEntry { seq: seq.index() }.into());
@@ -132,7 +133,7 @@ impl Log<'_> {
         Ok(lengths)
     }
 
-    /// Whole lines by their places.
+    /// Complete lines by position.
     async fn fetch(
         &self,
         connection: &mut MySqlConnection,
@@ -160,15 +161,15 @@ impl Log<'_> {
         seq: u32,
         line: &mut Vec<u8>,
     ) -> Result<(), Failure> {
-        // The first one is in the row of the entry itself.
+        // The first part is in the row of the entry itself.
         let mut from = 1;
         loop {
-            let asked = sqlx::query(
+            let query = sqlx::query(
                 "SELECT bytes FROM osier_parts WHERE session = ? AND generation = ? AND seq = ? AND part >= ?
                  ORDER BY part LIMIT ?",
             );
-            let asked = asked.bind(self.session).bind(self.generation).bind(seq).bind(from).bind(MOST_PARTS);
-            let rows = asked.fetch_all(&mut *connection).await?;
+            let query = query.bind(self.session).bind(self.generation).bind(seq).bind(from).bind(MOST_PARTS);
+            let rows = query.fetch_all(&mut *connection).await?;
             for row in &rows {
                 line.extend_from_slice(row.try_get(0)?);
             }
@@ -179,7 +180,8 @@ impl Log<'_> {
         }
     }
 
-    /// Asks for the rows of some entries. The number of places is a power of two, so that few statements are prepared.
+    /// Queries the rows of some entries. The number of placeholders is a power of two, so that there are few distinct prepared
+    /// statements.
     async fn ask(
         &self,
         connection: &mut MySqlConnection,
@@ -196,7 +198,8 @@ impl Log<'_> {
         Ok(query.fetch_all(connection).await?)
     }
 
-    /// Adds the heads up to `until` to those of a log without contradictions. `false` if they must be made from the lines.
+    /// Adds the stored heads up to `until`, in a log without contradictions. `false` if the heads must be rebuilt from the
+    /// lines.
     pub(crate) async fn restore(
         &self,
         connection: &mut MySqlConnection,
@@ -233,12 +236,12 @@ impl Log<'_> {
     ) -> Result<FxHashMap<u32, String>, Failure> {
         let mut ids = FxHashMap::default();
         for first in (from..until).step_by(MOST_HEADS) {
-            let asked = sqlx::query(
+            let query = sqlx::query(
                 "SELECT seq, id FROM osier_entries WHERE session = ? AND generation = ? AND seq >= ? AND seq < ?",
             );
             let last = until.min(first + MOST_HEADS);
-            let asked = asked.bind(self.session).bind(self.generation).bind(narrow(first)).bind(narrow(last));
-            for row in asked.fetch_all(&mut *connection).await? {
+            let query = query.bind(self.session).bind(self.generation).bind(narrow(first)).bind(narrow(last));
+            for row in query.fetch_all(&mut *connection).await? {
                 let id: Option<Vec<u8>> = row.try_get(1)?;
                 if let Some(id) = id.and_then(|id| String::from_utf8(id).ok()) {
                     ids.insert(row.try_get(0)?, id);
@@ -257,7 +260,7 @@ fn narrow(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
 
-/// An entry of which only the id is asked for.
+/// An entry that has nothing but an id.
 fn named(id: &str) -> Entry<'_> {
     Entry {
         line: b"",

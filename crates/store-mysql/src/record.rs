@@ -1,9 +1,9 @@
-//! A head as the database keeps it: fifty-six bytes, the first of which says how to read the others.
+//! The binary format of a head in the database: 56 bytes, the first of which is the format version.
 
 use osier_tree::heads::IdKey;
 use osier_tree::{EntryKind, EntryReason, Head, MessageRole, Seq};
 
-/// Raised whenever heads are made otherwise. What another version wrote is not read but worked out from the lines.
+/// Increment this whenever the contents of heads change. Heads of another version are rebuilt from the lines.
 const FORMAT: u8 = 1;
 
 pub(crate) const RECORD: usize = 56;
@@ -37,14 +37,14 @@ pub(crate) fn encode(head: &Head) -> [u8; RECORD] {
     record
 }
 
-/// `None` for what this version did not write.
+/// `None` if another version wrote it.
 pub(crate) fn decode(record: &[u8]) -> Option<Head> {
     let record: &[u8; RECORD] = record.try_into().ok()?;
     if record[0] != FORMAT {
         return None;
     }
-    let wide = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
-    let narrow = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("four bytes"));
+    let wide = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("slice of eight bytes"));
+    let narrow = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("slice of four bytes"));
     let link = |at: usize| Seq::from_record(narrow(at));
     Some(Head {
         id: IdKey(wide(8)),
@@ -67,7 +67,7 @@ pub(crate) fn decode(record: &[u8]) -> Option<Head> {
     })
 }
 
-/// How long the line is; every format says that in the same place.
+/// The length of the line, which has the same offset in every version.
 pub(crate) fn line_length(record: &[u8]) -> usize {
     record.get(24..28).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes) as usize
 }

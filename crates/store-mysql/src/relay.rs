@@ -1,10 +1,10 @@
-//! Keeps the password from a server that asks for it in clear text.
+//! Protects the password from a server that requests it in clear text.
 //!
 //! The driver sends the password itself when a greeting names `mysql_clear_password`, and over TLS also for
-//! `sha256_password` and for a full authentication by `caching_sha2_password`. That is right over a Unix socket, and for a
-//! server whose certificate is checked. Every other connection goes through a relay in this process: it talks to the server,
-//! over TLS if the mode says so, and shows the driver an unencrypted socket that nobody else can open. When the server asks
-//! for the password, the relay ends the connection, and nothing was sent.
+//! `sha256_password` and for a full authentication with `caching_sha2_password`. That is safe over a Unix socket, and with a
+//! verified server certificate. Every other connection goes through a relay in this process: it connects to the server, over
+//! TLS if the mode says so, and offers the driver an unencrypted socket that only this user can open. If the server requests
+//! the password, the relay closes the connection before anything is sent.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,10 +21,10 @@ use crate::failure::Failure;
 use crate::handshake::{Greeting, Packet};
 use crate::unverified_tls;
 
-/// Paths of sockets have about 100 bytes on every system.
+/// Every system supports socket paths of about 100 bytes.
 const MAX_SOCKET_PATH: usize = 100;
 
-/// A connection that sends the password itself only over a socket or to a server whose certificate is checked.
+/// Connects. Sends the password itself only over a Unix socket or to a server whose certificate is verified.
 pub(crate) async fn connect(options: &MySqlConnectOptions) -> Result<MySqlConnection, Failure> {
     if is_verified(options) {
         return Ok(options.clone().enable_cleartext_plugin(true).connect().await?);
@@ -47,7 +47,7 @@ fn is_verified(options: &MySqlConnectOptions) -> bool {
 
 struct Relay {
     server: TcpStream,
-    /// As the driver gets it.
+    /// The greeting that the driver receives.
     greeting: Packet,
     tls: Option<unverified_tls::Connector>,
 }
@@ -65,12 +65,12 @@ impl Relay {
         Ok(Relay { server, greeting: greeting.without_tls(), tls })
     }
 
-    /// The driver's connection. The relay ends with it.
+    /// Returns the driver's connection. The relay ends when it is closed.
     async fn connect(self, options: &MySqlConnectOptions) -> Result<MySqlConnection, Failure> {
         let (folder, path) = private_path().map_err(sqlx::Error::Io)?;
         let listener = UnixListener::bind(&path).map_err(sqlx::Error::Io)?;
         let (failure, failed) = oneshot::channel();
-        // Ends the relay if this function ends early.
+        // Aborts the relay if this function returns early.
         let mut task = JoinSet::new();
         task.spawn(async move {
             let accepted = listener.accept().await;
@@ -84,7 +84,7 @@ impl Relay {
                 task.detach_all();
                 Ok(connection)
             }
-            // The relay tells its reason before it closes the socket.
+            // The relay sends its error before it closes the socket.
             Err(error) => Err({ failed }.try_recv().unwrap_or(Failure::Sql(error))),
         }
     }
@@ -126,7 +126,7 @@ impl Relay {
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// Passes on the packets of an authentication, unless the server asks for the password.
+/// Forwards the packets of the authentication, unless the server requests the password.
 async fn authenticate(
     driver: &mut UnixStream,
     server: &mut impl Stream,
@@ -153,7 +153,7 @@ async fn send(to: &mut impl Stream, packet: &Packet) -> Result<(), Failure> {
     Ok(to.flush().await.map_err(sqlx::Error::Io)?)
 }
 
-/// Until one of the two is gone.
+/// Forwards bytes in both directions until one side closes its connection.
 async fn forward(driver: UnixStream, server: Box<dyn Stream>) {
     let (mut from_driver, mut to_driver) = split(driver);
     let (mut from_server, mut to_server) = split(server);
@@ -163,7 +163,7 @@ async fn forward(driver: UnixStream, server: Box<dyn Stream>) {
     }
 }
 
-/// A path in a new folder that only this user can open.
+/// A socket path in a new folder that only this user can open.
 fn private_path() -> io::Result<(TempDir, PathBuf)> {
     let mut folder = tempfile::Builder::new().prefix("osier-").tempdir()?;
     if folder.path().as_os_str().len() > MAX_SOCKET_PATH - 2 {
@@ -173,7 +173,7 @@ fn private_path() -> io::Result<(TempDir, PathBuf)> {
     Ok((folder, path))
 }
 
-/// A server that closes the connection or does not speak the protocol.
+/// The error for a server that closes the connection or violates the protocol.
 fn failed(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::Other => Failure::Sql(sqlx::Error::Protocol(error.to_string())),

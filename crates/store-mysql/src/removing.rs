@@ -1,9 +1,9 @@
-//! Deleting. The session's row goes first, and with it everything that others can see; its lines follow in short
-//! transactions, and a note says which are left should this process die in between. The places of the lines stay taken for
-//! a day, and the one behind the last: so no late writer stores what nobody would find, however far behind it is.
+//! Deletes sessions. The session's row is deleted first, which makes the session invisible. Its lines follow in short
+//! transactions; a row in `osier_leftovers` notes which remain in case this process dies in between. The positions of the
+//! lines, and the next one, stay taken for a day, so that a late writer gets an error instead of storing lost lines.
 //!
-//! On a full disk there is no room for a note, and deleting is what helps: it goes on without. What should be
-//! left then goes when the session is deleted again.
+//! A full disk has no room for the note, but deleting frees space, so deletion continues without it. Lines that remain then
+//! are removed when the session is deleted again.
 
 use osier_store::{DeletedCounts, StoreError};
 use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
@@ -13,17 +13,17 @@ use crate::holding::{self, Holder};
 use crate::locks;
 use crate::rows;
 
-/// Rows that are deleted at once.
+/// The maximum number of rows per statement.
 const MOST_ROWS: u32 = 500;
 
 /// The number of concurrent deletions of one session above which it counts as open elsewhere.
 const DELETERS: usize = 8;
 
-/// Milliseconds after which nobody is still writing what was announced.
+/// Milliseconds after which no process is still writing the noted lines.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// Removes a session. With an `allowed_holder`, fails if any other process has it open. `found` keeps what it had,
-/// should an attempt be repeated that had worked.
+/// Deletes a session. With an `allowed_holder`, fails if any other process has it open. `found` keeps the counts in case a
+/// successful attempt is repeated.
 pub(crate) async fn remove(
     connection: &mut MySqlConnection,
     id: &str,
@@ -49,7 +49,7 @@ pub(crate) async fn remove(
     Err(StoreError::Busy { id: id.to_owned() }.into())
 }
 
-/// A full disk has no room for an announcement either.
+/// Announces the removal, or only checks who has the session open if the disk has no room for the announcement.
 async fn announce(
     connection: &mut MySqlConnection,
     id: &str,
@@ -66,14 +66,14 @@ async fn announce(
     }
 }
 
-/// Finishes the deletion of a session, and some that others began.
+/// Finishes the deletion of a session, and of some sessions whose deletion other processes started.
 pub(crate) async fn tidy(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
     for generation in unseen(connection, id).await? {
         end(connection, id, generation).await?;
     }
-    let asked =
+    let query =
         sqlx::query("SELECT session, generation, since FROM osier_leftovers WHERE since < ? LIMIT 10");
-    for row in asked.bind(crate::making::now() - DAY).fetch_all(&mut *connection).await? {
+    for row in query.bind(crate::making::now() - DAY).fetch_all(&mut *connection).await? {
         let (session, generation, since): (String, u64, i64) =
             (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         match since {
@@ -84,8 +84,8 @@ pub(crate) async fn tidy(connection: &mut MySqlConnection, id: &str) -> Result<(
     Ok(())
 }
 
-/// From here on nobody sees the session. With a `note` that its lines are still to go. `false` if the announcement is gone:
-/// somebody opened the session or deletes it too.
+/// Deletes the session's row, which makes the session invisible. If `note` is set, notes that its lines remain. `false` if the
+/// announcement no longer exists, because another process opened the session or is deleting it too.
 async fn delete_row(
     connection: &mut MySqlConnection,
     id: &str,
@@ -94,8 +94,8 @@ async fn delete_row(
     note: bool,
 ) -> Result<bool, Failure> {
     connection.execute("START TRANSACTION").await?;
-    let asked = sqlx::query("SELECT generation FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
-    if let Some(row) = asked.fetch_optional(&mut *connection).await? {
+    let query = sqlx::query("SELECT generation FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
+    if let Some(row) = query.fetch_optional(&mut *connection).await? {
         let generation = row.try_get(0)?;
         if let Some(token) = announced
             && !locks::end_removal(connection, id, token).await?
@@ -109,7 +109,7 @@ async fn delete_row(
                 entries += 1;
             }
             for generation in generations(connection, id).await? {
-                // What somebody is making has its note already.
+                // A generation that another process is writing already has its note.
                 let query = sqlx::query(
                     "INSERT IGNORE INTO osier_leftovers (session, generation, since) VALUES (?, ?, 0)",
                 );
@@ -128,17 +128,17 @@ async fn delete_row(
 
 /// The generations that have lines.
 async fn generations(connection: &mut MySqlConnection, id: &str) -> Result<Vec<u64>, sqlx::Error> {
-    let asked =
+    let query =
         sqlx::query("SELECT DISTINCT generation FROM osier_entries FORCE INDEX (heads) WHERE session = ?");
-    asked.bind(id).fetch_all(connection).await?.iter().map(|row| row.try_get(0)).collect()
+    query.bind(id).fetch_all(connection).await?.iter().map(|row| row.try_get(0)).collect()
 }
 
-/// The generations of a session that is gone, but for those that somebody is writing. The order of the questions matters:
-/// whoever makes a session announces its lines before he writes them, and until it has a row.
+/// The generations of a deleted session, except those that a process is writing. The order of the queries matters: a process
+/// that creates a session notes its lines before it writes them, and removes the note when the session has a row.
 async fn unseen(connection: &mut MySqlConnection, id: &str) -> Result<Vec<u64>, Failure> {
     let mut all = generations(connection, id).await?;
-    let asked = sqlx::query("SELECT generation, since FROM osier_leftovers WHERE session = ?").bind(id);
-    for row in asked.fetch_all(&mut *connection).await? {
+    let query = sqlx::query("SELECT generation, since FROM osier_leftovers WHERE session = ?").bind(id);
+    for row in query.fetch_all(&mut *connection).await? {
         let (generation, since): (u64, i64) = (row.try_get(0)?, row.try_get(1)?);
         match since {
             0 if !all.contains(&generation) => all.push(generation),
@@ -146,12 +146,12 @@ async fn unseen(connection: &mut MySqlConnection, id: &str) -> Result<Vec<u64>, 
             _ => all.retain(|other| *other != generation),
         }
     }
-    let asked = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ?").bind(id);
-    let is_back = asked.fetch_optional(connection).await?.is_some();
+    let query = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ?").bind(id);
+    let is_back = query.fetch_optional(connection).await?.is_some();
     Ok(if is_back { Vec::new() } else { all })
 }
 
-/// Notes that the lines of a generation are not wanted unless a session comes to name it.
+/// Notes that the lines of a generation are leftovers unless a session refers to it later.
 pub(crate) async fn note_unwanted(
     connection: &mut MySqlConnection,
     session: &str,
@@ -175,25 +175,25 @@ pub(crate) async fn forget(
     Ok(())
 }
 
-/// How many lines a log has, and whether the last of them is its end.
+/// The number of lines in a log, and whether the last one is its end marker.
 async fn length(
     connection: &mut MySqlConnection,
     session: &str,
     generation: u64,
 ) -> Result<(usize, bool), Failure> {
-    let asked = sqlx::query(
+    let query = sqlx::query(
         "SELECT seq, head = '' FROM osier_entries WHERE session = ? AND generation = ? ORDER BY seq DESC LIMIT 1",
     );
-    match asked.bind(session).bind(generation).fetch_optional(connection).await? {
+    match query.bind(session).bind(generation).fetch_optional(connection).await? {
         Some(row) => Ok((row.try_get::<u32, _>(0)? as usize + 1, row.try_get(1)?)),
         None => Ok((0, false)),
     }
 }
 
-/// Deletes what the lines of a generation say that no session names, and lets their places be taken for a day.
+/// Erases the lines of a generation that no session refers to, but keeps their positions taken for a day.
 async fn end(connection: &mut MySqlConnection, session: &str, generation: u64) -> Result<(), Failure> {
     match blank(connection, session, generation).await {
-        // There is no room for empty lines either.
+        // The disk has no room for empty lines either.
         Err(Failure::Sql(error)) if is_full(&error) => sweep(connection, session, generation).await,
         blanked => blanked,
     }
@@ -213,7 +213,7 @@ async fn blank(connection: &mut MySqlConnection, session: &str, generation: u64)
                 query.bind(session).bind(generation).bind(first).bind(first.saturating_add(MOST_ROWS));
             query.execute(&mut *connection).await?;
         }
-        // Nobody saw the end of it, so somebody may have gone on.
+        // If the log has no end marker, a writer may have appended in between.
         if is_ended || rows::write_end(connection, session, generation, length).await? {
             break;
         }
@@ -222,7 +222,7 @@ async fn blank(connection: &mut MySqlConnection, session: &str, generation: u64)
     note_unwanted(connection, session, generation, crate::making::now()).await
 }
 
-/// Deletes the lines of a generation that no session names, and all that is said of it.
+/// Deletes the lines of a generation that no session refers to, and its note.
 pub(crate) async fn sweep(
     connection: &mut MySqlConnection,
     session: &str,
@@ -233,7 +233,7 @@ pub(crate) async fn sweep(
     forget(connection, session, generation).await
 }
 
-/// Removes the lines of a generation from one on.
+/// Deletes the lines of a generation from position `from` on.
 pub(crate) async fn cut(
     connection: &mut MySqlConnection,
     session: &str,

@@ -1,4 +1,4 @@
-//! Rows of sessions and entries: how they are read and written.
+//! Reads and writes the rows of sessions and entries.
 
 use osier_store::LogVersion;
 use osier_tree::entry::{ParsedLine, parse_line};
@@ -13,13 +13,13 @@ use sqlx::{AssertSqlSafe, MySqlConnection, Row};
 use crate::failure::{Failure, is_duplicate};
 use crate::{record, tally};
 
-/// Rows that are written at once.
+/// The maximum number of rows per statement.
 const MOST_ROWS: usize = 64;
 
-/// What a text may have to stand in a column of its own; the line has it whole.
+/// The maximum length of a text column in bytes. Longer texts are only in the line.
 const MOST_TEXT: usize = 255;
 
-/// The place of the newest line of the session `s`. (For `MAX(seq)` a server looks at all lines.)
+/// The position of the newest line of the session `s`. (`MAX(seq)` would make the server scan all lines.)
 macro_rules! newest {
     () => {
         "(SELECT n.seq FROM osier_entries n WHERE n.session = s.id AND n.generation = s.generation
@@ -28,8 +28,8 @@ macro_rules! newest {
 }
 pub(crate) use newest;
 
-/// What the newest line of the session `s` adds to the card, if the session's row does not know of that line. (With the
-/// comparison as a condition, a server would look for such a line from the end to the beginning.)
+/// The card update of the newest line of the session `s`, if the session's row does not include that line yet. (With the
+/// comparison in the `WHERE` clause, the server would scan backward through the whole log.)
 macro_rules! added {
     () => {
         "(SELECT IF(n.seq >= s.entries, CONCAT(COALESCE(n.tally, ''), n.id), NULL) FROM osier_entries n
@@ -38,8 +38,8 @@ macro_rules! added {
 }
 pub(crate) use added;
 
-/// Stands for a time in the row of a session that somebody has open and writes to. So these rows come before all others in
-/// lists, and lists ask for the newest lines of these and no others.
+/// Replaces the time in the row of a session that is open for writing. So these rows sort before all others, and a list reads
+/// the newest lines of these sessions only.
 macro_rules! open_mark {
     () => {
         "-9000000000000000000"
@@ -47,7 +47,8 @@ macro_rules! open_mark {
 }
 pub(crate) use open_mark;
 
-/// The time of a row that is changed, by one who marks it or not. Nobody takes a mark away that way.
+/// The new time of an updated row: the open mark if the first parameter is true or the row is already marked, otherwise the
+/// second parameter.
 macro_rules! modified {
     () => {
         concat!(
@@ -71,14 +72,14 @@ const ROW: &str = concat!(
     " FROM osier_sessions s WHERE s.id = ?"
 );
 
-/// A session's row, and what its newest line adds.
+/// A session's row, with the card update of its newest line.
 #[derive(Debug)]
 pub(crate) struct SessionRow {
     pub(crate) version: LogVersion,
     pub(crate) odd: usize,
     pub(crate) regular: bool,
     pub(crate) header: Vec<u8>,
-    /// Lists look at the newest line.
+    /// The row has the open mark, so lists read the newest line.
     pub(crate) is_marked: bool,
     card: CardRow,
 }
@@ -86,19 +87,19 @@ pub(crate) struct SessionRow {
 /// The JSON of a card in its column.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredCard {
-    /// [`CARD_VERSION`] of the program that wrote it; 0 in rows from before there were versions.
+    /// The [`CARD_VERSION`] of the program that wrote it; 0 in rows that have no version.
     #[serde(default)]
     version: u32,
     #[serde(flatten)]
     card: Card,
 }
 
-/// A card as it is read.
+/// The columns of a card that is read.
 #[derive(Debug)]
 pub(crate) struct CardRow {
     stored: Option<StoredCard>,
     cost: f64,
-    /// By the newest line, if the session's row does not know of that.
+    /// The card update of the newest line, if the session's row does not include that line.
     added: Option<Vec<u8>>,
 }
 
@@ -125,13 +126,13 @@ impl SessionRow {
         RawJson::parse(&self.header).ok().and_then(Header::from_raw)
     }
 
-    /// The card of the session `id`, which this row is of. `None` if another version of Osier wrote it.
+    /// The card of this row's session, `id`. `None` if another version of Osier wrote it.
     pub(crate) fn card(&self, id: &str, store: &str) -> Option<Card> {
         let version = self.card.stored.as_ref()?.version;
         self.card.card(id, store).filter(|_| version == CARD_VERSION)
     }
 
-    /// Writes down the card, and that the session is not open. The row must be locked.
+    /// Writes the card and clears the open mark. The row must be locked.
     pub(crate) async fn settle(
         &self,
         connection: &mut MySqlConnection,
@@ -149,18 +150,18 @@ impl SessionRow {
 }
 
 impl CardRow {
-    /// From a row that begins with card, cost, and what was added.
+    /// Reads a row that starts with the card, the cost, and the newest line's update.
     pub(crate) fn read(row: &MySqlRow) -> Result<CardRow, sqlx::Error> {
         let stored = serde_json::from_slice(row.try_get(0)?).ok();
         Ok(CardRow { stored, cost: row.try_get(1)?, added: row.try_get(2)? })
     }
 
-    /// For lists: also a card of another version, whose numbers may differ until the session is written to or shown. `None` if
-    /// it cannot be read.
+    /// The card for lists. A card of another version is included; its counts may differ until the session is written or opened.
+    /// `None` if it cannot be parsed.
     pub(crate) fn card(&self, id: &str, store: &str) -> Option<Card> {
         let card = self.stored.as_ref()?.card.clone();
-        // Decimal digits would bring the cost back a little different, and others may call this store otherwise. Which
-        // session it is and where it lies is not for the card to say: anybody who may write could name another one there.
+        // The cost is a column because JSON would round it. The name of the store differs between users. The session's id and
+        // file must not come from the stored card, because any user with write access could forge them.
         let (id, short_id, store) = (id.to_owned(), first_eight(id).to_owned(), store.to_owned());
         let card = Card { id, short_id, store, file: None, cost: self.cost, ..card };
         match &self.added {
@@ -170,14 +171,14 @@ impl CardRow {
     }
 }
 
-/// The state of a log, from the columns of its generation and of the place of its newest line.
+/// The version of a log, from the columns of its generation and of the position of its newest line.
 pub(crate) fn version(row: &MySqlRow, generation: usize, newest: usize) -> Result<LogVersion, sqlx::Error> {
     let newest: Option<u32> = row.try_get(newest)?;
     let entries = newest.map_or(0, |newest| newest as usize + 1);
     Ok(LogVersion { generation: row.try_get(generation)?, entries })
 }
 
-/// A card as it is written.
+/// The columns of a card to write.
 #[derive(Debug)]
 pub(crate) struct CardColumns {
     pub(crate) json: Vec<u8>,
@@ -189,8 +190,8 @@ pub(crate) struct CardColumns {
 
 impl CardColumns {
     pub(crate) fn of(card: &Card) -> CardColumns {
-        // What the reader knows better is left out.
-        let told = Card {
+        // Fields that the reader fills in itself are left empty.
+        let stored = Card {
             id: String::new(),
             short_id: String::new(),
             store: String::new(),
@@ -199,10 +200,10 @@ impl CardColumns {
             ..card.clone()
         };
         CardColumns {
-            json: serde_json::to_vec(&StoredCard { version: CARD_VERSION, card: told }).unwrap_or_default(),
+            json: serde_json::to_vec(&StoredCard { version: CARD_VERSION, card: stored }).unwrap_or_default(),
             cost: card.cost,
             cwd_hash: cwd_hash(&card.cwd),
-            // An index goes upwards on every server, so what is newest has the smallest number.
+            // Every server supports ascending indexes, so the newest session gets the smallest number.
             minus_modified: card.modified.saturating_neg(),
             minus_created: card.created.saturating_neg(),
         }
@@ -213,7 +214,7 @@ pub(crate) fn cwd_hash(cwd: &str) -> Vec<u8> {
     blake3::hash(cwd.as_bytes()).as_bytes()[..16].to_vec()
 }
 
-/// A log and its card, with some more lines taken in.
+/// The heads and card of a log, folded from its lines.
 #[derive(Debug, Clone)]
 pub(crate) struct Folded {
     pub(crate) heads: Heads,
@@ -231,7 +232,7 @@ impl Folded {
         self.card.feed(entry, seq, &self.heads);
     }
 
-    /// Takes lines in; what is no entry is counted and not kept.
+    /// Folds lines and returns the entries. Lines that are not entries are only counted.
     pub(crate) fn take_all<'a>(&mut self, lines: &'a [Vec<u8>]) -> Vec<Entry<'a>> {
         let mut entries = Vec::with_capacity(lines.len());
         for line in lines {
@@ -248,16 +249,16 @@ impl Folded {
     }
 }
 
-/// Where rows of entries go.
+/// The log that entry rows are written to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) session: &'a str,
     pub(crate) generation: u64,
-    /// Longer lines are taken apart.
+    /// Lines longer than this are split into parts.
     pub(crate) part: usize,
 }
 
-/// Writes the rows of entries that follow each other from `first` on.
+/// Writes the rows of consecutive entries, starting at position `first`.
 pub(crate) async fn write(
     connection: &mut MySqlConnection,
     place: Place<'_>,
@@ -277,7 +278,7 @@ pub(crate) async fn write(
     Ok(())
 }
 
-/// How many of the first entries are written at once: a power of two, so that few statements are prepared.
+/// How many of the first entries one statement writes: a power of two, so that there are few distinct prepared statements.
 fn group_of(entries: &[Entry<'_>], bytes: usize) -> usize {
     let mut sum = 0;
     let fits = |entry: &&Entry<'_>| {
@@ -313,7 +314,7 @@ async fn write_group(
     Ok(())
 }
 
-/// Writes the one row of an entry whose numbers the card needs. `false` if its place is taken.
+/// Writes one entry together with its card update. `false` if its position is taken.
 pub(crate) async fn write_with_tally(
     connection: &mut MySqlConnection,
     place: Place<'_>,
@@ -337,15 +338,14 @@ pub(crate) async fn write_with_tally(
     }
 }
 
-/// From here on lists look at the newest line of the session.
+/// Sets the open mark, so that lists read the newest line of the session.
 pub(crate) async fn mark(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
     const MARK: &str = concat!("UPDATE osier_sessions SET minus_modified = ", open_mark!(), " WHERE id = ?");
     sqlx::query(MARK).bind(id).execute(connection).await?;
     Ok(())
 }
 
-/// Ends a log: the place of its next line is taken for good, so whoever still appends to it is refused. `false` if the
-/// place is taken already.
+/// Ends a log: takes the position of its next line, so that later appends fail. `false` if the position is already taken.
 pub(crate) async fn write_end(
     connection: &mut MySqlConnection,
     session: &str,
@@ -381,7 +381,7 @@ async fn write_parts(
     Ok(())
 }
 
-/// Writes heads anew that a later line changed.
+/// Rewrites heads that a later line changed.
 pub(crate) async fn write_heads(
     connection: &mut MySqlConnection,
     place: Place<'_>,

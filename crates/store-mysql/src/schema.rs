@@ -1,7 +1,7 @@
-//! The tables, and how they come to be. Later versions only ever add.
+//! The tables, and how they are created and upgraded. New versions only add tables and columns.
 //!
-//! No foreign keys, no counters of the server's own, and every key begins with the session: so the rows of a session can lie
-//! on one shard, and writers of different sessions never meet.
+//! There are no foreign keys and no auto-increment columns, and every key starts with the session. So the rows of a session
+//! can be on one shard, and writers of different sessions never block each other.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,16 @@ use sqlx::{Executor, MySqlConnection, Row};
 use crate::failure::{Failure, is_duplicate, is_missing_table};
 use crate::holding::Holder;
 
-/// The version of the tables below. Raised whenever something is added.
+/// The version of the tables below. Increment it whenever you add something.
 const VERSION: u32 = 5;
 
-/// How long to wait for another process that changes the tables.
+/// How long to wait for another process that is changing the tables.
 const WAIT: Duration = Duration::from_secs(15);
 
-/// Seconds after which a process that changes a table counts as dead.
+/// Seconds after which a process that is changing a table counts as dead.
 const CHANGE_LIMIT: u64 = 600;
 
-/// A database without tables needs nothing else. Each statement can be run by many at once, on every server of a cluster.
+/// Creates all tables in an empty database. Many processes can run these statements at once, on every node of a cluster.
 const TABLES: &[&str] = &[
     "CREATE TABLE IF NOT EXISTS osier_schema (version INT UNSIGNED NOT NULL PRIMARY KEY) ENGINE=InnoDB",
     "CREATE TABLE IF NOT EXISTS osier_sessions (
@@ -88,10 +88,10 @@ const TABLES: &[&str] = &[
     ) ENGINE=InnoDB",
 ];
 
-/// What tables of earlier versions lack: table, column, definition.
+/// Columns that tables of earlier versions lack: table, column, definition.
 const COLUMNS: &[(&str, &str, &str)] = &[("osier_entries", "tally", "VARBINARY(64) NULL")];
 
-/// Makes what the database lacks.
+/// Creates the tables and columns that the database lacks.
 pub(crate) async fn prepare(connection: &mut MySqlConnection, holder: Holder) -> Result<(), Failure> {
     if version(connection).await? >= VERSION {
         return Ok(());
@@ -102,24 +102,24 @@ pub(crate) async fn prepare(connection: &mut MySqlConnection, holder: Holder) ->
     for (table, column, definition) in COLUMNS {
         add_column(connection, holder, table, column, definition).await?;
     }
-    // Earlier versions of Osier count the rows of their own steps.
+    // Earlier versions of Osier expect one row for each version.
     let done = "INSERT IGNORE INTO osier_schema (version) VALUES (1), (2), (3), (4), (5)";
     connection.execute(done).await?;
     Ok(())
 }
 
 async fn version(connection: &mut MySqlConnection) -> Result<u32, sqlx::Error> {
-    let told =
+    let row =
         connection.fetch_one("SELECT CAST(COALESCE(MAX(version), 0) AS UNSIGNED) FROM osier_schema").await;
-    match told {
+    match row {
         Ok(row) => Ok(u32::try_from(row.try_get::<u64, _>(0)?).unwrap_or(u32::MAX)),
         Err(error) if is_missing_table(&error) => Ok(0),
         Err(error) => Err(error),
     }
 }
 
-/// Adds a column unless it is there. Two servers of a cluster must never change one table at once, so only the process that
-/// holds the lock does; the others wait until the column is there.
+/// Adds a column unless it exists. Two nodes of a cluster must never change a table at the same time, so only the process that
+/// holds the lock does it, and the others wait until the column exists.
 async fn add_column(
     connection: &mut MySqlConnection,
     holder: Holder,
@@ -157,15 +157,15 @@ async fn alter(
 }
 
 async fn has_column(connection: &mut MySqlConnection, table: &str, column: &str) -> Result<bool, Failure> {
-    let asked = sqlx::query(
+    let query = sqlx::query(
         "SELECT 1 FROM information_schema.COLUMNS
          WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND COLUMN_NAME = ?",
     );
-    Ok(asked.bind(table).bind(column).fetch_optional(connection).await?.is_some())
+    Ok(query.bind(table).bind(column).fetch_optional(connection).await?.is_some())
 }
 
-/// The lock is a row, so it counts on every server of a cluster: of two that write it at once one fails, at the latest when
-/// its transaction ends.
+/// Takes the schema lock. It is a row, so it works on every node of a cluster: if two processes write it at the same time,
+/// one of them fails, at the latest when its transaction commits.
 async fn lock(connection: &mut MySqlConnection, holder: Holder) -> Result<bool, Failure> {
     let insert = sqlx::query(
         "INSERT INTO osier_locks (session, purpose, holder, expires) VALUES ('', 'schema', ?, UNIX_TIMESTAMP() + ?)",

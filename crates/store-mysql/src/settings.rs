@@ -1,7 +1,7 @@
-//! Where a database is, who a store is to it, and how patient it is. Never shows a password.
+//! The address of a database, its credentials, and the time limits of a store. Never displays a password.
 //!
-//! A password may stand in the url, or come from elsewhere: whoever makes the store brings a [`Password`], which is asked
-//! when a connection needs it and not before. What reads variables and files or runs commands is not here.
+//! The password is part of the URL, or comes from a [`PasswordSource`] that the caller provides. The source is called only
+//! when a connection needs the password. Reading variables and files and running commands are up to the caller.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,22 +19,22 @@ use url::Url;
 use crate::failure::Failure;
 use crate::shown::without_password;
 
-/// How long a store waits, and how much it takes of the server.
+/// The time limits of a store, and its limit on connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// For a connection.
+    /// How long to wait for a connection.
     pub reach: Duration,
-    /// For a connection, when sessions are listed or looked for: others are asked too, and should not be held up.
+    /// How long to wait for a connection to list or find sessions. Shorter, because other stores are queried as well.
     pub glance: Duration,
-    /// For an answer; a second more for each MiB that is sent.
+    /// How long to wait for a response, plus one second for each MiB sent.
     pub answer: Duration,
-    /// For a server that is away or busy with other transactions, before the caller is told.
+    /// How long to retry while the server is unreachable or blocked by other transactions.
     pub patience: Duration,
-    /// Connections at once.
+    /// The maximum number of open connections.
     pub connections: usize,
-    /// A connection that was not used for so long is not trusted: routers forget those without a word.
+    /// A connection that was idle for longer is not reused: routers drop idle connections silently.
     pub idle: Duration,
-    /// How long a session still counts as open when the process that has it open was killed. Whole seconds.
+    /// How long a session counts as open after its process was killed, in whole seconds.
     pub hold: Duration,
 }
 
@@ -52,10 +52,10 @@ impl Default for Limits {
     }
 }
 
-/// Knows the password of a store. It is asked before the first connection, and again if the server refuses what it said.
+/// Supplies the password of a store. Called before the first connection, and again if the server rejects the password.
 #[async_trait]
 pub trait Password: Send + Sync {
-    /// The password, or why there is none: a hint that says what to do, and holds no secret.
+    /// Returns the password, or a hint that says how to provide it. The hint must not contain a secret.
     async fn fetch(&self) -> Result<SecretString, String>;
 }
 
@@ -66,7 +66,7 @@ impl Password for SecretString {
     }
 }
 
-/// Where a database is, and who asks it: `mysql://USER:PASSWORD@HOST:PORT/DATABASE`. Several hosts are separated by commas
+/// The URL of a database and its password: `mysql://USER:PASSWORD@HOST:PORT/DATABASE`. Several hosts are separated by commas
 /// and tried in order.
 ///
 /// ```
@@ -88,12 +88,12 @@ impl Credentials {
         Credentials { url: url.into(), password: None }
     }
 
-    /// The password that counts instead of the one in the url.
+    /// Sets the password, which overrides the one in the URL.
     pub fn with_password(self, password: impl Password + 'static) -> Credentials {
         Credentials { password: Some(Arc::new(password)), ..self }
     }
 
-    /// The url as anybody may see it.
+    /// The URL without its password.
     pub fn shown(&self) -> String {
         without_password(self.url.expose_secret())
     }
@@ -105,10 +105,10 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// A database, as the driver wants to have it.
+/// The address of a database, as connection options of the driver.
 #[derive(Clone)]
 pub(crate) struct Address {
-    /// One for each host, in the order in which they are tried.
+    /// One per host, in the order in which they are tried.
     hosts: Vec<MySqlConnectOptions>,
     password: Option<Arc<dyn Password>>,
 }
@@ -128,12 +128,12 @@ impl Address {
     /// `HOST:PORT` or the socket.
     pub(crate) fn host(&self, at: usize) -> String {
         match &self.hosts[at] {
-            options if options.get_socket().is_some() => "its socket".to_owned(),
+            options if options.get_socket().is_some() => "unix socket".to_owned(),
             options => format!("{}:{}", options.get_host(), options.get_port()),
         }
     }
 
-    /// What to connect with, for each host. `known` is the password as it was said before; it is kept for the next time.
+    /// The connection options for each host. `known` caches the password between calls.
     pub(crate) async fn options(
         &self,
         known: &tokio::sync::Mutex<Option<SecretString>>,
@@ -143,8 +143,8 @@ impl Address {
         if known.is_none() {
             *known = Some(password.fetch().await.map_err(Failure::NoPassword)?);
         }
-        let told = known.as_ref().map_or("", |password| password.expose_secret());
-        Ok(self.hosts.iter().map(|options| options.clone().password(told)).collect())
+        let secret = known.as_ref().map_or("", |password| password.expose_secret());
+        Ok(self.hosts.iter().map(|options| options.clone().password(secret)).collect())
     }
 }
 
@@ -158,7 +158,7 @@ impl fmt::Debug for Address {
 
 fn read_options(url: &str) -> Result<MySqlConnectOptions, sqlx::Error> {
     let options = MySqlConnectOptions::from_str(url)?;
-    // The store says itself what a session needs, in fewer round trips and without what others may not know.
+    // `Engine::setup_statements` configures the connection in fewer round trips and only with options the engine supports.
     let plain = options.pipes_as_concat(false).no_engine_substitution(false).timezone(None);
     let options = plain.set_names(false).disable_statement_logging();
     let stays_here = options.get_socket().is_some() || is_here(options.get_host());
@@ -168,7 +168,7 @@ fn read_options(url: &str) -> Result<MySqlConnectOptions, sqlx::Error> {
     })
 }
 
-/// The url itself, or one for each host if it names several: `mysql://USER@HOST:PORT,HOST:PORT/DATABASE`.
+/// The URL itself, or one URL per host if it names several: `mysql://USER@HOST:PORT,HOST:PORT/DATABASE`.
 pub(crate) fn one_url_per_host(url: &str) -> Vec<String> {
     let split = || {
         let (scheme, rest) = url.split_once("://")?;
@@ -181,13 +181,13 @@ pub(crate) fn one_url_per_host(url: &str) -> Vec<String> {
     split().unwrap_or_else(|| vec![url.to_owned()])
 }
 
-/// Whether whoever reads what goes to a host sits on this machine anyway.
+/// Whether the host is this machine, so traffic to it never crosses a network.
 fn is_here(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether an url says how far encryption goes.
+/// Whether the URL sets the TLS mode.
 fn says_ssl_mode(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| url.query_pairs().any(|(key, _)| key == "ssl-mode" || key == "sslmode"))
 }
@@ -197,7 +197,7 @@ mod tests {
     use super::{Address, Credentials};
 
     #[test]
-    fn a_server_elsewhere_must_show_whose_certificate_it_has_unless_the_url_says_otherwise() {
+    fn remote_host_requires_a_verified_certificate_unless_the_url_sets_ssl_mode() {
         for (url, mode) in [
             ("mysql://osier@db.example/osier", "VerifyIdentity"),
             ("mysql://osier@10.0.0.1/osier?ssl-ca=/x", "VerifyIdentity"),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_may_name_several_hosts_each_with_its_own_rules() {
+    fn url_with_several_hosts_gives_each_host_its_own_tls_mode() {
         let url = "mysql://osier:a,b@db1:1,[2001:db8::1]:2,127.0.0.1/osier?ssl-ca=/x";
         let address = Address::read("team", &Credentials::new(url)).unwrap();
         assert_eq!(format!("{address:?}"), "db1:1,[2001:db8::1]:2,127.0.0.1:3306/osier");

@@ -1,14 +1,14 @@
-//! An address as anybody may see it: what the driver makes of it, by the driver's own rules, without passwords. Whoever is
-//! asked whether to trust a server must see the one that is used.
+//! Database URLs for display: parsed by the driver's own rules, without passwords. A user who is asked to trust a server must
+//! see the server that is actually used.
 
 use url::{Url, form_urlencoded};
 
 use crate::settings::one_url_per_host;
 
-/// Stands for what is not shown.
+/// Replaces hidden parts.
 const HIDDEN: &str = "…";
 
-/// The options that the driver knows. Others do nothing, and may be a secret.
+/// The options that the driver supports. All others have no effect and may contain a secret, so they are hidden.
 const OPTIONS: [&str; 14] = [
     "ssl-mode",
     "sslmode",
@@ -26,15 +26,15 @@ const OPTIONS: [&str; 14] = [
     "statement-cache-capacity",
 ];
 
-/// The address of a database with user, host, port, name and options, but without a password. An `@` in it is always
-/// followed by the host. Never fails: what the driver cannot read is not shown at all.
+/// The URL of a database with user, host, port, database, and options, but without a password. An `@` in it is always
+/// followed by the host. Never fails: a URL that the driver cannot parse is hidden completely.
 pub fn without_password(url: &str) -> String {
     let hosts = one_url_per_host(url);
     let Ok(parsed) = hosts.iter().map(|url| Url::parse(url)).collect::<Result<Vec<_>, _>>() else {
         return if url.is_empty() { String::new() } else { HIDDEN.to_owned() };
     };
     let [url, others @ ..] = parsed.as_slice() else { return HIDDEN.to_owned() };
-    // A comma in a password that is not encoded looks like one between hosts.
+    // An unencoded comma in a password looks like a separator between hosts.
     if !others.is_empty() && url.path().contains('@') {
         return HIDDEN.to_owned();
     }
@@ -55,7 +55,7 @@ fn host(url: &Url) -> String {
 fn database(url: &Url) -> String {
     let path = url.path().trim_start_matches('/');
     match path.rsplit_once('@') {
-        // Who forgets to encode a password has the end of it here.
+        // The end of a password that is not percent-encoded ends up here.
         Some((_, end)) => format!("/{HIDDEN}%40{end}"),
         None if path.is_empty() => String::new(),
         None if url.has_authority() => format!("/{path}"),
@@ -70,7 +70,7 @@ fn options(url: &Url) -> String {
     if all.is_empty() { all } else { format!("?{all}") }
 }
 
-/// A value that reads as what it means, and can be put back into an url.
+/// A decoded value, encoded again only where a URL requires it.
 fn option(value: &str) -> String {
     if value.trim().starts_with("-----BEGIN") {
         return HIDDEN.to_owned();
@@ -93,7 +93,7 @@ mod tests {
     use super::without_password;
 
     #[test]
-    fn an_address_is_shown_without_its_password() {
+    fn url_is_shown_without_its_password() {
         for (url, shown) in [
             ("mysql://osier:secret@db.example:3306/osier", "mysql://osier@db.example:3306/osier"),
             ("mysql://osier:se:c@ret@db/osier?ssl-ca=/x&password=secret", "mysql://osier@db/osier?ssl-ca=/x"),
@@ -116,9 +116,8 @@ mod tests {
         }
     }
 
-    /// What is shown leads to the same server and database as what is used.
     #[test]
-    fn the_server_that_is_shown_is_the_one_that_is_used() {
+    fn displayed_url_names_the_server_that_is_used() {
         for (url, shown) in [
             ("mysql://203.0.113.9:3306/x@db.company/osier", "mysql://203.0.113.9:3306/…%40db.company/osier"),
             ("mysql://me@203.0.113.9/osier?x=@db.company/osier", "mysql://me@203.0.113.9/osier"),

@@ -1,4 +1,4 @@
-//! A store and what it remembers between calls: connections, the logs it writes to, and who watches.
+//! The store and its state between calls: the connection pool, the logs it writes to, and the watched sessions.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use osier_store::{LogVersion, StoreError};
 use rustc_hash::FxHashMap;
 use sqlx::MySqlConnection;
-use tokio::sync::Mutex as Turn;
+use tokio::sync::Mutex as AsyncMutex;
 
 use crate::connections::Connections;
 use crate::contention::Contention;
@@ -23,10 +23,10 @@ use crate::settings::{Address, Credentials, Limits};
 use crate::watching::Watching;
 use crate::{making, schema};
 
-/// Logs that are remembered between two appends.
+/// The number of logs whose state is cached between appends.
 const REMEMBERED: usize = 64;
 
-/// Keeps sessions in a MySQL or MariaDB database.
+/// Stores sessions in a MySQL or MariaDB database.
 #[derive(Clone)]
 pub struct MySqlStore {
     pub(crate) inner: Arc<Inner>,
@@ -41,22 +41,22 @@ pub(crate) struct Inner {
     pub(crate) older: Older,
     prepared: AtomicBool,
     known: Mutex<FxHashMap<String, Slot>>,
-    /// The longest state of each log that this process has seen.
+    /// The longest version of each log that this process has seen.
     seen: Mutex<FxHashMap<String, LogVersion>>,
 }
 
-/// What is known of a log. One append at a time has it.
+/// The cached state of a log. Only one append at a time holds it.
 #[derive(Debug, Default)]
 pub(crate) struct LogState {
     pub(crate) known: Option<Known>,
     pub(crate) contention: Contention,
 }
 
-pub(crate) type Slot = Arc<Turn<LogState>>;
+pub(crate) type Slot = Arc<AsyncMutex<LogState>>;
 
 impl MySqlStore {
-    /// A store called `name`. Nothing is connected before something is asked for, so a server that is away is no error
-    /// here; and no password is asked for.
+    /// Creates a store called `name`. It connects and fetches the password on first use, so an unreachable server is not
+    /// an error here.
     pub fn new(name: &str, credentials: &Credentials, limits: Limits) -> Result<MySqlStore, StoreError> {
         let inner = Inner {
             name: name.to_owned(),
@@ -86,7 +86,7 @@ impl fmt::Debug for Inner {
 }
 
 impl Inner {
-    /// Makes the tables that the database lacks, once for each store.
+    /// Creates the tables that the database lacks, once per store.
     pub(crate) async fn prepare(&self, connection: &mut MySqlConnection) -> Result<(), Failure> {
         if !self.prepared.load(Ordering::Relaxed) {
             schema::prepare(connection, self.holder()).await?;
@@ -96,7 +96,7 @@ impl Inner {
     }
 
     /// Reads the row of a session. Fails if its log was longer when this process last saw it: within a generation a log only
-    /// grows, so this server lost entries, or has not received them yet.
+    /// grows, so this server has lost entries or has not received them yet.
     pub(crate) async fn find_row(
         &self,
         connection: &mut MySqlConnection,
@@ -112,7 +112,7 @@ impl Inner {
         Ok(row)
     }
 
-    /// Remembers a state of a log that a server told or acknowledged.
+    /// Records a version of a log that a server returned or acknowledged.
     pub(crate) fn note_length(&self, id: &str, now: LogVersion) {
         let mut seen = self.seen();
         let before = seen.entry(id.to_owned()).or_insert(now);
@@ -150,29 +150,29 @@ impl Inner {
         not_found(&self.name, id)
     }
 
-    /// Attempts at something that a person or a program waits for.
+    /// Retries for an operation that the caller waits for.
     pub(crate) fn tries(&self) -> Tries<'_> {
         let (reach, patience) = (self.limits.reach, self.limits.patience);
         Tries { inner: self, first_failure: None, pause: Duration::from_millis(5), reach, patience }
     }
 
-    /// Attempts at something that is asked of other stores as well: none of them waits long for a connection.
+    /// Retries for an operation that also runs on other stores: a slow connection must not hold those up.
     pub(crate) fn list_tries(&self) -> Tries<'_> {
         Tries { reach: self.limits.glance, ..self.tries() }
     }
 
-    /// Attempts at something that nobody waits for. Enough to notice that a connection broke long ago.
+    /// Retries for a background operation: enough to replace a connection that broke long ago.
     pub(crate) fn brief_tries(&self) -> Tries<'_> {
         let patience = self.limits.patience.min(Duration::from_millis(100));
         Tries { patience, ..self.list_tries() }
     }
 }
 
-/// Attempts at one thing, until it works, cannot work, or patience ends.
+/// Retries one operation until it succeeds, fails permanently, or `retry_timeout` has passed.
 #[derive(Debug)]
 pub(crate) struct Tries<'a> {
     inner: &'a Inner,
-    /// Patience counts from here: an attempt may have waited for the server long before it failed.
+    /// `retry_timeout` counts from here, because the first attempt may have waited long before it failed.
     first_failure: Option<Instant>,
     pause: Duration,
     pub(crate) reach: Duration,
@@ -180,7 +180,7 @@ pub(crate) struct Tries<'a> {
 }
 
 impl Tries<'_> {
-    /// Makes an attempt in which `bytes` are sent. `None` means: once more.
+    /// Runs one attempt that sends `bytes`. Returns `None` if the caller must try again.
     pub(crate) async fn make<T>(
         &mut self,
         bytes: usize,
@@ -207,8 +207,8 @@ impl Tries<'_> {
     }
 }
 
-/// Does something over a connection, and again if the connection broke or others were in the way. What is done must end its
-/// transaction before it fails with an error of the store's own.
+/// Runs `$body` over a pooled connection, and retries if the connection broke or other transactions interfered. The body must
+/// end its transaction before it fails with `AttemptError::Store`.
 macro_rules! attempt {
     ($inner:expr, $bytes:expr, |$connection:ident| $body:expr) => {
         attempt!($inner, $bytes, $inner.tries(), |$connection| $body)

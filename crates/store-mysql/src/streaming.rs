@@ -1,5 +1,6 @@
-//! Making a session of lines that arrive in batches. Each batch is written when it arrives, under a generation that no session
-//! names; the last step names it. So only one batch is in memory, and nobody sees a part of the session.
+//! Creates a session from lines that arrive in batches. Each batch is written when it arrives, under a generation that no
+//! session refers to; the last step makes the session refer to it. So only one batch is in memory, and a partial session is
+//! never visible.
 
 use osier_store::{LineSource, LogVersion, StoreError};
 use osier_tree::{Entry, Header, Heads, Seq};
@@ -12,7 +13,7 @@ use crate::removing;
 use crate::rows::{self, Folded, Place};
 use crate::store::{Inner, attempt};
 
-/// See the module.
+/// A session that is created from a stream of lines.
 #[derive(Debug)]
 pub(crate) struct Streamed<'a> {
     store: &'a Inner,
@@ -26,7 +27,7 @@ impl<'a> Streamed<'a> {
         Streamed { store, header, generation: random(), folded: Folded::new(header, &store.name) }
     }
 
-    /// Writes all lines, and makes the session name them.
+    /// Writes all lines, and then creates the session's row.
     pub(crate) async fn make(&mut self, lines: &mut dyn LineSource) -> Result<LogVersion, StoreError> {
         if let Err(error) = self.write_all(lines).await {
             self.sweep().await;
@@ -42,7 +43,7 @@ impl<'a> Streamed<'a> {
             allowed_holder: None,
         };
         let made = self.store.make(&making).await;
-        // After any other failure the session may be there.
+        // After any other error, the session may exist.
         if let Err(StoreError::AlreadyExists { .. }) = made {
             self.sweep().await;
         }
@@ -81,7 +82,7 @@ impl<'a> Streamed<'a> {
         Ok(())
     }
 
-    /// Lines that contradict each other change what was written before.
+    /// Rewrites all heads and the card, because contradictory lines changed earlier ones.
     async fn settle(&mut self) -> Result<(), StoreError> {
         let all: Vec<Seq> = (0..self.folded.heads.len()).map(Seq::new).collect();
         let (heads, log) = (&self.folded.heads, self.store.log(&self.header.id, self.generation));
@@ -92,7 +93,7 @@ impl<'a> Streamed<'a> {
         Ok(())
     }
 
-    /// Removes what was written. What cannot be removed now is removed a day later, because it was announced.
+    /// Deletes the written lines. If that fails, a later deletion removes them after a day, because they are noted as leftovers.
     async fn sweep(&self) {
         let swept: Result<(), StoreError> = async {
             let (session, generation) = (&self.header.id, self.generation);

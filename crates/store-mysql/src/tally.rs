@@ -1,16 +1,16 @@
-//! The part of a card that every message changes: numbers, and where the conversation stands. A line that changes nothing
-//! else of the card brings them along in its own row, so that the session's row can stay as it is.
+//! The part of a card that every message changes: the counts and the leaf. A line that changes nothing else of the card stores
+//! them in its own row, so that the session's row does not need an update.
 
 use osier_tree::projection::card::Card;
 
-/// Raised whenever the numbers or their order change. What another version wrote is not read.
+/// Increment this whenever the numbers or their order change. Records of other versions are ignored.
 const FORMAT: u8 = 1;
 
 const NUMBERS: usize = 6;
 
 pub(crate) const RECORD: usize = 1 + 8 * NUMBERS;
 
-/// What an entry adds to a card, if all else stays as it was and the conversation now stands at that entry.
+/// The card update of an entry. `None` if the entry changes anything else, or is not the new leaf.
 pub(crate) fn of(before: &Card, after: &Card, entry: &str) -> Option<[u8; RECORD]> {
     let mut record = [0; RECORD];
     record[0] = FORMAT;
@@ -25,11 +25,11 @@ pub(crate) fn of(before: &Card, after: &Card, entry: &str) -> Option<[u8; RECORD
     for (number, bytes) in numbers.iter().zip(record[1..].as_chunks_mut::<8>().0) {
         *bytes = number.to_le_bytes();
     }
-    let told = with(before.clone(), &record, entry.as_bytes())?;
-    (told == *after).then_some(record)
+    let updated = with(before.clone(), &record, entry.as_bytes())?;
+    (updated == *after).then_some(record)
 }
 
-/// A card and what an entry added to it: its record and then its id. `None` if another version wrote that.
+/// Applies an entry's update, a record followed by the entry's id, to a card. `None` if another version wrote it.
 pub(crate) fn with_added(card: Card, added: &[u8]) -> Option<Card> {
     let (record, entry) = added.split_first_chunk()?;
     with(card, record, entry)
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_place_come_back_as_they_were() {
+    fn counts_and_leaf_round_trip() {
         let after = Card {
             entry_count: 3,
             message_count: 2,
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_words_or_leads_elsewhere_is_no_matter_of_numbers() {
+    fn other_changes_to_the_card_have_no_tally() {
         let after = Card { leaf_id: Some("c".to_owned()), ..card() };
         assert!(of(&card(), &after, "c").is_some());
         assert!(of(&card(), &after, "d").is_none());
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_version_wrote_is_not_read() {
+    fn records_of_other_versions_are_ignored() {
         let after = Card { leaf_id: Some("c".to_owned()), ..card() };
         let mut record = of(&card(), &after, "c").unwrap();
         assert_eq!(with_added(card(), &record[1..]), None);

@@ -1,4 +1,4 @@
-//! TLS for `ssl-mode` `PREFERRED` and `REQUIRED`: what is sent is encrypted, and nothing is known about the other side.
+//! TLS for `ssl-mode` `PREFERRED` and `REQUIRED`: traffic is encrypted, but the server's identity is not verified.
 
 use std::fs;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::failure::Failure;
 
-/// How a client encrypts, and the name that it sends.
+/// The TLS configuration, and the server name to send.
 pub(crate) struct Connector {
     config: ClientConfig,
     name: ServerName<'static>,
@@ -45,7 +45,7 @@ impl Connector {
 
 type ClientCertificate = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// What `ssl-cert` and `ssl-key` name. The driver shows them only as part of a URL.
+/// The client certificate from `ssl-cert` and `ssl-key`. The driver exposes these options only as part of a URL.
 fn client_certificate(options: &MySqlConnectOptions) -> Result<Option<ClientCertificate>, Failure> {
     let url = options.to_url_lossy();
     let read = |name: &str| match url.query_pairs().find(|(key, _)| key == name) {
@@ -66,7 +66,7 @@ fn tls(error: impl std::error::Error + Send + Sync + 'static) -> Failure {
     Failure::Sql(sqlx::Error::Tls(Box::new(error)))
 }
 
-/// Takes every certificate, and checks that the server has its key.
+/// Accepts every certificate, but checks that the server has its private key.
 #[derive(Debug)]
 struct AnyServer(Arc<CryptoProvider>);
 

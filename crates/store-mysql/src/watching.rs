@@ -1,5 +1,5 @@
-//! Hints that sessions changed, from one small question for all watched sessions of this process, asked about once a
-//! second; and the word to other processes that they are open here. Nobody watches: nothing is asked, nothing is said.
+//! Watches sessions: polls for changes about once a second, with one small query for all watched sessions of this process, and
+//! records for other processes that the sessions are open here. While no session is watched, no query runs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use osier_store::{LogVersion, StoreError, Watch};
 use rustc_hash::FxHashMap;
 use sqlx::{AssertSqlSafe, MySqlConnection, Row};
-use tokio::sync::{Mutex as Turn, Notify, watch};
+use tokio::sync::{Mutex as AsyncMutex, Notify, watch};
 
 use crate::connections::Connection;
 use crate::failure::Failure;
@@ -16,75 +16,75 @@ use crate::locks;
 use crate::rows::{self, newest, open_mark};
 use crate::store::{Inner, attempt};
 
-/// How often is asked while others do something, and when they do not: both within the second that one may wait.
+/// The poll intervals while other processes write, and while they do not. Both stay below the promised second.
 const LIVELY: Duration = Duration::from_millis(350);
 const QUIET: Duration = Duration::from_millis(800);
 
-/// How long after a change more of them are expected.
+/// How long after a change to expect more changes.
 const AFTERWARDS: Duration = Duration::from_secs(10);
 
-/// The longest pause while the server is away.
+/// The maximum poll interval while the server is unreachable.
 const AWAY: Duration = Duration::from_secs(5);
 
-/// How often it is said that a session is open before that would run out.
+/// How often the record that a session is open is renewed before it would expire.
 const RENEWALS: u32 = 3;
 
-/// Sessions asked about at once.
+/// The maximum number of sessions per query.
 const MOST: usize = 256;
 
-/// See the module.
+/// The watched sessions of a store.
 #[derive(Debug)]
 pub(crate) struct Watching {
     watched: Mutex<Watched>,
     holder: Holder,
-    /// Somebody watches no longer.
+    /// Notified when a watch ends.
     left: Arc<Notify>,
-    /// Whoever begins to hold sessions, or lets go of them. One at a time, or the second would undo the first.
-    turn: Turn<()>,
+    /// Serializes recording sessions as open and closed, because otherwise one could undo the other.
+    turn: AsyncMutex<()>,
 }
 
-/// How a process stands to a session.
+/// What other processes know about this process and a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Others do not know that this process has it open.
+    /// It is not recorded that this process has the session open.
     Unknown,
-    /// They do.
+    /// It is recorded that this process has the session open.
     Held,
-    /// And its row is marked, so it may be behind.
+    /// In addition, the session's row is marked as open, so it may lag behind the log.
     Marked,
 }
 
 #[derive(Debug, Default)]
 struct Watched {
     sessions: FxHashMap<String, Seen>,
-    /// A task asks.
+    /// The polling task runs.
     asking: bool,
 }
 
 #[derive(Debug)]
 struct Seen {
     version: Option<LogVersion>,
-    /// The state that this process led to when it last appended.
+    /// The version after this process's last append.
     own: Option<LogVersion>,
-    /// Others know that it is open here.
+    /// How long the record that the session is open here is valid.
     held: Option<Lease>,
-    /// This process has marked its row, which stays so while it is held.
+    /// This process has marked the session's row. The mark stays while the record is valid.
     marked: bool,
     changed: watch::Sender<u64>,
 }
 
-/// For how long others know that a session is open here.
+/// The validity of the record that a session is open here.
 #[derive(Debug, Clone, Copy)]
 struct Lease {
     since: Instant,
-    /// That clock stands still while the machine sleeps; this one may be set.
+    /// `Instant` stops while the machine sleeps, and the wall clock can be set, so both are checked.
     by_the_wall: SystemTime,
     length: Duration,
 }
 
 impl Lease {
     fn of(hold: Duration) -> Lease {
-        // What is on its way when it runs out must not come too late.
+        // Shorter than on the server, so that a write in progress at the end arrives before the record expires.
         Lease { since: Instant::now(), by_the_wall: SystemTime::now(), length: hold * 2 / RENEWALS }
     }
 
@@ -93,7 +93,7 @@ impl Lease {
     }
 }
 
-/// Tells that a watch ended.
+/// Notifies the polling task when a watch is dropped.
 #[derive(Debug)]
 struct Keep(Arc<Notify>);
 
@@ -104,11 +104,11 @@ impl Drop for Keep {
 }
 
 impl Inner {
-    /// Watches a session, and tells other processes that it is open here.
+    /// Watches a session, and records that it is open here.
     pub(crate) async fn watch(self: &Arc<Self>, id: &str) -> Result<Watch, StoreError> {
         let _turn = self.watching.turn.lock().await;
         let ids = [id.to_owned()];
-        // Who may only read cannot tell it, and watches all the same.
+        // A read-only user cannot record it, but can still watch.
         let held = self.hold(&ids).await.ok();
         match attempt!(self, 0, |connection| version(connection, id, held.is_some())) {
             Some(version) => Ok(Watching::add(self, id, version, held)),
@@ -123,12 +123,12 @@ impl Inner {
         self.watching.holder
     }
 
-    /// Somebody in this process has the session open.
+    /// Whether this process has the session open.
     pub(crate) fn is_watched(&self, id: &str) -> bool {
         self.watching.watched().sessions.get(id).is_some_and(Seen::is_watched)
     }
 
-    /// How this process stands to a session of this generation.
+    /// What other processes know about this process and this generation of the session.
     pub(crate) fn standing(&self, id: &str, generation: u64) -> Standing {
         let watched = self.watching.watched();
         let is_same = |seen: &&Seen| seen.version.is_some_and(|version| version.generation == generation);
@@ -139,7 +139,7 @@ impl Inner {
         }
     }
 
-    /// Notes that this process has marked the session's row.
+    /// Records that this process has marked the session's row.
     pub(crate) fn marked(&self, id: &str, generation: u64) {
         let is_held = self.standing(id, generation) == Standing::Held;
         if let Some(seen) = self.watching.watched().sessions.get_mut(id) {
@@ -147,21 +147,21 @@ impl Inner {
         }
     }
 
-    /// Notes that the session's row has no mark.
+    /// Records that the session's row is not marked.
     pub(crate) fn unmarked(&self, id: &str) {
         if let Some(seen) = self.watching.watched().sessions.get_mut(id) {
             seen.marked = false;
         }
     }
 
-    /// Notes an append of this process: it is no reason to expect more of others.
+    /// Records an append of this process, so that polling does not mistake it for activity of others.
     pub(crate) fn appended(&self, id: &str, version: LogVersion) {
         if let Some(seen) = self.watching.watched().sessions.get_mut(id) {
             seen.own = Some(version);
         }
     }
 
-    /// See [`osier_store::Store::leave`].
+    /// See [`osier_store::Store::close`].
     pub(crate) async fn leave(&self) {
         let turn = self.watching.turn.lock().await;
         let all: Vec<String> = self.watching.watched().sessions.drain().map(|(id, _)| id).collect();
@@ -179,7 +179,7 @@ impl Inner {
         Ok(lease)
     }
 
-    /// Who reads on a server that is read-only anyway does not wait until it is writable.
+    /// Fails at once on a read-only server, instead of retrying until it becomes writable: watching works without the record.
     async fn hold_over(
         &self,
         connection: &mut Connection,
@@ -189,7 +189,7 @@ impl Inner {
         match connection.engine.read_only {
             true => Err(StoreError::Refused {
                 store: self.name.clone(),
-                why: "it is read-only".to_owned(),
+                why: "the server is read-only".to_owned(),
                 advice: "make the server writable",
                 source: "read_only".into(),
             }
@@ -210,18 +210,18 @@ impl Inner {
         }
     }
 
-    /// Lets go of the sessions that nobody watches any more.
+    /// Releases the sessions that are no longer watched.
     async fn release_left(self: &Arc<Self>) {
         let turn = self.watching.turn.lock().await;
         let left = self.watching.take_left();
         self.release_watches(&left).await;
         drop(turn);
-        // Nobody waits for that, least of all those who watch other sessions.
+        // In the background, so that polling of the other sessions continues.
         let inner = self.clone();
         tokio::spawn(async move { inner.settle(left).await });
     }
 
-    /// Should it fail, what was said runs out.
+    /// If this fails, the records expire.
     async fn release_watches(&self, ids: &[String]) {
         for ids in ids.chunks(MOST) {
             let _ = self.try_release(ids).await;
@@ -233,8 +233,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Brings the rows of sessions up to date that this process does not hold any more, and of some that killed processes
-    /// held. Should it fail, somebody who comes later does it.
+    /// Updates the rows of sessions that this process has closed, and of some that killed processes had open. If this fails,
+    /// a later call does it.
     async fn settle(&self, mut ids: Vec<String>) {
         if ids.is_empty() {
             return;
@@ -242,8 +242,8 @@ impl Inner {
         ids.extend(self.abandoned().await.unwrap_or_default());
         for id in ids {
             let slot = self.slot(&id);
-            // Whoever appends in this moment may have begun when the session was still held.
-            let _nobody = slot.lock().await;
+            // Waits for a running append, which may have started while the session was still open.
+            let _append_lock = slot.lock().await;
             let _ = self.settle_one(&id).await;
         }
     }
@@ -260,12 +260,12 @@ impl Inner {
 }
 
 impl Seen {
-    /// Other processes know that it is open here.
+    /// Whether the record that the session is open here is still valid.
     fn is_held(&self) -> bool {
         self.held.as_ref().is_some_and(Lease::is_valid)
     }
 
-    /// Whoever held it no longer for a while knows nothing of its row any more.
+    /// Renews the record. If it had expired, another process may have unmarked the row in the meantime.
     fn hold(&mut self, lease: Option<Lease>) {
         self.marked &= self.is_held();
         self.held = lease.or(self.held);
@@ -278,7 +278,7 @@ impl Seen {
 
 impl Watching {
     pub(crate) fn new(holder: Holder) -> Watching {
-        Watching { watched: Mutex::default(), holder, left: Arc::default(), turn: Turn::default() }
+        Watching { watched: Mutex::default(), holder, left: Arc::default(), turn: AsyncMutex::default() }
     }
 
     fn watched(&self) -> MutexGuard<'_, Watched> {
@@ -303,26 +303,26 @@ impl Watching {
         Watch::new(changed, Some(Box::new(Keep(inner.watching.left.clone()))))
     }
 
-    /// The sessions that nobody watches any more.
+    /// Removes and returns the sessions that are no longer watched.
     fn take_left(&self) -> Vec<String> {
         self.watched().sessions.extract_if(|_, seen| !seen.is_watched()).map(|(id, _)| id).collect()
     }
 
-    /// The sessions that are watched. None means that nobody asks any more.
+    /// The watched sessions. If there are none, the polling task must end.
     fn ids(&self) -> Vec<String> {
         let mut watched = self.watched();
         watched.asking = !watched.sessions.is_empty();
         watched.sessions.keys().cloned().collect()
     }
 
-    /// The sessions that are watched and were there when last looked at.
+    /// The watched sessions that existed at the last poll.
     fn present(&self) -> Vec<String> {
         let watched = self.watched();
         let present = watched.sessions.iter().filter(|(_, seen)| seen.version.is_some());
         present.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Tells whoever watches a session that is not as it was. Comes back with whether others changed any.
+    /// Notifies the watchers of changed sessions. Returns whether other processes changed any.
     fn compare(&self, ids: &[String], now: &FxHashMap<String, (LogVersion, bool)>) -> bool {
         let mut watched = self.watched();
         let mut any = false;
@@ -333,7 +333,7 @@ impl Watching {
             if seen.version != version {
                 let generation = |version: Option<LogVersion>| version.map(|version| version.generation);
                 if generation(seen.version) != generation(version) {
-                    // Another session of this name, which nobody knows to be open here.
+                    // A new log, for which no open record exists.
                     (seen.held, seen.marked) = (None, false);
                 }
                 seen.version = version;
@@ -357,7 +357,7 @@ async fn ask(inner: Arc<Inner>) {
             return;
         }
         if held_at.elapsed() >= inner.limits.hold / RENEWALS {
-            // If it fails it is tried again as late: who may only read will never succeed.
+            // After a failure, retry only after the usual interval: for a read-only user, this always fails.
             held_at = Instant::now();
             inner.renew().await;
         }
@@ -385,7 +385,7 @@ async fn versions_of(
     Ok(attempt!(inner, 0, |connection| versions(connection, ids)))
 }
 
-/// The states of sessions, and whether their rows are marked.
+/// The versions of sessions, and whether their rows are marked.
 async fn versions(
     connection: &mut MySqlConnection,
     ids: &[String],
@@ -406,7 +406,7 @@ async fn versions(
     Ok(versions)
 }
 
-/// The state of one session. A process that holds it refuses a deletion that did not know yet, or finds nothing.
+/// The version of one session. If `held`, first cancels a deletion that did not see that the session is open here.
 async fn version(
     connection: &mut MySqlConnection,
     id: &str,
@@ -416,6 +416,6 @@ async fn version(
     if held {
         locks::refuse_removal(connection, id).await?;
     }
-    let asked = sqlx::query(ASKED).bind(id);
-    Ok(asked.fetch_optional(connection).await?.map(|row| rows::version(&row, 0, 1)).transpose()?)
+    let query = sqlx::query(ASKED).bind(id);
+    Ok(query.fetch_optional(connection).await?.map(|row| rows::version(&row, 0, 1)).transpose()?)
 }

@@ -1,5 +1,5 @@
-//! Appends by one, 8 and 64 writers at once, each to a session of its own and all to one. Rounds of bare inserts and of
-//! appends take turns, so that whatever else the machine does hits both.
+//! Measures appends by 1, 8, and 64 concurrent writers, each to its own session or all to one. Rounds of bare inserts and of
+//! appends alternate, so that other load on the machine affects both.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,15 +29,16 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
             let (a, b);
             (bare, a) = insert(bare, each).await;
             (ours, b) = append(ours, each).await;
-            // The first one is for statements to be prepared.
+            // The first round only prepares the statements.
             if round > 0 {
                 floor.add(a);
                 measured.add(b);
             }
         }
-        // Bare inserts need not see each other, and an append must; and who has not opened a session changes its row as well.
+        // No target: bare inserts do not conflict but appends to one session do, and an append to a session that is not open
+        // also updates its row.
         let without_target = match open {
-            false => Some("append by one who has it not open".to_owned()),
+            false => Some("append to a session that is not open".to_owned()),
             true if writers > sessions => Some(format!("append, {writers} to one session: all / count")),
             true => None,
         };
@@ -52,7 +53,7 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
     Ok(())
 }
 
-/// Times of single calls, and the time of all divided by their number.
+/// The time of each call, and the total time divided by the number of calls.
 #[derive(Debug, Default)]
 struct Round {
     calls: Vec<Duration>,
@@ -77,7 +78,7 @@ impl Round {
 struct Bare {
     connection: MySqlConnection,
     session: String,
-    /// Shared by all who write to the session.
+    /// Shared by all writers of the session.
     next: Arc<AtomicUsize>,
 }
 
@@ -105,7 +106,7 @@ async fn insert(writers: Vec<Bare>, each: usize) -> (Vec<Bare>, Round) {
             for _ in 0..each {
                 let begin = Instant::now();
                 let at = writer.next.fetch_add(1, Ordering::Relaxed);
-                floor::insert(&mut writer.connection, &writer.session, at).await.expect("an insert");
+                floor::insert(&mut writer.connection, &writer.session, at).await.expect("insert a row");
                 calls.push(begin.elapsed());
             }
             (writer, calls)
@@ -119,7 +120,7 @@ struct Ours {
     store: MySqlStore,
     session: String,
     version: LogVersion,
-    /// Whoever works in a session has it open.
+    /// Keeps the session open.
     _open: Option<Watch>,
 }
 
@@ -137,16 +138,16 @@ async fn store_writers(bench: &Bench, writers: usize, sessions: usize, open: boo
     Ok(ours)
 }
 
-/// Appends below what is there, and again if somebody was faster.
+/// Appends an entry, and retries if another writer was faster.
 async fn append_one(writer: &mut Ours) {
     loop {
         let mut line = line(writer.version.entries);
-        // No two writers say the same, or the second would be told that it is stored already.
-        let said = line.len() - r#"xxxx"}}"#.len();
-        line[said..said + 4].copy_from_slice(format!("{:04}", writer.number).as_bytes());
+        // Each writer appends a different line; otherwise the store would take it for a repeated append.
+        let number_at = line.len() - r#"xxxx"}}"#.len();
+        line[number_at..number_at + 4].copy_from_slice(format!("{:04}", writer.number).as_bytes());
         match writer.store.append(&writer.session, writer.version, &[line]).await {
             Err(StoreError::Conflict { now }) => writer.version = now,
-            appended => break writer.version = appended.expect("an append"),
+            appended => break writer.version = appended.expect("append an entry"),
         }
     }
 }

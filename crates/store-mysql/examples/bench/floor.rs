@@ -1,4 +1,4 @@
-//! What the driver and the server take for the least that could be done: one prepared insert, one select by primary key.
+//! The baseline: how long the driver and the server take for one prepared insert and for one select by primary key.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ const TABLE: &str =
     "CREATE TABLE floor (session VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin, seq INT UNSIGNED,
     line MEDIUMBLOB NOT NULL, PRIMARY KEY (session, seq)) ENGINE=InnoDB";
 
-/// Rows that are read again and again.
+/// The number of rows that are read in turn.
 const ROWS: u32 = 50;
 
 pub(crate) async fn prepare(bench: &Bench) -> Result<()> {
@@ -29,7 +29,7 @@ pub(crate) async fn insert(connection: &mut MySqlConnection, session: &str, at: 
     query.execute(connection).await.map(drop)
 }
 
-/// Reads one row by its primary key, again and again.
+/// Reads rows by primary key.
 pub(crate) struct Reader {
     connection: MySqlConnection,
     next: u32,
@@ -51,7 +51,7 @@ impl Reader {
         Ok(begin.elapsed())
     }
 
-    /// The middle of many.
+    /// The median time of many selects.
     pub(crate) async fn median(&mut self) -> Result<Duration> {
         let mut times = Vec::new();
         for _ in 0..200 {

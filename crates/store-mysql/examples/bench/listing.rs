@@ -1,4 +1,4 @@
-//! The first page of many sessions.
+//! Measures the first page of a list of many sessions.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::{Bench, Result, floor, header, line};
 
 const PAGE: usize = 50;
 
-/// How many of the newest sessions people work in meanwhile, beside one of many lines.
+/// The number of recent sessions that are open for writing, in addition to one session of `LONG` lines.
 const OPEN: usize = 8;
 const LONG: usize = 10_000;
 
@@ -29,9 +29,9 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
     let mut open = Vec::new();
     for name in newest.chain(["list-long".to_owned()]) {
         open.push(people.watch(&name).await?);
-        for said in 0..2 {
+        for number in 0..2 {
             let version = people.open(&name).await?.version;
-            people.append(&name, version, &[line(2 * LONG + said)]).await?;
+            people.append(&name, version, &[line(2 * LONG + number)]).await?;
         }
     }
     first_page(&store, bench, &format!("first {PAGE} of {count}, {} being written to", open.len())).await?;
@@ -39,14 +39,14 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
     Ok(())
 }
 
-/// Of all sessions, and of those of a directory.
+/// Measures the first page of all sessions, and of the sessions of one directory.
 async fn first_page(store: &MySqlStore, bench: &Bench, what: &str) -> Result<()> {
     let mut reader = floor::Reader::new(bench).await?;
     for (where_, cwd) in [("", None), (", of a directory", Some("/here".into()))] {
         let filter = SessionFilter { limit: Some(PAGE), cwd, ..SessionFilter::default() };
         store.list(&filter).await?;
         let (mut floor, mut times) = (Vec::new(), Vec::new());
-        // They take turns, so that whatever else the machine does hits both.
+        // Alternate, so that other load on the machine affects both.
         for _ in 0..300 {
             floor.push(reader.read().await?);
             let begin = Instant::now();
@@ -58,7 +58,7 @@ async fn first_page(store: &MySqlStore, bench: &Bench, what: &str) -> Result<()>
     Ok(())
 }
 
-/// Many sessions. What is written for them need not be on the disk, so that making them does not take minutes.
+/// Creates the sessions. Disables flushing meanwhile, because otherwise this would take minutes.
 async fn make(bench: &Bench, count: usize) -> Result<()> {
     const MAKERS: usize = 8;
     flush(bench, 0).await?;
@@ -67,7 +67,7 @@ async fn make(bench: &Bench, count: usize) -> Result<()> {
         let store = bench.store();
         makers.spawn(async move {
             for at in (maker..count).step_by(MAKERS) {
-                store.create(&header(&format!("list-{at}")), &[line(at)]).await.expect("a session");
+                store.create(&header(&format!("list-{at}")), &[line(at)]).await.expect("create a session");
             }
         });
     }

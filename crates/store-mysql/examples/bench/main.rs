@@ -1,5 +1,5 @@
-//! Measures the store on a private MariaDB, beside the floor of the same run: a bare prepared insert and a bare select by
-//! primary key over the same driver. Prints a table; a miss is printed, never asserted, because machines differ.
+//! Benchmarks the store on a private MariaDB server, compared with a baseline from the same run: a bare prepared insert and a
+//! bare select by primary key with the same driver. Prints a table. A missed target does not fail, because machines differ.
 
 mod appending;
 mod floor;
@@ -20,7 +20,7 @@ const DATABASE: &str = "osier_bench";
 /// 2026-01-01.
 const DAY_ONE: i64 = 1_767_225_600_000;
 
-/// About what a short turn weighs.
+/// About the size of a short turn, in bytes.
 const TEXT: usize = 1000;
 
 const USAGE: &str = "bench [--quick] [append] [open] [list] [watch]";
@@ -35,7 +35,7 @@ async fn main() -> Result<()> {
     }
     let wanted = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
     let quick = !flags.is_empty();
-    // As a server is set up by default; the private one is smaller.
+    // The default sizes; the private server's are smaller.
     let server = Server::start(&["--innodb-log-file-size=96M", "--innodb-buffer-pool-size=128M"])?;
     let bench = Bench::new(&server).await?;
     table::head();
@@ -54,7 +54,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Where things are measured.
+/// The URLs of the benchmark database.
 struct Bench {
     url: String,
     admin: String,
@@ -70,9 +70,10 @@ impl Bench {
         Ok(bench)
     }
 
-    /// A store as another process would have it.
+    /// A new store instance, as in another process.
     fn store(&self) -> MySqlStore {
-        MySqlStore::new("bench", &Credentials::new(self.url.as_str()), Limits::default()).expect("a url")
+        MySqlStore::new("bench", &Credentials::new(self.url.as_str()), Limits::default())
+            .expect("a valid URL")
     }
 
     /// A connection of the bare driver.
@@ -81,7 +82,7 @@ impl Bench {
     }
 }
 
-/// The message at a place of a chain. Every one comes a second after the one before.
+/// The message at a position of a chain. The timestamps are one second apart.
 fn line(at: usize) -> Vec<u8> {
     let parent = at.checked_sub(1).map_or("null".to_owned(), |at| format!("\"{at:08}\""));
     let role = if at.is_multiple_of(2) { "user" } else { "assistant" };

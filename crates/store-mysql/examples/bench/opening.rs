@@ -1,4 +1,4 @@
-//! From nothing to the lines of the context, to a path, and to the first append, in logs of different lengths.
+//! Measures opening a session up to its context, reading a path, and the first append, in logs of different lengths.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use osier_tree::Seq;
 use crate::table::{median, plain, row, shown};
 use crate::{Bench, Result, floor, header, line};
 
-/// What a compaction left of the conversation.
+/// The number of messages that the compaction kept.
 const KEPT: usize = 50;
 
 pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
@@ -36,7 +36,7 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
             times.push(begin.elapsed());
         }
         let each = median(times) / version.entries as u32;
-        plain(&format!("path of {} entries, for each", version.entries), &shown(each));
+        plain(&format!("path of {} entries, per entry", version.entries), &shown(each));
 
         let store = connected(bench).await?;
         let begin = Instant::now();
@@ -60,7 +60,7 @@ async fn make(bench: &Bench, size: usize) -> Result<(String, LogVersion)> {
     Ok((id, version))
 }
 
-/// A store that has a connection and knows nothing.
+/// A store that is connected but has nothing cached.
 async fn connected(bench: &Bench) -> Result<MySqlStore> {
     let store = bench.store();
     store.find_ids("x").await?;

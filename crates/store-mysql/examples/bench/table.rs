@@ -1,12 +1,12 @@
-//! Rows of the table, each beside its floor and its target.
+//! Prints the rows of the table, with baseline and target.
 
 use std::time::Duration;
 
 pub(crate) fn head() {
-    println!("{:<46} {:>10} {:>10} {:>7} {:>7}", "", "measured", "floor", "times", "target");
+    println!("{:<46} {:>10} {:>10} {:>7} {:>7}", "", "measured", "baseline", "ratio", "target");
 }
 
-/// A time beside its floor. `target` is how many times the floor it may be.
+/// Prints a time and its baseline. `target` is the maximum ratio.
 pub(crate) fn row(what: &str, measured: Duration, floor: Duration, target: Option<f64>) {
     let times = measured.as_secs_f64() / floor.as_secs_f64();
     let (target, missed) = match target {
@@ -16,7 +16,7 @@ pub(crate) fn row(what: &str, measured: Duration, floor: Duration, target: Optio
     println!("{what:<46} {:>10} {:>10} {times:>7.2} {target:>7}{missed}", shown(measured), shown(floor));
 }
 
-/// Something that has no floor.
+/// Prints a value that has no baseline.
 pub(crate) fn plain(what: &str, measured: &str) {
     println!("{what:<46} {measured:>10}");
 }
@@ -30,7 +30,7 @@ pub(crate) fn shown(time: Duration) -> String {
     }
 }
 
-/// The middle one: others that work on the machine move it least.
+/// The median, which other load on the machine affects least.
 pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What watching costs the server when nothing happens, by the server's own count of questions.
+//! Measures how many queries idle watches cause, by the server's own counter.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use sqlx::{Connection, Executor, MySqlConnection, Row};
 use crate::table::plain;
 use crate::{Bench, Result, header, line};
 
-/// The first seconds after a change are more lively.
+/// The store polls more often in the first seconds after a change.
 const SETTLE: Duration = Duration::from_secs(12);
 const WATCHED: Duration = Duration::from_secs(20);
 
@@ -22,16 +22,16 @@ pub(crate) async fn measure(bench: &Bench) -> Result<()> {
     }
     let mut admin = MySqlConnection::connect(&bench.admin).await?;
     tokio::time::sleep(SETTLE).await;
-    let before = questions(&mut admin).await?;
+    let before = query_count(&mut admin).await?;
     tokio::time::sleep(WATCHED).await;
-    // One of them is the question itself.
-    let asked = questions(&mut admin).await? - before - 1;
-    let per_minute = asked as f64 * 60.0 / WATCHED.as_secs_f64();
-    plain(&format!("questions a minute, {} idle sessions", watches.len()), &format!("{per_minute:.0}"));
+    // One of them is this query itself.
+    let count = query_count(&mut admin).await? - before - 1;
+    let per_minute = count as f64 * 60.0 / WATCHED.as_secs_f64();
+    plain(&format!("queries per minute, {} idle sessions", watches.len()), &format!("{per_minute:.0}"));
     Ok(())
 }
 
-async fn questions(admin: &mut MySqlConnection) -> Result<u64> {
+async fn query_count(admin: &mut MySqlConnection) -> Result<u64> {
     let row = admin.fetch_one("SHOW GLOBAL STATUS LIKE 'Questions'").await?;
     Ok(row.try_get::<String, _>(1)?.parse()?)
 }

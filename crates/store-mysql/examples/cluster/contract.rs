@@ -1,4 +1,4 @@
-//! The contract of all stores, with each instance of a store at the next server.
+//! The store contract, with each store instance connected to the next server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use osier_store_mysql::Limits;
 
 use crate::{Group, Result};
 
-/// A database for one rule.
+/// A database for one contract rule.
 struct Rotating {
     group: &'static Group,
     database: String,
@@ -27,26 +27,26 @@ impl Fixture for Rotating {
 
 macro_rules! run_rules {
     ($group:expr; $($rule:ident)*) => {{
-        let (mut held, mut broken) = (0, Vec::new());
+        let (mut passed, mut failed) = (0, Vec::new());
         $(
             let fixture =
                 Rotating { group: $group, database: $group.database().await?, next: AtomicUsize::new(0) };
             let rule = tokio::spawn(async move { osier_store::contract::$rule(&fixture).await });
             match rule.await {
-                Ok(()) => held += 1,
-                Err(_) => broken.push(stringify!($rule)),
+                Ok(()) => passed += 1,
+                Err(_) => failed.push(stringify!($rule)),
             }
         )*
-        (held, broken)
+        (passed, failed)
     }};
 }
 
 pub(crate) async fn run(group: &'static Group) -> Result<()> {
-    println!("== the contract, each instance at the next server");
-    let (held, broken) = osier_store::contract_rules!([run_rules] group);
-    println!("{held} of {} rules hold", held + broken.len());
-    match broken.is_empty() {
+    println!("== store contract, each instance on the next server");
+    let (passed, failed) = osier_store::contract_rules!([run_rules] group);
+    println!("{passed} of {} rules passed", passed + failed.len());
+    match failed.is_empty() {
         true => Ok(()),
-        false => Err(format!("broken: {}", broken.join(", ")).into()),
+        false => Err(format!("failed: {}", failed.join(", ")).into()),
     }
 }

@@ -1,5 +1,5 @@
-//! Writers at all servers while these are killed, frozen and brought back: nothing acknowledged is lost or stored twice, and
-//! all servers have the same.
+//! Writers on all servers while these are killed, frozen, and brought back: no acknowledged entry is lost or stored twice, and
+//! all servers have the same data.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::{Group, Result, store_at};
 
 const SESSION: &str = "shared";
 
-/// Writers of the one session, and writers that have a session each.
+/// The number of writers that share one session, and of writers with their own session.
 const TOGETHER: usize = 3;
 const ALONE: usize = 3;
 
-/// The entries that one writer got acknowledged.
+/// The result of one writer.
 struct Written {
     session: String,
     prefix: String,
@@ -94,7 +94,7 @@ async fn write(
     Ok(written)
 }
 
-/// One server at a time is killed or frozen, and comes back.
+/// Kills or freezes one server at a time, and brings it back.
 async fn disturb(
     group: &'static Group,
     cluster: &'static Cluster,
@@ -121,10 +121,10 @@ async fn disturb(
         }
         group.ready().await?;
     }
-    Ok(format!("{} times a server was killed, {} times frozen", counts["killed"], counts["frozen"]))
+    Ok(format!("killed a server {} times, froze a server {} times", counts["killed"], counts["frozen"]))
 }
 
-/// A small generator of random numbers: the same seed brings the same faults.
+/// A small random number generator. The same seed gives the same faults.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
@@ -138,7 +138,7 @@ async fn check(group: &'static Group, database: &str, written: &[Written]) -> Re
             let stored = lines(&store, &writer.session).await?;
             let log = logs.entry(&writer.session).or_insert_with(|| stored.clone());
             if *log != stored {
-                return Err(format!("server {number} has another log of {}", writer.session).into());
+                return Err(format!("server {number} has a different log of {}", writer.session).into());
             }
         }
     }
@@ -153,6 +153,6 @@ async fn check(group: &'static Group, database: &str, written: &[Written]) -> Re
             return Err(format!("writer {} in {}: {counts}", writer.prefix, writer.session).into());
         }
     }
-    println!("nothing lost, nothing stored twice, the same on every server");
+    println!("no entry lost or stored twice; all servers have the same data");
     Ok(())
 }

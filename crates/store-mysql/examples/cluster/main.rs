@@ -1,5 +1,5 @@
-//! Runs the store on three servers that replicate to each other, with faults. Fails if anything acknowledged is lost, stored
-//! twice or different on one of them, or if a rule of the contract does not hold.
+//! Runs the store on a cluster of three servers, with faults. Fails if an acknowledged entry is lost, stored twice, or different
+//! on one of them, or if a contract rule fails.
 
 mod contract;
 mod faults;
@@ -16,7 +16,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, Row};
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 const USAGE: &str = "cluster [--seconds N] [--seed N] [--ports PORT,PORT,PORT] [contract] [races] [faults]
---ports: servers on this machine that run already, with the users osier and admin; without faults";
+--ports: use servers that already run on this machine, with the users osier and admin; skips faults";
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 4)]
 async fn main() -> Result<()> {
@@ -67,15 +67,15 @@ async fn run(group: &'static Group, wanted: impl Fn(&str) -> bool, seconds: u64,
     Ok(())
 }
 
-/// The servers, and what is asked of them by hand.
+/// The servers, with helpers to query them directly.
 struct Group {
     ports: Vec<u16>,
-    /// None if the servers are somebody else's.
+    /// `None` if this program did not start the servers.
     cluster: Option<Cluster>,
 }
 
 impl Group {
-    /// The url of a database at one server.
+    /// The URL of a database on one server.
     fn url(&self, number: usize, database: &str) -> String {
         format!("mysql://osier:{PASSWORD}@{}/{database}", self.host(number))
     }
@@ -89,11 +89,11 @@ impl Group {
         Ok(MySqlConnection::connect(&url).await?)
     }
 
-    /// Waits until every server takes part.
+    /// Waits until every server has joined the cluster.
     async fn ready(&self) -> Result<()> {
         if self.cluster.is_none() {
             for number in 0..self.ports.len() {
-                // MySQL remembers a user whom it has let in once, and then asks for no password in clear text.
+                // After the first login, MySQL caches the user's password hash and no longer requests the password in clear text.
                 let _ = MySqlConnection::connect(&self.url(number, "mysql")).await;
             }
             return Ok(());
@@ -102,7 +102,7 @@ impl Group {
             let limit = Duration::from_secs(120);
             tokio::time::timeout(limit, self.synced(number))
                 .await
-                .map_err(|_| format!("server {number} does not come back"))?;
+                .map_err(|_| format!("server {number} did not come back"))?;
         }
         Ok(())
     }
@@ -125,27 +125,27 @@ impl Group {
         }
     }
 
-    /// A new database, which all servers have.
+    /// Creates a database, and waits until all servers have it.
     async fn database(&self) -> Result<String> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("osier_{}", NEXT.fetch_add(1, Ordering::Relaxed));
         self.admin(0).await?.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await?;
         for number in 1..self.ports.len() {
             let mut admin = self.admin(number).await?;
-            let asked = format!("SHOW DATABASES LIKE '{name}'");
-            while admin.fetch_optional(AssertSqlSafe(asked.as_str())).await?.is_none() {
+            let query = format!("SHOW DATABASES LIKE '{name}'");
+            while admin.fetch_optional(AssertSqlSafe(query.as_str())).await?.is_none() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
         Ok(name)
     }
 
-    /// A store at one server and no other.
+    /// A store that uses only one server.
     fn store(&self, number: usize, database: &str, limits: Limits) -> MySqlStore {
         store_at(&self.url(number, database), limits)
     }
 
-    /// The url of all servers, beginning with one of them.
+    /// The URL of all servers, starting with one of them.
     fn url_from(&self, number: usize, database: &str) -> String {
         let hosts: Vec<String> = (0..self.ports.len()).map(|at| self.host(number + at)).collect();
         self.url(number, database).replace(&self.host(number), &hosts.join(","))
@@ -153,5 +153,5 @@ impl Group {
 }
 
 fn store_at(url: &str, limits: Limits) -> MySqlStore {
-    MySqlStore::new("team", &Credentials::new(url), limits).expect("a url")
+    MySqlStore::new("team", &Credentials::new(url), limits).expect("a valid URL")
 }

@@ -1,5 +1,5 @@
-//! Two processes at two servers at the same time: a session is not deleted under anybody, what was stored is seen at once,
-//! and a lone writer never meets itself.
+//! Concurrent processes on different servers: an open session is not deleted, acknowledged data is visible at once on every
+//! server, and a single writer never conflicts with itself.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -34,7 +34,7 @@ pub(crate) async fn run(group: &'static Group) -> Result<()> {
     done
 }
 
-/// Keeps the servers busy, so that they lag behind each other.
+/// Puts load on the servers, so that they lag behind each other.
 async fn load(group: &'static Group, database: String, idle: Arc<AtomicBool>) -> Result<()> {
     let store = group.store(0, &database, Limits::default());
     let large = message(&"x".repeat(200_000));
@@ -50,7 +50,7 @@ async fn load(group: &'static Group, database: String, idle: Arc<AtomicBool>) ->
 }
 
 async fn deletions(group: &'static Group, database: &str) -> Result<()> {
-    println!("== deleting a session that another server's client opens");
+    println!("== delete a session while a client of another server opens it");
     let (mut refused, mut gone, mut broken) = (0, 0, 0);
     let (deleter, opener) =
         (group.store(1, database, Limits::default()), group.store(2, database, Limits::default()));
@@ -62,17 +62,17 @@ async fn deletions(group: &'static Group, database: &str) -> Result<()> {
             (Ok(deleted), Ok(_)) if deleted.deleted => broken += 1,
             (Err(StoreError::Busy { .. }), Ok(_)) => refused += 1,
             (Ok(_), Err(StoreError::NotFound { .. })) => gone += 1,
-            // Each may see the other.
+            // Each saw the other, so neither succeeded.
             (Err(StoreError::Busy { .. }), Err(StoreError::NotFound { .. })) => broken += 1,
             (deleted, opened) => return Err(format!("{deleted:?} {opened:?}").into()),
         }
     }
-    println!("{DELETIONS} times: {refused} refused, {gone} deleted, {broken} deleted under somebody");
-    if broken == 0 { Ok(()) } else { Err("a session was deleted under somebody".into()) }
+    println!("{DELETIONS} rounds: {refused} refused, {gone} deleted, {broken} inconsistent");
+    if broken == 0 { Ok(()) } else { Err("deleting and opening a session gave inconsistent results".into()) }
 }
 
 async fn leases(group: &'static Group, database: &str) -> Result<()> {
-    println!("== one place, three servers");
+    println!("== acquire a lease of one place on three servers");
     let stores: Vec<_> = (0..3).map(|at| group.store(at, database, Limits::default())).collect();
     create(&stores[0], "leased").await?;
     let lease = |cursor| Lease {
@@ -85,23 +85,23 @@ async fn leases(group: &'static Group, database: &str) -> Result<()> {
         expires: None,
     };
     for round in 0..LEASES as u64 {
-        let wished: Vec<Lease> = (0..3).map(|at| lease(3 * round + at)).collect();
-        let asked = stores.iter().zip(&wished).map(|(store, lease)| store.acquire_lease(lease, &|_| true));
-        let given = futures_util::future::join_all(asked).await;
-        let got = given.iter().filter(|given| given.is_ok()).count();
-        if got != 1 {
-            return Err(format!("round {round}: {got} leases for one place: {given:?}").into());
+        let requested: Vec<Lease> = (0..3).map(|at| lease(3 * round + at)).collect();
+        let attempts = stores.iter().zip(&requested).map(|(store, lease)| store.acquire_lease(lease, &|_| true));
+        let results = futures_util::future::join_all(attempts).await;
+        let acquired = results.iter().filter(|result| result.is_ok()).count();
+        if acquired != 1 {
+            return Err(format!("round {round}: {acquired} leases of one place: {results:?}").into());
         }
-        for (store, lease) in stores.iter().zip(&wished) {
+        for (store, lease) in stores.iter().zip(&requested) {
             store.release_lease(lease).await;
         }
     }
-    println!("{LEASES} times one of three got it");
+    println!("{LEASES} rounds: exactly one of three acquired the lease");
     Ok(())
 }
 
 async fn stale_reads(group: &'static Group, database: &str) -> Result<()> {
-    println!("== what one server acknowledged, asked of another");
+    println!("== read from another server what one server acknowledged");
     let (writer, reader) =
         (group.store(0, database, Limits::default()), group.store(2, database, Limits::default()));
     let mut missed = 0;
@@ -114,11 +114,11 @@ async fn stale_reads(group: &'static Group, database: &str) -> Result<()> {
         writer.delete(&id).await?;
         missed += usize::from(!reader.find_ids(&id).await?.is_empty());
     }
-    println!("{missed} of {READS} were missed");
+    println!("{missed} stale reads in {READS} rounds");
     if missed == 0 { Ok(()) } else { Err("a read was stale".into()) }
 }
 
-/// A proxy that sends each connection to the next server.
+/// Starts a proxy that sends each connection to the next server. Returns its port.
 fn proxy(ports: Vec<u16>) -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
@@ -144,10 +144,10 @@ fn pass(mut from: TcpStream, mut to: TcpStream) {
 }
 
 async fn round_robin(group: &'static Group, database: &str) -> Result<()> {
-    println!("== one writer behind a proxy that changes servers");
+    println!("== one writer behind a round-robin proxy");
     let own = group.ports[0].to_string();
     let url = group.url(0, database).replace(&own, &proxy(group.ports.clone())?.to_string());
-    // No connection is used twice.
+    // No connection is reused.
     let store = store_at(&url, Limits { idle: Duration::ZERO, ..Limits::default() });
     let mut version = create(&store, "alone").await?;
     for number in 0..APPENDS {

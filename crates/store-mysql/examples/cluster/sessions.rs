@@ -1,4 +1,4 @@
-//! Sessions and lines for the other parts.
+//! Test sessions and lines.
 
 use osier_store::{LogVersion, Store, StoreError};
 use osier_tree::{Header, Seq};

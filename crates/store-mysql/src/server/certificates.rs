@@ -1,4 +1,4 @@
-//! Certificates for one server on this machine: an authority made for it alone, and the server's own.
+//! Certificates for one local server: a new certificate authority, and the server's certificate.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! Three servers that replicate to each other by Galera, all on this machine. Each may be killed, frozen and brought back.
+//! A Galera cluster of three local servers. Each can be killed, frozen, and brought back.
 
 use std::fs;
 use std::io;
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use super::{PATIENCE, Server, copy, free_port, install};
 
-/// How many servers: with two of them gone there is no majority.
+/// The number of nodes. If two of them fail, there is no majority.
 const SERVERS: usize = 3;
 
-/// The group's own patience with a server that is silent, in seconds: shorter than usual, so that faults are over sooner.
+/// How long the cluster waits for a silent node: shorter than the default, so that tests of faults take less time.
 const TIMEOUTS: &str = "evs.suspect_timeout=PT3S;evs.inactive_timeout=PT5S;evs.install_timeout=PT5S";
 
-/// What a server runs to receive a state from another one, and what the other one runs. All have the same beginning, so only
-/// the number up to which the missing transactions are sent goes from one to the other.
+/// The state transfer script, which both the receiving and the sending node run. All nodes start with the same data, so the
+/// script transfers only the position up to which the sender provides the missing transactions.
 const TRANSFER: &str = r#"#!/bin/sh
 while [ $# -gt 0 ]; do
     case $1 in
@@ -41,7 +41,7 @@ else
 fi
 "#;
 
-/// See the module.
+/// A Galera cluster on this machine.
 #[derive(Debug)]
 pub struct Cluster {
     servers: Vec<Server>,
@@ -85,7 +85,7 @@ impl Cluster {
         &self.servers
     }
 
-    /// The servers begin with the same data, so that none needs a copy of another one's.
+    /// Starts all nodes with a copy of the same data, so that no node needs a full transfer.
     fn begin(&self) -> io::Result<()> {
         let [first, others @ ..] = self.servers.as_slice() else { return Ok(()) };
         first.run_with(&["--wsrep-new-cluster".to_owned()])?;
@@ -102,7 +102,7 @@ impl Cluster {
         others.iter().try_for_each(Server::run)
     }
 
-    /// Brings a server back that was killed. It gets from the others what it missed.
+    /// Restarts a killed node. It gets the transactions that it missed from the others.
     pub fn rejoin(&self, number: usize) -> io::Result<()> {
         let server = &self.servers[number];
         let position = server.recovered_position()?;
@@ -111,23 +111,23 @@ impl Cluster {
 }
 
 impl Server {
-    /// Ends the server in peace, so that its data are whole.
+    /// Shuts the server down cleanly, so that its data are consistent.
     fn stop(&self) -> io::Result<()> {
         self.signal("-TERM")?;
         let begin = Instant::now();
         while self.folder.join("pid").exists() {
             if begin.elapsed() > PATIENCE {
-                return Err(io::Error::other("the server does not end"));
+                return Err(io::Error::other("the server did not stop"));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
         self.kill()
     }
 
-    /// Up to where its data go, as `UUID:NUMBER`.
+    /// The position of its last transaction, as `UUID:NUMBER`.
     fn recovered_position(&self) -> io::Result<String> {
-        let told = self.command().arg("--wsrep-recover").output()?;
-        let text = String::from_utf8_lossy(&told.stderr).into_owned();
+        let output = self.command().arg("--wsrep-recover").output()?;
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
         let position =
             text.rsplit("Recovered position:").next().and_then(|rest| rest.split_whitespace().next());
         match position {

@@ -1,28 +1,28 @@
-//! Finds MariaDB's server on this machine, or unpacks Debian's packages of it into a folder of its own. Changes nothing
-//! outside that folder and needs no rights.
+//! Finds a MariaDB server on this machine, or unpacks Debian's packages into a cache folder. Changes nothing outside that
+//! folder and needs no privileges.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What the server needs and a small machine may not have.
+/// Libraries that the server needs and a minimal machine may lack.
 const LIBRARIES: &[&str] =
     &["liburing2", "libnuma1", "libpcre2-8-0", "libssl3", "libsystemd0", "libcrypt1", "zlib1g", "libaio1"];
 
-/// A server that can be started.
+/// An installed server.
 #[derive(Debug, Clone)]
 pub(super) struct Program {
     pub(super) server: PathBuf,
-    /// Where its `share` folder lies.
+    /// The folder that contains `share`.
     pub(super) base: PathBuf,
-    /// Folders of libraries that the machine itself may not have.
+    /// Folders of libraries that the machine itself may lack.
     pub(super) libraries: Vec<PathBuf>,
-    /// A data folder with the system's tables and nothing else.
+    /// A data folder that contains only the system tables.
     pub(super) blank: PathBuf,
 }
 
-/// Finds or fetches the server; the first call on a machine takes a while, and others wait for it.
+/// Finds or downloads the server. The first call on a machine takes a while, and concurrent calls wait for it.
 pub(super) fn program() -> io::Result<Program> {
     let cache = cache();
     fs::create_dir_all(&cache)?;
@@ -39,7 +39,7 @@ pub(super) fn program() -> io::Result<Program> {
     Ok(program)
 }
 
-/// Galera's library, which makes a cluster of several servers.
+/// The Galera library, which connects several servers into a cluster.
 pub(super) fn galera() -> io::Result<PathBuf> {
     let system = ["/usr/lib/galera/libgalera_smm.so", "/usr/lib/libgalera_smm.so"];
     if let Some(library) = system.into_iter().map(PathBuf::from).find(|library| library.exists()) {
@@ -61,7 +61,7 @@ pub(super) fn galera() -> io::Result<PathBuf> {
     Ok(library)
 }
 
-/// A folder that survives a test run: inside cargo's own, which is marked as a cache.
+/// A folder that persists between test runs: inside cargo's target folder, which is marked as a cache.
 fn cache() -> PathBuf {
     let marked = |folder: &&Path| folder.join("CACHEDIR.TAG").exists();
     let own = std::env::current_exe().unwrap_or_default();
@@ -99,7 +99,7 @@ fn unpacked(cache: &Path) -> io::Result<Program> {
         unpack(&packages, &root)?;
         if !starts(&program) {
             for library in LIBRARIES {
-                // The server says by itself which one it misses, if it does.
+                // If a library is still missing, the server reports it below.
                 let _ = download(&packages, &[library]);
             }
             unpack(&packages, &root)?;
@@ -117,7 +117,7 @@ fn download(into: &Path, packages: &[&str]) -> io::Result<()> {
     if checked(&mut plain).is_ok() {
         return Ok(());
     }
-    // A machine whose lists of packages are empty or old, and maybe without the right to renew them.
+    // The package lists may be empty or outdated, and updating them may require privileges, so use private ones.
     let state = into.join("state");
     fs::create_dir_all(state.join("lists/partial"))?;
     fs::create_dir_all(state.join("archives/partial"))?;
@@ -145,7 +145,7 @@ fn unpack(packages: &Path, root: &Path) -> io::Result<()> {
 }
 
 impl Program {
-    /// The server, to be given its options.
+    /// The command that runs the server, without its options.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.server);
         let theirs = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
@@ -157,7 +157,7 @@ impl Program {
         if let Some(share) = share(&self.base) {
             command.arg(format!("--lc-messages-dir={}", share.display()));
         }
-        // It refuses to be started by root unless told so; for others the name means nothing.
+        // Required to run as root; ignored for other users.
         command.arg("--user=root");
         command
     }
@@ -167,20 +167,21 @@ fn starts(program: &Program) -> bool {
     version(program).is_ok()
 }
 
-/// `10.11.14`.
+/// The version number, such as `10.11.14`.
 fn version(program: &Program) -> io::Result<String> {
-    let told = output(program.command().arg("--version"))?;
-    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    let output = output(program.command().arg("--version"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let number = text.split_whitespace().skip_while(|word| *word != "Ver").nth(1);
     let number = number.and_then(|word| word.split('-').next());
     number.map(String::from).ok_or_else(|| io::Error::other(format!("no version in {text:?}")))
 }
 
-/// Makes a data folder that is copied for each server.
+/// Creates the data folder that is copied for each server.
 fn make_blank(program: &Program) -> io::Result<()> {
     let _ = fs::remove_dir_all(&program.blank);
     fs::create_dir_all(&program.blank)?;
-    let share = share(&program.base).ok_or_else(|| io::Error::other("the server's tables are missing"))?;
+    let share = share(&program.base)
+        .ok_or_else(|| io::Error::other("the system table scripts of the server are missing"))?;
     let script = program.blank.join("tables.sql");
     let mut text = b"create database mysql;\nuse mysql;\nset @auth_root_socket=NULL;\n".to_vec();
     for part in ["mysql_system_tables.sql", "mysql_performance_tables.sql", "mysql_system_tables_data.sql"] {

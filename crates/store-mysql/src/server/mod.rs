@@ -1,5 +1,5 @@
-//! A private MariaDB for tests and measurements: its own folder, a free port of this machine, gone when this process is
-//! gone, however it ends.
+//! A private MariaDB server for tests and benchmarks. It has its own folder and a free local port, and is removed when this
+//! process ends, even if it is killed.
 
 mod certificates;
 mod cluster;
@@ -16,21 +16,21 @@ use std::time::{Duration, Instant};
 pub use cluster::Cluster;
 use install::Program;
 
-/// The password of the user `osier`. Tests look for it in places where it must not be.
+/// The password of the user `osier`. Tests check that it does not leak.
 pub const PASSWORD: &str = "pass-4711-word";
 
-/// How long a server may take to start or to recover.
+/// How long a server may take to start, recover, or stop.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Starts the server, waits until the other end of its input is closed, and ends the server. Nobody said `keep`: then
-/// whoever started it is gone, and its data go too.
+/// Starts the server, waits for the end of its standard input, and kills the server. Unless the input was `keep`, the parent
+/// process has died, and the data are deleted as well.
 const GUARD: &str = r#"folder=$1; shift
 "$@" >"$folder/out.log" 2>&1 </dev/null &
 word=$(cat)
 kill -9 $! 2>/dev/null; wait $! 2>/dev/null
 [ "$word" = keep ] || rm -rf "$folder""#;
 
-/// See the module.
+/// A private MariaDB server.
 #[derive(Debug)]
 pub struct Server {
     program: Program,
@@ -41,14 +41,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server with more options, such as `--max-allowed-packet=1M`.
+    /// Starts a server with extra options, such as `--max-allowed-packet=1M`.
     pub fn start(options: &[&str]) -> io::Result<Server> {
         let server = Server::new(install::program()?, options)?;
         server.run()?;
         Ok(server)
     }
 
-    /// A server with the data of a new one, which does not run yet.
+    /// Prepares a server with blank data, without starting it.
     fn new(program: Program, options: &[&str]) -> io::Result<Server> {
         let folder = tempfile::Builder::new().prefix("osier-mariadb-").tempdir()?.keep();
         copy(&program.blank, &folder.join("data"))?;
@@ -59,13 +59,13 @@ impl Server {
         Ok(Server { program, folder, port, options, guard: Mutex::default() })
     }
 
-    /// The one server that the tests of this process share. Each of them takes a database of its own.
+    /// The server that all tests of this process share. Each test uses its own database.
     pub fn shared() -> &'static Server {
         static SHARED: OnceLock<Server> = OnceLock::new();
-        SHARED.get_or_init(|| Server::start(&[]).expect("a private MariaDB; see docs/stores.md"))
+        SHARED.get_or_init(|| Server::start(&[]).expect("a private MariaDB server; see docs/stores.md"))
     }
 
-    /// Where a database of it is reached, with user and password.
+    /// The URL of a database, with user and password.
     pub fn url(&self, database: &str) -> String {
         format!("mysql://osier:{PASSWORD}@127.0.0.1:{}/{database}", self.port)
     }
@@ -74,12 +74,12 @@ impl Server {
         self.port
     }
 
-    /// The certificate that its own is signed with.
+    /// The certificate of the authority that signed the server's certificate.
     pub fn authority(&self) -> PathBuf {
         self.folder.join("authority.pem")
     }
 
-    /// Ends the server as a power cut would, without a word.
+    /// Kills the server without a shutdown, like a power failure.
     pub fn kill(&self) -> io::Result<()> {
         let mut guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut guard) = guard.take() else { return Ok(()) };
@@ -89,17 +89,17 @@ impl Server {
         guard.wait().map(drop)
     }
 
-    /// Starts it on its data, after `kill`, and waits until it answers.
+    /// Starts the server again after `kill`, on the same data, and waits until it responds.
     pub fn run(&self) -> io::Result<()> {
         self.run_with(&[])
     }
 
-    /// Stops all its threads, as a virtual machine that is frozen does. Its sockets stay.
+    /// Stops all threads, like a frozen virtual machine. The sockets stay open.
     pub fn freeze(&self) -> io::Result<()> {
         self.signal("-STOP")
     }
 
-    /// Lets it go on.
+    /// Resumes a frozen server.
     pub fn thaw(&self) -> io::Result<()> {
         self.signal("-CONT")
     }
@@ -108,7 +108,7 @@ impl Server {
         let pid = fs::read_to_string(self.folder.join("pid"))?;
         match Command::new("kill").arg(signal).arg(pid.trim()).status()?.success() {
             true => Ok(()),
-            false => Err(io::Error::other(format!("no process {}", pid.trim()))),
+            false => Err(io::Error::other(format!("cannot signal process {}", pid.trim()))),
         }
     }
 
@@ -137,7 +137,7 @@ impl Server {
         server.args(["--bind-address=127.0.0.1", "--innodb-buffer-pool-size=64M", "--skip-log-bin"]);
         server.args(["--innodb-log-file-size=16M", "--skip-name-resolve", "--max-connections=400"]);
         server.args(&self.options);
-        // Servers of a cluster look for a script there.
+        // Cluster nodes look up the state transfer script in `PATH`.
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::iter::once(self.folder.clone()).chain(std::env::split_paths(&path));
         if let Ok(path) = std::env::join_paths(path) {
@@ -146,7 +146,7 @@ impl Server {
         server
     }
 
-    /// A server greets whoever connects.
+    /// Waits until the server sends a greeting.
     fn wait(&self) -> io::Result<()> {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
@@ -158,7 +158,7 @@ impl Server {
             std::thread::sleep(Duration::from_millis(20));
         }
         let log = fs::read_to_string(self.folder.join("out.log")).unwrap_or_default();
-        Err(io::Error::other(format!("the server does not start: {log}")))
+        Err(io::Error::other(format!("the server did not start: {log}")))
     }
 }
 
@@ -173,8 +173,8 @@ impl Drop for Server {
     }
 }
 
-/// `osier` may do what a store does, `admin` may do all, `private` is let in only over TLS and may do no more than is
-/// needed, and `reader` may only read.
+/// The users: `osier` for stores, `admin` with all privileges, `private` with only the required privileges and only over TLS,
+/// and `reader` with read access.
 fn users() -> String {
     format!(
         "CREATE USER IF NOT EXISTS 'osier'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';

@@ -1,4 +1,4 @@
-//! Servers that want the password itself: they get it only over a socket, or if their certificate is checked.
+//! Servers that request the password in clear text: they get it only over a socket, or if their certificate is verified.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const CACHING: &str = "caching_sha2_password";
 const SHA256: &str = "sha256_password";
 const CLEAR: &str = "mysql_clear_password";
 
-/// `caching_sha2_password` does not know the hash.
+/// `caching_sha2_password` does not have the hash cached.
 const FULL_AUTHENTICATION: [u8; 2] = [1, 4];
 
 const SSL: u16 = 1 << 11;
@@ -40,19 +40,19 @@ fn switch(method: &str) -> Vec<u8> {
     [b"\xfe", method.as_bytes(), b"\0abcdefghijklmnopqrst\0"].concat()
 }
 
-/// Waits for an answer, sends `asks`, and returns all that the client sends.
-async fn play(mut stream: impl AsyncRead + AsyncWrite + Unpin, asks: Option<Vec<u8>>) -> Vec<u8> {
-    let mut heard = vec![0; 4096];
-    let count = stream.read(&mut heard).await.unwrap_or(0);
-    heard.truncate(count);
-    if let Some(asks) = asks.filter(|_| count > 0) {
-        let sequence = heard[3].wrapping_add(1);
-        stream.write_all(&framed(&asks, sequence)).await.unwrap();
+/// Waits for the client's response, sends `request`, and returns everything that the client sends.
+async fn authenticate(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: Option<Vec<u8>>) -> Vec<u8> {
+    let mut received = vec![0; 4096];
+    let count = stream.read(&mut received).await.unwrap_or(0);
+    received.truncate(count);
+    if let Some(request) = request.filter(|_| count > 0) {
+        let sequence = received[3].wrapping_add(1);
+        stream.write_all(&framed(&request, sequence)).await.unwrap();
         let mut answer = vec![0; 4096];
         let count = stream.read(&mut answer).await.unwrap_or(0);
-        heard.extend_from_slice(&answer[..count]);
+        received.extend_from_slice(&answer[..count]);
     }
-    heard
+    received
 }
 
 fn certificate() -> TlsAcceptor {
@@ -66,41 +66,41 @@ fn certificate() -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// A server on this machine that asks one client. Returns its port, and what it heard.
+/// Starts a local server for one client. Returns its port, and what it receives.
 async fn server(
     first: Vec<u8>,
-    asks: Option<Vec<u8>>,
+    request: Option<Vec<u8>>,
     tls: Option<TlsAcceptor>,
 ) -> (u16, JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let heard = tokio::spawn(async move {
+    let received = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         stream.write_all(&first).await.unwrap();
-        let Some(tls) = tls else { return play(stream, asks).await };
-        let mut request = [0; 36];
-        if stream.read_exact(&mut request).await.is_err() {
+        let Some(tls) = tls else { return authenticate(stream, request).await };
+        let mut tls_request = [0; 36];
+        if stream.read_exact(&mut tls_request).await.is_err() {
             return Vec::new();
         }
         match tls.accept(stream).await {
-            Ok(stream) => play(stream, asks).await,
+            Ok(stream) => authenticate(stream, request).await,
             Err(_) => Vec::new(),
         }
     });
-    (port, heard)
+    (port, received)
 }
 
-fn contains_password(heard: &[u8]) -> bool {
-    heard.windows(PASSWORD.len()).any(|part| part == PASSWORD.as_bytes())
+fn contains_password(received: &[u8]) -> bool {
+    received.windows(PASSWORD.len()).any(|part| part == PASSWORD.as_bytes())
 }
 
-async fn asked(port: u16, query: &str) -> StoreError {
+async fn connection_error(port: u16, query: &str) -> StoreError {
     let url = format!("mysql://osier:{PASSWORD}@127.0.0.1:{port}/x{query}");
     within(store_at(&url, hasty()).find_ids("")).await.unwrap_err()
 }
 
 #[tokio::test]
-async fn a_greeting_that_asks_for_the_password_gets_nothing() {
+async fn greeting_that_requests_the_password_gets_no_response() {
     for method in [CLEAR, SHA256] {
         for (query, has_tls) in [
             ("", false),
@@ -110,27 +110,27 @@ async fn a_greeting_that_asks_for_the_password_gets_nothing() {
             ("?ssl-mode=REQUIRED", true),
         ] {
             let tls = (has_tls && !query.contains("DISABLED")).then(certificate);
-            let (port, heard) = server(greeting(method, has_tls), None, tls).await;
-            let error = asked(port, query).await;
+            let (port, received) = server(greeting(method, has_tls), None, tls).await;
+            let error = connection_error(port, query).await;
             expect![[r#"
-                store team refuses: it asks for the password in clear text over an unverified connection; set ssl-mode=VERIFY_IDENTITY, and ssl-ca for your own authority, or socket in the store's url
+                store team refuses: the server requests the password in clear text over an unverified connection; set ssl-mode=VERIFY_IDENTITY (and ssl-ca for a private CA) or socket in the store's URL
                 caused by: the password was not sent"#]]
             .assert_eq(&told(&error));
-            assert_eq!(within(heard).await.unwrap(), [0; 0], "{method} {query} {has_tls}");
+            assert_eq!(within(received).await.unwrap(), [0; 0], "{method} {query} {has_tls}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_later_question_for_the_password_is_not_answered() {
-    let questions = [
+async fn later_request_for_the_password_gets_no_response() {
+    let requests = [
         (NATIVE, switch(CLEAR)),
         (NATIVE, [b"\xfe", CLEAR.as_bytes(), b"\0"].concat()),
         (NATIVE, switch(SHA256)),
         (CACHING, switch(CLEAR)),
         (CACHING, FULL_AUTHENTICATION.to_vec()),
     ];
-    for (method, asks) in questions {
+    for (method, request) in requests {
         for (query, tls) in [
             ("", None),
             ("", Some(certificate())),
@@ -138,58 +138,58 @@ async fn a_later_question_for_the_password_is_not_answered() {
             ("?ssl-mode=REQUIRED", Some(certificate())),
         ] {
             let first = greeting(method, tls.is_some());
-            let (port, heard) = server(first, Some(asks.clone()), tls).await;
-            let error = told(&asked(port, query).await);
+            let (port, received) = server(first, Some(request.clone()), tls).await;
+            let error = told(&connection_error(port, query).await);
             assert!(
-                error.contains("asks for the password in clear text"),
-                "{method} {asks:?} {query}: {error}"
+                error.contains("requests the password in clear text"),
+                "{method} {request:?} {query}: {error}"
             );
-            let heard = within(heard).await.unwrap();
-            assert!(!heard.is_empty() && !contains_password(&heard), "{method} {asks:?} {query}");
+            let received = within(received).await.unwrap();
+            assert!(!received.is_empty() && !contains_password(&received), "{method} {request:?} {query}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_server_whose_certificate_is_checked_gets_the_password() {
+async fn server_with_a_verified_certificate_gets_the_password() {
     let authority = Server::shared().authority();
     let query = format!("?ssl-mode=VERIFY_IDENTITY&ssl-ca={}", authority.display());
-    for (method, asks) in
+    for (method, request) in
         [(CLEAR, None), (NATIVE, Some(switch(CLEAR))), (CACHING, Some(FULL_AUTHENTICATION.to_vec()))]
     {
-        let (port, heard) = server(greeting(method, true), asks, Some(certificate())).await;
-        asked(port, &query).await;
-        assert!(contains_password(&within(heard).await.unwrap()), "{method}");
+        let (port, received) = server(greeting(method, true), request, Some(certificate())).await;
+        connection_error(port, &query).await;
+        assert!(contains_password(&within(received).await.unwrap()), "{method}");
     }
 }
 
 #[tokio::test]
-async fn a_socket_gets_the_password() {
+async fn server_on_a_socket_gets_the_password() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();
-    let heard = tokio::spawn(async move {
+    let received = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         stream.write_all(&greeting(CLEAR, false)).await.unwrap();
-        play(stream, None).await
+        authenticate(stream, None).await
     });
-    asked(1, &format!("?socket={}", path.display())).await;
-    assert!(contains_password(&within(heard).await.unwrap()));
+    connection_error(1, &format!("?socket={}", path.display())).await;
+    assert!(contains_password(&within(received).await.unwrap()));
 }
 
 /// The driver would panic on some of them.
 #[tokio::test]
-async fn packets_that_make_no_sense_are_an_error() {
+async fn malformed_packets_are_reported() {
     let cut = framed(&greeting(NATIVE, false)[4..40], 0);
     for first in [cut, framed(b"", 0), framed(b"\x0a", 0), b"\xff\xff\xff\0GET /".to_vec()] {
-        let (port, heard) = server(first, None, None).await;
-        let error = told(&asked(port, "").await);
+        let (port, received) = server(first, None, None).await;
+        let error = told(&connection_error(port, "").await);
         assert!(error.contains("malformed handshake"), "{error}");
-        assert_eq!(within(heard).await.unwrap(), [0; 0]);
+        assert_eq!(within(received).await.unwrap(), [0; 0]);
     }
-    for asks in [vec![1], vec![0], vec![0xfe]] {
-        let (port, _heard) = server(greeting(CACHING, false), Some(asks), None).await;
-        let error = told(&asked(port, "").await);
+    for request in [vec![1], vec![0], vec![0xfe]] {
+        let (port, _received) = server(greeting(CACHING, false), Some(request), None).await;
+        let error = told(&connection_error(port, "").await);
         assert!(error.contains("malformed handshake"), "{error}");
     }
 }

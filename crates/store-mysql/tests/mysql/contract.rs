@@ -1,4 +1,4 @@
-//! The contract of all stores, over a real server.
+//! The store contract, on a real server.
 
 use crate::support::Fresh;
 

@@ -1,5 +1,4 @@
-//! The contract over TLS, for a user whom the server lets in no other way and who may do no more than is needed, with the
-//! server's certificate checked.
+//! The store contract over TLS with a verified certificate, for a user who must use TLS and has only the required privileges.
 
 use expect_test::expect;
 use osier_store::Store;
@@ -14,34 +13,34 @@ mod contract {
 }
 
 #[tokio::test]
-async fn a_server_whose_certificate_is_signed_by_somebody_else_is_refused() {
+async fn certificate_of_another_authority_is_rejected() {
     let (server, other) = (Server::shared(), Server::start(&[]).unwrap());
     let url = encrypted(server, &database(server).await, &other.authority());
     let error = store_at(&url, hasty()).find_ids("").await.unwrap_err();
     expect![[r#"
-        store team refuses: the encrypted connection failed; check ssl-mode and ssl-ca in the store's url and the server's certificate
+        store team refuses: the encrypted connection failed; check ssl-mode and ssl-ca in the store's URL and the server's certificate
         caused by: invalid peer certificate: BadSignature"#]]
     .assert_eq(&told(&error));
 }
 
 #[tokio::test]
-async fn a_user_who_must_come_over_tls_is_told_so() {
+async fn user_who_requires_tls_is_rejected_without_it() {
     let server = Server::shared();
     let url = server.url(&database(server).await).replace("osier:", "private:") + "?ssl-mode=DISABLED";
     let error = store_at(&url, hasty()).find_ids("").await.unwrap_err();
     expect![[r#"
-        store team refuses: it does not let this user in; check user, password, database and ssl-mode in the store's url
+        store team refuses: access denied for this user; check the user, password, database, and ssl-mode in the store's URL
         caused by: 1045 (28000): Access denied for user 'private'@'127.0.0.1' (using password: YES)"#]].assert_eq(&told(&error));
 }
 
-/// On this machine `0.0.0.0` is this machine, but it is no address that says so.
+/// `0.0.0.0` leads to this machine, but is not a loopback address.
 #[tokio::test]
-async fn a_server_that_may_be_elsewhere_is_not_believed_without_a_certificate() {
+async fn server_without_a_loopback_address_needs_a_verified_certificate() {
     let server = Server::shared();
     let url = server.url(&database(server).await).replace("127.0.0.1", "0.0.0.0");
     let error = store_at(&url, hasty()).find_ids("").await.unwrap_err();
     expect![[r#"
-        store team refuses: the encrypted connection failed; check ssl-mode and ssl-ca in the store's url and the server's certificate
+        store team refuses: the encrypted connection failed; check ssl-mode and ssl-ca in the store's URL and the server's certificate
         caused by: invalid peer certificate: UnknownIssuer"#]]
     .assert_eq(&told(&error));
     store_at(&format!("{url}?ssl-mode=REQUIRED"), hasty()).find_ids("").await.unwrap();

@@ -1,4 +1,4 @@
-//! Several hosts: the next one is used when one refuses, is silent, freezes or takes no writes.
+//! Several hosts: the store uses the next one when a host refuses connections, is silent, freezes, or is read-only.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use osier_store_mysql::server::Server;
 
 use crate::support::{add, database, hasty, lines, message, session, sql, store_at, within};
 
-/// The url of the server's database with another host before it.
+/// The URL of the server's database with another host before it.
 fn url_after(host: &str, server: &Server, database: &str) -> String {
     let own = format!("127.0.0.1:{}", server.port());
     server.url(database).replace(&own, &format!("{host},{own}"))
 }
 
-/// A store that would wait for minutes if it waited for the first host.
-fn patient() -> Limits {
+/// Limits with which a store would wait for minutes if it waited for the first host.
+fn long_limits() -> Limits {
     Limits {
         reach: Duration::from_secs(600),
         glance: Duration::from_secs(600),
@@ -26,26 +26,26 @@ fn patient() -> Limits {
 }
 
 #[tokio::test]
-async fn a_host_that_refuses_is_passed_over() {
+async fn host_that_refuses_connections_is_skipped() {
     let server = Server::shared();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let database = database(server).await;
-    let store = store_at(&url_after(&format!("127.0.0.1:{port}"), server, &database), patient());
+    let store = store_at(&url_after(&format!("127.0.0.1:{port}"), server, &database), long_limits());
     assert_eq!(within(session(&store, 2)).await.entries, 2);
 }
 
 #[tokio::test]
-async fn a_host_that_is_silent_is_passed_over() {
+async fn silent_host_is_skipped() {
     let server = Server::shared();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let database = database(server).await;
     let host = silent.local_addr().unwrap().to_string();
-    let store = store_at(&url_after(&host, server, &database), patient());
+    let store = store_at(&url_after(&host, server, &database), long_limits());
     assert_eq!(within(session(&store, 2)).await.entries, 2);
 }
 
 #[tokio::test]
-async fn no_host_is_the_error_of_one() {
+async fn error_is_reported_if_no_host_is_reachable() {
     let port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("mysql://osier@127.0.0.1:{},127.0.0.1:{}/x", port(), port());
     let error = store_at(&url, hasty()).find_ids("").await.unwrap_err();
@@ -53,7 +53,7 @@ async fn no_host_is_the_error_of_one() {
 }
 
 #[tokio::test]
-async fn a_host_that_takes_no_writes_is_passed_over_also_while_it_is_in_use() {
+async fn read_only_host_is_skipped_even_while_it_is_in_use() {
     let (first, second) = (Server::start(&[]).unwrap(), Server::start(&[]).unwrap());
     for server in [&first, &second] {
         sql(server, "CREATE DATABASE osier_two").await;
@@ -64,21 +64,21 @@ async fn a_host_that_takes_no_writes_is_passed_over_also_while_it_is_in_use() {
     assert_eq!(
         lines(&store_at(&first.url("osier_two"), hasty())).await.len(),
         2,
-        "the first host comes first"
+        "the first host is preferred"
     );
-    // As in a group whose primary changes: the other one has what this one has.
+    // Like a replication group whose primary changes.
     sql(&first, "SET GLOBAL read_only = 1").await;
     store_at(&second.url("osier_two"), hasty()).create(&crate::support::header("other"), &[]).await.unwrap();
     let missing = add(&store, version, "late").await.unwrap_err();
-    assert!(matches!(missing, StoreError::NotFound { .. }), "it asked the second host: {missing:?}");
+    assert!(matches!(missing, StoreError::NotFound { .. }), "the second host is used: {missing:?}");
     assert_eq!(store_at(&url, hasty()).find_ids("").await.unwrap(), ["other"]);
-    // Two that take no writes can still be read.
+    // If both are read-only, they can still be read.
     sql(&second, "SET GLOBAL read_only = 1").await;
     assert_eq!(store_at(&url, hasty()).find_ids("").await.unwrap(), ["one"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_freezes_is_not_waited_for() {
+async fn frozen_server_is_detected() {
     let server = Server::start(&[]).unwrap();
     let url = server.url(&database(&server).await);
     let store = store_at(&url, Limits { answer: Duration::from_secs(600), ..hasty() });
@@ -100,9 +100,9 @@ async fn a_server_that_freezes_is_not_waited_for() {
     assert_eq!(lines(&store).await[2..], [message("meanwhile", "said")]);
 }
 
-/// A server that is at work for longer than the silence that is allowed is waited for.
+/// A server that works for longer than the probe interval is not given up.
 #[tokio::test]
-async fn a_server_that_is_only_slow_is_waited_for() {
+async fn slow_server_is_not_given_up() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits { patience: Duration::ZERO, ..Limits::default() });

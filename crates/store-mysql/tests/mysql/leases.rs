@@ -1,4 +1,4 @@
-//! Leases across processes: that of a killed process ends after a while, that of a living one does not.
+//! Leases across processes: the lease of a killed process expires, and the lease of a living process is renewed.
 
 use std::time::Duration;
 
@@ -25,16 +25,16 @@ fn lease(cursor: u64) -> Lease {
 }
 
 async fn rows(server: &Server, database: &str, which: &str) -> i64 {
-    let asked = format!("SELECT COUNT(*) FROM {database}.osier_leases WHERE {which}");
-    admin(server).await.fetch_one(AssertSqlSafe(asked)).await.unwrap().get(0)
+    let query = format!("SELECT COUNT(*) FROM {database}.osier_leases WHERE {which}");
+    admin(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap().get(0)
 }
 
-async fn end_all(server: &Server, database: &str) {
+async fn expire_all(server: &Server, database: &str) {
     sql(server, format!("UPDATE {database}.osier_leases SET expires = UNIX_TIMESTAMP() - 1")).await;
 }
 
 #[tokio::test]
-async fn the_lease_of_a_killed_process_is_taken_over_when_it_has_ended() {
+async fn lease_of_a_killed_process_can_be_acquired_after_it_expires() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);
@@ -49,38 +49,38 @@ async fn the_lease_of_a_killed_process_is_taken_over_when_it_has_ended() {
     killed.await.unwrap();
     let refused = store.acquire_lease(&lease(2), &|_| true).await.unwrap_err();
     assert_eq!(refused.code().name(), "session_busy");
-    end_all(server, &database).await;
+    expire_all(server, &database).await;
     assert!(store.leases("one").await.unwrap().is_empty());
     store.acquire_lease(&lease(2), &|_| true).await.unwrap();
-    assert_eq!(rows(server, &database, "TRUE").await, 1, "what has ended is cleared away");
+    assert_eq!(rows(server, &database, "TRUE").await, 1, "expired leases are deleted");
     let expires = store.leases("one").await.unwrap()[0].expires;
-    assert!(expires.is_some(), "others see when it ends");
+    assert!(expires.is_some(), "others see when it expires");
     store.close().await;
-    assert_eq!(rows(server, &database, "TRUE").await, 0, "whoever leaves gives everything back");
+    assert_eq!(rows(server, &database, "TRUE").await, 0, "closing the store releases all leases");
 }
 
 #[tokio::test]
-async fn a_lease_is_renewed_for_as_long_as_it_is_held() {
+async fn lease_is_renewed_while_it_is_held() {
     let server = Server::shared();
     let database = database(server).await;
     let store =
         store_at(&server.url(&database), Limits { hold: Duration::from_secs(1), ..Limits::default() });
     session(&store, 2).await;
     store.acquire_lease(&lease(1), &|_| true).await.unwrap();
-    end_all(server, &database).await;
+    expire_all(server, &database).await;
     let renewed = async {
         while rows(server, &database, "expires >= UNIX_TIMESTAMP()").await == 0 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(LIMIT, renewed).await.expect("nobody renews the lease");
+    tokio::time::timeout(LIMIT, renewed).await.expect("the lease is renewed");
     store.release_lease(&lease(1)).await;
     assert_eq!(rows(server, &database, "TRUE").await, 0);
 }
 
-/// Otherwise two processes would run turns at one place.
+/// Otherwise two processes would run turns at the same place.
 #[tokio::test]
-async fn a_lease_that_ended_and_was_taken_over_does_not_count_again() {
+async fn expired_lease_is_not_renewed_after_another_process_acquires_one() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);
@@ -88,21 +88,21 @@ async fn a_lease_that_ended_and_was_taken_over_does_not_count_again() {
     let (first, second) = (store_at(&url, limits), store_at(&url, limits));
     session(&first, 2).await;
     first.acquire_lease(&lease(1), &|_| true).await.unwrap();
-    end_all(server, &database).await;
-    // The first store may be quicker and renew its lease; then it has to end once more.
+    expire_all(server, &database).await;
+    // The first store may renew its lease first; then expire it once more.
     let taken = async {
         while second.acquire_lease(&lease(2), &|_| true).await.is_err() {
-            end_all(server, &database).await;
+            expire_all(server, &database).await;
         }
         while !first.may_have_expired(&lease(1)) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(LIMIT, taken).await.expect("nobody notices");
+    tokio::time::timeout(LIMIT, taken).await.expect("the first store notices that its lease expired");
     let refused = first.acquire_lease(&lease(1), &|_| true).await.unwrap_err();
     let StoreError::Leased { lease: holder } = refused else { panic!("{refused:?}") };
     assert_eq!(holder.cursor, 2);
     second.release_lease(&lease(2)).await;
     first.acquire_lease(&lease(1), &|_| true).await.unwrap();
-    assert!(!first.may_have_expired(&lease(1)), "it counts again");
+    assert!(!first.may_have_expired(&lease(1)), "the lease is valid again");
 }

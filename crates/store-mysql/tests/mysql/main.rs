@@ -1,17 +1,17 @@
-//! The store in a database: the contract, and what it keeps when servers, connections and processes die.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! Tests of the MySQL store: the store contract, and durability when servers, connections, and processes fail.
+#![allow(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 mod clear_password;
 mod contract;
 mod encrypted;
 mod failover;
-mod holding;
-mod keeping;
 mod leases;
-mod open;
+mod open_records;
+mod open_sessions;
 mod outages;
 mod passwords;
 mod refusals;
 mod router;
 mod support;
+mod tables;
 mod writers;

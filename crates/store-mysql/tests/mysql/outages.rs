@@ -1,5 +1,5 @@
-//! Servers that are away, connections that break, transactions that collide: nothing acknowledged is lost, nothing is stored
-//! twice, and the session goes on.
+//! Unreachable servers, broken connections, and conflicting transactions: no acknowledged entry is lost, none is stored twice,
+//! and the session continues afterward.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -19,40 +19,40 @@ fn check(error: &StoreError, expected: Expect) {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_told_at_once() {
+async fn unreachable_server_is_reported() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let store = store_at(&format!("mysql://osier@127.0.0.1:{port}/x"), hasty());
     check(
         &store.find_ids("").await.unwrap_err(),
         expect![[r#"
-            store team cannot be reached: connection refused; what was stored is safe; go on when the server is back
+            store team cannot be reached: connection refused; stored entries are safe; try again when the server is back
             caused by: Connection refused (os error 111)"#]],
     );
 }
 
-/// The clock is paused: it jumps to the end of the wait as soon as everybody waits.
+/// The clock is paused, so it jumps to the timeout as soon as all tasks wait.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_answers_is_not_waited_for() {
+async fn silent_server_times_out() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("mysql://osier@127.0.0.1:{}/x", silent.local_addr().unwrap().port());
     let store = store_at(&url, hasty());
     check(
         &store.open("one").await.unwrap_err(),
         expect![[r#"
-        store team cannot be reached: no answer within 2 s; what was stored is safe; go on when the server is back
-        caused by: time is up"#]],
+        store team cannot be reached: no answer within 2 s; stored entries are safe; try again when the server is back
+        caused by: timed out"#]],
     );
-    // Lists of several stores are made at once, and the others should not wait for this one.
+    // Listing has a shorter timeout, because it queries several stores at once.
     check(
         &store.list(&SessionFilter::default()).await.unwrap_err(),
         expect![[r#"
-        store team cannot be reached: no answer within 1 s; what was stored is safe; go on when the server is back
-        caused by: time is up"#]],
+        store team cannot be reached: no answer within 1 s; stored entries are safe; try again when the server is back
+        caused by: timed out"#]],
     );
 }
 
 #[tokio::test]
-async fn a_session_goes_on_when_the_server_is_back() {
+async fn session_continues_when_the_server_is_back() {
     let server = Server::start(&[]).unwrap();
     let store = store_at(&server.url(&database(&server).await), hasty());
     let version = session(&store, 3).await;
@@ -63,7 +63,7 @@ async fn a_session_goes_on_when_the_server_is_back() {
     check(
         &error,
         expect![[r#"
-            store team cannot be reached: connection refused; what was stored is safe; go on when the server is back
+            store team cannot be reached: connection refused; stored entries are safe; try again when the server is back
             caused by: Connection refused (os error 111)"#]],
     );
     assert!(matches!(store.open("one").await, Err(StoreError::Unavailable { .. })));
@@ -74,7 +74,7 @@ async fn a_session_goes_on_when_the_server_is_back() {
     assert_eq!(ids[3..], [message("before", "said"), message("meanwhile", "said")]);
 }
 
-/// Appends `count` messages, again and again while the server is away.
+/// Appends `count` messages, and retries while the server is unreachable.
 async fn write(store: &dyn Store, mut version: LogVersion, writer: usize, count: usize) {
     for at in 0..count {
         let id = format!("{writer:04}{at:04}");
@@ -90,7 +90,7 @@ async fn write(store: &dyn Store, mut version: LogVersion, writer: usize, count:
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn writers_that_go_on_through_crashes_of_the_server_lose_and_repeat_nothing() {
+async fn writers_lose_and_repeat_no_entry_when_the_server_crashes() {
     const EACH: usize = 60;
     let server = Arc::new(Server::start(&[]).unwrap());
     let url = server.url(&database(&server).await);
@@ -106,7 +106,7 @@ async fn writers_that_go_on_through_crashes_of_the_server_lose_and_repeat_nothin
     }
     let watcher = store_at(&url, hasty());
     for crash in 1..=3 {
-        // A crash in the middle of the work, not before or after it.
+        // Crash in the middle of the work, not before or after it.
         let reached = async {
             while watcher.open("one").await.unwrap().version.entries < crash * EACH {
                 tokio::task::yield_now().await;
@@ -117,7 +117,7 @@ async fn writers_that_go_on_through_crashes_of_the_server_lose_and_repeat_nothin
         loop {
             tokio::select! {
                 () = &mut reached => break,
-                Some(ended) = writers.join_next() => ended.expect("a writer fails"),
+                Some(ended) = writers.join_next() => ended.expect("the writer succeeds"),
             }
         }
         let crashing = server.clone();
@@ -134,12 +134,12 @@ async fn writers_that_go_on_through_crashes_of_the_server_lose_and_repeat_nothin
             (0..EACH).map(|at| message(&format!("{writer:04}{at:04}"), "said")).collect();
         let own = format!("\"id\":\"{writer:04}");
         let own = lines.iter().filter(|line| String::from_utf8_lossy(line).contains(&own));
-        assert!(own.eq(&expected), "the lines of writer {writer} changed, or their order did");
+        assert!(own.eq(&expected), "the lines of writer {writer} or their order changed");
     }
 }
 
-/// A transaction that has the place of the next entry of the session `one`, so that whoever appends waits for it.
-async fn in_the_way(server: &Server, database: &str, version: LogVersion) -> MySqlConnection {
+/// Starts a transaction that takes the position of the next entry of the session `one`, so that appends wait for it.
+async fn block_next_entry(server: &Server, database: &str, version: LogVersion) -> MySqlConnection {
     let mut admin = admin(server).await;
     let insert = format!(
         "INSERT INTO {database}.osier_entries (session, generation, seq, head, line) VALUES ('one', {}, {}, '', '')",
@@ -150,89 +150,89 @@ async fn in_the_way(server: &Server, database: &str, version: LogVersion) -> MyS
     admin
 }
 
-/// An append that runs.
+/// A running append.
 type Append = tokio::task::JoinHandle<Result<LogVersion, StoreError>>;
 
-/// The number of the connection on which an append waits, other than `before`. Each look is a question to the server.
-async fn waiting(server: &Server, database: &str, append: &mut Append, before: u64) -> u64 {
+/// Waits until the append is blocked on a connection other than `before`, and returns the connection's id.
+async fn wait_until_blocked(server: &Server, database: &str, append: &mut Append, before: u64) -> u64 {
     let mut admin = admin(server).await;
-    let asked = format!(
+    let query = format!(
         "SELECT CAST(ID AS UNSIGNED) FROM information_schema.PROCESSLIST WHERE DB = '{database}' AND ID <> {before} \
          AND INFO LIKE 'INSERT INTO osier_entries%'"
     );
     let looking = async {
         loop {
-            if let Some(row) = admin.fetch_optional(AssertSqlSafe(asked.as_str())).await.unwrap() {
+            if let Some(row) = admin.fetch_optional(AssertSqlSafe(query.as_str())).await.unwrap() {
                 return row.get(0);
             }
         }
     };
     tokio::select! {
         id = within(looking) => id,
-        ended = append => panic!("the append does not wait: {ended:?}"),
+        ended = append => panic!("the append is not blocked: {ended:?}"),
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_is_cut_inside_a_transaction_costs_nothing() {
+async fn append_survives_a_connection_killed_inside_its_transaction() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
     let version = session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
-    let mut other = in_the_way(server, &database, version).await;
+    let mut other = block_next_entry(server, &database, version).await;
     let writer = store.clone();
     let mut append = tokio::spawn(async move { add(&writer, version, "cut").await });
-    let first = waiting(server, &database, &mut append, 0).await;
+    let first = wait_until_blocked(server, &database, &mut append, 0).await;
     other.execute(AssertSqlSafe(format!("KILL {first}"))).await.unwrap();
     // It continues over another connection.
-    waiting(server, &database, &mut append, first).await;
+    wait_until_blocked(server, &database, &mut append, first).await;
     other.execute("ROLLBACK").await.unwrap();
     assert_eq!(append.await.unwrap().unwrap().entries, 3);
     assert_eq!(lines(&store).await[2..], [message("cut", "said")]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deadlock_costs_nothing() {
+async fn append_survives_a_deadlock() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
     let version = session(&store, 200).await;
-    let mut other = in_the_way(server, &database, version).await;
-    // Who changed less is the one to give way.
+    let mut other = block_next_entry(server, &database, version).await;
+    // The server rolls back the transaction with fewer changes, so this one makes more.
     let more = format!("UPDATE {database}.osier_entries SET type = 'x' WHERE session = 'one'");
     other.execute(AssertSqlSafe(more)).await.unwrap();
     let writer = store.clone();
     let mut append = tokio::spawn(async move { add(&writer, version, "stuck").await });
-    waiting(server, &database, &mut append, 0).await;
+    wait_until_blocked(server, &database, &mut append, 0).await;
     let take = format!("UPDATE {database}.osier_sessions SET odd = 7 WHERE id = 'one'");
-    other.execute(AssertSqlSafe(take)).await.expect("the append gives way");
+    other.execute(AssertSqlSafe(take)).await.expect("the append is rolled back");
     other.execute("ROLLBACK").await.unwrap();
     assert_eq!(append.await.unwrap().unwrap().entries, 201);
     assert_eq!(lines(&store).await[200..], [message("stuck", "said")]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_transaction_that_never_ends_is_told() {
+async fn transaction_that_never_ends_is_reported() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits { answer: Duration::from_secs(30), ..hasty() });
     let version = session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
-    let mut other = in_the_way(server, &database, version).await;
+    let mut other = block_next_entry(server, &database, version).await;
     check(
         &add(&store, version, "stuck").await.unwrap_err(),
         expect![[r#"
-            store team cannot be reached: other transactions were in the way; try again; a cluster that is losing or gaining a server needs some seconds; if it stays so, look for a transaction that never ends
+            store team cannot be reached: blocked by other transactions; try again; a cluster that is adding or losing a node needs a few seconds; if this persists, look for a transaction that never ends
             caused by: 1205 (HY000): Lock wait timeout exceeded; try restarting transaction"#]],
     );
     other.execute("ROLLBACK").await.unwrap();
     assert_eq!(add(&store, version, "stuck").await.unwrap().entries, 3);
 }
 
-/// Statements that must be prepared anew, tables that just changed, a server of a cluster that just came: each fails twice.
+/// Statements that must be prepared again, tables that just changed, and cluster nodes that are not ready: each fails twice.
 #[tokio::test]
-async fn what_passes_by_itself_is_tried_again() {
+async fn temporary_errors_are_retried() {
     let server = Server::shared();
     let again = [1615, 1243, 1412, 1180, 3101, 8005, 1205];
     let reconnect = [1047, 3100, 1290, 1105, 9001, 9002, 9003, 9004, 9005];
@@ -241,7 +241,7 @@ async fn what_passes_by_itself_is_tried_again() {
         let store = store_at(&server.url(&database), Limits::default());
         let version = session(&store, 1).await;
         let _open = store.watch("one").await.unwrap();
-        // What is in this table stays there when a transaction fails.
+        // Aria tables are not transactional, so these rows survive a rollback.
         sql(server, format!("CREATE TABLE {database}.tries (number INT) ENGINE=Aria")).await;
         let trigger = format!(
             "CREATE TRIGGER {database}.failing BEFORE INSERT ON {database}.osier_entries FOR EACH ROW
@@ -256,9 +256,9 @@ async fn what_passes_by_itself_is_tried_again() {
     }
 }
 
-/// Patience counts from the first failure, not from the beginning of an attempt that waited long before it failed.
+/// The retry timeout counts from the first failure, not from the start of an attempt that waited long before it failed.
 #[tokio::test]
-async fn a_failure_after_a_long_wait_is_tried_again() {
+async fn failure_after_a_long_wait_is_retried() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), hasty());
@@ -278,9 +278,9 @@ async fn a_failure_after_a_long_wait_is_tried_again() {
     assert_eq!(add(&store, version, "second").await.unwrap().entries, 2);
 }
 
-/// An unknown error with that number stays one.
+/// Error 1105 is temporary only if its message says so.
 #[tokio::test]
-async fn an_error_without_a_name_is_told_at_once() {
+async fn unknown_error_is_reported_without_a_retry() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());

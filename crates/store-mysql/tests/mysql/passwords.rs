@@ -1,4 +1,4 @@
-//! Passwords that come from elsewhere than the url: asked for when they are needed, anew when they changed, never shown.
+//! Passwords from a source other than the URL: fetched when needed, fetched again after a change, and never shown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,58 +12,58 @@ use secrecy::SecretString;
 
 use crate::support::{admin, database, hasty, sql, told};
 
-/// Says one password after the other, the last one again and again, and counts how often it was asked.
+/// Returns one password after the other, repeating the last one, and counts the calls.
 #[derive(Clone)]
-struct Says(Vec<Result<String, String>>, Arc<AtomicUsize>);
+struct FakePasswords(Vec<Result<String, String>>, Arc<AtomicUsize>);
 
-impl Says {
-    fn new(words: &[Result<&str, &str>]) -> Says {
-        let words = words.iter().map(|word| word.map(String::from).map_err(String::from));
-        Says(words.collect(), Arc::default())
+impl FakePasswords {
+    fn new(results: &[Result<&str, &str>]) -> FakePasswords {
+        let results = results.iter().map(|result| result.map(String::from).map_err(String::from));
+        FakePasswords(results.collect(), Arc::default())
     }
 
-    fn asked(&self) -> usize {
+    fn fetch_count(&self) -> usize {
         self.1.load(Ordering::Relaxed)
     }
 }
 
 #[async_trait]
-impl Password for Says {
+impl Password for FakePasswords {
     async fn fetch(&self) -> Result<SecretString, String> {
         let at = self.1.fetch_add(1, Ordering::Relaxed).min(self.0.len() - 1);
         self.0[at].clone().map(SecretString::from)
     }
 }
 
-fn store(url: &str, says: &Says) -> MySqlStore {
-    let credentials = Credentials::new(url).with_password(says.clone());
+fn store(url: &str, passwords: &FakePasswords) -> MySqlStore {
+    let credentials = Credentials::new(url).with_password(passwords.clone());
     MySqlStore::new("team", &credentials, hasty()).unwrap()
 }
 
-/// A url without password.
+/// A URL without password.
 fn bare(server: &Server, database: &str) -> String {
     server.url(database).replace(&format!(":{PASSWORD}"), "")
 }
 
 #[tokio::test]
-async fn a_password_is_asked_for_when_it_is_needed_and_once() {
+async fn password_is_fetched_on_first_use_and_only_once() {
     let server = Server::shared();
-    let says = Says::new(&[Ok(PASSWORD)]);
-    let store = store(&bare(server, &database(server).await), &says);
-    assert_eq!(says.asked(), 0);
+    let passwords = FakePasswords::new(&[Ok(PASSWORD)]);
+    let store = store(&bare(server, &database(server).await), &passwords);
+    assert_eq!(passwords.fetch_count(), 0);
     let (one, two) = tokio::join!(store.find_ids(""), store.find_ids("x"));
-    assert_eq!((one.unwrap(), two.unwrap(), says.asked()), (vec![], vec![], 1));
+    assert_eq!((one.unwrap(), two.unwrap(), passwords.fetch_count()), (vec![], vec![], 1));
 }
 
 #[tokio::test]
-async fn a_password_that_changed_is_asked_for_again() {
+async fn changed_password_is_fetched_again() {
     let (server, name) = (Server::shared(), format!("osier_{}_changing", std::process::id()));
     let user = format!("'{name}'@'127.0.0.1'");
     let database = database(server).await;
     sql(server, format!("CREATE USER {user} IDENTIFIED BY 'one'")).await;
     sql(server, format!("GRANT ALL ON {database}.* TO {user}")).await;
-    let says = Says::new(&[Ok("one"), Ok("two")]);
-    let store = store(&bare(server, &database).replace("osier@", &format!("{name}@")), &says);
+    let passwords = FakePasswords::new(&[Ok("one"), Ok("two")]);
+    let store = store(&bare(server, &database).replace("osier@", &format!("{name}@")), &passwords);
     store.find_ids("").await.unwrap();
     sql(server, format!("ALTER USER {user} IDENTIFIED BY 'two'")).await;
     sqlx::Executor::execute(
@@ -73,30 +73,30 @@ async fn a_password_that_changed_is_asked_for_again() {
     .await
     .unwrap();
     store.find_ids("").await.unwrap();
-    assert_eq!(says.asked(), 2);
+    assert_eq!(passwords.fetch_count(), 2);
 }
 
 #[tokio::test]
-async fn a_wrong_password_from_elsewhere_is_told_and_not_shown() {
+async fn wrong_password_is_reported_but_not_shown() {
     let server = Server::shared();
-    let says = Says::new(&[Ok("hunter2")]);
-    let store = store(&bare(server, &database(server).await), &says);
+    let passwords = FakePasswords::new(&[Ok("hunter2")]);
+    let store = store(&bare(server, &database(server).await), &passwords);
     let error = store.find_ids("").await.unwrap_err();
     assert!(!format!("{error:?} {} {store:?}", told(&error)).contains("hunter2"));
     expect![[r#"
-        store team refuses: it does not let this user in; check user, password, database and ssl-mode in the store's url
+        store team refuses: access denied for this user; check the user, password, database, and ssl-mode in the store's URL
         caused by: 1045 (28000): Access denied for user 'osier'@'127.0.0.1' (using password: YES)"#]]
     .assert_eq(&told(&error));
-    assert_eq!(says.asked(), 1, "a server may lock out who tries too often");
+    assert_eq!(passwords.fetch_count(), 1, "a server may lock out users after too many attempts");
 }
 
 #[tokio::test]
-async fn a_password_that_nobody_knows_is_told_and_can_be_given_later() {
+async fn missing_password_is_reported_and_can_be_provided_later() {
     let server = Server::shared();
-    let says = Says::new(&[Err("set TEAM_PASSWORD"), Ok(PASSWORD)]);
-    let store = store(&bare(server, &database(server).await), &says);
+    let passwords = FakePasswords::new(&[Err("set TEAM_PASSWORD"), Ok(PASSWORD)]);
+    let store = store(&bare(server, &database(server).await), &passwords);
     expect![[r#"
-        store team refuses: its password is missing: set TEAM_PASSWORD; then try again; nothing was sent to the server
+        store team refuses: the password is missing: set TEAM_PASSWORD; then try again; nothing was sent to the server
         caused by: no password"#]]
     .assert_eq(&told(&store.find_ids("").await.unwrap_err()));
     store.find_ids("").await.unwrap();

@@ -1,4 +1,4 @@
-//! Servers that answer and will not: each says which store it is, why, and what to do; and when that is done, it goes on.
+//! Servers that reject requests: each error names the store, the reason, and a fix, and the store works again after the fix.
 
 use expect_test::{Expect, expect};
 use osier_store::{Store, StoreError};
@@ -13,7 +13,7 @@ fn check(error: &StoreError, expected: Expect) {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_refused_and_not_repeated() {
+async fn wrong_password_is_reported_but_not_shown() {
     let server = Server::shared();
     let url = server.url(&database(server).await).replace(PASSWORD, "hunter2");
     let store = store_at(&url, hasty());
@@ -22,44 +22,44 @@ async fn a_wrong_password_is_refused_and_not_repeated() {
     check(
         &error,
         expect![[r#"
-            store team refuses: it does not let this user in; check user, password, database and ssl-mode in the store's url
+            store team refuses: access denied for this user; check the user, password, database, and ssl-mode in the store's URL
             caused by: 1045 (28000): Access denied for user 'osier'@'127.0.0.1' (using password: YES)"#]],
     );
 }
 
 #[tokio::test]
-async fn a_database_that_is_not_there_is_named_as_the_cause() {
+async fn missing_database_is_reported() {
     let url = Server::shared().url("osier_nowhere");
     check(
         &store_at(&url, hasty()).find_ids("").await.unwrap_err(),
         expect![[r#"
-            store team refuses: it has no such database; create it: CREATE DATABASE name
+            store team refuses: the database does not exist; create it: CREATE DATABASE name
             caused by: 1049 (42000): Unknown database 'osier_nowhere'"#]],
     );
     let url = Server::shared().url("");
     check(
         &store_at(&url, hasty()).find_ids("").await.unwrap_err(),
         expect![[r#"
-            store team refuses: no database is named; end the store's url in /DATABASE
+            store team refuses: no database selected; add /DATABASE to the store's URL
             caused by: 1046 (3D000): No database selected"#]],
     );
 }
 
 #[tokio::test]
-async fn a_url_that_is_none_is_refused_without_showing_it() {
+async fn invalid_url_is_reported_but_not_shown() {
     let url = format!("mysql://osier:{PASSWORD}@127.0.0.1:port/x");
     let error = MySqlStore::new("team", &Credentials::new(url), hasty()).unwrap_err();
     check(
         &error,
         expect![[r#"
-        store team refuses: its url cannot be used; write it as mysql://USER@HOST:PORT/DATABASE
+        store team refuses: the URL is invalid; write it as mysql://USER@HOST:PORT/DATABASE
         caused by: error with configuration: invalid port number
         caused by: invalid port number"#]],
     );
 }
 
 #[tokio::test]
-async fn who_may_only_read_reads_and_is_told_what_is_missing_for_more() {
+async fn read_only_user_can_read_and_sees_which_privileges_are_missing() {
     let server = Server::shared();
     let url = server.url(&database(server).await);
     let version = session(&store_at(&url, hasty()), 3).await;
@@ -68,20 +68,20 @@ async fn who_may_only_read_reads_and_is_told_what_is_missing_for_more() {
     check(
         &add(&reader, version, "later").await.unwrap_err(),
         expect![[r#"
-            store team refuses: this user may not do that; grant SELECT, INSERT, UPDATE, DELETE, CREATE and ALTER on the database
+            store team refuses: this user lacks privileges; grant SELECT, INSERT, UPDATE, DELETE, CREATE, and ALTER on the database
             caused by: 1142 (42000): UPDATE command denied to user 'reader'@'127.0.0.1' for table `osier_N`.`osier_sessions`"#]],
     );
     let empty = server.url(&database(server).await).replace("osier:", "reader:");
     check(
         &store_at(&empty, hasty()).find_ids("").await.unwrap_err(),
         expect![[r#"
-            store team refuses: this user may not do that; grant SELECT, INSERT, UPDATE, DELETE, CREATE and ALTER on the database
+            store team refuses: this user lacks privileges; grant SELECT, INSERT, UPDATE, DELETE, CREATE, and ALTER on the database
             caused by: 1142 (42000): CREATE command denied to user 'reader'@'127.0.0.1' for table `osier_N`.`osier_schema`"#]],
     );
 }
 
 #[tokio::test]
-async fn a_read_only_server_is_read_and_written_to_when_it_can_be() {
+async fn read_only_server_can_be_read_and_written_again_when_it_is_writable() {
     let server = Server::start(&[]).unwrap();
     let store = store_at(&server.url(&database(&server).await), hasty());
     let version = session(&store, 3).await;
@@ -90,7 +90,7 @@ async fn a_read_only_server_is_read_and_written_to_when_it_can_be() {
     check(
         &add(&store, version, "later").await.unwrap_err(),
         expect![[r#"
-            store team refuses: it is read-only; make the server writable, or name the primary server in the store's url
+            store team refuses: the server is read-only; make the server writable, or use the primary server in the store's URL
             caused by: 1290 (HY000): The MariaDB server is running with the --read-only option so it cannot execute this statement"#]],
     );
     assert_eq!(lines(&store).await.len(), 3);
@@ -100,21 +100,21 @@ async fn a_read_only_server_is_read_and_written_to_when_it_can_be() {
 }
 
 #[tokio::test]
-async fn small_packets_make_more_parts_and_too_small_ones_are_refused() {
+async fn small_packets_make_more_parts_and_too_small_packets_are_rejected() {
     let server = Server::start(&["--max-allowed-packet=1M"]).unwrap();
     let url = server.url(&database(&server).await);
     let store = store_at(&url, Limits::default());
     let version = session(&store, 1).await;
     let huge = message("huge", &"0123456789".repeat(500_000));
     let version = store.append("one", version, std::slice::from_ref(&huge)).await.unwrap();
-    assert!(lines(&store).await[1] == huge, "5 MB changed on their way");
+    assert!(lines(&store).await[1] == huge, "the line was changed");
 
     sql(&server, "SET GLOBAL max_allowed_packet = 16384").await;
     let later = store_at(&url, hasty());
     check(
         &add(&later, version, "later").await.unwrap_err(),
         expect![[r#"
-        store team refuses: it takes no more than 16384 bytes at once; set max_allowed_packet on the server to 16M
+        store team refuses: max_allowed_packet is only 16384 bytes; set max_allowed_packet to 16M on the server
         caused by: max_allowed_packet"#]],
     );
     sql(&server, "SET GLOBAL max_allowed_packet = 16777216").await;
@@ -122,7 +122,7 @@ async fn small_packets_make_more_parts_and_too_small_ones_are_refused() {
 }
 
 #[tokio::test]
-async fn lines_that_were_written_in_larger_packets_can_still_be_read() {
+async fn lines_written_in_larger_packets_can_still_be_read() {
     let server = Server::start(&["--max-allowed-packet=16M"]).unwrap();
     let url = server.url(&database(&server).await);
     let store = store_at(&url, Limits::default());
@@ -130,12 +130,12 @@ async fn lines_that_were_written_in_larger_packets_can_still_be_read() {
     let huge = message("huge", &"0123456789".repeat(500_000));
     store.append("one", version, std::slice::from_ref(&huge)).await.unwrap();
     sql(&server, "SET GLOBAL max_allowed_packet = 1048576").await;
-    assert!(lines(&store_at(&url, hasty())).await[1] == huge, "5 MB changed on their way");
+    assert!(lines(&store_at(&url, hasty())).await[1] == huge, "the line was changed");
 }
 
 #[tokio::test]
-async fn a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
-    // All tables lie in one file that may not grow further: the server's own way of having no room.
+async fn full_disk_is_reported_and_no_acknowledged_entry_is_lost() {
+    // All tables are in one file of limited size, which simulates a full disk.
     let file = "--innodb-data-file-path=ibdata1:12M:autoextend:max:24M";
     let server = Server::start(&[file, "--innodb-file-per-table=0"]).unwrap();
     let store = store_at(&server.url(&database(&server).await), hasty());
@@ -145,7 +145,7 @@ async fn a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
     let (mut version, mut acked) = (session(&store, 1).await, 1);
     let _open = store.watch("one").await.unwrap();
     let error = loop {
-        assert!(acked < 100, "50 MB fit into 24 MB");
+        assert!(acked < 100, "the disk is never full");
         let line = message(&format!("{acked:08}"), &"y".repeat(500_000));
         match store.append("one", version, &[line]).await {
             Ok(now) => (version, acked) = (now, acked + 1),
@@ -155,14 +155,16 @@ async fn a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
     check(
         &error,
         expect![[r#"
-            store team refuses: its disk is full; delete sessions or make room on the server; nothing was written
+            store team refuses: the server's disk is full; delete sessions or free space on the server; nothing was written
             caused by: 1114 (HY000): The table 'osier_entries' is full"#]],
     );
     assert_eq!(lines(&store).await.len(), acked);
-    // Whether the server has room for what it must note to delete is its own business, but it is told.
+    // The server may have no room for what it must record to delete rows; then the error says so.
     match store.delete("other").await {
         Ok(gone) => assert_eq!((gone.deleted, gone.counts.entries), (true, 1)),
-        Err(error) => assert!(told(&error).starts_with("store team refuses: its disk is full;"), "{error:?}"),
+        Err(error) => {
+            assert!(told(&error).starts_with("store team refuses: the server's disk is full;"), "{error:?}")
+        }
     }
     assert_eq!(lines(&store).await.len(), acked);
 }

@@ -1,4 +1,4 @@
-//! A router between store and server that forgets connections without a word, as those of clouds do.
+//! Proxies between store and server: a router that silently drops connections, as in clouds, and a conflicting commit.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,50 +12,52 @@ use osier_store_mysql::server::Server;
 
 use crate::support::{add, database, lines, session, store_at};
 
-/// Connections before this one are forgotten: what comes over them leads nowhere.
-type Forgotten = Arc<AtomicUsize>;
+/// The number of the first connection that still works. Data on earlier connections is dropped.
+type DroppedBefore = Arc<AtomicUsize>;
 
-/// Where the router listens.
-fn router(server: u16, forgotten: &Forgotten) -> u16 {
+/// Starts the router and returns its port.
+fn router(server: u16, dropped_before: &DroppedBefore) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let forgotten = forgotten.clone();
+    let dropped_before = dropped_before.clone();
     std::thread::spawn(move || {
         for (number, client) in listener.incoming().enumerate() {
             let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", server)).unwrap());
             let (back, answers) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-            let forgotten = forgotten.clone();
-            std::thread::spawn(move || pass(client, server, || number < forgotten.load(Ordering::Relaxed)));
-            std::thread::spawn(move || pass(answers, back, || false));
+            let dropped_before = dropped_before.clone();
+            std::thread::spawn(move || {
+                forward(client, server, || number < dropped_before.load(Ordering::Relaxed));
+            });
+            std::thread::spawn(move || forward(answers, back, || false));
         }
     });
     port
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, is_forgotten: impl Fn() -> bool) {
+fn forward(mut from: TcpStream, mut to: TcpStream, is_dropped: impl Fn() -> bool) {
     let mut bytes = [0; 4096];
     while let Ok(count @ 1..) = from.read(&mut bytes) {
-        if !is_forgotten() && to.write_all(&bytes[..count]).is_err() {
+        if !is_dropped() && to.write_all(&bytes[..count]).is_err() {
             return;
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_was_idle_for_long_is_not_waited_for() {
-    let (server, forgotten) = (Server::shared(), Forgotten::default());
-    let port = router(server.port(), &forgotten);
+async fn long_idle_connection_is_not_reused() {
+    let (server, dropped_before) = (Server::shared(), DroppedBefore::default());
+    let port = router(server.port(), &dropped_before);
     let url = server.url(&database(server).await).replace(&server.port().to_string(), &port.to_string());
-    // A store that trusted its idle connection would wait for an answer until the test's end.
+    // A store that reused its idle connection would wait for a response until the test fails.
     let limits = Limits { idle: Duration::ZERO, answer: Duration::from_secs(600), ..Limits::default() };
     let store = store_at(&url, limits);
     store.find_ids("").await.unwrap();
-    forgotten.store(1, Ordering::Relaxed);
+    dropped_before.store(1, Ordering::Relaxed);
     let found = tokio::time::timeout(Duration::from_secs(60), store.find_ids("")).await;
-    assert_eq!(found.expect("an answer over a new connection").unwrap(), [] as [&str; 0]);
+    assert_eq!(found.expect("a response over a new connection").unwrap(), [] as [&str; 0]);
 }
 
-/// Answers the first COMMIT with a duplicate key, as TiDB may, and rolls the transaction back.
+/// Starts a proxy that rolls back the first COMMIT and reports a duplicate key, as TiDB may. Returns its port.
 fn conflicting_commit(server: u16) -> u16 {
     const COMMIT: &[u8] = b"\x07\0\0\0\x03COMMIT";
     const ROLLBACK: &[u8] = b"\x09\0\0\0\x03ROLLBACK";
@@ -99,7 +101,7 @@ fn conflicting_commit(server: u16) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_that_is_taken_at_the_end_of_a_transaction_is_looked_at_again() {
+async fn duplicate_key_at_commit_is_retried() {
     let server = Server::shared();
     let database = database(server).await;
     let version = session(&store_at(&server.url(&database), Limits::default()), 1).await;

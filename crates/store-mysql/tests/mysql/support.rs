@@ -1,4 +1,4 @@
-//! Databases on the private server, and stores in them.
+//! Databases on the private server, and stores that use them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ pub(crate) fn name() -> String {
     format!("osier_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A connection that may do everything.
+/// A connection with all privileges.
 pub(crate) async fn admin(server: &Server) -> MySqlConnection {
     let url = server.url("mysql").replace("osier:", "admin:");
-    MySqlConnection::connect(&url).await.expect("a connection")
+    MySqlConnection::connect(&url).await.expect("connect as admin")
 }
 
 pub(crate) async fn sql(server: &Server, statement: impl Into<String>) {
-    admin(server).await.execute(AssertSqlSafe(statement.into())).await.expect("a statement");
+    admin(server).await.execute(AssertSqlSafe(statement.into())).await.expect("run a statement");
 }
 
 /// A new database.
@@ -39,7 +39,7 @@ pub(crate) async fn database(server: &Server) -> String {
     name
 }
 
-/// Limits for tests that wait for an end.
+/// Short limits, for tests that wait for a timeout.
 pub(crate) fn hasty() -> Limits {
     Limits {
         reach: Duration::from_secs(2),
@@ -51,27 +51,27 @@ pub(crate) fn hasty() -> Limits {
     }
 }
 
-/// A test that takes longer hangs.
+/// A test that takes longer than this hangs.
 const HANGS: Duration = Duration::from_secs(120);
 
-/// No test waits for ever.
+/// Fails instead of waiting forever.
 pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(HANGS, work).await.expect("it hangs")
+    tokio::time::timeout(HANGS, work).await.expect("finish before the test timeout")
 }
 
 pub(crate) fn store_at(url: &str, limits: Limits) -> MySqlStore {
-    MySqlStore::new("team", &Credentials::new(url), limits).expect("a url")
+    MySqlStore::new("team", &Credentials::new(url), limits).expect("a valid URL")
 }
 
-/// One database of the shared server for each rule.
+/// A new database on the shared server for each contract rule.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh {
     pub(crate) url: tokio::sync::OnceCell<String>,
-    /// The user must come over TLS, and the store is told to look at the server's certificate.
+    /// Connect over TLS, and verify the server's certificate.
     pub(crate) encrypted: bool,
 }
 
-/// The url of a user whom the server lets in only over TLS.
+/// The URL of a user who must connect over TLS.
 pub(crate) fn encrypted(server: &Server, database: &str, authority: &Path) -> String {
     let url = server.url(database).replace("osier:", "private:");
     format!("{url}?ssl-mode=VERIFY_IDENTITY&ssl-ca={}", authority.display())
@@ -103,10 +103,10 @@ pub(crate) fn message(id: &str, text: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A session called `one` with `count` messages.
+/// Creates a session called `one` with `count` messages.
 pub(crate) async fn session(store: &dyn Store, count: usize) -> LogVersion {
     let lines: Vec<Vec<u8>> = (0..count).map(|at| message(&format!("{at:08}"), "said")).collect();
-    store.create(&header("one"), &lines).await.expect("a new session").version
+    store.create(&header("one"), &lines).await.expect("create a session").version
 }
 
 pub(crate) async fn add(store: &dyn Store, expected: LogVersion, id: &str) -> Result<LogVersion, StoreError> {
@@ -115,18 +115,18 @@ pub(crate) async fn add(store: &dyn Store, expected: LogVersion, id: &str) -> Re
 
 /// All lines of the session `one`.
 pub(crate) async fn lines(store: &dyn Store) -> Vec<Vec<u8>> {
-    let version = store.open("one").await.expect("opens").version;
+    let version = store.open("one").await.expect("open the session").version;
     let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
     let mut lines = Vec::new();
     let read = osier_store::for_each_line(store, "one", version.generation, &wanted, |_, line| {
         lines.push(line.to_vec());
         Ok::<_, StoreError>(())
     });
-    read.await.expect("lines");
+    read.await.expect("read the lines");
     lines
 }
 
-/// An error and its causes, as a person or a log may see them.
+/// An error and its causes, as shown to users and in logs. Fails if they contain the password.
 pub(crate) fn told(error: &StoreError) -> String {
     let mut text = format!("{error}");
     let mut next = std::error::Error::source(error);
@@ -134,7 +134,7 @@ pub(crate) fn told(error: &StoreError) -> String {
         text += &format!("\ncaused by: {cause}");
         next = cause.source();
     }
-    assert!(!format!("{text}{error:?}").contains(PASSWORD), "the password is in {error:?}");
+    assert!(!format!("{text}{error:?}").contains(PASSWORD), "the error contains the password: {error:?}");
     // The numbers in the names of databases differ from run to run.
     let numbered = format!("osier_{}_", std::process::id());
     let mut parts = text.split(&numbered);

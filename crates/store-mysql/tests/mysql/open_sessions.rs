@@ -1,4 +1,4 @@
-//! A session that somebody has open and writes to: its row may be behind its log, and nobody notices.
+//! Sessions that are open for writing: their rows may lag behind their logs, but lists and cards stay correct.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use sqlx::{AssertSqlSafe, Executor, Row};
 
 use crate::support::{add, admin, database, hasty, header, lines, message, session, sql, store_at, told};
 
-/// How many entries the session's row knows of, and whether it is marked as one that may be behind.
+/// The entry count in the session's row, and whether the row is marked as open.
 async fn row(server: &Server, database: &str) -> (u32, bool) {
-    let asked = format!(
+    let query = format!(
         "SELECT entries, minus_modified = -9000000000000000000 FROM {database}.osier_sessions WHERE id = 'one'"
     );
-    let row = admin(server).await.fetch_one(AssertSqlSafe(asked)).await.unwrap();
+    let row = admin(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap();
     (row.get(0), row.get(1))
 }
 
@@ -36,14 +36,14 @@ fn at(id: &str, second: usize, role: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn lines_of_an_open_session_but_the_first_change_no_row_but_their_own_until_it_is_closed() {
+async fn appends_to_an_open_session_update_its_row_only_once_until_it_is_closed() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
     let version = session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
-    assert_eq!(row(server, &database).await, (2, false), "who only reads changes nothing");
+    assert_eq!(row(server, &database).await, (2, false), "opening alone does not change the row");
     let version = add(&store, version, "first").await.unwrap();
     assert_eq!(row(server, &database).await, (3, true));
     let version = store.append("one", version, &[at("later", 60, "user")]).await.unwrap();
@@ -60,7 +60,7 @@ async fn lines_of_an_open_session_but_the_first_change_no_row_but_their_own_unti
 }
 
 #[tokio::test]
-async fn what_changes_the_words_of_a_card_changes_the_row_and_leaves_it_open() {
+async fn append_that_renames_the_session_updates_its_row_and_keeps_the_mark() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
@@ -79,7 +79,7 @@ async fn what_changes_the_words_of_a_card_changes_the_row_and_leaves_it_open() {
 }
 
 #[tokio::test]
-async fn who_leaves_does_not_close_what_another_one_has_open() {
+async fn closing_keeps_the_mark_while_another_process_has_the_session_open() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);
@@ -97,7 +97,7 @@ async fn who_leaves_does_not_close_what_another_one_has_open() {
 }
 
 #[tokio::test]
-async fn what_a_killed_process_appended_is_listed_and_whoever_leaves_closes_its_session() {
+async fn appends_of_a_killed_process_are_listed_and_the_next_close_updates_its_row() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);
@@ -125,7 +125,7 @@ async fn what_a_killed_process_appended_is_listed_and_whoever_leaves_closes_its_
 }
 
 #[tokio::test]
-async fn a_log_that_another_one_took_the_place_of_takes_no_more_lines() {
+async fn replaced_log_rejects_appends() {
     let server = Server::shared();
     let url = server.url(&database(server).await);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
@@ -136,17 +136,17 @@ async fn a_log_that_another_one_took_the_place_of_takes_no_more_lines() {
     let early = LogVersion { entries: 3, ..version };
     let refused = other.rewrite_in_use("one", early, &[message("a", "said")]).await;
     assert!(matches!(refused, Err(StoreError::Conflict { now }) if now == version), "{refused:?}");
-    let anew = other.rewrite_in_use("one", version, &[message("a", "said")]).await.unwrap();
+    let rewritten = other.rewrite_in_use("one", version, &[message("a", "said")]).await.unwrap();
     let late = add(&store, version, "late").await;
     assert!(matches!(late, Err(StoreError::Replaced)), "{late:?}");
     assert_eq!(lines(&other).await, [message("a", "said")]);
-    assert_eq!(add(&other, anew, "b").await.unwrap().entries, 2);
+    assert_eq!(add(&other, rewritten, "b").await.unwrap().entries, 2);
     assert_eq!(listed(&other).await[0].entry_count, 2);
 }
 
-/// As a replica does that took over before it had the last line.
+/// Like a replica that took over before it received the last line.
 #[tokio::test]
-async fn a_server_that_lost_the_newest_line_is_noticed_over_a_new_connection() {
+async fn lost_newest_line_is_detected_over_a_new_connection() {
     let server = Server::shared();
     let database = database(server).await;
     let brief = Limits { idle: Duration::ZERO, ..hasty() };
@@ -164,11 +164,15 @@ async fn a_server_that_lost_the_newest_line_is_noticed_over_a_new_connection() {
     let opened = store.open("one").await;
     assert!(matches!(opened, Err(StoreError::Shrunk { .. })), "{opened:?}");
     let other = store_at(&server.url(&database), hasty());
-    assert_eq!(lines(&other).await.len(), 3, "nothing was written, and a new reader sees what is left");
+    assert_eq!(
+        lines(&other).await.len(),
+        3,
+        "nothing was written, and a new reader sees the remaining lines"
+    );
 }
 
 #[tokio::test]
-async fn a_page_has_its_sessions_in_order_whoever_has_them_open() {
+async fn pages_are_in_order_even_if_some_sessions_are_open() {
     let server = Server::shared();
     let store = store_at(&server.url(&database(server).await), Limits::default());
     for number in 0..12 {
@@ -199,15 +203,15 @@ async fn a_page_has_its_sessions_in_order_whoever_has_them_open() {
     assert_eq!(first.iter().map(|card| &*card.id).collect::<Vec<_>>(), ["s00", "s11"]);
 }
 
-/// What happens to a session, by a process that may have it open.
+/// A simulated process that may have a session open.
 struct Process {
     store: MySqlStore,
     open: Option<Watch>,
 }
 
-/// Whatever processes do, lists and cards tell what a store tells that makes cards from the lines.
+/// Compares lists and cards with those of a `MemoryStore`, which folds cards from the lines, after random operations.
 #[tokio::test]
-async fn lists_and_cards_tell_what_the_log_says_whoever_comes_and_goes() {
+async fn lists_and_cards_match_the_log_while_processes_open_and_close_sessions() {
     let server = Server::shared();
     let mut seed = 0x5eed_u64;
     let mut random = move |below: usize| {
@@ -258,7 +262,7 @@ async fn lists_and_cards_tell_what_the_log_says_whoever_comes_and_goes() {
     }
 }
 
-/// Each line was either there to be deleted, or its writer was refused.
+/// Each line is either deleted with the session, or its append fails.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_line_is_acknowledged_after_its_session_was_deleted() {
     let server = Server::shared();
@@ -268,7 +272,7 @@ async fn no_line_is_acknowledged_after_its_session_was_deleted() {
         let mut version = session(&writer, 2).await;
         let _open = writer.watch("one").await.unwrap();
         let (writer, begun) = (writer.clone(), std::sync::Arc::new(tokio::sync::Notify::new()));
-        let told = begun.clone();
+        let started = begun.clone();
         let writing = tokio::spawn(async move {
             for at in 0.. {
                 match add(&writer, version, &format!("{at}")).await {
@@ -276,9 +280,9 @@ async fn no_line_is_acknowledged_after_its_session_was_deleted() {
                     Err(StoreError::NotFound { .. }) => return at,
                     Err(error) => panic!("{error:?}"),
                 }
-                told.notify_one();
+                started.notify_one();
             }
-            unreachable!("there are numbers enough")
+            unreachable!("the loop has no end")
         });
         begun.notified().await;
         let counts = other.delete_in_use("one").await.unwrap().counts;
@@ -288,7 +292,7 @@ async fn no_line_is_acknowledged_after_its_session_was_deleted() {
 }
 
 #[tokio::test]
-async fn who_is_behind_cannot_write_into_a_deleted_session_either() {
+async fn outdated_writer_cannot_append_to_a_deleted_session() {
     let server = Server::shared();
     let url = server.url(&database(server).await);
     let (writer, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
@@ -305,9 +309,9 @@ async fn who_is_behind_cannot_write_into_a_deleted_session_either() {
     assert!(matches!(late, Err(StoreError::NotFound { .. })), "{late:?}");
 }
 
-/// As after a replica took over that lacked a line, when somebody wrote another one in its place.
+/// Like a replica that took over without the last line, after another process wrote a different line in its place.
 #[tokio::test]
-async fn another_line_in_the_place_of_the_newest_is_noticed_over_a_new_connection() {
+async fn replaced_newest_line_is_detected_over_a_new_connection() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);
@@ -326,7 +330,7 @@ async fn another_line_in_the_place_of_the_newest_is_noticed_over_a_new_connectio
 }
 
 #[tokio::test]
-async fn a_line_that_is_missing_in_between_is_told() {
+async fn missing_line_is_reported() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
@@ -337,7 +341,7 @@ async fn a_line_that_is_missing_in_between_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_no_entry_is_counted_only_where_it_was_meant_to_go() {
+async fn invalid_line_is_not_counted_after_a_conflict() {
     let server = Server::shared();
     let url = server.url(&database(server).await);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
@@ -345,14 +349,14 @@ async fn what_is_no_entry_is_counted_only_where_it_was_meant_to_go() {
     let _open = store.watch("one").await.unwrap();
     let version = add(&store, version, "first").await.unwrap();
     other.shared_heads("one", version.generation).await.unwrap();
-    let now = add(&store, version, "told").await.unwrap();
-    let odd = other.append("one", version, &[b"no entry".to_vec()]).await;
-    assert!(matches!(odd, Err(StoreError::Conflict { now: told }) if told == now), "{odd:?}");
+    let now = add(&store, version, "newest").await.unwrap();
+    let invalid = other.append("one", version, &[b"no entry".to_vec()]).await;
+    assert!(matches!(invalid, Err(StoreError::Conflict { now: current }) if current == now), "{invalid:?}");
     assert_eq!(other.open("one").await.unwrap().invalid_lines, 0);
 }
 
 #[tokio::test]
-async fn many_old_sessions_may_be_open() {
+async fn list_works_with_many_old_open_sessions() {
     const MANY: usize = 150;
     let server = Server::shared();
     let store = store_at(&server.url(&database(server).await), Limits::default());
@@ -376,7 +380,7 @@ async fn many_old_sessions_may_be_open() {
 }
 
 #[tokio::test]
-async fn who_cannot_say_any_more_that_a_session_is_open_changes_its_row_again() {
+async fn process_that_cannot_renew_its_open_record_updates_the_row_again() {
     let server = Server::shared();
     let database = database(server).await;
     let brief = Limits { hold: Duration::from_secs(1), ..Limits::default() };
@@ -393,11 +397,11 @@ async fn who_cannot_say_any_more_that_a_session_is_open_changes_its_row_again() 
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), changed).await.expect("the row stays behind for a minute");
+    tokio::time::timeout(Duration::from_secs(60), changed).await.expect("the row is updated within a minute");
 }
 
 #[tokio::test]
-async fn a_line_is_stored_at_once_whatever_the_server_takes_for_a_transaction() {
+async fn append_is_committed_at_once_even_if_the_server_disables_autocommit() {
     let server = Server::start(&["--autocommit=0"]).unwrap();
     let url = server.url(&database(&server).await);
     let store = store_at(&url, Limits::default());
@@ -409,14 +413,14 @@ async fn a_line_is_stored_at_once_whatever_the_server_takes_for_a_transaction() 
 }
 
 #[tokio::test]
-async fn a_row_whose_mark_is_gone_is_marked_again() {
+async fn unmarked_row_is_marked_again() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
     let version = session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
     let mut version = add(&store, version, "first").await.unwrap();
-    // As somebody does who believes that nobody has the session open.
+    // Like a process that believes that no process has the session open.
     sql(server, format!("UPDATE {database}.osier_sessions SET minus_modified = 0")).await;
     let marked = async {
         for at in 0.. {
@@ -426,5 +430,5 @@ async fn a_row_whose_mark_is_gone_is_marked_again() {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), marked).await.expect("the row stays unmarked for a minute");
+    tokio::time::timeout(Duration::from_secs(60), marked).await.expect("the row is marked within a minute");
 }

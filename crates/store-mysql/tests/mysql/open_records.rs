@@ -1,4 +1,4 @@
-//! Who has a session open, across processes: it is not deleted under anybody, and a killed process keeps it for nobody.
+//! Records of which processes have a session open: an open session is not deleted, and records of killed processes expire.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ fn is_busy(deleted: &Result<DeleteResult, StoreError>) -> bool {
     matches!(deleted, Err(StoreError::Busy { id }) if id == "one")
 }
 
-/// How many processes say that they have a session open, whether that has run out or not.
-async fn said(server: &Server, database: &str) -> i64 {
-    let asked = format!("SELECT COUNT(*) FROM {database}.osier_watches");
-    admin(server).await.fetch_one(AssertSqlSafe(asked)).await.unwrap().get(0)
+/// The number of records of open sessions, including expired ones.
+async fn count_open_records(server: &Server, database: &str) -> i64 {
+    let query = format!("SELECT COUNT(*) FROM {database}.osier_watches");
+    admin(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap().get(0)
 }
 
-async fn run_out(server: &Server, database: &str) {
+async fn expire_open_records(server: &Server, database: &str) {
     sql(server, format!("UPDATE {database}.osier_watches SET expires = UNIX_TIMESTAMP() - 1")).await;
 }
 
-/// Has the session open, and dies without a word.
-fn opened_and_killed(url: &str, limits: Limits) {
+/// Opens the session in a simulated process that is then killed.
+fn open_and_kill(url: &str, limits: Limits) {
     let store = store_at(url, limits);
     let process = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let watch = process.block_on(store.watch("one")).unwrap();
@@ -36,59 +36,59 @@ fn opened_and_killed(url: &str, limits: Limits) {
 }
 
 #[tokio::test]
-async fn a_session_that_a_killed_process_had_open_can_be_deleted_after_a_while() {
+async fn session_of_a_killed_process_can_be_deleted_after_its_record_expires() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);
     let store = store_at(&url, Limits::default());
     session(&store, 2).await;
     let killed = url.clone();
-    tokio::task::spawn_blocking(move || opened_and_killed(&killed, Limits::default())).await.unwrap();
+    tokio::task::spawn_blocking(move || open_and_kill(&killed, Limits::default())).await.unwrap();
     assert!(is_busy(&store.delete("one").await));
-    run_out(server, &database).await;
+    expire_open_records(server, &database).await;
     assert!(store.delete("one").await.unwrap().deleted);
-    assert_eq!(said(server, &database).await, 0);
+    assert_eq!(count_open_records(server, &database).await, 0);
 }
 
 #[tokio::test]
-async fn what_a_killed_process_said_runs_out_by_itself() {
+async fn record_of_a_killed_process_expires() {
     let server = Server::shared();
     let url = server.url(&database(server).await);
     let store = store_at(&url, Limits::default());
     session(&store, 2).await;
     let short = Limits { hold: Duration::from_secs(1), ..Limits::default() };
-    tokio::task::spawn_blocking(move || opened_and_killed(&url, short)).await.unwrap();
+    tokio::task::spawn_blocking(move || open_and_kill(&url, short)).await.unwrap();
     let gone = async {
         while is_busy(&store.delete("one").await) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(LIMIT, gone).await.expect("a killed process keeps a session for a minute");
+    tokio::time::timeout(LIMIT, gone).await.expect("the record expires within a minute");
     assert!(matches!(store.open("one").await, Err(StoreError::NotFound { .. })));
 }
 
 #[tokio::test]
-async fn a_session_stays_open_for_longer_than_what_was_said_at_first() {
+async fn record_is_renewed_while_the_session_is_open() {
     let server = Server::shared();
     let database = database(server).await;
     let short = Limits { hold: Duration::from_secs(1), ..Limits::default() };
     let store = store_at(&server.url(&database), short);
     session(&store, 2).await;
     let _watch = store.watch("one").await.unwrap();
-    run_out(server, &database).await;
+    expire_open_records(server, &database).await;
     let renewed = async {
-        let asked =
+        let query =
             format!("SELECT COUNT(*) FROM {database}.osier_watches WHERE expires >= UNIX_TIMESTAMP()");
         let mut admin = admin(server).await;
-        while admin.fetch_one(AssertSqlSafe(asked.as_str())).await.unwrap().get::<i64, _>(0) == 0 {
+        while admin.fetch_one(AssertSqlSafe(query.as_str())).await.unwrap().get::<i64, _>(0) == 0 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(LIMIT, renewed).await.expect("nobody says any more that the session is open");
+    tokio::time::timeout(LIMIT, renewed).await.expect("the record is renewed");
 }
 
 #[tokio::test]
-async fn a_session_in_use_goes_if_that_is_wanted_and_whoever_has_it_open_finds_it_gone() {
+async fn forced_deletion_removes_an_open_session_and_later_appends_fail() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);
@@ -103,32 +103,32 @@ async fn a_session_in_use_goes_if_that_is_wanted_and_whoever_has_it_open_finds_i
 }
 
 #[tokio::test]
-async fn a_process_that_leaves_says_so_before_it_ends() {
+async fn closing_the_store_deletes_its_records() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
     session(&store, 2).await;
     let _watch = other.watch("one").await.unwrap();
-    assert_eq!(said(server, &database).await, 1);
+    assert_eq!(count_open_records(server, &database).await, 1);
     other.close().await;
-    assert_eq!(said(server, &database).await, 0);
+    assert_eq!(count_open_records(server, &database).await, 0);
     assert!(store.delete("one").await.unwrap().deleted);
 }
 
 #[tokio::test]
-async fn what_is_not_there_cannot_be_had_open() {
+async fn watching_a_missing_session_fails_and_leaves_no_record() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
     let error = store.watch("one").await.unwrap_err();
     assert!(matches!(error, StoreError::NotFound { .. }), "{error:?}");
-    assert_eq!(said(server, &database).await, 0);
+    assert_eq!(count_open_records(server, &database).await, 0);
 }
 
-/// As it is after an update of Osier: the first one who may bring the tables up to date does so.
+/// Like after an update of Osier: the first user with the required privileges upgrades the tables.
 #[tokio::test]
-async fn an_older_database_is_brought_up_to_date_by_whoever_may() {
+async fn older_database_is_upgraded_by_the_first_user_with_privileges() {
     let server = Server::shared();
     let database = database(server).await;
     let version = session(&store_at(&server.url(&database), Limits::default()), 2).await;
@@ -144,9 +144,8 @@ async fn an_older_database_is_brought_up_to_date_by_whoever_may() {
     assert_eq!(reader.open("one").await.unwrap().version, version);
 }
 
-/// Opening a session refuses a deletion that was announced before and did not see it.
 #[tokio::test]
-async fn opening_a_session_refuses_a_deletion_in_progress() {
+async fn opening_a_session_cancels_a_deletion_in_progress() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);
@@ -159,18 +158,18 @@ async fn opening_a_session_refuses_a_deletion_in_progress() {
     let watch = other.watch("one").await.unwrap();
     let left = format!("SELECT COUNT(*) FROM {database}.osier_locks");
     let left: i64 = admin(server).await.fetch_one(AssertSqlSafe(left)).await.unwrap().get(0);
-    assert_eq!(left, 0, "the one who deletes finds its announcement gone");
+    assert_eq!(left, 0, "opening removes the announcement");
     assert!(is_busy(&store.delete("one").await));
     drop(watch);
     other.close().await;
-    // One that a killed process left is in nobody's way.
+    // The announcement of a killed process does not block other deletions.
     sql(server, announce).await;
     assert!(store.delete("one").await.unwrap().deleted);
 }
 
-/// The clock of the server that another process asks may be ahead by up to ten seconds, also just before the next renewal.
+/// The clock of another server may be ahead by up to ten seconds, even just before the next renewal.
 #[tokio::test]
-async fn a_clock_that_is_ahead_ends_neither_a_hold_nor_a_lease() {
+async fn clock_that_is_ahead_does_not_expire_records_or_leases() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);

@@ -1,4 +1,4 @@
-//! What is in the tables: made by many at once, read by other versions, and gone when it is deleted.
+//! The contents of the tables: concurrent creation and upgrades, other versions, deletion, and size limits.
 
 use async_trait::async_trait;
 use osier_store::{LineSource, LogVersion, PagedHeads, SessionFilter, Store, StoreError};
@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Executor, Row};
 use crate::support::{add, admin, database, header, lines, message, session, sql, store_at};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_processes_may_make_the_tables_at_once() {
+async fn many_processes_can_create_the_tables_at_once() {
     let server = Server::shared();
     for _ in 0..3 {
         let url = server.url(&database(server).await);
@@ -24,8 +24,8 @@ async fn many_processes_may_make_the_tables_at_once() {
     }
 }
 
-/// Gives two lines at a time, and counts the rows that are stored meanwhile.
-struct Counted {
+/// Returns two lines at a time, and counts the stored rows before each batch.
+struct CountingSource {
     server: &'static Server,
     database: String,
     rest: Vec<Vec<u8>>,
@@ -33,7 +33,7 @@ struct Counted {
 }
 
 #[async_trait]
-impl LineSource for Counted {
+impl LineSource for CountingSource {
     async fn next_lines(&mut self) -> Result<Vec<Vec<u8>>, StoreError> {
         let count = format!("SELECT COUNT(*) FROM {}.osier_entries", self.database);
         let row = admin(self.server).await.fetch_one(AssertSqlSafe(count)).await.unwrap();
@@ -48,19 +48,20 @@ async fn lines_that_arrive_in_batches_are_stored_as_they_arrive() {
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
     let rest: Vec<Vec<u8>> = (0..6).map(|at| message(&format!("{at:08x}"), "said")).collect();
-    let mut source = Counted { server, database, rest: rest.clone(), stored: Vec::new() };
+    let mut source = CountingSource { server, database, rest: rest.clone(), stored: Vec::new() };
     let made = store.create_from(&header("one"), &mut source).await.unwrap();
     assert_eq!((made.version.entries, source.stored), (6, vec![0, 2, 4, 6]));
     assert_eq!(lines(&store).await, rest);
-    let again = store.create_from(&header("one"), &mut Counted { stored: Vec::new(), rest, ..source }).await;
+    let again =
+        store.create_from(&header("one"), &mut CountingSource { stored: Vec::new(), rest, ..source }).await;
     assert!(matches!(again, Err(StoreError::AlreadyExists { .. })), "{again:?}");
     add(&store, made.version, "more").await.unwrap();
     assert_eq!(lines(&store).await.len(), 7);
 }
 
-/// Only one of them changes a table of an earlier version; a lock that a killed process left runs out.
+/// Only one of them changes a table of an earlier version. The lock of a killed process expires.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_processes_may_bring_the_tables_up_to_date_at_once() {
+async fn many_processes_can_upgrade_the_tables_at_once() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);
@@ -77,17 +78,17 @@ async fn many_processes_may_bring_the_tables_up_to_date_at_once() {
         makers.spawn(async move { store.find_ids("").await.unwrap() });
     }
     makers.join_all().await;
-    let asked = format!(
+    let query = format!(
         "SELECT (SELECT COUNT(*) FROM {database}.osier_locks), (SELECT COUNT(*) FROM {database}.osier_schema),
          (SELECT COUNT(tally) FROM {database}.osier_entries)"
     );
-    let row = admin(server).await.fetch_one(AssertSqlSafe(asked)).await.unwrap();
+    let row = admin(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap();
     assert_eq!((row.get::<i64, _>(0), row.get::<i64, _>(1), row.get::<i64, _>(2)), (0, 5, 0));
 }
 
-/// MySQL 9.6 has no `SHA1`, Percona's strict mode no `GET_LOCK`, and Vitess no `REPLACE`.
+/// MySQL 9.6 has no `SHA1`, Percona's strict mode has no `GET_LOCK`, and Vitess has no `REPLACE`.
 #[test]
-fn no_statement_needs_what_some_engine_lacks() {
+fn statements_use_only_what_every_engine_supports() {
     let sources = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap();
     for file in sources.map(|file| file.unwrap().path()).filter(|file| file.is_file()) {
         let text = std::fs::read_to_string(&file).unwrap();
@@ -98,7 +99,7 @@ fn no_statement_needs_what_some_engine_lacks() {
 }
 
 #[tokio::test]
-async fn an_append_that_is_repeated_is_stored_once() {
+async fn repeated_append_is_stored_once() {
     let server = Server::shared();
     let store = store_at(&server.url(&database(server).await), Limits::default());
     let made = session(&store, 2).await;
@@ -113,7 +114,7 @@ async fn an_append_that_is_repeated_is_stored_once() {
 }
 
 #[tokio::test]
-async fn heads_and_cards_of_another_version_are_made_from_the_lines() {
+async fn heads_and_cards_of_another_version_are_rebuilt_from_the_lines() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
@@ -132,9 +133,9 @@ async fn heads_and_cards_of_another_version_are_made_from_the_lines() {
     assert_eq!(other.card("one").await.unwrap().entry_count, 41);
 }
 
-/// A list shows a card of an older version at once. Everything else, and the next append, makes it again from the lines.
+/// A list shows the old card. Everything else, and the next append, rebuilds the card from the lines.
 #[tokio::test]
-async fn a_card_of_an_older_version_is_listed_and_made_again() {
+async fn card_of_an_older_version_is_listed_and_rebuilt() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
@@ -154,7 +155,7 @@ async fn a_card_of_an_older_version_is_listed_and_made_again() {
 }
 
 #[tokio::test]
-async fn whoever_took_all_heads_appends_without_reading_them_again() {
+async fn append_uses_the_heads_that_were_already_read() {
     let server = Server::shared();
     let database = database(server).await;
     let version = session(&store_at(&server.url(&database), Limits::default()), 40).await;
@@ -164,11 +165,11 @@ async fn whoever_took_all_heads_appends_without_reading_them_again() {
     sql(server, format!("DELETE FROM {database}.osier_entries")).await;
     assert_eq!(add(&store, version, "next").await.unwrap().entries, 41);
     let other = store_at(&server.url(&database), Limits::default());
-    assert!(other.shared_heads("one", version.generation).await.is_err(), "there is nothing left to read");
+    assert!(other.shared_heads("one", version.generation).await.is_err(), "all entries were deleted");
 }
 
 #[tokio::test]
-async fn a_card_cannot_say_that_it_is_of_another_session_or_lies_in_a_file() {
+async fn stored_card_cannot_forge_the_session_id_or_file() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
@@ -190,14 +191,14 @@ async fn rows(server: &Server, database: &str) -> Vec<i64> {
     let mut admin = admin(server).await;
     let mut counts = Vec::new();
     for table in ["sessions", "entries", "parts", "leftovers"] {
-        let asked = format!("SELECT COUNT(*) FROM {database}.osier_{table}");
-        counts.push(admin.fetch_one(AssertSqlSafe(asked)).await.unwrap().get(0));
+        let query = format!("SELECT COUNT(*) FROM {database}.osier_{table}");
+        counts.push(admin.fetch_one(AssertSqlSafe(query)).await.unwrap().get(0));
     }
     counts
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_what_was_deleted_after_a_day() {
+async fn deleted_session_is_erased_at_once_and_its_rows_after_a_day() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
@@ -207,14 +208,18 @@ async fn nothing_is_left_of_what_was_deleted_after_a_day() {
     let version = store.append("one", made, &[huge]).await.unwrap();
     assert_eq!(rows(server, &database).await, [1, 701, 2, 0]);
     store.rewrite("one", version, &many[..600]).await.unwrap();
-    assert_eq!(rows(server, &database).await, [1, 1302, 2, 0], "the old log and its end are kept aside");
+    assert_eq!(
+        rows(server, &database).await,
+        [1, 1302, 2, 0],
+        "the rows of the old log and its end marker are kept"
+    );
     let counts = store.delete("one").await.unwrap().counts;
     assert_eq!((counts.sessions, counts.entries), (1, 600));
-    assert_eq!(rows(server, &database).await, [0, 1303, 0, 2], "their places are taken for a day");
-    let asked =
+    assert_eq!(rows(server, &database).await, [0, 1303, 0, 2], "the positions stay taken for a day");
+    let query =
         format!("SELECT CAST(SUM(LENGTH(line) + LENGTH(head)) AS SIGNED) FROM {database}.osier_entries");
-    let bytes: i64 = admin(server).await.fetch_one(AssertSqlSafe(asked)).await.unwrap().get(0);
-    assert_eq!(bytes, 0, "nothing that was said is left");
+    let bytes: i64 = admin(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap().get(0);
+    assert_eq!(bytes, 0, "no content is left");
     sql(server, format!("UPDATE {database}.osier_leftovers SET since = 1")).await;
     store.delete("other").await.unwrap();
     assert_eq!(rows(server, &database).await, [0, 0, 0, 0]);
@@ -222,7 +227,7 @@ async fn nothing_is_left_of_what_was_deleted_after_a_day() {
 
 /// Deleting frees room, so it must not need any for itself.
 #[tokio::test]
-async fn what_is_to_be_deleted_goes_even_if_there_is_no_room_to_note_it() {
+async fn deletion_works_without_room_for_its_note() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
@@ -237,12 +242,12 @@ async fn what_is_to_be_deleted_goes_even_if_there_is_no_room_to_note_it() {
 }
 
 #[tokio::test]
-async fn lines_of_a_deleted_session_that_nobody_noted_go_when_it_is_deleted_again() {
+async fn unnoted_lines_of_a_deleted_session_are_erased_when_it_is_deleted_again() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
     session(&store, 3).await;
-    // As a process leaves it that dies on a full disk, and one that is making the session anew in this moment.
+    // Like after a process that died on a full disk, while another process is creating the session again.
     sql(server, format!("DELETE FROM {database}.osier_sessions")).await;
     let making = i64::MAX;
     sql(server, format!("INSERT INTO {database}.osier_leftovers VALUES ('one', 7, {making})")).await;
@@ -251,11 +256,11 @@ async fn lines_of_a_deleted_session_that_nobody_noted_go_when_it_is_deleted_agai
     sql(server, line.replace("INTO ", &format!("INTO {database}."))).await;
     assert_eq!(rows(server, &database).await, [0, 4, 0, 1]);
     assert!(!store.delete("one").await.unwrap().deleted);
-    assert_eq!(rows(server, &database).await, [0, 5, 0, 2], "what somebody is writing stays");
+    assert_eq!(rows(server, &database).await, [0, 5, 0, 2], "the lines that a process is writing stay");
 }
 
 #[tokio::test]
-async fn what_a_process_left_when_it_died_is_not_seen_and_goes_with_the_next_deletion() {
+async fn leftovers_of_a_dead_process_are_invisible_and_removed_by_the_next_deletion() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
@@ -272,7 +277,7 @@ async fn what_a_process_left_when_it_died_is_not_seen_and_goes_with_the_next_del
 }
 
 #[tokio::test]
-async fn a_parent_that_comes_late_changes_all_heads_below_it() {
+async fn late_parent_updates_all_heads_below_it() {
     let server = Server::shared();
     let url = server.url(&database(server).await);
     let store = store_at(&url, Limits::default());
@@ -301,13 +306,13 @@ fn below(at: usize) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_line_may_have_sixty_four_mebibytes_of_any_bytes() {
+async fn line_of_64_mib_with_arbitrary_bytes_is_stored() {
     const LONG: usize = 64 << 20;
     let server = Server::shared();
     let url = server.url(&database(server).await);
     let store = store_at(&url, Limits::default());
     let version = session(&store, 1).await;
-    // Characters of four bytes, so that some lie across the ends of parts, and bytes that are no characters.
+    // Characters of four bytes, so that some are split between parts, and invalid UTF-8.
     let mut long = message("long", &"\u{1f333}x\u{10ffff}".repeat(LONG / 9 - 99));
     let end = long.len() - 4;
     long.splice(end..end, *b"\xff\xf0\x9f");
@@ -316,11 +321,11 @@ async fn a_line_may_have_sixty_four_mebibytes_of_any_bytes() {
     let version = store.append("one", version, std::slice::from_ref(&long)).await.unwrap();
     let other = store_at(&url, Limits::default());
     assert_eq!(other.open("one").await.unwrap().version, version);
-    assert!(lines(&other).await[1] == long, "64 MiB changed on their way");
+    assert!(lines(&other).await[1] == long, "the line was changed");
 }
 
 #[tokio::test]
-async fn a_path_may_be_fifty_thousand_entries_deep() {
+async fn path_of_50000_entries_is_read() {
     const DEEP: usize = 50_000;
     let server = Server::shared();
     let store = store_at(&server.url(&database(server).await), Limits::default());
