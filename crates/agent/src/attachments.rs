@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 
 use osier_model::Image;
-use osier_tools::{Content, ToolCall, ToolContext, Toolbox, Tools, read_regular};
+use osier_tools::{ResultBlock, ToolCall, ToolContext, ToolSet, Toolbox, read_regular};
 use serde_json::json;
 
 /// The model reads longer files in pieces with its own tool.
@@ -33,18 +33,18 @@ pub fn mentions(typed: &str) -> Vec<String> {
 /// text. The error says why the file cannot be attached.
 pub async fn read(name: &str, ctx: &ToolContext) -> Result<Option<Attachment>, String> {
     // A folder is a word like any other; a pipe or a device was meant as a file, and the tool says why it is none.
-    let is_there = |name: &&str| ctx.path(name).is_some_and(|path| path.exists() && !path.is_dir());
+    let is_there = |name: &&str| ctx.expand_path(name).is_some_and(|path| path.exists() && !path.is_dir());
     let Some(path) = [name, name.trim_end_matches(TRAILING_PUNCTUATION)].into_iter().find(is_there) else {
         return Ok(None);
     };
     let call = ToolCall { id: String::new(), name: "read".to_owned(), arguments: json!({ "path": path }) };
     // The `read` tool enforces the readable paths, detects images, and reports unsupported files.
-    let read = Tools::standard().run(call, ctx).await;
+    let read = ToolSet::standard().run(call, ctx).await;
     if read.is_error {
         return Err(format!("@{path}: {}", read.plain_text()));
     }
     let image = read.content.into_iter().find_map(|block| match block {
-        Content::Image { data, mime_type } => Some(Image { data, mime_type }),
+        ResultBlock::Image { data, mime_type } => Some(Image { data, mime_type }),
         _ => None,
     });
     let text = match image {
@@ -60,7 +60,8 @@ pub async fn read(name: &str, ctx: &ToolContext) -> Result<Option<Attachment>, S
 }
 
 fn read_text(name: &str, ctx: &ToolContext) -> Result<String, String> {
-    let path = ctx.path(name).ok_or_else(|| format!("cannot read @{name}: the home folder is unknown"))?;
+    let path =
+        ctx.expand_path(name).ok_or_else(|| format!("cannot read @{name}: the home folder is unknown"))?;
     match read_regular(&path, MAX_BYTES) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) if error.kind() == ErrorKind::FileTooLarge => Err(format!(
@@ -73,7 +74,7 @@ fn read_text(name: &str, ctx: &ToolContext) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use osier_tools::Env;
+    use osier_tools::CommandEnv;
     use std::fs;
 
     #[test]
@@ -91,7 +92,7 @@ mod tests {
         write("a.txt", b"one\ntwo\n");
         write("b.bin", &[0, 159, 146, 150, 0]);
         write("long.txt", &[b'x'; 1 + MAX_BYTES as usize]);
-        let ctx = ToolContext::new(folder.path(), folder.path(), Env::default());
+        let ctx = ToolContext::new(folder.path(), folder.path(), CommandEnv::default());
         for name in ["a.txt", "a.txt,", "a.txt)?"] {
             let found = read(name, &ctx).await.unwrap().unwrap();
             assert_eq!(found.text, "<file name=\"a.txt\">\none\ntwo\n</file>", "{name}");

@@ -3,7 +3,7 @@
 //! and the model continues from there.
 
 use osier_session::Commit;
-use osier_tools::{Kind, ToolCall, ToolOutcome, ToolSpec};
+use osier_tools::{ToolCall, ToolKind, ToolOutcome, ToolSpec};
 use osier_tree::backtrack::{
     ADDENDUM_BUDGET, ALREADY_PENDING, DESCRIPTION, INVALID_ARGUMENTS, SCHEDULED, UNAVAILABLE,
 };
@@ -44,7 +44,7 @@ pub(crate) fn tool_spec() -> ToolSpec {
             "required": ["checkpoint_id", "note"],
             "additionalProperties": false,
         }),
-        kind: Kind::Neutral,
+        kind: ToolKind::Neutral,
     }
 }
 

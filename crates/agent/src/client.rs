@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use osier_model::{Image, ThinkingLevel};
 use osier_session::{OpenDraft, SessionState};
 use osier_store::LogVersion;
-use osier_tools::approvals::Mode;
+use osier_tools::approvals::ApprovalMode;
 use osier_tools::user_bash::UserCommand;
 
 use crate::attachments::mentions;
@@ -57,7 +57,7 @@ pub enum ClientCommand {
     SetModel(String),
     SetThinking(ThinkingLevel),
     /// Applies to this session from now on.
-    SetApproval(Mode),
+    SetApproval(ApprovalMode),
     /// Moves to another position in the tree.
     Navigate(Navigation),
     /// Undoes or redoes a move.

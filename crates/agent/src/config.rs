@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use osier_model::{LookupError, Model, ModelInfo, Registry, ThinkingLevel};
-use osier_tools::approvals::Mode;
+use osier_tools::approvals::ApprovalMode;
 use osier_tools::{ToolContext, Toolbox};
 
 use crate::compaction::CompactionConfig;
@@ -44,7 +44,7 @@ pub struct AgentConfig {
     pub restore_on_move: bool,
     pub gates: Arc<dyn Gates>,
     /// The approval mode of this run. It overrides the session's mode and is not stored.
-    pub approval_mode: Option<Mode>,
+    pub approval_mode: Option<ApprovalMode>,
     /// Whether to trust the approvals stored in the session. If false, the session may come from another user
     /// and could allow itself anything: only what the user allows during this run counts, and it is not
     /// stored.

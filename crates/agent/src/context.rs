@@ -9,7 +9,7 @@ use osier_model::{CancellationToken, ModelInfo, ThinkingLevel};
 use osier_session::{Commit, CommitOutcome, Cursor, Session, SessionState, StoredEntry};
 use osier_store::{LogVersion, StoreError};
 use osier_tools::ToolSpec;
-use osier_tools::approvals::{Approvals, Mode};
+use osier_tools::approvals::{ApprovalMode, Approvals};
 use osier_tree::scan::RawJson;
 use osier_tree::{EntryDraft, Place, PlanError, Seq, SessionTree};
 use rustc_hash::FxHashMap;
@@ -55,7 +55,7 @@ pub(crate) struct AgentState {
     /// The user's choice that is not recorded on the path yet.
     pub(crate) chosen_model: Option<Arc<ModelInfo>>,
     pub(crate) chosen_thinking: Option<ThinkingLevel>,
-    pub(crate) approval_mode: Option<Mode>,
+    pub(crate) approval_mode: Option<ApprovalMode>,
     /// What the user allowed in this run, if the session's own approvals are not trusted.
     pub(crate) run_approvals: Approvals,
     /// The cost of failed summaries and replies, as `usage` entries that are not stored yet.

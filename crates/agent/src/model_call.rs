@@ -23,7 +23,7 @@ impl Turn {
         let model = request.model.clone();
         let mut draft = work.cursor.begin_draft().await?;
         let mut partial = ReplyDraft::new(&model, work.timestamp());
-        let mut shown = ShownDeltas::new(&work.config.tool_context.keys);
+        let mut shown = ShownDeltas::new(&work.config.tool_context.secrets);
         let mut deltas = work.config.model.stream(request, self.cancel.clone());
         loop {
             let delta = deltas.next().await;
@@ -51,7 +51,7 @@ impl Turn {
                     });
                     if partial.has_content() {
                         partial = ReplyDraft::new(&model, work.timestamp());
-                        shown = ShownDeltas::new(&work.config.tool_context.keys);
+                        shown = ShownDeltas::new(&work.config.tool_context.secrets);
                         draft.push(WITHDRAWN_DELTA);
                         drop(draft);
                         draft = work.cursor.begin_draft().await?;
@@ -73,7 +73,7 @@ impl Turn {
     ) -> Result<(), AgentError> {
         let mut message =
             serde_json::to_value(Message::Assistant(message)).expect("messages serialize to JSON");
-        self.agent.config.tool_context.keys.hide_in(&mut message);
+        self.agent.config.tool_context.secrets.redact_json(&mut message);
         let message = message.to_string().into_bytes();
         let commit = Commit::new(move |tree, at| plan_message(tree, at, &message)).finish_draft(draft);
         let stored = self.agent.store_or_wait(commit, &self.cancel).await?;

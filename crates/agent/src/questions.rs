@@ -2,8 +2,8 @@
 //! until a client answers it or its turn stops.
 
 use osier_model::CancellationToken;
-use osier_tools::approvals::{Allowance, Why};
-use osier_tools::{Change, ToolCall};
+use osier_tools::approvals::{Allowance, AskReason};
+use osier_tools::{ProposedChange, ToolCall};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 use tokio::sync::oneshot;
@@ -27,8 +27,8 @@ pub enum Question {
 pub struct ToolQuestion {
     pub call: ToolCall,
     /// What exactly the call runs or changes.
-    pub change: Change,
-    pub reason: Why,
+    pub change: ProposedChange,
+    pub reason: AskReason,
     /// Why the first attempt failed, if the call already ran in the sandbox.
     pub sandbox_denial: Option<String>,
     /// What the user can allow for the rest of the session, narrowest first.
@@ -112,16 +112,16 @@ impl AgentContext {
 
 impl AgentContext {
     /// Why a call is refused in a run without a user to ask, and which flag would allow it.
-    fn unattended_refusal(&self, why: Why) -> String {
+    fn unattended_refusal(&self, why: AskReason) -> String {
         let sandbox = self.config.tool_context.sandbox.as_ref().map(|sandbox| sandbox.state());
         let flag = match (why, sandbox) {
-            (Why::Writes, _) => {
+            (AskReason::Writes, _) => {
                 "`--approval autoEdit` allows file changes in the project, `--approval yolo` allows everything"
             }
-            (Why::Runs, Some(Ok(_))) => {
+            (AskReason::Runs, Some(Ok(_))) => {
                 "`--approval sandbox` allows commands in the sandbox, `--approval yolo` allows everything"
             }
-            (Why::Runs, Some(Err(reason))) => {
+            (AskReason::Runs, Some(Err(reason))) => {
                 return format!(
                     "no user is present to approve it; the sandbox is not available: {reason}; `--approval yolo` allows it"
                 );

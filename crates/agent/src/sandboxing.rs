@@ -1,8 +1,8 @@
 //! Running commands in the sandbox, and asking to run a blocked command outside of it.
 
-use osier_tools::approvals::{Allowance, Approvals, Why, denied};
-use osier_tools::sandbox::denied_to;
-use osier_tools::{Change, Mode, ToolCall, ToolContext, ToolOutcome};
+use osier_tools::approvals::{Allowance, Approvals, AskReason, denied_outcome};
+use osier_tools::sandbox::sandbox_denial;
+use osier_tools::{ApprovalMode, ProposedChange, ToolCall, ToolContext, ToolOutcome};
 use serde_json::json;
 
 use crate::error::AgentError;
@@ -11,12 +11,14 @@ use crate::turn::Turn;
 
 impl Turn {
     /// Whether commands run in the sandbox in this mode. An unavailable sandbox confines nothing.
-    pub(crate) fn runs_sandboxed(&self, mode: Mode) -> bool {
+    pub(crate) fn runs_sandboxed(&self, mode: ApprovalMode) -> bool {
         let sandbox = self.agent.config.tool_context.sandbox.as_ref();
         sandbox.is_some_and(|sandbox| match mode {
-            Mode::Yolo => false,
-            Mode::Sandbox => sandbox.state().is_ok(),
-            Mode::Default | Mode::AutoEdit => !sandbox.rules.only_in_mode && sandbox.state().is_ok(),
+            ApprovalMode::Yolo => false,
+            ApprovalMode::Sandbox => sandbox.state().is_ok(),
+            ApprovalMode::Default | ApprovalMode::AutoEdit => {
+                !sandbox.rules.only_in_mode && sandbox.state().is_ok()
+            }
         })
     }
 
@@ -28,12 +30,13 @@ impl Turn {
         ctx: &ToolContext,
         outcome: &ToolOutcome,
     ) -> Option<Question> {
-        let denial = denied_to(outcome).filter(|_| ctx.sandbox.is_some() && self.agent.config.has_user)?;
+        let denial =
+            sandbox_denial(outcome).filter(|_| ctx.sandbox.is_some() && self.agent.config.has_user)?;
         let command = call.arguments.get("command")?.as_str()?.to_owned();
         Some(Question::Tool(ToolQuestion {
             call: call.clone(),
-            change: Change::Command { command: command.clone() },
-            reason: Why::Sandbox,
+            change: ProposedChange::Command { command: command.clone() },
+            reason: AskReason::Sandbox,
             sandbox_denial: Some(denial.to_owned()),
             allowances: vec![Allowance::Outside(command)],
         }))
@@ -50,10 +53,10 @@ impl Turn {
             Some(UserAnswer::Once) => Ok(None),
             Some(UserAnswer::Always(allowance)) => self.store_allowance(allowance).await.map(|()| None),
             Some(UserAnswer::No(reason)) => {
-                let refusal = denied(&reason).with("why", json!(Why::Sandbox.name()));
+                let refusal = denied_outcome(&reason).with_detail("why", json!(AskReason::Sandbox.name()));
                 let mut outcome = outcome.clone();
                 outcome.content.extend(refusal.content);
-                Ok(Some(outcome.with("denied", json!(true))))
+                Ok(Some(outcome.with_detail("denied", json!(true))))
             }
         }
     }

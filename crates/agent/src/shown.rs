@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use osier_model::Delta;
-use osier_tools::{Keys, Redactor};
+use osier_tools::{Redactor, Secrets};
 use serde_json::{Value, json};
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct ShownDeltas {
-    keys: Arc<Keys>,
+    keys: Arc<Secrets>,
     /// What is held back, by block.
     blocks: BTreeMap<usize, Redactor>,
 }
 
 impl ShownDeltas {
-    pub(crate) fn new(keys: &Arc<Keys>) -> ShownDeltas {
+    pub(crate) fn new(keys: &Arc<Secrets>) -> ShownDeltas {
         ShownDeltas { keys: keys.clone(), blocks: BTreeMap::new() }
     }
 
@@ -44,11 +44,11 @@ impl ShownDeltas {
 
     fn piece(&mut self, kind: &str, block: usize, text: &str) -> Vec<Value> {
         let redactor = self.blocks.entry(block).or_insert_with(|| Redactor::new(&self.keys));
-        shown(kind, block, redactor.pass_text(text)).into_iter().collect()
+        shown(kind, block, redactor.push_text(text)).into_iter().collect()
     }
 
     fn end(&mut self, kind: &str, block: usize) -> Vec<Value> {
-        let rest = self.blocks.remove(&block).map(|mut redactor| redactor.rest_text()).unwrap_or_default();
+        let rest = self.blocks.remove(&block).map(|mut redactor| redactor.finish_text()).unwrap_or_default();
         let rest = shown(&format!("{kind}_delta"), block, rest);
         let end = json!({ "type": format!("{kind}_end"), "block": block });
         rest.into_iter().chain([end]).collect()
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_key_is_redacted_wherever_it_is_split() {
-        let keys = Arc::new(Keys::new([KEY.to_owned().into()]));
+        let keys = Arc::new(Secrets::new([KEY.to_owned().into()]));
         let said = format!("é {KEY} ü sk-01");
         for at in (0..=said.len()).filter(|at| said.is_char_boundary(*at)) {
             let mut shown = ShownDeltas::new(&keys);

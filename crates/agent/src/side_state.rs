@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use osier_session::{Session, SessionState};
 use osier_store::StoreError;
-use osier_tools::{FilesRead, Stamp, Todo, todos_of};
+use osier_tools::{FileStamp, FilesRead, Todo, todos_from_details};
 use osier_tree::entry::{Entry, parse_entry};
 use osier_tree::scan::RawJson;
 use osier_tree::{EntryKind, MessageRole, Place, Seq, SessionTree};
@@ -31,7 +31,7 @@ pub struct SideState {
 
 impl Default for SideState {
     fn default() -> SideState {
-        SideState { files: Arc::new(FilesRead::none()), todos: Vec::new(), calls: HashMap::new() }
+        SideState { files: Arc::new(FilesRead::tracking()), todos: Vec::new(), calls: HashMap::new() }
     }
 }
 
@@ -60,12 +60,12 @@ impl SideState {
         }
         let details: Value = parse_field(message, "details");
         let failed = parse_field(message, "isError") == Value::Bool(true);
-        if let Some(todos) = todos_of(&details).filter(|_| name == "todo" && !failed) {
+        if let Some(todos) = todos_from_details(&details).filter(|_| name == "todo" && !failed) {
             self.todos = todos;
         }
         let named = details.get("path").or_else(|| call.and_then(|call| call.arguments.get("path")));
         if let Some(path) = named.and_then(Value::as_str).filter(|_| name != "todo" && !failed) {
-            let stamp = details.get("stamp").and_then(|stamp| Stamp::deserialize(stamp).ok());
+            let stamp = details.get("stamp").and_then(|stamp| FileStamp::deserialize(stamp).ok());
             Arc::make_mut(&mut self.files).insert(path, stamp);
         }
     }

@@ -184,7 +184,7 @@ impl Summarizer<'_> {
         request.max_tokens = max_tokens;
         let mut deltas = self.work.config.model.stream(request, self.cancel.clone());
         let mut partial = ReplyDraft::new(&self.model, self.work.timestamp());
-        let keys = self.work.config.tool_context.keys.clone();
+        let keys = self.work.config.tool_context.secrets.clone();
         let mut redactor = Redactor::new(&keys);
         loop {
             let delta = deltas.next().await;
@@ -201,12 +201,12 @@ impl Summarizer<'_> {
                     self.requests += u64::from(usage.total_tokens > 0);
                 }
                 Delta::Text { text, .. } => {
-                    self.work.live.send(LiveUpdate::SummaryText { text: redactor.pass_text(&text) });
+                    self.work.live.send(LiveUpdate::SummaryText { text: redactor.push_text(&text) });
                 }
                 Delta::Done(message) => {
                     self.usage += message.usage;
                     self.requests += 1;
-                    self.work.live.send(LiveUpdate::SummaryText { text: redactor.rest_text() });
+                    self.work.live.send(LiveUpdate::SummaryText { text: redactor.finish_text() });
                     return summary_text(&message).map(|text| keys.redact(text));
                 }
                 Delta::Failed(failure, message) => {

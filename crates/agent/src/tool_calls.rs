@@ -8,8 +8,8 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt, stream};
-use osier_tools::approvals::{Approvals, Decision, denied};
-use osier_tools::{Kind, Progress, ToolCall, ToolContext, ToolOutcome, ToolSpec};
+use osier_tools::approvals::{Approvals, Decision, denied_outcome};
+use osier_tools::{Progress, ToolCall, ToolContext, ToolKind, ToolOutcome, ToolSpec};
 use osier_tree::EntryReason;
 use osier_tree::backtrack::INVALID_ARGUMENTS;
 use serde_json::json;
@@ -33,7 +33,7 @@ impl Turn {
         let calls: Vec<CheckedCall> = calls.into_iter().map(CheckedCall::new).collect();
         let specs = self.agent.tool_specs();
         let spec = |call: &ToolCall| specs.iter().find(|spec| spec.name == call.name);
-        let reads = |call: &CheckedCall| spec(&call.call).is_some_and(|spec| spec.kind == Kind::Reads);
+        let reads = |call: &CheckedCall| spec(&call.call).is_some_and(|spec| spec.kind == ToolKind::Reads);
         let mut rest = calls.as_slice();
         while !rest.is_empty() && !self.cancel.is_cancelled() {
             let batch = rest.iter().take_while(|call| reads(call)).count().max(1);
@@ -130,7 +130,7 @@ impl Turn {
         &self,
         call: &ToolCall,
         ctx: &ToolContext,
-        output: &mut mpsc::Receiver<osier_tools::Live>,
+        output: &mut mpsc::Receiver<osier_tools::LiveOutput>,
     ) -> ToolOutcome {
         let run = AssertUnwindSafe(self.agent.config.tools.run(call.clone(), ctx)).catch_unwind();
         tokio::pin!(run);
@@ -149,7 +149,7 @@ impl Turn {
     /// Returns when a stopped tool has used up its grace period.
     async fn wait_for_stop_timeout(&self, ctx: &ToolContext) {
         self.cancel.cancelled().await;
-        tokio::time::sleep(ctx.limits.grace + STOP_TIMEOUT).await;
+        tokio::time::sleep(ctx.limits.kill_grace + STOP_TIMEOUT).await;
     }
 
     /// Returns the outcome of a call that cannot succeed or may not run. If it may run, the seal in the
@@ -164,14 +164,16 @@ impl Turn {
             Ok(preview) => preview,
             Err(outcome) => return Ok(Some(outcome)),
         };
-        ctx.seal = preview.seal.clone();
+        ctx.approved = preview.fingerprint.clone();
         let Some(spec) = spec else {
             return Ok(Some(ToolOutcome::failed(format!("there is no tool `{}`", call.name))));
         };
         let approvals = self.current_approvals();
-        let confined = approvals.confined && !approvals.outside(&preview.change);
+        let confined = approvals.sandboxed && !approvals.may_run_outside_sandbox(&preview.change);
         ctx.sandbox = ctx.sandbox.take().filter(|_| confined);
-        let Decision::Ask { what, why, offers } = approvals.decide(spec, &preview) else { return Ok(None) };
+        let Decision::Ask { change: what, reason: why, offers } = approvals.decide(spec, &preview) else {
+            return Ok(None);
+        };
         let question = Question::Tool(ToolQuestion {
             call: call.clone(),
             change: what,
@@ -182,7 +184,9 @@ impl Turn {
         match self.agent.ask_user(question, &self.cancel).await {
             None => Ok(Some(ToolOutcome::cancelled())),
             Some(UserAnswer::Once) => Ok(None),
-            Some(UserAnswer::No(reason)) => Ok(Some(denied(&reason).with("why", json!(why.name())))),
+            Some(UserAnswer::No(reason)) => {
+                Ok(Some(denied_outcome(&reason).with_detail("why", json!(why.name()))))
+            }
             Some(UserAnswer::Always(allowance)) => self.store_allowance(allowance).await.map(|()| None),
         }
     }
@@ -201,7 +205,7 @@ impl Turn {
             false => allowed,
         };
         let mode = chosen.unwrap_or(stored.mode);
-        Approvals { mode, confined: self.runs_sandboxed(mode), ..stored }
+        Approvals { mode, sandboxed: self.runs_sandboxed(mode), ..stored }
     }
 }
 

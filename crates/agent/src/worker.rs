@@ -44,7 +44,7 @@ impl Worker {
 
     /// Starts an agent on its own cursor.
     pub async fn start_at(cursor: Cursor, mut parts: AgentConfig) -> Result<Worker, AgentError> {
-        parts.tool_context.session = cursor.session().id().to_owned();
+        parts.tool_context.session_id = cursor.session().id().to_owned();
         let work = Arc::new(AgentContext::new(cursor, parts));
         let returned = work.read_leftover_queue().await?;
         work.state().returned_prompts = returned;

@@ -113,8 +113,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
 fn run_agent(args: run::Args) -> Result<ExitCode> {
     let line: Vec<_> = std::env::args_os().skip(1).collect();
     run::check(&args, &line, &Cli::command())?;
-    run::go_there(&args)?;
-    let home = Home::find()?.with_overrides(&args.said())?;
+    run::change_directory(&args)?;
+    let home = Home::find()?.with_overrides(&args.overrides())?;
     block_on(run::run(args, home))
 }
 

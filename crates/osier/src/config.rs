@@ -4,24 +4,24 @@ mod edit;
 mod keys;
 mod names;
 mod rows;
-pub(crate) mod screen;
+pub(crate) mod settings_page;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
 
-pub(crate) use self::names::{BACKTRACK, no_tool};
-use self::rows::Row;
+pub(crate) use self::names::{BACKTRACK, unknown_tool};
+use self::rows::ConfigRow;
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::{pad_right, sanitize_line, truncate, width};
 use crate::out::{Out, TextStyle};
-use crate::settings::table::{Key, Meaning, meaning, nearest};
-use crate::settings::{Loaded, dotted};
+use crate::settings::table::{KeyLookup, SettingKey, closest_name, look_up_key};
+use crate::settings::{LoadedSettings, dotted_key};
 
 /// Maximum width of a value; `get` prints longer ones.
-const VALUE: usize = 60;
+const MAX_VALUE_WIDTH: usize = 60;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -37,14 +37,14 @@ Prints one line for each setting. `get` prints only the value, `keys` describes 
 `path` prints the path of your file.")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<ConfigCommand>,
     /// Print as JSON
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum ConfigCommand {
     /// Print the value of a setting
     Get { key: String },
     /// Change a setting in your own file
@@ -65,16 +65,16 @@ enum Command {
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let (home, loaded) = Home::load_unchecked(&home::cwd()?)?;
     match args.command {
-        None => list(args.json, &home, &loaded),
-        Some(Command::Get { key }) => get(&key, args.json, &home, &loaded),
-        Some(Command::Set { key, value }) => edit::set(&key, &value, args.json, &home),
-        Some(Command::Unset { key }) => edit::unset(&key, args.json, &home),
-        Some(Command::Keys) => keys::list(args.json),
-        Some(Command::Path) => path(args.json, &home),
+        None => print_list(args.json, &home, &loaded),
+        Some(ConfigCommand::Get { key }) => print_value(&key, args.json, &home, &loaded),
+        Some(ConfigCommand::Set { key, value }) => edit::set(&key, &value, args.json, &home),
+        Some(ConfigCommand::Unset { key }) => edit::unset(&key, args.json, &home),
+        Some(ConfigCommand::Keys) => keys::print_keys(args.json),
+        Some(ConfigCommand::Path) => print_path(args.json, &home),
     }
 }
 
-fn path(json: bool, home: &Home) -> Result<ExitCode> {
+fn print_path(json: bool, home: &Home) -> Result<ExitCode> {
     let file = home.config_file();
     let mut out = Out::new();
     match json {
@@ -84,27 +84,28 @@ fn path(json: bool, home: &Home) -> Result<ExitCode> {
     out.finish()
 }
 
-fn list(json: bool, home: &Home, loaded: &Loaded) -> Result<ExitCode> {
-    let rows = rows::all(home, loaded);
+fn print_list(json: bool, home: &Home, loaded: &LoadedSettings) -> Result<ExitCode> {
+    let rows = rows::config_rows(home, loaded);
     let mut out = Out::new();
     if json {
         out.json(&rows)?;
     } else {
-        write(&rows, home, &mut out)?;
+        write_rows(&rows, home, &mut out)?;
     }
     let code = out.finish()?;
     home.warn_about(&loaded.problems);
     Ok(code)
 }
 
-fn write(rows: &[Row], home: &Home, out: &mut Out) -> Result<()> {
-    let values: Vec<String> = rows.iter().map(|row| truncate(&sanitize_line(&row.shown()), VALUE)).collect();
+fn write_rows(rows: &[ConfigRow], home: &Home, out: &mut Out) -> Result<()> {
+    let values: Vec<String> =
+        rows.iter().map(|row| truncate(&sanitize_line(&row.toml_value()), MAX_VALUE_WIDTH)).collect();
     let keys = rows.iter().map(|row| width(&sanitize_line(&row.key))).max().unwrap_or(0);
     let widest = values.iter().map(|value| width(value)).max().unwrap_or(0);
     for (row, value) in rows.iter().zip(&values) {
         let key = pad_right(&sanitize_line(&row.key), keys);
         let from = out.paint(TextStyle::Dim, &sanitize_line(&row.origin(home)));
-        let key = if row.is_in_force() {
+        let key = if row.is_effective() {
             out.paint(TextStyle::Label, &key)
         } else {
             out.paint(TextStyle::Dim, &key)
@@ -114,32 +115,32 @@ fn write(rows: &[Row], home: &Home, out: &mut Out) -> Result<()> {
     Ok(())
 }
 
-fn get(name: &str, json: bool, home: &Home, loaded: &Loaded) -> Result<ExitCode> {
-    let (path, _) = key_of(name)?;
-    let rows = rows::all(home, loaded);
-    let row = rows.iter().find(|row| row.key == dotted(&path) && row.is_in_force());
+fn print_value(name: &str, json: bool, home: &Home, loaded: &LoadedSettings) -> Result<ExitCode> {
+    let (path, _) = find_key(name)?;
+    let rows = rows::config_rows(home, loaded);
+    let row = rows.iter().find(|row| row.key == dotted_key(&path) && row.is_effective());
     let mut out = Out::new();
     match row {
         Some(row) if json => out.json(row)?,
-        Some(row) if row.has_value() => out.line(&sanitize_line(&row.bare()))?,
+        Some(row) if row.has_value() => out.line(&sanitize_line(&row.plain_value()))?,
         _ => anyhow::bail!("{name} is not set"),
     }
     out.finish()
 }
 
 /// Looks up a setting by name. The error for an unknown name suggests the closest one.
-fn key_of(name: &str) -> Result<(Vec<String>, &'static Key)> {
-    let words =
-        toml_edit::Key::parse(name).map_err(|_| usage_error(format!("invalid key {}", sanitize_line(name))))?;
+fn find_key(name: &str) -> Result<(Vec<String>, &'static SettingKey)> {
+    let words = toml_edit::Key::parse(name)
+        .map_err(|_| usage_error(format!("invalid key {}", sanitize_line(name))))?;
     let path: Vec<String> = words.iter().map(|word| word.get().to_owned()).collect();
-    match meaning(&path) {
-        Meaning::Key(key) => Ok((path, key)),
-        Meaning::Table => Err(usage_error(format!("{name} is a table; name one of its keys"))),
-        Meaning::Unknown(names) => {
+    match look_up_key(&path) {
+        KeyLookup::Key(key) => Ok((path, key)),
+        KeyLookup::Table => Err(usage_error(format!("{name} is a table; name one of its keys"))),
+        KeyLookup::Unknown(names) => {
             let word = path.last().map(String::as_str).unwrap_or_default();
             let above = &path[..path.len().saturating_sub(1)];
-            let near = nearest(word, &names).map(|near| [above, &[near.to_owned()]].concat());
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean {}?", dotted(&near)));
+            let near = closest_name(word, &names).map(|near| [above, &[near.to_owned()]].concat());
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean {}?", dotted_key(&near)));
             Err(usage_error(format!("unknown setting {}{hint}", sanitize_line(name))))
         }
     }

@@ -33,9 +33,9 @@ pub(crate) struct Args {
 
 /// The result of one check.
 #[derive(Debug, Serialize)]
-pub(crate) struct Check {
+pub(crate) struct DoctorCheck {
     area: &'static str,
-    status: Status,
+    status: CheckStatus,
     said: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
@@ -43,23 +43,23 @@ pub(crate) struct Check {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Status {
+enum CheckStatus {
     Ok,
     Warn,
     Fail,
 }
 
-impl Check {
-    fn ok(area: &'static str, said: impl Into<String>) -> Check {
-        Check { area, status: Status::Ok, said: said.into(), advice: None }
+impl DoctorCheck {
+    fn ok(area: &'static str, said: impl Into<String>) -> DoctorCheck {
+        DoctorCheck { area, status: CheckStatus::Ok, said: said.into(), advice: None }
     }
 
-    fn warn(area: &'static str, said: impl Into<String>, advice: impl Into<String>) -> Check {
-        Check { area, status: Status::Warn, said: said.into(), advice: Some(advice.into()) }
+    fn warn(area: &'static str, said: impl Into<String>, advice: impl Into<String>) -> DoctorCheck {
+        DoctorCheck { area, status: CheckStatus::Warn, said: said.into(), advice: Some(advice.into()) }
     }
 
-    fn fail(area: &'static str, said: impl Into<String>, advice: impl Into<String>) -> Check {
-        Check { area, status: Status::Fail, said: said.into(), advice: Some(advice.into()) }
+    fn fail(area: &'static str, said: impl Into<String>, advice: impl Into<String>) -> DoctorCheck {
+        DoctorCheck { area, status: CheckStatus::Fail, said: said.into(), advice: Some(advice.into()) }
     }
 }
 
@@ -75,19 +75,19 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode> {
         out.json(&checks)?;
     } else {
         for check in &checks {
-            write(check, &mut out)?;
+            write_check(check, &mut out)?;
         }
     }
     let code = out.finish()?;
-    let failed = checks.iter().any(|check| check.status == Status::Fail);
+    let failed = checks.iter().any(|check| check.status == CheckStatus::Fail);
     Ok(if failed { ExitCode::FAILURE } else { code })
 }
 
-fn write(check: &Check, out: &mut Out) -> Result<()> {
+fn write_check(check: &DoctorCheck, out: &mut Out) -> Result<()> {
     let (word, style) = match check.status {
-        Status::Ok => ("ok", TextStyle::Active),
-        Status::Warn => ("warn", TextStyle::Label),
-        Status::Fail => ("fail", TextStyle::Error),
+        CheckStatus::Ok => ("ok", TextStyle::Active),
+        CheckStatus::Warn => ("warn", TextStyle::Label),
+        CheckStatus::Fail => ("fail", TextStyle::Error),
     };
     let status = out.paint(style, &pad_right(word, 4));
     out.line(&format!("{status}  {}  {}", pad_right(check.area, 8), one_line(&check.said, 400)))?;

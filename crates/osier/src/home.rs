@@ -11,15 +11,15 @@ use jiff::tz::TimeZone;
 use osier_model::{Environment, ModelRouter, Registry};
 use osier_session::{Session, SessionEnv};
 use osier_store::{SessionFilter, Store};
-use osier_tools::Keys;
+use osier_tools::Secrets;
 use osier_tree::Header;
 use osier_tree::time::Millis;
 
 use crate::layout::sanitize_line;
 use crate::out::notice;
-use crate::settings::{self, Loaded, OfProject, Problem, Project, Settings};
+use crate::settings::{self, LoadedSettings, Project, ProjectSettings, Settings, SettingsProblem};
 use crate::stores::{self, StoreHandle};
-use crate::trust::{Asked, Records};
+use crate::trust::{TrustRecords, TrustRequest};
 
 /// The agent of sessions without an agent id.
 const MAIN_AGENT: &str = "main";
@@ -40,7 +40,7 @@ pub(crate) struct Home {
     /// Why the project is ignored, and whether it has an `.osier` folder.
     objection: Option<(String, bool)>,
     /// The project's settings and files that need trust.
-    pub(crate) trust_request: Option<Asked>,
+    pub(crate) trust_request: Option<TrustRequest>,
     pub(crate) settings: Settings,
     /// All stores.
     pub(crate) store_handles: Vec<StoreHandle>,
@@ -83,7 +83,7 @@ impl Home {
     pub(crate) fn with_overrides(mut self, overrides: &CliOverrides) -> Result<Home> {
         if let Some(agent) = &overrides.agent {
             let mut problems = Vec::new();
-            self.settings = self.settings.of_agent(agent, &mut problems);
+            self.settings = self.settings.for_agent(agent, &mut problems);
             self.check_problems(&problems)?;
         }
         if let Some(store) = &overrides.store {
@@ -94,7 +94,7 @@ impl Home {
     }
 
     /// The environment with all problems of the settings, fatal ones too.
-    pub(crate) fn load_unchecked(cwd: &Path) -> Result<(Home, Loaded)> {
+    pub(crate) fn load_unchecked(cwd: &Path) -> Result<(Home, LoadedSettings)> {
         let user = etcetera::choose_base_strategy().ok().map(|user| user.home_dir().to_owned());
         let folder = match (non_empty_var("OSIER_HOME"), &user) {
             (Some(folder), _) => std::path::absolute(folder)?,
@@ -119,18 +119,18 @@ impl Home {
         Ok((home, loaded))
     }
 
-    fn load_settings(&mut self) -> Loaded {
+    fn load_settings(&mut self) -> LoadedSettings {
         let found = Project::find(&self.cwd, &self.home_folders());
-        let objection = found.as_ref().and_then(Project::objection);
+        let objection = found.as_ref().and_then(Project::unsafe_reason);
         let project = found.as_ref().filter(|_| objection.is_none());
-        let mut of_project = project.map(OfProject::read).unwrap_or_default();
+        let mut of_project = project.map(ProjectSettings::read).unwrap_or_default();
         let asked = project.map_or(Ok(None), |project| {
             let records = || {
-                let (records, problem) = Records::of(&self.folder);
+                let (records, problem) = TrustRecords::load_or_default(&self.folder);
                 of_project.problems.extend(problem);
                 records
             };
-            Asked::of(project, &of_project.wanted, records)
+            TrustRequest::for_project(project, &of_project.needs_trust, records)
         });
         let objection = objection.or_else(|| asked.as_ref().err().cloned());
         let has_folder = found.as_ref().is_some_and(|project| project.folder().exists());
@@ -138,10 +138,10 @@ impl Home {
         self.trust_request = asked.ok().flatten();
         self.project = found.filter(|_| self.objection.is_none());
         if self.project.is_none() {
-            of_project = OfProject::default();
+            of_project = ProjectSettings::default();
         }
-        let is_trusted = self.trust_request.as_ref().is_none_or(Asked::is_trusted);
-        settings::load(&self.config_file(), of_project, is_trusted)
+        let is_trusted = self.trust_request.as_ref().is_none_or(TrustRequest::is_trusted);
+        settings::load_settings(&self.config_file(), of_project, is_trusted)
     }
 
     /// The user's settings.
@@ -150,12 +150,12 @@ impl Home {
     }
 
     /// The API keys and store passwords that are known without running a command. Tool results and replies never show them.
-    pub(crate) fn known_keys(&self, registry: &Registry) -> Keys {
+    pub(crate) fn known_keys(&self, registry: &Registry) -> Secrets {
         let surroundings = self.environment();
         let stores = self.settings.stores.values().map(|spec| &spec.password);
         let sources = registry.providers().map(|provider| &provider.key).chain(stores);
         let said = registry.providers().flat_map(|provider| provider.credentials());
-        Keys::new(sources.flat_map(|source| source.available_keys(&surroundings)).chain(said))
+        Secrets::new(sources.flat_map(|source| source.available_keys(&surroundings)).chain(said))
     }
 
     /// The folder of command outputs that were too long for a result.
@@ -178,7 +178,7 @@ impl Home {
 
     /// The project's `.osier` folder, if the project is trusted.
     pub(crate) fn trusted_folder(&self) -> Option<PathBuf> {
-        let is_trusted = self.trust_request.as_ref().is_some_and(Asked::is_trusted);
+        let is_trusted = self.trust_request.as_ref().is_some_and(TrustRequest::is_trusted);
         self.project.as_ref().filter(|_| is_trusted).map(Project::folder)
     }
 
@@ -193,7 +193,7 @@ impl Home {
     }
 
     /// Fails if any of the problems is fatal.
-    pub(crate) fn check_problems(&self, problems: &[Problem]) -> Result<()> {
+    pub(crate) fn check_problems(&self, problems: &[SettingsProblem]) -> Result<()> {
         let fatal: Vec<String> = problems
             .iter()
             .filter(|problem| problem.is_fatal)
@@ -202,13 +202,13 @@ impl Home {
         if fatal.is_empty() { Ok(()) } else { anyhow::bail!(fatal.join("\n")) }
     }
 
-    pub(crate) fn format_problem(&self, problem: &Problem) -> String {
+    pub(crate) fn format_problem(&self, problem: &SettingsProblem) -> String {
         let place = problem.line.map_or_else(String::new, |line| format!(":{line}"));
         sanitize_line(&format!("{}{place}: {}", self.display_path(&problem.file), problem.text))
     }
 
     /// Prints the problems, only the first ones if there are many.
-    pub(crate) fn warn_about(&self, problems: &[Problem]) {
+    pub(crate) fn warn_about(&self, problems: &[SettingsProblem]) {
         for problem in problems.iter().take(MAX_WARNINGS) {
             notice(&format!("osier: {}", self.format_problem(problem)));
         }

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::home::Home;
 use crate::layout::{pad_left, pad_right, sanitize_line, width};
 use crate::out::{Out, TextStyle, notice};
-use crate::settings::choice::{Wanted, choose};
+use crate::settings::model_selection::{ModelPreferences, select_model};
 use crate::trust;
 
 /// A server that takes longer to list its models is reported as not responding.
@@ -57,7 +57,7 @@ struct ModelRow {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    trust::tell(home);
+    trust::print_untrusted(home);
     let models = Arc::new(home.models());
     for problem in models.registry().problems() {
         notice(&format!("osier: {problem}"));
@@ -117,8 +117,9 @@ fn error_line(failure: &ModelError) -> String {
 fn rows(models: &ModelRouter, asked: &DiscoveryResults, home: &Home) -> Vec<ModelRow> {
     let registry = models.registry();
     let surroundings = home.environment();
-    let chosen =
-        choose(Wanted::default(), &home.settings, registry, &surroundings).ok().map(|choice| choice.model);
+    let chosen = select_model(ModelPreferences::default(), &home.settings, registry, &surroundings)
+        .ok()
+        .map(|choice| choice.model);
     let default = chosen.as_ref().map(|model| model.full_name()).unwrap_or_default();
     let answered = |provider: &str| asked.get(provider).and_then(|answer| answer.as_ref().ok());
     let listed = registry.models().iter().map(|model| {

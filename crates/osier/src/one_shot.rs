@@ -11,7 +11,7 @@ use osier_agent::{
 };
 use osier_model::ModelInfo;
 use osier_session::Session;
-use osier_tools::{Env, ToolContext, Tools};
+use osier_tools::{CommandEnv, ToolContext, ToolSet};
 use osier_tree::Place;
 
 use crate::failure::usage_error;
@@ -19,9 +19,11 @@ use crate::home::Home;
 use crate::out::notice;
 use crate::progress::{ProgressLine, show_progress};
 use crate::reading;
-use crate::run::signals::{Asked, Signals};
-use crate::run::told;
-use crate::settings::choice::{Wanted, choose, exact, for_summaries, offline};
+use crate::run::progress_lines;
+use crate::run::signals::{Signals, TerminationSignal};
+use crate::settings::model_selection::{
+    ModelPreferences, find_summary_model, offline_model, select_model, usable_model,
+};
 
 /// Which model writes the summary.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +61,7 @@ pub(crate) async fn run(
     };
     if was_stopped {
         notice("Canceled; nothing changed");
-        return Ok(OneShotOutcome::Stopped(ExitCode::from(signal.map_or(1, Asked::code))));
+        return Ok(OneShotOutcome::Stopped(ExitCode::from(signal.map_or(1, TerminationSignal::exit_code))));
     }
     Ok(OneShotOutcome::Reply(reply?))
 }
@@ -70,10 +72,10 @@ async fn wait_for_reply(
     command: ClientCommand,
     writer: &str,
     home: &Home,
-) -> Result<(Result<CommandReply, AgentError>, Option<Asked>)> {
-    let mut signals = Signals::catch()?;
+) -> Result<(Result<CommandReply, AgentError>, Option<TerminationSignal>)> {
+    let mut signals = Signals::listen()?;
     let mut events = worker.attach(None).await?.events;
-    let (mut stopped, mut _progress): (Option<Asked>, Option<ProgressLine>) = (None, None);
+    let (mut stopped, mut _progress): (Option<TerminationSignal>, Option<ProgressLine>) = (None, None);
     let sent = worker.send(command);
     tokio::pin!(sent);
     loop {
@@ -90,7 +92,7 @@ async fn wait_for_reply(
                 }
                 // The caller reports what was stored.
                 AgentEvent::Session(_) => {}
-                event => told::line(&event, home.user.as_deref()).iter().for_each(|line| notice(line)),
+                event => progress_lines::progress_line(&event, home.user.as_deref()).iter().for_each(|line| notice(line)),
             },
         }
     }
@@ -106,8 +108,8 @@ async fn agent_config(session: &Session, home: &Home, writer: SummaryWriter<'_>)
     let models = Arc::new(home.models());
     let registry = models.registry().clone();
     let (summary_model, default) = match writer {
-        SummaryWriter::None => (None, offline(&registry)),
-        SummaryWriter::Model(asked) => match for_summaries(asked, &home.settings, &registry) {
+        SummaryWriter::None => (None, offline_model(&registry)),
+        SummaryWriter::Model(asked) => match find_summary_model(asked, &home.settings, &registry) {
             Ok(Some(model)) => (Some(model.clone()), model),
             Ok(None) => (None, session_model(session, home, &registry).await?),
             Err(error) if asked.is_some() => return Err(usage_error(error.to_string())),
@@ -115,8 +117,9 @@ async fn agent_config(session: &Session, home: &Home, writer: SummaryWriter<'_>)
         },
     };
     let keys = Arc::new(home.known_keys(&registry));
-    let context = ToolContext { keys, ..ToolContext::new(&home.cwd, home.outputs(), Env::new([])) };
-    let tools = Arc::new(Tools::default());
+    let context =
+        ToolContext { secrets: keys, ..ToolContext::new(&home.cwd, home.outputs(), CommandEnv::new([])) };
+    let tools = Arc::new(ToolSet::default());
     Ok(AgentConfig {
         summary_model,
         compaction: home.settings.compacting,
@@ -129,7 +132,8 @@ async fn agent_config(session: &Session, home: &Home, writer: SummaryWriter<'_>)
 /// The request that a prompt at a place of a session sends. Read-only.
 pub(crate) async fn request_at(session: &Session, home: &Home, at: Place) -> Result<PreparedRequest> {
     let registry = home.models().registry().clone();
-    let default = choose(Wanted::default(), &home.settings, &registry, &home.environment())?.model;
+    let default =
+        select_model(ModelPreferences::default(), &home.settings, &registry, &home.environment())?.model;
     let parts = AgentConfig {
         default_model: default,
         default_thinking: home.settings.thinking,
@@ -148,12 +152,12 @@ async fn session_model(
     let of_session = reading::model_on_path(session).await?;
     let surroundings = home.environment();
     if let Some(name) = &of_session {
-        return exact(name, registry, &surroundings).map_err(|why| {
+        return usable_model(name, registry, &surroundings).map_err(|why| {
             anyhow!(
                 "cannot write the summary with {name}, the model of this session: {why}; choose another model with \
                  --model, for example --model offline, or permanently with `osier config set summary_model NAME`"
             )
         });
     }
-    Ok(choose(Wanted::default(), &home.settings, registry, &surroundings)?.model)
+    Ok(select_model(ModelPreferences::default(), &home.settings, registry, &surroundings)?.model)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use osier_model::KeySource;
 use osier_tools::Sandbox;
-use osier_tools::sandbox::Rules;
+use osier_tools::sandbox::SandboxRules;
 
 use crate::home::Home;
 use crate::settings::{SandboxSettings, SandboxWhen};
@@ -36,7 +36,7 @@ pub(crate) fn from_settings(home: &Home) -> Option<Arc<Sandbox>> {
     let paths = |texts: &[String]| -> Vec<PathBuf> { texts.iter().map(|text| path(text)).collect() };
     let shown = paths(show);
     let credentials = CREDENTIALS.iter().map(|text| path(text)).filter(|path| !shown.contains(path));
-    let rules = Rules {
+    let rules = SandboxRules {
         project: home.cwd.clone(),
         write: paths(write),
         hide: home

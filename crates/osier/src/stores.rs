@@ -10,14 +10,14 @@ use osier_model::{Environment, KeySource};
 use osier_session::{Stores, UnavailableStore};
 use osier_store::file::DEFAULT_NAME as FILE;
 use osier_store::{FileStore, Store};
-use osier_store_mysql::{Limits, MySqlStore, Password};
+use osier_store_mysql::{Limits, MySqlStore, PasswordSource};
 use secrecy::SecretString;
 
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::out::notice;
-use crate::settings::{StorePlace, StoreSpec, is_of_another};
+use crate::settings::{StoreLocation, StoreSpec, is_owned_by_another};
 
 /// How long a list or a lookup waits for one unreachable server.
 const LIST_TIMEOUT: Duration = Duration::from_secs(2);
@@ -54,7 +54,7 @@ impl StoreHandle {
     fn from_spec(name: &str, spec: &StoreSpec, home: &Home) -> Option<StoreHandle> {
         let surroundings = home.environment();
         match &spec.place {
-            StorePlace::Folder { folder, base, of_project } => {
+            StoreLocation::Folder { folder, base, of_project } => {
                 let folder = base.join(surroundings.expand_path(folder));
                 Some(StoreHandle::Files {
                     name: name.to_owned(),
@@ -63,7 +63,7 @@ impl StoreHandle {
                     own: !of_project,
                 })
             }
-            StorePlace::Database(credentials) => {
+            StoreLocation::Database(credentials) => {
                 let credentials = match &spec.password {
                     KeySource::None => credentials.clone(),
                     source => credentials
@@ -71,7 +71,11 @@ impl StoreHandle {
                         .with_password(ConfiguredPassword { source: source.clone(), surroundings }),
                 };
                 let glance = spec.timeout.min(LIST_TIMEOUT);
-                let limits = Limits { reach: spec.timeout, glance, ..Limits::default() };
+                let limits = Limits {
+                    connect_timeout: spec.timeout,
+                    list_connect_timeout: glance,
+                    ..Limits::default()
+                };
                 MySqlStore::new(name, &credentials, limits).ok().map(StoreHandle::Database)
             }
         }
@@ -178,7 +182,7 @@ fn resolve_links(path: &Path) -> Option<PathBuf> {
 /// Whether only this user can have written a file: the user owns it, and it has no other hard link.
 fn is_private_file(file: &Path) -> bool {
     match std::fs::symlink_metadata(file) {
-        Ok(about) => about.is_file() && about.nlink() == 1 && !is_of_another(&about),
+        Ok(about) => about.is_file() && about.nlink() == 1 && !is_owned_by_another(&about),
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }
 }
@@ -203,7 +207,7 @@ struct ConfiguredPassword {
 }
 
 #[async_trait]
-impl Password for ConfiguredPassword {
+impl PasswordSource for ConfiguredPassword {
     async fn fetch(&self) -> Result<SecretString, String> {
         let found = self.source.fetch(&self.surroundings).await?;
         found.ok_or_else(|| "the settings do not set a password".to_owned())

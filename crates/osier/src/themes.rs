@@ -8,7 +8,7 @@ use osier_tools::read_regular_text;
 use osier_tui::theme::Theme;
 
 use crate::home::Home;
-use crate::settings::table::nearest;
+use crate::settings::table::closest_name;
 
 /// A theme has a few dozen lines.
 const MAX_BYTES: u64 = 256 << 10;
@@ -74,7 +74,7 @@ fn theme_file(name: &str, home: &Home) -> Option<PathBuf> {
 fn unknown_theme(name: &str, home: &Home) -> String {
     let names = theme_names(home);
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
-    let meant = nearest(name, &known).map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+    let meant = closest_name(name, &known).map(|near| format!("did you mean {near}? ")).unwrap_or_default();
     let folder = home.display_path(&home.folder.join("themes"));
     format!("unknown theme {name}; {meant}Themes are {}, and files in {folder}", known.join(", "))
 }

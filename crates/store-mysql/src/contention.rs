@@ -4,49 +4,49 @@
 
 use std::time::{Duration, Instant};
 
-use crate::making::random;
+use crate::log_creation::random_id;
 
 /// The pause after the first lost race; half of it after the second, and so on.
 const FIRST_PAUSE: Duration = Duration::from_millis(16);
 
 /// The maximum pause after a win.
-const LONGEST: Duration = Duration::from_millis(250);
+const MAX_PAUSE: Duration = Duration::from_millis(250);
 
 /// The recent wins and losses of this process in one session.
 #[derive(Debug, Default)]
 pub(crate) struct Contention {
     /// The number of races lost in a row, and the time of the first loss.
-    lost: u32,
-    since: Option<Instant>,
+    losses: u32,
+    first_loss: Option<Instant>,
     /// How long to let other processes go first.
-    debt: Duration,
+    next_pause: Duration,
 }
 
 impl Contention {
     /// The pause before the next attempt. Nonzero only for the first attempt after a win.
-    pub(crate) fn before_attempt(&mut self) -> Duration {
-        jittered(std::mem::take(&mut self.debt))
+    pub(crate) fn take_pause(&mut self) -> Duration {
+        with_jitter(std::mem::take(&mut self.next_pause))
     }
 
     /// Records that another process was faster. Returns the pause before reading what it wrote.
-    pub(crate) fn lost(&mut self) -> Duration {
-        self.since.get_or_insert_with(Instant::now);
-        self.lost += 1;
-        let pause = FIRST_PAUSE / (1 << (self.lost - 1).min(8));
-        jittered(pause)
+    pub(crate) fn record_loss(&mut self) -> Duration {
+        self.first_loss.get_or_insert_with(Instant::now);
+        self.losses += 1;
+        let pause = FIRST_PAUSE / (1 << (self.losses - 1).min(8));
+        with_jitter(pause)
     }
 
-    pub(crate) fn won(&mut self) {
-        if let Some(since) = self.since.take() {
-            self.debt = since.elapsed().min(LONGEST);
+    pub(crate) fn record_win(&mut self) {
+        if let Some(since) = self.first_loss.take() {
+            self.next_pause = since.elapsed().min(MAX_PAUSE);
         }
-        self.lost = 0;
+        self.losses = 0;
     }
 }
 
 /// Between 0.5 and 1.5 times `pause`.
-fn jittered(pause: Duration) -> Duration {
-    let thousandths = 500 + u32::try_from(random() % 1000).unwrap_or_default();
+fn with_jitter(pause: Duration) -> Duration {
+    let thousandths = 500 + u32::try_from(random_id() % 1000).unwrap_or_default();
     pause * thousandths / 1000
 }
 
@@ -59,13 +59,13 @@ mod tests {
     #[test]
     fn process_that_wins_after_losing_lets_others_go_first_once() {
         let mut contention = Contention::default();
-        contention.won();
-        assert_eq!(contention.before_attempt(), Duration::ZERO, "no other process interfered");
-        let first = contention.lost();
-        let later = (0..8).map(|_| contention.lost()).last().unwrap();
+        contention.record_win();
+        assert_eq!(contention.take_pause(), Duration::ZERO, "no other process interfered");
+        let first = contention.record_loss();
+        let later = (0..8).map(|_| contention.record_loss()).last().unwrap();
         assert!(later < first / 4, "{later:?} after many losses, {first:?} after the first");
-        contention.won();
-        assert!(contention.before_attempt() > Duration::ZERO);
-        assert_eq!(contention.before_attempt(), Duration::ZERO);
+        contention.record_win();
+        assert!(contention.take_pause() > Duration::ZERO);
+        assert_eq!(contention.take_pause(), Duration::ZERO);
     }
 }

@@ -2,10 +2,10 @@
 
 use sqlx::{Executor, MySqlConnection, Row};
 
-use crate::failure::Failure;
+use crate::attempt_error::AttemptError;
 
 /// Not every server has all of these variables; `SHOW VARIABLES` omits unknown ones.
-const ASKED: &str =
+const VARIABLES_QUERY: &str =
     "SHOW VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'max_allowed_packet', 'read_only',
      'super_read_only', 'wsrep_on', 'group_replication_group_name', 'group_replication_consistency')";
 
@@ -28,14 +28,14 @@ pub struct Engine {
     /// The server is configured as read-only.
     pub read_only: bool,
     /// The server's `max_allowed_packet`, in bytes.
-    pub(crate) packet: u64,
+    pub(crate) max_packet: u64,
     consistency: String,
 }
 
 impl Engine {
-    pub(crate) async fn ask(connection: &mut MySqlConnection) -> Result<Engine, Failure> {
+    pub(crate) async fn detect(connection: &mut MySqlConnection) -> Result<Engine, AttemptError> {
         let mut variables = Vec::new();
-        for row in connection.fetch_all(ASKED).await? {
+        for row in connection.fetch_all(VARIABLES_QUERY).await? {
             variables.push((row.try_get::<String, _>(0)?, row.try_get::<String, _>(1)?));
         }
         Ok(Engine::from_variables(&variables))
@@ -63,7 +63,7 @@ impl Engine {
             read_only: ["read_only", "super_read_only"]
                 .iter()
                 .any(|name| !matches!(get(name), "" | "OFF" | "0")),
-            packet: get("max_allowed_packet").parse().unwrap_or(u64::MAX),
+            max_packet: get("max_allowed_packet").parse().unwrap_or(u64::MAX),
             consistency: get("group_replication_consistency").to_owned(),
         }
     }
@@ -71,7 +71,7 @@ impl Engine {
     /// The statements that configure a connection: strict mode, so that nothing is truncated silently; no gap locks, so that
     /// writers of one session do not block each other; and causal reads, which see everything acknowledged before on every
     /// node of a cluster. Vitess needs none of this, and would reserve a connection for each client that sets a variable.
-    pub(crate) fn setup(&self) -> Vec<&'static str> {
+    pub(crate) fn setup_statements(&self) -> Vec<&'static str> {
         if self.kind == EngineKind::Vitess {
             return Vec::new();
         }
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn reads_are_causal_where_the_engine_supports_it_and_vitess_gets_no_setup() {
-        let sets = |variables: &[(&str, &str)]| engine(variables).setup().join("; ");
+        let sets = |variables: &[(&str, &str)]| engine(variables).setup_statements().join("; ");
         assert!(sets(&[("wsrep_on", "ON")]).contains("wsrep_sync_wait"));
         let group = |consistency| {
             sets(&[("group_replication_group_name", "x"), ("group_replication_consistency", consistency)])

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 const MAX_HANDSHAKE_PACKET: usize = 64 << 10;
 
 /// Length and sequence number.
-const HEADER: usize = 4;
+const HEADER_BYTES: usize = 4;
 
 /// Capability bits.
 const SSL: u32 = 1 << 11;
@@ -25,7 +25,7 @@ pub(crate) struct Packet(Vec<u8>);
 
 impl Packet {
     pub(crate) async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Packet> {
-        let mut header = [0; HEADER];
+        let mut header = [0; HEADER_BYTES];
         from.read_exact(&mut header).await?;
         let length = usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
         // The driver does not expect packets of less than two bytes.
@@ -33,8 +33,8 @@ impl Packet {
             return Err(malformed());
         }
         let mut bytes = header.to_vec();
-        bytes.resize(HEADER + length, 0);
-        from.read_exact(&mut bytes[HEADER..]).await?;
+        bytes.resize(HEADER_BYTES + length, 0);
+        from.read_exact(&mut bytes[HEADER_BYTES..]).await?;
         Ok(Packet(bytes))
     }
 
@@ -43,7 +43,7 @@ impl Packet {
     }
 
     fn payload(&self) -> &[u8] {
-        &self.0[HEADER..]
+        &self.0[HEADER_BYTES..]
     }
 
     /// The server rejects or closes the connection.
@@ -61,9 +61,9 @@ impl Packet {
     }
 
     /// Whether a client that follows this authentication packet sends the password itself.
-    pub(crate) fn asks_for_password(&self) -> bool {
+    pub(crate) fn requests_password(&self) -> bool {
         match self.payload() {
-            [0xfe, method @ ..] => is_clear(until_nul(method)),
+            [0xfe, method @ ..] => sends_password(until_nul(method)),
             // `caching_sha2_password` does not have the hash cached and requests the password.
             [0x01, 0x04, ..] => true,
             _ => false,
@@ -71,13 +71,13 @@ impl Packet {
     }
 
     /// Splits a client's response to the greeting into a TLS request and the response itself.
-    pub(crate) fn with_tls(mut self) -> io::Result<(Packet, Packet)> {
+    pub(crate) fn split_for_tls(mut self) -> io::Result<(Packet, Packet)> {
         const SSL_REQUEST: usize = 32;
         if self.payload().len() < SSL_REQUEST {
             return Err(malformed());
         }
-        self.0[HEADER + 1] |= (SSL >> 8) as u8;
-        let mut request = self.0[..HEADER + SSL_REQUEST].to_vec();
+        self.0[HEADER_BYTES + 1] |= (SSL >> 8) as u8;
+        let mut request = self.0[..HEADER_BYTES + SSL_REQUEST].to_vec();
         request[..3].copy_from_slice(&[SSL_REQUEST as u8, 0, 0]);
         self.0[3] = self.0[3].wrapping_add(1);
         Ok((Packet(request), self))
@@ -113,15 +113,15 @@ impl Greeting {
             return Err(malformed());
         }
         let method = if has_method { until_nul(rest).to_vec() } else { Vec::new() };
-        Ok(Greeting { capabilities_at: HEADER + at, capabilities, method, packet })
+        Ok(Greeting { capabilities_at: HEADER_BYTES + at, capabilities, method, packet })
     }
 
     pub(crate) fn offers_tls(&self) -> bool {
         self.capabilities & SSL != 0
     }
 
-    pub(crate) fn asks_for_password(&self) -> bool {
-        is_clear(&self.method)
+    pub(crate) fn requests_password(&self) -> bool {
+        sends_password(&self.method)
     }
 
     /// The same greeting without the TLS capability.
@@ -131,7 +131,7 @@ impl Greeting {
     }
 }
 
-fn is_clear(method: &[u8]) -> bool {
+fn sends_password(method: &[u8]) -> bool {
     CLEAR_PASSWORD_METHODS.contains(&method)
 }
 
@@ -166,16 +166,16 @@ mod tests {
             ("caching_sha2_password", false),
         ] {
             let greeting = Greeting::parse(packet(&greeting(method.as_bytes()))).unwrap();
-            assert_eq!(greeting.asks_for_password(), asks, "{method}");
+            assert_eq!(greeting.requests_password(), asks, "{method}");
             for data in ["", "\0", "\0abcdefghijabcdefghij\0"] {
                 let switch = packet(format!("\u{0}{method}{data}").as_bytes());
                 let mut switch = switch;
                 switch.0[4] = 0xfe;
-                assert_eq!(switch.asks_for_password(), asks, "{method}{data:?}");
+                assert_eq!(switch.requests_password(), asks, "{method}{data:?}");
             }
         }
-        assert!(packet(&[1, 4]).asks_for_password());
-        assert!(!packet(&[1, 3]).asks_for_password());
+        assert!(packet(&[1, 4]).requests_password());
+        assert!(!packet(&[1, 3]).requests_password());
     }
 
     #[test]

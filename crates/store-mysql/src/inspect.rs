@@ -6,9 +6,9 @@ use osier_store::StoreError;
 use rustc_hash::FxHashMap;
 use sqlx::{Executor, MySqlConnection, Row};
 
-use crate::connections::Connection;
+use crate::attempt_error::AttemptError;
+use crate::connection_pool::Connection;
 use crate::engine::{Engine, EngineKind};
-use crate::failure::Failure;
 use crate::store::MySqlStore;
 
 /// The maximum clock difference between servers, in seconds. See `docs/stores.md`.
@@ -26,34 +26,41 @@ pub struct ServerReport {
     /// `HOST:PORT`.
     pub host: String,
     /// The engine, such as `MariaDB 10.11.14, one of 3 nodes of a Galera cluster`.
-    pub what: String,
+    pub description: String,
     /// Why this user cannot write to the server.
-    pub cannot_write: Option<StoreError>,
+    pub write_error: Option<StoreError>,
     /// Unsafe settings, each with advice.
     pub warnings: Vec<(String, String)>,
 }
 
 impl MySqlStore {
     /// Inspects every server in the store's URL, or returns why it cannot be reached. Changes nothing.
-    pub async fn inspect(&self) -> Result<Vec<(String, Result<ServerReport, StoreError>)>, StoreError> {
+    pub async fn inspect_servers(
+        &self,
+    ) -> Result<Vec<(String, Result<ServerReport, StoreError>)>, StoreError> {
         let (inner, name) = (&self.inner, &self.inner.name);
-        let all = inner.connections.connect_to_each(inner.limits.glance).await;
+        let all = inner.pool.connect_to_each(inner.limits.list_connect_timeout).await;
         let mut reports = Vec::new();
-        for (at, connected) in all.map_err(|failure| failure.told(name))?.into_iter().enumerate() {
-            let host = inner.connections.address().host(at);
-            let inspected = async { self.inspect_one(&host, connected?).await };
-            let limited = tokio::time::timeout(inner.limits.answer, inspected).await;
-            let report = limited.unwrap_or(Err(Failure::Silent(inner.limits.answer)));
-            reports.push((host, report.map_err(|failure| failure.told(name))));
+        for (at, connected) in all.map_err(|failure| failure.into_store_error(name))?.into_iter().enumerate()
+        {
+            let host = inner.pool.address().host_label(at);
+            let inspected = async { self.inspect_server(&host, connected?).await };
+            let limited = tokio::time::timeout(inner.limits.response_timeout, inspected).await;
+            let report = limited.unwrap_or(Err(AttemptError::Timeout(inner.limits.response_timeout)));
+            reports.push((host, report.map_err(|failure| failure.into_store_error(name))));
         }
         Ok(reports)
     }
 
-    async fn inspect_one(&self, host: &str, mut connection: Connection) -> Result<ServerReport, Failure> {
+    async fn inspect_server(
+        &self,
+        host: &str,
+        mut connection: Connection,
+    ) -> Result<ServerReport, AttemptError> {
         let engine = connection.engine.clone();
-        let mut facts = pairs(&mut connection, VARIABLES).await?;
-        facts.extend(pairs(&mut connection, STATUS).await?);
-        let mut warnings = warnings(&engine, &facts);
+        let mut facts = fetch_pairs(&mut connection, VARIABLES).await?;
+        facts.extend(fetch_pairs(&mut connection, STATUS).await?);
+        let mut warnings = collect_warnings(&engine, &facts);
         warnings.extend(clock_warning(&mut connection).await?);
         let written = match engine.read_only {
             true => Err(StoreError::Refused {
@@ -62,17 +69,19 @@ impl MySqlStore {
                 advice: "make the server writable, or use the primary server in the store's URL",
                 source: "read_only".into(),
             }),
-            false => try_write(&mut connection).await.map_err(|failure| failure.told(&self.inner.name)),
+            false => check_writable(&mut connection)
+                .await
+                .map_err(|failure| failure.into_store_error(&self.inner.name)),
         };
-        let what = describe(&engine, &facts);
-        Ok(ServerReport { host: host.to_owned(), what, cannot_write: written.err(), warnings })
+        let what = describe_engine(&engine, &facts);
+        Ok(ServerReport { host: host.to_owned(), description: what, write_error: written.err(), warnings })
     }
 }
 
-async fn pairs(
+async fn fetch_pairs(
     connection: &mut MySqlConnection,
     query: &'static str,
-) -> Result<FxHashMap<String, String>, Failure> {
+) -> Result<FxHashMap<String, String>, AttemptError> {
     let mut pairs = FxHashMap::default();
     for row in connection.fetch_all(query).await? {
         pairs.insert(row.try_get::<String, _>(0)?.to_ascii_lowercase(), row.try_get(1)?);
@@ -80,7 +89,7 @@ async fn pairs(
     Ok(pairs)
 }
 
-fn describe(engine: &Engine, facts: &FxHashMap<String, String>) -> String {
+fn describe_engine(engine: &Engine, facts: &FxHashMap<String, String>) -> String {
     let get = |name: &str| facts.get(name).map_or("", String::as_str);
     let number = engine.version.split('-').next().unwrap_or_default();
     match engine.kind {
@@ -99,7 +108,7 @@ fn describe(engine: &Engine, facts: &FxHashMap<String, String>) -> String {
     }
 }
 
-fn warnings(engine: &Engine, facts: &FxHashMap<String, String>) -> Vec<(String, String)> {
+fn collect_warnings(engine: &Engine, facts: &FxHashMap<String, String>) -> Vec<(String, String)> {
     let get = |name: &str| facts.get(name).map_or("", String::as_str);
     let mut warnings = Vec::new();
     let mut warn = |what: String, advice: &str| warnings.push((what, advice.to_owned()));
@@ -150,7 +159,7 @@ fn warnings(engine: &Engine, facts: &FxHashMap<String, String>) -> Vec<(String, 
 }
 
 /// The record that a session is open expires by the server's clock, so the clocks must not differ by much.
-async fn clock_warning(connection: &mut MySqlConnection) -> Result<Option<(String, String)>, Failure> {
+async fn clock_warning(connection: &mut MySqlConnection) -> Result<Option<(String, String)>, AttemptError> {
     let row = connection.fetch_one("SELECT CAST(UNIX_TIMESTAMP() AS UNSIGNED)").await?;
     let (there, here): (u64, _) = (row.try_get(0)?, SystemTime::now().duration_since(UNIX_EPOCH));
     let off = here.unwrap_or_default().as_secs().abs_diff(there);
@@ -163,7 +172,7 @@ async fn clock_warning(connection: &mut MySqlConnection) -> Result<Option<(Strin
 }
 
 /// Inserts a row and rolls back.
-async fn try_write(connection: &mut MySqlConnection) -> Result<(), Failure> {
+async fn check_writable(connection: &mut MySqlConnection) -> Result<(), AttemptError> {
     connection.execute("START TRANSACTION").await?;
     let written = connection
         .execute("INSERT INTO osier_watches (session, holder, expires) VALUES ('.doctor', 0, 0)")

@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 use sqlx::{Executor, MySqlConnection, Row};
 use tokio::task::AbortHandle;
 
-use crate::failure::Failure;
+use crate::attempt_error::AttemptError;
 use crate::locks;
-use crate::store::{Inner, attempt};
+use crate::store::{StoreInner, retry_until_done};
 
 /// How often a lease is renewed before it would expire.
 const RENEWALS: u32 = 3;
@@ -22,80 +22,81 @@ pub(crate) struct HeldLeases(Mutex<FxHashMap<u64, HeldLease>>);
 #[derive(Debug)]
 struct HeldLease {
     lease: Lease,
-    renewing: AbortHandle,
+    renewal_task: AbortHandle,
     /// The time of the last renewal. `Instant` stops while the machine sleeps, and the wall clock can be set, so both are kept.
-    renewed: (Instant, SystemTime),
+    renewed_at: (Instant, SystemTime),
     /// It expired, and another process has acquired a lease of the session since.
-    ended: bool,
+    is_lost: bool,
 }
 
 impl HeldLeases {
-    fn held(&self) -> MutexGuard<'_, FxHashMap<u64, HeldLease>> {
+    fn lock(&self) -> MutexGuard<'_, FxHashMap<u64, HeldLease>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records that a lease was renewed, with its current contents.
-    fn renewed(&self, lease: &Lease, at: (Instant, SystemTime)) {
-        if let Some(held) = self.held().get_mut(&lease.cursor) {
-            (held.renewed, held.ended) = (at, false);
+    fn record_renewal(&self, lease: &Lease, at: (Instant, SystemTime)) {
+        if let Some(held) = self.lock().get_mut(&lease.cursor) {
+            (held.renewed_at, held.is_lost) = (at, false);
             held.lease.clone_from(lease);
         }
     }
 }
 
-fn clocks() -> (Instant, SystemTime) {
+fn read_clocks() -> (Instant, SystemTime) {
     (Instant::now(), SystemTime::now())
 }
 
-impl Inner {
+impl StoreInner {
     /// See [`osier_store::Store::acquire_lease`].
-    pub(crate) async fn lease(
+    pub(crate) async fn acquire_lease(
         self: &Arc<Self>,
         lease: &Lease,
         in_the_way: LeaseConflictFn<'_>,
     ) -> Result<(), StoreError> {
-        let (seconds, now) = (self.hold_seconds(), clocks());
-        let is_held = self.leases.held().contains_key(&lease.cursor);
-        if is_held && attempt!(self, 0, |connection| keep(connection, lease, seconds)) {
-            self.leases.renewed(lease, now);
+        let (seconds, now) = (self.hold_seconds(), read_clocks());
+        let is_held = self.leases.lock().contains_key(&lease.cursor);
+        if is_held && retry_until_done!(self, 0, |connection| extend_lease(connection, lease, seconds)) {
+            self.leases.record_renewal(lease, now);
             return Ok(());
         }
-        attempt!(self, 0, |connection| self.take(connection, lease, in_the_way, seconds));
+        retry_until_done!(self, 0, |connection| self.insert_lease(connection, lease, in_the_way, seconds));
         if is_held {
-            self.leases.renewed(lease, now);
+            self.leases.record_renewal(lease, now);
             return Ok(());
         }
-        let renewing = tokio::spawn(renew(self.clone(), lease.cursor)).abort_handle();
-        let held = HeldLease { lease: lease.clone(), renewing, renewed: now, ended: false };
-        self.leases.held().insert(lease.cursor, held);
+        let renewing = tokio::spawn(renew_periodically(self.clone(), lease.cursor)).abort_handle();
+        let held =
+            HeldLease { lease: lease.clone(), renewal_task: renewing, renewed_at: now, is_lost: false };
+        self.leases.lock().insert(lease.cursor, held);
         Ok(())
     }
 
     /// See [`osier_store::Store::may_have_expired`].
     pub(crate) fn may_have_expired(&self, lease: &Lease) -> bool {
-        self.leases.held().get(&lease.cursor).is_some_and(|held| {
-            let (instant, time) = held.renewed;
+        self.leases.lock().get(&lease.cursor).is_some_and(|held| {
+            let (instant, time) = held.renewed_at;
             let since = instant.elapsed().max(time.elapsed().unwrap_or_default());
-            held.ended || since >= self.limits.hold
+            held.is_lost || since >= self.limits.hold_timeout
         })
     }
 
     fn hold_seconds(&self) -> u64 {
-        self.limits.hold.as_secs().max(1)
+        self.limits.hold_timeout.as_secs().max(1)
     }
 
     /// Acquires a lease. Every process that does so writes the same lock row, so that the second of two sees the first's lease.
-    async fn take(
+    async fn insert_lease(
         &self,
         connection: &mut MySqlConnection,
         lease: &Lease,
         in_the_way: LeaseConflictFn<'_>,
         seconds: u64,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AttemptError> {
         connection.execute("START TRANSACTION").await?;
         locks::lock_leases(connection, &lease.session).await?;
-        let is_there = is_there(connection, &lease.session).await?;
-        let others = read(connection, &lease.session).await?;
+        let is_there = session_exists(connection, &lease.session).await?;
+        let others = read_leases(connection, &lease.session).await?;
         let other = others.into_iter().find(|other| other.cursor != lease.cursor && in_the_way(other));
         let refusal = match other {
             _ if !is_there => Some(self.not_found(&lease.session)),
@@ -112,86 +113,94 @@ impl Inner {
             "INSERT INTO osier_leases (session, cursor_id, expires, lease) VALUES (?, ?, UNIX_TIMESTAMP() + ?, ?)
              ON DUPLICATE KEY UPDATE expires = UNIX_TIMESTAMP() + ?, lease = ?",
         );
-        let query = query.bind(&lease.session).bind(lease.cursor).bind(seconds).bind(json(lease));
-        query.bind(seconds).bind(json(lease)).execute(&mut *connection).await?;
+        let query = query.bind(&lease.session).bind(lease.cursor).bind(seconds).bind(lease_json(lease));
+        query.bind(seconds).bind(lease_json(lease)).execute(&mut *connection).await?;
         connection.execute("COMMIT").await?;
-        locks::refuse_removal(connection, &lease.session).await?;
-        match is_there_still(connection, lease).await? {
+        locks::cancel_removal(connection, &lease.session).await?;
+        match check_session_exists(connection, lease).await? {
             true => Ok(()),
             false => Err(self.not_found(&lease.session).into()),
         }
     }
 
-    pub(crate) async fn release(&self, lease: &Lease) {
-        if let Some(held) = self.leases.held().remove(&lease.cursor) {
-            held.renewing.abort();
+    pub(crate) async fn release_lease(&self, lease: &Lease) {
+        if let Some(held) = self.leases.lock().remove(&lease.cursor) {
+            held.renewal_task.abort();
         }
         let _ = self.try_release_lease(lease).await;
     }
 
     async fn try_release_lease(&self, lease: &Lease) -> Result<(), StoreError> {
-        attempt!(self, 0, self.brief_tries(), |connection| delete(connection, lease));
+        retry_until_done!(self, 0, self.background_retries(), |connection| delete_lease(connection, lease));
         Ok(())
     }
 
     /// Releases all leases before the process exits.
-    pub(crate) async fn release_all(&self) {
-        let held: Vec<Lease> = self.leases.held().values().map(|held| held.lease.clone()).collect();
+    pub(crate) async fn release_all_leases(&self) {
+        let held: Vec<Lease> = self.leases.lock().values().map(|held| held.lease.clone()).collect();
         for lease in held {
-            self.release(&lease).await;
+            self.release_lease(&lease).await;
         }
     }
 
-    pub(crate) async fn leases_of(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
-        Ok(attempt!(self, 0, |connection| read(connection, id)))
+    pub(crate) async fn leases(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
+        Ok(retry_until_done!(self, 0, |connection| read_leases(connection, id)))
     }
 
     /// Renews a lease. An expired lease is acquired again only if no other process has acquired a lease of the session since;
     /// whether that lease conflicts is checked when the holder acquires its own again.
     async fn renew_lease(&self, lease: &Lease) -> Result<(), StoreError> {
-        let (seconds, now) = (self.hold_seconds(), clocks());
-        if !attempt!(self, 0, |connection| keep(connection, lease, seconds)) {
-            let own: Vec<u64> = self.leases.held().keys().copied().collect();
+        let (seconds, now) = (self.hold_seconds(), read_clocks());
+        if !retry_until_done!(self, 0, |connection| extend_lease(connection, lease, seconds)) {
+            let own: Vec<u64> = self.leases.lock().keys().copied().collect();
             let is_foreign = |other: &Lease| !own.contains(&other.cursor);
-            attempt!(self, 0, |connection| self.take(connection, lease, &is_foreign, seconds));
+            retry_until_done!(self, 0, |connection| self.insert_lease(
+                connection,
+                lease,
+                &is_foreign,
+                seconds
+            ));
         }
-        self.leases.renewed(lease, now);
+        self.leases.record_renewal(lease, now);
         Ok(())
     }
 }
 
 /// Renews a lease until it is released.
-async fn renew(inner: Arc<Inner>, cursor: u64) {
+async fn renew_periodically(inner: Arc<StoreInner>, cursor: u64) {
     loop {
-        tokio::time::sleep(inner.limits.hold / RENEWALS).await;
-        let held = inner.leases.held().get(&cursor).map(|held| held.lease.clone());
+        tokio::time::sleep(inner.limits.hold_timeout / RENEWALS).await;
+        let held = inner.leases.lock().get(&cursor).map(|held| held.lease.clone());
         let Some(lease) = held else { continue };
         // Other errors are temporary; the next round tries again.
         let renewed = inner.renew_lease(&lease).await;
-        if let (Err(StoreError::Leased { .. }), Some(held)) = (renewed, inner.leases.held().get_mut(&cursor))
+        if let (Err(StoreError::Leased { .. }), Some(held)) = (renewed, inner.leases.lock().get_mut(&cursor))
         {
-            held.ended = true;
+            held.is_lost = true;
         }
     }
 }
 
-async fn is_there(connection: &mut MySqlConnection, session: &str) -> Result<bool, Failure> {
+async fn session_exists(connection: &mut MySqlConnection, session: &str) -> Result<bool, AttemptError> {
     let query = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ?").bind(session);
     Ok(query.fetch_optional(connection).await?.is_some())
 }
 
 /// Whether the session still exists. If it was deleted at the same time, removes the lease again.
-async fn is_there_still(connection: &mut MySqlConnection, lease: &Lease) -> Result<bool, Failure> {
-    let is_there = is_there(connection, &lease.session).await?;
+async fn check_session_exists(connection: &mut MySqlConnection, lease: &Lease) -> Result<bool, AttemptError> {
+    let is_there = session_exists(connection, &lease.session).await?;
     if !is_there {
-        delete(connection, lease).await?;
-        locks::forget(connection, &lease.session).await?;
+        delete_lease(connection, lease).await?;
+        locks::delete_locks(connection, &lease.session).await?;
     }
     Ok(is_there)
 }
 
 /// The leases of a session that have not expired.
-pub(crate) async fn read(connection: &mut MySqlConnection, id: &str) -> Result<Vec<Lease>, Failure> {
+pub(crate) async fn read_leases(
+    connection: &mut MySqlConnection,
+    id: &str,
+) -> Result<Vec<Lease>, AttemptError> {
     let query = sqlx::query(
         "SELECT lease, expires FROM osier_leases WHERE session = ? AND expires >= UNIX_TIMESTAMP()",
     );
@@ -207,27 +216,31 @@ pub(crate) async fn read(connection: &mut MySqlConnection, id: &str) -> Result<V
 }
 
 /// Deletes the leases of a session that no longer exists.
-pub(crate) async fn forget(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
+pub(crate) async fn delete_leases(connection: &mut MySqlConnection, id: &str) -> Result<(), AttemptError> {
     sqlx::query("DELETE FROM osier_leases WHERE session = ?").bind(id).execute(connection).await?;
     Ok(())
 }
 
 /// Renews a lease with its current contents. `false` if it has expired.
-async fn keep(connection: &mut MySqlConnection, lease: &Lease, seconds: u64) -> Result<bool, Failure> {
+async fn extend_lease(
+    connection: &mut MySqlConnection,
+    lease: &Lease,
+    seconds: u64,
+) -> Result<bool, AttemptError> {
     let query = sqlx::query(
         "UPDATE osier_leases SET expires = UNIX_TIMESTAMP() + ?, lease = ?
          WHERE session = ? AND cursor_id = ? AND expires >= UNIX_TIMESTAMP()",
     );
-    let query = query.bind(seconds).bind(json(lease)).bind(&lease.session).bind(lease.cursor);
+    let query = query.bind(seconds).bind(lease_json(lease)).bind(&lease.session).bind(lease.cursor);
     Ok(query.execute(connection).await?.rows_affected() > 0)
 }
 
-async fn delete(connection: &mut MySqlConnection, lease: &Lease) -> Result<(), Failure> {
+async fn delete_lease(connection: &mut MySqlConnection, lease: &Lease) -> Result<(), AttemptError> {
     let query = sqlx::query("DELETE FROM osier_leases WHERE session = ? AND cursor_id = ?");
     query.bind(&lease.session).bind(lease.cursor).execute(connection).await?;
     Ok(())
 }
 
-fn json(lease: &Lease) -> Vec<u8> {
+fn lease_json(lease: &Lease) -> Vec<u8> {
     serde_json::to_vec(lease).unwrap_or_default()
 }

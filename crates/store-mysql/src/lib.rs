@@ -7,37 +7,37 @@
 //! newest entry row carries the rest of the card. The last process that closes the session updates its row.
 
 mod append;
-mod connections;
+mod attempt_error;
+mod cached_log;
+mod connection_pool;
 mod contention;
+mod deletion;
 mod engine;
-mod failure;
 mod handshake;
-mod holding;
+mod head_record;
 mod inspect;
-mod known;
 mod leases;
 mod listing;
 mod locks;
-mod making;
-mod port;
-mod reading;
-mod record;
+mod log_creation;
+mod log_reader;
+mod open_records;
+mod redacted_url;
 mod relay;
-mod removing;
 mod rows;
 mod schema;
 #[cfg(feature = "server")]
 pub mod server;
 mod settings;
-mod shown;
 mod store;
-mod streaming;
+mod store_impl;
+mod streamed_creation;
 mod tally;
 mod unverified_tls;
-mod watching;
+mod watcher;
 
 pub use engine::{Engine, EngineKind};
 pub use inspect::{CLOCK_MARGIN, ServerReport};
-pub use settings::{Credentials, Limits, Password};
-pub use shown::without_password;
+pub use redacted_url::without_password;
+pub use settings::{Credentials, Limits, PasswordSource};
 pub use store::MySqlStore;

@@ -10,16 +10,16 @@
 use osier_store::StoreError;
 use sqlx::MySqlConnection;
 
-use crate::failure::Failure;
-use crate::holding::Holder;
-use crate::making::random;
+use crate::attempt_error::AttemptError;
+use crate::log_creation::random_id;
+use crate::open_records::Holder;
 
 /// The usual maximum duration of a lock in seconds. Informational, for people who inspect the table.
-const USUAL: u64 = 60;
+const LOCK_SECONDS: u64 = 60;
 
 /// Until the end of the transaction, only this process can acquire leases in the session.
-pub(crate) async fn lock_leases(connection: &mut MySqlConnection, session: &str) -> Result<(), Failure> {
-    write(connection, session, "lease", random()).await
+pub(crate) async fn lock_leases(connection: &mut MySqlConnection, session: &str) -> Result<(), AttemptError> {
+    write_lock(connection, session, "lease", random_id()).await
 }
 
 /// Announces that a session will be deleted or replaced. Fails if a process other than `holder` has it open.
@@ -27,9 +27,9 @@ pub(crate) async fn announce_removal(
     connection: &mut MySqlConnection,
     session: &str,
     holder: Holder,
-) -> Result<u64, Failure> {
-    let token = random();
-    write(connection, session, "removal", token).await?;
+) -> Result<u64, AttemptError> {
+    let token = random_id();
+    write_lock(connection, session, "removal", token).await?;
     if holder.is_open_elsewhere(connection, session).await? {
         end_removal(connection, session, token).await?;
         return Err(StoreError::Busy { id: session.to_owned() }.into());
@@ -43,7 +43,7 @@ pub(crate) async fn end_removal(
     connection: &mut MySqlConnection,
     session: &str,
     token: u64,
-) -> Result<bool, Failure> {
+) -> Result<bool, AttemptError> {
     let query =
         sqlx::query("DELETE FROM osier_locks WHERE session = ? AND purpose = 'removal' AND holder = ?");
     Ok(query.bind(session).bind(token).execute(connection).await?.rows_affected() == 1)
@@ -51,7 +51,10 @@ pub(crate) async fn end_removal(
 
 /// Cancels an announced removal, for a process that has recorded that the session is open. A removal that is already complete
 /// is not affected; the session no longer exists then.
-pub(crate) async fn refuse_removal(connection: &mut MySqlConnection, session: &str) -> Result<(), Failure> {
+pub(crate) async fn cancel_removal(
+    connection: &mut MySqlConnection,
+    session: &str,
+) -> Result<(), AttemptError> {
     let query = sqlx::query("SELECT 1 FROM osier_locks WHERE session = ? AND purpose = 'removal'");
     if query.bind(session).fetch_optional(&mut *connection).await?.is_some() {
         let query = sqlx::query("DELETE FROM osier_locks WHERE session = ? AND purpose = 'removal'");
@@ -61,22 +64,26 @@ pub(crate) async fn refuse_removal(connection: &mut MySqlConnection, session: &s
 }
 
 /// Deletes the locks of a session that no longer exists.
-pub(crate) async fn forget(connection: &mut MySqlConnection, session: &str) -> Result<(), Failure> {
+pub(crate) async fn delete_locks(
+    connection: &mut MySqlConnection,
+    session: &str,
+) -> Result<(), AttemptError> {
     sqlx::query("DELETE FROM osier_locks WHERE session = ?").bind(session).execute(connection).await?;
     Ok(())
 }
 
-async fn write(
+async fn write_lock(
     connection: &mut MySqlConnection,
     session: &str,
     purpose: &str,
     holder: u64,
-) -> Result<(), Failure> {
+) -> Result<(), AttemptError> {
     let query = sqlx::query(
         "INSERT INTO osier_locks (session, purpose, holder, expires) VALUES (?, ?, ?, UNIX_TIMESTAMP() + ?)
          ON DUPLICATE KEY UPDATE holder = ?, expires = UNIX_TIMESTAMP() + ?",
     );
-    let query = query.bind(session).bind(purpose).bind(holder).bind(USUAL).bind(holder).bind(USUAL);
+    let query =
+        query.bind(session).bind(purpose).bind(holder).bind(LOCK_SECONDS).bind(holder).bind(LOCK_SECONDS);
     query.execute(connection).await?;
     Ok(())
 }

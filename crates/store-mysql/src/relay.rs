@@ -17,7 +17,7 @@ use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use crate::failure::Failure;
+use crate::attempt_error::AttemptError;
 use crate::handshake::{Greeting, Packet};
 use crate::unverified_tls;
 
@@ -25,17 +25,17 @@ use crate::unverified_tls;
 const MAX_SOCKET_PATH: usize = 100;
 
 /// Connects. Sends the password itself only over a Unix socket or to a server whose certificate is verified.
-pub(crate) async fn connect(options: &MySqlConnectOptions) -> Result<MySqlConnection, Failure> {
+pub(crate) async fn connect(options: &MySqlConnectOptions) -> Result<MySqlConnection, AttemptError> {
     if is_verified(options) {
         return Ok(options.clone().enable_cleartext_plugin(true).connect().await?);
     }
     let host = options.get_host().trim_matches(['[', ']']);
     let mut server = TcpStream::connect((host, options.get_port())).await.map_err(sqlx::Error::Io)?;
     server.set_nodelay(true).map_err(sqlx::Error::Io)?;
-    let first = Packet::read(&mut server).await.map_err(failed)?;
+    let first = Packet::read(&mut server).await.map_err(handshake_error)?;
     let relay = match first.is_error() {
-        true => Relay { server, greeting: first, tls: None },
-        false => Relay::new(server, Greeting::parse(first).map_err(failed)?, options)?,
+        true => PasswordRelay { server, greeting: first, tls: None },
+        false => PasswordRelay::new(server, Greeting::parse(first).map_err(handshake_error)?, options)?,
     };
     relay.connect(options).await
 }
@@ -45,29 +45,33 @@ fn is_verified(options: &MySqlConnectOptions) -> bool {
     options.get_socket().is_some() || matches!(mode, MySqlSslMode::VerifyCa | MySqlSslMode::VerifyIdentity)
 }
 
-struct Relay {
+struct PasswordRelay {
     server: TcpStream,
     /// The greeting that the driver receives.
     greeting: Packet,
-    tls: Option<unverified_tls::Connector>,
+    tls: Option<unverified_tls::UnverifiedConnector>,
 }
 
-impl Relay {
-    fn new(server: TcpStream, greeting: Greeting, options: &MySqlConnectOptions) -> Result<Relay, Failure> {
-        if greeting.asks_for_password() {
-            return Err(Failure::ClearPassword);
+impl PasswordRelay {
+    fn new(
+        server: TcpStream,
+        greeting: Greeting,
+        options: &MySqlConnectOptions,
+    ) -> Result<PasswordRelay, AttemptError> {
+        if greeting.requests_password() {
+            return Err(AttemptError::CleartextPassword);
         }
         let tls = match (options.get_ssl_mode(), greeting.offers_tls()) {
             (MySqlSslMode::Disabled, _) | (MySqlSslMode::Preferred, false) => None,
             (_, false) => return Err(sqlx::Error::Tls("server does not support TLS".into()).into()),
-            (_, true) => Some(unverified_tls::Connector::new(options)?),
+            (_, true) => Some(unverified_tls::UnverifiedConnector::new(options)?),
         };
-        Ok(Relay { server, greeting: greeting.without_tls(), tls })
+        Ok(PasswordRelay { server, greeting: greeting.without_tls(), tls })
     }
 
     /// Returns the driver's connection. The relay ends when it is closed.
-    async fn connect(self, options: &MySqlConnectOptions) -> Result<MySqlConnection, Failure> {
-        let (folder, path) = private_path().map_err(sqlx::Error::Io)?;
+    async fn connect(self, options: &MySqlConnectOptions) -> Result<MySqlConnection, AttemptError> {
+        let (folder, path) = private_socket_path().map_err(sqlx::Error::Io)?;
         let listener = UnixListener::bind(&path).map_err(sqlx::Error::Io)?;
         let (failure, failed) = oneshot::channel();
         // Aborts the relay if this function returns early.
@@ -85,11 +89,11 @@ impl Relay {
                 Ok(connection)
             }
             // The relay sends its error before it closes the socket.
-            Err(error) => Err({ failed }.try_recv().unwrap_or(Failure::Sql(error))),
+            Err(error) => Err({ failed }.try_recv().unwrap_or(AttemptError::Sql(error))),
         }
     }
 
-    async fn run(mut self, mut driver: UnixStream, failure: oneshot::Sender<Failure>) {
+    async fn run(mut self, mut driver: UnixStream, failure: oneshot::Sender<AttemptError>) {
         let authenticated = match self.tls.take() {
             None => self.authenticate_plain(&mut driver).await,
             Some(tls) => self.authenticate_tls(&mut driver, tls).await,
@@ -100,10 +104,13 @@ impl Relay {
         }
     }
 
-    async fn authenticate_plain(self, driver: &mut UnixStream) -> Result<Box<dyn Stream>, Failure> {
+    async fn authenticate_plain(
+        self,
+        driver: &mut UnixStream,
+    ) -> Result<Box<dyn DuplexStream>, AttemptError> {
         let mut server = self.server;
         driver.write_all(self.greeting.as_bytes()).await.map_err(sqlx::Error::Io)?;
-        let response = Packet::read(driver).await.map_err(failed)?;
+        let response = Packet::read(driver).await.map_err(handshake_error)?;
         authenticate(driver, &mut server, &response).await?;
         Ok(Box::new(server))
     }
@@ -111,11 +118,11 @@ impl Relay {
     async fn authenticate_tls(
         mut self,
         driver: &mut UnixStream,
-        tls: unverified_tls::Connector,
-    ) -> Result<Box<dyn Stream>, Failure> {
+        tls: unverified_tls::UnverifiedConnector,
+    ) -> Result<Box<dyn DuplexStream>, AttemptError> {
         driver.write_all(self.greeting.as_bytes()).await.map_err(sqlx::Error::Io)?;
-        let response = Packet::read(driver).await.map_err(failed)?;
-        let (request, response) = response.with_tls().map_err(failed)?;
+        let response = Packet::read(driver).await.map_err(handshake_error)?;
+        let (request, response) = response.split_for_tls().map_err(handshake_error)?;
         self.server.write_all(request.as_bytes()).await.map_err(sqlx::Error::Io)?;
         let mut server = tls.connect(self.server).await?;
         authenticate(driver, &mut server, &response).await?;
@@ -123,38 +130,38 @@ impl Relay {
     }
 }
 
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+trait DuplexStream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> DuplexStream for S {}
 
 /// Forwards the packets of the authentication, unless the server requests the password.
 async fn authenticate(
     driver: &mut UnixStream,
-    server: &mut impl Stream,
+    server: &mut impl DuplexStream,
     response: &Packet,
-) -> Result<(), Failure> {
+) -> Result<(), AttemptError> {
     send(server, response).await?;
     loop {
-        let packet = Packet::read(server).await.map_err(failed)?;
-        if packet.asks_for_password() {
-            return Err(Failure::ClearPassword);
+        let packet = Packet::read(server).await.map_err(handshake_error)?;
+        if packet.requests_password() {
+            return Err(AttemptError::CleartextPassword);
         }
         send(driver, &packet).await?;
         if packet.is_ok() || packet.is_error() {
             return Ok(());
         }
         if packet.is_auth_switch() {
-            send(server, &Packet::read(driver).await.map_err(failed)?).await?;
+            send(server, &Packet::read(driver).await.map_err(handshake_error)?).await?;
         }
     }
 }
 
-async fn send(to: &mut impl Stream, packet: &Packet) -> Result<(), Failure> {
+async fn send(to: &mut impl DuplexStream, packet: &Packet) -> Result<(), AttemptError> {
     to.write_all(packet.as_bytes()).await.map_err(sqlx::Error::Io)?;
     Ok(to.flush().await.map_err(sqlx::Error::Io)?)
 }
 
 /// Forwards bytes in both directions until one side closes its connection.
-async fn forward(driver: UnixStream, server: Box<dyn Stream>) {
+async fn forward(driver: UnixStream, server: Box<dyn DuplexStream>) {
     let (mut from_driver, mut to_driver) = split(driver);
     let (mut from_server, mut to_server) = split(server);
     tokio::select! {
@@ -164,7 +171,7 @@ async fn forward(driver: UnixStream, server: Box<dyn Stream>) {
 }
 
 /// A socket path in a new folder that only this user can open.
-fn private_path() -> io::Result<(TempDir, PathBuf)> {
+fn private_socket_path() -> io::Result<(TempDir, PathBuf)> {
     let mut folder = tempfile::Builder::new().prefix("osier-").tempdir()?;
     if folder.path().as_os_str().len() > MAX_SOCKET_PATH - 2 {
         folder = tempfile::Builder::new().prefix("osier-").tempdir_in("/tmp")?;
@@ -174,9 +181,9 @@ fn private_path() -> io::Result<(TempDir, PathBuf)> {
 }
 
 /// The error for a server that closes the connection or violates the protocol.
-fn failed(error: io::Error) -> Failure {
+fn handshake_error(error: io::Error) -> AttemptError {
     match error.kind() {
-        io::ErrorKind::Other => Failure::Sql(sqlx::Error::Protocol(error.to_string())),
-        _ => Failure::Sql(sqlx::Error::Io(error)),
+        io::ErrorKind::Other => AttemptError::Sql(sqlx::Error::Protocol(error.to_string())),
+        _ => AttemptError::Sql(sqlx::Error::Io(error)),
     }
 }

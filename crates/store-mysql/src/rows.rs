@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use sqlx::mysql::MySqlRow;
 use sqlx::{AssertSqlSafe, MySqlConnection, Row};
 
-use crate::failure::{Failure, is_duplicate};
-use crate::{record, tally};
+use crate::attempt_error::{AttemptError, is_duplicate_key};
+use crate::{head_record, tally};
 
 /// The maximum number of rows per statement.
-const MOST_ROWS: usize = 64;
+const MAX_ROWS: usize = 64;
 
 /// The maximum length of a text column in bytes. Longer texts are only in the line.
-const MOST_TEXT: usize = 255;
+const MAX_COLUMN_BYTES: usize = 255;
 
 /// The position of the newest line of the session `s`. (`MAX(seq)` would make the server scan all lines.)
 macro_rules! newest {
@@ -62,7 +62,7 @@ macro_rules! modified {
 }
 pub(crate) use modified;
 
-const ROW: &str = concat!(
+const ROW_QUERY: &str = concat!(
     "SELECT s.card, s.cost, ",
     added!(),
     ", s.generation, s.odd, s.regular, s.header, ",
@@ -76,11 +76,11 @@ const ROW: &str = concat!(
 #[derive(Debug)]
 pub(crate) struct SessionRow {
     pub(crate) version: LogVersion,
-    pub(crate) odd: usize,
+    pub(crate) invalid_lines: usize,
     pub(crate) regular: bool,
     pub(crate) header: Vec<u8>,
     /// The row has the open mark, so lists read the newest line.
-    pub(crate) is_marked: bool,
+    pub(crate) is_marked_open: bool,
     card: CardRow,
 }
 
@@ -108,14 +108,14 @@ impl SessionRow {
         connection: &mut MySqlConnection,
         id: &str,
     ) -> Result<Option<SessionRow>, sqlx::Error> {
-        let row = sqlx::query(ROW).bind(id).fetch_optional(connection).await?;
+        let row = sqlx::query(ROW_QUERY).bind(id).fetch_optional(connection).await?;
         row.map(|row| {
             Ok(SessionRow {
-                version: version(&row, 3, 7)?,
-                odd: row.try_get::<u32, _>(4)? as usize,
+                version: read_version(&row, 3, 7)?,
+                invalid_lines: row.try_get::<u32, _>(4)? as usize,
                 regular: row.try_get(5)?,
                 header: row.try_get(6)?,
-                is_marked: row.try_get(8)?,
+                is_marked_open: row.try_get(8)?,
                 card: CardRow::read(&row)?,
             })
         })
@@ -133,13 +133,13 @@ impl SessionRow {
     }
 
     /// Writes the card and clears the open mark. The row must be locked.
-    pub(crate) async fn settle(
+    pub(crate) async fn write_card(
         &self,
         connection: &mut MySqlConnection,
         id: &str,
         card: &Card,
-    ) -> Result<(), Failure> {
-        let card = CardColumns::of(card);
+    ) -> Result<(), AttemptError> {
+        let card = CardColumns::from_card(card);
         let query = sqlx::query(
             "UPDATE osier_sessions SET entries = ?, card = ?, cost = ?, minus_modified = ? WHERE id = ?",
         );
@@ -166,13 +166,17 @@ impl CardRow {
         let card = Card { id, short_id, store, file: None, cost: self.cost, ..card };
         match &self.added {
             None => Some(card),
-            Some(added) => tally::with_added(card, added),
+            Some(added) => tally::apply(card, added),
         }
     }
 }
 
 /// The version of a log, from the columns of its generation and of the position of its newest line.
-pub(crate) fn version(row: &MySqlRow, generation: usize, newest: usize) -> Result<LogVersion, sqlx::Error> {
+pub(crate) fn read_version(
+    row: &MySqlRow,
+    generation: usize,
+    newest: usize,
+) -> Result<LogVersion, sqlx::Error> {
     let newest: Option<u32> = row.try_get(newest)?;
     let entries = newest.map_or(0, |newest| newest as usize + 1);
     Ok(LogVersion { generation: row.try_get(generation)?, entries })
@@ -189,7 +193,7 @@ pub(crate) struct CardColumns {
 }
 
 impl CardColumns {
-    pub(crate) fn of(card: &Card) -> CardColumns {
+    pub(crate) fn from_card(card: &Card) -> CardColumns {
         // Fields that the reader fills in itself are left empty.
         let stored = Card {
             id: String::new(),
@@ -216,32 +220,32 @@ pub(crate) fn cwd_hash(cwd: &str) -> Vec<u8> {
 
 /// The heads and card of a log, folded from its lines.
 #[derive(Debug, Clone)]
-pub(crate) struct Folded {
+pub(crate) struct FoldedLog {
     pub(crate) heads: Heads,
     pub(crate) card: CardFold,
-    pub(crate) odd: usize,
+    pub(crate) invalid_lines: usize,
 }
 
-impl Folded {
-    pub(crate) fn new(header: &Header, store: &str) -> Folded {
-        Folded { heads: Heads::default(), card: CardFold::new(Card::new(header, store)), odd: 0 }
+impl FoldedLog {
+    pub(crate) fn new(header: &Header, store: &str) -> FoldedLog {
+        FoldedLog { heads: Heads::default(), card: CardFold::new(Card::new(header, store)), invalid_lines: 0 }
     }
 
-    pub(crate) fn take(&mut self, entry: &Entry<'_>) {
+    pub(crate) fn fold_entry(&mut self, entry: &Entry<'_>) {
         let seq = self.heads.append(entry, 0, entry.line.len() as u32);
         self.card.feed(entry, seq, &self.heads);
     }
 
     /// Folds lines and returns the entries. Lines that are not entries are only counted.
-    pub(crate) fn take_all<'a>(&mut self, lines: &'a [Vec<u8>]) -> Vec<Entry<'a>> {
+    pub(crate) fn fold_lines<'a>(&mut self, lines: &'a [Vec<u8>]) -> Vec<Entry<'a>> {
         let mut entries = Vec::with_capacity(lines.len());
         for line in lines {
             match parse_line(line) {
                 ParsedLine::Entry(entry) => {
-                    self.take(&entry);
+                    self.fold_entry(&entry);
                     entries.push(entry);
                 }
-                _ => self.odd += 1,
+                _ => self.invalid_lines += 1,
             }
         }
         self.heads.settle();
@@ -251,24 +255,24 @@ impl Folded {
 
 /// The log that entry rows are written to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct EntryTarget<'a> {
     pub(crate) session: &'a str,
     pub(crate) generation: u64,
     /// Lines longer than this are split into parts.
-    pub(crate) part: usize,
+    pub(crate) part_bytes: usize,
 }
 
 /// Writes the rows of consecutive entries, starting at position `first`.
-pub(crate) async fn write(
+pub(crate) async fn write_entries(
     connection: &mut MySqlConnection,
-    place: Place<'_>,
+    place: EntryTarget<'_>,
     first: usize,
     entries: &[Entry<'_>],
     heads: &Heads,
-) -> Result<(), Failure> {
+) -> Result<(), AttemptError> {
     let (mut at, mut rest) = (first, entries);
     while !rest.is_empty() {
-        let (group, behind) = rest.split_at(group_of(rest, place.part));
+        let (group, behind) = rest.split_at(group_size(rest, place.part_bytes));
         write_group(connection, place, at, group, heads).await?;
         for (number, entry) in group.iter().enumerate() {
             write_parts(connection, place, at + number, entry.line).await?;
@@ -279,23 +283,23 @@ pub(crate) async fn write(
 }
 
 /// How many of the first entries one statement writes: a power of two, so that there are few distinct prepared statements.
-fn group_of(entries: &[Entry<'_>], bytes: usize) -> usize {
+fn group_size(entries: &[Entry<'_>], bytes: usize) -> usize {
     let mut sum = 0;
     let fits = |entry: &&Entry<'_>| {
-        sum += entry.line.len() + 4 * MOST_TEXT;
+        sum += entry.line.len() + 4 * MAX_COLUMN_BYTES;
         sum <= bytes
     };
-    let count = entries.iter().take(MOST_ROWS).take_while(fits).count().max(1);
+    let count = entries.iter().take(MAX_ROWS).take_while(fits).count().max(1);
     1 << count.ilog2()
 }
 
 async fn write_group(
     connection: &mut MySqlConnection,
-    place: Place<'_>,
+    place: EntryTarget<'_>,
     first: usize,
     group: &[Entry<'_>],
     heads: &Heads,
-) -> Result<(), Failure> {
+) -> Result<(), AttemptError> {
     let values = vec!["(?,?,?,?,?,?,?,?,?)"; group.len()].join(",");
     let sql = format!(
         "INSERT INTO osier_entries (session, generation, seq, id, parent_id, type, timestamp, head, line) VALUES {values}"
@@ -305,10 +309,10 @@ async fn write_group(
         let seq = first + number;
         let kind = entry.get("type").and_then(RawJson::text);
         query = query.bind(place.session).bind(place.generation).bind(seq as u32);
-        query = query.bind(short(Some(&entry.id))).bind(short(entry.parent.as_deref()));
-        query = query.bind(short(kind.as_deref()).map(<[u8]>::to_vec)).bind(entry.time);
-        query = query.bind(record::encode(heads.get(Seq::new(seq))).to_vec());
-        query = query.bind(&entry.line[..entry.line.len().min(place.part)]);
+        query = query.bind(column_bytes(Some(&entry.id))).bind(column_bytes(entry.parent.as_deref()));
+        query = query.bind(column_bytes(kind.as_deref()).map(<[u8]>::to_vec)).bind(entry.time);
+        query = query.bind(head_record::encode(heads.get(Seq::new(seq))).to_vec());
+        query = query.bind(&entry.line[..entry.line.len().min(place.part_bytes)]);
     }
     query.execute(connection).await?;
     Ok(())
@@ -317,61 +321,61 @@ async fn write_group(
 /// Writes one entry together with its card update. `false` if its position is taken.
 pub(crate) async fn write_with_tally(
     connection: &mut MySqlConnection,
-    place: Place<'_>,
+    place: EntryTarget<'_>,
     seq: Seq,
     entry: &Entry<'_>,
     heads: &Heads,
     tally: &[u8],
-) -> Result<bool, Failure> {
+) -> Result<bool, AttemptError> {
     let kind = entry.get("type").and_then(RawJson::text);
-    let head = record::encode(heads.get(seq));
+    let head = head_record::encode(heads.get(seq));
     let query = sqlx::query(
         "INSERT INTO osier_entries (session, generation, seq, id, parent_id, type, timestamp, head, tally, line)
          VALUES (?,?,?,?,?,?,?,?,?,?)",
     );
     let query = query.bind(place.session).bind(place.generation).bind(seq.index() as u32);
-    let query = query.bind(short(Some(&entry.id))).bind(short(entry.parent.as_deref()));
-    let query = query.bind(short(kind.as_deref())).bind(entry.time).bind(&head[..]);
+    let query = query.bind(column_bytes(Some(&entry.id))).bind(column_bytes(entry.parent.as_deref()));
+    let query = query.bind(column_bytes(kind.as_deref())).bind(entry.time).bind(&head[..]);
     match query.bind(tally).bind(entry.line).execute(connection).await {
-        Err(error) if is_duplicate(&error) => Ok(false),
+        Err(error) if is_duplicate_key(&error) => Ok(false),
         done => Ok(done.map(|_| true)?),
     }
 }
 
 /// Sets the open mark, so that lists read the newest line of the session.
-pub(crate) async fn mark(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
+pub(crate) async fn mark_open(connection: &mut MySqlConnection, id: &str) -> Result<(), AttemptError> {
     const MARK: &str = concat!("UPDATE osier_sessions SET minus_modified = ", open_mark!(), " WHERE id = ?");
     sqlx::query(MARK).bind(id).execute(connection).await?;
     Ok(())
 }
 
 /// Ends a log: takes the position of its next line, so that later appends fail. `false` if the position is already taken.
-pub(crate) async fn write_end(
+pub(crate) async fn write_end_marker(
     connection: &mut MySqlConnection,
     session: &str,
     generation: u64,
     seq: usize,
-) -> Result<bool, Failure> {
+) -> Result<bool, AttemptError> {
     let query = sqlx::query(
         "INSERT INTO osier_entries (session, generation, seq, head, line) VALUES (?, ?, ?, '', '')",
     );
     match query.bind(session).bind(generation).bind(seq as u32).execute(connection).await {
-        Err(error) if is_duplicate(&error) => Ok(false),
+        Err(error) if is_duplicate_key(&error) => Ok(false),
         done => Ok(done.map(|_| true)?),
     }
 }
 
-pub(crate) fn short(text: Option<&str>) -> Option<&[u8]> {
-    text.map(str::as_bytes).filter(|bytes| bytes.len() <= MOST_TEXT)
+pub(crate) fn column_bytes(text: Option<&str>) -> Option<&[u8]> {
+    text.map(str::as_bytes).filter(|bytes| bytes.len() <= MAX_COLUMN_BYTES)
 }
 
 async fn write_parts(
     connection: &mut MySqlConnection,
-    place: Place<'_>,
+    place: EntryTarget<'_>,
     seq: usize,
     line: &[u8],
-) -> Result<(), Failure> {
-    for (number, part) in line.chunks(place.part).enumerate().skip(1) {
+) -> Result<(), AttemptError> {
+    for (number, part) in line.chunks(place.part_bytes).enumerate().skip(1) {
         let query = sqlx::query(
             "INSERT INTO osier_parts (session, generation, seq, part, bytes) VALUES (?, ?, ?, ?, ?)",
         );
@@ -384,11 +388,11 @@ async fn write_parts(
 /// Rewrites heads that a later line changed.
 pub(crate) async fn write_heads(
     connection: &mut MySqlConnection,
-    place: Place<'_>,
+    place: EntryTarget<'_>,
     changed: &[Seq],
     heads: &Heads,
-) -> Result<(), Failure> {
-    for group in changed.chunks(MOST_ROWS) {
+) -> Result<(), AttemptError> {
+    for group in changed.chunks(MAX_ROWS) {
         let cases = vec!["WHEN ? THEN ?"; group.len()].join(" ");
         let marks = vec!["?"; group.len()].join(",");
         let sql = format!(
@@ -397,7 +401,7 @@ pub(crate) async fn write_heads(
         );
         let mut query = sqlx::query(AssertSqlSafe(sql));
         for seq in group {
-            query = query.bind(seq.index() as u32).bind(record::encode(heads.get(*seq)).to_vec());
+            query = query.bind(seq.index() as u32).bind(head_record::encode(heads.get(*seq)).to_vec());
         }
         query = query.bind(place.session).bind(place.generation);
         for seq in group {

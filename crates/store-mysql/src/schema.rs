@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use sqlx::{Executor, MySqlConnection, Row};
 
-use crate::failure::{Failure, is_duplicate, is_missing_table};
-use crate::holding::Holder;
+use crate::attempt_error::{AttemptError, is_duplicate_key, is_missing_table};
+use crate::open_records::Holder;
 
 /// The version of the tables below. Increment it whenever you add something.
-const VERSION: u32 = 5;
+const SCHEMA_VERSION: u32 = 5;
 
 /// How long to wait for another process that is changing the tables.
-const WAIT: Duration = Duration::from_secs(15);
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Seconds after which a process that is changing a table counts as dead.
-const CHANGE_LIMIT: u64 = 600;
+const LOCK_SECONDS: u64 = 600;
 
 /// Creates all tables in an empty database. Many processes can run these statements at once, on every node of a cluster.
 const TABLES: &[&str] = &[
@@ -89,17 +89,17 @@ const TABLES: &[&str] = &[
 ];
 
 /// Columns that tables of earlier versions lack: table, column, definition.
-const COLUMNS: &[(&str, &str, &str)] = &[("osier_entries", "tally", "VARBINARY(64) NULL")];
+const ADDED_COLUMNS: &[(&str, &str, &str)] = &[("osier_entries", "tally", "VARBINARY(64) NULL")];
 
 /// Creates the tables and columns that the database lacks.
-pub(crate) async fn prepare(connection: &mut MySqlConnection, holder: Holder) -> Result<(), Failure> {
-    if version(connection).await? >= VERSION {
+pub(crate) async fn upgrade(connection: &mut MySqlConnection, holder: Holder) -> Result<(), AttemptError> {
+    if read_version(connection).await? >= SCHEMA_VERSION {
         return Ok(());
     }
     for statement in TABLES {
         connection.execute(*statement).await?;
     }
-    for (table, column, definition) in COLUMNS {
+    for (table, column, definition) in ADDED_COLUMNS {
         add_column(connection, holder, table, column, definition).await?;
     }
     // Earlier versions of Osier expect one row for each version.
@@ -108,7 +108,7 @@ pub(crate) async fn prepare(connection: &mut MySqlConnection, holder: Holder) ->
     Ok(())
 }
 
-async fn version(connection: &mut MySqlConnection) -> Result<u32, sqlx::Error> {
+async fn read_version(connection: &mut MySqlConnection) -> Result<u32, sqlx::Error> {
     let row =
         connection.fetch_one("SELECT CAST(COALESCE(MAX(version), 0) AS UNSIGNED) FROM osier_schema").await;
     match row {
@@ -126,37 +126,41 @@ async fn add_column(
     table: &str,
     column: &str,
     definition: &str,
-) -> Result<(), Failure> {
+) -> Result<(), AttemptError> {
     let begin = Instant::now();
     while !has_column(connection, table, column).await? {
-        if lock(connection, holder).await? {
+        if lock_schema(connection, holder).await? {
             let added = match has_column(connection, table, column).await? {
                 true => Ok(()),
-                false => alter(connection, table, column, definition).await,
+                false => alter_table(connection, table, column, definition).await,
             };
-            unlock(connection, holder).await?;
+            unlock_schema(connection, holder).await?;
             return added;
         }
-        if begin.elapsed() > WAIT {
-            return Err(Failure::Silent(WAIT));
+        if begin.elapsed() > CHANGE_TIMEOUT {
+            return Err(AttemptError::Timeout(CHANGE_TIMEOUT));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     Ok(())
 }
 
-async fn alter(
+async fn alter_table(
     connection: &mut MySqlConnection,
     table: &str,
     column: &str,
     definition: &str,
-) -> Result<(), Failure> {
+) -> Result<(), AttemptError> {
     let sql = format!("ALTER TABLE {table} ADD COLUMN {column} {definition}");
     connection.execute(sqlx::AssertSqlSafe(sql)).await?;
     Ok(())
 }
 
-async fn has_column(connection: &mut MySqlConnection, table: &str, column: &str) -> Result<bool, Failure> {
+async fn has_column(
+    connection: &mut MySqlConnection,
+    table: &str,
+    column: &str,
+) -> Result<bool, AttemptError> {
     let query = sqlx::query(
         "SELECT 1 FROM information_schema.COLUMNS
          WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND COLUMN_NAME = ?",
@@ -166,22 +170,22 @@ async fn has_column(connection: &mut MySqlConnection, table: &str, column: &str)
 
 /// Takes the schema lock. It is a row, so it works on every node of a cluster: if two processes write it at the same time,
 /// one of them fails, at the latest when its transaction commits.
-async fn lock(connection: &mut MySqlConnection, holder: Holder) -> Result<bool, Failure> {
+async fn lock_schema(connection: &mut MySqlConnection, holder: Holder) -> Result<bool, AttemptError> {
     let insert = sqlx::query(
         "INSERT INTO osier_locks (session, purpose, holder, expires) VALUES ('', 'schema', ?, UNIX_TIMESTAMP() + ?)",
     );
-    match insert.bind(holder.0).bind(CHANGE_LIMIT).execute(&mut *connection).await {
-        Err(error) if is_duplicate(&error) => {}
+    match insert.bind(holder.0).bind(LOCK_SECONDS).execute(&mut *connection).await {
+        Err(error) if is_duplicate_key(&error) => {}
         done => return Ok(done.map(|_| true)?),
     }
     let update = sqlx::query(
         "UPDATE osier_locks SET holder = ?, expires = UNIX_TIMESTAMP() + ?
          WHERE session = '' AND purpose = 'schema' AND expires < UNIX_TIMESTAMP()",
     );
-    Ok(update.bind(holder.0).bind(CHANGE_LIMIT).execute(connection).await?.rows_affected() == 1)
+    Ok(update.bind(holder.0).bind(LOCK_SECONDS).execute(connection).await?.rows_affected() == 1)
 }
 
-async fn unlock(connection: &mut MySqlConnection, holder: Holder) -> Result<(), Failure> {
+async fn unlock_schema(connection: &mut MySqlConnection, holder: Holder) -> Result<(), AttemptError> {
     let query =
         sqlx::query("DELETE FROM osier_locks WHERE session = '' AND purpose = 'schema' AND holder = ?");
     query.bind(holder.0).execute(connection).await?;

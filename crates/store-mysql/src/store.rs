@@ -10,64 +10,64 @@ use rustc_hash::FxHashMap;
 use sqlx::MySqlConnection;
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::connections::Connections;
+use crate::attempt_error::{AttemptError, Remedy};
+use crate::cached_log::CachedLog;
+use crate::connection_pool::ConnectionPool;
 use crate::contention::Contention;
-use crate::failure::{Failure, Remedy};
-use crate::holding::Holder;
-use crate::known::Known;
 use crate::leases::HeldLeases;
-use crate::listing::Older;
-use crate::reading::{Log, not_found};
+use crate::listing::ExtraRows;
+use crate::log_reader::{LogReader, not_found};
+use crate::open_records::Holder;
 use crate::rows::SessionRow;
-use crate::settings::{Address, Credentials, Limits};
-use crate::watching::Watching;
-use crate::{making, schema};
+use crate::settings::{Credentials, DatabaseAddress, Limits};
+use crate::watcher::SessionWatcher;
+use crate::{log_creation, schema};
 
 /// The number of logs whose state is cached between appends.
-const REMEMBERED: usize = 64;
+const MAX_CACHED_LOGS: usize = 64;
 
 /// Stores sessions in a MySQL or MariaDB database.
 #[derive(Clone)]
 pub struct MySqlStore {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<StoreInner>,
 }
 
-pub(crate) struct Inner {
+pub(crate) struct StoreInner {
     pub(crate) name: String,
     pub(crate) limits: Limits,
-    pub(crate) connections: Connections,
-    pub(crate) watching: Watching,
+    pub(crate) pool: ConnectionPool,
+    pub(crate) watcher: SessionWatcher,
     pub(crate) leases: HeldLeases,
-    pub(crate) older: Older,
-    prepared: AtomicBool,
-    known: Mutex<FxHashMap<String, Slot>>,
+    pub(crate) extra_rows: ExtraRows,
+    is_schema_ready: AtomicBool,
+    log_states: Mutex<FxHashMap<String, SharedLogState>>,
     /// The longest version of each log that this process has seen.
-    seen: Mutex<FxHashMap<String, LogVersion>>,
+    seen_versions: Mutex<FxHashMap<String, LogVersion>>,
 }
 
 /// The cached state of a log. Only one append at a time holds it.
 #[derive(Debug, Default)]
 pub(crate) struct LogState {
-    pub(crate) known: Option<Known>,
+    pub(crate) cached: Option<CachedLog>,
     pub(crate) contention: Contention,
 }
 
-pub(crate) type Slot = Arc<AsyncMutex<LogState>>;
+pub(crate) type SharedLogState = Arc<AsyncMutex<LogState>>;
 
 impl MySqlStore {
     /// Creates a store called `name`. It connects and fetches the password on first use, so an unreachable server is not
     /// an error here.
     pub fn new(name: &str, credentials: &Credentials, limits: Limits) -> Result<MySqlStore, StoreError> {
-        let inner = Inner {
+        let inner = StoreInner {
             name: name.to_owned(),
             limits,
-            connections: Connections::new(Address::read(name, credentials)?, &limits),
-            watching: Watching::new(Holder(making::random())),
+            pool: ConnectionPool::new(DatabaseAddress::parse(name, credentials)?, &limits),
+            watcher: SessionWatcher::new(Holder(log_creation::random_id())),
             leases: HeldLeases::default(),
-            older: Older::default(),
-            prepared: AtomicBool::new(false),
-            known: Mutex::default(),
-            seen: Mutex::default(),
+            extra_rows: ExtraRows::default(),
+            is_schema_ready: AtomicBool::new(false),
+            log_states: Mutex::default(),
+            seen_versions: Mutex::default(),
         };
         Ok(MySqlStore { inner: Arc::new(inner) })
     }
@@ -79,18 +79,18 @@ impl fmt::Debug for MySqlStore {
     }
 }
 
-impl fmt::Debug for Inner {
+impl fmt::Debug for StoreInner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "MySqlStore({})", self.name)
     }
 }
 
-impl Inner {
+impl StoreInner {
     /// Creates the tables that the database lacks, once per store.
-    pub(crate) async fn prepare(&self, connection: &mut MySqlConnection) -> Result<(), Failure> {
-        if !self.prepared.load(Ordering::Relaxed) {
-            schema::prepare(connection, self.holder()).await?;
-            self.prepared.store(true, Ordering::Relaxed);
+    pub(crate) async fn ensure_schema(&self, connection: &mut MySqlConnection) -> Result<(), AttemptError> {
+        if !self.is_schema_ready.load(Ordering::Relaxed) {
+            schema::upgrade(connection, self.holder()).await?;
+            self.is_schema_ready.store(true, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -101,49 +101,49 @@ impl Inner {
         &self,
         connection: &mut MySqlConnection,
         id: &str,
-    ) -> Result<Option<SessionRow>, Failure> {
-        let before = self.seen().get(id).copied();
+    ) -> Result<Option<SessionRow>, AttemptError> {
+        let before = self.lock_seen_versions().get(id).copied();
         let row = SessionRow::read(connection, id).await?;
         let Some(now) = row.as_ref().map(|row| row.version) else { return Ok(None) };
         if before.is_some_and(|before| before.generation == now.generation && before.entries > now.entries) {
-            return Err(Failure::Shrunk(id.to_owned()));
+            return Err(AttemptError::Shrunk(id.to_owned()));
         }
-        self.note_length(id, now);
+        self.record_version(id, now);
         Ok(row)
     }
 
     /// Records a version of a log that a server returned or acknowledged.
-    pub(crate) fn note_length(&self, id: &str, now: LogVersion) {
-        let mut seen = self.seen();
+    pub(crate) fn record_version(&self, id: &str, now: LogVersion) {
+        let mut seen = self.lock_seen_versions();
         let before = seen.entry(id.to_owned()).or_insert(now);
         if before.generation != now.generation || before.entries < now.entries {
             *before = now;
         }
     }
 
-    fn seen(&self) -> MutexGuard<'_, FxHashMap<String, LogVersion>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_seen_versions(&self) -> MutexGuard<'_, FxHashMap<String, LogVersion>> {
+        self.seen_versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn known(&self) -> MutexGuard<'_, FxHashMap<String, Slot>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_log_states(&self) -> MutexGuard<'_, FxHashMap<String, SharedLogState>> {
+        self.log_states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn slot(&self, id: &str) -> Slot {
-        let mut known = self.known();
-        if known.len() >= REMEMBERED && !known.contains_key(id) {
+    pub(crate) fn log_state(&self, id: &str) -> SharedLogState {
+        let mut known = self.lock_log_states();
+        if known.len() >= MAX_CACHED_LOGS && !known.contains_key(id) {
             known.retain(|_, slot| Arc::strong_count(slot) > 1);
         }
         known.entry(id.to_owned()).or_default().clone()
     }
 
-    pub(crate) fn forget(&self, id: &str) {
-        self.known().remove(id);
-        self.seen().remove(id);
+    pub(crate) fn forget_log(&self, id: &str) {
+        self.lock_log_states().remove(id);
+        self.lock_seen_versions().remove(id);
     }
 
-    pub(crate) fn log<'a>(&'a self, session: &'a str, generation: u64) -> Log<'a> {
-        Log { store: &self.name, session, generation }
+    pub(crate) fn log_reader<'a>(&'a self, session: &'a str, generation: u64) -> LogReader<'a> {
+        LogReader { store: &self.name, session, generation }
     }
 
     pub(crate) fn not_found(&self, id: &str) -> StoreError {
@@ -151,55 +151,62 @@ impl Inner {
     }
 
     /// Retries for an operation that the caller waits for.
-    pub(crate) fn tries(&self) -> Tries<'_> {
-        let (reach, patience) = (self.limits.reach, self.limits.patience);
-        Tries { inner: self, first_failure: None, pause: Duration::from_millis(5), reach, patience }
+    pub(crate) fn retries(&self) -> Retries<'_> {
+        let (reach, patience) = (self.limits.connect_timeout, self.limits.retry_timeout);
+        Retries {
+            inner: self,
+            first_failure: None,
+            pause: Duration::from_millis(5),
+            connect_timeout: reach,
+            retry_timeout: patience,
+        }
     }
 
     /// Retries for an operation that also runs on other stores: a slow connection must not hold those up.
-    pub(crate) fn list_tries(&self) -> Tries<'_> {
-        Tries { reach: self.limits.glance, ..self.tries() }
+    pub(crate) fn list_retries(&self) -> Retries<'_> {
+        Retries { connect_timeout: self.limits.list_connect_timeout, ..self.retries() }
     }
 
     /// Retries for a background operation: enough to replace a connection that broke long ago.
-    pub(crate) fn brief_tries(&self) -> Tries<'_> {
-        let patience = self.limits.patience.min(Duration::from_millis(100));
-        Tries { patience, ..self.list_tries() }
+    pub(crate) fn background_retries(&self) -> Retries<'_> {
+        let patience = self.limits.retry_timeout.min(Duration::from_millis(100));
+        Retries { retry_timeout: patience, ..self.list_retries() }
     }
 }
 
 /// Retries one operation until it succeeds, fails permanently, or `retry_timeout` has passed.
 #[derive(Debug)]
-pub(crate) struct Tries<'a> {
-    inner: &'a Inner,
+pub(crate) struct Retries<'a> {
+    inner: &'a StoreInner,
     /// `retry_timeout` counts from here, because the first attempt may have waited long before it failed.
     first_failure: Option<Instant>,
     pause: Duration,
-    pub(crate) reach: Duration,
-    patience: Duration,
+    pub(crate) connect_timeout: Duration,
+    retry_timeout: Duration,
 }
 
-impl Tries<'_> {
+impl Retries<'_> {
     /// Runs one attempt that sends `bytes`. Returns `None` if the caller must try again.
-    pub(crate) async fn make<T>(
+    pub(crate) async fn run_attempt<T>(
         &mut self,
         bytes: usize,
-        attempt: impl Future<Output = Result<T, Failure>>,
+        attempt: impl Future<Output = Result<T, AttemptError>>,
     ) -> Result<Option<T>, StoreError> {
         let limits = &self.inner.limits;
-        let limit = limits.answer + self.reach + Duration::from_secs((bytes >> 20) as u64);
-        let done = tokio::time::timeout(limit, attempt).await.unwrap_or(Err(Failure::Silent(limit)));
+        let limit =
+            limits.response_timeout + self.connect_timeout + Duration::from_secs((bytes >> 20) as u64);
+        let done = tokio::time::timeout(limit, attempt).await.unwrap_or(Err(AttemptError::Timeout(limit)));
         let failure = match done {
             Ok(done) => return Ok(Some(done)),
             Err(failure) => failure,
         };
         let remedy = failure.remedy();
-        if matches!(remedy, Remedy::Reconnect | Remedy::Elsewhere) {
-            self.inner.connections.forget_idle();
+        if matches!(remedy, Remedy::Reconnect | Remedy::OtherHost) {
+            self.inner.pool.close_idle();
         }
         let since = self.first_failure.get_or_insert_with(Instant::now);
-        if remedy == Remedy::None || since.elapsed() >= self.patience {
-            return Err(failure.told(&self.inner.name));
+        if remedy == Remedy::None || since.elapsed() >= self.retry_timeout {
+            return Err(failure.into_store_error(&self.inner.name));
         }
         tokio::time::sleep(self.pause).await;
         self.pause = (self.pause * 2).min(Duration::from_millis(250));
@@ -209,7 +216,7 @@ impl Tries<'_> {
 
 /// Runs `$body` over a pooled connection, and retries if the connection broke or other transactions interfered. The body must
 /// end its transaction before it fails with `AttemptError::Store`.
-macro_rules! attempt {
+macro_rules! retry_until_done {
     ($inner:expr, $bytes:expr, |$connection:ident| $body:expr) => {
         attempt!($inner, $bytes, $inner.tries(), |$connection| $body)
     };
@@ -238,4 +245,4 @@ macro_rules! attempt {
         }
     }};
 }
-pub(crate) use attempt;
+pub(crate) use retry_until_done;

@@ -6,7 +6,7 @@
 
 mod family;
 mod git_repository;
-mod project;
+mod scope;
 mod shell_syntax;
 #[cfg(test)]
 mod tests;
@@ -19,12 +19,12 @@ use serde_json::{Map, Value, json};
 use crate::builtin::bash;
 use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
-use crate::port::{Change, Kind, Preview, ToolSpec};
-use project::Project;
+use crate::tool::{Preview, ProposedChange, ToolKind, ToolSpec};
+use scope::CommandScope;
 
 /// Which calls run without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum ApprovalMode {
     /// Asks before anything that writes or runs.
     #[default]
     Default,
@@ -36,20 +36,21 @@ pub enum Mode {
     Yolo,
 }
 
-impl Mode {
-    pub const ALL: [Mode; 4] = [Mode::Default, Mode::AutoEdit, Mode::Sandbox, Mode::Yolo];
+impl ApprovalMode {
+    pub const ALL: [ApprovalMode; 4] =
+        [ApprovalMode::Default, ApprovalMode::AutoEdit, ApprovalMode::Sandbox, ApprovalMode::Yolo];
 
     pub fn name(self) -> &'static str {
         match self {
-            Mode::Default => "default",
-            Mode::AutoEdit => "autoEdit",
-            Mode::Sandbox => "sandbox",
-            Mode::Yolo => "yolo",
+            ApprovalMode::Default => "default",
+            ApprovalMode::AutoEdit => "autoEdit",
+            ApprovalMode::Sandbox => "sandbox",
+            ApprovalMode::Yolo => "yolo",
         }
     }
 
-    pub fn named(name: &str) -> Option<Mode> {
-        Mode::ALL.into_iter().find(|mode| mode.name() == name)
+    pub fn from_name(name: &str) -> Option<ApprovalMode> {
+        ApprovalMode::ALL.into_iter().find(|mode| mode.name() == name)
     }
 }
 
@@ -65,12 +66,12 @@ pub enum Allowance {
 }
 
 /// The prefix of an allowance for a command outside the sandbox.
-const OUTSIDE: &str = "outside:";
+const OUTSIDE_PREFIX: &str = "outside:";
 
 impl Allowance {
     /// Parses `edit`, `bash:git status` or `outside:make`. Any other text is a tool name; the tool need not exist.
     pub fn parse(text: &str) -> Allowance {
-        if let Some(command) = text.strip_prefix(OUTSIDE) {
+        if let Some(command) = text.strip_prefix(OUTSIDE_PREFIX) {
             return Allowance::Outside(command.to_owned());
         }
         match text.strip_prefix(bash::NAME).and_then(|rest| rest.strip_prefix(':')) {
@@ -90,7 +91,7 @@ impl fmt::Display for Allowance {
         match self {
             Allowance::Tool(name) => f.write_str(name),
             Allowance::Command(text) => write!(f, "{}:{text}", bash::NAME),
-            Allowance::Outside(command) => write!(f, "{OUTSIDE}{command}"),
+            Allowance::Outside(command) => write!(f, "{OUTSIDE_PREFIX}{command}"),
         }
     }
 }
@@ -98,15 +99,15 @@ impl fmt::Display for Allowance {
 /// The approval settings of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Approvals {
-    pub mode: Mode,
+    pub mode: ApprovalMode,
     pub allowed: Vec<Allowance>,
     /// Whether the sandbox is active, so that `bash` commands run in it. Not stored.
-    pub confined: bool,
+    pub sandboxed: bool,
 }
 
 /// Why the user is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum AskReason {
     Writes,
     Runs,
     /// The call would change a file outside the project.
@@ -117,14 +118,14 @@ pub enum Why {
     Sandbox,
 }
 
-impl Why {
+impl AskReason {
     pub fn name(self) -> &'static str {
         match self {
-            Why::Writes => "writes",
-            Why::Runs => "runs",
-            Why::Outside => "outside",
-            Why::Guarded => "guarded",
-            Why::Sandbox => "sandbox",
+            AskReason::Writes => "writes",
+            AskReason::Runs => "runs",
+            AskReason::Outside => "outside",
+            AskReason::Guarded => "guarded",
+            AskReason::Sandbox => "sandbox",
         }
     }
 }
@@ -134,8 +135,8 @@ pub enum Decision {
     Allow,
     Ask {
         /// Exactly what would run or change.
-        what: Change,
-        why: Why,
+        change: ProposedChange,
+        reason: AskReason,
         /// What the user can allow for the rest of the session, the narrowest first.
         offers: Vec<Allowance>,
     },
@@ -144,10 +145,10 @@ pub enum Decision {
 impl Approvals {
     /// Reads the settings of a session. An unknown mode becomes the strictest mode.
     pub fn from_settings(settings: &Map<String, Value>) -> Approvals {
-        let mode = settings.get("approvalMode").and_then(Value::as_str).and_then(Mode::named);
+        let mode = settings.get("approvalMode").and_then(Value::as_str).and_then(ApprovalMode::from_name);
         let tools = settings.get("approvalTools").and_then(Value::as_array);
         let allowed = tools.into_iter().flatten().filter_map(Value::as_str).map(Allowance::parse).collect();
-        Approvals { mode: mode.unwrap_or_default(), allowed, confined: false }
+        Approvals { mode: mode.unwrap_or_default(), allowed, sandboxed: false }
     }
 
     /// The settings as stored in a `config` entry.
@@ -165,33 +166,37 @@ impl Approvals {
     }
 
     pub fn decide(&self, tool: &ToolSpec, preview: &Preview) -> Decision {
-        let Some(why) = self.objection(tool, preview) else { return Decision::Allow };
+        let Some(why) = self.ask_reason(tool, preview) else { return Decision::Allow };
         let offers = match why {
-            Why::Outside | Why::Guarded | Why::Sandbox => Vec::new(),
-            Why::Writes | Why::Runs => self.offers(tool, preview),
+            AskReason::Outside | AskReason::Guarded | AskReason::Sandbox => Vec::new(),
+            AskReason::Writes | AskReason::Runs => self.offers(tool, preview),
         };
-        Decision::Ask { what: preview.change.clone(), why, offers }
+        Decision::Ask { change: preview.change.clone(), reason: why, offers }
     }
 
-    fn objection(&self, tool: &ToolSpec, preview: &Preview) -> Option<Why> {
-        if self.mode == Mode::Yolo {
+    fn ask_reason(&self, tool: &ToolSpec, preview: &Preview) -> Option<AskReason> {
+        if self.mode == ApprovalMode::Yolo {
             return None;
         }
-        let allowed = self.covers(tool, preview);
+        let allowed = self.is_allowed(tool, preview);
         match tool.kind {
-            Kind::Reads | Kind::Neutral => None,
-            Kind::Writes if preview.touches.outside() => Some(Why::Outside),
-            Kind::Writes if preview.touches.guarded() => Some(Why::Guarded),
-            Kind::Writes => (!allowed && self.mode == Mode::Default).then_some(Why::Writes),
-            Kind::Runs if self.mode == Mode::Sandbox && self.confined && tool.name == bash::NAME => None,
-            Kind::Runs => (!allowed).then_some(Why::Runs),
+            ToolKind::Reads | ToolKind::Neutral => None,
+            ToolKind::Writes if preview.touches.any_outside() => Some(AskReason::Outside),
+            ToolKind::Writes if preview.touches.any_guarded() => Some(AskReason::Guarded),
+            ToolKind::Writes => (!allowed && self.mode == ApprovalMode::Default).then_some(AskReason::Writes),
+            ToolKind::Runs
+                if self.mode == ApprovalMode::Sandbox && self.sandboxed && tool.name == bash::NAME =>
+            {
+                None
+            }
+            ToolKind::Runs => (!allowed).then_some(AskReason::Runs),
         }
     }
 
-    fn covers(&self, tool: &ToolSpec, preview: &Preview) -> bool {
+    fn is_allowed(&self, tool: &ToolSpec, preview: &Preview) -> bool {
         let has = |allowance: &Allowance| self.allowed.contains(allowance);
         has(&Allowance::Tool(tool.name.clone()))
-            || command_of(tool, preview).is_some_and(|command| {
+            || bash_command(tool, preview).is_some_and(|command| {
                 has(&Allowance::Command(command.to_owned()))
                     || has(&Allowance::Outside(command.to_owned()))
                     || !preview.families.is_empty() && self.missing_families(preview).is_empty()
@@ -205,7 +210,7 @@ impl Approvals {
 
     /// If exactly one family is missing, that family, otherwise the exact command; then the tool.
     fn offers(&self, tool: &ToolSpec, preview: &Preview) -> Vec<Allowance> {
-        let narrow = command_of(tool, preview).map(|command| {
+        let narrow = bash_command(tool, preview).map(|command| {
             let mut missing = self.missing_families(preview);
             let family = if missing.len() == 1 { missing.pop() } else { None };
             family.unwrap_or_else(|| Allowance::Command(command.to_owned()))
@@ -214,15 +219,16 @@ impl Approvals {
     }
 
     /// Whether a command may run outside the sandbox without asking.
-    pub fn outside(&self, change: &Change) -> bool {
+    pub fn may_run_outside_sandbox(&self, change: &ProposedChange) -> bool {
         let is_allowed = |command: &String| self.allowed.contains(&Allowance::Outside(command.clone()));
-        self.mode == Mode::Yolo || matches!(change, Change::Command { command } if is_allowed(command))
+        self.mode == ApprovalMode::Yolo
+            || matches!(change, ProposedChange::Command { command } if is_allowed(command))
     }
 }
 
-fn command_of<'p>(tool: &ToolSpec, preview: &'p Preview) -> Option<&'p str> {
+fn bash_command<'p>(tool: &ToolSpec, preview: &'p Preview) -> Option<&'p str> {
     match &preview.change {
-        Change::Command { command } if tool.name == bash::NAME => Some(command),
+        ProposedChange::Command { command } if tool.name == bash::NAME => Some(command),
         _ => None,
     }
 }
@@ -231,8 +237,8 @@ fn command_of<'p>(tool: &ToolSpec, preview: &'p Preview) -> Option<&'p str> {
 pub(crate) fn families(command: &str, ctx: &ToolContext) -> Vec<&'static str> {
     let find = || -> Option<Vec<&'static str>> {
         let commands = shell_syntax::parse(command)?;
-        let project = Project::of(ctx)?;
-        commands.iter().map(|words| family::of(words, &project)).collect()
+        let project = CommandScope::new(ctx)?;
+        commands.iter().map(|words| family::family_of(words, &project)).collect()
     };
     let mut families = find().unwrap_or_default();
     families.sort_unstable();
@@ -243,12 +249,12 @@ pub(crate) fn families(command: &str, ctx: &ToolContext) -> Vec<&'static str> {
 /// The result that the model gets for a call that was not allowed.
 ///
 /// The offline model recognizes this text as a failure: keep `looks_failed` in the `model` crate in step.
-pub fn denied(reason: &str) -> ToolOutcome {
+pub fn denied_outcome(reason: &str) -> ToolOutcome {
     let reason = reason.trim();
     let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     let text = format!(
         "not allowed{because}\nNothing was run or changed. Do not look for a workaround: continue without it, or ask the \
          user what they want."
     );
-    ToolOutcome::failed(text).with("denied", json!(true))
+    ToolOutcome::failed(text).with_detail("denied", json!(true))
 }

@@ -52,7 +52,7 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(
     let wrong = |complaint: String| {
         let schema = schema::<T>();
         let mut text = format!("Invalid arguments: {complaint}");
-        for unknown in strangers(&schema, &given) {
+        for unknown in unknown_fields(&schema, &given) {
             text.push_str(&format!("\n{unknown}"));
         }
         text.push_str(&format!("\n{name} takes {}", usage(&schema)));
@@ -61,10 +61,10 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(
     if !given.is_object() {
         return Err(wrong("they must be a single JSON object".to_owned()));
     }
-    serde_path_to_error::deserialize(&given).map_err(|error| wrong(complaint(&error)))
+    serde_path_to_error::deserialize(&given).map_err(|error| wrong(error_text(&error)))
 }
 
-fn complaint(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+fn error_text(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     let path = error.path().to_string();
     let mut words = error.inner().to_string();
     for (rust, plain) in [
@@ -88,12 +88,12 @@ fn complaint(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
 }
 
 /// Messages about unknown fields. Unknown fields are not an error, but they often explain a missing field.
-fn strangers(schema: &Value, given: &Value) -> Vec<String> {
+fn unknown_fields(schema: &Value, given: &Value) -> Vec<String> {
     let (Some(known), Some(given)) = (schema["properties"].as_object(), given.as_object()) else {
         return Vec::new();
     };
     let unknown = given.keys().filter(|key| !known.contains_key(*key));
-    let messages = unknown.map(|key| match near(key, known) {
+    let messages = unknown.map(|key| match similar_field(key, known) {
         Some(near) => format!("unknown field `{key}`; did you mean `{near}`?"),
         None => format!("unknown field `{key}`"),
     });
@@ -101,7 +101,7 @@ fn strangers(schema: &Value, given: &Value) -> Vec<String> {
 }
 
 /// Finds `path` for `file_path`, but not `oldText` for `old_string`.
-fn near<'a>(key: &str, known: &'a Map<String, Value>) -> Option<&'a str> {
+fn similar_field<'a>(key: &str, known: &'a Map<String, Value>) -> Option<&'a str> {
     let lower = key.to_lowercase();
     let contained = known.keys().find(|name| lower.contains(&name.to_lowercase()));
     contained.map(String::as_str).or_else(|| matching::nearest(key, known.keys().map(String::as_str)))
@@ -114,12 +114,12 @@ fn usage(schema: &Value) -> String {
         |name: &String| schema["required"].as_array().is_some_and(|all| all.iter().any(|r| r == name));
     let field = |(name, schema): (&String, &Value)| {
         let mark = if required(name) { "" } else { "?" };
-        format!("{name}{mark}: {}", kind(schema))
+        format!("{name}{mark}: {}", type_text(schema))
     };
     format!("{{ {} }}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
 }
 
-fn kind(schema: &Value) -> String {
+fn type_text(schema: &Value) -> String {
     let choices = schema["enum"].as_array().cloned().or_else(|| {
         let all = schema["oneOf"].as_array()?;
         all.iter().map(|one| one.get("const").cloned()).collect()
@@ -128,7 +128,7 @@ fn kind(schema: &Value) -> String {
         return choices.iter().map(Value::to_string).collect::<Vec<_>>().join(" | ");
     }
     match schema["type"].as_str() {
-        Some("array") => format!("[{}]", kind(&schema["items"])),
+        Some("array") => format!("[{}]", type_text(&schema["items"])),
         Some("object") => usage(schema),
         Some(other) => other.to_owned(),
         None => "any".to_owned(),

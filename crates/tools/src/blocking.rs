@@ -7,7 +7,7 @@ use crate::outcome::ToolOutcome;
 pub(crate) type Result<T = ToolOutcome> = std::result::Result<T, ToolOutcome>;
 
 /// Runs work that only reads. When the call is canceled or dropped, this returns at once and the work sees a canceled token.
-pub(crate) async fn look<T: Send + 'static>(
+pub(crate) async fn run_read<T: Send + 'static>(
     ctx: &ToolContext,
     work: impl FnOnce(&ToolContext) -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -18,13 +18,13 @@ pub(crate) async fn look<T: Send + 'static>(
     tokio::select! {
         biased;
         () = ctx.cancel.cancelled() => Err(ToolOutcome::cancelled()),
-        done = work => finished(done),
+        done = work => join_result(done),
     }
 }
 
 /// Runs work that changes files. It does not start if the call is already canceled, but once started it always finishes, so
 /// that the outcome is accurate.
-pub(crate) async fn change<T: Send + 'static>(
+pub(crate) async fn run_write<T: Send + 'static>(
     ctx: &ToolContext,
     work: impl FnOnce(&ToolContext) -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -32,10 +32,10 @@ pub(crate) async fn change<T: Send + 'static>(
         return Err(ToolOutcome::cancelled());
     }
     let inner = ctx.clone();
-    finished(tokio::task::spawn_blocking(move || work(&inner)).await)
+    join_result(tokio::task::spawn_blocking(move || work(&inner)).await)
 }
 
-fn finished<T>(done: std::result::Result<Result<T>, tokio::task::JoinError>) -> Result<T> {
+fn join_result<T>(done: std::result::Result<Result<T>, tokio::task::JoinError>) -> Result<T> {
     done.unwrap_or_else(|error| {
         let text = format!(
             "internal error in the tool ({error}); try another way, and ask the user to report this bug in Osier"

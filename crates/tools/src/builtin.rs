@@ -9,7 +9,7 @@ pub(crate) mod read;
 pub(crate) mod todo;
 pub(crate) mod write;
 
-mod change;
+mod file_change;
 pub(crate) mod walk;
 
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 
 use crate::arguments::schema;
-use crate::port::{Kind, Tool, ToolSpec};
+use crate::tool::{Tool, ToolKind, ToolSpec};
 
 /// All built-in tools, in the order in which the model sees them.
-pub(crate) fn all() -> Vec<Arc<dyn Tool>> {
+pub(crate) fn all_tools() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(read::Read),
         Arc::new(write::Write),
@@ -33,7 +33,7 @@ pub(crate) fn all() -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-fn spec<Arguments: JsonSchema>(name: &str, kind: Kind, description: &str) -> ToolSpec {
+fn tool_spec<Arguments: JsonSchema>(name: &str, kind: ToolKind, description: &str) -> ToolSpec {
     let parameters = schema::<Arguments>();
     ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters, kind }
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::closed::Closed;
+use crate::files_read::FilesRead;
+use crate::fingerprint::ChangeFingerprint;
 use crate::progress::Progress;
+use crate::protected_paths::ProtectedPaths;
+use crate::redact::Secrets;
 use crate::sandbox::Sandbox;
-use crate::seal::Seal;
-use crate::seen::FilesRead;
-use crate::veil::Keys;
 
 /// The context of a tool call. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -23,45 +23,45 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// Receives output while a command runs.
     pub progress: Progress,
-    pub limits: Limits,
+    pub limits: ToolLimits,
     /// The folder for the full text of truncated outputs, with one subfolder per session.
-    pub artefacts: PathBuf,
+    pub artifacts: PathBuf,
     /// The session id, or empty.
-    pub session: String,
+    pub session_id: String,
     /// Which file contents the model has seen on this path.
     pub files_read: Arc<FilesRead>,
-    pub env: Arc<Env>,
+    pub env: Arc<CommandEnv>,
     /// Files that tools do not open or change.
-    pub closed: Arc<Closed>,
+    pub protected: Arc<ProtectedPaths>,
     /// Secrets that are redacted in results.
-    pub keys: Arc<Keys>,
+    pub secrets: Arc<Secrets>,
     /// Restricts commands. `None`: commands have the user's permissions.
     pub sandbox: Option<Arc<Sandbox>>,
     /// The fingerprint of the approved preview. Any other change is refused.
-    pub seal: Option<Seal>,
+    pub approved: Option<ChangeFingerprint>,
 }
 
 impl ToolContext {
     /// A context with default limits, without a progress listener.
-    pub fn new(cwd: impl Into<PathBuf>, artefacts: impl Into<PathBuf>, env: Env) -> ToolContext {
+    pub fn new(cwd: impl Into<PathBuf>, artefacts: impl Into<PathBuf>, env: CommandEnv) -> ToolContext {
         ToolContext {
             cwd: cwd.into(),
             cancel: CancellationToken::new(),
             progress: Progress::default(),
-            limits: Limits::default(),
-            artefacts: artefacts.into(),
-            session: String::new(),
+            limits: ToolLimits::default(),
+            artifacts: artefacts.into(),
+            session_id: String::new(),
             files_read: Arc::default(),
             env: Arc::new(env),
-            closed: Arc::default(),
-            keys: Arc::default(),
+            protected: Arc::default(),
+            secrets: Arc::default(),
             sandbox: None,
-            seal: None,
+            approved: None,
         }
     }
 
     /// Makes a path absolute: relative to the project, or to the home folder after `~`. `None` if the home folder is unknown.
-    pub fn path(&self, given: &str) -> Option<PathBuf> {
+    pub fn expand_path(&self, given: &str) -> Option<PathBuf> {
         match given.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) {
             Some(rest) => Some(self.env.home.as_ref()?.join(rest.trim_start_matches('/'))),
             None => Some(self.cwd.join(given)),
@@ -71,7 +71,7 @@ impl ToolContext {
 
 /// The environment of a command.
 #[derive(Debug, Clone, Default)]
-pub struct Env {
+pub struct CommandEnv {
     /// All environment variables of the command.
     pub vars: Vec<(OsString, OsString)>,
     /// The folder that `~` expands to.
@@ -80,18 +80,18 @@ pub struct Env {
     pub shell: Option<PathBuf>,
 }
 
-impl Env {
+impl CommandEnv {
     /// From environment variables. `HOME` becomes the home folder.
-    pub fn new(vars: impl IntoIterator<Item = (OsString, OsString)>) -> Env {
+    pub fn new(vars: impl IntoIterator<Item = (OsString, OsString)>) -> CommandEnv {
         let vars: Vec<_> = vars.into_iter().collect();
         let home = vars.iter().find(|(name, value)| name == OsStr::new("HOME") && !value.is_empty());
-        Env { home: home.map(|(_, value)| PathBuf::from(value)), vars, shell: None }
+        CommandEnv { home: home.map(|(_, value)| PathBuf::from(value)), vars, shell: None }
     }
 }
 
 /// Limits on results, files and commands.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ToolLimits {
     /// Lines and bytes of text in one result, whichever is reached first.
     pub lines: usize,
     pub bytes: usize,
@@ -107,17 +107,17 @@ pub struct Limits {
     pub image_side: u32,
     pub image_bytes: usize,
     /// The default and the maximum time-out of a command.
-    pub command_time: Duration,
-    pub longest_command: Duration,
+    pub default_timeout: Duration,
+    pub max_timeout: Duration,
     /// How long a stopped command may clean up before it is killed.
-    pub grace: Duration,
+    pub kill_grace: Duration,
     /// The most bytes saved of a full output.
-    pub full_output: u64,
+    pub full_output_bytes: u64,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for ToolLimits {
+    fn default() -> ToolLimits {
+        ToolLimits {
             lines: 2000,
             bytes: 50 * 1024,
             line_chars: 500,
@@ -127,10 +127,10 @@ impl Default for Limits {
             file_bytes: 32 << 20,
             image_side: 2000,
             image_bytes: 4_500_000,
-            command_time: Duration::from_secs(300),
-            longest_command: Duration::from_secs(3600),
-            grace: Duration::from_secs(1),
-            full_output: 512 << 20,
+            default_timeout: Duration::from_secs(300),
+            max_timeout: Duration::from_secs(3600),
+            kill_grace: Duration::from_secs(1),
+            full_output_bytes: 512 << 20,
         }
     }
 }

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use similar::{Algorithm, ChangeTag, DiffTag, TextDiff};
 
 /// Longer diffs are truncated in the details of a result. An approval question always shows the whole diff.
-const MOST: usize = 200 * 1024;
+const MAX_DETAIL_BYTES: usize = 200 * 1024;
 /// After this time a less minimal diff is used.
-const PATIENCE: Duration = Duration::from_millis(500);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A unified diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Diff {
         let new_lines: Vec<&str> = new.split_inclusive('\n').collect();
         let diff = TextDiff::configure()
             .algorithm(Algorithm::Myers)
-            .timeout(PATIENCE)
+            .timeout(DIFF_TIMEOUT)
             .diff_slices(&old_lines, &new_lines);
         let path = path.trim_start_matches('/').replace('\n', "\\n");
         let from = if old.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
@@ -43,7 +43,7 @@ impl Diff {
 
     pub(crate) fn details(&self) -> Map<String, Value> {
         let mut details = Map::new();
-        details.insert("diff".to_owned(), json!(cut(self.text.clone())));
+        details.insert("diff".to_owned(), json!(truncate_diff(self.text.clone())));
         details.insert("firstChangedLine".to_owned(), json!(self.first_changed_line));
         details.insert("added".to_owned(), json!(self.added));
         details.insert("removed".to_owned(), json!(self.removed));
@@ -67,9 +67,9 @@ fn unified(diff: &TextDiff<'_, '_, str>, from: &str, to: &str) -> String {
     text
 }
 
-fn cut(mut text: String) -> String {
-    if text.len() > MOST {
-        let end = text[..text.floor_char_boundary(MOST)].rfind('\n').unwrap_or(0);
+fn truncate_diff(mut text: String) -> String {
+    if text.len() > MAX_DETAIL_BYTES {
+        let end = text[..text.floor_char_boundary(MAX_DETAIL_BYTES)].rfind('\n').unwrap_or(0);
         let left = text[end..].lines().count();
         text.truncate(end);
         text.push_str(&format!("\n[{left} more lines]\n"));
@@ -119,7 +119,7 @@ mod tests {
         let diff = Diff::new("a", None, &"a line of the new file\n".repeat(100_000));
         assert!(diff.text.len() > 2_000_000 && diff.text.ends_with("+a line of the new file\n"));
         let text = diff.details()["diff"].as_str().unwrap().to_owned();
-        assert!(text.len() < MOST + 100 && text.ends_with(" more lines]\n"), "{}", text.len());
+        assert!(text.len() < MAX_DETAIL_BYTES + 100 && text.ends_with(" more lines]\n"), "{}", text.len());
     }
 
     #[test]

@@ -13,21 +13,21 @@ use rustix::io::Errno;
 
 /// Flags to open a folder for traversal only. Other systems need read permission for that.
 #[cfg(target_os = "linux")]
-const WALK: OFlags = OFlags::PATH;
+const TRAVERSE_FLAGS: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const WALK: OFlags = OFlags::RDONLY;
 
 /// An open folder.
 #[derive(Debug)]
-pub(crate) struct Folder(OwnedFd);
+pub(crate) struct OpenFolder(OwnedFd);
 
-impl Folder {
+impl OpenFolder {
     /// Opens the parent folder of a file, and returns it with the file name. `path` is absolute and link-free. Creates missing
     /// folders if `make` is true.
-    pub(crate) fn of(path: &Path, make: bool) -> io::Result<(Folder, OsString)> {
+    pub(crate) fn open_parent(path: &Path, make: bool) -> io::Result<(OpenFolder, OsString)> {
         let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_owned();
         let above = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
-        let flags = WALK | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = TRAVERSE_FLAGS | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut folder = rustix::fs::open("/", flags, Mode::empty())?;
         for part in above.components() {
             let Component::Normal(part) = part else { continue };
@@ -42,24 +42,24 @@ impl Folder {
                 opened => opened?,
             };
         }
-        Ok((Folder(folder), name))
+        Ok((OpenFolder(folder), name))
     }
 
     /// Opens a folder that only this user can change.
-    fn open(path: &Path) -> io::Result<Folder> {
-        let flags = WALK | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Folder(rustix::fs::open(path, flags, Mode::empty())?))
+    fn open(path: &Path) -> io::Result<OpenFolder> {
+        let flags = TRAVERSE_FLAGS | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(OpenFolder(rustix::fs::open(path, flags, Mode::empty())?))
     }
 
     /// Opens a file for reading. Never blocks, and does not follow a link.
-    pub(crate) fn read(&self, name: &OsStr) -> io::Result<File> {
+    pub(crate) fn open_file(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.0, name, flags, Mode::empty())?))
     }
 
     /// Creates a temporary file, which is removed unless `persist` gives it a name. On Linux it has no name until then, so that
     /// nothing is left behind even if this process is killed.
-    pub(crate) fn beside(&self, mode: u32) -> io::Result<Beside<'_>> {
+    pub(crate) fn create_temp_file(&self, mode: u32) -> io::Result<TempFile<'_>> {
         #[cfg(target_os = "linux")]
         {
             let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
@@ -68,20 +68,20 @@ impl Folder {
             if Path::new("/proc/self/fd").exists()
                 && let Ok(file) = openat(&self.0, ".", flags, mode)
             {
-                return Ok(Beside { folder: self, file: File::from(file), name: None });
+                return Ok(TempFile { folder: self, file: File::from(file), name: None });
             }
         }
-        self.named(mode)
+        self.create_named_temp_file(mode)
     }
 
-    fn named(&self, mode: u32) -> io::Result<Beside<'_>> {
+    fn create_named_temp_file(&self, mode: u32) -> io::Result<TempFile<'_>> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_bits_truncate(mode as rustix::fs::RawMode);
         loop {
             let name = unused_name();
             match openat(&self.0, &name, flags, mode) {
                 Err(Errno::EXIST) => {}
-                opened => return Ok(Beside { folder: self, file: File::from(opened?), name: Some(name) }),
+                opened => return Ok(TempFile { folder: self, file: File::from(opened?), name: Some(name) }),
             }
         }
     }
@@ -93,28 +93,28 @@ fn unused_name() -> OsString {
 
 /// A temporary file that does not have its final name yet.
 #[derive(Debug)]
-pub(crate) struct Beside<'a> {
-    folder: &'a Folder,
+pub(crate) struct TempFile<'a> {
+    folder: &'a OpenFolder,
     pub(crate) file: File,
     name: Option<OsString>,
 }
 
-impl Beside<'_> {
+impl TempFile<'_> {
     /// Gives the file its final name. Replaces a file or link with this name; never follows a link.
     ///
     /// Replacing a file needs a temporary name for a moment. The temporary name is in `staging` if that is on the same file
     /// system, so that a process killed at that moment leaves nothing next to the file.
-    pub(crate) fn put(mut self, name: &OsStr, staging: &Path) -> io::Result<()> {
+    pub(crate) fn persist(mut self, name: &OsStr, staging: &Path) -> io::Result<()> {
         if self.name.is_none() {
             match self.link(&self.folder.0, name) {
                 Err(Errno::EXIST) => {}
                 linked => return Ok(linked?),
             }
             let own = unused_name();
-            if let Ok(staging) = Folder::open(staging)
+            if let Ok(staging) = OpenFolder::open(staging)
                 && self.link(&staging.0, &own).is_ok()
             {
-                let staged = Beside { folder: &staging, file: self.file.try_clone()?, name: Some(own) };
+                let staged = TempFile { folder: &staging, file: self.file.try_clone()?, name: Some(own) };
                 return staged.rename_to(self.folder, name);
             }
             self.link(&self.folder.0, &own)?;
@@ -124,7 +124,7 @@ impl Beside<'_> {
         self.rename_to(folder, name)
     }
 
-    fn rename_to(mut self, folder: &Folder, name: &OsStr) -> io::Result<()> {
+    fn rename_to(mut self, folder: &OpenFolder, name: &OsStr) -> io::Result<()> {
         if let Some(own) = &self.name {
             renameat(&self.folder.0, own, &folder.0, name)?;
         }
@@ -138,7 +138,7 @@ impl Beside<'_> {
     }
 }
 
-impl Drop for Beside<'_> {
+impl Drop for TempFile<'_> {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
             // An error cannot be handled here.
@@ -160,12 +160,12 @@ mod tests {
         let staging = tempfile::tempdir().unwrap();
         let count = || std::fs::read_dir(base.path()).unwrap().count();
         for content in ["first", "second"] {
-            let (folder, name) = Folder::of(&path, false).unwrap();
+            let (folder, name) = OpenFolder::open_parent(&path, false).unwrap();
             let before = count();
-            let mut beside = folder.beside(0o666).unwrap();
+            let mut beside = folder.create_temp_file(0o666).unwrap();
             beside.file.write_all(content.as_bytes()).unwrap();
             assert_eq!(count(), before, "the file has no name yet");
-            beside.put(&name, staging.path()).unwrap();
+            beside.persist(&name, staging.path()).unwrap();
             assert_eq!((count(), std::fs::read_to_string(&path).unwrap().as_str()), (1, content));
         }
     }

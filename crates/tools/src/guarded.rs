@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Component, Path};
 
 /// Folders and files with these names are guarded anywhere in the project.
-const NAMES: &[&str] = &[
+const GUARDED_NAMES: &[&str] = &[
     // Repositories and their hooks.
     ".git",
     ".gitconfig",
@@ -75,12 +75,12 @@ pub(crate) fn is_guarded(inside: &Path, real: &Path) -> bool {
 }
 
 pub(crate) fn is_guarded_name(name: &OsStr) -> bool {
-    let name = visible(&name.to_string_lossy());
-    NAMES.iter().any(|guarded| name == *guarded)
+    let name = normalized_name(&name.to_string_lossy());
+    GUARDED_NAMES.iter().any(|guarded| name == *guarded)
 }
 
 /// Normalizes a name as a file system does that ignores case and invisible characters.
-fn visible(name: &str) -> String {
+fn normalized_name(name: &str) -> String {
     let is_invisible = |c: char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     name.chars().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect()
 }

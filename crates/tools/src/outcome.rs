@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::port::ToolCall;
+use crate::tool::ToolCall;
 
 /// A content block of a result, in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub enum Content {
+pub enum ResultBlock {
     Text {
         text: String,
     },
@@ -23,7 +23,7 @@ pub enum Content {
 /// The outcome of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutcome {
-    pub content: Vec<Content>,
+    pub content: Vec<ResultBlock>,
     /// An object (or null) that the model does not see.
     pub details: Value,
     pub is_error: bool,
@@ -31,7 +31,7 @@ pub struct ToolOutcome {
 
 impl ToolOutcome {
     pub fn text(text: impl Into<String>) -> ToolOutcome {
-        let content = vec![Content::Text { text: text.into() }];
+        let content = vec![ResultBlock::Text { text: text.into() }];
         ToolOutcome { content, details: Value::Null, is_error: false }
     }
 
@@ -42,18 +42,18 @@ impl ToolOutcome {
 
     /// The call was canceled before it finished.
     pub fn cancelled() -> ToolOutcome {
-        ToolOutcome::failed("[canceled before it finished]").with("cancelled", json!(true))
+        ToolOutcome::failed("[canceled before it finished]").with_detail("cancelled", json!(true))
     }
 
     /// Adds a field to the details.
-    pub fn with(mut self, key: &str, value: Value) -> ToolOutcome {
-        self.fields().insert(key.to_owned(), value);
+    pub fn with_detail(mut self, key: &str, value: Value) -> ToolOutcome {
+        self.details_mut().insert(key.to_owned(), value);
         self
     }
 
     /// Appends a line to the text.
-    pub(crate) fn note(mut self, line: &str) -> ToolOutcome {
-        if let Some(Content::Text { text }) = self.content.last_mut() {
+    pub(crate) fn with_note(mut self, line: &str) -> ToolOutcome {
+        if let Some(ResultBlock::Text { text }) = self.content.last_mut() {
             text.push('\n');
             text.push_str(line);
         }
@@ -61,12 +61,12 @@ impl ToolOutcome {
     }
 
     /// Adds several fields to the details.
-    pub fn with_all(mut self, fields: Map<String, Value>) -> ToolOutcome {
-        self.fields().extend(fields);
+    pub fn with_details(mut self, fields: Map<String, Value>) -> ToolOutcome {
+        self.details_mut().extend(fields);
         self
     }
 
-    fn fields(&mut self) -> &mut Map<String, Value> {
+    fn details_mut(&mut self) -> &mut Map<String, Value> {
         if !self.details.is_object() {
             self.details = Value::Object(Map::new());
         }
@@ -76,8 +76,8 @@ impl ToolOutcome {
     /// All text blocks, joined by line feeds.
     pub fn plain_text(&self) -> String {
         let texts = self.content.iter().filter_map(|block| match block {
-            Content::Text { text } => Some(text.as_str()),
-            Content::Image { .. } => None,
+            ResultBlock::Text { text } => Some(text.as_str()),
+            ResultBlock::Image { .. } => None,
         });
         texts.collect::<Vec<_>>().join("\n")
     }
@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn result_message_has_the_format_that_pi_reads() {
         let call = ToolCall { id: "c1".into(), name: "read".into(), arguments: json!({}) };
-        let mut outcome = ToolOutcome::failed("no such file").with("path", json!("a"));
-        outcome.content.push(Content::Image { data: "AA==".into(), mime_type: "image/png".into() });
+        let mut outcome = ToolOutcome::failed("no such file").with_detail("path", json!("a"));
+        outcome.content.push(ResultBlock::Image { data: "AA==".into(), mime_type: "image/png".into() });
         assert_eq!(
             outcome.message(&call, 7),
             json!({

@@ -13,28 +13,28 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::context::ToolContext;
-use crate::folder::Folder;
+use crate::folder::OpenFolder;
 use crate::guarded::is_guarded;
 use crate::matching;
 use crate::outcome::ToolOutcome;
 
 /// A resolved path of a file or folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ResolvedPath {
     /// The displayed path: relative if inside the project, otherwise absolute. Always the same for one file, whichever links
     /// were followed.
-    pub(crate) shown: String,
+    pub(crate) display: String,
     /// The absolute path without links.
     pub(crate) real: PathBuf,
     /// The path relative to the project, if it is inside.
-    inside: Option<PathBuf>,
+    relative: Option<PathBuf>,
     /// The given path, if it contains a link.
     pub(crate) link: Option<String>,
 }
 
 /// A file that a call would change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Touched {
+pub struct TouchedPath {
     pub path: String,
     /// Outside the project, possibly through a symbolic link.
     pub outside: bool,
@@ -44,76 +44,81 @@ pub struct Touched {
 
 /// All files that a call would change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Touches {
-    pub paths: Vec<Touched>,
+pub struct TouchedPaths {
+    pub paths: Vec<TouchedPath>,
 }
 
-impl Touches {
-    pub fn outside(&self) -> bool {
+impl TouchedPaths {
+    pub fn any_outside(&self) -> bool {
         self.paths.iter().any(|touched| touched.outside)
     }
 
-    pub fn guarded(&self) -> bool {
+    pub fn any_guarded(&self) -> bool {
         self.paths.iter().any(|touched| touched.guarded)
     }
 }
 
-const KERNEL: &[&str] = &["/dev", "/proc", "/sys"];
+const KERNEL_FOLDERS: &[&str] = &["/dev", "/proc", "/sys"];
 /// The longest path that Linux allows, in bytes.
-const LONGEST: usize = 4095;
+const MAX_PATH_BYTES: usize = 4095;
 /// The most links that Linux follows.
-const HOPS: usize = 40;
+const MAX_LINKS: usize = 40;
 
-impl Place {
+impl ResolvedPath {
     /// Resolves `given`. The file need not exist.
-    pub(crate) fn of(ctx: &ToolContext, given: &str) -> Result<Place, ToolOutcome> {
-        if given.is_empty() || given.contains('\0') || given.len() > LONGEST {
+    pub(crate) fn resolve(ctx: &ToolContext, given: &str) -> Result<ResolvedPath, ToolOutcome> {
+        if given.is_empty() || given.contains('\0') || given.len() > MAX_PATH_BYTES {
             return Err(ToolOutcome::failed(
                 "`path` must be the name of a file or folder, such as src/main.rs",
             ));
         }
-        let wanted = ctx.path(given).ok_or_else(|| {
+        let wanted = ctx.expand_path(given).ok_or_else(|| {
             ToolOutcome::failed("cannot expand `~`: the home folder is unknown; use an absolute path")
         })?;
-        let real = without_links(&wanted).map_err(|error| {
-            ToolOutcome::failed(format!("cannot resolve {}: {}", shown(given), cause(&error)))
+        let real = resolve_links(&wanted).map_err(|error| {
+            ToolOutcome::failed(format!("cannot resolve {}: {}", escape_name(given), io_error_text(&error)))
         })?;
         if let Some(kernel) = kernel_folder(&real) {
-            let name = shown(given);
+            let name = escape_name(given);
             return Err(ToolOutcome::failed(format!(
                 "{name} is in {kernel}, which contains devices and kernel data; if you need it, use bash"
             )));
         }
-        Ok(Place::known(ctx, &wanted, real, given))
+        Ok(ResolvedPath::from_real_path(ctx, &wanted, real, given))
     }
 
-    fn known(ctx: &ToolContext, wanted: &Path, real: PathBuf, given: &str) -> Place {
-        let root = without_links(&ctx.cwd).unwrap_or_else(|_| ctx.cwd.clone());
+    fn from_real_path(ctx: &ToolContext, wanted: &Path, real: PathBuf, given: &str) -> ResolvedPath {
+        let root = resolve_links(&ctx.cwd).unwrap_or_else(|_| ctx.cwd.clone());
         let inside = real.strip_prefix(&root).ok();
         let name = match inside {
             Some(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
-            Some(rest) => shown(rest),
-            None => shown(&real),
+            Some(rest) => escape_name(rest),
+            None => escape_name(&real),
         };
         // A link in the path of the project itself is not reported.
-        let plain = lexical(wanted);
-        let linked = plain != real && plain.strip_prefix(lexical(&ctx.cwd)).ok() != inside;
-        Place { shown: name, inside: inside.map(Path::to_owned), link: linked.then(|| shown(given)), real }
+        let plain = resolve_lexically(wanted);
+        let linked = plain != real && plain.strip_prefix(resolve_lexically(&ctx.cwd)).ok() != inside;
+        ResolvedPath {
+            display: name,
+            relative: inside.map(Path::to_owned),
+            link: linked.then(|| escape_name(given)),
+            real,
+        }
     }
 
-    pub(crate) fn touched(&self) -> Touched {
-        let guarded = self.inside.as_ref().is_some_and(|inside| is_guarded(inside, &self.real));
-        Touched { path: self.shown.clone(), outside: self.is_outside(), guarded }
+    pub(crate) fn touched(&self) -> TouchedPath {
+        let guarded = self.relative.as_ref().is_some_and(|inside| is_guarded(inside, &self.real));
+        TouchedPath { path: self.display.clone(), outside: self.is_outside(), guarded }
     }
 
     fn is_outside(&self) -> bool {
-        self.inside.is_none()
+        self.relative.is_none()
     }
 
     /// The details that every result about this file contains.
     pub(crate) fn details(&self) -> Map<String, Value> {
         let mut details = Map::new();
-        details.insert("path".to_owned(), json!(self.shown));
+        details.insert("path".to_owned(), json!(self.display));
         if self.is_outside() {
             details.insert("outside".to_owned(), json!(true));
         }
@@ -124,34 +129,37 @@ impl Place {
     }
 
     /// A line for the model, if the path it used contains a link.
-    pub(crate) fn note(&self) -> Option<String> {
-        self.link.as_ref().map(|link| format!("[{link} resolves through a symbolic link to {}]", self.shown))
+    pub(crate) fn link_note(&self) -> Option<String> {
+        self.link
+            .as_ref()
+            .map(|link| format!("[{link} resolves through a symbolic link to {}]", self.display))
     }
 
     /// Opens a regular file for reading. Never blocks, whatever kind of file the path names.
     pub(crate) fn open(&self, doing: &str, ctx: &ToolContext) -> Result<(File, Metadata), ToolOutcome> {
-        let found = fs::symlink_metadata(&self.real).map_err(|error| self.failure(doing, &error))?;
-        self.ordinary(&found)?;
-        let opened = Folder::of(&self.real, false).and_then(|(folder, name)| folder.read(&name));
+        let found = fs::symlink_metadata(&self.real).map_err(|error| self.io_failure(doing, &error))?;
+        self.require_regular_file(&found)?;
+        let opened =
+            OpenFolder::open_parent(&self.real, false).and_then(|(folder, name)| folder.open_file(&name));
         let opened = opened.and_then(|file| file.metadata().map(|metadata| (file, metadata)));
-        let (file, metadata) = opened.map_err(|error| self.failure(doing, &error))?;
-        self.ordinary(&metadata)?;
-        if ctx.closed.now().holds(&metadata) {
-            return Err(self.closed());
+        let (file, metadata) = opened.map_err(|error| self.io_failure(doing, &error))?;
+        self.require_regular_file(&metadata)?;
+        if ctx.protected.key_files().contains(&metadata) {
+            return Err(self.key_file_outcome());
         }
         Ok((file, metadata))
     }
 
-    pub(crate) fn closed(&self) -> ToolOutcome {
+    pub(crate) fn key_file_outcome(&self) -> ToolOutcome {
         ToolOutcome::failed(format!(
             "{} may contain keys, so tools cannot open it; ask the user for what you need from it",
-            self.shown
+            self.display
         ))
     }
 
-    pub(crate) fn ordinary(&self, metadata: &Metadata) -> Result<(), ToolOutcome> {
+    pub(crate) fn require_regular_file(&self, metadata: &Metadata) -> Result<(), ToolOutcome> {
         let kind = metadata.file_type();
-        let name = &self.shown;
+        let name = &self.display;
         if kind.is_file() {
             return Ok(());
         }
@@ -164,28 +172,31 @@ impl Place {
         }))
     }
 
-    pub(crate) fn failure(&self, doing: &str, error: &io::Error) -> ToolOutcome {
-        let mut text = format!("cannot {doing} {}: {}", self.shown, cause(error));
+    pub(crate) fn io_failure(&self, doing: &str, error: &io::Error) -> ToolOutcome {
+        let mut text = format!("cannot {doing} {}: {}", self.display, io_error_text(error));
         if error.kind() == io::ErrorKind::NotFound {
-            text.push_str(&self.likely());
+            text.push_str(&self.suggestion());
         }
         ToolOutcome::failed(text)
     }
 
     /// A hint about what the model may have meant.
-    fn likely(&self) -> String {
+    fn suggestion(&self) -> String {
         let (Some(folder), Some(name)) = (self.real.parent(), self.real.file_name()) else {
             return String::new();
         };
         let Ok(entries) = fs::read_dir(folder) else {
             return format!(
                 "; the folder {} does not exist either",
-                shown(Path::new(&self.shown).parent().unwrap_or(folder))
+                escape_name(Path::new(&self.display).parent().unwrap_or(folder))
             );
         };
-        let names: Vec<String> = entries.flatten().take(5000).map(|entry| shown(entry.file_name())).collect();
-        match matching::nearest(&shown(name), names.iter().map(String::as_str)) {
-            Some(near) => format!("; did you mean {}?", shown(Path::new(&self.shown).with_file_name(near))),
+        let names: Vec<String> =
+            entries.flatten().take(5000).map(|entry| escape_name(entry.file_name())).collect();
+        match matching::nearest(&escape_name(name), names.iter().map(String::as_str)) {
+            Some(near) => {
+                format!("; did you mean {}?", escape_name(Path::new(&self.display).with_file_name(near)))
+            }
             None => "; use find or ls to see what is there".to_owned(),
         }
     }
@@ -193,12 +204,12 @@ impl Place {
 
 /// The folder of devices or kernel data that contains a link-free path. Reading there may block forever or reveal secrets.
 pub(crate) fn kernel_folder(real: &Path) -> Option<&'static str> {
-    KERNEL.iter().copied().find(|kernel| real.starts_with(kernel))
+    KERNEL_FOLDERS.iter().copied().find(|kernel| real.starts_with(kernel))
 }
 
 /// Resolves all links. Unlike `canonicalize`, it accepts paths that do not exist, including dangling links.
-pub(crate) fn without_links(path: &Path) -> io::Result<PathBuf> {
-    let mut todo: VecDeque<OsString> = parts(path);
+pub(crate) fn resolve_links(path: &Path) -> io::Result<PathBuf> {
+    let mut todo: VecDeque<OsString> = path_components(path);
     let mut real = PathBuf::from("/");
     let mut hops = 0;
     while let Some(part) = todo.pop_front() {
@@ -213,21 +224,21 @@ pub(crate) fn without_links(path: &Path) -> io::Result<PathBuf> {
             continue;
         }
         hops += 1;
-        if hops > HOPS {
+        if hops > MAX_LINKS {
             return Err(Errno::LOOP.into());
         }
         let target = fs::read_link(&next)?;
         if target.is_absolute() {
             real = PathBuf::from("/");
         }
-        for part in parts(&target).into_iter().rev() {
+        for part in path_components(&target).into_iter().rev() {
             todo.push_front(part);
         }
     }
     Ok(real)
 }
 
-fn parts(path: &Path) -> VecDeque<OsString> {
+fn path_components(path: &Path) -> VecDeque<OsString> {
     let kept = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),
@@ -237,9 +248,9 @@ fn parts(path: &Path) -> VecDeque<OsString> {
 }
 
 /// Resolves `..` in a path as if there were no links.
-fn lexical(path: &Path) -> PathBuf {
+fn resolve_lexically(path: &Path) -> PathBuf {
     let mut plain = PathBuf::from("/");
-    for part in parts(path) {
+    for part in path_components(path) {
         if part == ".." {
             plain.pop();
         } else {
@@ -250,7 +261,7 @@ fn lexical(path: &Path) -> PathBuf {
 }
 
 /// A name as a single safe line: control characters and invalid bytes are escaped.
-pub(crate) fn shown(name: impl AsRef<OsStr>) -> String {
+pub(crate) fn escape_name(name: impl AsRef<OsStr>) -> String {
     let mut line = String::new();
     for chunk in name.as_ref().as_encoded_bytes().utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -272,7 +283,7 @@ fn is_deceptive(c: char) -> bool {
 }
 
 /// The message of an I/O error.
-pub(crate) fn cause(error: &io::Error) -> String {
+pub(crate) fn io_error_text(error: &io::Error) -> String {
     let text = match error.kind() {
         io::ErrorKind::NotFound => "no such file or folder",
         io::ErrorKind::PermissionDenied => "permission denied",

@@ -6,7 +6,7 @@ use tokio::sync::mpsc::error::TrySendError;
 
 /// A piece of output, without split characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Live {
+pub struct LiveOutput {
     /// How many bytes were dropped before this piece.
     pub skipped: usize,
     pub text: String,
@@ -14,72 +14,79 @@ pub struct Live {
 
 /// The sender of live output. The default drops everything.
 #[derive(Debug, Clone, Default)]
-pub struct Progress(Option<mpsc::Sender<Live>>);
+pub struct Progress(Option<mpsc::Sender<LiveOutput>>);
 
 impl Progress {
     /// Creates a sender and its listener. The listener can be `pieces` behind before text is dropped.
-    pub fn channel(pieces: usize) -> (Progress, mpsc::Receiver<Live>) {
+    pub fn channel(pieces: usize) -> (Progress, mpsc::Receiver<LiveOutput>) {
         let (sender, receiver) = mpsc::channel(pieces);
         (Progress(Some(sender)), receiver)
     }
 
-    pub(crate) fn stream(&self) -> Stream {
-        Stream { to: self.0.clone(), broken: Vec::new(), waiting: String::new(), skipped: 0 }
+    pub(crate) fn stream(&self) -> ProgressStream {
+        ProgressStream {
+            sender: self.0.clone(),
+            partial_char: Vec::new(),
+            pending: String::new(),
+            skipped: 0,
+        }
     }
 }
 
 /// The most bytes buffered for a slow listener.
-const WAITING: usize = 16 * 1024;
+const MAX_PENDING: usize = 16 * 1024;
 
 /// The output stream of one command to the listener.
 #[derive(Debug)]
-pub(crate) struct Stream {
-    to: Option<mpsc::Sender<Live>>,
+pub(crate) struct ProgressStream {
+    sender: Option<mpsc::Sender<LiveOutput>>,
     /// The first bytes of an incomplete character.
-    broken: Vec<u8>,
-    waiting: String,
+    partial_char: Vec<u8>,
+    pending: String,
     skipped: usize,
 }
 
-impl Stream {
+impl ProgressStream {
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        if self.to.is_none() {
+        if self.sender.is_none() {
             return;
         }
-        let text = whole_characters(&mut self.broken, bytes);
-        self.waiting.push_str(&text);
+        let text = decode_complete(&mut self.partial_char, bytes);
+        self.pending.push_str(&text);
         self.send();
     }
 
     fn send(&mut self) {
-        let Some(to) = &self.to else { return };
-        if self.waiting.is_empty() {
+        let Some(to) = &self.sender else { return };
+        if self.pending.is_empty() {
             return;
         }
-        let live =
-            Live { skipped: std::mem::take(&mut self.skipped), text: std::mem::take(&mut self.waiting) };
+        let live = LiveOutput {
+            skipped: std::mem::take(&mut self.skipped),
+            text: std::mem::take(&mut self.pending),
+        };
         match to.try_send(live) {
             Ok(()) => {}
-            Err(TrySendError::Closed(_)) => self.to = None,
+            Err(TrySendError::Closed(_)) => self.sender = None,
             Err(TrySendError::Full(live)) => {
-                (self.skipped, self.waiting) = (live.skipped, live.text);
-                self.forget();
+                (self.skipped, self.pending) = (live.skipped, live.text);
+                self.trim_pending();
             }
         }
     }
 
     /// Drops the oldest part of the buffered text.
-    fn forget(&mut self) {
-        if self.waiting.len() > WAITING {
-            let cut = self.waiting.ceil_char_boundary(self.waiting.len() - WAITING);
-            self.waiting.drain(..cut);
+    fn trim_pending(&mut self) {
+        if self.pending.len() > MAX_PENDING {
+            let cut = self.pending.ceil_char_boundary(self.pending.len() - MAX_PENDING);
+            self.pending.drain(..cut);
             self.skipped += cut;
         }
     }
 }
 
 /// Decodes `broken` followed by `bytes`. An incomplete last character stays in `broken`.
-fn whole_characters(broken: &mut Vec<u8>, bytes: &[u8]) -> String {
+fn decode_complete(broken: &mut Vec<u8>, bytes: &[u8]) -> String {
     broken.extend_from_slice(bytes);
     let all = std::mem::take(broken);
     let mut text = String::with_capacity(all.len());
@@ -105,11 +112,11 @@ mod tests {
     fn character_split_between_chunks_is_sent_whole() {
         let mut broken = Vec::new();
         let parts: Vec<String> =
-            "aé€😀".as_bytes().chunks(1).map(|b| whole_characters(&mut broken, b)).collect();
+            "aé€😀".as_bytes().chunks(1).map(|b| decode_complete(&mut broken, b)).collect();
         assert_eq!(parts.concat(), "aé€😀");
         assert!(broken.is_empty());
-        assert_eq!(whole_characters(&mut broken, b"\xff\xfeok\xe2"), "\u{fffd}\u{fffd}ok");
-        assert_eq!(whole_characters(&mut broken, b"x"), "\u{fffd}x");
+        assert_eq!(decode_complete(&mut broken, b"\xff\xfeok\xe2"), "\u{fffd}\u{fffd}ok");
+        assert_eq!(decode_complete(&mut broken, b"x"), "\u{fffd}x");
     }
 
     #[test]
@@ -117,12 +124,12 @@ mod tests {
         let (progress, mut listener) = Progress::channel(1);
         let mut stream = progress.stream();
         stream.push(b"first");
-        stream.push(&[b'x'; WAITING]);
+        stream.push(&[b'x'; MAX_PENDING]);
         stream.push(&[b'y'; 100]);
-        assert_eq!(listener.try_recv().unwrap(), Live { skipped: 0, text: "first".into() });
+        assert_eq!(listener.try_recv().unwrap(), LiveOutput { skipped: 0, text: "first".into() });
         stream.push(b"!");
         let next = listener.try_recv().unwrap();
-        assert_eq!((next.skipped, next.text.len()), (100, WAITING + 1));
+        assert_eq!((next.skipped, next.text.len()), (100, MAX_PENDING + 1));
         assert!(next.text.ends_with("yy!"));
     }
 
@@ -132,6 +139,6 @@ mod tests {
         drop(listener);
         let mut stream = progress.stream();
         stream.push(b"text");
-        assert!(stream.to.is_none());
+        assert!(stream.sender.is_none());
     }
 }

@@ -12,10 +12,10 @@ use crate::size;
 /// Opens a regular file, or a link to one, for reading. Never blocks.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     // Opening a device can have side effects, so check before opening; check again in case the file was replaced.
-    check(&fs::metadata(path)?)?;
+    check_regular(&fs::metadata(path)?)?;
     let flags = OFlags::NONBLOCK.bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    check(&file.metadata()?)?;
+    check_regular(&file.metadata()?)?;
     Ok(file)
 }
 
@@ -35,7 +35,7 @@ pub fn read_regular_text(path: &Path, max: u64) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text"))
 }
 
-fn check(found: &fs::Metadata) -> io::Result<()> {
+fn check_regular(found: &fs::Metadata) -> io::Result<()> {
     match found.is_file() {
         true => Ok(()),
         false if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),

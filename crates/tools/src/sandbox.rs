@@ -4,11 +4,11 @@
 //! A command starts as this program, which restricts itself and then executes the shell, so that only the command is restricted.
 //! The whole policy is tested once before the first command.
 
+mod denial;
 #[cfg(target_os = "linux")]
 mod enter;
-mod evidence;
 #[cfg(target_os = "linux")]
-mod files;
+mod file_access;
 #[cfg(target_os = "linux")]
 mod mounts;
 mod policy;
@@ -30,24 +30,24 @@ use tempfile::TempDir;
 
 use crate::outcome::ToolOutcome;
 
+pub(crate) use denial::detect_denial;
 #[cfg(target_os = "linux")]
 pub use enter::{COMMAND, enter};
-pub(crate) use evidence::denial;
-pub use policy::{Mounts, Network, Policy};
+pub use policy::{MountMethod, NetworkAccess, SandboxPolicy};
 
 /// The field in the details of a result that says what the sandbox denied.
 pub(crate) const DENIAL: &str = "sandboxDenial";
 
 /// The sandbox settings of the user.
 #[derive(Debug, Clone, Default)]
-pub struct Rules {
+pub struct SandboxRules {
     pub project: PathBuf,
     /// More writable folders.
     pub write: Vec<PathBuf>,
     pub hide: Vec<PathBuf>,
     /// Below `hide`, but readable.
     pub show: Vec<PathBuf>,
-    pub network: Network,
+    pub network: NetworkAccess,
     pub unix_sockets: bool,
     /// Use the sandbox only in the approval mode `sandbox`.
     pub only_in_mode: bool,
@@ -58,25 +58,25 @@ pub struct Rules {
 /// A sandbox with its settings and its state.
 #[derive(Debug)]
 pub struct Sandbox {
-    pub rules: Rules,
+    pub rules: SandboxRules,
     /// The executable of this program.
     launcher: PathBuf,
     /// The working sandbox, or why it is not available.
-    state: OnceLock<Result<Active, String>>,
+    state: OnceLock<Result<ActiveSandbox, String>>,
     /// The folder for temporary files of commands.
     temp: OnceLock<Option<TempDir>>,
 }
 
 /// A sandbox that passed its test.
 #[derive(Debug)]
-struct Active {
-    policy: Policy,
+struct ActiveSandbox {
+    policy: SandboxPolicy,
     protection: String,
 }
 
 /// A program to start, with its arguments and additional variables.
 #[derive(Debug)]
-pub(crate) struct Wrapped {
+pub(crate) struct LaunchSpec {
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
     pub(crate) variables: Vec<(OsString, OsString)>,
@@ -84,7 +84,7 @@ pub(crate) struct Wrapped {
 
 impl Sandbox {
     /// Creates the sandbox. It is tested when the state is first needed.
-    pub fn new(rules: Rules, launcher: impl Into<PathBuf>) -> Sandbox {
+    pub fn new(rules: SandboxRules, launcher: impl Into<PathBuf>) -> Sandbox {
         Sandbox { rules, launcher: launcher.into(), state: OnceLock::new(), temp: OnceLock::new() }
     }
 
@@ -99,19 +99,20 @@ impl Sandbox {
         self.active().map(|active| active.protection.as_str())
     }
 
-    fn active(&self) -> Result<&Active, &str> {
-        self.state.get_or_init(|| self.try_out()).as_ref().map_err(String::as_str)
+    fn active(&self) -> Result<&ActiveSandbox, &str> {
+        self.state.get_or_init(|| self.probe()).as_ref().map_err(String::as_str)
     }
 
-    fn try_out(&self) -> Result<Active, String> {
+    fn probe(&self) -> Result<ActiveSandbox, String> {
         let policy = self.policy();
         if let Some(path) = policy.write_below_hidden() {
             return Err(format!("{} is in a folder that must stay hidden", path.display()));
         }
         let mut reason = "no supported sandbox on this system".to_owned();
-        for (mounts, name) in ways(&policy) {
-            let active = Active { policy: Policy { mounts, ..policy.clone() }, protection: name };
-            match self.rehearse(&active.policy) {
+        for (mounts, name) in candidates(&policy) {
+            let active =
+                ActiveSandbox { policy: SandboxPolicy { mounts, ..policy.clone() }, protection: name };
+            match self.test_policy(&active.policy) {
                 Ok(()) => return Ok(active),
                 Err(error) => reason = error.to_string(),
             }
@@ -126,18 +127,18 @@ impl Sandbox {
     }
 
     /// The policy with canonical paths. Paths that do not exist are left out.
-    fn policy(&self) -> Policy {
+    fn policy(&self) -> SandboxPolicy {
         let real = |paths: &[PathBuf]| -> Vec<PathBuf> {
             paths.iter().filter_map(|path| path.canonicalize().ok()).collect()
         };
         let rules = &self.rules;
-        let mut policy = Policy {
+        let mut policy = SandboxPolicy {
             write: real(std::slice::from_ref(&rules.project)),
             hide: real(&rules.hide),
             show: real(&rules.show),
             network: rules.network.clone(),
             unix_sockets: rules.unix_sockets,
-            ..Policy::default()
+            ..SandboxPolicy::default()
         };
         policy.write.extend(real(&rules.write));
         // Paths inside a hidden folder are hidden with it.
@@ -148,8 +149,8 @@ impl Sandbox {
     }
 
     /// Runs an empty command with a policy to test it.
-    fn rehearse(&self, policy: &Policy) -> io::Result<()> {
-        let Wrapped { program, arguments, .. } = self.wrapped(policy, &[OsStr::new("sh")], ":")?;
+    fn test_policy(&self, policy: &SandboxPolicy) -> io::Result<()> {
+        let LaunchSpec { program, arguments, .. } = self.wrapped(policy, &[OsStr::new("sh")], ":")?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.rules.project);
         let done = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output()?;
@@ -158,15 +159,15 @@ impl Sandbox {
         }
         let stderr = String::from_utf8_lossy(&done.stderr);
         let line = stderr.lines().next().unwrap_or("it did not start").trim();
-        Err(io::Error::other(line.strip_prefix(evidence::REFUSED).unwrap_or(line).to_owned()))
+        Err(io::Error::other(line.strip_prefix(denial::START_ERROR_PREFIX).unwrap_or(line).to_owned()))
     }
 
     /// How to run a command line with the first shell that exists.
-    pub(crate) fn wrap(&self, shells: &[&OsStr], command: &str) -> io::Result<Wrapped> {
+    pub(crate) fn launch_spec(&self, shells: &[&OsStr], command: &str) -> io::Result<LaunchSpec> {
         let active = self.active().map_err(io::Error::other)?;
         let mut policy = active.policy.clone();
         // Done for each command, because a repository may have been created since.
-        if policy.mounts != Mounts::None {
+        if policy.mounts != MountMethod::None {
             policy.write.clone().iter().for_each(|folder| policy.protect_in(folder));
         }
         let temp =
@@ -180,67 +181,67 @@ impl Sandbox {
     }
 
     #[cfg(target_os = "macos")]
-    fn wrapped(&self, policy: &Policy, shells: &[&OsStr], command: &str) -> io::Result<Wrapped> {
+    fn wrapped(&self, policy: &SandboxPolicy, shells: &[&OsStr], command: &str) -> io::Result<LaunchSpec> {
         let shell = shells.first().copied().unwrap_or(OsStr::new("sh"));
         let profile = seatbelt::profile(policy);
         let arguments = [OsStr::new("-p"), profile.as_ref(), shell, OsStr::new("-c"), command.as_ref()];
         let arguments = arguments.map(OsStr::to_owned).to_vec();
-        Ok(Wrapped { program: seatbelt::PROGRAM.into(), arguments, variables: Vec::new() })
+        Ok(LaunchSpec { program: seatbelt::PROGRAM.into(), arguments, variables: Vec::new() })
     }
 
     #[cfg(not(target_os = "macos"))]
-    fn wrapped(&self, policy: &Policy, shells: &[&OsStr], command: &str) -> io::Result<Wrapped> {
+    fn wrapped(&self, policy: &SandboxPolicy, shells: &[&OsStr], command: &str) -> io::Result<LaunchSpec> {
         let own = serde_json::to_string(policy).map_err(io::Error::other)?;
         let mut own: Vec<OsString> = vec![enter::COMMAND.into(), own.into(), command.into()];
         own.extend(shells.iter().map(OsString::from));
         let (program, arguments) = match &policy.mounts {
-            Mounts::Bubblewrap(bubblewrap) => {
+            MountMethod::Bubblewrap(bubblewrap) => {
                 let launcher = self.launcher.canonicalize()?;
-                let mut arguments = mounts::bubblewrap(policy, &launcher);
+                let mut arguments = mounts::bubblewrap_arguments(policy, &launcher);
                 arguments.push(launcher.into());
                 arguments.extend(own);
                 (bubblewrap.clone(), arguments)
             }
-            Mounts::None | Mounts::Namespace => (self.launcher.clone(), own),
+            MountMethod::None | MountMethod::Namespace => (self.launcher.clone(), own),
         };
-        Ok(Wrapped { program: program.into(), arguments, variables: Vec::new() })
+        Ok(LaunchSpec { program: program.into(), arguments, variables: Vec::new() })
     }
 
     /// The guarded files and folders that exist in the project. A command cannot change them, but it can create new ones.
-    pub(crate) fn guarded(&self) -> Vec<PathBuf> {
+    pub(crate) fn guarded_paths(&self) -> Vec<PathBuf> {
         policy::guarded_in(&self.rules.project)
     }
 }
 
 /// The protections to try, the best first, each with its name.
 #[cfg(target_os = "linux")]
-fn ways(policy: &Policy) -> Vec<(Mounts, String)> {
+fn candidates(policy: &SandboxPolicy) -> Vec<(MountMethod, String)> {
     let named = |more: &str| format!("Landlock, seccomp{more}");
-    let mut ways = vec![(Mounts::Namespace, named(", mount namespace"))];
-    ways.extend(bubblewrap().map(|path| (Mounts::Bubblewrap(path), named(", bubblewrap"))));
+    let mut ways = vec![(MountMethod::Namespace, named(", mount namespace"))];
+    ways.extend(find_bubblewrap().map(|path| (MountMethod::Bubblewrap(path), named(", bubblewrap"))));
     if policy.hidden_below_write().is_none() {
-        ways.push((Mounts::None, named("; files in .git are not protected")));
+        ways.push((MountMethod::None, named("; files in .git are not protected")));
     }
     ways
 }
 
 #[cfg(target_os = "linux")]
-fn bubblewrap() -> Option<PathBuf> {
+fn find_bubblewrap() -> Option<PathBuf> {
     // Not from PATH, which may contain a folder of the project.
     ["/usr/bin/bwrap", "/usr/local/bin/bwrap"].into_iter().map(PathBuf::from).find(|path| path.is_file())
 }
 
 #[cfg(target_os = "macos")]
-fn ways(_: &Policy) -> Vec<(Mounts, String)> {
+fn ways(_: &SandboxPolicy) -> Vec<(MountMethod, String)> {
     vec![(Mounts::Namespace, "Seatbelt".to_owned())]
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn ways(_: &Policy) -> Vec<(Mounts, String)> {
+fn ways(_: &SandboxPolicy) -> Vec<(MountMethod, String)> {
     Vec::new()
 }
 
 /// What the sandbox denied, if the command may have failed because of it.
-pub fn denied_to(outcome: &ToolOutcome) -> Option<&str> {
+pub fn sandbox_denial(outcome: &ToolOutcome) -> Option<&str> {
     outcome.details.get(DENIAL)?.as_str()
 }

@@ -9,13 +9,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Gid, Uid};
 
-use crate::folder::Folder;
+use crate::folder::OpenFolder;
 
 /// Several calls of a turn may change the same file. Each path maps to one of these locks; different paths may share a lock.
 static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 
 /// Locks a path. Hold the lock from reading the file until its replacement is in place.
-pub(crate) fn lock(path: &Path) -> MutexGuard<'static, ()> {
+pub(crate) fn lock_path(path: &Path) -> MutexGuard<'static, ()> {
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);
     // The lock protects no data, so a panic while it is held does no harm.
@@ -30,12 +30,12 @@ pub(crate) fn save(
     old: Option<&Metadata>,
     staging: &Path,
 ) -> io::Result<Metadata> {
-    let (folder, name) = Folder::of(path, old.is_none())?;
+    let (folder, name) = OpenFolder::open_parent(path, old.is_none())?;
     let mode = old.map_or(0o666, |old| old.permissions().mode() & 0o7777);
-    let mut beside = folder.beside(mode & 0o777)?;
+    let mut beside = folder.create_temp_file(mode & 0o777)?;
     beside.file.write_all(bytes)?;
     if let Some(old) = old {
-        keep_owner(&beside.file, old);
+        copy_owner(&beside.file, old);
         // The umask does not apply to an existing mode.
         beside.file.set_permissions(Permissions::from_mode(mode))?;
     }
@@ -43,12 +43,12 @@ pub(crate) fn save(
     let metadata = beside.file.metadata()?;
     // Without this folder, the temporary name is next to the old file.
     let _ = DirBuilder::new().recursive(true).mode(0o700).create(staging);
-    beside.put(&name, staging)?;
+    beside.persist(&name, staging)?;
     Ok(metadata)
 }
 
 /// Sets the owner of the old file, if this user may.
-fn keep_owner(file: &fs::File, old: &Metadata) {
+fn copy_owner(file: &fs::File, old: &Metadata) {
     let same = file.metadata().is_ok_and(|new| (new.uid(), new.gid()) == (old.uid(), old.gid()));
     if !same {
         let _ = rustix::fs::fchown(file, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));

@@ -2,9 +2,9 @@
 //! A process that the command leaves in the background keeps running, and the call does not wait for it.
 
 mod group;
-mod heir;
 mod output;
-mod plain;
+mod parent_watchdog;
+mod terminal_text;
 
 use std::ffi::OsStr;
 use std::io;
@@ -19,14 +19,14 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
 use crate::context::ToolContext;
-use crate::sandbox::Wrapped;
-use group::Group;
-use heir::Heir;
-use output::Output;
+use crate::sandbox::LaunchSpec;
+use group::ProcessGroup;
+use output::CommandOutput;
+use parent_watchdog::ParentWatchdog;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum CommandEnd {
     Exited(i32),
     Killed { signal: i32 },
     TimedOut,
@@ -35,8 +35,8 @@ pub(crate) enum End {
 
 /// The result of a command.
 #[derive(Debug)]
-pub(crate) struct Ran {
-    pub(crate) end: End,
+pub(crate) struct CommandResult {
+    pub(crate) end: CommandEnd,
     /// The output as a terminal would show it; only the last part if there was too much.
     pub(crate) text: String,
     pub(crate) truncated: bool,
@@ -45,46 +45,46 @@ pub(crate) struct Ran {
     /// The file with the full output.
     pub(crate) full_output: Option<PathBuf>,
     /// Why the full output was not saved completely.
-    pub(crate) not_kept: Option<String>,
-    pub(crate) took: Duration,
+    pub(crate) save_error: Option<String>,
+    pub(crate) duration: Duration,
     /// The process group that still runs in the background.
     pub(crate) background: Option<u32>,
 }
 
 /// How long to wait for output after the command ends, such as output of a process substitution.
-const STRAGGLERS: Duration = Duration::from_millis(100);
-const LAST_WAIT: Duration = Duration::from_secs(2);
+const LATE_OUTPUT_WAIT: Duration = Duration::from_millis(100);
+const EXIT_WAIT: Duration = Duration::from_secs(2);
 const CHUNK: usize = 64 * 1024;
 
 /// Runs `command` until it exits, times out or is canceled. Dropping the future kills it.
-pub(crate) async fn run(command: &str, time: Duration, ctx: &ToolContext) -> io::Result<Ran> {
+pub(crate) async fn run(command: &str, time: Duration, ctx: &ToolContext) -> io::Result<CommandResult> {
     let started = Instant::now();
     let (pipe, mut child) = spawn(command, ctx)?;
-    let (group, heir) = (Group::led_by(child.id()), Heir::of(child.id()));
-    let mut flow = Flow { pipe, output: Output::new(ctx), buffer: vec![0; CHUNK], open: true };
+    let (group, heir) = (ProcessGroup::from_leader(child.id()), ParentWatchdog::start(child.id()));
+    let mut flow = OutputReader { pipe, output: CommandOutput::new(ctx), buffer: vec![0; CHUNK], open: true };
     let end = tokio::select! {
         biased;
-        () = ctx.cancel.cancelled() => End::Cancelled,
-        () = tokio::time::sleep(time) => End::TimedOut,
-        status = flow.until_exit(&mut *child) => ended(status?),
+        () = ctx.cancel.cancelled() => CommandEnd::Cancelled,
+        () = tokio::time::sleep(time) => CommandEnd::TimedOut,
+        status = flow.read_until_exit(&mut *child) => command_end(status?),
     };
-    if matches!(end, End::Cancelled | End::TimedOut) {
-        group.stop(ctx.limits.grace).await;
+    if matches!(end, CommandEnd::Cancelled | CommandEnd::TimedOut) {
+        group.stop(ctx.limits.kill_grace).await;
         // A process that hangs in the kernel must not block the conversation.
-        let _ = tokio::time::timeout(LAST_WAIT, child.wait()).await;
+        let _ = tokio::time::timeout(EXIT_WAIT, child.wait()).await;
     }
     let took = started.elapsed();
-    let _ = tokio::time::timeout(STRAGGLERS, flow.until_closed()).await;
-    flow.take_what_is_there();
+    let _ = tokio::time::timeout(LATE_OUTPUT_WAIT, flow.read_until_closed()).await;
+    flow.drain_pipe();
     drop(heir);
     let background = group.release();
     Ok(flow.finish(end, took, background))
 }
 
-fn ended(status: ExitStatus) -> End {
+fn command_end(status: ExitStatus) -> CommandEnd {
     match status.code() {
-        Some(code) => End::Exited(code),
-        None => End::Killed { signal: status.signal().unwrap_or_default() },
+        Some(code) => CommandEnd::Exited(code),
+        None => CommandEnd::Killed { signal: status.signal().unwrap_or_default() },
     }
 }
 
@@ -94,12 +94,12 @@ fn spawn(command: &str, ctx: &ToolContext) -> io::Result<(Receiver, Box<dyn Chil
         None => vec![OsStr::new("bash"), OsStr::new("sh")],
     };
     if let Some(sandbox) = &ctx.sandbox {
-        return spawn_in(sandbox.wrap(&shells, command)?, ctx);
+        return spawn_launch(sandbox.launch_spec(&shells, command)?, ctx);
     }
     let mut last = io::ErrorKind::NotFound.into();
     for shell in shells {
         let arguments = vec!["-c".into(), command.into()];
-        match spawn_in(Wrapped { program: shell.to_owned(), arguments, variables: Vec::new() }, ctx) {
+        match spawn_launch(LaunchSpec { program: shell.to_owned(), arguments, variables: Vec::new() }, ctx) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => last = error,
             other => return other,
         }
@@ -107,7 +107,7 @@ fn spawn(command: &str, ctx: &ToolContext) -> io::Result<(Receiver, Box<dyn Chil
     Err(last)
 }
 
-fn spawn_in(run: Wrapped, ctx: &ToolContext) -> io::Result<(Receiver, Box<dyn ChildWrapper>)> {
+fn spawn_launch(run: LaunchSpec, ctx: &ToolContext) -> io::Result<(Receiver, Box<dyn ChildWrapper>)> {
     // One pipe for both streams keeps their order.
     let (reader, writer) = io::pipe()?;
     let errors = writer.try_clone()?;
@@ -123,32 +123,32 @@ fn spawn_in(run: Wrapped, ctx: &ToolContext) -> io::Result<(Receiver, Box<dyn Ch
 
 /// Reads output from the pipe.
 #[derive(Debug)]
-struct Flow {
+struct OutputReader {
     pipe: Receiver,
-    output: Output,
+    output: CommandOutput,
     buffer: Vec<u8>,
     open: bool,
 }
 
-impl Flow {
-    async fn until_exit(&mut self, child: &mut dyn ChildWrapper) -> io::Result<ExitStatus> {
+impl OutputReader {
+    async fn read_until_exit(&mut self, child: &mut dyn ChildWrapper) -> io::Result<ExitStatus> {
         let exit = child.wait();
         tokio::pin!(exit);
         loop {
             tokio::select! {
                 status = &mut exit => return status,
-                () = self.some(), if self.open => {}
+                () = self.read_some(), if self.open => {}
             }
         }
     }
 
-    async fn until_closed(&mut self) {
+    async fn read_until_closed(&mut self) {
         while self.open {
-            self.some().await;
+            self.read_some().await;
         }
     }
 
-    async fn some(&mut self) {
+    async fn read_some(&mut self) {
         match self.pipe.read(&mut self.buffer).await {
             Ok(0) | Err(_) => self.open = false,
             Ok(got) => self.output.push(&self.buffer[..got]),
@@ -156,7 +156,7 @@ impl Flow {
     }
 
     /// Reads at most the capacity of a pipe, because a background process may write faster than this reads.
-    fn take_what_is_there(&mut self) {
+    fn drain_pipe(&mut self) {
         for _ in 0..16 {
             match self.pipe.try_read(&mut self.buffer) {
                 Ok(0) => return self.open = false,
@@ -166,10 +166,10 @@ impl Flow {
         }
     }
 
-    fn finish(self, end: End, took: Duration, background: Option<u32>) -> Ran {
-        let Flow { pipe, mut output, buffer, open } = self;
+    fn finish(self, end: CommandEnd, took: Duration, background: Option<u32>) -> CommandResult {
+        let OutputReader { pipe, mut output, buffer, open } = self;
         if open {
-            output.keep_all();
+            output.save_all();
         }
         let (ran, rest) = output.finish(end, took, background);
         if open {

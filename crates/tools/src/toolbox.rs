@@ -8,20 +8,20 @@ use crate::builtin;
 use crate::context::ToolContext;
 use crate::matching;
 use crate::outcome::ToolOutcome;
-use crate::port::{Preview, Tool, ToolCall, ToolSpec, Toolbox};
+use crate::tool::{Preview, Tool, ToolCall, ToolSpec, Toolbox};
 
 /// Tools with their specs, in a fixed order.
 #[derive(Debug, Clone, Default)]
-pub struct Tools(Vec<(ToolSpec, Arc<dyn Tool>)>);
+pub struct ToolSet(Vec<(ToolSpec, Arc<dyn Tool>)>);
 
-impl Tools {
+impl ToolSet {
     /// All tools of this crate.
-    pub fn standard() -> Tools {
-        builtin::all().into_iter().fold(Tools::default(), Tools::with)
+    pub fn standard() -> ToolSet {
+        builtin::all_tools().into_iter().fold(ToolSet::default(), ToolSet::with)
     }
 
     /// Adds a tool at the end, or replaces the tool with the same name.
-    pub fn with(mut self, tool: Arc<dyn Tool>) -> Tools {
+    pub fn with(mut self, tool: Arc<dyn Tool>) -> ToolSet {
         let spec = tool.spec();
         match self.0.iter_mut().find(|(known, _)| known.name == spec.name) {
             Some(place) => *place = (spec, tool),
@@ -31,7 +31,7 @@ impl Tools {
     }
 
     /// Keeps only the named tools. The error contains the unknown names.
-    pub fn only(mut self, names: &[impl AsRef<str>]) -> Result<Tools, Vec<String>> {
+    pub fn only(mut self, names: &[impl AsRef<str>]) -> Result<ToolSet, Vec<String>> {
         let has = |name: &&str| self.0.iter().any(|(spec, _)| spec.name == *name);
         let unknown: Vec<String> =
             names.iter().map(AsRef::as_ref).filter(|name| !has(name)).map(str::to_owned).collect();
@@ -44,10 +44,10 @@ impl Tools {
 
     fn find(&self, name: &str) -> Result<&dyn Tool, ToolOutcome> {
         let found = self.0.iter().find(|(spec, _)| spec.name == name);
-        found.map(|(_, tool)| &**tool).ok_or_else(|| self.unknown(name))
+        found.map(|(_, tool)| &**tool).ok_or_else(|| self.unknown_tool(name))
     }
 
-    fn unknown(&self, name: &str) -> ToolOutcome {
+    fn unknown_tool(&self, name: &str) -> ToolOutcome {
         let names = || self.0.iter().map(|(spec, _)| spec.name.as_str());
         let all = names().collect::<Vec<_>>().join(", ");
         let hint =
@@ -57,7 +57,7 @@ impl Tools {
 }
 
 #[async_trait]
-impl Toolbox for Tools {
+impl Toolbox for ToolSet {
     fn specs(&self) -> Vec<ToolSpec> {
         self.0.iter().map(|(spec, _)| spec.clone()).collect()
     }
@@ -68,7 +68,7 @@ impl Toolbox for Tools {
 
     async fn run(&self, call: ToolCall, ctx: &ToolContext) -> ToolOutcome {
         match self.find(&call.name) {
-            Ok(tool) => ctx.keys.hidden(tool.run(call.arguments, ctx).await),
+            Ok(tool) => ctx.secrets.redact_outcome(tool.run(call.arguments, ctx).await),
             Err(outcome) => outcome,
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::context::ToolContext;
-use crate::shell::{self, End};
+use crate::shell::{self, CommandEnd};
 
 /// A command as the user typed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,16 +61,16 @@ pub async fn run(user: UserCommand, ctx: &ToolContext) -> io::Result<BashExecuti
     let no_timeout = std::time::Duration::MAX;
     let ran = shell::run(&user.command, no_timeout, ctx).await?;
     let exit_code = match ran.end {
-        End::Exited(code) => Some(code),
+        CommandEnd::Exited(code) => Some(code),
         // As shells report it.
-        End::Killed { signal } => Some(128 + signal),
-        End::TimedOut | End::Cancelled => None,
+        CommandEnd::Killed { signal } => Some(128 + signal),
+        CommandEnd::TimedOut | CommandEnd::Cancelled => None,
     };
     Ok(BashExecution {
         command: user.command,
         output: ran.text.trim_end_matches('\n').to_owned(),
         exit_code,
-        cancelled: ran.end == End::Cancelled,
+        cancelled: ran.end == CommandEnd::Cancelled,
         truncated: ran.truncated,
         full_output_path: ran.full_output.map(|path| path.to_string_lossy().into_owned()),
         exclude_from_context: user.exclude_from_context,

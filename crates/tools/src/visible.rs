@@ -7,7 +7,7 @@ use std::fmt::Write;
 use unicode_width::UnicodeWidthChar;
 
 /// The most combining marks after a letter; no living language needs more.
-const MARKS: usize = 3;
+const MAX_MARKS: usize = 3;
 
 /// Escapes text with several lines. Keeps line feeds and tabs.
 pub fn visible(text: &str) -> String {
@@ -35,7 +35,7 @@ fn escape(text: &str, stays: impl Fn(char) -> bool) -> String {
         out.push(ch);
         marks = match is_mark {
             true => marks.saturating_sub(1),
-            false if ch.is_alphanumeric() => MARKS,
+            false if ch.is_alphanumeric() => MAX_MARKS,
             false => 0,
         };
     }

@@ -4,7 +4,7 @@ use memchr::memchr;
 
 /// Collects the complete lines of the window from chunks, up to the limits.
 #[derive(Debug)]
-pub(crate) struct Window {
+pub(crate) struct LineWindow {
     first: usize,
     max_lines: usize,
     max_bytes: usize,
@@ -14,13 +14,13 @@ pub(crate) struct Window {
     kept: Vec<u8>,
     /// The offset of the current line in `kept`.
     line_start: usize,
-    state: State,
+    state: WindowState,
     last_line: usize,
     total_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum WindowState {
     Open,
     /// All requested lines are collected.
     Done,
@@ -32,7 +32,7 @@ enum State {
 
 /// The collected lines.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct WindowText {
     /// The lines; the last one without its line feed.
     pub(crate) text: Vec<u8>,
     /// The number of the last line in `text`; less than the first line number if `text` is empty.
@@ -43,9 +43,9 @@ pub(crate) struct Seen {
     pub(crate) cut: bool,
 }
 
-impl Window {
-    pub(crate) fn new(first: usize, max_lines: usize, max_bytes: usize) -> Window {
-        Window {
+impl LineWindow {
+    pub(crate) fn new(first: usize, max_lines: usize, max_bytes: usize) -> LineWindow {
+        LineWindow {
             first: first.max(1),
             max_lines,
             max_bytes,
@@ -53,7 +53,7 @@ impl Window {
             line_bytes: 0,
             kept: Vec::new(),
             line_start: 0,
-            state: State::Open,
+            state: WindowState::Open,
             last_line: first.max(1) - 1,
             total_bytes: 0,
         }
@@ -61,7 +61,7 @@ impl Window {
 
     /// Whether the window is complete, so that later chunks do not matter.
     pub(crate) fn is_closed(&self) -> bool {
-        self.state != State::Open
+        self.state != WindowState::Open
     }
 
     pub(crate) fn push(&mut self, mut chunk: &[u8]) {
@@ -69,7 +69,7 @@ impl Window {
         while !chunk.is_empty() {
             let end = memchr(b'\n', chunk);
             let (part, rest) = chunk.split_at(end.map_or(chunk.len(), |at| at + 1));
-            self.keep(&part[..end.unwrap_or(part.len())]);
+            self.collect(&part[..end.unwrap_or(part.len())]);
             self.line_bytes += part.len() as u64;
             if end.is_some() {
                 self.end_line();
@@ -78,8 +78,8 @@ impl Window {
         }
     }
 
-    fn keep(&mut self, part: &[u8]) {
-        if self.state != State::Open || self.line < self.first {
+    fn collect(&mut self, part: &[u8]) {
+        if self.state != WindowState::Open || self.line < self.first {
             return;
         }
         let room = (self.max_bytes + 1).saturating_sub(self.kept.len());
@@ -88,43 +88,46 @@ impl Window {
             return;
         }
         if self.line == self.first {
-            self.kept.truncate(character_boundary(&self.kept, self.max_bytes));
+            self.kept.truncate(floor_char_boundary(&self.kept, self.max_bytes));
             self.last_line = self.line;
-            self.state = State::Cut;
+            self.state = WindowState::Cut;
         } else {
             self.kept.truncate(self.line_start.saturating_sub(1));
-            self.state = State::Full;
+            self.state = WindowState::Full;
         }
     }
 
     fn end_line(&mut self) {
-        if self.state == State::Open && self.line >= self.first {
+        if self.state == WindowState::Open && self.line >= self.first {
             self.last_line = self.line;
             self.kept.push(b'\n');
             self.line_start = self.kept.len();
             if self.line + 1 - self.first >= self.max_lines {
-                self.state = State::Done;
+                self.state = WindowState::Done;
             }
         }
         self.line += 1;
         self.line_bytes = 0;
     }
 
-    pub(crate) fn finish(mut self) -> Seen {
+    pub(crate) fn finish(mut self) -> WindowText {
         // Text after the last line feed is another line.
         let unfinished = self.line_bytes > 0;
         let total = if unfinished { self.line } else { self.line - 1 };
-        if unfinished && self.state == State::Open && self.line >= self.first {
+        if unfinished && self.state == WindowState::Open && self.line >= self.first {
             self.last_line = self.line;
-        } else if self.kept.last() == Some(&b'\n') && self.state != State::Full && self.state != State::Cut {
+        } else if self.kept.last() == Some(&b'\n')
+            && self.state != WindowState::Full
+            && self.state != WindowState::Cut
+        {
             self.kept.pop();
         }
-        Seen { text: self.kept, last: self.last_line, total, cut: self.state == State::Cut }
+        WindowText { text: self.kept, last: self.last_line, total, cut: self.state == WindowState::Cut }
     }
 }
 
 /// The last offset up to `at` that does not split a UTF-8 character.
-pub(crate) fn character_boundary(bytes: &[u8], at: usize) -> usize {
+pub(crate) fn floor_char_boundary(bytes: &[u8], at: usize) -> usize {
     let at = at.min(bytes.len());
     let inside = |at: usize| bytes.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
     (at.saturating_sub(3)..=at).rev().find(|at| !inside(*at)).unwrap_or(at)
@@ -136,7 +139,7 @@ mod tests {
 
     fn seen(text: &str, first: usize, lines: usize, bytes: usize) -> (String, usize, usize, bool) {
         let shown = |chunk: usize| {
-            let mut window = Window::new(first, lines, bytes);
+            let mut window = LineWindow::new(first, lines, bytes);
             text.as_bytes().chunks(chunk).for_each(|chunk| window.push(chunk));
             let seen = window.finish();
             (String::from_utf8(seen.text).expect("characters are not split"), seen.last, seen.total, seen.cut)

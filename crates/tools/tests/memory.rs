@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use osier_tools::{Env, ToolCall, ToolContext, Toolbox, Tools};
+use osier_tools::{CommandEnv, ToolCall, ToolContext, ToolSet, Toolbox};
 use serde_json::json;
 
 /// The peak memory of this process in KB.
@@ -18,9 +18,9 @@ fn peak() -> u64 {
 #[tokio::test]
 async fn large_output_is_not_kept_in_memory() {
     let folder = tempfile::tempdir().unwrap();
-    let env = Env::new([("PATH".into(), std::env::var_os("PATH").unwrap())]);
+    let env = CommandEnv::new([("PATH".into(), std::env::var_os("PATH").unwrap())]);
     let ctx = ToolContext::new(folder.path(), folder.path().join("artefacts"), env);
-    let tools = Tools::standard();
+    let tools = ToolSet::standard();
     let call = |command: &str| ToolCall {
         id: "c".into(),
         name: "bash".into(),

@@ -9,7 +9,7 @@ use osier_agent::{AgentConfig, StandardSystemPrompt, Worker};
 use osier_model::{Environment, ModelRouter, Registry};
 use osier_session::{Session, SessionEnv};
 use osier_store::{FileStore, Store};
-use osier_tools::{ToolContext, Tools};
+use osier_tools::{ToolContext, ToolSet};
 use osier_tree::Header;
 use osier_tree::short_ids::first_eight;
 use osier_tui::msg::{OpenTarget, SessionRef};
@@ -28,30 +28,30 @@ struct Folder {
 }
 
 impl Folder {
-    async fn work(&self, session: Session) -> Result<Worker, osier_agent::AgentError> {
+    async fn start_worker(&self, session: Session) -> Result<Worker, osier_agent::AgentError> {
         let registry = Arc::new(Registry::built_in());
         let model = registry.find("offline")?;
         let models = ModelRouter::new(registry.clone(), Environment::empty());
         let tools = ToolContext::new(
             &self.cwd,
             self.folder.join("output"),
-            osier_tools::Env::new(std::env::vars_os()),
+            osier_tools::CommandEnv::new(std::env::vars_os()),
         );
         let mut parts =
-            AgentConfig::new(Arc::new(models), registry, model, Arc::new(Tools::standard()), tools);
+            AgentConfig::new(Arc::new(models), registry, model, Arc::new(ToolSet::standard()), tools);
         parts.has_user = true;
         parts.system_prompt = Arc::new(StandardSystemPrompt { cwd: self.cwd.clone(), ..facts() });
         Worker::start(session, parts).await
     }
 
-    async fn made(&self, lines: &[Vec<u8>]) -> Result<Session, osier_session::SessionError> {
+    async fn create_session(&self, lines: &[Vec<u8>]) -> Result<Session, osier_session::SessionError> {
         let env = SessionEnv::default();
         let id = Session::new_session_id(&*self.store, &env).await?;
         let header = Header::new(&id, env.clock.now(), self.cwd.to_string_lossy());
         Session::create(self.store.clone(), &header, lines, env).await
     }
 
-    async fn found(&self, prefix: &str) -> Result<Session, String> {
+    async fn find_session(&self, prefix: &str) -> Result<Session, String> {
         let ids = self.store.find_ids(prefix).await.map_err(|error| error.to_string())?;
         let id = ids.first().ok_or_else(|| format!("no session {prefix}"))?;
         Session::open(self.store.clone(), id, SessionEnv::default()).await.map_err(|error| error.to_string())
@@ -74,11 +74,13 @@ fn facts() -> StandardSystemPrompt {
 impl Host for Folder {
     async fn open(&self, which: OpenTarget, _from: &Worker) -> Result<OpenedSession, String> {
         let session = match which {
-            OpenTarget::New => self.made(&[]).await.map_err(|error| error.to_string())?,
-            OpenTarget::Named(key) | OpenTarget::Listed(SessionRef { key, .. }) => self.found(&key).await?,
+            OpenTarget::New => self.create_session(&[]).await.map_err(|error| error.to_string())?,
+            OpenTarget::Named(key) | OpenTarget::Listed(SessionRef { key, .. }) => {
+                self.find_session(&key).await?
+            }
             OpenTarget::Fork { .. } => return Err("this example cannot fork".to_owned()),
         };
-        let worker = self.work(session).await.map_err(|error| error.to_string())?;
+        let worker = self.start_worker(session).await.map_err(|error| error.to_string())?;
         Ok(OpenedSession {
             worker,
             config: setting(&self.cwd),
@@ -101,11 +103,11 @@ async fn main() -> Result<std::process::ExitCode, Failure> {
     let store = FileStore::new(folder.join("sessions"), None);
     let host = Arc::new(Folder { store: Arc::new(store), folder, cwd: cwd.clone() });
     let session = match arguments.get(1) {
-        Some(prefix) => host.found(prefix).await?,
-        None => host.made(&[]).await?,
+        Some(prefix) => host.find_session(prefix).await?,
+        None => host.create_session(&[]).await?,
     };
     let short = first_eight(session.id()).to_owned();
-    let worker = host.work(session).await?;
+    let worker = host.start_worker(session).await?;
     let code = run(worker, host, setup(&cwd)).await?;
     println!("session {short}");
     Ok(code.into())

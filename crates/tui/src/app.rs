@@ -30,7 +30,7 @@ use crate::host::{Host, OpenedSession, UiSetup};
 use crate::input::Keyboard;
 use crate::key::Input;
 use crate::msg::{Action, JoinedSession, Msg, Purpose};
-use crate::overlay::Sessions;
+use crate::overlay::SessionPicker;
 use crate::screen::{Screen, ScreenOutput};
 use crate::state::{UiConfig, UiState};
 use crate::streamed_reply::StreamedReply;
@@ -434,7 +434,7 @@ impl App {
     ) -> Result<(), TuiError> {
         self.join().await?;
         if choose_session {
-            let sessions = Sessions::new(&self.state);
+            let sessions = SessionPicker::new(&self.state);
             self.state.overlays.push(Box::new(sessions));
             self.pending.push_back(Pending::Action(Action::ListSessions));
         }

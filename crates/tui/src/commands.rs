@@ -32,7 +32,7 @@ use crate::update::show_error;
 
 /// A slash command.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spec {
+pub(crate) struct SlashCommand {
     pub(crate) name: &'static str,
     pub(crate) aliases: &'static [&'static str],
     pub(crate) arguments: &'static str,
@@ -40,7 +40,7 @@ pub(crate) struct Spec {
     run: fn(&mut UiState, &str) -> Vec<Action>,
 }
 
-const ALL: &[Spec] = &[
+const COMMANDS: &[SlashCommand] = &[
     help::COMMAND,
     tree::COMMAND,
     model::COMMAND,
@@ -67,14 +67,14 @@ const ALL: &[Spec] = &[
     quit::COMMAND,
 ];
 
-pub(crate) fn all() -> impl Iterator<Item = &'static Spec> {
-    ALL.iter()
+pub(crate) fn all() -> impl Iterator<Item = &'static SlashCommand> {
+    COMMANDS.iter()
 }
 
 /// Commands, templates and skills for completion. Aliases are offered once their first letters are typed.
-pub(crate) fn fits(state: &UiState, typed: &str) -> Vec<CompletionItem> {
+pub(crate) fn completions(state: &UiState, typed: &str) -> Vec<CompletionItem> {
     let typed = typed.trim_start_matches('/');
-    let own = ALL.iter().flat_map(|spec| {
+    let own = COMMANDS.iter().flat_map(|spec| {
         let aliases = spec.aliases.iter().filter(|alias| !typed.is_empty() && alias.starts_with(typed));
         std::iter::once(&spec.name).chain(aliases).map(|name| (*name, spec.help))
     });
@@ -82,13 +82,13 @@ pub(crate) fn fits(state: &UiState, typed: &str) -> Vec<CompletionItem> {
     let fit = |(name, help): (&str, &str)| CompletionItem {
         text: format!("/{name}"),
         description: help.to_owned(),
-        uses: uses(state, name),
+        uses: use_count(state, name),
     };
     own.chain(templates).map(fit).collect()
 }
 
 /// How often a command is in the prompt history.
-fn uses(state: &UiState, name: &str) -> usize {
+fn use_count(state: &UiState, name: &str) -> usize {
     let is_use = |text: &&String| {
         text.strip_prefix('/').is_some_and(|text| text.split_whitespace().next() == Some(name))
     };
@@ -97,16 +97,16 @@ fn uses(state: &UiState, name: &str) -> usize {
 
 /// Runs the typed text if it is a command. An unknown command stays in the editor.
 pub(crate) fn run(state: &mut UiState, typed: &str) -> Option<Vec<Action>> {
-    let rest = typed.strip_prefix('/').filter(|rest| is_word(rest))?;
+    let rest = typed.strip_prefix('/').filter(|rest| is_command(rest))?;
     let (name, words) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    if let Some(spec) = ALL.iter().find(|spec| spec.name == name || spec.aliases.contains(&name)) {
+    if let Some(spec) = COMMANDS.iter().find(|spec| spec.name == name || spec.aliases.contains(&name)) {
         state.editor.take_text();
         return Some((spec.run)(state, words.trim()));
     }
     if name.starts_with("skill:") || state.config.templates.iter().any(|(template, _)| template == name) {
         return None;
     }
-    let near = ALL
+    let near = COMMANDS
         .iter()
         .map(|spec| spec.name)
         .max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
@@ -115,7 +115,7 @@ pub(crate) fn run(state: &mut UiState, typed: &str) -> Option<Vec<Action>> {
 }
 
 /// Whether the text after the slash is a command. A path also starts with a slash, but is part of a prompt.
-fn is_word(rest: &str) -> bool {
+fn is_command(rest: &str) -> bool {
     let first = rest.split_whitespace().next().unwrap_or_default();
     rest.starts_with(char::is_alphabetic) && !first.contains('/')
 }

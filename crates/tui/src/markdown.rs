@@ -6,7 +6,7 @@
 
 mod chunks;
 mod highlight;
-mod page;
+mod renderer;
 mod table;
 
 use std::borrow::Cow;
@@ -18,21 +18,21 @@ pub(crate) use highlight::highlight;
 
 use crate::text::Line;
 use crate::theme::ColorRole;
-use chunks::Joint;
-use page::Page;
+use chunks::ChunkStart;
+use renderer::MarkdownRenderer;
 
 /// The supported extensions to CommonMark.
 const OPTIONS: Options =
     Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
 
 /// How many times a chunk is searched for reference definitions. Each pass finds one definition per label.
-const ROUNDS: usize = 8;
+const MAX_DEFINITION_PASSES: usize = 8;
 
 /// Renders Markdown. `role` styles text without a style of its own.
-pub(crate) fn markdown(text: &str, role: ColorRole, most: usize) -> Vec<Line> {
-    let mut edge = Edge::default();
+pub(crate) fn render_markdown(text: &str, role: ColorRole, most: usize) -> Vec<Line> {
+    let mut edge = ChunkEnd::default();
     let mut lines = Vec::new();
-    for chunk in Chunker::default().rest(text) {
+    for chunk in Chunker::default().remaining(text) {
         let (more, after) = chunk.draw(edge, role, most);
         lines.extend(more);
         edge = after;
@@ -42,40 +42,40 @@ pub(crate) fn markdown(text: &str, role: ColorRole, most: usize) -> Vec<Line> {
 
 /// How the chunks drawn so far end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Edge {
+pub(crate) struct ChunkEnd {
     /// Lines were drawn before.
-    before: bool,
+    has_lines: bool,
     /// The next block needs a blank line before it.
-    gap: bool,
+    needs_gap: bool,
     /// The next number of the last list; `Some(None)` for bullets.
-    list: Option<Option<u64>>,
+    next_list_number: Option<Option<u64>>,
     /// The last code block ends inside a comment.
     in_comment: bool,
 }
 
-impl Edge {
+impl ChunkEnd {
     pub(crate) fn is_top(self) -> bool {
-        !self.before
+        !self.has_lines
     }
 }
 
 impl Chunk {
     /// Draws this chunk below the previous ones.
-    pub(crate) fn draw(&self, edge: Edge, role: ColorRole, most: usize) -> (Vec<Line>, Edge) {
-        let mut page = Page::new(role, most.max(8), edge);
-        let text = match &self.joint {
-            Joint::Block => Cow::Borrowed(self.text.as_str()),
-            Joint::Item => {
+    pub(crate) fn draw(&self, edge: ChunkEnd, role: ColorRole, most: usize) -> (Vec<Line>, ChunkEnd) {
+        let mut page = MarkdownRenderer::new(role, most.max(8), edge);
+        let text = match &self.start {
+            ChunkStart::Block => Cow::Borrowed(self.text.as_str()),
+            ChunkStart::Item => {
                 page.continue_list(edge);
                 Cow::Borrowed(self.text.as_str())
             }
-            Joint::Code(opener) => {
+            ChunkStart::Code(opener) => {
                 page.continue_code(edge);
                 Cow::Owned(format!("{opener}{}", self.text))
             }
         };
         for event in Parser::new_ext(&escape_definitions(text), OPTIONS) {
-            page.take(event);
+            page.handle_event(event);
         }
         page.finish()
     }
@@ -83,7 +83,7 @@ impl Chunk {
 
 /// Escapes reference definitions, so that they are drawn as ordinary text.
 fn escape_definitions(mut text: Cow<'_, str>) -> Cow<'_, str> {
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_DEFINITION_PASSES {
         let parser = Parser::new_ext(&text, OPTIONS);
         let mut starts: Vec<usize> =
             parser.reference_definitions().iter().map(|(_, definition)| definition.span.start).collect();
@@ -113,7 +113,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, most: usize, expected: Expect) {
-        expected.assert_eq(&plain(&markdown(text, ColorRole::Text, most)));
+        expected.assert_eq(&plain(&render_markdown(text, ColorRole::Text, most)));
     }
 
     #[test]
@@ -198,27 +198,32 @@ mod tests {
 
     #[test]
     fn styles_nest() {
-        let lines = markdown("a *b **c*** `d`", ColorRole::Text, 80);
+        let lines = render_markdown("a *b **c*** `d`", ColorRole::Text, 80);
         assert_eq!(lines[0].to_markup(), "a {text italic|b }{text bold italic|c} {code|d}");
     }
 
     #[test]
     fn escape_sequences_in_text_are_removed() {
-        let lines = markdown("x \u{1b}]0;t\u{7} `\u{1b}[2J`\n```\n\u{1b}[1A\n```", ColorRole::Text, 80);
+        let lines =
+            render_markdown("x \u{1b}]0;t\u{7} `\u{1b}[2J`\n```\n\u{1b}[1A\n```", ColorRole::Text, 80);
         assert!(!plain(&lines).contains('\u{1b}'));
     }
 
     /// Draws the text as one chunk.
     fn as_one_chunk(text: &str, most: usize) -> Vec<Line> {
-        let chunk = Chunk { text: text.to_owned(), joint: Joint::Block };
-        chunk.draw(Edge::default(), ColorRole::Text, most).0
+        let chunk = Chunk { text: text.to_owned(), start: ChunkStart::Block };
+        chunk.draw(ChunkEnd::default(), ColorRole::Text, most).0
     }
 
     #[track_caller]
     fn check_chunks(text: &str, count: usize) {
-        assert_eq!(Chunker::default().rest(text).len(), count, "{text:?}");
+        assert_eq!(Chunker::default().remaining(text).len(), count, "{text:?}");
         let marked = |lines: Vec<Line>| lines.iter().map(|line| line.to_markup() + "\n").collect::<String>();
-        assert_eq!(marked(markdown(text, ColorRole::Text, 40)), marked(as_one_chunk(text, 40)), "{text:?}");
+        assert_eq!(
+            marked(render_markdown(text, ColorRole::Text, 40)),
+            marked(as_one_chunk(text, 40)),
+            "{text:?}"
+        );
     }
 
     #[test]

@@ -1,36 +1,36 @@
 //! Components drawn over the editor, as a stack. The top one gets the keys. It returns what should happen, and never does it
 //! itself.
 
-mod approve;
-mod ask;
-mod choose;
+mod approval;
+mod choice;
+mod filter_list;
 mod fork;
-mod list;
-mod pick;
+mod history_search;
+mod pager;
+mod picker;
 mod progress;
-mod reader;
-mod recall;
 mod sessions;
 mod settings;
+mod text_prompt;
 mod tree;
 
 use std::fmt::Debug;
 
 use osier_agent::CommandReply;
 
-pub(crate) use approve::Approve;
-pub(crate) use ask::Ask;
-pub(crate) use choose::Choose;
-pub(crate) use fork::Fork;
-pub(crate) use list::Row;
-pub(crate) use pick::Pick;
-pub(crate) use progress::Progress;
-pub(crate) use reader::Reader;
-pub(crate) use recall::Recall;
-pub(crate) use sessions::Sessions;
-pub(crate) use settings::Settings;
+pub(crate) use approval::ApprovalPrompt;
+pub(crate) use choice::ChoicePrompt;
+pub(crate) use filter_list::ListRow;
+pub(crate) use fork::ForkPicker;
+pub(crate) use history_search::HistorySearch;
+pub(crate) use pager::Pager;
+pub(crate) use picker::ListPicker;
+pub(crate) use progress::SummaryProgress;
+pub(crate) use sessions::SessionPicker;
+pub(crate) use settings::SettingsPanel;
+pub(crate) use text_prompt::TextPrompt;
 pub use tree::key_problem;
-pub(crate) use tree::{Tree, key_words};
+pub(crate) use tree::{TreeView, key_help};
 
 use crate::clock::LocalClock;
 use crate::host::SettingRow;
@@ -39,11 +39,11 @@ use crate::msg::{Action, Purpose, TreeSnapshot};
 use crate::screen::Frame;
 
 /// A key counts as an answer if no other key arrives within this many milliseconds before or after it.
-pub(crate) const ALONE: u64 = 300;
+pub(crate) const ANSWER_PAUSE_MS: u64 = 300;
 
 /// The space available to a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct OverlayArea {
     pub(crate) columns: usize,
     pub(crate) rows: usize,
     /// Milliseconds since the start.
@@ -53,29 +53,29 @@ pub(crate) struct Room {
 
 /// What should happen after a component handled a key or an event.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum OverlayOutcome {
     Stay,
     Close,
     /// Open another component on top.
     Open(Box<dyn Overlay>),
     /// Open another component on top, and run actions.
-    OpenAnd(Box<dyn Overlay>, Vec<Action>),
-    Do(Vec<Action>),
+    OpenAndRun(Box<dyn Overlay>, Vec<Action>),
+    Run(Vec<Action>),
     /// Close, and run actions.
-    End(Vec<Action>),
+    CloseAndRun(Vec<Action>),
     /// Close, and put text into the editor.
-    Write(String),
+    CloseAndInsert(String),
     /// Not handled; the key goes to the editor.
     Pass,
 }
 
 /// An event that components may handle.
 #[derive(Debug)]
-pub(crate) enum News<'a> {
-    Forest(&'a TreeSnapshot),
+pub(crate) enum OverlayEvent<'a> {
+    Tree(&'a TreeSnapshot),
     Sessions(&'a [osier_tree::projection::card::Card]),
     /// The search matched the session of this card; `None`: the search is complete.
-    Found(Option<usize>),
+    SearchHit(Option<usize>),
     Settings(&'a [SettingRow]),
     /// An entry was stored.
     Committed,
@@ -83,11 +83,11 @@ pub(crate) enum News<'a> {
     Answered(u64),
     Replied(&'a Purpose, &'a Result<CommandReply, String>),
     /// More text of a summary.
-    Summary(&'a str),
+    SummaryText(&'a str),
 }
 
 pub(crate) trait Overlay: Debug + Send {
-    fn key(&mut self, key: Key, room: Room) -> Outcome;
+    fn handle_key(&mut self, key: Key, room: OverlayArea) -> OverlayOutcome;
 
     fn paste(&mut self, _text: &str) {}
 
@@ -103,11 +103,11 @@ pub(crate) trait Overlay: Debug + Send {
     }
 
     /// Called when everything it drew is on the screen.
-    fn shown(&mut self, _room: Room) {}
+    fn note_shown(&mut self, _room: OverlayArea) {}
 
-    fn view(&self, room: Room) -> Frame;
+    fn view(&self, room: OverlayArea) -> Frame;
 
-    fn hear(&mut self, _news: &News<'_>) -> Outcome {
-        Outcome::Stay
+    fn handle_event(&mut self, _news: &OverlayEvent<'_>) -> OverlayOutcome {
+        OverlayOutcome::Stay
     }
 }

@@ -7,10 +7,13 @@ use osier_tree::{EntryKind, MessageRole as Speaker};
 use rustc_hash::FxHasher;
 use serde_json::Value;
 
-use crate::markdown::{Chunk, Edge};
+use crate::markdown::{Chunk, ChunkEnd};
 use crate::text::{Line, wrap};
 use crate::theme::ColorRole;
-use crate::transcript::{Call, Look, block, draw_card, draw_entry, draw_interrupted, thinking, user};
+use crate::transcript::{
+    CardCall, RenderOptions, draw_card, draw_entry, draw_interrupted, draw_thinking, draw_user,
+    with_blank_above,
+};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -27,10 +30,10 @@ enum PieceContent {
     Notice(Vec<Line>),
     Entry(EntryKind, Speaker, Value),
     User(String, Value),
-    Card(Call, Value),
-    Interrupted(Call),
+    Card(CardCall, Value),
+    Interrupted(CardCall),
     Thinking(String),
-    Text(Chunk, Edge),
+    Text(Chunk, ChunkEnd),
 }
 
 impl Piece {
@@ -57,13 +60,13 @@ impl Piece {
     }
 
     /// A tool call with its result.
-    pub(crate) fn card(call: Call, message: Value) -> Piece {
+    pub(crate) fn card(call: CardCall, message: Value) -> Piece {
         let key = content_key("card", message.to_string());
         Piece { content: PieceContent::Card(call, message), spaced: true, key }
     }
 
     /// A tool call without a result.
-    pub(crate) fn interrupted(call: Call) -> Piece {
+    pub(crate) fn interrupted(call: CardCall) -> Piece {
         let key = content_key("interrupted", &call.id);
         Piece { content: PieceContent::Interrupted(call), spaced: true, key }
     }
@@ -77,7 +80,7 @@ impl Piece {
     }
 
     /// A part of a reply's text.
-    pub(crate) fn text(chunk: Chunk, edge: Edge) -> Piece {
+    pub(crate) fn text(chunk: Chunk, edge: ChunkEnd) -> Piece {
         let key = content_key("text", (&chunk, edge));
         Piece { content: PieceContent::Text(chunk, edge), spaced: edge.is_top(), key }
     }
@@ -86,17 +89,17 @@ impl Piece {
         self.key
     }
 
-    pub(crate) fn draw(&self, look: Look<'_>) -> Vec<Line> {
+    pub(crate) fn draw(&self, look: RenderOptions<'_>) -> Vec<Line> {
         let lines = match &self.content {
             PieceContent::Notice(lines) => lines.iter().flat_map(|line| wrap(line, look.width)).collect(),
             PieceContent::Entry(kind, speaker, body) => draw_entry(*kind, *speaker, body, look),
-            PieceContent::User(text, message) => user(text, message, look),
+            PieceContent::User(text, message) => draw_user(text, message, look),
             PieceContent::Card(call, message) => draw_card(call, message, look),
             PieceContent::Interrupted(call) => draw_interrupted(call, look),
-            PieceContent::Thinking(text) => thinking(text, look),
+            PieceContent::Thinking(text) => draw_thinking(text, look),
             PieceContent::Text(chunk, edge) => chunk.draw(*edge, ColorRole::Text, look.width).0,
         };
-        if self.spaced { block(lines) } else { lines }
+        if self.spaced { with_blank_above(lines) } else { lines }
     }
 }
 
@@ -107,6 +110,6 @@ fn content_key(kind: &str, content: impl Hash) -> Option<u64> {
 }
 
 /// The lines of all pieces.
-pub(crate) fn draw_all(pieces: &[Piece], look: Look<'_>) -> Vec<Line> {
+pub(crate) fn draw_all(pieces: &[Piece], look: RenderOptions<'_>) -> Vec<Line> {
     pieces.iter().flat_map(|piece| piece.draw(look)).collect()
 }

@@ -36,7 +36,7 @@ use std::io::{self, Write};
 use crate::piece::Piece;
 use crate::text::{Line, width};
 use crate::theme::{ColorDepth, Theme};
-use crate::transcript::Look;
+use crate::transcript::RenderOptions;
 use history::ScreenHistory;
 
 /// Clears this row and all rows below. It starts in the second column, because tmux copies everything to its history if the
@@ -159,12 +159,12 @@ impl<W: Write> Screen<W> {
         &mut self,
         output: ScreenOutput,
         frame: &Frame,
-        look: Look<'_>,
+        look: RenderOptions<'_>,
         is_overlay: bool,
     ) -> io::Result<()> {
         let room = self.rows.saturating_sub(frame.lines.len());
-        if self.drawn_options != (look.width, look.open) {
-            self.drawn_options = (look.width, look.open);
+        if self.drawn_options != (look.width, look.expanded) {
+            self.drawn_options = (look.width, look.expanded);
             self.history.redraw(look);
             self.stale = true;
         }
@@ -233,7 +233,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Draws the history without live rows, and leaves the cursor below it.
-    pub(crate) fn finish(&mut self, output: ScreenOutput, look: Look<'_>) -> io::Result<()> {
+    pub(crate) fn finish(&mut self, output: ScreenOutput, look: RenderOptions<'_>) -> io::Result<()> {
         self.draw(output, &Frame::default(), look, false)?;
         self.history.clear();
         self.forget_rows();

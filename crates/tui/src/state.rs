@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use osier_model::ThinkingLevel;
-use osier_tools::approvals::Mode;
+use osier_tools::approvals::ApprovalMode;
 use osier_tree::tokens::TokenCount;
 
 use crate::clock::LocalClock;
@@ -12,7 +12,7 @@ use crate::editor::Editor;
 use crate::overlay::Overlay;
 use crate::streamed_reply::StreamedReply;
 use crate::text::Line;
-use crate::transcript::{Look, Script};
+use crate::transcript::{RenderOptions, Transcript};
 use crate::update::question_keys::HeldAnswer;
 use crate::view;
 
@@ -75,7 +75,7 @@ pub struct StatusInfo {
     pub model: String,
     pub thinking: ThinkingLevel,
     /// The approval mode of the session.
-    pub approval_mode: Option<Mode>,
+    pub approval_mode: Option<ApprovalMode>,
     /// The tokens of the current context.
     pub context: TokenCount,
     /// The context window of the model, in tokens.
@@ -137,7 +137,7 @@ pub struct UiState {
     pub editor: Editor,
     pub completion: Option<Completion>,
     pub(crate) overlays: Vec<Box<dyn Overlay>>,
-    pub(crate) transcript: Script,
+    pub(crate) transcript: Transcript,
     pub(crate) reply: StreamedReply,
     pub activity: Activity,
     pub steering: Vec<String>,
@@ -173,11 +173,11 @@ impl UiState {
         }
     }
 
-    pub(crate) fn render_options(&self) -> Look<'_> {
-        Look {
+    pub(crate) fn render_options(&self) -> RenderOptions<'_> {
+        RenderOptions {
             width: self.columns,
             home: self.config.home.as_deref(),
-            open: self.expanded,
+            expanded: self.expanded,
             pastes: Some(&self.editor.pastes),
         }
     }
@@ -191,7 +191,7 @@ impl UiState {
     pub(crate) fn note_drawn(&mut self) {
         let room = view::full_overlay_area(self);
         if let (Some(overlay), Some(room)) = (self.overlays.last_mut(), room) {
-            overlay.shown(room);
+            overlay.note_shown(room);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The spinner and the status line. When there is little room, the least important parts are left out first.
 
 use osier_model::ThinkingLevel;
-use osier_tools::approvals::Mode;
+use osier_tools::approvals::ApprovalMode;
 use osier_tree::projection::usage::{format_cost, format_tokens};
 use osier_tree::tokens::TokenCount;
 
@@ -64,11 +64,13 @@ pub(crate) fn status_line(state: &UiState) -> Line {
 }
 
 /// The approval mode, if it is not the default one.
-fn approval_text(mode: Mode, state: &UiState) -> &'static str {
+fn approval_text(mode: ApprovalMode, state: &UiState) -> &'static str {
     match mode {
-        Mode::Default => "",
-        Mode::Sandbox if state.config.sandbox_state().is_err() => "no sandbox: asks before running anything",
-        Mode::AutoEdit | Mode::Sandbox | Mode::Yolo => mode.name(),
+        ApprovalMode::Default => "",
+        ApprovalMode::Sandbox if state.config.sandbox_state().is_err() => {
+            "no sandbox: asks before running anything"
+        }
+        ApprovalMode::AutoEdit | ApprovalMode::Sandbox | ApprovalMode::Yolo => mode.name(),
     }
 }
 
@@ -103,7 +105,7 @@ pub(crate) fn spinner_line(state: &UiState) -> Option<Line> {
         () if work.retrying.is_some() => work.retrying.clone().unwrap_or_default(),
         () if work.summary.is_some() => "summarizing".to_owned(),
         () if !work.turn_running => "running your command".to_owned(),
-        () if !state.transcript.waiting().is_empty() => "running tools".to_owned(),
+        () if !state.transcript.pending_calls().is_empty() => "running tools".to_owned(),
         () => state.reply.activity().to_owned(),
     };
     let written = state.reply.chars_written;

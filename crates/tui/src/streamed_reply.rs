@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::markdown::{Chunk, Chunker, Edge};
+use crate::markdown::{Chunk, ChunkEnd, Chunker};
 use crate::piece::{Piece, draw_all};
 use crate::text::Line;
 use crate::theme::ColorRole;
-use crate::transcript::{Look, block};
+use crate::transcript::{RenderOptions, with_blank_above};
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
@@ -98,11 +98,11 @@ impl StreamedReply {
     }
 
     /// The pieces that may still change, as lines, with the progress of a tool call.
-    pub(crate) fn live_lines(&self, look: Look<'_>) -> Vec<Line> {
+    pub(crate) fn live_lines(&self, look: RenderOptions<'_>) -> Vec<Line> {
         let mut lines = draw_all(&self.open_pieces(), look);
         if let Some(ReplyBlock::Call { name, written }) = self.reply.blocks.last() {
             let status = format!("● {name} … {written}");
-            lines.extend(block(vec![Line::styled(ColorRole::Dim, &status).truncate(look.width)]));
+            lines.extend(with_blank_above(vec![Line::styled(ColorRole::Dim, &status).truncate(look.width)]));
         }
         lines
     }
@@ -164,17 +164,17 @@ impl ReplyBlocks {
 #[derive(Debug, Clone, Default)]
 struct TextPieces {
     chunker: Chunker,
-    edge: Edge,
+    edge: ChunkEnd,
 }
 
 impl TextPieces {
     fn take_final(&mut self, text: &str) -> Vec<Piece> {
-        let chunks = self.chunker.read(text);
+        let chunks = self.chunker.take_final(text);
         self.to_pieces(chunks)
     }
 
     fn remaining(mut self, text: &str) -> Vec<Piece> {
-        let chunks = self.chunker.clone().rest(text);
+        let chunks = self.chunker.clone().remaining(text);
         self.to_pieces(chunks)
     }
 

@@ -10,8 +10,8 @@ use osier_agent::{AgentEvent, CommandReply, LiveUpdate, Navigated, Question, Too
 use osier_session::{CursorId, SessionEvent};
 use osier_store::{MemoryStore, PreviewTexts, Store};
 use osier_testkit::ScriptedSession;
-use osier_tools::approvals::Why;
-use osier_tools::{Allowance, Change, ToolCall};
+use osier_tools::approvals::AskReason;
+use osier_tools::{Allowance, ProposedChange, ToolCall};
 use osier_tree::{Header, Seq};
 
 use crate::key::{Input, Key};
@@ -214,18 +214,18 @@ impl Harness {
 }
 
 pub(crate) fn command_question(command: &str, offers: &[&str]) -> Question {
-    change_question(Change::Command { command: command.to_owned() }, offers)
+    change_question(ProposedChange::Command { command: command.to_owned() }, offers)
 }
 
-pub(crate) fn change_question(what: Change, offers: &[&str]) -> Question {
+pub(crate) fn change_question(what: ProposedChange, offers: &[&str]) -> Question {
     let arguments = match &what {
-        Change::Command { command } => serde_json::json!({ "command": command }),
+        ProposedChange::Command { command } => serde_json::json!({ "command": command }),
         _ => serde_json::json!({}),
     };
     Question::Tool(ToolQuestion {
         call: ToolCall { id: "c1".into(), name: "bash".into(), arguments },
         change: what,
-        reason: Why::Runs,
+        reason: AskReason::Runs,
         sandbox_denial: None,
         allowances: offers.iter().map(|offer| Allowance::parse(offer)).collect(),
     })

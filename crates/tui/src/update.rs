@@ -14,14 +14,14 @@ use crate::editor::{PastedImages, PromptHistory, image_path};
 use crate::host::SettingRow;
 use crate::key::Input;
 use crate::msg::{Action, JoinedSession, Msg, PathTail, Purpose, TreeSnapshot};
-use crate::overlay::{Fork, News, Outcome, Overlay, Reader, Settings, Tree};
+use crate::overlay::{ForkPicker, Overlay, OverlayEvent, OverlayOutcome, Pager, SettingsPanel, TreeView};
 use crate::pages;
 use crate::piece::Piece;
 use crate::state::{Activity, TreeRequest, UiState};
 use crate::streamed_reply::StreamedReply;
 use crate::text::Line;
 use crate::theme::ColorRole;
-use crate::transcript::Script;
+use crate::transcript::Transcript;
 
 /// See the module.
 pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
@@ -50,18 +50,18 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
             Vec::new()
         }
         Msg::Tree(forest) => show_tree(state, &forest),
-        Msg::TreeChanged(forest) => notify_overlays(state, &News::Forest(&forest)),
+        Msg::TreeChanged(forest) => notify_overlays(state, &OverlayEvent::Tree(&forest)),
         Msg::Page(title, lines) => {
-            state.overlays.push(Box::new(Reader::new(&title, lines)));
+            state.overlays.push(Box::new(Pager::new(&title, lines)));
             Vec::new()
         }
         Msg::Sessions(cards, missing) => {
             if let Some(missing) = missing {
                 show_error(state, &missing);
             }
-            notify_overlays(state, &News::Sessions(&cards))
+            notify_overlays(state, &OverlayEvent::Sessions(&cards))
         }
-        Msg::SearchHit(card) => notify_overlays(state, &News::Found(card)),
+        Msg::SearchHit(card) => notify_overlays(state, &OverlayEvent::SearchHit(card)),
         Msg::Settings(rows) => show_settings(state, rows),
         Msg::Files(files) => {
             state.files = Some(files);
@@ -205,16 +205,16 @@ fn show_path(state: &mut UiState, path: &PathTail) -> Vec<Action> {
         }
     };
     let mut pieces = vec![Piece::notice(head)];
-    let mut script = Script::default();
+    let mut script = Transcript::default();
     let mut last = 0;
     for line in &path.lines {
         last = pieces.len();
-        pieces.extend(script.line(line));
+        pieces.extend(script.draw_line(line));
     }
     let is_stored = state.reply.is_prefix_of(&pieces[last..]);
     // While a turn runs, its tool calls may still get results.
     if !state.activity.turn_running {
-        pieces.extend(script.settle());
+        pieces.extend(script.settle_pending());
     }
     state.transcript = script;
     if !is_stored {
@@ -245,19 +245,19 @@ pub(crate) fn request_tree(state: &mut UiState, fork: bool) -> Vec<Action> {
 fn show_tree(state: &mut UiState, forest: &TreeSnapshot) -> Vec<Action> {
     let reading = state.tree_request.take();
     if !state.overlays.is_empty() {
-        return notify_overlays(state, &News::Forest(forest));
+        return notify_overlays(state, &OverlayEvent::Tree(forest));
     }
     // The request was canceled.
     let Some(reading) = reading else { return Vec::new() };
     if reading.fork {
-        let fork = Fork::new(forest.clone());
+        let fork = ForkPicker::new(forest.clone());
         match fork.is_empty() {
             true => show_notice(state, "No messages to fork from"),
             false => state.overlays.push(Box::new(fork)),
         }
         return Vec::new();
     }
-    let tree = Tree::new(forest.clone(), &state.config);
+    let tree = TreeView::new(forest.clone(), &state.config);
     match tree.is_empty() {
         true => show_notice(state, "The tree is empty; send a message first"),
         false => state.overlays.push(Box::new(tree)),
@@ -268,56 +268,60 @@ fn show_tree(state: &mut UiState, forest: &TreeSnapshot) -> Vec<Action> {
 /// Opens the settings dialog, or updates it after a change.
 fn show_settings(state: &mut UiState, rows: Vec<SettingRow>) -> Vec<Action> {
     if !state.overlays.is_empty() {
-        return notify_overlays(state, &News::Settings(&rows));
+        return notify_overlays(state, &OverlayEvent::Settings(&rows));
     }
     match rows.is_empty() {
         true => show_notice(state, "No settings to change here"),
-        false => state.overlays.push(Box::new(Settings::new(rows))),
+        false => state.overlays.push(Box::new(SettingsPanel::new(rows))),
     }
     Vec::new()
 }
 
 /// Passes an event to all overlays and removes those that close.
-pub(crate) fn notify_overlays(state: &mut UiState, news: &News<'_>) -> Vec<Action> {
+pub(crate) fn notify_overlays(state: &mut UiState, news: &OverlayEvent<'_>) -> Vec<Action> {
     let mut actions = Vec::new();
-    state.overlays.retain_mut(|overlay| match overlay.hear(news) {
-        Outcome::Close => false,
-        Outcome::Do(more) => {
+    state.overlays.retain_mut(|overlay| match overlay.handle_event(news) {
+        OverlayOutcome::Close => false,
+        OverlayOutcome::Run(more) => {
             actions.extend(more);
             true
         }
-        Outcome::End(more) => {
+        OverlayOutcome::CloseAndRun(more) => {
             actions.extend(more);
             false
         }
-        Outcome::Stay | Outcome::Pass | Outcome::Open(_) | Outcome::OpenAnd(..) | Outcome::Write(_) => true,
+        OverlayOutcome::Stay
+        | OverlayOutcome::Pass
+        | OverlayOutcome::Open(_)
+        | OverlayOutcome::OpenAndRun(..)
+        | OverlayOutcome::CloseAndInsert(_) => true,
     });
     actions
 }
 
 /// Applies the outcome of the top overlay.
-pub(crate) fn apply_outcome(state: &mut UiState, outcome: Outcome) -> Vec<Action> {
+pub(crate) fn apply_outcome(state: &mut UiState, outcome: OverlayOutcome) -> Vec<Action> {
     let mut open = |overlay: Box<dyn Overlay>| state.overlays.push(overlay);
     match outcome {
-        Outcome::Stay | Outcome::Pass => Vec::new(),
-        Outcome::Close => {
+        OverlayOutcome::Stay | OverlayOutcome::Pass => Vec::new(),
+        OverlayOutcome::Close => {
             state.overlays.pop();
             Vec::new()
         }
-        Outcome::Open(overlay) => {
+        OverlayOutcome::Open(overlay) => {
             open(overlay);
             Vec::new()
         }
-        Outcome::OpenAnd(overlay, actions) => {
+        OverlayOutcome::OpenAndRun(overlay, actions) => {
             open(overlay);
             actions
         }
-        Outcome::Do(actions) => actions,
-        Outcome::End(actions) => {
+        OverlayOutcome::Run(actions) => actions,
+        OverlayOutcome::CloseAndRun(actions) => {
             state.overlays.pop();
             actions
         }
-        Outcome::Write(text) => {
+        OverlayOutcome::CloseAndInsert(text) => {
             state.overlays.pop();
             state.editor.set(&text);
             Vec::new()
@@ -330,7 +334,7 @@ fn handle_reply(state: &mut UiState, purpose: &Purpose, reply: Result<CommandRep
     if !state.activity.turn_running {
         state.activity.summary = None;
     }
-    let actions = notify_overlays(state, &News::Replied(purpose, &reply));
+    let actions = notify_overlays(state, &OverlayEvent::Replied(purpose, &reply));
     match (purpose, reply) {
         (Purpose::Prompt(text), Err(error)) => {
             if state.editor.is_empty() {

@@ -1,13 +1,13 @@
 //! Draws the live part of the screen from the state. It is never higher than the terminal: the reply being streamed is shortened
 //! first.
 
-use crate::overlay::Room;
+use crate::overlay::OverlayArea;
 use crate::screen::Frame;
 use crate::state::UiState;
 use crate::status::{spinner_line, status_line};
 use crate::text::Line;
 use crate::theme::ColorRole;
-use crate::transcript::{block, header, tail};
+use crate::transcript::{card_header, output_tail, with_blank_above};
 use crate::update::question_keys::shares_draft;
 
 /// The number of output lines shown below a running tool.
@@ -23,9 +23,9 @@ const MAX_EDITOR_ROWS: usize = 10;
 const MAX_DRAFT_ROWS: usize = 3;
 
 /// The area that an overlay is drawn in, which its keys use for paging.
-pub(crate) fn overlay_area(state: &UiState) -> Room {
+pub(crate) fn overlay_area(state: &UiState) -> OverlayArea {
     let below = bottom_lines(state).len() + draft_frame(state).map_or(0, |draft| draft.lines.len());
-    Room {
+    OverlayArea {
         columns: state.columns,
         rows: state.rows.saturating_sub(below + 1).max(3),
         now: state.now,
@@ -34,7 +34,7 @@ pub(crate) fn overlay_area(state: &UiState) -> Room {
 }
 
 /// The area of the overlay, if the screen is high enough to show all of it.
-pub(crate) fn full_overlay_area(state: &UiState) -> Option<Room> {
+pub(crate) fn full_overlay_area(state: &UiState) -> Option<OverlayArea> {
     let room = overlay_area(state);
     let others = bottom_lines(state).len() + draft_frame(state).map_or(0, |draft| draft.lines.len());
     (room.rows + others <= state.rows).then_some(room)
@@ -131,23 +131,23 @@ fn activity_lines(state: &UiState) -> Vec<Line> {
     // Rows that do not fit on a narrower screen would end up in the scrollback after a resize.
     lines.drain(..lines.len().saturating_sub((state.rows / 3).max(MIN_REPLY_ROWS)));
     if state.activity.turn_running {
-        for call in state.transcript.waiting() {
-            let mut card = header(call, ColorRole::Accent, look);
+        for call in state.transcript.pending_calls() {
+            let mut card = card_header(call, ColorRole::Accent, look);
             let printed = state.activity.tools.iter().find(|(id, _)| *id == call.id);
-            card.extend(printed.into_iter().flat_map(|(_, text)| tail(text, MAX_OUTPUT_LINES, look)));
-            lines.extend(block(card));
+            card.extend(printed.into_iter().flat_map(|(_, text)| output_tail(text, MAX_OUTPUT_LINES, look)));
+            lines.extend(with_blank_above(card));
         }
     }
     if let Some((command, printed)) = &state.activity.user_command {
         let mut card =
             vec![Line::styled(ColorRole::User, "! ").with(ColorRole::Text, command).truncate(look.width)];
-        card.extend(tail(printed, MAX_OUTPUT_LINES, look));
-        lines.extend(block(card));
+        card.extend(output_tail(printed, MAX_OUTPUT_LINES, look));
+        lines.extend(with_blank_above(card));
     }
     if let Some((of, text)) = state.activity.summary.as_ref().filter(|_| state.overlays.is_empty()) {
         let mut card = vec![Line::styled(ColorRole::Accent, &format!("◆ {of}"))];
-        card.extend(tail(text, MAX_OUTPUT_LINES, look));
-        lines.extend(block(card));
+        card.extend(output_tail(text, MAX_OUTPUT_LINES, look));
+        lines.extend(with_blank_above(card));
     }
     lines
 }

@@ -2,7 +2,7 @@
 
 use osier_agent::{AgentError, Client, ClientCommand, Question, TurnOutcome, UserAnswer};
 use osier_model::scripted::ScriptedTurn;
-use osier_tools::{Allowance, Change, Mode};
+use osier_tools::{Allowance, ApprovalMode, ProposedChange};
 use serde_json::json;
 
 use crate::harness::{EventListener, Harness};
@@ -20,7 +20,7 @@ async fn answer(
     harness: &Harness,
     listener: &mut EventListener,
     answer: impl FnOnce(Vec<Allowance>) -> UserAnswer,
-) -> Change {
+) -> ProposedChange {
     let (question, asked) = listener.until_asked().await;
     let Question::Tool(asked) = asked else { panic!("{asked:?}") };
     harness.send(ClientCommand::Answer { question, answer: answer(asked.allowances) }).await;
@@ -47,7 +47,7 @@ async fn answering_always_allows_the_tool_for_the_session() {
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     answer(&harness, &mut listener, |mut offers| UserAnswer::Always(offers.remove(0))).await;
     let next = answer(&harness, &mut listener, |_| UserAnswer::Once).await;
-    assert!(matches!(next, Change::Command { .. }), "other tools still need approval: {next:?}");
+    assert!(matches!(next, ProposedChange::Command { .. }), "other tools still need approval: {next:?}");
     assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     assert_eq!(harness.session().tree().marks().settings()["approvalTools"], json!(["write"]));
     let again = harness.reopen([write("c4", "c"), ScriptedTurn::reply("done")]).await;
@@ -69,7 +69,7 @@ async fn answering_always_allows_only_the_same_command_family() {
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     answer(&harness, &mut listener, |mut offers| UserAnswer::Always(offers.remove(0))).await;
     let asked = answer(&harness, &mut listener, |_| UserAnswer::No(String::new())).await;
-    assert_eq!(asked, Change::Command { command: "git push".into() });
+    assert_eq!(asked, ProposedChange::Command { command: "git push".into() });
     listener.end().await;
     assert_eq!(harness.session().tree().marks().settings()["approvalTools"], json!(["bash:ls"]));
 }
@@ -100,14 +100,14 @@ async fn calls_are_refused_without_a_user_and_the_reason_names_the_flags() {
 async fn mode_of_a_run_is_not_stored_but_a_set_mode_is() {
     let harness = Harness::with([write("c1", "a"), ScriptedTurn::reply("done")], |parts| {
         parts.has_user = false;
-        parts.approval_mode = Some(Mode::AutoEdit);
+        parts.approval_mode = Some(ApprovalMode::AutoEdit);
     })
     .await;
     harness.say("go").await;
     assert!(harness.has("a"));
     assert_eq!(harness.session().tree().marks().settings().get("approvalMode"), None);
     let again = harness.reopen([write("c2", "b"), bash("c3", "true"), ScriptedTurn::reply("done")]).await;
-    again.send(ClientCommand::SetApproval(Mode::Yolo)).await;
+    again.send(ClientCommand::SetApproval(ApprovalMode::Yolo)).await;
     assert_eq!(again.say("go").await, TurnOutcome::Done);
     assert!(again.has("b"));
     assert_eq!(again.session().tree().marks().settings()["approvalMode"], json!("yolo"));

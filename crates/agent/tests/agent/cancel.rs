@@ -70,7 +70,7 @@ async fn calls_of_an_incomplete_reply_never_run() {
     let broken = ScriptedTurn::new().call("c1", "write", &write).fail(cut);
     let long = ScriptedTurn::new().call("c2", "write", &write).stop(StopReason::Length);
     let harness = Harness::with([broken, long, ScriptedTurn::reply("fine")], |parts| {
-        parts.approval_mode = Some(osier_tools::Mode::Yolo);
+        parts.approval_mode = Some(osier_tools::ApprovalMode::Yolo);
     })
     .await;
     assert_eq!(harness.say("a").await, TurnOutcome::Failed);
@@ -95,7 +95,7 @@ async fn cancel_kills_the_running_tool_and_skips_later_calls() {
                     .call("c2", "write", &json!({ "path": "x", "content": "x" })),
                 ScriptedTurn::reply("fine"),
             ],
-            |parts| parts.approval_mode = Some(osier_tools::Mode::Yolo),
+            |parts| parts.approval_mode = Some(osier_tools::ApprovalMode::Yolo),
         )
         .await;
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;

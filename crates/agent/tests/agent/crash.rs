@@ -12,7 +12,7 @@ use osier_model::scripted::ScriptedTurn;
 use osier_session::SessionEvent;
 use osier_store::file::verify;
 use osier_store::{FileStore, Store};
-use osier_tools::Mode;
+use osier_tools::ApprovalMode;
 use osier_tree::projection::transcript::{ItemDetails, transcript, transcript_entries};
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn store(folder: &Path) -> Arc<dyn Store> {
 }
 
 fn yolo(parts: &mut AgentConfig) {
-    parts.approval_mode = Some(Mode::Yolo);
+    parts.approval_mode = Some(ApprovalMode::Yolo);
 }
 
 /// The child process: prints its state and hangs there.

@@ -13,7 +13,7 @@ use osier_model::scripted::ScriptedTurn;
 use osier_model::{CancellationToken, ThinkingLevel};
 use osier_session::{Gate, GateVerdict, PlannedChange, Session, SessionEnv};
 use osier_tools::user_bash::UserCommand;
-use osier_tools::{Allowance, Mode};
+use osier_tools::{Allowance, ApprovalMode};
 use osier_tree::EntryKind;
 use tokio::sync::Semaphore;
 
@@ -412,7 +412,7 @@ async fn steering_is_delivered_after_a_backtrack_before_the_model_call() {
         "say one > first",
     )
     .await;
-    scenario.harness.send(ClientCommand::SetApproval(Mode::Default)).await;
+    scenario.harness.send(ClientCommand::SetApproval(ApprovalMode::Default)).await;
     let turns = [scenario.turn("[back 1 nothing] [bash true]"), scenario.turn("turning left")];
     turns.into_iter().for_each(|turn| scenario.harness.model.push(turn));
     let mut listener = scenario.harness.begin(ClientCommand::prompt("two")).await;
@@ -434,7 +434,7 @@ async fn steering_from_the_left_branch_is_in_the_note() {
         "say one > first",
     )
     .await;
-    scenario.harness.send(ClientCommand::SetApproval(Mode::Default)).await;
+    scenario.harness.send(ClientCommand::SetApproval(ApprovalMode::Default)).await;
     let turns =
         [scenario.turn("[bash true]"), scenario.turn("[back 0 nothing]"), scenario.turn("turning left")];
     turns.into_iter().for_each(|turn| scenario.harness.model.push(turn));
@@ -476,7 +476,7 @@ async fn canceled_turn_does_not_backtrack() {
         "say one > first",
     )
     .await;
-    scenario.harness.send(ClientCommand::SetApproval(Mode::Default)).await;
+    scenario.harness.send(ClientCommand::SetApproval(ApprovalMode::Default)).await;
     let turn = scenario.turn("[back 0 nothing] [bash true]");
     scenario.harness.model.push(turn);
     let mut listener = scenario.harness.begin(ClientCommand::prompt("two")).await;

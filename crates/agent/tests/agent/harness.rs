@@ -11,7 +11,7 @@ use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{Message, ModelInfo};
 use osier_session::{Session, SessionEnv, SessionEvent};
 use osier_store::{MemoryStore, Store, StoreError};
-use osier_tools::{ToolContext, Tools};
+use osier_tools::{ToolContext, ToolSet};
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::preview::Previews;
 use osier_tree::{Header, Place, Seq};
@@ -169,11 +169,16 @@ impl Harness {
 
 pub(crate) fn parts(model: &ScriptedModel, folder: &std::path::Path) -> AgentConfig {
     let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
-    let tools = ToolContext::new(folder, folder.join("artefacts"), osier_tools::Env::new(path));
+    let tools = ToolContext::new(folder, folder.join("artefacts"), osier_tools::CommandEnv::new(path));
     let info = Arc::new(ScriptedModel::info());
     let lookup: Vec<Arc<ModelInfo>> = vec![info.clone()];
-    let mut parts =
-        AgentConfig::new(Arc::new(model.clone()), Arc::new(lookup), info, Arc::new(Tools::standard()), tools);
+    let mut parts = AgentConfig::new(
+        Arc::new(model.clone()),
+        Arc::new(lookup),
+        info,
+        Arc::new(ToolSet::standard()),
+        tools,
+    );
     parts.system_prompt = Arc::new(vec![("preamble".to_owned(), "You work here.".to_owned())]);
     parts.has_user = true;
     parts.backtracking = false;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use osier_agent::{AgentError, Client, ClientCommand, PromptLibrary, PromptTiming, SystemPromptSource};
 use osier_model::scripted::ScriptedTurn;
 use osier_model::{ContentBlock, Message};
-use osier_tools::Tools;
+use osier_tools::ToolSet;
 use serde_json::json;
 
 use crate::harness::Harness;
@@ -227,7 +227,7 @@ async fn each_path_has_its_own_system_prompt() {
     again.say("under another prompt").await;
     assert_eq!(again.model.requests()[0].system, "You work here.");
     again.worker.cursor().move_to(asked).await.unwrap();
-    let tools = Tools::standard().only(&["read"]).unwrap();
+    let tools = ToolSet::standard().only(&["read"]).unwrap();
     let turns = [ScriptedTurn::reply("y")];
     let fewer = Harness::open(harness.store.clone(), harness.folder.clone(), turns, |parts| {
         parts.system_prompt = Arc::new(edited.clone());

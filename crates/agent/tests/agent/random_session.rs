@@ -9,7 +9,7 @@ use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{CancellationToken, DeltaStream, Model, Request};
 use osier_store::{MemoryStore, Store, StoreError};
 use osier_testkit::ScriptedSession;
-use osier_tools::{Mode, Tools};
+use osier_tools::{ApprovalMode, ToolSet};
 use osier_tree::projection::request::ContextRequest as Seen;
 use osier_tree::{Header, Place, Seq, summary};
 
@@ -133,9 +133,9 @@ async fn open(store: Arc<dyn Store>, folder: Arc<tempfile::TempDir>, model: &Wor
     let change = |parts: &mut AgentConfig| {
         parts.model = Arc::new(answers);
         // Fewer tools make shorter requests.
-        parts.tools = Arc::new(Tools::standard().only(&["read", "todo"]).unwrap());
+        parts.tools = Arc::new(ToolSet::standard().only(&["read", "todo"]).unwrap());
         parts.backtracking = true;
-        parts.approval_mode = Some(Mode::Yolo);
+        parts.approval_mode = Some(ApprovalMode::Yolo);
         parts.compaction = CompactionConfig { keep_recent: Some(8), ..CompactionConfig::default() };
     };
     Harness::open_in(crate::scenario::env(), store, folder, [], change).await

@@ -18,7 +18,7 @@ use osier_model::{ModelError, ModelInfo, StopReason, ThinkingLevel};
 use osier_session::{Durability, IdSource, Session, SessionEnv, SessionEvent, WallClock};
 use osier_store::{MemoryStore, Store, StoreError};
 use osier_testkit::{ScriptedSession, draw};
-use osier_tools::Mode;
+use osier_tools::ApprovalMode;
 use osier_tools::user_bash::UserCommand;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::preview::Previews;
@@ -124,7 +124,7 @@ impl ScenarioConfig {
         parts.restore_on_move = self.restore_on_move;
         parts.summary_model = self.summary_model.clone();
         parts.gates = self.gates.clone().unwrap_or_else(|| parts.gates.clone());
-        parts.approval_mode = Some(Mode::Yolo);
+        parts.approval_mode = Some(ApprovalMode::Yolo);
     }
 }
 

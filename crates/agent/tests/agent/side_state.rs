@@ -2,7 +2,7 @@
 
 use osier_agent::ClientCommand;
 use osier_model::scripted::ScriptedTurn;
-use osier_tools::Mode;
+use osier_tools::ApprovalMode;
 use serde_json::json;
 
 use crate::harness::Harness;
@@ -16,7 +16,7 @@ fn read(turn: ScriptedTurn, id: &str) -> ScriptedTurn {
 }
 
 async fn harness(turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
-    let harness = Harness::with(turns, |parts| parts.approval_mode = Some(Mode::Yolo)).await;
+    let harness = Harness::with(turns, |parts| parts.approval_mode = Some(ApprovalMode::Yolo)).await;
     harness.write("a.txt", "old\n");
     harness
 }
@@ -75,7 +75,7 @@ async fn files_read_survive_reopening() {
     let harness = harness([read(ScriptedTurn::new(), "c1"), ScriptedTurn::reply("one")]).await;
     harness.say("a").await;
     let again = harness.reopen([edit("c2"), ScriptedTurn::reply("two")]).await;
-    again.send(ClientCommand::SetApproval(Mode::Yolo)).await;
+    again.send(ClientCommand::SetApproval(ApprovalMode::Yolo)).await;
     again.say("b").await;
     assert!(!again.last_results()[0].contains("read it first"), "{:?}", again.last_results());
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use osier_model::scripted::ScriptedTurn;
 use osier_store::Store;
-use osier_tools::Mode;
+use osier_tools::ApprovalMode;
 use osier_tree::Header;
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ async fn harness(
     let store = CountingStore::new();
     store.create(&Header::new("s", 0, "/x"), &long_path(messages)).await.unwrap();
     let folder = Arc::new(tempfile::tempdir().unwrap());
-    let yolo = |parts: &mut osier_agent::AgentConfig| parts.approval_mode = Some(Mode::Yolo);
+    let yolo = |parts: &mut osier_agent::AgentConfig| parts.approval_mode = Some(ApprovalMode::Yolo);
     (Harness::open(store.clone(), folder, turns, yolo).await, store)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use osier_agent::{AgentConfig, ClientCommand, TurnOutcome};
 use osier_model::scripted::ScriptedTurn;
-use osier_tools::{Kind, Mode, Preview, Tool, ToolContext, ToolOutcome, ToolSpec, Tools};
+use osier_tools::{ApprovalMode, Preview, Tool, ToolContext, ToolKind, ToolOutcome, ToolSet, ToolSpec};
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Semaphore};
 
@@ -23,7 +23,7 @@ struct BarrierTool {
 impl Tool for BarrierTool {
     fn spec(&self) -> ToolSpec {
         let (name, description) = ("meet".to_owned(), "Meets others.".to_owned());
-        ToolSpec { name, description, parameters: json!({ "type": "object" }), kind: Kind::Reads }
+        ToolSpec { name, description, parameters: json!({ "type": "object" }), kind: ToolKind::Reads }
     }
 
     async fn preview(&self, _: &Value, _: &ToolContext) -> Result<Preview, ToolOutcome> {
@@ -49,7 +49,7 @@ struct PanickingTool;
 impl Tool for PanickingTool {
     fn spec(&self) -> ToolSpec {
         let (name, description) = ("broken".to_owned(), "Breaks down.".to_owned());
-        ToolSpec { name, description, parameters: json!({ "type": "object" }), kind: Kind::Neutral }
+        ToolSpec { name, description, parameters: json!({ "type": "object" }), kind: ToolKind::Neutral }
     }
 
     async fn run(&self, _: Value, _: &ToolContext) -> ToolOutcome {
@@ -58,11 +58,11 @@ impl Tool for PanickingTool {
 }
 
 fn with(tool: impl Tool + 'static) -> impl FnOnce(&mut AgentConfig) {
-    |parts: &mut AgentConfig| parts.tools = Arc::new(Tools::standard().with(Arc::new(tool)))
+    |parts: &mut AgentConfig| parts.tools = Arc::new(ToolSet::standard().with(Arc::new(tool)))
 }
 
 fn yolo(parts: &mut AgentConfig) {
-    parts.approval_mode = Some(Mode::Yolo);
+    parts.approval_mode = Some(ApprovalMode::Yolo);
 }
 
 #[tokio::test]

@@ -10,86 +10,89 @@ use osier_tools::read_regular_text;
 use serde_json::json;
 use toml_edit::{DocumentMut, Item, Table, Value};
 
-use super::rows::without_secrets;
-use super::{key_of, names};
+use super::rows::redact_url;
+use super::{find_key, names};
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::out::{Out, notice};
-use crate::settings::table::Reach;
-use crate::settings::{LONGEST, Owner, dotted};
+use crate::settings::table::SettingAccess;
+use crate::settings::{MAX_SETTINGS_BYTES, SettingsOwner, dotted_key};
 use crate::trust;
 
 pub(super) fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<ExitCode> {
-    let (path, shown) = write_down(name, text, home)?;
+    let (path, shown) = write_setting(name, text, home)?;
     let mut out = Out::new();
     match json {
-        true => out.json(&json!({ "key": dotted(&path), "file": home.config_file().to_string_lossy() }))?,
-        false => out.line(&sanitize_line(&format!("{} = {shown}", dotted(&path))))?,
+        true => {
+            out.json(&json!({ "key": dotted_key(&path), "file": home.config_file().to_string_lossy() }))?
+        }
+        false => out.line(&sanitize_line(&format!("{} = {shown}", dotted_key(&path))))?,
     }
-    for text in afterthoughts(&path, home)? {
+    for text in change_notices(&path, home)? {
         notice(&format!("osier: {text}"));
     }
     out.finish()
 }
 
 /// Writes a value to the file. Returns the key, and the value with secrets hidden.
-pub(super) fn write_down(name: &str, text: &str, home: &Home) -> Result<(Vec<String>, String)> {
-    let (path, key) = key_of(name)?;
+pub(super) fn write_setting(name: &str, text: &str, home: &Home) -> Result<(Vec<String>, String)> {
+    let (path, key) = find_key(name)?;
     let kind = key.kind;
-    let Some(value) = kind.read(text) else {
-        return Err(usage_error(format!("{} must be {kind}", dotted(&path))));
+    let Some(value) = kind.parse_argument(text) else {
+        return Err(usage_error(format!("{} must be {kind}", dotted_key(&path))));
     };
-    let value: Value = value.to_string().parse().with_context(|| format!("cannot set {}", dotted(&path)))?;
-    names::check(key.name, &value, home)?;
+    let value: Value =
+        value.to_string().parse().with_context(|| format!("cannot set {}", dotted_key(&path)))?;
+    names::check_names(key.name, &value, home)?;
     let shown = match value.as_str() {
-        _ if key.reach == Reach::Secret => "(set)".to_owned(),
-        Some(url) if key.name.ends_with(".base_url") => Value::from(without_secrets(url)).to_string(),
+        _ if key.access == SettingAccess::Secret => "(set)".to_owned(),
+        Some(url) if key.name.ends_with(".base_url") => Value::from(redact_url(url)).to_string(),
         Some(url) if key.name.ends_with(".url") => {
             Value::from(osier_store_mysql::without_password(url)).to_string()
         }
         _ => value.to_string(),
     };
-    let (head, mut document) = open(home)?;
+    let (head, mut document) = open_document(home)?;
     let (last, above) = path.split_last().context("a key has a name")?;
-    let table = table(document.as_item_mut(), above).with_context(|| {
+    let table = table_mut(document.as_item_mut(), above).with_context(|| {
         format!(
             "cannot set {}: its parent is not a table in {}",
-            dotted(&path),
+            dotted_key(&path),
             home.display_path(&home.config_file())
         )
     })?;
-    put(table, last, value);
+    set_value(table, last, value);
     save(&head, &document, home)?;
     Ok((path, shown))
 }
 
 pub(super) fn unset(name: &str, json: bool, home: &Home) -> Result<ExitCode> {
-    let path = take_out(name, home)?;
+    let path = remove_setting(name, home)?;
     let mut out = Out::new();
     if json {
-        out.json(&json!({ "key": dotted(&path), "file": home.config_file().to_string_lossy() }))?;
+        out.json(&json!({ "key": dotted_key(&path), "file": home.config_file().to_string_lossy() }))?;
     }
     out.finish()
 }
 
 /// Removes a key from the file.
-pub(super) fn take_out(name: &str, home: &Home) -> Result<Vec<String>> {
-    let (path, _) = key_of(name)?;
-    let (head, mut document) = open(home)?;
-    if !remove(document.as_item_mut(), &path) {
-        bail!("{} is not set in {}", dotted(&path), home.display_path(&home.config_file()));
+pub(super) fn remove_setting(name: &str, home: &Home) -> Result<Vec<String>> {
+    let (path, _) = find_key(name)?;
+    let (head, mut document) = open_document(home)?;
+    if !remove_key(document.as_item_mut(), &path) {
+        bail!("{} is not set in {}", dotted_key(&path), home.display_path(&home.config_file()));
     }
     save(&head, &document, home)?;
     Ok(path)
 }
 
 /// Removes a key, and tables that are empty afterwards. Returns whether it was set.
-fn remove(table: &mut Item, path: &[String]) -> bool {
+fn remove_key(table: &mut Item, path: &[String]) -> bool {
     let Some((word, rest)) = path.split_first() else { return false };
     let inner = table.as_table_like_mut().and_then(|table| table.get_mut(word));
     let Some(inner) = inner else { return false };
-    let is_there = rest.is_empty() || remove(inner, rest);
+    let is_there = rest.is_empty() || remove_key(inner, rest);
     let is_over = rest.is_empty() || inner.as_table_like().is_some_and(toml_edit::TableLike::is_empty);
     if is_there && is_over {
         table.as_table_like_mut().and_then(|table| table.remove(word));
@@ -99,10 +102,10 @@ fn remove(table: &mut Item, path: &[String]) -> bool {
 }
 
 /// The parsed file. The text of a file that sets nothing, which is only comments, is returned separately and stays at the top.
-fn open(home: &Home) -> Result<(String, DocumentMut)> {
+fn open_document(home: &Home) -> Result<(String, DocumentMut)> {
     let path = home.config_file();
     let shown = home.display_path(&path);
-    let text = match read_regular_text(&path, LONGEST) {
+    let text = match read_regular_text(&path, MAX_SETTINGS_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
@@ -116,7 +119,7 @@ fn open(home: &Home) -> Result<(String, DocumentMut)> {
 }
 
 /// The table of a key, created if necessary.
-fn table<'d>(root: &'d mut Item, above: &[String]) -> Option<&'d mut Item> {
+fn table_mut<'d>(root: &'d mut Item, above: &[String]) -> Option<&'d mut Item> {
     let mut table = root;
     for word in above {
         let new = || {
@@ -130,7 +133,7 @@ fn table<'d>(root: &'d mut Item, above: &[String]) -> Option<&'d mut Item> {
 }
 
 /// Sets a value. Keeps the spaces and comments around the old one.
-fn put(table: &mut Item, word: &str, mut value: Value) {
+fn set_value(table: &mut Item, word: &str, mut value: Value) {
     if let Some(Item::Value(old)) = table.get_mut(word) {
         *value.decor_mut() = old.decor().clone();
         *old = value;
@@ -148,16 +151,16 @@ fn save(head: &str, document: &DocumentMut, home: &Home) -> Result<()> {
     let text = format!("{head}{gap}{document}");
     let write = || {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&home.folder)?;
-        trust::replace(&path, text.as_bytes())
+        trust::replace_file(&path, text.as_bytes())
     };
     write().with_context(|| format!("cannot write {}", home.display_path(&path)))
 }
 
 /// Notices after a change: why it has no effect here, and what is wrong with the models.
-pub(super) fn afterthoughts(path: &[String], home: &Home) -> Result<Vec<String>> {
+pub(super) fn change_notices(path: &[String], home: &Home) -> Result<Vec<String>> {
     let home = home.reload()?;
-    let sets = home.settings.layers.sets();
-    let over = sets.iter().find(|set| set.path == path && set.owner == Owner::Project);
+    let sets = home.settings.layers.settings();
+    let over = sets.iter().find(|set| set.path == path && set.owner == SettingsOwner::Project);
     let over = over.map(|set| format!("{}:{} overrides it here", home.display_path(&set.file), set.line));
     let mut thoughts: Vec<String> = over.into_iter().collect();
     let registry = home.registry();

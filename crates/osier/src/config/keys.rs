@@ -6,19 +6,22 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::out::{Out, TextStyle};
-use crate::settings::table::{KEYS, Key, Reach};
+use crate::settings::table::{SETTING_KEYS, SettingAccess, SettingKey};
 
-pub(super) fn list(json: bool) -> Result<ExitCode> {
+pub(super) fn print_keys(json: bool) -> Result<ExitCode> {
     let mut out = Out::new();
     if json {
-        out.json(&KEYS.iter().map(described).collect::<Vec<_>>())?;
+        out.json(&SETTING_KEYS.iter().map(key_json).collect::<Vec<_>>())?;
         return out.finish();
     }
-    for key in KEYS {
+    for key in SETTING_KEYS {
         let default =
             if key.default.is_empty() { String::new() } else { format!("; default {}", key.default) };
-        let trust =
-            if key.reach == Reach::Harmless { "" } else { "; a project can set it only if you trust it" };
+        let trust = if key.access == SettingAccess::Harmless {
+            ""
+        } else {
+            "; a project can set it only if you trust it"
+        };
         out.line(&out.paint(TextStyle::Label, key.name))?;
         out.line(&format!("  {}", key.help))?;
         out.line(&out.paint(TextStyle::Dim, &format!("  {}{default}{trust}", key.kind)))?;
@@ -26,12 +29,12 @@ pub(super) fn list(json: bool) -> Result<ExitCode> {
     out.finish()
 }
 
-fn described(key: &Key) -> serde_json::Value {
+fn key_json(key: &SettingKey) -> serde_json::Value {
     json!({
         "key": key.name,
         "allowed": key.kind.to_string(),
         "default": key.default_value(),
         "help": key.help,
-        "needsTrust": key.reach != Reach::Harmless,
+        "needsTrust": key.access != SettingAccess::Harmless,
     })
 }

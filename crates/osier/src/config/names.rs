@@ -1,41 +1,41 @@
 //! Checks the names of tools, models and themes in settings and options, and suggests similar ones.
 
 use anyhow::Result;
-use osier_tools::{Toolbox, Tools};
+use osier_tools::{ToolSet, Toolbox};
 use toml_edit::Value;
 
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
-use crate::settings::table::nearest;
+use crate::settings::table::closest_name;
 use crate::themes;
 
 /// The tool that backtracks to a checkpoint; the agent implements it.
 pub(crate) const BACKTRACK: &str = "backtrack";
 
 /// The error message for unknown tools.
-pub(crate) fn no_tool(unknown: &[String]) -> String {
-    let known = tools();
+pub(crate) fn unknown_tool(unknown: &[String]) -> String {
+    let known = tool_names();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let near = unknown.iter().find_map(|word| nearest(word, &known));
+    let near = unknown.iter().find_map(|word| closest_name(word, &known));
     let meant = near.map_or_else(|| "the".to_owned(), |near| format!("did you mean {near}? The"));
     format!("no tool {}; {meant} tools are {}", sanitize_line(&unknown.join(", ")), known.join(", "))
 }
 
-fn tools() -> Vec<String> {
-    let names = Tools::standard().specs().into_iter().map(|spec| spec.name);
+fn tool_names() -> Vec<String> {
+    let names = ToolSet::standard().specs().into_iter().map(|spec| spec.name);
     names.chain([BACKTRACK.to_owned()]).collect()
 }
 
 /// Rejects a value that names an unknown tool, model or theme.
-pub(super) fn check(key: &str, value: &Value, home: &Home) -> Result<()> {
+pub(super) fn check_names(key: &str, value: &Value, home: &Home) -> Result<()> {
     match key {
         "tools" => {
-            let known = tools();
+            let known = tool_names();
             let named = value.as_array().into_iter().flatten().filter_map(Value::as_str);
             let unknown: Vec<String> =
                 named.filter(|name| !known.iter().any(|tool| tool == name)).map(str::to_owned).collect();
-            if unknown.is_empty() { Ok(()) } else { Err(usage_error(no_tool(&unknown))) }
+            if unknown.is_empty() { Ok(()) } else { Err(usage_error(unknown_tool(&unknown))) }
         }
         "model" | "summary_model" => {
             let found = value.as_str().map(|name| home.registry().find(name)).transpose();

@@ -5,21 +5,21 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::home::{self, Home};
-use crate::settings::choice::{Wanted, Why, choose};
-use crate::settings::table::{KEYS, Key, NAME, Reach};
-use crate::settings::{Loaded, Owner, Project, Set, dotted};
+use crate::settings::model_selection::{ModelPreferences, ModelSource, select_model};
+use crate::settings::table::{NAME_PLACEHOLDER, SETTING_KEYS, SettingAccess, SettingKey};
+use crate::settings::{EffectiveSetting, LoadedSettings, Project, SettingsOwner, dotted_key};
 
 /// One row of the output.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Row {
+pub(super) struct ConfigRow {
     pub(super) key: String,
     /// `null` if it is not set, or is a secret.
     value: Value,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     secret: bool,
     #[serde(flatten)]
-    from: From,
+    from: ValueSource,
     #[serde(skip)]
     provider: Option<String>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Row {
 /// The source of a value.
 #[derive(Debug, Serialize)]
 #[serde(tag = "from", rename_all = "camelCase")]
-enum From {
+enum ValueSource {
     Default,
     /// Selected because an API key is set.
     Environment {
@@ -52,92 +52,92 @@ enum From {
     },
 }
 
-pub(super) fn all(home: &Home, loaded: &Loaded) -> Vec<Row> {
+pub(super) fn config_rows(home: &Home, loaded: &LoadedSettings) -> Vec<ConfigRow> {
     let layers = &loaded.settings.layers;
     let mut rows = Vec::new();
-    for key in KEYS {
-        let sets = layers.sets().iter().filter(|set| std::ptr::eq(set.key, key));
+    for key in SETTING_KEYS {
+        let sets = layers.settings().iter().filter(|set| std::ptr::eq(set.key, key));
         let before = rows.len();
-        rows.extend(sets.map(of_set));
-        if rows.len() == before && !key.name.contains(NAME) {
-            rows.push(if key.name == "model" { chosen_model(home) } else { unset(key) });
+        rows.extend(sets.map(setting_row));
+        if rows.len() == before && !key.name.contains(NAME_PLACEHOLDER) {
+            rows.push(if key.name == "model" { model_row(home) } else { default_row(key) });
         }
     }
     // Group the settings of each provider.
     rows.sort_by_key(|row| row.provider.clone());
-    let config = home.project.as_ref().map(Project::config).unwrap_or_default();
-    rows.extend(loaded.ignored.iter().map(|found| Row {
-        key: dotted(&found.path),
-        value: shown(found.key, &found.value),
-        secret: found.key.reach == Reach::Secret,
-        from: From::Untrusted { file: config.to_string_lossy().into_owned(), line: found.line },
+    let config = home.project.as_ref().map(Project::config_file).unwrap_or_default();
+    rows.extend(loaded.ignored.iter().map(|found| ConfigRow {
+        key: dotted_key(&found.path),
+        value: display_value(found.key, &found.value),
+        secret: found.key.access == SettingAccess::Secret,
+        from: ValueSource::Untrusted { file: config.to_string_lossy().into_owned(), line: found.line },
         provider: None,
     }));
     rows
 }
 
-fn of_set(set: &Set) -> Row {
+fn setting_row(set: &EffectiveSetting) -> ConfigRow {
     let (file, line) = (set.file.to_string_lossy().into_owned(), set.line);
-    Row {
-        key: dotted(&set.path),
-        value: shown(set.key, &set.value),
-        secret: set.key.reach == Reach::Secret,
+    ConfigRow {
+        key: dotted_key(&set.path),
+        value: display_value(set.key, &set.value),
+        secret: set.key.access == SettingAccess::Secret,
         from: match set.owner {
-            Owner::User => From::User { file, line },
-            Owner::Project => From::Project { file, line },
+            SettingsOwner::User => ValueSource::User { file, line },
+            SettingsOwner::Project => ValueSource::Project { file, line },
         },
         provider: set
             .path
             .get(1)
-            .filter(|_| set.key.name.contains(NAME))
+            .filter(|_| set.key.name.contains(NAME_PLACEHOLDER))
             .map(|name| format!("{}.{name}", set.path[0])),
     }
 }
 
-fn unset(key: &'static Key) -> Row {
+fn default_row(key: &'static SettingKey) -> ConfigRow {
     let value = key.default_value().map_or(Value::Null, |value| json!(value));
-    Row { key: key.name.to_owned(), value, secret: false, from: From::Default, provider: None }
+    ConfigRow { key: key.name.to_owned(), value, secret: false, from: ValueSource::Default, provider: None }
 }
 
 /// The model that is used if no file names one.
-fn chosen_model(home: &Home) -> Row {
+fn model_row(home: &Home) -> ConfigRow {
     let (registry, surroundings) = (home.registry(), home.environment());
-    let choice = choose(Wanted::default(), &home.settings, &registry, &surroundings);
+    let choice = select_model(ModelPreferences::default(), &home.settings, &registry, &surroundings);
     let (value, from) = match choice {
-        Err(_) => (Value::Null, From::Default),
+        Err(_) => (Value::Null, ValueSource::Default),
         Ok(choice) => {
             let key = registry.provider(&choice.model.provider).map(|provider| &provider.key);
-            let from = match (choice.why, key) {
-                (Why::Key, Some(KeySource::Env(names))) => {
+            let from = match (choice.source, key) {
+                (ModelSource::Key, Some(KeySource::Env(names))) => {
                     match names.iter().find(|name| home::has_env_var(name)) {
-                        Some(variable) => From::Environment { variable: variable.clone() },
-                        None => From::Default,
+                        Some(variable) => ValueSource::Environment { variable: variable.clone() },
+                        None => ValueSource::Default,
                     }
                 }
-                (Why::Key, _) => From::Chosen { why: "its key is set" },
-                (Why::Server, _) => From::Chosen { why: "from your own server" },
-                _ => From::Chosen { why: "needs no key" },
+                (ModelSource::Key, _) => ValueSource::Chosen { why: "its key is set" },
+                (ModelSource::Server, _) => ValueSource::Chosen { why: "from your own server" },
+                _ => ValueSource::Chosen { why: "needs no key" },
             };
             (json!(choice.model.full_name()), from)
         }
     };
-    Row { key: "model".to_owned(), value, secret: false, from, provider: None }
+    ConfigRow { key: "model".to_owned(), value, secret: false, from, provider: None }
 }
 
 /// A value with secrets removed.
-fn shown(key: &Key, value: &toml::Value) -> Value {
-    if key.reach == Reach::Secret {
+fn display_value(key: &SettingKey, value: &toml::Value) -> Value {
+    if key.access == SettingAccess::Secret {
         return Value::Null;
     }
     match value.as_str() {
-        Some(url) if key.name.ends_with(".base_url") => json!(without_secrets(url)),
+        Some(url) if key.name.ends_with(".base_url") => json!(redact_url(url)),
         Some(url) if key.name.ends_with(".url") => json!(osier_store_mysql::without_password(url)),
         _ => json!(value),
     }
 }
 
 /// A url without user, password, query and fragment.
-pub(super) fn without_secrets(url: &str) -> String {
+pub(super) fn redact_url(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let host = rest[..end].rsplit('@').next().unwrap_or_default();
@@ -145,9 +145,9 @@ pub(super) fn without_secrets(url: &str) -> String {
     if scheme.is_empty() { format!("{host}{path}") } else { format!("{scheme}://{host}{path}") }
 }
 
-impl Row {
-    pub(super) fn is_in_force(&self) -> bool {
-        !matches!(self.from, From::Untrusted { .. })
+impl ConfigRow {
+    pub(super) fn is_effective(&self) -> bool {
+        !matches!(self.from, ValueSource::Untrusted { .. })
     }
 
     pub(super) fn has_value(&self) -> bool {
@@ -155,7 +155,7 @@ impl Row {
     }
 
     /// The value as it is written in a file.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn toml_value(&self) -> String {
         let models = self.value.as_array().filter(|_| self.key.ends_with(".models"));
         match (&self.value, models) {
             _ if self.secret => "(set)".to_owned(),
@@ -172,22 +172,22 @@ impl Row {
     }
 
     /// The value for scripts: strings without quotes.
-    pub(super) fn bare(&self) -> String {
+    pub(super) fn plain_value(&self) -> String {
         match &self.value {
             Value::String(text) => text.clone(),
-            _ => self.shown(),
+            _ => self.toml_value(),
         }
     }
 
     pub(super) fn origin(&self, home: &Home) -> String {
         let at = |file: &str, line: &usize| format!("{}:{line}", home.display_path(file.as_ref()));
         match &self.from {
-            From::Default if self.value.is_null() => String::new(),
-            From::Default => "default".to_owned(),
-            From::Environment { variable } => format!("{variable} is set"),
-            From::Chosen { why } => (*why).to_owned(),
-            From::User { file, line } | From::Project { file, line } => at(file, line),
-            From::Untrusted { file, line } => format!("not trusted: {}", at(file, line)),
+            ValueSource::Default if self.value.is_null() => String::new(),
+            ValueSource::Default => "default".to_owned(),
+            ValueSource::Environment { variable } => format!("{variable} is set"),
+            ValueSource::Chosen { why } => (*why).to_owned(),
+            ValueSource::User { file, line } | ValueSource::Project { file, line } => at(file, line),
+            ValueSource::Untrusted { file, line } => format!("not trusted: {}", at(file, line)),
         }
     }
 }

@@ -1,27 +1,29 @@
 //! Checks whether commands can run in the sandbox.
 
-use osier_tools::sandbox::Network;
+use osier_tools::sandbox::NetworkAccess;
 
-use super::Check;
+use super::DoctorCheck;
 use crate::home::Home;
 use crate::layout::pluralize;
 use crate::sandbox;
 
 const AREA: &str = "sandbox";
 
-pub(super) fn check(home: &Home) -> Check {
+pub(super) fn check(home: &Home) -> DoctorCheck {
     let Some(sandbox) = sandbox::from_settings(home) else {
         let advice = "run `osier config set sandbox.when always` to confine commands";
-        return Check::warn(AREA, "off: commands run with all your permissions", advice);
+        return DoctorCheck::warn(AREA, "off: commands run with all your permissions", advice);
     };
     let network = match &sandbox.rules.network {
-        Network::Off => "network off".to_owned(),
-        Network::Ports(ports) => format!("network limited to {}", pluralize(ports.len(), "port", "ports")),
-        Network::All => "network on".to_owned(),
+        NetworkAccess::Off => "network off".to_owned(),
+        NetworkAccess::Ports(ports) => {
+            format!("network limited to {}", pluralize(ports.len(), "port", "ports"))
+        }
+        NetworkAccess::All => "network on".to_owned(),
     };
     match sandbox.state() {
-        Ok(protection) => Check::ok(AREA, format!("{protection}; {network}")),
-        Err(reason) => Check::warn(
+        Ok(protection) => DoctorCheck::ok(AREA, format!("{protection}; {network}")),
+        Err(reason) => DoctorCheck::warn(
             AREA,
             format!("not available: {reason}"),
             "Osier asks before commands as if there were no sandbox; the sandbox needs Linux 6.2 or newer with Landlock",

@@ -6,18 +6,18 @@ use std::time::Duration;
 use osier_model::{Api, KeySource, ModelError, ModelRouter, Provider};
 use tokio::task::JoinSet;
 
-use super::Check;
+use super::DoctorCheck;
 use crate::home::{self, Home};
-use crate::settings::choice::{Wanted, choose};
+use crate::settings::model_selection::{ModelPreferences, select_model};
 
 const AREA: &str = "server";
-const PATIENCE: Duration = Duration::from_secs(5);
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) async fn checks(home: &Home) -> Vec<Check> {
+pub(super) async fn checks(home: &Home) -> Vec<DoctorCheck> {
     let models = Arc::new(home.models());
     let registry = models.registry().clone();
     let surroundings = home.environment();
-    let default = choose(Wanted::default(), &home.settings, &registry, &surroundings);
+    let default = select_model(ModelPreferences::default(), &home.settings, &registry, &surroundings);
     let default = default.map(|choice| choice.model.provider.clone()).unwrap_or_default();
     let matters = |provider: &&Arc<Provider>| {
         let is_ours = home.settings.providers.contains_key(&provider.id);
@@ -28,29 +28,29 @@ pub(super) async fn checks(home: &Home) -> Vec<Check> {
     let mut checks = Vec::new();
     let mut asking = JoinSet::new();
     for (at, provider) in registry.providers().filter(matters).enumerate() {
-        let key = key(provider, provider.id == default, home);
+        let key = check_key(provider, provider.id == default, home);
         let is_there = key.is_ok();
         checks.push(key.unwrap_or_else(|check| check));
         if is_there {
             let (models, provider, is_default) = (models.clone(), provider.clone(), provider.id == default);
-            asking.spawn(async move { (at, server(&models, &provider, is_default).await) });
+            asking.spawn(async move { (at, check_server(&models, &provider, is_default).await) });
         }
     }
     let mut answers = asking.join_all().await;
     answers.sort_by_key(|(at, _)| *at);
     if checks.is_empty() {
-        checks.push(Check::ok("key", "none is set; the offline model needs none"));
+        checks.push(DoctorCheck::ok("key", "none is set; the offline model needs none"));
     }
     checks.extend(answers.into_iter().map(|(_, check)| check));
     checks
 }
 
 /// Reports the source of a key without reading it.
-fn key(provider: &Provider, is_default: bool, home: &Home) -> Result<Check, Check> {
+fn check_key(provider: &Provider, is_default: bool, home: &Home) -> Result<DoctorCheck, DoctorCheck> {
     const AREA: &str = "key";
     let id = &provider.id;
     if let Err(missing) = provider.key.check_configured(&home.environment()) {
-        let trouble = if is_default { Check::fail } else { Check::warn };
+        let trouble = if is_default { DoctorCheck::fail } else { DoctorCheck::warn };
         return Err(trouble(AREA, format!("{id} has no key"), missing));
     }
     let whence = match &provider.key {
@@ -62,26 +62,26 @@ fn key(provider: &Provider, is_default: bool, home: &Home) -> Result<Check, Chec
         KeySource::Command(_) => "comes from a command".to_owned(),
         KeySource::File(path) => format!("is in {}, readable only by you", path.display()),
     };
-    Ok(Check::ok(AREA, format!("{id}: {whence}")))
+    Ok(DoctorCheck::ok(AREA, format!("{id}: {whence}")))
 }
 
 /// An unreachable server is an error only if it is the default; a rejected key always is.
-async fn server(models: &ModelRouter, provider: &Provider, is_default: bool) -> Check {
+async fn check_server(models: &ModelRouter, provider: &Provider, is_default: bool) -> DoctorCheck {
     let id = &provider.id;
     let trouble = |said: String, advice: &str| match is_default {
-        true => Check::fail(AREA, said, advice),
-        false => Check::warn(AREA, said, advice),
+        true => DoctorCheck::fail(AREA, said, advice),
+        false => DoctorCheck::warn(AREA, said, advice),
     };
-    match tokio::time::timeout(PATIENCE, models.discover(id)).await {
+    match tokio::time::timeout(DISCOVERY_TIMEOUT, models.discover(id)).await {
         Err(_) => trouble(
-            format!("{id}: no answer within {} s", PATIENCE.as_secs()),
+            format!("{id}: no answer within {} s", DISCOVERY_TIMEOUT.as_secs()),
             "check that it is running and that base_url is correct",
         ),
-        Ok(Ok(models)) => Check::ok(
+        Ok(Ok(models)) => DoctorCheck::ok(
             AREA,
             format!("{id} responds and lists {}", crate::layout::pluralize(models.len(), "model", "models")),
         ),
-        Ok(Err(ModelError::Unauthorized { detail: said, .. })) => Check::fail(
+        Ok(Err(ModelError::Unauthorized { detail: said, .. })) => DoctorCheck::fail(
             AREA,
             format!("{id} rejected the key. {said}"),
             "create a new key, or correct the one that is set",
@@ -93,7 +93,7 @@ async fn server(models: &ModelRouter, provider: &Provider, is_default: bool) -> 
             failure.to_string(),
             "check that it is running and that base_url is correct; HTTPS_PROXY sets a proxy",
         ),
-        Ok(Err(failure)) => Check::warn(
+        Ok(Err(failure)) => DoctorCheck::warn(
             AREA,
             format!("{id} responds, but cannot list its models: {failure}"),
             "to use its models, add them to the settings",

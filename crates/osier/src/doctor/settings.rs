@@ -2,47 +2,57 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use super::Check;
+use super::DoctorCheck;
 use crate::home::Home;
-use crate::settings::choice::{Wanted, choose};
-use crate::settings::table::Reach;
-use crate::settings::{Loaded, Project};
+use crate::settings::model_selection::{ModelPreferences, select_model};
+use crate::settings::table::SettingAccess;
+use crate::settings::{LoadedSettings, Project};
 use crate::themes;
-use crate::trust::Standing;
+use crate::trust::TrustStatus;
 
 const AREA: &str = "settings";
 
-pub(super) fn checks(home: &Home, loaded: &Loaded) -> Vec<Check> {
-    let mut checks: Vec<Check> = loaded
+pub(super) fn checks(home: &Home, loaded: &LoadedSettings) -> Vec<DoctorCheck> {
+    let mut checks: Vec<DoctorCheck> = loaded
         .problems
         .iter()
         .map(|problem| match problem.is_fatal {
-            true => Check::fail(
+            true => DoctorCheck::fail(
                 AREA,
                 home.format_problem(problem),
                 "fix this line; until then most commands do not work here",
             ),
-            false => Check::warn(AREA, home.format_problem(problem), "fix or remove it; it has no effect"),
+            false => {
+                DoctorCheck::warn(AREA, home.format_problem(problem), "fix or remove it; it has no effect")
+            }
         })
         .collect();
     let registry = home.registry();
     checks.extend(registry.problems().iter().map(|problem| {
-        Check::fail(AREA, problem.clone(), format!("fix it in {}", home.display_path(&home.config_file())))
+        DoctorCheck::fail(
+            AREA,
+            problem.clone(),
+            format!("fix it in {}", home.display_path(&home.config_file())),
+        )
     }));
     checks.extend(themes::load(home).problems.into_iter().map(|problem| {
-        Check::warn(AREA, problem, "fix the theme, or choose another one with `osier config set theme NAME`")
+        DoctorCheck::warn(
+            AREA,
+            problem,
+            "fix the theme, or choose another one with `osier config set theme NAME`",
+        )
     }));
     if checks.is_empty() {
-        checks.push(Check::ok(AREA, files(home)));
+        checks.push(DoctorCheck::ok(AREA, settings_files(home)));
     }
-    checks.extend(readable_by_others(home, loaded));
-    checks.extend(trust(home));
-    checks.push(model(home));
+    checks.extend(check_permissions(home, loaded));
+    checks.extend(check_trust(home));
+    checks.push(check_model(home));
     checks
 }
 
-fn files(home: &Home) -> String {
-    let project = home.project.as_ref().map(Project::config);
+fn settings_files(home: &Home) -> String {
+    let project = home.project.as_ref().map(Project::config_file);
     let files: Vec<String> = [Some(home.config_file()), project]
         .into_iter()
         .flatten()
@@ -53,14 +63,18 @@ fn files(home: &Home) -> String {
 }
 
 /// Warns if other users can read a settings file that contains secrets, such as HTTP headers.
-fn readable_by_others(home: &Home, loaded: &Loaded) -> Option<Check> {
+fn check_permissions(home: &Home, loaded: &LoadedSettings) -> Option<DoctorCheck> {
     let file = home.config_file();
-    let has_secret =
-        loaded.settings.layers.sets().iter().any(|set| set.key.reach == Reach::Secret && set.file == file);
+    let has_secret = loaded
+        .settings
+        .layers
+        .settings()
+        .iter()
+        .any(|set| set.key.access == SettingAccess::Secret && set.file == file);
     let mode = std::fs::metadata(&file).ok()?.permissions().mode();
     (has_secret && mode & 0o077 != 0).then(|| {
         let shown = home.display_path(&file);
-        Check::warn(
+        DoctorCheck::warn(
             AREA,
             format!("{shown} contains secrets and is readable by other users"),
             format!("chmod 600 {shown}"),
@@ -68,10 +82,10 @@ fn readable_by_others(home: &Home, loaded: &Loaded) -> Option<Check> {
     })
 }
 
-fn trust(home: &Home) -> Option<Check> {
+fn check_trust(home: &Home) -> Option<DoctorCheck> {
     const AREA: &str = "trust";
     if let Some(objection) = home.objection() {
-        return Some(Check::warn(
+        return Some(DoctorCheck::warn(
             AREA,
             format!("{objection}; its settings are ignored"),
             "make sure that only you can change it",
@@ -79,15 +93,15 @@ fn trust(home: &Home) -> Option<Check> {
     }
     let asked = home.trust_request.as_ref()?;
     let root = home.display_path(&asked.root);
-    Some(match asked.standing {
-        Standing::Trusted => Check::ok(AREA, format!("{root} is trusted")),
-        Standing::Refused => Check::ok(AREA, format!("{root} is not trusted (your decision)")),
-        Standing::Changed => Check::warn(
+    Some(match asked.status {
+        TrustStatus::Trusted => DoctorCheck::ok(AREA, format!("{root} is trusted")),
+        TrustStatus::Refused => DoctorCheck::ok(AREA, format!("{root} is not trusted (your decision)")),
+        TrustStatus::Changed => DoctorCheck::warn(
             AREA,
             format!("{root} has changed what it requests since you decided"),
             "run `osier trust` to review it",
         ),
-        Standing::Unknown => Check::warn(
+        TrustStatus::Unknown => DoctorCheck::warn(
             AREA,
             format!("{root} is not trusted; what it requests is ignored"),
             "run `osier trust` to review it",
@@ -95,21 +109,21 @@ fn trust(home: &Home) -> Option<Check> {
     })
 }
 
-fn model(home: &Home) -> Check {
+fn check_model(home: &Home) -> DoctorCheck {
     const AREA: &str = "model";
     let (registry, surroundings) = (home.registry(), home.environment());
-    let choice = match choose(Wanted::default(), &home.settings, &registry, &surroundings) {
+    let choice = match select_model(ModelPreferences::default(), &home.settings, &registry, &surroundings) {
         Ok(choice) => choice,
-        Err(error) => return Check::fail(AREA, error.to_string(), "change `model` in the settings"),
+        Err(error) => return DoctorCheck::fail(AREA, error.to_string(), "change `model` in the settings"),
     };
     let name = choice.model.full_name();
     match registry.check_configured(&choice.model, &surroundings) {
-        Err(missing) => Check::fail(AREA, format!("cannot use {name}"), missing),
-        Ok(()) if choice.model.provider == "offline" => Check::warn(
+        Err(missing) => DoctorCheck::fail(AREA, format!("cannot use {name}"), missing),
+        Ok(()) if choice.model.provider == "offline" => DoctorCheck::warn(
             AREA,
             format!("{name}: built in, follows simple requests only"),
             "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or add a server; see `osier models --all`",
         ),
-        Ok(()) => Check::ok(AREA, name),
+        Ok(()) => DoctorCheck::ok(AREA, name),
     }
 }

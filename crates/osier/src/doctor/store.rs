@@ -10,7 +10,7 @@ use osier_store::{SessionFilter, Store};
 use osier_store_mysql::MySqlStore;
 use rustix::fs::{Access, access};
 
-use super::{Check, Status};
+use super::{CheckStatus, DoctorCheck};
 use crate::home::Home;
 use crate::layout::pluralize;
 use crate::stores::StoreHandle;
@@ -19,37 +19,37 @@ const AREA: &str = "store";
 const DOCS: &str = "see docs/stores.md";
 const MEGABYTE: u64 = 1 << 20;
 
-pub(super) async fn checks(home: &Home) -> Vec<Check> {
+pub(super) async fn checks(home: &Home) -> Vec<DoctorCheck> {
     let folder = &home.folder;
     if !folder.exists() {
-        return vec![not_yet(home)];
+        return vec![check_creatable(home)];
     }
-    let mut checks = vec![writing(home)];
-    checks.extend(room(folder));
+    let mut checks = vec![check_writable(home)];
+    checks.extend(check_free_space(folder));
     for name in ["", "sessions", "cache"] {
-        checks.extend(mode(&folder.join(name), home));
+        checks.extend(check_folder_mode(&folder.join(name), home));
     }
     for shelf in &home.store_handles {
-        let listed = sessions(shelf).await;
-        let is_reached = listed.status == Status::Ok;
+        let listed = check_sessions(shelf).await;
+        let is_reached = listed.status == CheckStatus::Ok;
         checks.push(listed);
         if let StoreHandle::Database(database) = shelf
             && is_reached
         {
-            checks.extend(servers(database).await);
+            checks.extend(check_servers(database).await);
         }
     }
     checks
 }
 
-fn not_yet(home: &Home) -> Check {
+fn check_creatable(home: &Home) -> DoctorCheck {
     let shown = home.display_path(&home.folder);
     let parent = home.folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
     // Try it: permissions alone say nothing on special file systems such as /proc.
     let trial = parent.join(format!(".osier-doctor-{}", std::process::id()));
     match fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)) {
-        Ok(()) => Check::ok(AREA, format!("{shown} is created with the first session")),
-        Err(error) => Check::fail(
+        Ok(()) => DoctorCheck::ok(AREA, format!("{shown} is created with the first session")),
+        Err(error) => DoctorCheck::fail(
             AREA,
             format!("cannot create {shown} in {}: {error}", home.display_path(parent)),
             "set OSIER_HOME to a folder you can write to",
@@ -58,16 +58,16 @@ fn not_yet(home: &Home) -> Check {
 }
 
 /// Appends to a file under a lock, as sessions do, and checks that a second lock is refused.
-fn writing(home: &Home) -> Check {
+fn check_writable(home: &Home) -> DoctorCheck {
     let shown = home.display_path(&home.folder);
     match locked_append(&home.folder) {
-        Ok(true) => Check::ok(AREA, format!("{shown} is writable, and file locks work")),
-        Ok(false) => Check::fail(
+        Ok(true) => DoctorCheck::ok(AREA, format!("{shown} is writable, and file locks work")),
+        Ok(false) => DoctorCheck::fail(
             AREA,
             format!("file locks do not work on the file system of {shown}"),
             "set OSIER_HOME to a local disk, or never open a session twice",
         ),
-        Err(error) => Check::fail(
+        Err(error) => DoctorCheck::fail(
             AREA,
             format!("cannot write to {shown}: {error}"),
             "fix its permissions, or set OSIER_HOME",
@@ -89,30 +89,30 @@ fn locked_append(folder: &Path) -> std::io::Result<bool> {
     }
 }
 
-fn room(folder: &Path) -> Option<Check> {
+fn check_free_space(folder: &Path) -> Option<DoctorCheck> {
     let about = rustix::fs::statvfs(folder).ok()?;
     let free = about.f_bavail.saturating_mul(about.f_frsize) / MEGABYTE;
     let said = format!("{free} MB free");
     match free {
-        0..10 => Some(Check::fail(AREA, said, "free up disk space; sessions soon cannot be saved")),
-        10..200 => Some(Check::warn(AREA, said, "free up disk space")),
+        0..10 => Some(DoctorCheck::fail(AREA, said, "free up disk space; sessions soon cannot be saved")),
+        10..200 => Some(DoctorCheck::warn(AREA, said, "free up disk space")),
         _ => None,
     }
 }
 
 /// Warns if other users can read the sessions.
-fn mode(path: &Path, home: &Home) -> Option<Check> {
+fn check_folder_mode(path: &Path, home: &Home) -> Option<DoctorCheck> {
     let about = fs::metadata(path).ok()?;
     let shown = home.display_path(path);
     if about.uid() != rustix::process::geteuid().as_raw() {
-        return Some(Check::warn(
+        return Some(DoctorCheck::warn(
             AREA,
             format!("{shown} belongs to another user"),
             "set OSIER_HOME to a folder of your own",
         ));
     }
     if let Err(error) = access(path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK) {
-        return Some(Check::fail(
+        return Some(DoctorCheck::fail(
             AREA,
             format!("cannot access {shown}: {error}"),
             format!("chmod 700 {shown}"),
@@ -120,7 +120,7 @@ fn mode(path: &Path, home: &Home) -> Option<Check> {
     }
     let mode = about.permissions().mode() & 0o777;
     (mode & 0o077 != 0).then(|| {
-        Check::warn(
+        DoctorCheck::warn(
             AREA,
             format!("{shown} is readable by other users (mode {mode:03o})"),
             format!("chmod 700 {shown}"),
@@ -129,11 +129,11 @@ fn mode(path: &Path, home: &Home) -> Option<Check> {
 }
 
 /// Reports the servers of a database, whether this user can write there, and unsafe options.
-async fn servers(store: &MySqlStore) -> Vec<Check> {
+async fn check_servers(store: &MySqlStore) -> Vec<DoctorCheck> {
     let name = store.name();
-    let reports = match store.inspect().await {
+    let reports = match store.inspect_servers().await {
         Ok(reports) => reports,
-        Err(error) => return vec![Check::fail(AREA, error.to_string(), DOCS)],
+        Err(error) => return vec![DoctorCheck::fail(AREA, error.to_string(), DOCS)],
     };
     let mut checks = Vec::new();
     for (host, report) in reports {
@@ -141,41 +141,44 @@ async fn servers(store: &MySqlStore) -> Vec<Check> {
         let report = match report {
             Ok(report) => report,
             Err(error) => {
-                checks.push(Check::warn(AREA, format!("{place}: {error}"), DOCS));
+                checks.push(DoctorCheck::warn(AREA, format!("{place}: {error}"), DOCS));
                 continue;
             }
         };
-        checks.push(match report.cannot_write {
-            None => Check::ok(AREA, format!("{place} is {}; you can write", report.what)),
+        checks.push(match report.write_error {
+            None => DoctorCheck::ok(AREA, format!("{place} is {}; you can write", report.description)),
             Some(error) => {
-                let said = format!("{place} is {}; you can only read: {error}", report.what);
-                Check::warn(AREA, said, DOCS)
+                let said = format!("{place} is {}; you can only read: {error}", report.description);
+                DoctorCheck::warn(AREA, said, DOCS)
             }
         });
         for (what, advice) in report.warnings {
-            checks.push(Check::warn(AREA, format!("{place}: {what}"), advice));
+            checks.push(DoctorCheck::warn(AREA, format!("{place}: {what}"), advice));
         }
     }
     checks
 }
 
 /// Checks that the sessions of a store can be listed. Requests only one from a database, which may contain very many.
-async fn sessions(shelf: &StoreHandle) -> Check {
+async fn check_sessions(shelf: &StoreHandle) -> DoctorCheck {
     let files = matches!(shelf, StoreHandle::Files { .. });
     let filter = SessionFilter { limit: (!files).then_some(1), ..SessionFilter::default() };
     let place =
         if shelf.name() == DEFAULT_NAME { String::new() } else { format!("store {}: ", shelf.name()) };
     match shelf.store().list(&filter).await {
-        Err(error) if !files => Check::fail(AREA, error.to_string(), DOCS),
-        Err(error) => Check::fail(
+        Err(error) if !files => DoctorCheck::fail(AREA, error.to_string(), DOCS),
+        Err(error) => DoctorCheck::fail(
             AREA,
             format!("{place}cannot list the sessions: {error}"),
             "fix the permissions of the folder",
         ),
-        Ok(_) if !files => Check::ok(AREA, format!("{place}reachable")),
+        Ok(_) if !files => DoctorCheck::ok(AREA, format!("{place}reachable")),
         Ok(page) => match page.unreadable.first() {
-            None => Check::ok(AREA, format!("{place}{}", pluralize(page.cards.len(), "session", "sessions"))),
-            Some(first) => Check::warn(
+            None => DoctorCheck::ok(
+                AREA,
+                format!("{place}{}", pluralize(page.cards.len(), "session", "sessions")),
+            ),
+            Some(first) => DoctorCheck::warn(
                 AREA,
                 format!(
                     "{place}{} cannot be read, such as {first}",

@@ -10,17 +10,17 @@ use osier_agent::AgentEvent;
 use osier_session::SessionEvent;
 use serde_json::Value;
 
-use super::clean::Clean;
+use super::sanitize::StreamSanitizer;
 
 /// Extracts the text to print from the events of a turn.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct AnswerFilter {
     eager: bool,
-    clean: Clean,
+    clean: StreamSanitizer,
     /// The draft that is being printed.
     streaming: Option<Arc<str>>,
     /// Something was printed.
-    began: bool,
+    has_output: bool,
     at_line_start: bool,
     /// Part of a reply was printed that broke off and is requested again.
     withdrawn: bool,
@@ -28,14 +28,14 @@ pub(crate) struct Answer {
     last: Option<String>,
 }
 
-impl Answer {
+impl AnswerFilter {
     /// `eager`: print everything as it streams.
-    pub(crate) fn new(eager: bool) -> Answer {
-        Answer {
+    pub(crate) fn new(eager: bool) -> AnswerFilter {
+        AnswerFilter {
             eager,
-            clean: Clean::default(),
+            clean: StreamSanitizer::default(),
             streaming: None,
-            began: false,
+            has_output: false,
             at_line_start: true,
             withdrawn: false,
             last: None,
@@ -43,10 +43,10 @@ impl Answer {
     }
 
     /// The text to print for this event.
-    pub(crate) fn take(&mut self, event: &AgentEvent) -> String {
+    pub(crate) fn handle_event(&mut self, event: &AgentEvent) -> String {
         match event {
             AgentEvent::Session(SessionEvent::DraftDelta { id, delta, .. }) if self.eager => {
-                self.piece(id, delta)
+                self.draft_text(id, delta)
             }
             AgentEvent::Session(SessionEvent::DraftDropped { id }) if self.streaming.as_ref() == Some(id) => {
                 self.withdrawn = true;
@@ -54,7 +54,7 @@ impl Answer {
                 self.break_line()
             }
             AgentEvent::Session(SessionEvent::Committed { line, draft_id, .. }) => {
-                self.message(line, draft_id.as_ref())
+                self.finished_message(line, draft_id.as_ref())
             }
             _ => String::new(),
         }
@@ -66,21 +66,22 @@ impl Answer {
     }
 
     /// The rest of the answer, after a successful turn.
-    pub(crate) fn end(&mut self) -> String {
+    pub(crate) fn finish(&mut self) -> String {
         match self.last.take() {
-            Some(text) if !self.eager => self.shown(&text) + &self.break_line(),
+            Some(text) if !self.eager => self.clean_text(&text) + &self.break_line(),
             _ => String::new(),
         }
     }
 
-    fn piece(&mut self, id: &Arc<str>, delta: &str) -> String {
+    fn draft_text(&mut self, id: &Arc<str>, delta: &str) -> String {
         let Ok(delta) = serde_json::from_str::<Value>(delta) else { return String::new() };
         match delta["type"].as_str() {
             Some("text_delta") => {
                 let text = delta["delta"].as_str().unwrap_or_default();
-                let gap = if self.streaming.as_ref() == Some(id) { String::new() } else { self.gap() };
+                let gap =
+                    if self.streaming.as_ref() == Some(id) { String::new() } else { self.paragraph_break() };
                 self.streaming = Some(id.clone());
-                gap + &self.shown(text)
+                gap + &self.clean_text(text)
             }
             // Two blocks of text are two paragraphs.
             Some("text_end") => self.break_line(),
@@ -88,13 +89,13 @@ impl Answer {
         }
     }
 
-    fn message(&mut self, line: &[u8], draft: Option<&Arc<str>>) -> String {
-        let Some(message) = assistant(line) else { return String::new() };
-        let text = text_of(&message);
+    fn finished_message(&mut self, line: &[u8], draft: Option<&Arc<str>>) -> String {
+        let Some(message) = assistant_message(line) else { return String::new() };
+        let text = message_text(&message);
         let was_shown = self.streaming.take().is_some_and(|id| draft == Some(&id));
         let shown = match self.eager {
             true if was_shown => self.break_line(),
-            true if !text.is_empty() => self.gap() + &self.shown(&text) + &self.break_line(),
+            true if !text.is_empty() => self.paragraph_break() + &self.clean_text(&text) + &self.break_line(),
             _ => String::new(),
         };
         self.last = (!calls_tools(&message)).then_some(text);
@@ -102,15 +103,15 @@ impl Answer {
     }
 
     /// A blank line between the previous text and the next.
-    fn gap(&mut self) -> String {
+    fn paragraph_break(&mut self) -> String {
         let ended = self.break_line();
-        if self.began { ended + "\n" } else { ended }
+        if self.has_output { ended + "\n" } else { ended }
     }
 
-    fn shown(&mut self, text: &str) -> String {
+    fn clean_text(&mut self, text: &str) -> String {
         let text = self.clean.push(text);
         if let Some(last) = text.chars().last() {
-            self.began = true;
+            self.has_output = true;
             self.at_line_start = last == '\n';
         }
         text
@@ -118,7 +119,7 @@ impl Answer {
 
     /// Ends the line, if one is open.
     pub(crate) fn break_line(&mut self) -> String {
-        let mut rest = self.clean.end();
+        let mut rest = self.clean.finish();
         if !rest.is_empty() {
             self.at_line_start = rest.ends_with('\n');
         }
@@ -131,25 +132,25 @@ impl Answer {
 }
 
 /// The message of an entry, if it is an assistant message.
-pub(crate) fn assistant(line: &[u8]) -> Option<Value> {
+pub(crate) fn assistant_message(line: &[u8]) -> Option<Value> {
     // Check the role first: most entries are other messages, and parsing a large one is slow.
     let entry = osier_tree::entry::parse_entry(line).ok()?;
-    (entry.role == osier_tree::MessageRole::Assistant).then(|| message(line)).flatten()
+    (entry.role == osier_tree::MessageRole::Assistant).then(|| entry_message(line)).flatten()
 }
 
 /// The message of an entry.
-pub(crate) fn message(line: &[u8]) -> Option<Value> {
+pub(crate) fn entry_message(line: &[u8]) -> Option<Value> {
     let mut entry: Value = serde_json::from_slice(line).ok()?;
     Some(entry["message"].take()).filter(Value::is_object)
 }
 
-fn blocks(message: &Value) -> impl Iterator<Item = &Value> {
+fn content_blocks(message: &Value) -> impl Iterator<Item = &Value> {
     message["content"].as_array().into_iter().flatten()
 }
 
 /// The text of a message; each block starts on a new line.
-pub(crate) fn text_of(message: &Value) -> String {
-    let texts = blocks(message).filter(|block| block["type"] == "text");
+pub(crate) fn message_text(message: &Value) -> String {
+    let texts = content_blocks(message).filter(|block| block["type"] == "text");
     let texts: Vec<&str> = texts.filter_map(|block| block["text"].as_str()).collect();
     match message["content"].as_str() {
         Some(text) => text.to_owned(),
@@ -158,7 +159,7 @@ pub(crate) fn text_of(message: &Value) -> String {
 }
 
 fn calls_tools(message: &Value) -> bool {
-    blocks(message).any(|block| block["type"] == "toolCall")
+    content_blocks(message).any(|block| block["type"] == "toolCall")
 }
 
 #[cfg(test)]
@@ -205,23 +206,23 @@ mod tests {
         ]
     }
 
-    fn shown(answer: &mut Answer, events: &[AgentEvent]) -> Vec<String> {
-        let mut shown: Vec<String> = events.iter().map(|event| answer.take(event)).collect();
-        shown.push(answer.end());
+    fn shown(answer: &mut AnswerFilter, events: &[AgentEvent]) -> Vec<String> {
+        let mut shown: Vec<String> = events.iter().map(|event| answer.handle_event(event)).collect();
+        shown.push(answer.finish());
         shown
     }
 
     #[test]
     fn a_terminal_gets_everything_as_it_streams() {
-        let mut answer = Answer::new(true);
+        let mut answer = AnswerFilter::new(true);
         assert_eq!(shown(&mut answer, &turn()), ["I ", "look.", "\n", "\nThere is ", "one.", "\n", ""]);
     }
 
     #[test]
     fn a_pipe_gets_only_the_answer() {
-        let mut answer = Answer::new(false);
+        let mut answer = AnswerFilter::new(false);
         assert_eq!(shown(&mut answer, &turn()).concat(), "There is one.\n");
-        let mut answer = Answer::new(false);
+        let mut answer = AnswerFilter::new(false);
         assert_eq!(
             shown(&mut answer, &turn()[..3]).concat(),
             "",
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_retried_reply_starts_on_a_new_line() {
-        let mut answer = Answer::new(true);
+        let mut answer = AnswerFilter::new(true);
         let dropped = AgentEvent::Session(SessionEvent::DraftDropped { id: "a".into() });
         let whole = said("b", &json!([{ "type": "text", "text": "There is one." }]));
         let events = [text("a", "There"), dropped, text("b", "There is one."), whole];
@@ -241,14 +242,14 @@ mod tests {
 
     #[test]
     fn a_message_that_was_not_streamed_is_printed_when_it_is_stored() {
-        let mut answer = Answer::new(true);
+        let mut answer = AnswerFilter::new(true);
         let blocks = json!([{ "type": "text", "text": "one" }, { "type": "text", "text": "two\n" }]);
         assert_eq!(shown(&mut answer, &[said("a", &blocks)]).concat(), "one\ntwo\n");
     }
 
     #[test]
     fn control_characters_in_a_reply_are_replaced() {
-        let mut answer = Answer::new(true);
+        let mut answer = AnswerFilter::new(true);
         let evil = [text("a", "x\u{1b}"), text("a", "[2Jy\u{7}"), said("a", &json!([]))];
         assert_eq!(shown(&mut answer, &evil).concat(), "x\u{fffd}[2Jy\u{fffd}\n");
     }

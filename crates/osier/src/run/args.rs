@@ -11,8 +11,8 @@ use osier_model::ThinkingLevel;
 use crate::failure::usage_error;
 use crate::home::CliOverrides;
 
-const SESSION: &str = "Session";
-const MODEL: &str = "Model and tools";
+const SESSION_HEADING: &str = "Session";
+const MODEL_HEADING: &str = "Model and tools";
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     pub(super) print: bool,
     /// Print only the answer, or every event as a line of JSON
     #[arg(long, value_enum, value_name = "MODE")]
-    pub(super) mode: Option<Mode>,
+    pub(super) mode: Option<OutputMode>,
     /// Show progress on standard error even if it is not a terminal
     #[arg(long)]
     pub(super) verbose: bool,
@@ -33,86 +33,86 @@ pub(crate) struct Args {
     pub(super) cwd: Option<PathBuf>,
 
     /// Continue the most recent session in this directory
-    #[arg(short = 'c', long = "continue", help_heading = SESSION)]
+    #[arg(short = 'c', long = "continue", help_heading = SESSION_HEADING)]
     pub(super) go_on: bool,
     /// Resume a session by the first characters of its id; without ID, choose from a list
-    #[arg(short, long, value_name = "ID", num_args = 0..=1, help_heading = SESSION)]
+    #[arg(short, long, value_name = "ID", num_args = 0..=1, help_heading = SESSION_HEADING)]
     pub(super) resume: Option<Option<String>>,
     /// Continue the session in this file, in Osier's or pi's format
-    #[arg(long, value_name = "FILE", help_heading = SESSION)]
+    #[arg(long, value_name = "FILE", help_heading = SESSION_HEADING)]
     pub(super) session: Option<String>,
     /// Start with a copy of a session, up to its leaf or to ENTRY
-    #[arg(long, value_name = "ID[@ENTRY]", help_heading = SESSION)]
+    #[arg(long, value_name = "ID[@ENTRY]", help_heading = SESSION_HEADING)]
     pub(super) fork: Option<String>,
     /// The store for a new session; existing sessions are found in all stores
-    #[arg(long, value_name = "NAME", help_heading = SESSION)]
+    #[arg(long, value_name = "NAME", help_heading = SESSION_HEADING)]
     pub(super) store: Option<String>,
     /// The agent that a new session belongs to, from `[agents.NAME]` in the settings
-    #[arg(long, value_name = "NAME", help_heading = SESSION)]
+    #[arg(long, value_name = "NAME", help_heading = SESSION_HEADING)]
     pub(super) agent: Option<String>,
     /// Do not save the session
-    #[arg(long, help_heading = SESSION)]
+    #[arg(long, help_heading = SESSION_HEADING)]
     pub(super) no_session: bool,
     /// Set the name of the session
-    #[arg(long, help_heading = SESSION)]
+    #[arg(long, help_heading = SESSION_HEADING)]
     pub(super) name: Option<String>,
 
     /// The model: PROVIDER/ID, or the end of its name; `osier models` lists them
-    #[arg(long, help_heading = MODEL)]
+    #[arg(long, help_heading = MODEL_HEADING)]
     pub(super) model: Option<String>,
     /// The thinking level of the model
-    #[arg(long, value_name = "LEVEL", value_parser = levels(), help_heading = MODEL)]
+    #[arg(long, value_name = "LEVEL", value_parser = thinking_levels(), help_heading = MODEL_HEADING)]
     pub(super) thinking: Option<String>,
     /// The tools the model may use, separated by commas
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = MODEL)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = MODEL_HEADING)]
     pub(super) tools: Option<Vec<String>>,
     /// Give the model no tools
-    #[arg(long, conflicts_with = "tools", help_heading = MODEL)]
+    #[arg(long, conflicts_with = "tools", help_heading = MODEL_HEADING)]
     pub(super) no_tools: bool,
     /// What the model may do without asking: read (default), also change files (autoEdit), also run commands in a sandbox (sandbox), everything (yolo)
-    #[arg(long, value_name = "MODE", value_parser = approvals(), help_heading = MODEL)]
+    #[arg(long, value_name = "MODE", value_parser = approval_modes(), help_heading = MODEL_HEADING)]
     pub(super) approval: Option<String>,
     /// Replace the built-in system prompt
-    #[arg(long, value_name = "TEXT", help_heading = MODEL)]
+    #[arg(long, value_name = "TEXT", help_heading = MODEL_HEADING)]
     pub(super) system_prompt: Option<String>,
     /// Append this text to the system prompt
-    #[arg(long, value_name = "TEXT", help_heading = MODEL)]
+    #[arg(long, value_name = "TEXT", help_heading = MODEL_HEADING)]
     pub(super) append_system_prompt: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
+pub(crate) enum OutputMode {
     Text,
     Json,
 }
 
 /// The front end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    Screen,
-    Print(Mode),
+pub(super) enum FrontEnd {
+    Terminal,
+    Print(OutputMode),
 }
 
-fn levels() -> PossibleValuesParser {
+fn thinking_levels() -> PossibleValuesParser {
     PossibleValuesParser::new(ThinkingLevel::ALL.map(ThinkingLevel::name))
 }
 
-fn approvals() -> PossibleValuesParser {
-    PossibleValuesParser::new(osier_tools::Mode::ALL.map(osier_tools::Mode::name))
+fn approval_modes() -> PossibleValuesParser {
+    PossibleValuesParser::new(osier_tools::ApprovalMode::ALL.map(osier_tools::ApprovalMode::name))
 }
 
 impl Args {
-    pub(crate) fn said(&self) -> CliOverrides {
+    pub(crate) fn overrides(&self) -> CliOverrides {
         CliOverrides { store: self.store.clone(), agent: self.agent.clone() }
     }
 
     /// The terminal interface needs a terminal for both input and output; otherwise only the answer is printed.
-    pub(super) fn way(&self) -> Way {
+    pub(super) fn front_end(&self) -> FrontEnd {
         let person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         match self.mode {
-            Some(mode) => Way::Print(mode),
-            None if self.print || !person => Way::Print(Mode::Text),
-            None => Way::Screen,
+            Some(mode) => FrontEnd::Print(mode),
+            None if self.print || !person => FrontEnd::Print(OutputMode::Text),
+            None => FrontEnd::Terminal,
         }
     }
 
@@ -131,9 +131,7 @@ impl Args {
             return Err(usage_error(format!("{all} cannot be combined; use only one of them")));
         }
         if self.no_session && self.name.is_some() {
-            return Err(usage_error(
-                "--name cannot be combined with --no-session: the session is not saved",
-            ));
+            return Err(usage_error("--name cannot be combined with --no-session: the session is not saved"));
         }
         if self.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
             return Err(usage_error("--name is empty; `osier sessions rename` can clear a name"));

@@ -13,12 +13,12 @@ use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 /// When the file is larger than this, it is shortened to at most `KEPT_LINES` lines.
-const MOST_BYTES: u64 = 512 << 10;
+const MAX_BYTES: u64 = 512 << 10;
 const KEPT_LINES: usize = 1000;
 /// A larger file was not written by Osier and is not read.
-const MAX_READ: u64 = 4 * MOST_BYTES;
+const MAX_READ: u64 = 4 * MAX_BYTES;
 /// Longer prompts are not stored.
-const MOST_TEXT: usize = 8 << 10;
+const MAX_TEXT: usize = 8 << 10;
 
 /// The history file.
 #[derive(Debug, Clone)]
@@ -42,17 +42,17 @@ impl HistoryFile {
     }
 
     pub(super) fn add(&self, text: &str) -> io::Result<()> {
-        if text.len() > MOST_TEXT {
+        if text.len() > MAX_TEXT {
             return Ok(());
         }
         if let Some(folder) = self.path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
-        let lock = private(OpenOptions::new().write(true), &self.path.with_extension("lock"))?;
+        let lock = open_private(OpenOptions::new().write(true), &self.path.with_extension("lock"))?;
         lock.lock()?;
-        let mut file = private(OpenOptions::new().append(true), &self.path)?;
+        let mut file = open_private(OpenOptions::new().append(true), &self.path)?;
         file.write_all(format!("{}\n", json!({ "text": text })).as_bytes())?;
-        if file.metadata()?.len() > MOST_BYTES { self.shorten() } else { Ok(()) }
+        if file.metadata()?.len() > MAX_BYTES { self.shorten() } else { Ok(()) }
     }
 
     fn shorten(&self) -> io::Result<()> {
@@ -60,7 +60,7 @@ impl HistoryFile {
         let kept = &texts[texts.len().saturating_sub(KEPT_LINES)..];
         let mut lines: Vec<String> =
             kept.iter().map(|text| format!("{}\n", json!({ "text": text }))).collect();
-        let mut left = MOST_BYTES as usize / 2;
+        let mut left = MAX_BYTES as usize / 2;
         let first = lines.iter().rposition(|line| {
             let is_over = line.len() > left;
             left = left.saturating_sub(line.len());
@@ -68,13 +68,13 @@ impl HistoryFile {
         });
         lines.drain(..first.map_or(0, |at| at + 1));
         let shorter = self.path.with_extension("new");
-        private(OpenOptions::new().write(true).truncate(true), &shorter)?
+        open_private(OpenOptions::new().write(true).truncate(true), &shorter)?
             .write_all(lines.concat().as_bytes())?;
         fs::rename(shorter, &self.path)
     }
 }
 
-fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     // Opening a pipe that has no reader would block forever.
     options.create(true).mode(0o600).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)
 }
@@ -118,11 +118,11 @@ mod tests {
         let long = "x".repeat(4000);
         for number in 0..400 {
             history.add(&format!("{number} {long}")).unwrap();
-            assert!(fs::metadata(&history.path).unwrap().len() <= MOST_BYTES);
+            assert!(fs::metadata(&history.path).unwrap().len() <= MAX_BYTES);
         }
         assert!(history.read().last().unwrap().starts_with("399 "));
         assert!(history.read().len() > 50);
-        history.add(&"y".repeat(MOST_TEXT + 1)).unwrap();
+        history.add(&"y".repeat(MAX_TEXT + 1)).unwrap();
         assert!(history.read().last().unwrap().starts_with("399 "), "too long for the history");
         fs::write(&history.path, "{\"text\":\"a\"}\nnonsense\n{\"text\":1}\n{\"text\":\"b\"}\n{\"te")
             .unwrap();

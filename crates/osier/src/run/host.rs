@@ -12,10 +12,10 @@ use osier_tui::text::{Line, wrap};
 use osier_tui::theme::{ColorRole, Theme, detect_color_depth, detect_light_background};
 use osier_tui::{Host, OpenedSession, SettingChange, SettingRow};
 
-use super::choice::{self, Choice};
-use super::desk::Desk;
+use super::agent_factory::AgentFactory;
 use super::git;
 use super::history::HistoryFile;
+use super::session_selection::{self, SessionSelection};
 use crate::config;
 use crate::failure::error_chain;
 use crate::home::{self, Home};
@@ -27,68 +27,68 @@ use crate::themes;
 
 /// The [`Host`] of the terminal interface.
 #[derive(Debug)]
-pub(super) struct Program(Mutex<Now>);
+pub(super) struct TerminalHost(Mutex<HostState>);
 
 /// The current session's worker and configuration.
 #[derive(Debug, Clone)]
-struct Now {
-    desk: Arc<Desk>,
+struct HostState {
+    factory: Arc<AgentFactory>,
     worker: Worker,
 }
 
-impl Program {
-    pub(super) fn new(desk: Arc<Desk>, worker: Worker) -> Program {
-        Program(Mutex::new(Now { desk, worker }))
+impl TerminalHost {
+    pub(super) fn new(desk: Arc<AgentFactory>, worker: Worker) -> TerminalHost {
+        TerminalHost(Mutex::new(HostState { factory: desk, worker }))
     }
 
-    fn now(&self) -> MutexGuard<'_, Now> {
+    fn state(&self) -> MutexGuard<'_, HostState> {
         // The value is only ever replaced whole, so it is consistent even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn desk(&self) -> Arc<Desk> {
-        self.now().desk.clone()
+    fn factory(&self) -> Arc<AgentFactory> {
+        self.state().factory.clone()
     }
 
     /// The prompt history, unless it is disabled.
-    fn history(&self) -> Option<HistoryFile> {
-        let desk = self.desk();
-        let is_kept = home_now(&desk).settings.screen.prompt_history && !desk.args.no_session;
+    fn history_file(&self) -> Option<HistoryFile> {
+        let desk = self.factory();
+        let is_kept = reload_home(&desk).settings.screen.prompt_history && !desk.args.no_session;
         is_kept.then(|| HistoryFile::new(&desk.home.folder))
     }
 
     /// The worker of the current session.
     pub(super) fn worker(&self) -> Worker {
-        self.now().worker.clone()
+        self.state().worker.clone()
     }
 
-    async fn go(&self, which: OpenTarget, from: &Worker) -> Result<OpenedSession> {
-        let desk = self.desk();
-        let (choice, text) = chosen(which, from, &desk).await?;
-        let desk = Arc::new(desk.another(&choice).await?);
-        let session = choice.open_late(&desk.home).await?;
-        let worker = desk.work(&session).await?;
-        let (stopped, waited) = stop(from).await?;
+    async fn switch_session(&self, which: OpenTarget, from: &Worker) -> Result<OpenedSession> {
+        let desk = self.factory();
+        let (choice, text) = select_session(which, from, &desk).await?;
+        let desk = Arc::new(desk.for_session(&choice).await?);
+        let session = choice.open_deferred(&desk.home).await?;
+        let worker = desk.start_worker(&session).await?;
+        let (stopped, waited) = cancel_turn(from).await?;
         let text: Vec<String> = text.into_iter().chain(waited).collect();
         let opened = OpenedSession {
             worker: worker.clone(),
-            config: setting(&desk, &desk.home, &worker),
+            config: ui_config(&desk, &desk.home, &worker),
             editor_text: (!text.is_empty()).then(|| text.join("\n\n")),
             turn_stopped: stopped,
             notices: out::take_held_notices()
                 .into_iter()
-                .chain(desk.remarks.clone())
+                .chain(desk.notices.clone())
                 .map(|text| sanitize_line(&text))
                 .collect(),
         };
-        *self.now() = Now { desk, worker };
+        *self.state() = HostState { factory: desk, worker };
         Ok(opened)
     }
 }
 
 /// Cancels the turn of a session that you leave: nothing would show it or answer its questions. Returns whether a turn was
 /// running, and the queued prompts.
-async fn stop(worker: &Worker) -> Result<(bool, Vec<String>)> {
+async fn cancel_turn(worker: &Worker) -> Result<(bool, Vec<String>)> {
     let running = worker.attach(None).await?.turn_running;
     let waited = match worker.send(ClientCommand::Cancel).await? {
         CommandReply::Returned(said) => said.into_iter().map(|said| said.text).collect(),
@@ -98,49 +98,56 @@ async fn stop(worker: &Worker) -> Result<(bool, Vec<String>)> {
 }
 
 /// The session to open, and the text to put back into the editor.
-async fn chosen(which: OpenTarget, from: &Worker, desk: &Desk) -> Result<(Choice, Option<String>)> {
+async fn select_session(
+    which: OpenTarget,
+    from: &Worker,
+    desk: &AgentFactory,
+) -> Result<(SessionSelection, Option<String>)> {
     match which {
         OpenTarget::New => {
-            may_switch(desk, None).await?;
-            Ok((Choice::New { kept: !desk.args.no_session }, None))
+            check_switch(desk, None).await?;
+            Ok((SessionSelection::New { kept: !desk.args.no_session }, None))
         }
         OpenTarget::Named(word) => {
-            let choice = choice::by_word(&word, &desk.home).await?;
-            may_go_to(desk, &choice).await?;
+            let choice = session_selection::find_session(&word, &desk.home).await?;
+            check_switch_to(desk, &choice).await?;
             Ok((choice, None))
         }
         OpenTarget::Listed(spot) => {
-            let choice = listed(&spot, &desk.home).await?;
-            may_go_to(desk, &choice).await?;
+            let choice = open_listed(&spot, &desk.home).await?;
+            check_switch_to(desk, &choice).await?;
             Ok((choice, None))
         }
-        OpenTarget::Fork { before } => forked(before, from, desk).await,
+        OpenTarget::Fork { before } => fork_session(before, from, desk).await,
     }
 }
 
 /// A session from the session list, opened in the store that the list named.
-async fn listed(spot: &SessionRef, home: &Home) -> Result<Choice> {
-    let shelf = home
-        .store_handle(&spot.store)
-        .with_context(|| format!("store {} no longer exists", spot.store))?;
+async fn open_listed(spot: &SessionRef, home: &Home) -> Result<SessionSelection> {
+    let shelf =
+        home.store_handle(&spot.store).with_context(|| format!("store {} no longer exists", spot.store))?;
     let env = SessionEnv { watch: true, ..home.session_env() };
-    Ok(Choice::There(Session::open(shelf.store(), &spot.key, env).await?))
+    Ok(SessionSelection::Existing(Session::open(shelf.store(), &spot.key, env).await?))
 }
 
-async fn may_go_to(desk: &Desk, choice: &Choice) -> Result<()> {
-    let Choice::There(session) = choice else { return Ok(()) };
+async fn check_switch_to(desk: &AgentFactory, choice: &SessionSelection) -> Result<()> {
+    let SessionSelection::Existing(session) = choice else { return Ok(()) };
     let file = session.file().map(|file| file.to_string_lossy().into_owned());
-    may_switch(desk, Some(file.as_deref().unwrap_or(session.id()))).await
+    check_switch(desk, Some(file.as_deref().unwrap_or(session.id()))).await
 }
 
-async fn may_switch(desk: &Desk, file: Option<&str>) -> Result<()> {
+async fn check_switch(desk: &AgentFactory, file: Option<&str>) -> Result<()> {
     match desk.gates.before_switch(file).await {
         true => Ok(()),
         false => bail!("an extension blocked the switch to another session"),
     }
 }
 
-async fn forked(before: Option<String>, from: &Worker, desk: &Desk) -> Result<(Choice, Option<String>)> {
+async fn fork_session(
+    before: Option<String>,
+    from: &Worker,
+    desk: &AgentFactory,
+) -> Result<(SessionSelection, Option<String>)> {
     let source = from.session();
     let (at, text) = match before {
         Some(entry) => fork::fork_point(source, &entry, false).await?,
@@ -151,21 +158,22 @@ async fn forked(before: Option<String>, from: &Worker, desk: &Desk) -> Result<(C
         bail!("an extension blocked the fork");
     }
     let made = fork::fork(source, at, text.is_some(), None, &desk.home).await?;
-    Ok((choice::gone_on_with(made, &desk.home).await?, text))
+    Ok((session_selection::reopen(made, &desk.home).await?, text))
 }
 
 #[async_trait]
-impl Host for Program {
+impl Host for TerminalHost {
     async fn open(&self, which: OpenTarget, from: &Worker) -> Result<OpenedSession, String> {
-        self.go(which, from).await.map_err(|error| error_chain(&error))
+        self.switch_session(which, from).await.map_err(|error| error_chain(&error))
     }
 
     fn stores(&self, _session: &Session) -> Stores {
-        self.desk().home.stores()
+        self.factory().home.stores()
     }
 
     async fn compaction_lines(&self, from: &Worker, columns: usize) -> Result<Vec<Line>, String> {
-        let dropped = dropped(from, &self.desk().home).await.map_err(|error| error_chain(&error))?;
+        let dropped =
+            last_compaction(from, &self.factory().home).await.map_err(|error| error_chain(&error))?;
         let role = |style| match style {
             Some(TextStyle::Bold) => ColorRole::Accent,
             Some(_) => ColorRole::Dim,
@@ -176,37 +184,38 @@ impl Host for Program {
     }
 
     fn git_branch(&self) -> Option<String> {
-        git::branch(&self.desk().home.cwd)
+        git::current_branch(&self.factory().home.cwd)
     }
 
     fn editor(&self) -> Option<String> {
-        let own = home_now(&self.desk()).settings.screen.editor;
+        let own = reload_home(&self.factory()).settings.screen.editor;
         own.or_else(|| home::env_var("VISUAL")).or_else(|| home::env_var("EDITOR"))
     }
 
     fn history(&self) -> Vec<String> {
-        self.history().map(|history| history.read()).unwrap_or_default()
+        self.history_file().map(|history| history.read()).unwrap_or_default()
     }
 
     fn session_deleted(&self, id: &str) {
-        self.desk().home.remove_outputs(id);
+        self.factory().home.remove_outputs(id);
     }
 
     fn add_to_history(&self, text: &str) {
-        if let Some(history) = self.history() {
+        if let Some(history) = self.history_file() {
             // A failure loses nothing: the session has the text too.
             let _ = history.add(text);
         }
     }
 
     fn settings(&self) -> Vec<SettingRow> {
-        config::screen::rows(&self.desk().home).unwrap_or_default()
+        config::settings_page::setting_rows(&self.factory().home).unwrap_or_default()
     }
 
     fn set_setting(&self, key: &str, value: &str) -> Result<SettingChange, String> {
-        let desk = self.desk();
-        let mut told = config::screen::set(key, value, &desk.home).map_err(|error| error_chain(&error))?;
-        let home = home_now(&desk);
+        let desk = self.factory();
+        let mut told = config::settings_page::change_setting(key, value, &desk.home)
+            .map_err(|error| error_chain(&error))?;
+        let home = reload_home(&desk);
         if key == "theme" {
             told += &themes::load(&home)
                 .problems
@@ -214,23 +223,23 @@ impl Host for Program {
                 .map(|problem| format!("; {problem}"))
                 .collect::<String>();
         }
-        let config = setting(&desk, &home, &self.worker());
-        Ok(SettingChange { notice: sanitize_line(&told), theme: theme(&home), config })
+        let config = ui_config(&desk, &home, &self.worker());
+        Ok(SettingChange { notice: sanitize_line(&told), theme: load_theme(&home), config })
     }
 }
 
 /// What the last compaction on the current path dropped.
-async fn dropped(from: &Worker, home: &Home) -> Result<CompactionReport> {
+async fn last_compaction(from: &Worker, home: &Home) -> Result<CompactionReport> {
     let (state, at) = from.cursor().state_and_place();
     CompactionReport::read(from.session(), compaction::find_compaction(&state.tree, at, None)?, home).await
 }
 
 /// The settings as they are now in the files.
-fn home_now(desk: &Desk) -> Home {
+fn reload_home(desk: &AgentFactory) -> Home {
     desk.home.reload().unwrap_or_else(|_| desk.home.clone())
 }
 
-pub(super) fn theme(home: &Home) -> Theme {
+pub(super) fn load_theme(home: &Home) -> Theme {
     let [none, term, many, ground] = ["NO_COLOR", "TERM", "COLORTERM", "COLORFGBG"].map(home::env_var);
     let by_background =
         || if detect_light_background(ground.as_deref()) { Theme::light() } else { Theme::dark() };
@@ -239,9 +248,9 @@ pub(super) fn theme(home: &Home) -> Theme {
 }
 
 /// The configuration of the interface.
-pub(super) fn setting(desk: &Desk, home: &Home, worker: &Worker) -> UiConfig {
+pub(super) fn ui_config(desk: &AgentFactory, home: &Home, worker: &Worker) -> UiConfig {
     let screen = &home.settings.screen;
-    let (templates, skills, _) = desk.prompts().find_all();
+    let (templates, skills, _) = desk.prompt_folders().find_all();
     let skills =
         skills.into_iter().map(|skill| (format!("skill:{}", skill.name), sanitize_line(&skill.description)));
     let templates =
@@ -259,15 +268,15 @@ pub(super) fn setting(desk: &Desk, home: &Home, worker: &Worker) -> UiConfig {
         cwd: home.cwd.to_string_lossy().into_owned(),
         models: desk.model_names(),
         templates: templates.chain(skills).collect(),
-        welcome: welcome(desk),
+        welcome: welcome_lines(desk),
         sandbox: desk.sandbox.clone(),
     }
 }
 
 /// The welcome text of an empty session.
-fn welcome(desk: &Desk) -> Vec<String> {
+fn welcome_lines(desk: &AgentFactory) -> Vec<String> {
     let model = desk.model_name();
-    let mut lines = match desk.has_no_key() {
+    let mut lines = match desk.is_offline_only() {
         true => vec![
             format!(
                 "Osier with the built-in model {model}, which needs no key and follows simple requests only."

@@ -1,26 +1,26 @@
 //! Runs the agent: `osier [OPTIONS] [PROMPT]…`. Combines model, tools and session, and hands them to the terminal interface
 //! or to the printer of `-p`.
 
+mod agent_factory;
 mod answer;
 mod args;
-mod card;
-mod choice;
-mod clean;
-mod desk;
-mod follow;
+mod deferred_store;
+mod entry_title;
+mod event_stream;
 mod git;
 mod history;
 mod host;
-mod late;
-mod nearest;
-mod picker;
+mod interactive;
 mod print;
+pub(crate) mod progress_lines;
 mod prompt;
-mod screen;
+mod prompt_words;
+mod resume_error;
+mod sanitize;
+mod session_selection;
 pub(crate) mod signals;
-mod sink;
-pub(crate) mod told;
-mod words;
+mod stdout_writer;
+mod suggest;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -28,10 +28,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
+use self::agent_factory::AgentFactory;
 pub(crate) use self::args::Args;
-use self::args::{Mode, Way};
-use self::choice::Choice;
-use self::desk::Desk;
+use self::args::{FrontEnd, OutputMode};
+use self::session_selection::SessionSelection;
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
@@ -42,16 +42,16 @@ pub(crate) fn check(args: &Args, line: &[OsString], osier: &clap::Command) -> Re
     args.check()?;
     let is_first = line.first().zip(args.words.first()).is_some_and(|(first, word)| *first == **word);
     let forced = args.print || args.mode.is_some() || line.iter().any(|word| word == "--");
-    words::check(&args.words, is_first, forced, osier)
+    prompt_words::check(&args.words, is_first, forced, osier)
 }
 
 /// The error message for words that look like a mistyped command.
 pub(crate) fn check_words(words: &[String], osier: &clap::Command) -> Option<String> {
-    words::check(words, true, false, osier).err().map(|error| error.to_string())
+    prompt_words::check(words, true, false, osier).err().map(|error| error.to_string())
 }
 
 /// Changes to the directory of `--cwd`. Call this first: the other steps read the current directory.
-pub(crate) fn go_there(args: &Args) -> Result<()> {
+pub(crate) fn change_directory(args: &Args) -> Result<()> {
     let Some(cwd) = &args.cwd else { return Ok(()) };
     let shown = sanitize_line(&cwd.to_string_lossy());
     match cwd.is_dir() {
@@ -63,16 +63,16 @@ pub(crate) fn go_there(args: &Args) -> Result<()> {
 }
 
 pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
-    keep_to_itself();
-    match args.way() {
-        Way::Screen => screen::run(args, trust::ask(home)?).await,
-        Way::Print(mode) => print(args, home, mode).await,
+    forbid_memory_dumps();
+    match args.front_end() {
+        FrontEnd::Terminal => interactive::run(args, trust::ask_if_undecided(home)?).await,
+        FrontEnd::Print(mode) => run_print(args, home, mode).await,
     }
 }
 
 /// Keeps the user's other processes, such as commands of a model, from reading the memory and environment of this process:
 /// they may contain API keys.
-fn keep_to_itself() {
+fn forbid_memory_dumps() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
@@ -81,24 +81,29 @@ fn keep_to_itself() {
     }
 }
 
-async fn print(args: Args, home: Home, mode: Mode) -> Result<ExitCode> {
-    trust::tell(&home);
-    let choice = Choice::make(&args, &home).await?;
-    choice.used(async move |choice| print_in(choice, args, home, mode).await).await
+async fn run_print(args: Args, home: Home, mode: OutputMode) -> Result<ExitCode> {
+    trust::print_untrusted(&home);
+    let choice = SessionSelection::select(&args, &home).await?;
+    choice.run_or_close(async move |choice| print_session(choice, args, home, mode).await).await
 }
 
-async fn print_in(choice: Choice, args: Args, home: Home, mode: Mode) -> Result<ExitCode> {
-    let desk = Desk::new(args, home, &choice, false).await?;
-    desk.tell();
-    let said = desk.first().await?;
+async fn print_session(
+    choice: SessionSelection,
+    args: Args,
+    home: Home,
+    mode: OutputMode,
+) -> Result<ExitCode> {
+    let desk = AgentFactory::new(args, home, &choice, false).await?;
+    desk.print_notices();
+    let said = desk.first_prompt().await?;
     if said.is_empty() {
         return Err(usage_error(
             "no prompt; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (see `osier --help`)",
         ));
     }
-    let open = desk.open(choice).await?;
+    let open = desk.start(choice).await?;
     let terminal = std::io::stdout().is_terminal();
-    let form = print::Form {
+    let form = print::PrintOptions {
         mode,
         eager: terminal || !desk.has_tools(),
         terminal,

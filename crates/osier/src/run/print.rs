@@ -9,19 +9,19 @@ use anyhow::Result;
 use osier_agent::{AgentEvent, Client, ClientCommand, LiveUpdate, Prompt, PromptTiming, TurnOutcome, Worker};
 use osier_session::Session;
 
-use super::answer::Answer;
-use super::args::Mode;
-use super::desk::Open;
-use super::signals::{Asked, Signals};
-use super::sink::Sink;
-use super::told::{self, Refused};
+use super::agent_factory::RunningSession;
+use super::answer::AnswerFilter;
+use super::args::OutputMode;
+use super::progress_lines::{self, DeniedCalls};
+use super::signals::{Signals, TerminationSignal};
+use super::stdout_writer::StdoutWriter;
 use crate::failure::fail;
 use crate::out::{escape_json, notice};
 
 /// How the run is printed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Form<'f> {
-    pub(super) mode: Mode,
+pub(super) struct PrintOptions<'f> {
+    pub(super) mode: OutputMode,
     /// Print text as it streams, including text that is not part of the answer.
     pub(super) eager: bool,
     /// Standard output is a terminal.
@@ -33,51 +33,51 @@ pub(super) struct Form<'f> {
 }
 
 /// Sends a prompt and prints the result.
-pub(super) async fn run(open: Open, said: Prompt, form: Form<'_>) -> Result<ExitCode> {
-    let Open { session, worker, mut follow } = open;
+pub(super) async fn run(open: RunningSession, said: Prompt, form: PrintOptions<'_>) -> Result<ExitCode> {
+    let RunningSession { session, worker, events: mut follow } = open;
     for said in &follow.returned {
         notice(&format!("osier: this prompt was queued but never sent:\n{}", said.text));
     }
-    let mut signals = Signals::catch()?;
+    let mut signals = Signals::listen()?;
     let mut printer = Printer::new(form);
-    printer.header(&session);
+    printer.print_header(&session);
     let Prompt { text, images, files } = said;
     worker.send(ClientCommand::Prompt { text, images, files, when: PromptTiming::Now }).await?;
     let mut why = None;
     let ended = loop {
         tokio::select! {
-            asked = signals.next() => match why.replace(Why::Asked(asked)) {
+            asked = signals.next() => match why.replace(CancelReason::Signal(asked)) {
                 None => cancel(&worker),
                 // A second signal: stop waiting for the turn to end.
-                Some(_) => return Ok(ExitCode::from(asked.code())),
+                Some(_) => return Ok(ExitCode::from(asked.exit_code())),
             },
-            () = printer.sink.gone(), if why.is_none() => {
-                why = Some(Why::NobodyReads);
+            () = printer.sink.closed(), if why.is_none() => {
+                why = Some(CancelReason::OutputClosed);
                 cancel(&worker);
             }
-            event = follow.next() => if let Some(end) = printer.take(&event?) { break end },
+            event = follow.next() => if let Some(end) = printer.handle_event(&event?) { break end },
         }
         if printer.answer.is_withdrawn() && !form.terminal && why.is_none() {
-            why = Some(Why::Withdrawn);
+            why = Some(CancelReason::ReplyWithdrawn);
             cancel(&worker);
         }
     };
     session.sync_if_configured().await?;
     tokio::select! {
         // After a signal the terminal may be closed; a failed write is then not the error to report.
-        written = printer.last(&ended) => if !matches!(why, Some(Why::Asked(_))) { written? },
-        asked = signals.next() => return Ok(ExitCode::from(asked.code())),
+        written = printer.print_rest(&ended) => if !matches!(why, Some(CancelReason::Signal(_))) { written? },
+        asked = signals.next() => return Ok(ExitCode::from(asked.exit_code())),
     }
-    printer.end(ended, why)
+    printer.finish(ended, why)
 }
 
 /// Why a turn is canceled early.
 #[derive(Debug, Clone, Copy)]
-enum Why {
-    Asked(Asked),
-    NobodyReads,
+enum CancelReason {
+    Signal(TerminationSignal),
+    OutputClosed,
     /// The reply broke off after part of it was written to a pipe or file, where it cannot be withdrawn.
-    Withdrawn,
+    ReplyWithdrawn,
 }
 
 /// Requests the cancellation; the end of the turn arrives as an event.
@@ -87,72 +87,74 @@ fn cancel(worker: &Worker) {
 }
 
 /// How a turn ended, as reported by the worker.
-struct Ended {
+struct EndedTurn {
     finished: Option<TurnOutcome>,
     error: Option<String>,
 }
 
 struct Printer<'f> {
-    form: Form<'f>,
-    sink: Sink,
-    answer: Answer,
-    refused: Refused,
+    options: PrintOptions<'f>,
+    sink: StdoutWriter,
+    answer: AnswerFilter,
+    denied: DeniedCalls,
 }
 
 impl<'f> Printer<'f> {
-    fn new(form: Form<'f>) -> Printer<'f> {
-        let answer = Answer::new(form.eager);
-        Printer { form, sink: Sink::stdout(), answer, refused: Refused::default() }
+    fn new(form: PrintOptions<'f>) -> Printer<'f> {
+        let answer = AnswerFilter::new(form.eager);
+        Printer { options: form, sink: StdoutWriter::stdout(), answer, denied: DeniedCalls::default() }
     }
 
-    fn header(&self, session: &Session) {
-        if self.form.mode == Mode::Json {
-            self.line(String::from_utf8_lossy(&session.header().to_line()).into_owned());
+    fn print_header(&self, session: &Session) {
+        if self.options.mode == OutputMode::Json {
+            self.print_line(String::from_utf8_lossy(&session.header().to_line()).into_owned());
         }
     }
 
-    fn line(&self, line: String) {
-        let line = if self.form.terminal { escape_json(&line) } else { line };
+    fn print_line(&self, line: String) {
+        let line = if self.options.terminal { escape_json(&line) } else { line };
         self.sink.write(line + "\n");
     }
 
     /// Prints an event. Returns how the turn ended if this event ends it.
-    fn take(&mut self, event: &AgentEvent) -> Option<Ended> {
-        match self.form.mode {
-            Mode::Json => self.line(event.to_json()),
-            Mode::Text => {
-                let text = self.answer.take(event);
+    fn handle_event(&mut self, event: &AgentEvent) -> Option<EndedTurn> {
+        match self.options.mode {
+            OutputMode::Json => self.print_line(event.to_json()),
+            OutputMode::Text => {
+                let text = self.answer.handle_event(event);
                 if !text.is_empty() {
                     self.sink.write(text);
                 }
             }
         }
-        self.refused.take(event, self.form.home);
+        self.denied.handle_event(event, self.options.home);
         let is_notice = matches!(event, AgentEvent::Live(LiveUpdate::Notice { .. }));
-        if let Some(line) = told::line(event, self.form.home).filter(|_| self.form.progress || is_notice) {
+        if let Some(line) = progress_lines::progress_line(event, self.options.home)
+            .filter(|_| self.options.progress || is_notice)
+        {
             notice(&line);
         }
         match event {
             AgentEvent::Live(LiveUpdate::TurnEnded { finished, error }) => {
-                Some(Ended { finished: *finished, error: error.clone() })
+                Some(EndedTurn { finished: *finished, error: error.clone() })
             }
             _ => None,
         }
     }
 
     /// Prints the part of the answer that is final only when the turn has ended.
-    async fn last(&mut self, ended: &Ended) -> std::io::Result<()> {
+    async fn print_rest(&mut self, ended: &EndedTurn) -> std::io::Result<()> {
         if matches!(ended.finished, Some(TurnOutcome::Done | TurnOutcome::CutOff))
-            && self.form.mode == Mode::Text
+            && self.options.mode == OutputMode::Text
         {
-            let rest = self.answer.end();
+            let rest = self.answer.finish();
             self.sink.write(rest);
         }
-        self.sink.written().await
+        self.sink.flush().await
     }
 
-    fn end(self, ended: Ended, why: Option<Why>) -> Result<ExitCode> {
-        if let Some(refused) = self.refused.told() {
+    fn finish(self, ended: EndedTurn, why: Option<CancelReason>) -> Result<ExitCode> {
+        if let Some(refused) = self.denied.notice() {
             notice(&refused);
         }
         match (ended.finished, why) {
@@ -163,9 +165,9 @@ impl<'f> Printer<'f> {
                 );
                 Ok(ExitCode::SUCCESS)
             }
-            (_, Some(Why::Asked(asked))) => Ok(ExitCode::from(asked.code())),
-            (_, Some(Why::NobodyReads)) => Ok(ExitCode::SUCCESS),
-            (_, Some(Why::Withdrawn)) => fail!(
+            (_, Some(CancelReason::Signal(asked))) => Ok(ExitCode::from(asked.exit_code())),
+            (_, Some(CancelReason::OutputClosed)) => Ok(ExitCode::SUCCESS),
+            (_, Some(CancelReason::ReplyWithdrawn)) => fail!(
                 ModelFailed,
                 "the reply broke off after part of it was printed; `osier -c -p 'continue'` continues"
             ),

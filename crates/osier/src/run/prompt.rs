@@ -10,23 +10,23 @@ use crate::failure::usage_error;
 use crate::progress::show_progress;
 
 /// Maximum size of standard input.
-const LONGEST: u64 = 1 << 20;
+const MAX_STDIN: u64 = 1 << 20;
 
 /// Builds the prompt from `words`. Piped input goes before them, or in place of `-`.
-pub(super) async fn compose(words: &[String], ctx: &ToolContext) -> Result<Prompt> {
+pub(super) async fn compose_prompt(words: &[String], ctx: &ToolContext) -> Result<Prompt> {
     let piped = match words.iter().any(|word| word == "-") || !std::io::stdin().is_terminal() {
-        true => piped()?,
+        true => read_stdin()?,
         false => String::new(),
     };
-    put_together(words, piped, ctx).await
+    join_words(words, piped, ctx).await
 }
 
-async fn put_together(words: &[String], piped: String, ctx: &ToolContext) -> Result<Prompt> {
+async fn join_words(words: &[String], piped: String, ctx: &ToolContext) -> Result<Prompt> {
     let mut said = Prompt::default();
     let mut parts: Vec<String> = Vec::new();
     let (mut spoken, mut piped) = (Vec::new(), Some(piped));
     for word in words {
-        said.files.extend(files_in(word, ctx).await?);
+        said.files.extend(mentioned_files(word, ctx).await?);
         match word.as_str() {
             "-" => {
                 parts.push(std::mem::take(&mut spoken).join(" "));
@@ -43,12 +43,14 @@ async fn put_together(words: &[String], piped: String, ctx: &ToolContext) -> Res
 }
 
 /// The files that a command-line word mentions. A word that is only `@NAME` must name an existing file.
-async fn files_in(word: &str, ctx: &ToolContext) -> Result<Vec<String>> {
+async fn mentioned_files(word: &str, ctx: &ToolContext) -> Result<Vec<String>> {
     let read = async |name: &str| attachments::read(name, ctx).await.map_err(usage_error);
     match word.strip_prefix('@').filter(|name| !name.is_empty()) {
         // Only here can a file name contain spaces.
         Some(name) if read(name).await?.is_some() => Ok(vec![name.to_owned()]),
-        Some(name) if !name.contains(char::is_whitespace) => Err(usage_error(format!("@{name}: no such file"))),
+        Some(name) if !name.contains(char::is_whitespace) => {
+            Err(usage_error(format!("@{name}: no such file")))
+        }
         _ => {
             let names = attachments::mentions(word);
             for name in &names {
@@ -59,11 +61,11 @@ async fn files_in(word: &str, ctx: &ToolContext) -> Result<Vec<String>> {
     }
 }
 
-fn piped() -> Result<String> {
+fn read_stdin() -> Result<String> {
     let _waiting = show_progress("reading standard input");
     let mut bytes = Vec::new();
-    std::io::stdin().take(LONGEST + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
-    if bytes.len() as u64 > LONGEST {
+    std::io::stdin().take(MAX_STDIN + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
+    if bytes.len() as u64 > MAX_STDIN {
         return Err(usage_error(
             "standard input is longer than 1 MiB; save it to a file and name the file in the prompt",
         ));
@@ -76,7 +78,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use osier_tools::Env;
+    use osier_tools::CommandEnv;
 
     async fn composed(words: &[&str], piped: &str) -> String {
         let folder = tempfile::tempdir().expect("a folder");
@@ -86,9 +88,9 @@ mod tests {
         fs::create_dir(folder.path().join("home")).expect("a folder");
         fs::write(folder.path().join("home").join("h.txt"), "at home\n").expect("a file");
         let home = folder.path().join("home").into_os_string();
-        let ctx = ToolContext::new(folder.path(), folder.path(), Env::new([("HOME".into(), home)]));
+        let ctx = ToolContext::new(folder.path(), folder.path(), CommandEnv::new([("HOME".into(), home)]));
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-        match put_together(&words, piped.to_owned(), &ctx).await {
+        match join_words(&words, piped.to_owned(), &ctx).await {
             Ok(said) if said.files.is_empty() => said.text,
             Ok(said) => format!("{} + {}", said.text, said.files.join(" + ")),
             Err(error) => format!("! {error}"),

@@ -8,12 +8,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    hang_up: Signal,
+    hangup: Signal,
 }
 
 /// The signal that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum TerminationSignal {
     /// Ctrl-C: the user may only want to cancel the turn.
     Interrupt,
     Terminate,
@@ -21,32 +21,32 @@ pub(crate) enum Asked {
     HangUp,
 }
 
-impl Asked {
+impl TerminationSignal {
     /// The exit code that shells use for this signal.
-    pub(crate) fn code(self) -> u8 {
+    pub(crate) fn exit_code(self) -> u8 {
         match self {
-            Asked::HangUp => 129,
-            Asked::Interrupt => 130,
-            Asked::Terminate => 143,
+            TerminationSignal::HangUp => 129,
+            TerminationSignal::Interrupt => 130,
+            TerminationSignal::Terminate => 143,
         }
     }
 }
 
 impl Signals {
-    pub(crate) fn catch() -> Result<Signals> {
+    pub(crate) fn listen() -> Result<Signals> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
         Ok(Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
-            hang_up: listen(SignalKind::hangup())?,
+            hangup: listen(SignalKind::hangup())?,
         })
     }
 
-    pub(crate) async fn next(&mut self) -> Asked {
+    pub(crate) async fn next(&mut self) -> TerminationSignal {
         tokio::select! {
-            _ = self.interrupt.recv() => Asked::Interrupt,
-            _ = self.terminate.recv() => Asked::Terminate,
-            _ = self.hang_up.recv() => Asked::HangUp,
+            _ = self.interrupt.recv() => TerminationSignal::Interrupt,
+            _ = self.terminate.recv() => TerminationSignal::Terminate,
+            _ = self.hangup.recv() => TerminationSignal::HangUp,
         }
     }
 }

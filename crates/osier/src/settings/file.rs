@@ -8,35 +8,35 @@ use serde::Deserialize;
 use toml::Value;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use super::kind::Kind;
-use super::table::{Key, Meaning, meaning, nearest};
+use super::kind::SettingKind;
+use super::table::{KeyLookup, SettingKey, closest_name, look_up_key};
 
 /// Maximum size of a settings file.
-pub(crate) const LONGEST: u64 = 1 << 20;
+pub(crate) const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 /// The key whose names contain dots.
-const KEYS_OF_SCREEN: &str = "keys.NAME";
+const KEY_BINDINGS: &str = "keys.NAME";
 
 /// A known key with a valid value.
 #[derive(Clone)]
-pub(crate) struct Found {
+pub(crate) struct ParsedSetting {
     /// The parts of the key, with actual names instead of `NAME`.
     pub(crate) path: Vec<String>,
-    pub(crate) key: &'static Key,
+    pub(crate) key: &'static SettingKey,
     pub(crate) value: Value,
     pub(crate) line: usize,
 }
 
 /// Omits the value, which may be a secret.
-impl std::fmt::Debug for Found {
+impl std::fmt::Debug for ParsedSetting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", dotted(&self.path), self.line)
+        write!(f, "{}:{}", dotted_key(&self.path), self.line)
     }
 }
 
 /// A problem in a file. An unknown key is only a warning; all others are fatal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub(crate) struct SettingsProblem {
     pub(crate) file: PathBuf,
     pub(crate) line: Option<usize>,
     pub(crate) text: String,
@@ -45,13 +45,13 @@ pub(crate) struct Problem {
 
 /// The contents of a settings file.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Read {
-    pub(crate) found: Vec<Found>,
-    pub(crate) problems: Vec<Problem>,
+pub(crate) struct ParsedSettings {
+    pub(crate) settings: Vec<ParsedSetting>,
+    pub(crate) problems: Vec<SettingsProblem>,
 }
 
 /// A key as it is written in a file.
-pub(crate) fn dotted(path: &[String]) -> String {
+pub(crate) fn dotted_key(path: &[String]) -> String {
     let is_bare = |word: &str| {
         !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
     };
@@ -61,135 +61,150 @@ pub(crate) fn dotted(path: &[String]) -> String {
 }
 
 /// Reads a file. A missing file is empty.
-pub(crate) fn read(path: &Path) -> Read {
-    let fatal = |text: String| Read {
-        found: Vec::new(),
-        problems: vec![Problem { file: path.to_owned(), line: None, text, is_fatal: true }],
+pub(crate) fn read_file(path: &Path) -> ParsedSettings {
+    let fatal = |text: String| ParsedSettings {
+        settings: Vec::new(),
+        problems: vec![SettingsProblem { file: path.to_owned(), line: None, text, is_fatal: true }],
     };
-    match text_of(path) {
+    match read_text(path) {
         Ok(Some(text)) => parse(path, &text),
-        Ok(None) => Read::default(),
+        Ok(None) => ParsedSettings::default(),
         Err(error) => fatal(format!("cannot read the settings: {error}")),
     }
 }
 
-fn text_of(path: &Path) -> std::io::Result<Option<String>> {
-    match read_regular_text(path, LONGEST) {
+fn read_text(path: &Path) -> std::io::Result<Option<String>> {
+    match read_regular_text(path, MAX_SETTINGS_BYTES) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         read => read.map(Some),
     }
 }
 
-pub(crate) fn parse(file: &Path, text: &str) -> Read {
-    let mut reader = Reader { file, text, read: Read::default() };
+pub(crate) fn parse(file: &Path, text: &str) -> ParsedSettings {
+    let mut reader = SettingsParser { file, text, parsed: ParsedSettings::default() };
     match DeTable::parse(text) {
-        Ok(table) => reader.table(&mut Vec::new(), table.into_inner()),
+        Ok(table) => reader.parse_table(&mut Vec::new(), table.into_inner()),
         Err(error) => {
             let at = error.span().map(|span| span.start);
-            let line = at.map(|at| reader.line(at));
-            reader.problem(line, format!("invalid TOML: {}", error.message()), true);
+            let line = at.map(|at| reader.line_number(at));
+            reader.add_problem(line, format!("invalid TOML: {}", error.message()), true);
         }
     }
-    reader.read
+    reader.parsed
 }
 
-struct Reader<'t> {
+struct SettingsParser<'t> {
     file: &'t Path,
     text: &'t str,
-    read: Read,
+    parsed: ParsedSettings,
 }
 
-impl Reader<'_> {
-    fn line(&self, at: usize) -> usize {
+impl SettingsParser<'_> {
+    fn line_number(&self, at: usize) -> usize {
         1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
     }
 
-    fn problem(&mut self, line: Option<usize>, text: String, is_fatal: bool) {
-        self.read.problems.push(Problem { file: self.file.to_owned(), line, text, is_fatal });
+    fn add_problem(&mut self, line: Option<usize>, text: String, is_fatal: bool) {
+        self.parsed.problems.push(SettingsProblem { file: self.file.to_owned(), line, text, is_fatal });
     }
 
-    fn table(&mut self, path: &mut Vec<String>, table: DeTable<'_>) {
+    fn parse_table(&mut self, path: &mut Vec<String>, table: DeTable<'_>) {
         let mut entries: Vec<_> = table.into_iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
         for (key, value) in entries {
-            let line = self.line(key.span().start);
+            let line = self.line_number(key.span().start);
             path.push(key.into_inner().into_owned());
-            match (meaning(path), value.get_ref()) {
-                (Meaning::Key(key), DeValue::Table(_)) if key.name == KEYS_OF_SCREEN => {
-                    self.names_with_dots(&path.clone(), key, value);
+            match (look_up_key(path), value.get_ref()) {
+                (KeyLookup::Key(key), DeValue::Table(_)) if key.name == KEY_BINDINGS => {
+                    self.parse_dotted_names(&path.clone(), key, value);
                 }
-                (Meaning::Key(key), _) => self.value(path, key, value, line),
-                (Meaning::Table, DeValue::Table(_)) => {
+                (KeyLookup::Key(key), _) => self.parse_value(path, key, value, line),
+                (KeyLookup::Table, DeValue::Table(_)) => {
                     if let DeValue::Table(table) = value.into_inner() {
-                        self.table(path, table);
+                        self.parse_table(path, table);
                     }
                 }
-                (Meaning::Table, _) => {
-                    self.problem(Some(line), format!("{} must be a table", dotted(path)), true);
+                (KeyLookup::Table, _) => {
+                    self.add_problem(Some(line), format!("{} must be a table", dotted_key(path)), true);
                 }
-                (Meaning::Unknown(names), _) => self.unknown(path, &names, line),
+                (KeyLookup::Unknown(names), _) => self.add_unknown_key(path, &names, line),
             }
             path.pop();
         }
     }
 
     /// Joins names that contain dots: TOML parses them as nested tables unless they are quoted.
-    fn names_with_dots(&mut self, path: &[String], key: &'static Key, value: toml::Spanned<DeValue<'_>>) {
+    fn parse_dotted_names(
+        &mut self,
+        path: &[String],
+        key: &'static SettingKey,
+        value: toml::Spanned<DeValue<'_>>,
+    ) {
         let DeValue::Table(table) = value.into_inner() else { return };
         for (word, value) in table {
-            let line = self.line(word.span().start);
+            let line = self.line_number(word.span().start);
             let mut path = path.to_vec();
             if let Some(name) = path.last_mut() {
                 *name += &format!(".{}", word.get_ref());
             }
             match value.get_ref() {
-                DeValue::Table(_) => self.names_with_dots(&path, key, value),
-                _ => self.value(&path, key, value, line),
+                DeValue::Table(_) => self.parse_dotted_names(&path, key, value),
+                _ => self.parse_value(&path, key, value, line),
             }
         }
     }
 
-    fn unknown(&mut self, path: &[String], names: &[&str], line: usize) {
+    fn add_unknown_key(&mut self, path: &[String], names: &[&str], line: usize) {
         let word = path.last().map(String::as_str).unwrap_or_default();
-        let hint = nearest(word, names).map(|near| {
+        let hint = closest_name(word, names).map(|near| {
             let above = &path[..path.len().saturating_sub(1)];
             let near: Vec<String> = above.iter().cloned().chain([near.to_owned()]).collect();
-            format!("; did you mean {}?", dotted(&near))
+            format!("; did you mean {}?", dotted_key(&near))
         });
-        self.problem(Some(line), format!("unknown key {}{}", dotted(path), hint.unwrap_or_default()), false);
+        self.add_problem(
+            Some(line),
+            format!("unknown key {}{}", dotted_key(path), hint.unwrap_or_default()),
+            false,
+        );
     }
 
-    fn value(&mut self, path: &[String], key: &'static Key, value: toml::Spanned<DeValue<'_>>, line: usize) {
+    fn parse_value(
+        &mut self,
+        path: &[String],
+        key: &'static SettingKey,
+        value: toml::Spanned<DeValue<'_>>,
+        line: usize,
+    ) {
         let value = match (key.kind, value.get_ref()) {
-            (Kind::Models, DeValue::Array(_)) => self.models(path, value),
+            (SettingKind::Models, DeValue::Array(_)) => self.parse_models(path, value),
             _ => Value::deserialize(ValueDeserializer::from(value)).ok(),
         };
-        let objection = value.as_ref().map(|value| key.kind.objection(value));
+        let objection = value.as_ref().map(|value| key.kind.check(value));
         match (value, objection) {
             (Some(value), Some(None)) => {
-                self.read.found.push(Found { path: path.to_vec(), key, value, line });
+                self.parsed.settings.push(ParsedSetting { path: path.to_vec(), key, value, line });
             }
             (_, objection) => {
                 let text = objection.flatten().unwrap_or_else(|| format!("must be {}", key.kind));
-                self.problem(Some(line), format!("{} {text}", dotted(path)), true);
+                self.add_problem(Some(line), format!("{} {text}", dotted_key(path)), true);
             }
         }
     }
 
     /// The tables of the list, with only the known keys.
-    fn models(&mut self, path: &[String], list: toml::Spanned<DeValue<'_>>) -> Option<Value> {
+    fn parse_models(&mut self, path: &[String], list: toml::Spanned<DeValue<'_>>) -> Option<Value> {
         let DeValue::Array(items) = list.into_inner() else { return None };
         let mut models = Vec::new();
         for item in items {
-            let line = self.line(item.span().start);
+            let line = self.line_number(item.span().start);
             let DeValue::Table(table) = item.into_inner() else { return None };
-            let before = self.read.found.len();
-            self.table(&mut path.to_vec(), table);
-            let found = self.read.found.split_off(before);
+            let before = self.parsed.settings.len();
+            self.parse_table(&mut path.to_vec(), table);
+            let found = self.parsed.settings.split_off(before);
             let model: toml::Table =
                 found.into_iter().filter_map(|mut found| Some((found.path.pop()?, found.value))).collect();
             if !model.contains_key("id") {
-                self.problem(Some(line), format!("a model in {} has no id", dotted(path)), true);
+                self.add_problem(Some(line), format!("a model in {} has no id", dotted_key(path)), true);
             }
             models.push(Value::Table(model));
         }
@@ -205,8 +220,8 @@ mod tests {
     fn check(text: &str, expect: Expect) {
         let read = parse(Path::new("f"), text);
         let mut output = String::new();
-        for found in &read.found {
-            output += &format!("{}: {} = {}\n", found.line, dotted(&found.path), found.value);
+        for found in &read.settings {
+            output += &format!("{}: {} = {}\n", found.line, dotted_key(&found.path), found.value);
         }
         for problem in &read.problems {
             let stops = if problem.is_fatal { "!" } else { "?" };
@@ -332,11 +347,11 @@ answer_timeout = 0
         let pipe = folder.path().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
         let huge = folder.path().join("huge");
-        std::fs::write(&huge, "#".repeat(LONGEST as usize + 1)).unwrap();
+        std::fs::write(&huge, "#".repeat(MAX_SETTINGS_BYTES as usize + 1)).unwrap();
         for path in [pipe, huge, folder.path().to_owned()] {
-            let read = read(&path);
-            assert!(read.found.is_empty() && read.problems[0].is_fatal, "{path:?}: {:?}", read.problems);
+            let read = read_file(&path);
+            assert!(read.settings.is_empty() && read.problems[0].is_fatal, "{path:?}: {:?}", read.problems);
         }
-        assert!(read(&folder.path().join("none")).problems.is_empty());
+        assert!(read_file(&folder.path().join("none")).problems.is_empty());
     }
 }

@@ -7,13 +7,13 @@ use toml::Value;
 
 /// The type of a setting.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum SettingKind {
     Choice(&'static [&'static str]),
     Bool,
     Text,
-    Texts,
+    TextList,
     /// One string, or a list of strings.
-    TextOrTexts,
+    TextOrList,
     Count {
         least: i64,
         most: i64,
@@ -29,16 +29,16 @@ pub(crate) enum Kind {
     Models,
 }
 
-impl Kind {
+impl SettingKind {
     /// What is wrong with a value, if anything. Does not contain the value: it may be a secret.
-    pub(crate) fn objection(self, value: &Value) -> Option<String> {
-        if self.takes(value) {
+    pub(crate) fn check(self, value: &Value) -> Option<String> {
+        if self.accepts(value) {
             return None;
         }
         let detail = match (self, value) {
-            (Kind::Thinking, Value::Table(_)) => value.clone().try_into::<ThinkingAbility>().err(),
-            (Kind::Price, Value::Table(_)) => value.clone().try_into::<Price>().err(),
-            (Kind::Compat, Value::Table(_)) => value.clone().try_into::<CompatSpec>().err(),
+            (SettingKind::Thinking, Value::Table(_)) => value.clone().try_into::<ThinkingAbility>().err(),
+            (SettingKind::Price, Value::Table(_)) => value.clone().try_into::<Price>().err(),
+            (SettingKind::Compat, Value::Table(_)) => value.clone().try_into::<CompatSpec>().err(),
             _ => None,
         };
         Some(match detail {
@@ -47,67 +47,67 @@ impl Kind {
         })
     }
 
-    fn takes(self, value: &Value) -> bool {
+    fn accepts(self, value: &Value) -> bool {
         let texts = || value.as_array().is_some_and(|items| items.iter().all(Value::is_str));
         match self {
-            Kind::Choice(names) => value.as_str().is_some_and(|name| names.contains(&name)),
-            Kind::Bool => value.is_bool(),
-            Kind::Text => value.is_str(),
-            Kind::Texts => texts(),
-            Kind::TextOrTexts => value.is_str() || texts(),
-            Kind::Count { least, most } => {
+            SettingKind::Choice(names) => value.as_str().is_some_and(|name| names.contains(&name)),
+            SettingKind::Bool => value.is_bool(),
+            SettingKind::Text => value.is_str(),
+            SettingKind::TextList => texts(),
+            SettingKind::TextOrList => value.is_str() || texts(),
+            SettingKind::Count { least, most } => {
                 value.as_integer().is_some_and(|count| (least..=most).contains(&count))
             }
-            Kind::Ports => value.as_array().is_some_and(|items| {
+            SettingKind::Ports => value.as_array().is_some_and(|items| {
                 items.iter().all(|item| item.as_integer().is_some_and(|port| (1..=65_535).contains(&port)))
             }),
-            Kind::Thinking => value.is_bool() || value.clone().try_into::<ThinkingAbility>().is_ok(),
-            Kind::Price => value.is_table() && value.clone().try_into::<Price>().is_ok(),
-            Kind::Compat => value.is_table() && value.clone().try_into::<CompatSpec>().is_ok(),
-            Kind::Models => value.as_array().is_some_and(|items| items.iter().all(Value::is_table)),
+            SettingKind::Thinking => value.is_bool() || value.clone().try_into::<ThinkingAbility>().is_ok(),
+            SettingKind::Price => value.is_table() && value.clone().try_into::<Price>().is_ok(),
+            SettingKind::Compat => value.is_table() && value.clone().try_into::<CompatSpec>().is_ok(),
+            SettingKind::Models => value.as_array().is_some_and(|items| items.iter().all(Value::is_table)),
         }
     }
 
     /// The allowed values, if they are few.
     pub(crate) fn choices(self) -> &'static [&'static str] {
         match self {
-            Kind::Choice(names) => names,
-            Kind::Bool => &["true", "false"],
+            SettingKind::Choice(names) => names,
+            SettingKind::Bool => &["true", "false"],
             _ => &[],
         }
     }
 
     /// Parses a value from the command line, where strings need no quotes.
-    pub(crate) fn read(self, text: &str) -> Option<Value> {
+    pub(crate) fn parse_argument(self, text: &str) -> Option<Value> {
         let as_toml = || toml::from_str::<toml::Table>(&format!("v = {text}")).ok()?.remove("v");
         let value = match self {
-            Kind::Choice(_) | Kind::Text => Value::String(text.to_owned()),
-            Kind::Texts | Kind::TextOrTexts => match as_toml() {
+            SettingKind::Choice(_) | SettingKind::Text => Value::String(text.to_owned()),
+            SettingKind::TextList | SettingKind::TextOrList => match as_toml() {
                 Some(list @ Value::Array(_)) => list,
-                _ if matches!(self, Kind::TextOrTexts) => Value::String(text.to_owned()),
+                _ if matches!(self, SettingKind::TextOrList) => Value::String(text.to_owned()),
                 _ => {
                     Value::Array(text.split(',').map(|item| Value::String(item.trim().to_owned())).collect())
                 }
             },
-            Kind::Ports if !text.starts_with('[') => {
+            SettingKind::Ports if !text.starts_with('[') => {
                 toml::from_str::<toml::Table>(&format!("v = [{text}]")).ok()?.remove("v")?
             }
-            Kind::Bool
-            | Kind::Count { .. }
-            | Kind::Ports
-            | Kind::Thinking
-            | Kind::Price
-            | Kind::Compat
-            | Kind::Models => as_toml()?,
+            SettingKind::Bool
+            | SettingKind::Count { .. }
+            | SettingKind::Ports
+            | SettingKind::Thinking
+            | SettingKind::Price
+            | SettingKind::Compat
+            | SettingKind::Models => as_toml()?,
         };
-        self.takes(&value).then_some(value)
+        self.accepts(&value).then_some(value)
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for SettingKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::Choice(names) => {
+            SettingKind::Choice(names) => {
                 let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
                 match names.split_last() {
                     Some((last, [])) => f.write_str(last),
@@ -115,16 +115,16 @@ impl fmt::Display for Kind {
                     None => Ok(()),
                 }
             }
-            Kind::Bool => f.write_str("true or false"),
-            Kind::Text => f.write_str("a string"),
-            Kind::Texts => f.write_str("a list of strings"),
-            Kind::TextOrTexts => f.write_str("a string or a list of strings"),
-            Kind::Count { least, most } => write!(f, "a whole number from {least} to {most}"),
-            Kind::Ports => f.write_str("a list of ports"),
-            Kind::Thinking => f.write_str("true, false or a table"),
-            Kind::Price => f.write_str("a table of numbers"),
-            Kind::Compat => f.write_str("a table of switches"),
-            Kind::Models => f.write_str("a list of tables"),
+            SettingKind::Bool => f.write_str("true or false"),
+            SettingKind::Text => f.write_str("a string"),
+            SettingKind::TextList => f.write_str("a list of strings"),
+            SettingKind::TextOrList => f.write_str("a string or a list of strings"),
+            SettingKind::Count { least, most } => write!(f, "a whole number from {least} to {most}"),
+            SettingKind::Ports => f.write_str("a list of ports"),
+            SettingKind::Thinking => f.write_str("true, false or a table"),
+            SettingKind::Price => f.write_str("a table of numbers"),
+            SettingKind::Compat => f.write_str("a table of switches"),
+            SettingKind::Models => f.write_str("a list of tables"),
         }
     }
 }
@@ -138,15 +138,15 @@ mod tests {
     fn an_error_describes_what_is_allowed_without_the_value() {
         let secret = Value::String("sk-secret".to_owned());
         let kinds = [
-            Kind::Choice(&["a", "b", "c"]),
-            Kind::Bool,
-            Kind::Texts,
-            Kind::Count { least: 1, most: 9 },
-            Kind::Thinking,
-            Kind::Price,
-            Kind::Models,
+            SettingKind::Choice(&["a", "b", "c"]),
+            SettingKind::Bool,
+            SettingKind::TextList,
+            SettingKind::Count { least: 1, most: 9 },
+            SettingKind::Thinking,
+            SettingKind::Price,
+            SettingKind::Models,
         ];
-        let errors: Vec<String> = kinds.iter().filter_map(|kind| kind.objection(&secret)).collect();
+        let errors: Vec<String> = kinds.iter().filter_map(|kind| kind.check(&secret)).collect();
         assert_eq!(errors.len(), kinds.len());
         expect![[r#"
             must be "a", "b" or "c"
@@ -161,17 +161,17 @@ mod tests {
 
     #[test]
     fn strings_on_the_command_line_need_no_quotes() {
-        let read = |kind: Kind, text: &str| kind.read(text).map(|value| value.to_string());
-        assert_eq!(read(Kind::Text, "local/x").as_deref(), Some("\"local/x\""));
-        assert_eq!(read(Kind::Texts, "read, grep").as_deref(), Some("[\"read\", \"grep\"]"));
-        assert_eq!(read(Kind::Texts, "[\"read\"]").as_deref(), Some("[\"read\"]"));
-        assert_eq!(read(Kind::TextOrTexts, "KEY").as_deref(), Some("\"KEY\""));
-        assert_eq!(read(Kind::Bool, "false").as_deref(), Some("false"));
-        assert_eq!(read(Kind::Bool, "no"), None);
-        assert_eq!(read(Kind::Ports, "80, 443").as_deref(), Some("[80, 443]"));
-        assert_eq!(read(Kind::Ports, "[53]").as_deref(), Some("[53]"));
-        assert_eq!(read(Kind::Ports, "70000"), None);
-        assert_eq!(read(Kind::Count { least: 1, most: 9 }, "10"), None);
-        assert_eq!(read(Kind::Choice(&["a"]), "b"), None);
+        let read = |kind: SettingKind, text: &str| kind.parse_argument(text).map(|value| value.to_string());
+        assert_eq!(read(SettingKind::Text, "local/x").as_deref(), Some("\"local/x\""));
+        assert_eq!(read(SettingKind::TextList, "read, grep").as_deref(), Some("[\"read\", \"grep\"]"));
+        assert_eq!(read(SettingKind::TextList, "[\"read\"]").as_deref(), Some("[\"read\"]"));
+        assert_eq!(read(SettingKind::TextOrList, "KEY").as_deref(), Some("\"KEY\""));
+        assert_eq!(read(SettingKind::Bool, "false").as_deref(), Some("false"));
+        assert_eq!(read(SettingKind::Bool, "no"), None);
+        assert_eq!(read(SettingKind::Ports, "80, 443").as_deref(), Some("[80, 443]"));
+        assert_eq!(read(SettingKind::Ports, "[53]").as_deref(), Some("[53]"));
+        assert_eq!(read(SettingKind::Ports, "70000"), None);
+        assert_eq!(read(SettingKind::Count { least: 1, most: 9 }, "10"), None);
+        assert_eq!(read(SettingKind::Choice(&["a"]), "b"), None);
     }
 }

@@ -4,30 +4,30 @@ use std::path::PathBuf;
 
 use toml::{Table, Value};
 
-use super::file::Found;
-use super::kind::Kind;
-use super::table::{KEYS, Key};
+use super::file::ParsedSetting;
+use super::kind::SettingKind;
+use super::table::{SETTING_KEYS, SettingKey};
 
 /// The owner of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub(crate) enum SettingsOwner {
     User,
     Project,
 }
 
 /// The effective value of a setting, and the line that set it.
 #[derive(Clone)]
-pub(crate) struct Set {
+pub(crate) struct EffectiveSetting {
     pub(crate) path: Vec<String>,
-    pub(crate) key: &'static Key,
+    pub(crate) key: &'static SettingKey,
     pub(crate) value: Value,
-    pub(crate) owner: Owner,
+    pub(crate) owner: SettingsOwner,
     pub(crate) file: PathBuf,
     pub(crate) line: usize,
 }
 
 /// Omits the value, which may be a secret.
-impl std::fmt::Debug for Set {
+impl std::fmt::Debug for EffectiveSetting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} at {}:{}", self.path.join("."), self.file.display(), self.line)
     }
@@ -35,29 +35,29 @@ impl std::fmt::Debug for Set {
 
 /// The effective settings, each key once.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Layers {
-    sets: Vec<Set>,
+pub(crate) struct SettingsLayers {
+    settings: Vec<EffectiveSetting>,
 }
 
-impl Layers {
+impl SettingsLayers {
     /// Adds a file that overrides the previous ones.
-    pub(crate) fn add(&mut self, owner: Owner, file: &std::path::Path, found: Vec<Found>) {
+    pub(crate) fn add(&mut self, owner: SettingsOwner, file: &std::path::Path, found: Vec<ParsedSetting>) {
         self.drop_key_sources(&found);
         for found in found {
-            let Found { path, key, value, line } = found;
-            let below = self.sets.iter().position(|set| set.path == path);
-            let below = below.map(|at| self.sets.remove(at).value);
+            let ParsedSetting { path, key, value, line } = found;
+            let below = self.settings.iter().position(|set| set.path == path);
+            let below = below.map(|at| self.settings.remove(at).value);
             let value = match below {
-                Some(below) => merged(key.kind, below, value),
+                Some(below) => merge_values(key.kind, below, value),
                 None => value,
             };
-            self.sets.push(Set { path, key, value, owner, file: file.to_owned(), line });
+            self.settings.push(EffectiveSetting { path, key, value, owner, file: file.to_owned(), line });
         }
     }
 
     /// A file that sets the source of a provider's key or of a store's password replaces all sources in lower files. A file
     /// that sets the url of a store drops the password of lower files: it belongs to another server.
-    fn drop_key_sources(&mut self, found: &[Found]) {
+    fn drop_key_sources(&mut self, found: &[ParsedSetting]) {
         let source = |path: &[String]| {
             let names_one =
                 path.last().is_some_and(|word| word.starts_with("api_key_") || word.starts_with("password_"));
@@ -70,21 +70,21 @@ impl Layers {
             _ => None,
         };
         for provider in found.iter().filter_map(|found| source(&found.path).or_else(|| server(&found.path))) {
-            self.sets.retain(|set| source(&set.path).as_ref() != Some(&provider));
+            self.settings.retain(|set| source(&set.path).as_ref() != Some(&provider));
         }
     }
 
-    pub(crate) fn sets(&self) -> &[Set] {
-        &self.sets
+    pub(crate) fn settings(&self) -> &[EffectiveSetting] {
+        &self.settings
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<&Set> {
-        self.sets.iter().find(|set| set.key.name == name)
+    pub(crate) fn find(&self, name: &str) -> Option<&EffectiveSetting> {
+        self.settings.iter().find(|set| set.key.name == name)
     }
 
     /// The effective value or the default of a key without `NAME`.
     fn value(&self, name: &str) -> Option<Value> {
-        let default = || KEYS.iter().find(|key| key.name == name).and_then(Key::default_value);
+        let default = || SETTING_KEYS.iter().find(|key| key.name == name).and_then(SettingKey::default_value);
         self.find(name).map(|set| set.value.clone()).or_else(default)
     }
 
@@ -101,7 +101,7 @@ impl Layers {
     }
 
     pub(crate) fn texts(&self, name: &str) -> Option<Vec<String>> {
-        super::texts_of(&self.value(name)?)
+        super::string_list(&self.value(name)?)
     }
 
     /// A list of numbers.
@@ -111,7 +111,7 @@ impl Layers {
     }
 
     /// The settings of one name in a table, such as `agents.reviewer`.
-    pub(crate) fn of_name(&self, word: &str, name: &str) -> Table {
+    pub(crate) fn named_table(&self, word: &str, name: &str) -> Table {
         match self.table(word).remove(name) {
             Some(Value::Table(table)) => table,
             _ => Table::new(),
@@ -121,34 +121,34 @@ impl Layers {
     /// All settings below a word, such as `providers`, as one table.
     pub(crate) fn table(&self, word: &str) -> Table {
         let mut root = Table::new();
-        for set in self.sets.iter().filter(|set| set.path.first().is_some_and(|first| first == word)) {
+        for set in self.settings.iter().filter(|set| set.path.first().is_some_and(|first| first == word)) {
             let Some((last, above)) = set.path[1..].split_last() else { continue };
-            insert(&mut root, above, last, set.value.clone());
+            insert_value(&mut root, above, last, set.value.clone());
         }
         root
     }
 }
 
-fn insert(table: &mut Table, above: &[String], last: &str, value: Value) {
+fn insert_value(table: &mut Table, above: &[String], last: &str, value: Value) {
     match above.split_first() {
         None => drop(table.insert(last.to_owned(), value)),
         Some((word, rest)) => {
             let inner = table.entry(word.clone()).or_insert_with(|| Value::Table(Table::new()));
             if let Value::Table(inner) = inner {
-                insert(inner, rest, last, value);
+                insert_value(inner, rest, last, value);
             }
         }
     }
 }
 
 /// Merges two values of a key: lists of models are concatenated, tables of switches are merged, other values are replaced.
-fn merged(kind: Kind, below: Value, over: Value) -> Value {
+fn merge_values(kind: SettingKind, below: Value, over: Value) -> Value {
     match (kind, below, over) {
-        (Kind::Models, Value::Array(mut below), Value::Array(over)) => {
+        (SettingKind::Models, Value::Array(mut below), Value::Array(over)) => {
             below.extend(over);
             Value::Array(below)
         }
-        (Kind::Compat, Value::Table(mut below), Value::Table(over)) => {
+        (SettingKind::Compat, Value::Table(mut below), Value::Table(over)) => {
             below.extend(over);
             Value::Table(below)
         }
@@ -156,7 +156,7 @@ fn merged(kind: Kind, below: Value, over: Value) -> Value {
     }
 }
 
-impl Key {
+impl SettingKey {
     pub(crate) fn default_value(&self) -> Option<Value> {
         toml::from_str::<Table>(&format!("v = {}", self.default)).ok()?.remove("v")
     }
@@ -169,10 +169,14 @@ mod tests {
     use osier_testkit::expect;
     use std::path::Path;
 
-    fn layers(user: &str, project: &str) -> Layers {
-        let mut layers = Layers::default();
-        layers.add(Owner::User, Path::new("user"), parse(Path::new("user"), user).found);
-        layers.add(Owner::Project, Path::new("project"), parse(Path::new("project"), project).found);
+    fn layers(user: &str, project: &str) -> SettingsLayers {
+        let mut layers = SettingsLayers::default();
+        layers.add(SettingsOwner::User, Path::new("user"), parse(Path::new("user"), user).settings);
+        layers.add(
+            SettingsOwner::Project,
+            Path::new("project"),
+            parse(Path::new("project"), project).settings,
+        );
         layers
     }
 
@@ -186,7 +190,7 @@ mod tests {
         assert_eq!(layers.text("model").as_deref(), Some("a/b"));
         assert_eq!(layers.text("durability").as_deref(), Some("turn"), "the default");
         let thinking = layers.find("thinking").unwrap();
-        assert_eq!((thinking.owner, thinking.line), (Owner::Project, 1));
+        assert_eq!((thinking.owner, thinking.line), (SettingsOwner::Project, 1));
         expect![[r#"
             [p]
             base_url = "http://project"
@@ -244,7 +248,7 @@ mod tests {
             "[providers.p]\napi_key_env = 'A'\n[providers.q]\napi_key_env = 'Q'\n",
             "[providers.p]\napi_key_file = 'f'\n",
         );
-        let names: Vec<String> = layers.sets().iter().map(|set| set.path[1..].join(".")).collect();
+        let names: Vec<String> = layers.settings().iter().map(|set| set.path[1..].join(".")).collect();
         assert_eq!(names, ["q.api_key_env", "p.api_key_file"]);
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Settings that a project may not set until its folder is trusted are filtered out here, for every command.
 
-pub(crate) mod choice;
 mod file;
 mod kind;
 mod layers;
+pub(crate) mod model_selection;
 mod project;
 mod sandbox;
 mod stores;
@@ -18,18 +18,18 @@ use std::time::Duration;
 use osier_agent::CompactionConfig;
 use osier_model::{ProviderSpec, RetryPolicy, ThinkingLevel};
 use osier_session::Durability;
-use osier_tools::Mode;
+use osier_tools::ApprovalMode;
 use osier_tree::projection::outline::OutlineFilter;
 use osier_tui::state::DoubleEscape;
 
 use crate::themes;
 
-pub(crate) use file::{Found, LONGEST, Problem, dotted};
-pub(crate) use layers::{Layers, Owner, Set};
-pub(crate) use project::{Project, is_of_another};
+pub(crate) use file::{MAX_SETTINGS_BYTES, ParsedSetting, SettingsProblem, dotted_key};
+pub(crate) use layers::{EffectiveSetting, SettingsLayers, SettingsOwner};
+pub(crate) use project::{Project, is_owned_by_another};
 pub(crate) use sandbox::{SandboxSettings, SandboxWhen};
-pub(crate) use stores::{StorePlace, StoreSpec};
-use table::Reach;
+pub(crate) use stores::{StoreLocation, StoreSpec};
+use table::SettingAccess;
 
 /// The effective settings.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub(crate) struct Settings {
     /// The model from a file; `select_model` handles the other sources.
     pub(crate) model: Option<String>,
     pub(crate) thinking: ThinkingLevel,
-    pub(crate) approval: Mode,
+    pub(crate) approval: ApprovalMode,
     pub(crate) sandbox: SandboxSettings,
     /// The tools that a model may call; `None` means all.
     pub(crate) tools: Option<Vec<String>>,
@@ -51,7 +51,7 @@ pub(crate) struct Settings {
     pub(crate) restore_model_on_move: bool,
     pub(crate) system_prompt: Option<String>,
     pub(crate) append_system_prompt: Option<String>,
-    pub(crate) screen: Screen,
+    pub(crate) screen: InterfaceSettings,
     pub(crate) retry: RetryPolicy,
     /// The agent that new sessions belong to.
     pub(crate) agent: String,
@@ -61,12 +61,12 @@ pub(crate) struct Settings {
     pub(crate) stores: BTreeMap<String, StoreSpec>,
     pub(crate) providers: BTreeMap<String, ProviderSpec>,
     /// The source of each value.
-    pub(crate) layers: Layers,
+    pub(crate) layers: SettingsLayers,
 }
 
 /// How the terminal interface looks and behaves.
 #[derive(Debug, Clone)]
-pub(crate) struct Screen {
+pub(crate) struct InterfaceSettings {
     /// The name of a theme, or `auto`.
     pub(crate) theme: String,
     pub(crate) double_escape: DoubleEscape,
@@ -81,9 +81,9 @@ pub(crate) struct Screen {
     pub(crate) keys: BTreeMap<String, String>,
 }
 
-impl Screen {
-    fn of(layers: &Layers) -> Screen {
-        Screen {
+impl InterfaceSettings {
+    fn from_layers(layers: &SettingsLayers) -> InterfaceSettings {
+        InterfaceSettings {
             theme: layers.text("theme").unwrap_or_else(|| themes::AUTO.to_owned()),
             double_escape: match layers.text("double_escape").as_deref() {
                 Some("fork") => DoubleEscape::Fork,
@@ -109,54 +109,55 @@ impl Screen {
 
 /// Settings, and the problems of the files they came from.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedSettings {
     pub(crate) settings: Settings,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<SettingsProblem>,
     /// The settings of the project that are ignored because it is not trusted.
-    pub(crate) ignored: Vec<Found>,
+    pub(crate) ignored: Vec<ParsedSetting>,
 }
 
 /// The settings of a project's file.
 #[derive(Debug, Default)]
-pub(crate) struct OfProject {
+pub(crate) struct ProjectSettings {
     file: PathBuf,
-    harmless: Vec<Found>,
+    harmless: Vec<ParsedSetting>,
     /// Settings that need trust.
-    pub(crate) wanted: Vec<Found>,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) needs_trust: Vec<ParsedSetting>,
+    pub(crate) problems: Vec<SettingsProblem>,
 }
 
-impl OfProject {
-    pub(crate) fn read(project: &Project) -> OfProject {
-        let file = project.config();
-        let file::Read { found, problems } = file::read(&file);
-        let (harmless, wanted) = found.into_iter().partition(|found| found.key.reach == Reach::Harmless);
-        OfProject { file, harmless, wanted, problems }
+impl ProjectSettings {
+    pub(crate) fn read(project: &Project) -> ProjectSettings {
+        let file = project.config_file();
+        let file::ParsedSettings { settings: found, problems } = file::read_file(&file);
+        let (harmless, wanted) =
+            found.into_iter().partition(|found| found.key.access == SettingAccess::Harmless);
+        ProjectSettings { file, harmless, needs_trust: wanted, problems }
     }
 }
 
 /// Reads the user's file, and merges the project's settings over it.
-pub(crate) fn load(user: &Path, project: OfProject, is_trusted: bool) -> Loaded {
-    let mut layers = Layers::default();
-    let file::Read { found, mut problems } = file::read(user);
-    layers.add(Owner::User, user, found);
-    layers.add(Owner::Project, &project.file, project.harmless);
+pub(crate) fn load_settings(user: &Path, project: ProjectSettings, is_trusted: bool) -> LoadedSettings {
+    let mut layers = SettingsLayers::default();
+    let file::ParsedSettings { settings: found, mut problems } = file::read_file(user);
+    layers.add(SettingsOwner::User, user, found);
+    layers.add(SettingsOwner::Project, &project.file, project.harmless);
     // Other people may write the project's file, so its problems are only warnings.
     problems.extend(project.problems.into_iter().map(|problem| match problem.file == project.file {
-        true => Problem { is_fatal: false, ..problem },
+        true => SettingsProblem { is_fatal: false, ..problem },
         false => problem,
     }));
     let (wanted, ignored) =
-        if is_trusted { (project.wanted, Vec::new()) } else { (Vec::new(), project.wanted) };
-    layers.add(Owner::Project, &project.file, wanted);
-    let settings = Settings::of(layers, None, &mut problems);
-    Loaded { settings, problems, ignored }
+        if is_trusted { (project.needs_trust, Vec::new()) } else { (Vec::new(), project.needs_trust) };
+    layers.add(SettingsOwner::Project, &project.file, wanted);
+    let settings = Settings::from_layers(layers, None, &mut problems);
+    LoadedSettings { settings, problems, ignored }
 }
 
 impl Settings {
     /// The same settings for another agent.
-    pub(crate) fn of_agent(&self, agent: &str, problems: &mut Vec<Problem>) -> Settings {
-        Settings::of(self.layers.clone(), Some(agent), problems)
+    pub(crate) fn for_agent(&self, agent: &str, problems: &mut Vec<SettingsProblem>) -> Settings {
+        Settings::from_layers(self.layers.clone(), Some(agent), problems)
     }
 
     /// Whether the model may backtrack to checkpoints, unless the command line disables it.
@@ -165,14 +166,18 @@ impl Settings {
         self.backtracking && self.tools.as_ref().is_none_or(is_named)
     }
 
-    fn of(layers: Layers, agent: Option<&str>, problems: &mut Vec<Problem>) -> Settings {
+    fn from_layers(
+        layers: SettingsLayers,
+        agent: Option<&str>,
+        problems: &mut Vec<SettingsProblem>,
+    ) -> Settings {
         let agent = agent.map(str::to_owned).or_else(|| layers.text("agent")).unwrap_or_default();
-        let own = layers.of_name("agents", &agent);
+        let own = layers.named_table("agents", &agent);
         let own_text = |key: &str| own.get(key).and_then(|value| value.as_str()).map(str::to_owned);
         let text = |key: &str| own_text(key).or_else(|| layers.text(key));
-        problems.extend(key_problems(&layers));
-        let stores = stores::read(&layers, problems);
-        let default_store = stores::default(&layers, own_text("store"), &stores, problems);
+        problems.extend(key_binding_problems(&layers));
+        let stores = stores::parse_stores(&layers, problems);
+        let default_store = stores::default_store(&layers, own_text("store"), &stores, problems);
         let usual = RetryPolicy::default();
         let retry = RetryPolicy {
             max_attempts: layers.count("retry.attempts").unwrap_or(usual.max_attempts),
@@ -192,9 +197,12 @@ impl Settings {
                 .text("thinking")
                 .and_then(|name| ThinkingLevel::parse(&name))
                 .unwrap_or_default(),
-            approval: layers.text("approval").and_then(|name| Mode::named(&name)).unwrap_or_default(),
-            sandbox: SandboxSettings::of(&layers),
-            tools: own.get("tools").and_then(texts_of).or_else(|| layers.texts("tools")),
+            approval: layers
+                .text("approval")
+                .and_then(|name| ApprovalMode::from_name(&name))
+                .unwrap_or_default(),
+            sandbox: SandboxSettings::from_layers(&layers),
+            tools: own.get("tools").and_then(string_list).or_else(|| layers.texts("tools")),
             backtracking: layers.bool("backtracking").unwrap_or(true),
             max_steps: layers.count("max_steps").unwrap_or(osier_agent::DEFAULT_MAX_STEPS),
             summary_model: layers.text("summary_model"),
@@ -206,7 +214,7 @@ impl Settings {
             restore_model_on_move: layers.bool("restore_model_on_move").unwrap_or(true),
             system_prompt: text("system_prompt"),
             append_system_prompt: text("append_system_prompt"),
-            screen: Screen::of(&layers),
+            screen: InterfaceSettings::from_layers(&layers),
             retry,
             agent,
             default_store,
@@ -220,34 +228,34 @@ impl Settings {
 /// The built-in defaults.
 impl Default for Settings {
     fn default() -> Settings {
-        Settings::of(Layers::default(), None, &mut Vec::new())
+        Settings::from_layers(SettingsLayers::default(), None, &mut Vec::new())
     }
 }
 
-fn texts_of(value: &toml::Value) -> Option<Vec<String>> {
+fn string_list(value: &toml::Value) -> Option<Vec<String>> {
     Some(value.as_array()?.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
 }
 
 /// Invalid key bindings. They are warnings: the interface works without them.
-fn key_problems(layers: &Layers) -> Vec<Problem> {
-    let keys = layers.sets().iter().filter(|set| set.path[0] == "keys");
+fn key_binding_problems(layers: &SettingsLayers) -> Vec<SettingsProblem> {
+    let keys = layers.settings().iter().filter(|set| set.path[0] == "keys");
     let wrong = keys.filter_map(|set| {
         let text = osier_tui::key_problem(set.path.get(1)?, set.value.as_str()?)?;
-        let text = format!("{}: {text}", dotted(&set.path));
-        Some(Problem { file: set.file.clone(), line: Some(set.line), text, is_fatal: false })
+        let text = format!("{}: {text}", dotted_key(&set.path));
+        Some(SettingsProblem { file: set.file.clone(), line: Some(set.line), text, is_fatal: false })
     });
     wrong.collect()
 }
 
 /// The values are valid one by one; errors here mean that they do not fit together.
-fn providers(layers: &Layers, problems: &mut Vec<Problem>) -> BTreeMap<String, ProviderSpec> {
+fn providers(layers: &SettingsLayers, problems: &mut Vec<SettingsProblem>) -> BTreeMap<String, ProviderSpec> {
     let mut providers = BTreeMap::new();
     for (name, table) in layers.table("providers") {
         match table.try_into::<ProviderSpec>() {
             Ok(spec) => drop(providers.insert(name, spec)),
             Err(error) => {
-                let set = layers.sets().iter().find(|set| set.path.get(1) == Some(&name));
-                problems.extend(set.map(|set| Problem {
+                let set = layers.settings().iter().find(|set| set.path.get(1) == Some(&name));
+                problems.extend(set.map(|set| SettingsProblem {
                     file: set.file.clone(),
                     line: Some(set.line),
                     text: format!("providers.{name}: {}", error.message()),

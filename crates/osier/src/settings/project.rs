@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Whether a file belongs to neither this user nor root.
-pub(crate) fn is_of_another(about: &Metadata) -> bool {
+pub(crate) fn is_owned_by_another(about: &Metadata) -> bool {
     about.uid() != rustix::process::geteuid().as_raw() && about.uid() != 0
 }
 
@@ -27,7 +27,7 @@ impl Project {
             let (own, git) = (folder.join(".osier"), folder.join(".git"));
             let is_home = || own.canonicalize().is_ok_and(|own| homes.contains(&own));
             // In a shared folder another user could create a `.git` above this user's project.
-            let is_repository = git.symlink_metadata().is_ok_and(|about| !is_of_another(&about));
+            let is_repository = git.symlink_metadata().is_ok_and(|about| !is_owned_by_another(&about));
             is_repository && git.exists() || (own.is_dir() && !is_home())
         };
         let root = cwd.ancestors().find(is_marked)?.to_owned();
@@ -39,15 +39,15 @@ impl Project {
         self.root.join(".osier")
     }
 
-    pub(crate) fn config(&self) -> PathBuf {
+    pub(crate) fn config_file(&self) -> PathBuf {
         self.folder().join("config.toml")
     }
 
     /// Why its settings are not read at all: other users could change them at any time.
-    pub(crate) fn objection(&self) -> Option<String> {
-        for path in [self.root.clone(), self.folder(), self.config()] {
+    pub(crate) fn unsafe_reason(&self) -> Option<String> {
+        for path in [self.root.clone(), self.folder(), self.config_file()] {
             let Ok(about) = std::fs::metadata(&path) else { continue };
-            if is_of_another(&about) {
+            if is_owned_by_another(&about) {
                 return Some(format!("{} belongs to another user", path.display()));
             }
             if path.canonicalize().is_ok_and(|real| !real.starts_with(&self.root)) {
@@ -125,17 +125,17 @@ mod tests {
     fn world_writable_projects_are_ignored() {
         let temp = TestFolder::with(&["p/.osier"]);
         let project = Project { root: temp.at("p") };
-        let config = project.config();
+        let config = project.config_file();
         fs::write(&config, "").unwrap();
-        assert_eq!(project.objection(), None);
+        assert_eq!(project.unsafe_reason(), None);
         let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         for path in [project.root.clone(), project.folder(), config] {
             let usual = fs::metadata(&path).unwrap().mode();
             mode(&path, 0o777);
-            assert!(project.objection().unwrap().ends_with(" is writable by everyone"), "{path:?}");
+            assert!(project.unsafe_reason().unwrap().ends_with(" is writable by everyone"), "{path:?}");
             mode(&path, usual);
         }
         mode(&project.root, 0o1777);
-        assert_eq!(project.objection(), None, "users cannot replace files of others in a sticky folder");
+        assert_eq!(project.unsafe_reason(), None, "users cannot replace files of others in a sticky folder");
     }
 }

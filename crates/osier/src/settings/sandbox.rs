@@ -1,8 +1,8 @@
 //! The settings of the sandbox.
 
-use osier_tools::sandbox::Network;
+use osier_tools::sandbox::NetworkAccess;
 
-use super::Layers;
+use super::SettingsLayers;
 
 #[derive(Debug, Clone)]
 pub(crate) struct SandboxSettings {
@@ -13,7 +13,7 @@ pub(crate) struct SandboxSettings {
     pub(crate) hide: Vec<String>,
     /// Paths that are readable although they are hidden by default.
     pub(crate) show: Vec<String>,
-    pub(crate) network: Network,
+    pub(crate) network: NetworkAccess,
     pub(crate) unix_sockets: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum SandboxWhen {
 }
 
 impl SandboxSettings {
-    pub(super) fn of(layers: &Layers) -> SandboxSettings {
+    pub(super) fn from_layers(layers: &SettingsLayers) -> SandboxSettings {
         let texts = |key: &str| layers.texts(key).unwrap_or_default();
         SandboxSettings {
             when: match layers.text("sandbox.when").as_deref() {
@@ -41,9 +41,9 @@ impl SandboxSettings {
             hide: texts("sandbox.hide"),
             show: texts("sandbox.show"),
             network: match layers.text("sandbox.network").as_deref() {
-                Some("all") => Network::All,
-                Some("ports") => Network::Ports(layers.counts("sandbox.ports")),
-                _ => Network::Off,
+                Some("all") => NetworkAccess::All,
+                Some("ports") => NetworkAccess::Ports(layers.counts("sandbox.ports")),
+                _ => NetworkAccess::Off,
             },
             unix_sockets: layers.bool("sandbox.unix_sockets").unwrap_or(false),
         }

@@ -9,19 +9,19 @@ use osier_store::file::DEFAULT_NAME as FILE;
 use osier_store_mysql::{Credentials, Limits, MySqlStore};
 use toml::{Table, Value};
 
-use super::{Layers, Owner, Problem};
+use super::{SettingsLayers, SettingsOwner, SettingsProblem};
 
 /// The configuration of a store.
 #[derive(Debug, Clone)]
 pub(crate) struct StoreSpec {
-    pub(crate) place: StorePlace,
+    pub(crate) place: StoreLocation,
     /// The source of the password of a database, if it is not in the url.
     pub(crate) password: KeySource,
     pub(crate) timeout: Duration,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum StorePlace {
+pub(crate) enum StoreLocation {
     Folder {
         /// As it is written in the settings.
         folder: PathBuf,
@@ -34,14 +34,17 @@ pub(crate) enum StorePlace {
 }
 
 /// The stores of all files. An invalid store is reported as a problem and left out.
-pub(super) fn read(layers: &Layers, problems: &mut Vec<Problem>) -> BTreeMap<String, StoreSpec> {
+pub(super) fn parse_stores(
+    layers: &SettingsLayers,
+    problems: &mut Vec<SettingsProblem>,
+) -> BTreeMap<String, StoreSpec> {
     let mut stores = BTreeMap::new();
     for (name, table) in layers.table("stores") {
         let Value::Table(table) = table else { continue };
-        match spec(&name, &table, layers) {
+        match parse_store(&name, &table, layers) {
             Ok(spec) => drop(stores.insert(name, spec)),
             Err(text) => {
-                problems.extend(problem(layers, &["stores", &name], format!("stores.{name} {text}")));
+                problems.extend(problem_at(layers, &["stores", &name], format!("stores.{name} {text}")));
             }
         }
     }
@@ -49,11 +52,11 @@ pub(super) fn read(layers: &Layers, problems: &mut Vec<Problem>) -> BTreeMap<Str
 }
 
 /// The store of new sessions. An unknown name is a problem: a typo must not put sessions elsewhere.
-pub(super) fn default(
-    layers: &Layers,
+pub(super) fn default_store(
+    layers: &SettingsLayers,
     of_agent: Option<String>,
     stores: &BTreeMap<String, StoreSpec>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<SettingsProblem>,
 ) -> String {
     let (key, name) = match of_agent {
         Some(name) => ("agents", name),
@@ -64,12 +67,12 @@ pub(super) fn default(
     }
     let known: Vec<&str> = std::iter::once(FILE).chain(stores.keys().map(String::as_str)).collect();
     let text = format!("unknown store {name:?}; the stores are {}", known.join(", "));
-    problems.extend(problem(layers, &[key], text));
+    problems.extend(problem_at(layers, &[key], text));
     FILE.to_owned()
 }
 
 /// Why a store cannot have this name: it is used in commands, cards and paths.
-fn objection(name: &str) -> Option<&'static str> {
+fn invalid_name(name: &str) -> Option<&'static str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     match name {
         FILE | "memory" => Some("has a reserved name; choose another one"),
@@ -80,8 +83,8 @@ fn objection(name: &str) -> Option<&'static str> {
     }
 }
 
-fn spec(name: &str, table: &Table, layers: &Layers) -> Result<StoreSpec, String> {
-    if let Some(objection) = objection(name) {
+fn parse_store(name: &str, table: &Table, layers: &SettingsLayers) -> Result<StoreSpec, String> {
+    if let Some(objection) = invalid_name(name) {
         return Err(objection.to_owned());
     }
     let text = |key: &str| table.get(key).and_then(Value::as_str);
@@ -90,10 +93,10 @@ fn spec(name: &str, table: &Table, layers: &Layers) -> Result<StoreSpec, String>
             let credentials = Credentials::new(url);
             MySqlStore::new(name, &credentials, Limits::default())
                 .map_err(|error| format!("has an invalid `url`: {error}"))?;
-            StorePlace::Database(credentials)
+            StoreLocation::Database(credentials)
         }
         (Some(_), None) => return Err("must have a `url` that begins with mysql://".to_owned()),
-        (None, Some(folder)) => in_folder(name, folder, layers),
+        (None, Some(folder)) => folder_location(name, folder, layers),
         _ => return Err("must have either a `url` or a `folder`".to_owned()),
     };
     let sources = [
@@ -110,29 +113,29 @@ fn spec(name: &str, table: &Table, layers: &Layers) -> Result<StoreSpec, String>
     Ok(StoreSpec { place, password, timeout: Duration::from_secs(timeout.unwrap_or(5)) })
 }
 
-fn in_folder(name: &str, folder: &str, layers: &Layers) -> StorePlace {
-    let set = layers.sets().iter().find(|set| set.path == ["stores", name, "folder"]);
+fn folder_location(name: &str, folder: &str, layers: &SettingsLayers) -> StoreLocation {
+    let set = layers.settings().iter().find(|set| set.path == ["stores", name, "folder"]);
     let base = set.and_then(|set| set.file.parent()).map(PathBuf::from).unwrap_or_default();
-    let of_project = set.is_none_or(|set| set.owner == Owner::Project);
-    StorePlace::Folder { folder: folder.into(), base, of_project }
+    let of_project = set.is_none_or(|set| set.owner == SettingsOwner::Project);
+    StoreLocation::Folder { folder: folder.into(), base, of_project }
 }
 
-fn problem(layers: &Layers, path: &[&str], text: String) -> Option<Problem> {
-    let begins = |set: &&super::Set| set.path.iter().zip(path).all(|(a, b)| a == b);
-    let set = layers.sets().iter().find(begins)?;
-    Some(Problem { file: set.file.clone(), line: Some(set.line), text, is_fatal: true })
+fn problem_at(layers: &SettingsLayers, path: &[&str], text: String) -> Option<SettingsProblem> {
+    let begins = |set: &&super::EffectiveSetting| set.path.iter().zip(path).all(|(a, b)| a == b);
+    let set = layers.settings().iter().find(begins)?;
+    Some(SettingsProblem { file: set.file.clone(), line: Some(set.line), text, is_fatal: true })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::settings::{OfProject, load};
+    use crate::settings::{ProjectSettings, load_settings};
     use osier_testkit::{Expect, expect};
 
     fn check(config: &str, expect: Expect) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         std::fs::write(&file, config).unwrap();
-        let loaded = load(&file, OfProject::default(), false);
+        let loaded = load_settings(&file, ProjectSettings::default(), false);
         let mut output = format!("new sessions in {}\n", loaded.settings.default_store);
         for (name, spec) in &loaded.settings.stores {
             output += &format!("{name}: {spec:?}\n");

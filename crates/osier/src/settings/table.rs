@@ -1,25 +1,25 @@
 //! The list of all settings: name, type, default, and whether a project may set it. Error messages, `osier config` and
 //! docs/settings.md use this list.
 
-use super::kind::Kind;
+use super::kind::SettingKind;
 
 /// The placeholder in a key for a name that the user chooses.
-pub(crate) const NAME: &str = "NAME";
+pub(crate) const NAME_PLACEHOLDER: &str = "NAME";
 
 /// One setting.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub(crate) struct SettingKey {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SettingKind,
     /// As it is written in a file; empty if there is none.
     pub(crate) default: &'static str,
     pub(crate) help: &'static str,
-    pub(crate) reach: Reach,
+    pub(crate) access: SettingAccess,
 }
 
 /// Whether a project may set a key, and whether its value may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum SettingAccess {
     /// Any project may set it: it can neither send nor run anything.
     Harmless,
     /// A project may set it once its folder is trusted.
@@ -28,26 +28,32 @@ pub(crate) enum Reach {
     Secret,
 }
 
-use Kind::{Bool, Choice, Compat, Count, Models, Ports, Price, Text, TextOrTexts, Texts, Thinking};
-use Reach::{Harmless, Secret, Trusted};
+use SettingAccess::{Harmless, Secret, Trusted};
+use SettingKind::{Bool, Choice, Compat, Count, Models, Ports, Price, Text, TextList, TextOrList, Thinking};
 
-pub(crate) const LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
-const APIS: &[&str] =
+pub(crate) const THINKING_LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
+const API_NAMES: &[&str] =
     &["openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai"];
-const TOKENS: Kind = Count { least: 1, most: 1_000_000_000 };
-const SECONDS: Kind = Count { least: 1, most: 86_400 };
+const TOKENS: SettingKind = Count { least: 1, most: 1_000_000_000 };
+const SECONDS: SettingKind = Count { least: 1, most: 86_400 };
 
-const fn key(name: &'static str, kind: Kind, default: &'static str, reach: Reach, help: &'static str) -> Key {
-    Key { name, kind, default, help, reach }
+const fn key(
+    name: &'static str,
+    kind: SettingKind,
+    default: &'static str,
+    reach: SettingAccess,
+    help: &'static str,
+) -> SettingKey {
+    SettingKey { name, kind, default, help, access: reach }
 }
 
 /// All settings, in display order.
 #[rustfmt::skip]
-pub(crate) static KEYS: &[Key] = &[
+pub(crate) static SETTING_KEYS: &[SettingKey] = &[
     key("model", Text, "", Trusted, "the model to use, as `provider/id`"),
-    key("thinking", Choice(LEVELS), "\"medium\"", Harmless, "the thinking level, for models that support it"),
+    key("thinking", Choice(THINKING_LEVELS), "\"medium\"", Harmless, "the thinking level, for models that support it"),
     key("approval", Choice(&["default", "autoEdit", "sandbox", "yolo"]), "\"default\"", Trusted, "what the model may do without asking, in new sessions"),
-    key("tools", Texts, "", Trusted, "the tools a model may call; all by default"),
+    key("tools", TextList, "", Trusted, "the tools a model may call; all by default"),
     key("backtracking", Bool, "true", Harmless, "whether a model sees checkpoints and may backtrack to them"),
     key("max_steps", Count { least: 1, most: 1_000_000 }, "200", Trusted, "maximum number of model calls for one prompt; then the terminal asks whether to continue, and -p exits"),
     key("summary_model", Text, "", Trusted, "the model that writes summaries, as `provider/id`; by default the current model"),
@@ -71,16 +77,16 @@ pub(crate) static KEYS: &[Key] = &[
     key("retry.patience", SECONDS, "60", Trusted, "the longest wait, in seconds, that a provider may request"),
     key("sandbox.when", Choice(&["always", "mode", "never"]), "\"always\"", Trusted, "when commands run in the sandbox: in every approval mode except yolo, only in the mode `sandbox`, or never"),
     key("sandbox.user_commands", Bool, "false", Trusted, "whether commands that you type after `!` run in the sandbox too"),
-    key("sandbox.write", Texts, "", Trusted, "folders outside the project that commands in the sandbox may write to"),
-    key("sandbox.hide", Texts, "", Trusted, "additional files and folders that commands in the sandbox cannot read"),
-    key("sandbox.show", Texts, "", Trusted, "credential folders, such as `~/.ssh`, that commands in the sandbox may read anyway"),
+    key("sandbox.write", TextList, "", Trusted, "folders outside the project that commands in the sandbox may write to"),
+    key("sandbox.hide", TextList, "", Trusted, "additional files and folders that commands in the sandbox cannot read"),
+    key("sandbox.show", TextList, "", Trusted, "credential folders, such as `~/.ssh`, that commands in the sandbox may read anyway"),
     key("sandbox.network", Choice(&["off", "ports", "all"]), "\"off\"", Trusted, "network access of commands in the sandbox"),
     key("sandbox.ports", Ports, "", Trusted, "the TCP ports for `sandbox.network = \"ports\"`; 53 allows UDP too"),
     key("sandbox.unix_sockets", Bool, "false", Trusted, "whether commands in the sandbox may use Unix sockets, such as Docker's"),
     key("keys.NAME", Text, "", Trusted, "the keys for an action in the terminal, separated by spaces"),
     key("agents.NAME.store", Text, "", Trusted, "the store of its new sessions"),
     key("agents.NAME.model", Text, "", Trusted, "its model, as `provider/id`"),
-    key("agents.NAME.tools", Texts, "", Trusted, "the tools it may call"),
+    key("agents.NAME.tools", TextList, "", Trusted, "the tools it may call"),
     key("agents.NAME.system_prompt", Text, "", Trusted, "its system prompt, instead of the built-in one"),
     key("agents.NAME.append_system_prompt", Text, "", Trusted, "text appended to its system prompt"),
     key("stores.NAME.url", Text, "", Trusted, "the url of a database: `mysql://USER@HOST/DATABASE`"),
@@ -90,9 +96,9 @@ pub(crate) static KEYS: &[Key] = &[
     key("stores.NAME.password_command", Text, "", Secret, "a shell command that prints the password"),
     key("stores.NAME.timeout", SECONDS, "5", Trusted, "seconds to wait for a connection to the database"),
     key("providers.NAME.name", Text, "", Trusted, "its display name"),
-    key("providers.NAME.api", Choice(APIS), "\"openai-completions\"", Trusted, "the protocol it uses"),
+    key("providers.NAME.api", Choice(API_NAMES), "\"openai-completions\"", Trusted, "the protocol it uses"),
     key("providers.NAME.base_url", Text, "", Trusted, "the base url of its API"),
-    key("providers.NAME.api_key_env", TextOrTexts, "", Trusted, "the environment variables that may contain its key"),
+    key("providers.NAME.api_key_env", TextOrList, "", Trusted, "the environment variables that may contain its key"),
     key("providers.NAME.api_key_command", Text, "", Secret, "a shell command that prints its key"),
     key("providers.NAME.api_key_file", Text, "", Trusted, "a file with its key, readable only by you"),
     key("providers.NAME.headers.NAME", Text, "", Secret, "an HTTP header to send with every request"),
@@ -103,7 +109,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("providers.NAME.models", Models, "", Trusted, "its models, as `[[providers.NAME.models]]`"),
     key("providers.NAME.models.id", Text, "", Trusted, "its id at the provider"),
     key("providers.NAME.models.name", Text, "", Trusted, "its display name"),
-    key("providers.NAME.models.api", Choice(APIS), "", Trusted, "its protocol, if it differs from the provider's"),
+    key("providers.NAME.models.api", Choice(API_NAMES), "", Trusted, "its protocol, if it differs from the provider's"),
     key("providers.NAME.models.context_window", TOKENS, "", Trusted, "size of its context window in tokens"),
     key("providers.NAME.models.max_output", TOKENS, "", Trusted, "maximum number of tokens in a reply"),
     key("providers.NAME.models.price", Price, "", Trusted, "price in dollars per million tokens: `input`, `output`, `cache_read`, `cache_write`"),
@@ -115,35 +121,37 @@ pub(crate) static KEYS: &[Key] = &[
 
 /// The result of looking up a key.
 #[derive(Debug)]
-pub(crate) enum Meaning {
-    Key(&'static Key),
+pub(crate) enum KeyLookup {
+    Key(&'static SettingKey),
     /// A prefix of other keys.
     Table,
     /// Unknown; with the names that are valid in place of its last part.
     Unknown(Vec<&'static str>),
 }
 
-pub(crate) fn meaning(path: &[String]) -> Meaning {
-    let words = |key: &Key| key.name.split('.').collect::<Vec<_>>();
+pub(crate) fn look_up_key(path: &[String]) -> KeyLookup {
+    let words = |key: &SettingKey| key.name.split('.').collect::<Vec<_>>();
     let fits = |pattern: &[&str], path: &[String]| {
         pattern.len() >= path.len()
-            && pattern.iter().zip(path).all(|(pattern, word)| *pattern == NAME || pattern == word)
+            && pattern.iter().zip(path).all(|(pattern, word)| *pattern == NAME_PLACEHOLDER || pattern == word)
     };
-    if let Some(key) = KEYS.iter().find(|key| words(key).len() == path.len() && fits(&words(key), path)) {
-        return Meaning::Key(key);
+    if let Some(key) =
+        SETTING_KEYS.iter().find(|key| words(key).len() == path.len() && fits(&words(key), path))
+    {
+        return KeyLookup::Key(key);
     }
-    if KEYS.iter().any(|key| fits(&words(key), path)) {
-        return Meaning::Table;
+    if SETTING_KEYS.iter().any(|key| fits(&words(key), path)) {
+        return KeyLookup::Table;
     }
     let above = path.len().saturating_sub(1);
-    let siblings = KEYS.iter().map(words).filter(|words| fits(words, &path[..above]));
+    let siblings = SETTING_KEYS.iter().map(words).filter(|words| fits(words, &path[..above]));
     let mut names: Vec<&str> = siblings.filter_map(|words| words.get(above).copied()).collect();
     names.dedup();
-    Meaning::Unknown(names)
+    KeyLookup::Unknown(names)
 }
 
 /// The name most similar to a word, if one is similar enough.
-pub(crate) fn nearest<'n>(word: &str, names: &[&'n str]) -> Option<&'n str> {
+pub(crate) fn closest_name<'n>(word: &str, names: &[&'n str]) -> Option<&'n str> {
     let likeness = |name: &&str| strsim::jaro_winkler(word, name);
     let near = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     near.filter(|name| likeness(name) > 0.8)
@@ -153,10 +161,10 @@ pub(crate) fn nearest<'n>(word: &str, names: &[&'n str]) -> Option<&'n str> {
 mod tests {
     use super::*;
     use osier_model::{Api, ProviderSpec, ThinkingLevel};
-    use osier_tools::Mode;
+    use osier_tools::ApprovalMode;
 
     fn choices(name: &str) -> Vec<&'static str> {
-        let key = KEYS.iter().find(|key| key.name == name).unwrap();
+        let key = SETTING_KEYS.iter().find(|key| key.name == name).unwrap();
         match key.kind {
             Choice(names) => names.to_vec(),
             _ => Vec::new(),
@@ -166,7 +174,7 @@ mod tests {
     #[test]
     fn choices_match_the_types_of_the_other_crates() {
         assert_eq!(choices("thinking"), ThinkingLevel::ALL.map(ThinkingLevel::name));
-        assert_eq!(choices("approval"), Mode::ALL.map(Mode::name));
+        assert_eq!(choices("approval"), ApprovalMode::ALL.map(ApprovalMode::name));
         for name in choices("providers.NAME.api") {
             let api: Api = toml::Value::from(name).try_into().unwrap();
             assert_eq!(api.name(), name);
@@ -175,16 +183,16 @@ mod tests {
 
     #[test]
     fn every_default_is_a_valid_value() {
-        for key in KEYS.iter().filter(|key| !key.default.is_empty()) {
+        for key in SETTING_KEYS.iter().filter(|key| !key.default.is_empty()) {
             let value = key.default_value().unwrap_or_else(|| panic!("{}: invalid TOML", key.name));
-            assert_eq!(key.kind.objection(&value), None, "{}", key.name);
+            assert_eq!(key.kind.check(&value), None, "{}", key.name);
         }
     }
 
     /// The keys of a provider are described here and parsed in another crate.
     #[test]
     fn every_key_of_a_provider_is_parsed() {
-        let words: Vec<Vec<&str>> = KEYS.iter().map(|key| key.name.split('.').collect()).collect();
+        let words: Vec<Vec<&str>> = SETTING_KEYS.iter().map(|key| key.name.split('.').collect()).collect();
         let spec = |keys: Vec<&str>| {
             let table: toml::Table = keys.iter().map(|key| ((*key).to_owned(), sample(key))).collect();
             table.try_into::<ProviderSpec>().unwrap()
@@ -213,7 +221,7 @@ mod tests {
     #[test]
     fn untrusted_projects_can_set_only_harmless_keys() {
         let harmless: Vec<&str> =
-            KEYS.iter().filter(|key| key.reach == Harmless).map(|key| key.name).collect();
+            SETTING_KEYS.iter().filter(|key| key.access == Harmless).map(|key| key.name).collect();
         assert_eq!(
             harmless,
             [

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::records::{self, Records};
-use super::{Asked, Standing, Wish, answer, is_somebody_there, listed, project_of};
+use super::records::{self, TrustRecords};
+use super::{TrustItem, TrustRequest, TrustStatus, ask_user, find_project, format_items, is_interactive};
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::{pad_right, sanitize_line};
 use crate::out::{Out, notice};
-use crate::settings::{OfProject, Project};
+use crate::settings::{Project, ProjectSettings};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -48,68 +48,68 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let home = &home;
     let dir = args.dir.clone().unwrap_or_else(|| home.cwd.clone());
     match (args.list, args.remove) {
-        (true, _) => list(args.json, home),
-        (_, true) => remove(&dir, args.json, home),
-        _ => trust(&dir, &args, home),
+        (true, _) => list_decisions(args.json, home),
+        (_, true) => remove_decision(&dir, args.json, home),
+        _ => decide(&dir, &args, home),
     }
 }
 
 /// A folder in the list of decisions.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+struct TrustRow {
     folder: String,
     standing: &'static str,
     wishes: Vec<String>,
 }
 
-impl Row {
-    fn new(root: &Path, standing: &'static str, wishes: &[Wish]) -> Row {
-        let wishes = wishes.iter().map(|wish| wish.shown.clone()).collect();
-        Row { folder: root.to_string_lossy().into_owned(), standing, wishes }
+impl TrustRow {
+    fn new(root: &Path, standing: &'static str, wishes: &[TrustItem]) -> TrustRow {
+        let wishes = wishes.iter().map(|wish| wish.display.clone()).collect();
+        TrustRow { folder: root.to_string_lossy().into_owned(), standing, wishes }
     }
 }
 
-fn trust(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
-    let project = project_of(dir, home)?;
-    if let Some(objection) = project.objection() {
+fn decide(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
+    let project = find_project(dir, home)?;
+    if let Some(objection) = project.unsafe_reason() {
         bail!("{objection}; it cannot be trusted because other users could change it");
     }
-    let of_project = OfProject::read(&project);
+    let of_project = ProjectSettings::read(&project);
     home.check_problems(&of_project.problems)?;
     let root = sanitize_line(&home.display_path(&project.root));
-    let records = Records::read(&home.folder)?;
-    let asked = Asked::of(&project, &of_project.wanted, || records);
+    let records = TrustRecords::read(&home.folder)?;
+    let asked = TrustRequest::for_project(&project, &of_project.needs_trust, || records);
     let asked = asked.map_err(|reason| anyhow::anyhow!("cannot trust {root}: {}", sanitize_line(&reason)))?;
     let Some(asked) = asked else {
         bail!("{root} requests nothing that needs trust");
     };
-    if !args.yes && !is_somebody_there() {
-        notice(&format!("{root} requests:\n{}", listed(&asked.wishes).trim_end()));
+    if !args.yes && !is_interactive() {
+        notice(&format!("{root} requests:\n{}", format_items(&asked.items).trim_end()));
         return Err(usage_error("cannot ask without a terminal; add --yes to trust it"));
     }
-    let yes = args.yes || answer(&asked, home)?.unwrap_or(false);
-    asked.decide(yes, home)?;
+    let yes = args.yes || ask_user(&asked, home)?.unwrap_or(false);
+    asked.store_decision(yes, home)?;
     let standing = if yes { "trusted" } else { "refused" };
     let mut out = Out::new();
     if args.json {
-        out.json(&Row::new(&project.root, standing, &asked.wishes))?;
+        out.json(&TrustRow::new(&project.root, standing, &asked.items))?;
     } else {
         out.line(&format!("{standing}: {root}"))?;
         if args.yes {
-            out.text(&listed(&asked.wishes))?;
+            out.text(&format_items(&asked.items))?;
         }
     }
     out.finish()
 }
 
 /// Forgets a decision. Works for folders that no longer exist.
-fn remove(dir: &Path, json: bool, home: &Home) -> Result<ExitCode> {
-    let root = match project_of(dir, home) {
+fn remove_decision(dir: &Path, json: bool, home: &Home) -> Result<ExitCode> {
+    let root = match find_project(dir, home) {
         Ok(project) => project.root,
         Err(_) => std::path::absolute(dir)?,
     };
-    let was_there = records::change(&home.folder, |records| records.remove(&root))?;
+    let was_there = records::update_records(&home.folder, |records| records.remove(&root))?;
     let shown = sanitize_line(&home.display_path(&root));
     if !was_there {
         bail!("no decision about {shown}; `osier trust --list` lists all decisions");
@@ -122,9 +122,9 @@ fn remove(dir: &Path, json: bool, home: &Home) -> Result<ExitCode> {
     out.finish()
 }
 
-fn list(json: bool, home: &Home) -> Result<ExitCode> {
-    let records = Records::read(&home.folder)?;
-    let rows: Vec<Row> = records.folders().map(|(root, yes)| row(root, yes, &records)).collect();
+fn list_decisions(json: bool, home: &Home) -> Result<ExitCode> {
+    let records = TrustRecords::read(&home.folder)?;
+    let rows: Vec<TrustRow> = records.folders().map(|(root, yes)| trust_row(root, yes, &records)).collect();
     let mut out = Out::new();
     if json {
         out.json(&rows)?;
@@ -143,14 +143,15 @@ fn list(json: bool, home: &Home) -> Result<ExitCode> {
     out.finish()
 }
 
-fn row(root: &Path, yes: bool, records: &Records) -> Row {
+fn trust_row(root: &Path, yes: bool, records: &TrustRecords) -> TrustRow {
     let project = Project { root: root.to_owned() };
-    let asked = Asked::of(&project, &OfProject::read(&project).wanted, || records.clone());
-    let standing = match asked.as_ref().map(|asked| asked.as_ref().map(|asked| asked.standing)) {
+    let asked =
+        TrustRequest::for_project(&project, &ProjectSettings::read(&project).needs_trust, || records.clone());
+    let standing = match asked.as_ref().map(|asked| asked.as_ref().map(|asked| asked.status)) {
         _ if !root.is_dir() => "gone",
-        Ok(Some(Standing::Changed)) | Err(_) => "changed",
+        Ok(Some(TrustStatus::Changed)) | Err(_) => "changed",
         _ if yes => "trusted",
         _ => "refused",
     };
-    Row::new(root, standing, &asked.ok().flatten().map(|asked| asked.wishes).unwrap_or_default())
+    TrustRow::new(root, standing, &asked.ok().flatten().map(|asked| asked.items).unwrap_or_default())
 }

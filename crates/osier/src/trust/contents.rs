@@ -10,26 +10,26 @@ use std::path::{Path, PathBuf};
 use blake3::Hasher;
 use osier_tools::open_regular;
 
-use crate::settings::is_of_another;
+use crate::settings::is_owned_by_another;
 
 /// Limits. A project with more cannot be trusted.
-const FILES: usize = 1_000;
-const BYTES: u64 = 16 << 20;
+const MAX_FILES: usize = 1_000;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The file names in a folder, and the hash of its contents.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Contents {
+pub(super) struct FolderContents {
     pub(super) names: Vec<String>,
     pub(super) hash: String,
 }
 
 /// Hashes a folder below `root`, which must be canonical. `Err` contains the reason why the project cannot be trusted.
-pub(super) fn of(folder: &Path, root: &Path) -> Result<Contents, String> {
-    let mut walk = Walk { root, hasher: Hasher::new(), files: 0, bytes: 0 };
-    let mut open = vec![walk.real(folder)?];
+pub(super) fn hash_folder(folder: &Path, root: &Path) -> Result<FolderContents, String> {
+    let mut walk = FolderHasher { root, hasher: Hasher::new(), files: 0, bytes: 0 };
+    let mut open = vec![walk.canonical_path(folder)?];
     let mut names: Option<Vec<String>> = None;
     while let Some(next) = open.pop() {
-        let entries = walk.entries(&next)?;
+        let entries = walk.read_folder(&next)?;
         if names.is_none() {
             names = Some(
                 entries
@@ -40,52 +40,52 @@ pub(super) fn of(folder: &Path, root: &Path) -> Result<Contents, String> {
             );
         }
         for path in entries {
-            open.extend(walk.enter(&path)?);
+            open.extend(walk.add_path(&path)?);
         }
     }
-    Ok(Contents { names: names.unwrap_or_default(), hash: walk.hasher.finalize().to_hex().to_string() })
+    Ok(FolderContents { names: names.unwrap_or_default(), hash: walk.hasher.finalize().to_hex().to_string() })
 }
 
-struct Walk<'a> {
+struct FolderHasher<'a> {
     root: &'a Path,
     hasher: Hasher,
     files: usize,
     bytes: u64,
 }
 
-impl Walk<'_> {
+impl FolderHasher<'_> {
     /// The canonical path, which must be inside the project.
-    fn real(&self, path: &Path) -> Result<PathBuf, String> {
-        let real = path.canonicalize().map_err(|error| unreadable(path, &error))?;
+    fn canonical_path(&self, path: &Path) -> Result<PathBuf, String> {
+        let real = path.canonicalize().map_err(|error| read_error(path, &error))?;
         match real.starts_with(self.root) {
             true => Ok(real),
             false => Err(format!("{} is a link that points outside the project", path.display())),
         }
     }
 
-    fn entries(&mut self, folder: &Path) -> Result<Vec<PathBuf>, String> {
+    fn read_folder(&mut self, folder: &Path) -> Result<Vec<PathBuf>, String> {
         let mut paths = Vec::new();
-        for entry in fs::read_dir(folder).map_err(|error| unreadable(folder, &error))? {
+        for entry in fs::read_dir(folder).map_err(|error| read_error(folder, &error))? {
             self.files += 1;
-            if self.files > FILES {
-                return Err(format!("{} contains more than {FILES} files", folder.display()));
+            if self.files > MAX_FILES {
+                return Err(format!("{} contains more than {MAX_FILES} files", folder.display()));
             }
-            paths.push(entry.map_err(|error| unreadable(folder, &error))?.path());
+            paths.push(entry.map_err(|error| read_error(folder, &error))?.path());
         }
         paths.sort();
         Ok(paths)
     }
 
     /// Adds a path to the hash. Returns it if it is a folder, to be read next.
-    fn enter(&mut self, path: &Path) -> Result<Option<PathBuf>, String> {
-        let real = self.real(path)?;
-        let about = fs::symlink_metadata(&real).map_err(|error| unreadable(path, &error))?;
-        if is_of_another(&about) {
+    fn add_path(&mut self, path: &Path) -> Result<Option<PathBuf>, String> {
+        let real = self.canonical_path(path)?;
+        let about = fs::symlink_metadata(&real).map_err(|error| read_error(path, &error))?;
+        if is_owned_by_another(&about) {
             return Err(format!("{} belongs to another user", path.display()));
         }
         // Hash the name and the link target too, so that swapping two files changes the hash.
         for name in [path, &real] {
-            self.add(name.strip_prefix(self.root).unwrap_or(name).as_os_str().as_encoded_bytes());
+            self.add_bytes(name.strip_prefix(self.root).unwrap_or(name).as_os_str().as_encoded_bytes());
         }
         if about.is_dir() {
             return Ok(Some(real));
@@ -94,24 +94,28 @@ impl Walk<'_> {
             return Err(format!("{} is neither a file nor a folder", path.display()));
         }
         let mut bytes = Vec::new();
-        let room = BYTES.saturating_sub(self.bytes);
+        let room = MAX_BYTES.saturating_sub(self.bytes);
         let read = open_regular(&real).and_then(|file| file.take(room + 1).read_to_end(&mut bytes));
-        self.bytes += read.map_err(|error| unreadable(path, &error))? as u64;
-        if self.bytes > BYTES {
-            return Err(format!("the folder contains more than {} MiB in {}", BYTES >> 20, path.display()));
+        self.bytes += read.map_err(|error| read_error(path, &error))? as u64;
+        if self.bytes > MAX_BYTES {
+            return Err(format!(
+                "the folder contains more than {} MiB in {}",
+                MAX_BYTES >> 20,
+                path.display()
+            ));
         }
-        self.add(&bytes);
+        self.add_bytes(&bytes);
         Ok(None)
     }
 
     /// Includes the length, so that different splits of the same bytes have different hashes.
-    fn add(&mut self, bytes: &[u8]) {
+    fn add_bytes(&mut self, bytes: &[u8]) {
         self.hasher.update(&(bytes.len() as u64).to_le_bytes());
         self.hasher.update(bytes);
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> String {
+fn read_error(path: &Path, error: &io::Error) -> String {
     format!("{} cannot be read ({error})", path.display())
 }
 
@@ -135,8 +139,8 @@ mod tests {
             self.0.path().canonicalize().unwrap().join(path)
         }
 
-        fn contents(&self) -> Result<Contents, String> {
-            of(&self.at("project/skills"), &self.at("project"))
+        fn contents(&self) -> Result<FolderContents, String> {
+            hash_folder(&self.at("project/skills"), &self.at("project"))
         }
     }
 
@@ -190,12 +194,12 @@ mod tests {
         };
         refused(&whole, "outside the project");
         let many = |temp: &TestFolder| {
-            (0..=FILES).for_each(|n| fs::write(temp.at(&format!("project/skills/{n}")), "").unwrap());
+            (0..=MAX_FILES).for_each(|n| fs::write(temp.at(&format!("project/skills/{n}")), "").unwrap());
         };
         refused(&many, "more than 1000 files");
         let large = |temp: &TestFolder| {
             let file = fs::File::create(temp.at("project/skills/x")).unwrap();
-            file.set_len(BYTES + 1).unwrap();
+            file.set_len(MAX_BYTES + 1).unwrap();
         };
         refused(&large, "more than 16 MiB");
         let pipe = |temp: &TestFolder| {

@@ -11,69 +11,72 @@ use anyhow::{Context, Result, bail};
 use osier_tools::read_regular;
 use serde::{Deserialize, Serialize};
 
-use super::{Standing, Wish};
-use crate::settings::Problem;
+use super::{TrustItem, TrustStatus};
+use crate::settings::SettingsProblem;
 
 /// Maximum size of the file.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// All trust decisions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Records {
-    folders: BTreeMap<String, Record>,
+pub(crate) struct TrustRecords {
+    folders: BTreeMap<String, TrustRecord>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Record {
+struct TrustRecord {
     trusted: bool,
     /// A hash of what the project requested.
     wishes: String,
 }
 
-pub(crate) fn file(home: &Path) -> PathBuf {
+pub(crate) fn trust_file(home: &Path) -> PathBuf {
     home.join("trusted.json")
 }
 
-impl Records {
+impl TrustRecords {
     /// Reads the file. If that fails, no folder is trusted.
-    pub(crate) fn of(home: &Path) -> (Records, Option<Problem>) {
-        match Records::open(home) {
+    pub(crate) fn load_or_default(home: &Path) -> (TrustRecords, Option<SettingsProblem>) {
+        match TrustRecords::open(home) {
             Ok(records) => (records, None),
             Err(error) => {
                 let text = format!("no folder is trusted: {error:#}");
-                (Records::default(), Some(Problem { file: file(home), line: None, text, is_fatal: false }))
+                (
+                    TrustRecords::default(),
+                    Some(SettingsProblem { file: trust_file(home), line: None, text, is_fatal: false }),
+                )
             }
         }
     }
 
     /// Reads the file to list or change it; the error names the file.
-    pub(crate) fn read(home: &Path) -> Result<Records> {
-        Records::open(home).with_context(|| format!("{}", file(home).display()))
+    pub(crate) fn read(home: &Path) -> Result<TrustRecords> {
+        TrustRecords::open(home).with_context(|| format!("{}", trust_file(home).display()))
     }
 
-    fn open(home: &Path) -> Result<Records> {
-        let text = match read_regular(&file(home), MAX_BYTES) {
+    fn open(home: &Path) -> Result<TrustRecords> {
+        let text = match read_regular(&trust_file(home), MAX_BYTES) {
             Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Records::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(TrustRecords::default()),
             Err(error) => return Err(error).context("cannot read the file"),
         };
         serde_json::from_slice(&text).context("the file is damaged; delete it and trust your projects again")
     }
 
-    pub(crate) fn standing(&self, root: &Path, wishes: &[Wish]) -> Standing {
+    pub(crate) fn status(&self, root: &Path, wishes: &[TrustItem]) -> TrustStatus {
         match root.to_str().and_then(|root| self.folders.get(root)) {
-            None => Standing::Unknown,
-            Some(record) if record.wishes != hash(wishes) => Standing::Changed,
-            Some(record) if record.trusted => Standing::Trusted,
-            Some(_) => Standing::Refused,
+            None => TrustStatus::Unknown,
+            Some(record) if record.wishes != hash_items(wishes) => TrustStatus::Changed,
+            Some(record) if record.trusted => TrustStatus::Trusted,
+            Some(_) => TrustStatus::Refused,
         }
     }
 
-    pub(crate) fn set(&mut self, root: &Path, wishes: &[Wish], trusted: bool) -> Result<()> {
+    pub(crate) fn set(&mut self, root: &Path, wishes: &[TrustItem], trusted: bool) -> Result<()> {
         let Some(name) = root.to_str() else {
             bail!("cannot trust {}: its name is not UTF-8", root.display());
         };
-        self.folders.insert(name.to_owned(), Record { trusted, wishes: hash(wishes) });
+        self.folders.insert(name.to_owned(), TrustRecord { trusted, wishes: hash_items(wishes) });
         Ok(())
     }
 
@@ -88,29 +91,30 @@ impl Records {
     }
 }
 
-fn hash(wishes: &[Wish]) -> String {
+fn hash_items(wishes: &[TrustItem]) -> String {
     let mut hasher = blake3::Hasher::new();
     for wish in wishes {
-        hasher.update(&(wish.whole.len() as u64).to_le_bytes());
-        hasher.update(wish.whole.as_bytes());
+        hasher.update(&(wish.content.len() as u64).to_le_bytes());
+        hasher.update(wish.content.as_bytes());
     }
     hasher.finalize().to_hex().to_string()
 }
 
 /// Changes the file under a lock, so that concurrent changes are not lost.
-pub(crate) fn change<T>(home: &Path, f: impl FnOnce(&mut Records) -> T) -> Result<T> {
-    let _lock = lock(home).with_context(|| format!("cannot write to {}", home.display()))?;
-    let before = Records::read(home)?;
+pub(crate) fn update_records<T>(home: &Path, f: impl FnOnce(&mut TrustRecords) -> T) -> Result<T> {
+    let _lock = lock_records(home).with_context(|| format!("cannot write to {}", home.display()))?;
+    let before = TrustRecords::read(home)?;
     let mut records = before.clone();
     let result = f(&mut records);
     if records != before {
         let text = serde_json::to_vec_pretty(&records)?;
-        replace(&file(home), &text).with_context(|| format!("cannot write {}", file(home).display()))?;
+        replace_file(&trust_file(home), &text)
+            .with_context(|| format!("cannot write {}", trust_file(home).display()))?;
     }
     Ok(result)
 }
 
-fn lock(home: &Path) -> std::io::Result<fs::File> {
+fn lock_records(home: &Path) -> std::io::Result<fs::File> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(home)?;
     let path = home.join("trusted.lock");
     let mut options = OpenOptions::new();
@@ -122,7 +126,7 @@ fn lock(home: &Path) -> std::io::Result<fs::File> {
 }
 
 /// Replaces a file atomically, readable only by its owner. Follows links: replaces their target.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut new = tempfile::Builder::new().prefix(".osier-").tempfile_in(folder)?;

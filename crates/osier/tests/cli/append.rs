@@ -7,8 +7,8 @@ use std::process::Command;
 use osier_testkit::expect;
 use serde_json::{Value, json};
 
-use crate::run_support::osier;
-use crate::support::{World, check, files_below, ids};
+use crate::run_support::osier_command;
+use crate::support::{World, check, files_in, ids};
 
 #[test]
 fn text_alone_creates_a_session_in_this_directory() {
@@ -114,7 +114,7 @@ fn rejected_entry_leaves_no_file() {
     world.fails(2, "append new.jsonl --entry '{\"type\":\"message\"}'");
     world.fails(1, "append --entry '{\"type\":\"label\",\"targetId\":\"ffffffff\"}'");
     assert!(!world.path("new.jsonl").exists());
-    assert_eq!(files_below(&world.home().join("sessions")).len(), 0);
+    assert_eq!(files_in(&world.home().join("sessions")).len(), 0);
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn new_session_may_have_a_name() {
 fn concurrent_appends_form_one_chain() {
     let world = World::new();
     let session = world.json("append start")["session"].as_str().unwrap().to_owned();
-    world.at_once(8, &["sessions", "append", &session, "number #"]);
+    world.run_concurrently(8, &["sessions", "append", &session, "number #"]);
     let path = world.json(&format!("path {session}"));
     assert_eq!(path.as_array().unwrap().len(), 9);
     assert_eq!(world.json(&format!("verify {session}"))["oddities"], json!([]));
@@ -259,7 +259,7 @@ fn concurrent_appends_form_one_chain() {
 #[test]
 fn concurrent_creators_of_a_file_append_to_it() {
     let world = World::new();
-    world.at_once(4, &["sessions", "append", "t.jsonl", "number #"]);
+    world.run_concurrently(4, &["sessions", "append", "t.jsonl", "number #"]);
     assert_eq!(world.json("path t.jsonl").as_array().unwrap().len(), 4);
 }
 
@@ -278,7 +278,7 @@ fn session_without_text_is_a_usage_error() {
 fn a_limit_on_file_sizes_is_an_error_like_a_full_disk() {
     let world = World::with("say a; reply b");
     let before = world.read("s.jsonl");
-    let direct = osier(&world, &["sessions", "append", "s.jsonl", "more"]);
+    let direct = osier_command(&world, &["sessions", "append", "s.jsonl", "more"]);
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -f 0; exec \"$0\" \"$@\""]).arg(direct.get_program()).args(direct.get_args());
     limited.current_dir(direct.get_current_dir().unwrap()).env_clear();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{World, files_below};
+use crate::support::{World, files_in};
 
 /// A plain copy of the sessions folder, taken while Osier writes, is a working backup.
 #[test]
@@ -38,7 +38,7 @@ fn copy_taken_during_appends_is_a_working_backup() {
 }
 
 fn copy_folder(from: &Path, to: &Path) {
-    for file in files_below(from) {
+    for file in files_in(from) {
         let target = to.join(file.strip_prefix(from).unwrap());
         fs::create_dir_all(target.parent().unwrap()).unwrap();
         fs::copy(file, target).unwrap();

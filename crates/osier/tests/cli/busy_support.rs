@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::run_support::{Running, Server, osier};
+use crate::run_support::{ModelServer, RunningCommand, osier_command};
 use crate::support::World;
 
 /// A command that waits until the test releases it.
@@ -13,7 +13,7 @@ const WAIT: &str = "mkfifo go; echo be''gun; cat go";
 /// A session in which a turn runs, with the ids of some entries.
 pub(crate) struct BusySession {
     pub(crate) world: World,
-    pub(crate) server: Server,
+    pub(crate) server: ModelServer,
     pub(crate) id: String,
     /// The reply below which the turn started.
     pub(crate) entry: String,
@@ -21,11 +21,11 @@ pub(crate) struct BusySession {
     pub(crate) question: String,
     /// The first entry of another branch.
     pub(crate) beside: String,
-    running: Running,
+    running: RunningCommand,
 }
 
 impl BusySession {
-    pub(crate) fn new(server: Server, world: World, options: &[&str]) -> BusySession {
+    pub(crate) fn new(server: ModelServer, world: World, options: &[&str]) -> BusySession {
         run_with_reply(&server, &world, &[options, &["-p", "hello"]].concat(), "Hi.");
         let id = world.json("list")[0]["id"].as_str().unwrap().to_owned();
         let entry = last_entry_id(&world, &id, "assistant");
@@ -33,9 +33,9 @@ impl BusySession {
         let beside = last_entry_id(&world, &id, "user");
         world.ok(&format!("move {id} {entry}"));
         let args = ["-c", "--mode", "json", "--approval", "yolo", "work"];
-        let mut running = Running::start(osier(&world, &args));
-        server.next().calls("bash", &json!({ "command": WAIT }));
-        running.out.until("begun");
+        let mut running = RunningCommand::start(osier_command(&world, &args));
+        server.next_request().reply_with_call("bash", &json!({ "command": WAIT }));
+        running.out.read_until("begun");
         let question = last_entry_id(&world, &id, "user");
         BusySession { world, server, id, entry, question, beside, running }
     }
@@ -49,22 +49,22 @@ impl BusySession {
     }
 
     /// Releases the command and returns the next request to the model.
-    pub(crate) fn release(&self) -> crate::run_support::Asked {
+    pub(crate) fn release(&self) -> crate::run_support::ModelRequest {
         fs::write(self.world.path("go"), "gone on\n").unwrap();
-        self.server.next()
+        self.server.next_request()
     }
 
     pub(crate) fn end(self) -> World {
-        let ran = self.running.end();
+        let ran = self.running.wait();
         assert_eq!(ran.code, 0, "{}", ran.err);
         self.world
     }
 }
 
-fn run_with_reply(server: &Server, world: &World, args: &[&str], answer: &str) {
-    let running = Running::start(osier(world, args));
-    server.next().answer(answer);
-    let ran = running.end();
+fn run_with_reply(server: &ModelServer, world: &World, args: &[&str], answer: &str) {
+    let running = RunningCommand::start(osier_command(world, args));
+    server.next_request().reply(answer);
+    let ran = running.wait();
     assert_eq!(ran.code, 0, "{}", ran.err);
 }
 

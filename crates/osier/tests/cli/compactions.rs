@@ -6,7 +6,7 @@ use osier_testkit::{Expect, ScriptedSession, expect};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::run_support::{Running, Server, Terminal, osier};
+use crate::run_support::{ModelServer, RunningCommand, TerminalCommand, osier_command};
 use crate::support::World;
 
 const SCRIPT: &str = "say add a flag; reply looking calls read list.rs; result fn list ~400; reply done ~400; \
@@ -229,10 +229,13 @@ fn undo_respects_the_answer_on_a_terminal() {
     world.ok("append s.jsonl thanks");
     let held = world.read("s.jsonl");
     for (answer, code) in [("n", 1), ("y", 0)] {
-        let mut terminal = Terminal::start(osier(&world, &["sessions", "compaction", "s.jsonl", "--undo"]));
-        terminal.until("1 message after it stays on the other branch. Move to before the compaction? [y/N] ");
+        let mut terminal =
+            TerminalCommand::start(osier_command(&world, &["sessions", "compaction", "s.jsonl", "--undo"]));
+        terminal.read_until(
+            "1 message after it stays on the other branch. Move to before the compaction? [y/N] ",
+        );
         terminal.type_in(&format!("{answer}\n"));
-        assert_eq!(terminal.end().0, code);
+        assert_eq!(terminal.wait().0, code);
         assert_eq!(world.read("s.jsonl") == held, code == 1);
     }
 }
@@ -305,7 +308,7 @@ fn second_compaction_includes_the_first() {
 
 #[test]
 fn focus_reaches_the_model_and_ctrl_c_changes_nothing() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     world.write("s.jsonl", ScriptedSession::run(SCRIPT).file());
     let config = world.home().join("config.toml");
@@ -313,12 +316,12 @@ fn focus_reaches_the_model_and_ctrl_c_changes_nothing() {
     fs::write(&config, format!("compaction.keep_recent_tokens = 1\n{settings}")).unwrap();
     let before = world.read("s.jsonl");
     let args = ["sessions", "compact", "s.jsonl", "--focus", "only the flag", "--model", "local/test"];
-    let running = Running::start(osier(&world, &args));
-    let asked = server.next();
+    let running = RunningCommand::start(osier_command(&world, &args));
+    let asked = server.next_request();
     assert!(asked.messages().concat().ends_with("Additional focus: only the flag"), "{:?}", asked.messages());
     running.signal(Signal::INT);
-    asked.until_hung_up();
-    let ran = running.end();
+    asked.wait_for_disconnect();
+    let ran = running.wait();
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (130, "", "Canceled; nothing changed\n"));
     assert_eq!(world.read("s.jsonl"), before);
 }
@@ -326,7 +329,7 @@ fn focus_reaches_the_model_and_ctrl_c_changes_nothing() {
 #[test]
 fn nearly_full_context_is_compacted_before_the_prompt_unless_disabled() {
     for enabled in [true, false] {
-        let server = Server::new();
+        let server = ModelServer::new();
         let world = server.world();
         let config = world.home().join("config.toml");
         let settings = fs::read_to_string(&config).unwrap();
@@ -334,25 +337,25 @@ fn nearly_full_context_is_compacted_before_the_prompt_unless_disabled() {
         fs::write(&config, format!("compaction.enabled = {enabled}\n{settings}{small}")).unwrap();
         world.write("long.txt", "0123456789 ".repeat(900));
         let run = |args: &[&str]| {
-            Running::start(osier(&world, &[&["-p", "--no-tools", "--verbose"], args].concat()))
+            RunningCommand::start(osier_command(&world, &[&["-p", "--no-tools", "--verbose"], args].concat()))
         };
         for args in [&["@long.txt", "read this"][..], &["-c", "@long.txt", "again"]] {
             let running = run(args);
-            server.next().answer("I did.");
-            assert_eq!(running.end().out, "I did.\n");
+            server.next_request().reply("I did.");
+            assert_eq!(running.wait().out, "I did.\n");
         }
         let running = run(&["-c", "@long.txt", "and now?"]);
-        let mut asked = server.next();
+        let mut asked = server.next_request();
         // A long history is summarized in parts.
         while asked.messages().concat().contains("<conversation>") {
-            asked.answer("## Goal\nReading.");
-            asked = server.next();
+            asked.reply("## Goal\nReading.");
+            asked = server.next_request();
         }
         let messages = asked.messages();
         assert_eq!(messages[0].contains("## Goal"), enabled, "{messages:?}");
         assert!(messages.last().unwrap().ends_with("and now?"), "the prompt itself is kept: {messages:?}");
-        asked.answer("Done.");
-        let ran = running.end();
+        asked.reply("Done.");
+        let ran = running.wait();
         let output = "summarizing the older part of the conversation\ncompacted: ";
         assert_eq!((ran.out.as_str(), ran.err.contains(output)), ("Done.\n", enabled), "{}", ran.err);
     }

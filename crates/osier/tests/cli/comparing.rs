@@ -3,7 +3,7 @@
 use osier_testkit::expect;
 use serde_json::{Value, json};
 
-use crate::support::{Ran, World, check};
+use crate::support::{CommandOutput, World, check};
 
 const SCRIPT: &str = "say sort the list; reply how; say with a map; reply mapping calls write map.rs; result ok; \
                       reply the map is slow; move how; say with a tree; reply planting calls write map.rs; result ok; \
@@ -76,7 +76,7 @@ fn narrow_terminal_shows_branches_one_below_the_other() {
     let world = World::with(SCRIPT);
     let mut command = world.command();
     command.env("COLUMNS", "40").args(["sessions", "compare", "s.jsonl", "00000006"]);
-    let ran = Ran::of(command.output().unwrap());
+    let ran = CommandOutput::from_output(command.output().unwrap());
     assert!(ran.out.lines().all(|line| line.chars().count() <= 40), "{}", ran.out);
     expect![[r#"
         Common ancestor: 00000002

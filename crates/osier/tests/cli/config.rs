@@ -21,7 +21,7 @@ fn world(user: &str, project: Option<&str>) -> World {
 fn check(world: &World, commands: &[&[&str]], expect: Expect) {
     let output: String =
         commands.iter().map(|args| format!("$ {}\n{}", args.join(" "), world.args(args))).collect();
-    expect.assert_eq(&world.named(&output));
+    expect.assert_eq(&world.with_stable_names(&output));
 }
 
 const CONFIG: &[&str] = &["config"];

@@ -192,16 +192,16 @@ fn deleting_a_copy_by_path_keeps_the_sub_agents_of_the_original() {
 
 #[test]
 fn kept_outputs_go_with_their_session_and_not_with_a_copy_of_it() {
-    let server = crate::run_support::Server::new();
+    let server = crate::run_support::ModelServer::new();
     let world = server.world();
-    let running = crate::run_support::Running::start(crate::run_support::osier(
+    let running = crate::run_support::RunningCommand::start(crate::run_support::osier_command(
         &world,
         &["-p", "--approval", "yolo", "count"],
     ));
-    server.next().calls("bash", &serde_json::json!({ "command": "seq 1 50000" }));
-    server.next().answer("Done.");
-    running.end();
-    let kept = || crate::support::files_below(&world.home().join("cache").join("output"));
+    server.next_request().reply_with_call("bash", &serde_json::json!({ "command": "seq 1 50000" }));
+    server.next_request().reply("Done.");
+    running.wait();
+    let kept = || crate::support::files_in(&world.home().join("cache").join("output"));
     assert_eq!(kept().len(), 1);
     let session = world.session_file();
     fs::copy(&session, world.path("copy.jsonl")).unwrap();

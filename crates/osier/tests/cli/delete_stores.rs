@@ -10,7 +10,7 @@ use osier_tree::Header;
 use serde_json::{Value, json};
 
 use crate::support::World;
-use crate::two_stores::{begin, configure, two_stores};
+use crate::two_stores::{configure, create_session, two_stores};
 
 fn store(world: &World, name: &str) -> FileStore {
     match name {
@@ -41,7 +41,7 @@ fn remaining_sessions(world: &World) -> Vec<String> {
 #[test]
 fn session_is_deleted_in_its_own_store_whatever_store_is_named() {
     let world = two_stores();
-    let (here, there) = (begin(&world, "here"), begin(&world, "there --store archive"));
+    let (here, there) = (create_session(&world, "here"), create_session(&world, "there --store archive"));
     world.check(
         &[
             &format!("delete {here} --store archive --yes"),
@@ -59,7 +59,7 @@ fn session_is_deleted_in_its_own_store_whatever_store_is_named() {
         "#]],
     );
     assert_eq!(remaining_sessions(&world), [] as [&str; 0]);
-    let here = begin(&world, "here");
+    let here = create_session(&world, "here");
     world.ok(&format!("rename {here} Mine --store archive"));
     assert_eq!(world.json(&format!("show {here}"))["name"], "Mine");
     let gone = world.json(&format!("delete {here} --store archive --yes"));
@@ -69,7 +69,7 @@ fn session_is_deleted_in_its_own_store_whatever_store_is_named() {
 #[test]
 fn named_store_selects_the_copy_to_delete() {
     let world = two_stores();
-    let id = begin(&world, "hello");
+    let id = create_session(&world, "hello");
     world.ok(&format!("copy {id} --to archive"));
     world.check(
         &[
@@ -102,7 +102,7 @@ fn named_store_selects_the_copy_to_delete() {
 #[test]
 fn renamed_file_is_deleted_whatever_store_is_named() {
     let world = two_stores();
-    let id = begin(&world, "hello");
+    let id = create_session(&world, "hello");
     let file = world.session_files().remove(0);
     fs::rename(&file, file.with_file_name("mine.jsonl")).unwrap();
     let gone = world.json(&format!("delete {id} --store archive --yes"));
@@ -119,18 +119,18 @@ fn configure_dead_server(world: &World) {
 #[test]
 fn with_an_unavailable_store_only_a_full_id_is_deleted() {
     let world = World::new();
-    let id = begin(&world, "hello");
+    let id = create_session(&world, "hello");
     configure_dead_server(&world);
     let output = world.fails(1, &format!("delete {id} --store team --yes"));
     assert!(output.starts_with("osier: store team cannot be reached: "), "a copy may be there: {output}");
     let output = world.fails(1, &format!("delete {} --yes", &id[..8]));
     let begins =
         "osier: <1> could also mean a session in team; give the full id, or choose a store with --store: ";
-    assert!(world.named(&output).starts_with(begins), "{output}");
+    assert!(world.with_stable_names(&output).starts_with(begins), "{output}");
     assert_eq!(world.session_files().len(), 1);
     let named = world.json(&format!("delete {} --store file --yes", &id[..8]));
     assert_eq!(named[0]["deleted"], true, "the store was named");
-    let id = begin(&world, "again --store file");
+    let id = create_session(&world, "again --store file");
     let ran = world.run(&format!("delete {id} --yes"));
     assert!(ran.err.ends_with("\nDeleted 1 session (1 entry) from file\n"), "{}", ran.err);
     assert_eq!(ran.err.matches("team").count(), 1, "reported once: {}", ran.err);
@@ -139,7 +139,7 @@ fn with_an_unavailable_store_only_a_full_id_is_deleted() {
 #[test]
 fn unavailable_store_is_reported_when_the_session_is_found() {
     let world = World::new();
-    let id = begin(&world, "hello");
+    let id = create_session(&world, "hello");
     configure_dead_server(&world);
     let output = world.run(&format!("path {}", &id[..8]));
     assert_eq!(output.code, 0);
@@ -149,7 +149,7 @@ fn unavailable_store_is_reported_when_the_session_is_found() {
 #[tokio::test]
 async fn sub_agents_are_deleted_with_the_copy_in_their_store() {
     let world = two_stores();
-    let id = begin(&world, "hello");
+    let id = create_session(&world, "hello");
     world.ok(&format!("copy {id} --to archive"));
     create_sub_agent_session(&world, "file", "helper-here", &id).await;
     create_sub_agent_session(&world, "archive", "helper-there", &id).await;
@@ -162,7 +162,7 @@ async fn sub_agents_are_deleted_with_the_copy_in_their_store() {
 #[tokio::test]
 async fn fork_is_kept_when_the_session_changes_its_agent() {
     let world = World::new();
-    let id = begin(&world, "hello");
+    let id = create_session(&world, "hello");
     let before = world.ok(&format!("fork {id}")).trim().to_owned();
     world.ok(&format!("config {id} agentId=bot"));
     let after = world.ok(&format!("fork {id}")).trim().to_owned();
@@ -178,7 +178,7 @@ async fn fork_is_kept_when_the_session_changes_its_agent() {
 #[tokio::test]
 async fn open_session_keeps_its_sub_agents() {
     let world = World::new();
-    let id = begin(&world, "hello");
+    let id = create_session(&world, "hello");
     create_sub_agent_session(&world, "file", "helper", &id).await;
     create_sub_agent_session(&world, "file", "below", "helper").await;
     let open = Session::open(Arc::new(store(&world, "file")), &id, SessionEnv::default()).await.unwrap();
@@ -193,7 +193,7 @@ async fn open_session_keeps_its_sub_agents() {
 #[tokio::test]
 async fn json_lists_named_sessions_then_sub_agents_then_missing_ones() {
     let world = World::new();
-    let (first, second) = (begin(&world, "one"), begin(&world, "two"));
+    let (first, second) = (create_session(&world, "one"), create_session(&world, "two"));
     create_sub_agent_session(&world, "file", "helper", &second).await;
     let gone = world.json(&format!("delete abcdef01 {second} {first} --yes"));
     let gone: Vec<&Value> = gone.as_array().unwrap().iter().map(|one| &one["session"]).collect();
@@ -203,7 +203,7 @@ async fn json_lists_named_sessions_then_sub_agents_then_missing_ones() {
 #[test]
 fn older_than_applies_to_the_home_folder_unless_a_store_is_named() {
     let world = two_stores();
-    let (here, there) = (begin(&world, "here"), begin(&world, "there --store archive"));
+    let (here, there) = (create_session(&world, "here"), create_session(&world, "there --store archive"));
     let deleted = |line: &str| {
         let gone = world.json(&format!("delete --older-than 0h --all --yes {line}"));
         gone.as_array().unwrap().iter().map(|one| one["session"].clone()).collect::<Vec<_>>()

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use osier_testkit::expect;
 
-use crate::support::{Ran, World};
+use crate::support::{CommandOutput, World};
 
 #[test]
 fn demo_prints_its_path_and_commands_to_try() {
@@ -30,7 +30,7 @@ fn demo_prints_its_path_and_commands_to_try() {
           osier sessions show <1> --usage                 show tokens and cost
           osier sessions delete <1> --yes                 delete the session
     "#]]
-    .assert_eq(&world.named(&out));
+    .assert_eq(&world.with_stable_names(&out));
 }
 
 /// Runs every printed command in a shell.
@@ -47,7 +47,9 @@ fn every_printed_command_works() {
     for call in calls.map(|call| call.split("   ").next().unwrap()) {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("osier sessions {call}")]).env("PATH", path.as_ref().unwrap());
-        let ran = Ran::of(shell.env("OSIER_HOME", world.home()).current_dir(world.cwd()).output().unwrap());
+        let ran = CommandOutput::from_output(
+            shell.env("OSIER_HOME", world.home()).current_dir(world.cwd()).output().unwrap(),
+        );
         assert_eq!(ran.code, 0, "{call}: {}", ran.err);
         let last = ran.out.lines().last().or(ran.err.lines().last()).unwrap_or_default();
         output += &format!("{call}: {last}\n");
@@ -63,7 +65,7 @@ fn every_printed_command_works() {
         context <1>: 7 messages
         show <1> --usage: session                         5   7.9k     235        5.9k            0     14k    $0
         delete <1> --yes: Deleted 1 session (17 entries)
-    "#]].assert_eq(&world.named(&output));
+    "#]].assert_eq(&world.with_stable_names(&output));
 }
 
 #[test]

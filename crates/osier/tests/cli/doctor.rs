@@ -8,8 +8,8 @@ use osier_testkit::{Expect, expect};
 use serde_json::Value;
 
 use crate::listing::ModelListServer;
-use crate::run_support::Terminal;
-use crate::support::{Ran, World};
+use crate::run_support::TerminalCommand;
+use crate::support::{CommandOutput, World};
 
 fn world(settings: &str) -> World {
     let world = World::new();
@@ -25,10 +25,10 @@ fn set_mode(path: &Path, mode: u32) {
 
 /// Checks the output for some areas. Paths of programs differ between machines.
 fn check(world: &World, areas: &[&str], expect: Expect) {
-    expect.assert_eq(&world.named(&lines_of_areas(&world.args(&["doctor"]), areas)));
+    expect.assert_eq(&world.with_stable_names(&lines_of_areas(&world.args(&["doctor"]), areas)));
 }
 
-fn lines_of_areas(ran: &Ran, areas: &[&str]) -> String {
+fn lines_of_areas(ran: &CommandOutput, areas: &[&str]) -> String {
     let mut wanted = false;
     let mut said = String::new();
     for line in ran.out.lines() {
@@ -121,7 +121,7 @@ fn api_keys_are_found_and_never_shown() {
     );
     set_mode(&key, 0o600);
     let mut command = world.command();
-    let ran = Ran::of(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
+    let ran = CommandOutput::from_output(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
     expect![[r#"
         ok    key       a: A_KEY is set
         ok    key       b: is in $DIR/code/key, readable only by you
@@ -136,7 +136,7 @@ fn api_keys_are_found_and_never_shown() {
                         → fix the source of its key
         exit 0
     "#]]
-    .assert_eq(&world.named(&lines_of_areas(&ran, &["key", "server"])));
+    .assert_eq(&world.with_stable_names(&lines_of_areas(&ran, &["key", "server"])));
     assert!(!format!("{}{}", ran.out, ran.err).contains("hunter2"), "{ran}");
     let with_key = server.requests().iter().filter(|head| head.contains("sk-hunter2")).count();
     assert!(with_key >= 4, "the key is tried: {:?}", server.requests());
@@ -153,7 +153,7 @@ fn refusing_and_silent_servers_are_reported() {
         refuses.url, has_no_list.url, silent.url,
     ));
     let mut command = world.command();
-    let ran = Ran::of(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
+    let ran = CommandOutput::from_output(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
     expect![[r#"
         warn  server    cannot reach closed: tcp connect error: Connection refused (os error 111)
                         → check that it is running and that base_url is correct; HTTPS_PROXY sets a proxy
@@ -164,7 +164,7 @@ fn refusing_and_silent_servers_are_reported() {
         fail  server    silent: no answer within 5 s
                         → check that it is running and that base_url is correct
         exit 1
-    "#]].assert_eq(&world.named(&lines_of_areas(&ran, &["server"])));
+    "#]].assert_eq(&world.with_stable_names(&lines_of_areas(&ran, &["server"])));
     assert!(!ran.out.contains("hunter2"), "{}", ran.out);
 }
 
@@ -192,7 +192,7 @@ fn readable_by_others_and_unreadable_stores_are_reported() {
                         → run `osier sessions verify FILE` for details
         exit 0
     "#]]
-    .assert_eq(&world.named(&file.replace(&output, "such as …")));
+    .assert_eq(&world.with_stable_names(&file.replace(&output, "such as …")));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn unusable_home_folder_is_a_failure() {
         .into_iter()
         .map(|home| {
             let ran = world.command().env("OSIER_HOME", home).arg("doctor").output().unwrap();
-            lines_of_areas(&Ran::of(ran), &["store"])
+            lines_of_areas(&CommandOutput::from_output(ran), &["store"])
         })
         .collect();
     expect![[r#"
@@ -215,7 +215,7 @@ fn unusable_home_folder_is_a_failure() {
                         → set OSIER_HOME to a folder you can write to
         exit 1
     "#]]
-    .assert_eq(&world.named(&output.concat()));
+    .assert_eq(&world.with_stable_names(&output.concat()));
 }
 
 #[test]
@@ -225,9 +225,9 @@ fn doctor_leaves_no_files_behind() {
     assert!(!user.home().exists());
     let world = world("");
     world.ok("append hello");
-    let before = crate::support::files_below(&world.home());
+    let before = crate::support::files_in(&world.home());
     assert_eq!(world.args(&["doctor"]).code, 0);
-    assert_eq!(crate::support::files_below(&world.home()), before);
+    assert_eq!(crate::support::files_in(&world.home()), before);
 }
 
 #[test]
@@ -305,8 +305,8 @@ fn terminal_is_checked() {
     let world = World::new();
     let mut command = world.command();
     command.env("TERM", "xterm-256color").env("LANG", "C").arg("doctor");
-    let (code, screen) = Terminal::start(command).end();
-    let output = lines_of_areas(&Ran { code, out: screen, err: String::new() }, &["terminal"]);
+    let (code, screen) = TerminalCommand::start(command).wait();
+    let output = lines_of_areas(&CommandOutput { code, out: screen, err: String::new() }, &["terminal"]);
     expect![[r#"
         ok    terminal  120 × 24, TERM xterm-256color, no colors
         warn  terminal  the locale is not UTF-8

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::support::{Ran, World};
+use crate::support::{CommandOutput, World};
 
 /// Clears the screen, sets a title, reverses the text direction, and fakes a message of Osier.
 const EVIL: &str =
@@ -59,7 +59,7 @@ fn world() -> World {
     world
 }
 
-fn check_sanitized(line: &str, ran: &Ran) {
+fn check_sanitized(line: &str, ran: &CommandOutput) {
     for (name, text) in [("stdout", &ran.out), ("stderr", &ran.err)] {
         let alive = text.chars().find(|ch| {
             ch.is_control() && !matches!(ch, '\n' | '\t')

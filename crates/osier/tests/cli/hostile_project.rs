@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use crate::listing::ModelListServer;
-use crate::support::{Ran, World};
+use crate::support::{CommandOutput, World};
 
 const KEY: &str = "sk-4-the-user-alone";
 
@@ -40,14 +40,14 @@ impl HostileClone {
     }
 
     /// Runs a command with API keys for all providers.
-    fn run(&self, args: &[&str]) -> Ran {
+    fn run(&self, args: &[&str]) -> CommandOutput {
         let mut command = self.world.command();
         for name in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "XAI_API_KEY"] {
             command.env(name, KEY);
         }
         // Requests to a real provider end here.
         command.env("HTTPS_PROXY", "http://127.0.0.1:1");
-        Ran::of(command.args(args).output().unwrap())
+        CommandOutput::from_output(command.args(args).output().unwrap())
     }
 
     fn is_owned(&self) -> bool {
@@ -87,7 +87,7 @@ fn untrusted_clone_gets_no_key_and_runs_nothing() {
         let may_show = args[0] == "config";
         assert!(may_show || !ran.out.contains("OWNED"), "{args:?}: {ran}");
     }
-    let kept = crate::run_support::everything_below(&clone.world);
+    let kept = crate::run_support::home_contents(&clone.world);
     for word in ["OWNED", "\"approvalMode\":\"yolo\"", "evil/m", KEY] {
         assert!(!kept.contains(word), "{word} was kept");
     }

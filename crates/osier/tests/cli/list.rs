@@ -7,7 +7,7 @@ use std::process::Command;
 use osier_testkit::{ScriptedSession, expect};
 use serde_json::{Value, json};
 
-use crate::support::{Ran, World};
+use crate::support::{CommandOutput, World};
 
 /// Creates a session and returns its id.
 fn create_session(world: &World, line: &str) -> String {
@@ -221,7 +221,7 @@ fn title(card: &Value) -> &str {
 fn short_ids_are_unique_among_sessions_created_at_once() {
     let world = World::new();
     for _ in 0..10 {
-        world.at_once(10, &["demo", "--quiet"]);
+        world.run_concurrently(10, &["demo", "--quiet"]);
     }
     let cards = world.json("list");
     let ids: HashSet<&str> =
@@ -290,6 +290,6 @@ fn search_reads_more_sessions_than_the_open_file_limit() {
     limited.args(["sessions", "list", "--all", "--search", "needle"]);
     limited.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     limited.env("HOME", world.cwd()).env("OSIER_HOME", world.home()).current_dir(world.cwd());
-    let ran = Ran::of(limited.output().unwrap());
+    let ran = CommandOutput::from_output(limited.output().unwrap());
     assert_eq!((ran.code, ran.err.as_str(), ran.out.lines().count()), (0, "", 60));
 }

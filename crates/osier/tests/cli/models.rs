@@ -6,7 +6,7 @@ use osier_testkit::{Expect, expect};
 use serde_json::Value;
 
 use crate::listing::ModelListServer;
-use crate::support::{Ran, World};
+use crate::support::{CommandOutput, World};
 
 fn world(settings: &str) -> World {
     let world = World::new();
@@ -22,7 +22,7 @@ fn local(name: &str, url: &str) -> String {
 fn check(world: &World, args: &[&str], expect: Expect) {
     let output = format!("$ osier {}\n{}", args.join(" "), world.args(args));
     let ports = regex::Regex::new(r"127\.0\.0\.1:\d+").unwrap();
-    expect.assert_eq(&ports.replace_all(&world.named(&output), "127.0.0.1:PORT"));
+    expect.assert_eq(&ports.replace_all(&world.with_stable_names(&output), "127.0.0.1:PORT"));
 }
 
 fn json(world: &World, args: &[&str]) -> Value {
@@ -49,7 +49,9 @@ fn without_configuration_only_the_offline_model_is_listed() {
 fn api_key_enables_the_models_of_its_provider() {
     let world = World::new();
     let mut command = world.command();
-    let ran = Ran::of(command.env("GEMINI_API_KEY", "sk-hunter2").arg("models").output().unwrap());
+    let ran = CommandOutput::from_output(
+        command.env("GEMINI_API_KEY", "sk-hunter2").arg("models").output().unwrap(),
+    );
     expect![[r#"
           model                          window  output  $ in  $ out  can
         * google/gemini-3.1-pro-preview   1.05M     65k     2     12  tools images thinking
@@ -100,7 +102,8 @@ fn configured_server_is_asked_for_its_models() {
     );
     let world = world(&settings);
     let mut command = world.command();
-    let ran = Ran::of(command.env("LOCAL_KEY", "sk-local").arg("models").output().unwrap());
+    let ran =
+        CommandOutput::from_output(command.env("LOCAL_KEY", "sk-local").arg("models").output().unwrap());
     expect![[r#"
           model            window  output  $ in  $ out  can
         * local/listed         4k      4k   0.5      1  tools thinking

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::busy_support::BusySession;
-use crate::run_support::{Running, Server, osier};
+use crate::run_support::{ModelServer, RunningCommand, osier_command};
 
 const WORKED: [&str; 5] =
     ["user: hello", "assistant: Hi.", "user: work", "assistant:  →bash", "tool: begun\ngone on"];
 
 #[test]
 fn gc_is_refused_during_a_turn_of_another_process_unless_forced() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let busy = BusySession::new(server, world, &[]);
     let (world, id) = (&busy.world, &busy.id);
@@ -27,7 +27,7 @@ fn gc_is_refused_during_a_turn_of_another_process_unless_forced() {
     assert_eq!(world.json(&format!("gc {id} --force"))["removed"], 3);
     let request = busy.release();
     assert_eq!(request.messages(), WORKED);
-    request.answer("Done.");
+    request.reply("Done.");
     let id = busy.id.clone();
     let world = busy.end();
     let shown = world.ok(&format!("tree {id}"));
@@ -41,7 +41,7 @@ fn gc_is_refused_during_a_turn_of_another_process_unless_forced() {
 
 #[test]
 fn a_busy_session_names_its_holder_and_other_paths_stay_usable() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let busy = BusySession::new(server, world, &[]);
     let (world, id, question) = (&busy.world, &busy.id, &busy.question);
@@ -61,18 +61,18 @@ fn a_busy_session_names_its_holder_and_other_paths_stay_usable() {
     let holder = error["holder"].as_str().unwrap();
     assert!(holder.starts_with(&format!("process {}", error["process"])), "{error_text}");
     assert!(error["message"].as_str().unwrap().contains(holder), "{error_text}");
-    let ran = Running::start(osier(world, &["-c", "-p", "me too"])).end();
+    let ran = RunningCommand::start(osier_command(world, &["-c", "-p", "me too"])).wait();
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.err.contains("the session is busy: process "), "{}", ran.err);
     world.ok(&format!("move {id} root"));
-    let elsewhere = Running::start(osier(world, &["-c", "-p", "elsewhere"]));
-    let request = busy.server.next();
+    let elsewhere = RunningCommand::start(osier_command(world, &["-c", "-p", "elsewhere"]));
+    let request = busy.server.next_request();
     assert_eq!(request.messages(), ["user: elsewhere"]);
     let working = busy.release();
     assert_eq!(working.messages(), WORKED);
-    request.answer("There.");
-    assert_eq!(elsewhere.end().out, "There.\n");
-    working.answer("Done.");
+    request.reply("There.");
+    assert_eq!(elsewhere.wait().out, "There.\n");
+    working.reply("Done.");
     let (id, entry) = (busy.id.clone(), busy.entry.clone());
     let world = busy.end();
     world.ok(&format!("delete-branch {id} {entry}"));
@@ -81,7 +81,7 @@ fn a_busy_session_names_its_holder_and_other_paths_stay_usable() {
 /// A program that ignores leases can mark part of a running turn as deleted.
 #[test]
 fn gc_never_removes_entries_of_a_running_turn() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let busy = BusySession::new(server, world, &[]);
     let (world, id) = (&busy.world, &busy.id);
@@ -103,44 +103,44 @@ fn gc_never_removes_entries_of_a_running_turn() {
     write("osier.restore_branch", "0000fff2");
     let request = busy.release();
     assert_eq!(request.messages(), WORKED);
-    request.answer("Done.");
+    request.reply("Done.");
     busy.end();
 }
 
 /// The file of a new session is created with its first message.
 #[test]
 fn the_first_turn_of_a_session_has_a_lease_too() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let running = Running::start(osier(&world, &["-p", "hello"]));
-    let request = server.next();
-    let ran = Running::start(osier(&world, &["-c", "-p", "me too"])).end();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "hello"]));
+    let request = server.next_request();
+    let ran = RunningCommand::start(osier_command(&world, &["-c", "-p", "me too"])).wait();
     assert!(
         ran.code == 1 && ran.err.contains(" is running a turn at the start of the session"),
         "{}",
         ran.err
     );
-    request.answer("Hi.");
-    assert_eq!(running.end().code, 0);
-    let again = Running::start(osier(&world, &["-c", "-p", "me too"]));
-    let request = server.next();
+    request.reply("Hi.");
+    assert_eq!(running.wait().code, 0);
+    let again = RunningCommand::start(osier_command(&world, &["-c", "-p", "me too"]));
+    let request = server.next_request();
     assert_eq!(request.messages(), ["user: hello", "assistant: Hi.", "user: me too"]);
-    request.answer("You too.");
-    assert_eq!(again.end().code, 0);
+    request.reply("You too.");
+    assert_eq!(again.wait().code, 0);
 }
 
 #[test]
 fn the_lease_of_a_killed_process_ends_with_it() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let running = Running::start(osier(&world, &["-p", "hello"]));
-    let request = server.next();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "hello"]));
+    let request = server.next_request();
     running.signal(rustix::process::Signal::KILL);
-    running.end();
+    running.wait();
     drop(request);
-    let again = Running::start(osier(&world, &["-c", "-p", "go on"]));
-    let request = server.next();
+    let again = RunningCommand::start(osier_command(&world, &["-c", "-p", "go on"]));
+    let request = server.next_request();
     assert_eq!(request.messages(), ["user: hello", "user: go on"]);
-    request.answer("Yes.");
-    assert_eq!(again.end().code, 0);
+    request.reply("Yes.");
+    assert_eq!(again.wait().code, 0);
 }

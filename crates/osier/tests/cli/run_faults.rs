@@ -4,11 +4,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::run_support::{Running, Server, osier};
+use crate::run_support::{ModelServer, RunningCommand, osier_command};
 use crate::support::World;
 
 /// A world in which a failed request is retried once.
-fn retrying(server: &Server) -> World {
+fn retrying(server: &ModelServer) -> World {
     let world = server.world();
     let config = world.home().join("config.toml");
     let text = fs::read_to_string(&config).unwrap().replace("retry.attempts = 1", "retry.attempts = 2");
@@ -25,55 +25,55 @@ fn result(body: &Value) -> String {
 #[test]
 fn invalid_json_arguments_become_an_error_result_and_the_turn_continues() {
     for tool in ["read", "bash", "write", "edit", "todo", "backtrack", "nothing_of_this_name"] {
-        let server = Server::new();
+        let server = ModelServer::new();
         let world = server.world();
-        let running = Running::start(osier(&world, &["-p", "--approval", "yolo", "go"]));
-        let mut request = server.next();
-        request.raw_call("call_1", tool, "{\"path\": \"a.txt");
-        request.end("tool_calls");
-        let request = server.next();
+        let running = RunningCommand::start(osier_command(&world, &["-p", "--approval", "yolo", "go"]));
+        let mut request = server.next_request();
+        request.send_raw_call("call_1", tool, "{\"path\": \"a.txt");
+        request.finish("tool_calls");
+        let request = server.next_request();
         let output = result(&request.body);
         assert!(output.contains("Invalid arguments: not valid JSON: EOF while parsing"), "{tool}: {output}");
         let call =
             &request.body["messages"].as_array().unwrap().iter().rev().nth(1).unwrap()["tool_calls"][0];
         let sent: Value = serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
         assert!(sent.is_object(), "the arguments in the next request are valid JSON");
-        request.answer("sorry");
-        let ran = running.end();
+        request.reply("sorry");
+        let ran = running.wait();
         assert_eq!((ran.code, ran.out.as_str()), (0, "sorry\n"), "{tool}: {ran}");
     }
 }
 
 #[test]
 fn arguments_that_do_not_match_the_tool_get_the_same_error() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let running = Running::start(osier(&world, &["-p", "go"]));
+    let running = RunningCommand::start(osier_command(&world, &["-p", "go"]));
     for (tool, arguments) in [("read", json!({})), ("backtrack", json!({ "checkpoint_id": 0 }))] {
-        server.next().calls(tool, &arguments);
+        server.next_request().reply_with_call(tool, &arguments);
         // The result is in the next request; the reply to it is the next call.
-        let request = server.next();
+        let request = server.next_request();
         assert!(result(&request.body).contains("Invalid arguments: missing field"), "{}", request.body);
-        request.calls("ls", &json!({}));
+        request.reply_with_call("ls", &json!({}));
     }
-    server.next().answer("done");
-    assert_eq!(running.end().code, 0);
+    server.next_request().reply("done");
+    assert_eq!(running.wait().code, 0);
 }
 
 #[test]
 fn a_reply_that_breaks_off_is_retried_and_not_stored() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = retrying(&server);
-    let running = Running::start(osier(&world, &["-p", "go"]));
-    let mut request = server.next();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "go"]));
+    let mut request = server.next_request();
     let first = request.body.clone();
-    request.text("Half an ans");
-    request.raw_call("call_1", "bash", "{\"command\": \"touch ran\"}");
-    request.cut();
-    let request = server.next();
+    request.send_text("Half an ans");
+    request.send_raw_call("call_1", "bash", "{\"command\": \"touch ran\"}");
+    request.disconnect();
+    let request = server.next_request();
     assert_eq!(request.body, first, "the same request");
-    request.answer("A whole answer.");
-    let ran = running.end();
+    request.reply("A whole answer.");
+    let ran = running.wait();
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "A whole answer.\n", ""));
     assert!(!world.path("ran").exists());
     let file = world.session_file();
@@ -84,18 +84,18 @@ fn a_reply_that_breaks_off_is_retried_and_not_stored() {
 /// separate entry.
 #[test]
 fn usage_of_a_reply_that_broke_off_is_recorded() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = retrying(&server);
-    let running = Running::start(osier(&world, &["-p", "go"]));
-    let mut request = server.next();
-    request.text("Half an ans");
-    request.usage(900, 7);
-    request.cut();
-    let mut request = server.next();
-    request.text("A whole answer.");
-    request.usage(900, 30);
-    request.end("stop");
-    assert_eq!(running.end().code, 0);
+    let running = RunningCommand::start(osier_command(&world, &["-p", "go"]));
+    let mut request = server.next_request();
+    request.send_text("Half an ans");
+    request.send_usage(900, 7);
+    request.disconnect();
+    let mut request = server.next_request();
+    request.send_text("A whole answer.");
+    request.send_usage(900, 30);
+    request.finish("stop");
+    assert_eq!(running.wait().code, 0);
     let id = world.json("list")[0]["id"].as_str().unwrap().to_owned();
     let path = world.json(&format!("path {id}"));
     let totals: Vec<&Value> = path
@@ -110,14 +110,14 @@ fn usage_of_a_reply_that_broke_off_is_recorded() {
 
 #[test]
 fn json_mode_drops_the_draft_that_broke_off() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = retrying(&server);
-    let running = Running::start(osier(&world, &["-p", "--mode", "json", "go"]));
-    let mut request = server.next();
-    request.text("Half");
-    request.cut();
-    server.next().answer("Whole");
-    let ran = running.end();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "--mode", "json", "go"]));
+    let mut request = server.next_request();
+    request.send_text("Half");
+    request.disconnect();
+    server.next_request().reply("Whole");
+    let ran = running.wait();
     let events: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |kind: &str| events.iter().filter(|event| event["type"] == kind).collect::<Vec<_>>();
     assert_eq!(of("retrying")[0]["kind"], "cut");
@@ -131,27 +131,27 @@ fn json_mode_drops_the_draft_that_broke_off() {
 
 #[test]
 fn a_partly_printed_reply_is_not_printed_again() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = retrying(&server);
-    let mut running = Running::start(osier(&world, &["-p", "--no-tools", "go"]));
-    let mut request = server.next();
-    request.text("Half an answ");
-    running.out.until("Half an answ");
-    request.cut();
-    let ran = running.end();
+    let mut running = RunningCommand::start(osier_command(&world, &["-p", "--no-tools", "go"]));
+    let mut request = server.next_request();
+    request.send_text("Half an answ");
+    running.out.read_until("Half an answ");
+    request.disconnect();
+    let ran = running.wait();
     assert_eq!((ran.code, ran.out.as_str()), (1, "\n"), "{ran}");
     assert!(ran.err.contains("the reply broke off after part of it was printed"), "{ran}");
 }
 
 #[test]
 fn the_last_attempt_reports_why_it_failed() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let running = Running::start(osier(&world, &["-p", "go"]));
-    let mut request = server.next();
-    request.text("Half");
-    request.cut();
-    let ran = running.end();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "go"]));
+    let mut request = server.next_request();
+    request.send_text("Half");
+    request.disconnect();
+    let ran = running.wait();
     assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran}");
     assert!(ran.err.starts_with("osier: the reply from local was cut off"), "{ran}");
 }

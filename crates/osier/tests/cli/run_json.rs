@@ -3,7 +3,7 @@
 use osier_testkit::expect;
 use serde_json::{Value, json};
 
-use crate::run_support::{Running, Server, Terminal, osier};
+use crate::run_support::{ModelServer, RunningCommand, TerminalCommand, osier_command};
 use crate::support::World;
 
 /// The lines with ids, times and long texts replaced by placeholders.
@@ -14,7 +14,7 @@ fn normalized(world: &World, lines: &str) -> String {
         normalize(&mut value);
         text += &format!("{value}\n");
     }
-    world.named(&text)
+    world.with_stable_names(&text)
 }
 
 fn normalize(value: &mut Value) {
@@ -36,16 +36,16 @@ fn normalize(value: &mut Value) {
 
 #[test]
 fn every_event_is_a_line() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     world.write("a.txt", "hello\n");
     let args = ["--mode", "json", "--thinking", "off", "--name", "A look", "what is in a.txt?"];
-    let running = Running::start(osier(&world, &args));
-    let mut request = server.next();
-    request.text("I will look.");
-    request.calls("read", &json!({ "path": "a.txt" }));
-    server.next().answer("hello");
-    let ran = running.end();
+    let running = RunningCommand::start(osier_command(&world, &args));
+    let mut request = server.next_request();
+    request.send_text("I will look.");
+    request.reply_with_call("read", &json!({ "path": "a.txt" }));
+    server.next_request().reply("hello");
+    let ran = running.wait();
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
     expect![[r#"
         {"type":"session","version":3,"id":"<1>","timestamp":"<time>","cwd":"$DIR/code"}
@@ -94,25 +94,25 @@ fn entries_are_printed_as_they_are_stored() {
 /// The server sends the next word only after the test has seen the previous one.
 #[test]
 fn every_event_is_printed_the_moment_it_happens() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let mut running = Running::start(osier(&world, &["--mode", "json", "count"]));
-    let mut request = server.next();
+    let mut running = RunningCommand::start(osier_command(&world, &["--mode", "json", "count"]));
+    let mut request = server.next_request();
     for word in ["one", "two", "three"] {
-        request.text(word);
-        running.out.until(&format!("\"delta\":\"{word}\"}}}}\n"));
+        request.send_text(word);
+        running.out.read_until(&format!("\"delta\":\"{word}\"}}}}\n"));
     }
-    request.end("stop");
-    assert_eq!(running.end().code, 0);
+    request.finish("stop");
+    assert_eq!(running.wait().code, 0);
 }
 
 #[test]
 fn a_failure_is_an_event_and_an_exit_code() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let running = Running::start(osier(&world, &["--mode", "json", "hello"]));
-    server.next().refuse(400, r#"{"error":{"message":"no"}}"#);
-    let ran = running.end();
+    let running = RunningCommand::start(osier_command(&world, &["--mode", "json", "hello"]));
+    server.next_request().refuse(400, r#"{"error":{"message":"no"}}"#);
+    let ran = running.wait();
     assert_eq!(ran.code, 1);
     let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
     expect![[
@@ -123,11 +123,11 @@ fn a_failure_is_an_event_and_an_exit_code() {
 
 #[test]
 fn control_characters_are_escaped_on_a_terminal() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let terminal = Terminal::start(osier(&world, &["--mode", "json", "hello"]));
-    server.next().answer("a\u{9b}2Jb\u{202e}c");
-    let (code, screen) = terminal.end();
+    let terminal = TerminalCommand::start(osier_command(&world, &["--mode", "json", "hello"]));
+    server.next_request().reply("a\u{9b}2Jb\u{202e}c");
+    let (code, screen) = terminal.wait();
     assert_eq!(code, 0);
     assert!(screen.contains(r"a\u009b2Jb\u202ec"), "{screen}");
 }

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::run_support::{KEY, Running, Server, everything_below, osier};
-use crate::support::Ran;
+use crate::run_support::{KEY, ModelServer, RunningCommand, home_contents, osier_command};
+use crate::support::CommandOutput;
 
-fn assert_no_key(ran: &Ran, what: &str) {
+fn assert_no_key(ran: &CommandOutput, what: &str) {
     assert!(!ran.out.contains(KEY), "{what}: {}", ran.out);
     assert!(!ran.err.contains(KEY), "{what}: {}", ran.err);
 }
@@ -16,50 +16,50 @@ fn a_key_is_sent_and_never_shown() {
     for args in
         [&["-p", "hello"][..], &["-p", "--verbose", "hello"], &["--mode", "json", "--verbose", "hello"]]
     {
-        let server = Server::new();
+        let server = ModelServer::new();
         let world = server.world();
-        let running = Running::start(osier(&world, args));
-        let request = server.next();
+        let running = RunningCommand::start(osier_command(&world, args));
+        let request = server.next_request();
         assert!(request.head.contains(&format!("Bearer {KEY}")), "{}", request.head);
         assert!(!request.body.to_string().contains(KEY));
         request.refuse(401, &echoed.to_string());
-        let ran = running.end();
+        let ran = running.wait();
         assert_eq!(ran.code, 1, "{ran}");
         assert!(ran.err.contains("osier doctor"), "{ran}");
         assert_no_key(&ran, "refused");
 
-        let running = Running::start(osier(&world, &[&["-c"], args].concat()));
-        server.next().answer("fine");
-        let ran = running.end();
+        let running = RunningCommand::start(osier_command(&world, &[&["-c"], args].concat()));
+        server.next_request().reply("fine");
+        let ran = running.wait();
         assert_eq!(ran.code, 0, "{ran}");
         assert_no_key(&ran, "answered");
-        assert!(!everything_below(&world).contains(KEY));
+        assert!(!home_contents(&world).contains(KEY));
     }
 }
 
 /// A model cannot read the key from the environment of a command, so it cannot end up in an entry.
 #[test]
 fn commands_do_not_get_api_keys_in_their_environment() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let mut command = osier(&world, &["--mode", "json", "--approval", "yolo", "hello"]);
+    let mut command = osier_command(&world, &["--mode", "json", "--approval", "yolo", "hello"]);
     command.env("ANTHROPIC_API_KEY", KEY).env("HARMLESS", "yes");
-    let running = Running::start(command);
-    server.next().calls("bash", &json!({ "command": "env" }));
-    let request = server.next();
+    let running = RunningCommand::start(command);
+    server.next_request().reply_with_call("bash", &json!({ "command": "env" }));
+    let request = server.next_request();
     let seen = request.messages().pop().unwrap();
     assert!(seen.contains("HARMLESS=yes") && !seen.contains(KEY), "{seen}");
-    request.answer("No key.");
-    let ran = running.end();
+    request.reply("No key.");
+    let ran = running.wait();
     assert_eq!(ran.code, 0);
     assert_no_key(&ran, "env");
-    assert!(!everything_below(&world).contains(KEY));
+    assert!(!home_contents(&world).contains(KEY));
 }
 
 /// Reads that need no approval do not include Osier's own files with keys.
 #[test]
 fn tools_do_not_open_files_with_keys() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let file = world.home().join("config.toml");
     let key = world.home().join("keys").join("other");
@@ -70,7 +70,8 @@ fn tools_do_not_open_files_with_keys() {
     let settings = std::fs::read_to_string(&file).unwrap()
         + &format!("[providers.other]\napi_key_file = {elsewhere:?}\nheaders = {{ x-key = \"{KEY}\" }}\n");
     std::fs::write(&file, settings).unwrap();
-    let running = Running::start(osier(&world, &["--mode", "json", "--no-session", "look around"]));
+    let running =
+        RunningCommand::start(osier_command(&world, &["--mode", "json", "--no-session", "look around"]));
     for (name, arguments) in [
         ("read", json!({ "path": file })),
         ("read", json!({ "path": key })),
@@ -78,19 +79,19 @@ fn tools_do_not_open_files_with_keys() {
         ("grep", json!({ "pattern": "sk-", "path": world.home(), "hidden": true })),
         ("grep", json!({ "pattern": "sk-" })),
     ] {
-        server.next().calls(name, &arguments);
+        server.next_request().reply_with_call(name, &arguments);
     }
-    let request = server.next();
+    let request = server.next_request();
     let sent = request.body["messages"].to_string();
     assert!(!sent.contains(KEY), "{sent}");
     assert_eq!(sent.matches("may contain keys").count(), 3, "{sent}");
-    request.answer("Nothing.");
-    let ran = running.end();
+    request.reply("Nothing.");
+    let ran = running.wait();
     assert_eq!(ran.code, 0, "{ran}");
     assert_no_key(&ran, "tools");
 
     let file = format!("@{}", file.display());
-    let ran = Running::start(osier(&world, &["-p", &file, "what is it?"])).end();
+    let ran = RunningCommand::start(osier_command(&world, &["-p", &file, "what is it?"])).wait();
     assert_eq!(ran.code, 2, "{ran}");
     assert_no_key(&ran, "attached");
 }
@@ -98,7 +99,7 @@ fn tools_do_not_open_files_with_keys() {
 /// In the mode `yolo` a command can read any file. Its output is stored and sent, so keys in it are redacted.
 #[test]
 fn keys_in_command_output_are_redacted() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let key = world.cwd().join("key");
     std::fs::write(&key, KEY).unwrap();
@@ -109,31 +110,32 @@ fn keys_in_command_output_are_redacted() {
             "[providers.other]\napi = \"openai-completions\"\nbase_url = \"http://127.0.0.1:1\"\napi_key_file = {key:?}\n"
         );
     std::fs::write(&file, settings).unwrap();
-    let running = Running::start(osier(&world, &["--mode", "json", "--approval", "yolo", "print it"]));
+    let running =
+        RunningCommand::start(osier_command(&world, &["--mode", "json", "--approval", "yolo", "print it"]));
     let halves = "head -c 5 key; sleep 0.1; tail -c +6 key; echo; cat key; seq 9000; cat key";
-    server.next().calls("bash", &json!({ "command": halves }));
-    let request = server.next();
+    server.next_request().reply_with_call("bash", &json!({ "command": halves }));
+    let request = server.next_request();
     let seen = request.messages().pop().unwrap();
     assert!(seen.contains("[key]") && !seen.contains(KEY), "{seen}");
-    request.answer("Hidden.");
-    let ran = running.end();
+    request.reply("Hidden.");
+    let ran = running.wait();
     assert_eq!(ran.code, 0, "{ran}");
     assert_no_key(&ran, "printed");
     std::fs::remove_file(&key).unwrap();
     std::fs::remove_file(&file).unwrap();
-    assert!(!everything_below(&world).contains(KEY));
+    assert!(!home_contents(&world).contains(KEY));
 }
 
 /// A model may know a key from elsewhere, such as a file it read earlier.
 #[test]
 fn keys_in_replies_are_redacted_in_the_session() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let running = Running::start(osier(&world, &["-p", "hello"]));
-    server.next().calls("read", &json!({ "path": format!("{KEY}.txt") }));
-    server.next().answer(&format!("Your key is {KEY}."));
-    running.end();
-    let kept = everything_below(&world);
+    let running = RunningCommand::start(osier_command(&world, &["-p", "hello"]));
+    server.next_request().reply_with_call("read", &json!({ "path": format!("{KEY}.txt") }));
+    server.next_request().reply(&format!("Your key is {KEY}."));
+    running.wait();
+    let kept = home_contents(&world);
     assert!(kept.contains("Your key is [key]."), "{kept}");
     assert!(!kept.contains(KEY), "{kept}");
 }
@@ -144,16 +146,16 @@ fn keys_in_replies_are_redacted_in_the_output() {
     for (args, expected) in
         [(&["-p", "hello"][..], "Your key is [key].\n"), (&["--mode", "json", "hello"], r#""delta":"[key]""#)]
     {
-        let server = Server::new();
+        let server = ModelServer::new();
         let world = server.world();
-        let running = Running::start(osier(&world, args));
-        let mut request = server.next();
-        request.text("Your key is ");
+        let running = RunningCommand::start(osier_command(&world, args));
+        let mut request = server.next_request();
+        request.send_text("Your key is ");
         for ch in KEY.chars() {
-            request.text(&ch.to_string());
+            request.send_text(&ch.to_string());
         }
-        request.answer(".");
-        let ran = running.end();
+        request.reply(".");
+        let ran = running.wait();
         assert!(ran.out.contains(expected), "{ran}");
         assert!(!ran.out.contains(&KEY[..KEY.len() - 4]), "{ran}");
         assert_no_key(&ran, "shown");
@@ -162,19 +164,20 @@ fn keys_in_replies_are_redacted_in_the_output() {
 
 #[test]
 fn keys_in_summaries_are_redacted() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let running = Running::start(osier(&world, &["-p", "hello"]));
-    server.next().answer("Hello.");
-    running.end();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "hello"]));
+    server.next_request().reply("Hello.");
+    running.wait();
     let session = world.session_file();
     let file = world.home().join("config.toml");
     let settings = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, format!("compaction.keep_recent_tokens = 1\n{settings}")).unwrap();
-    let running = Running::start(osier(&world, &["sessions", "compact", session.to_str().unwrap()]));
-    server.next().answer(&format!("The key is {KEY}."));
-    let ran = running.end();
+    let running =
+        RunningCommand::start(osier_command(&world, &["sessions", "compact", session.to_str().unwrap()]));
+    server.next_request().reply(&format!("The key is {KEY}."));
+    let ran = running.wait();
     assert_no_key(&ran, "summary");
-    let kept = everything_below(&world);
+    let kept = home_contents(&world);
     assert!(kept.contains("The key is [key].") && !kept.contains(KEY), "{ran} {kept}");
 }

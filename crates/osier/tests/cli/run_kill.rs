@@ -4,7 +4,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use serde_json::json;
 
-use crate::run_support::{Running, Server, osier};
+use crate::run_support::{ModelServer, RunningCommand, osier_command};
 use crate::support::World;
 
 fn assert_undamaged(world: &World) {
@@ -25,15 +25,19 @@ fn assert_ends(pid: i32) {
 
 #[test]
 fn kill_while_a_command_runs() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let mut running =
-        Running::start(osier(&world, &["--mode", "json", "--approval", "yolo", "wait a while"]));
-    server.next().calls("bash", &json!({ "command": "echo \"pid $$ ok\"; exec sleep 1000" }));
-    running.out.until("\"text\":\"pid ");
-    let pid = running.out.until(" ok");
+    let mut running = RunningCommand::start(osier_command(
+        &world,
+        &["--mode", "json", "--approval", "yolo", "wait a while"],
+    ));
+    server
+        .next_request()
+        .reply_with_call("bash", &json!({ "command": "echo \"pid $$ ok\"; exec sleep 1000" }));
+    running.out.read_until("\"text\":\"pid ");
+    let pid = running.out.read_until(" ok");
     running.signal(Signal::KILL);
-    assert_eq!(running.end().code, -1, "killed");
+    assert_eq!(running.wait().code, -1, "killed");
     assert_ends(pid.trim_end_matches(" ok").parse().unwrap());
 
     assert_undamaged(&world);
@@ -42,33 +46,33 @@ fn kill_while_a_command_runs() {
     assert!(shown.contains("wait a while") && shown.contains("interrupted"), "{shown}");
     assert_eq!(std::fs::read(world.session_file()).unwrap(), before, "reading changes nothing");
 
-    let running = Running::start(osier(&world, &["-c", "-p", "go on"]));
-    let request = server.next();
+    let running = RunningCommand::start(osier_command(&world, &["-c", "-p", "go on"]));
+    let request = server.next_request();
     let messages = request.messages();
     assert_eq!(messages[..2], ["user: wait a while", "assistant:  →bash"]);
     assert!(messages[2].starts_with("tool: ") && messages[2].contains("interrupted"), "{messages:?}");
     assert_eq!(messages[3..], ["user: go on"]);
-    request.answer("Gone on.");
-    assert_eq!(running.end().out, "Gone on.\n");
+    request.reply("Gone on.");
+    assert_eq!(running.wait().out, "Gone on.\n");
     assert_undamaged(&world);
 }
 
 #[test]
 fn kill_while_the_model_replies() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let mut running = Running::start(osier(&world, &["-p", "--no-tools", "tell a story"]));
-    let mut request = server.next();
-    request.text("Once upon");
-    running.out.until("Once upon");
+    let mut running = RunningCommand::start(osier_command(&world, &["-p", "--no-tools", "tell a story"]));
+    let mut request = server.next_request();
+    request.send_text("Once upon");
+    running.out.read_until("Once upon");
     running.signal(Signal::KILL);
-    assert_eq!(running.end().code, -1, "killed");
+    assert_eq!(running.wait().code, -1, "killed");
     assert_undamaged(&world);
-    let running = Running::start(osier(&world, &["-c", "-p", "go on"]));
-    let request = server.next();
+    let running = RunningCommand::start(osier_command(&world, &["-c", "-p", "go on"]));
+    let request = server.next_request();
     assert_eq!(request.messages(), ["user: tell a story", "user: go on"]);
-    request.answer("a time.");
-    assert_eq!(running.end().out, "a time.\n");
+    request.reply("a time.");
+    assert_eq!(running.wait().out, "a time.\n");
     assert_undamaged(&world);
 }
 
@@ -76,19 +80,21 @@ fn kill_while_the_model_replies() {
 #[test]
 fn kill_while_a_tool_writes() {
     for round in 0..6 {
-        let server = Server::new();
+        let server = ModelServer::new();
         let world = server.world();
         std::fs::write(world.cwd().join("old.txt"), "old").unwrap();
         let name = if round % 2 == 0 { "old.txt" } else { "new.txt" };
-        let mut running =
-            Running::start(osier(&world, &["--mode", "json", "--approval", "yolo", "write it"]));
+        let mut running = RunningCommand::start(osier_command(
+            &world,
+            &["--mode", "json", "--approval", "yolo", "write it"],
+        ));
         let content = "0123456789abcde\n".repeat(10_000);
-        server.next().calls("read", &json!({ "path": "old.txt" }));
-        running.out.until("\"tool_ended\"");
-        server.next().calls("write", &json!({ "path": name, "content": content }));
-        running.out.until("\"tool_started\"");
+        server.next_request().reply_with_call("read", &json!({ "path": "old.txt" }));
+        running.out.read_until("\"tool_ended\"");
+        server.next_request().reply_with_call("write", &json!({ "path": name, "content": content }));
+        running.out.read_until("\"tool_started\"");
         running.signal(Signal::KILL);
-        assert_eq!(running.end().code, -1, "killed");
+        assert_eq!(running.wait().code, -1, "killed");
         let read = |name: &str| std::fs::read_to_string(world.cwd().join(name)).ok();
         let is_whole = |text: Option<String>, before: Option<&str>| {
             text.as_deref() == before || text.as_deref() == Some(&content)

@@ -3,7 +3,7 @@
 use osier_testkit::ScriptedSession;
 use serde_json::json;
 
-use crate::run_support::{Running, Server, osier};
+use crate::run_support::{ModelServer, RunningCommand, osier_command};
 use crate::support::World;
 
 /// A session that ends with an assistant message that no model wrote.
@@ -23,30 +23,30 @@ fn an_appended_reply_does_not_choose_the_model_of_the_next_prompt() {
 
 #[test]
 fn the_real_model_above_an_appended_reply_is_used() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     std::fs::write(
         world.home().join("config.toml"),
         std::fs::read_to_string(world.home().join("config.toml")).unwrap().replace("local/test", "offline"),
     )
     .unwrap();
-    let running = Running::start(osier(&world, &["-p", "--model", "local/test", "one"]));
-    server.next().answer("first");
-    running.end();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "--model", "local/test", "one"]));
+    server.next_request().reply("first");
+    running.wait();
     let file = world.session_file();
     let file = file.to_str().unwrap();
     for text in ["appended", "again"] {
         world.ok(&format!("append {file} --role assistant '{text}'"));
     }
-    let running = Running::start(osier(&world, &["-p", "--resume", file, "two"]));
-    let request = server.next();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "--resume", file, "two"]));
+    let request = server.next_request();
     assert_eq!(request.body["model"], "test");
     assert_eq!(
         request.messages(),
         ["user: one", "assistant: first", "assistant: appended", "assistant: again", "user: two"]
     );
-    request.answer("second");
-    let ran = running.end();
+    request.reply("second");
+    let ran = running.wait();
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "second\n", ""));
 }
 

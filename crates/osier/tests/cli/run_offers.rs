@@ -2,20 +2,20 @@
 
 use std::fs;
 
-use crate::run_support::{Running, Server, osier};
+use crate::run_support::{ModelServer, RunningCommand, osier_command};
 
 #[test]
 fn without_the_backtrack_tool_there_are_no_checkpoints() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let offers = |args: &[&str]| {
-        let running = Running::start(osier(&world, &[&["-p", "hello"], args].concat()));
-        let request = server.next();
+        let running = RunningCommand::start(osier_command(&world, &[&["-p", "hello"], args].concat()));
+        let request = server.next_request();
         let tools = request.body["tools"].to_string();
         let both =
             (tools.contains("\"backtrack\""), request.body["messages"].to_string().contains("Checkpoint 0"));
-        request.answer("Hi.");
-        assert_eq!(running.end().code, 0);
+        request.reply("Hi.");
+        assert_eq!(running.wait().code, 0);
         both
     };
     assert_eq!(offers(&[]), (true, true));

@@ -7,8 +7,8 @@ use osier_testkit::expect;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::run_support::{Running, Server, Terminal, osier};
-use crate::support::{Ran, World};
+use crate::run_support::{ModelServer, RunningCommand, TerminalCommand, osier_command};
+use crate::support::{CommandOutput, World};
 
 #[test]
 fn without_any_key_the_built_in_model_answers() {
@@ -28,12 +28,12 @@ fn without_any_key_the_built_in_model_answers() {
     assert_eq!(world.session_files().len(), 1);
 }
 
-fn with_input(world: &World, args: &[&str], input: &str) -> Ran {
-    let mut command = osier(world, args);
+fn with_input(world: &World, args: &[&str], input: &str) -> CommandOutput {
+    let mut command = osier_command(world, args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    Ran::of(child.wait_with_output().unwrap())
+    CommandOutput::from_output(child.wait_with_output().unwrap())
 }
 
 #[test]
@@ -45,23 +45,23 @@ fn piped_input_is_part_of_the_prompt() {
         (&["explain", "this"], "user: x = 1\n\nexplain this"),
         (&[], "user: x = 1"),
     ] {
-        let server = Server::new();
+        let server = ModelServer::new();
         let world = server.world();
         let (request, ran) = std::thread::scope(|scope| {
             let ran = scope.spawn(|| with_input(&world, args, "x = 1\n"));
-            let request = server.next();
+            let request = server.next_request();
             let messages = request.messages();
-            request.answer("a number");
+            request.reply("a number");
             (messages, ran.join().unwrap())
         });
         assert_eq!(request, [prompt], "{args:?}");
-        assert_eq!(ran, Ran { code: 0, out: "a number\n".into(), err: String::new() }, "{args:?}");
+        assert_eq!(ran, CommandOutput { code: 0, out: "a number\n".into(), err: String::new() }, "{args:?}");
     }
 }
 
 #[test]
 fn files_named_with_an_at_sign_are_attached_in_every_mode() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     world.write("src/a.rs", "fn a() {}\n");
     let file = "<file name=\"src/a.rs\">\nfn a() {}\n</file>";
@@ -70,11 +70,11 @@ fn files_named_with_an_at_sign_are_attached_in_every_mode() {
         (&["-p", "what is @src/a.rs?"], "what is @src/a.rs?"),
         (&["--mode", "json", "what is", "@src/a.rs"], "what is @src/a.rs"),
     ] {
-        let running = Running::start(osier(&world, args));
-        let request = server.next();
+        let running = RunningCommand::start(osier_command(&world, args));
+        let request = server.next_request();
         assert_eq!(request.messages(), [format!("user: {file}\n\n{question}")], "{args:?}");
-        request.answer("a function");
-        assert_eq!(running.end().code, 0);
+        request.reply("a function");
+        assert_eq!(running.wait().code, 0);
         let card = &world.json("list --limit 1")[0];
         assert_eq!(card["firstMessage"], question, "the title is the question");
         let user = world.ok(&format!("tree {} --ids --filter user-only", card["id"].as_str().unwrap()));
@@ -89,58 +89,61 @@ fn files_named_with_an_at_sign_are_attached_in_every_mode() {
 /// The server sends the next word only after the test has seen the previous one, so nothing can be buffered.
 #[test]
 fn every_word_is_printed_as_it_arrives() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let mut running = Running::start(osier(&world, &["-p", "--no-tools", "count"]));
-    let mut request = server.next();
+    let mut running = RunningCommand::start(osier_command(&world, &["-p", "--no-tools", "count"]));
+    let mut request = server.next_request();
     for word in ["one", " two", " thr", "ee\n", "four"] {
-        request.text(word);
-        assert_eq!(running.out.until(word), word);
+        request.send_text(word);
+        assert_eq!(running.out.read_until(word), word);
     }
-    request.end("stop");
-    let ran = running.end();
+    request.finish("stop");
+    let ran = running.wait();
     assert_eq!((ran.code, ran.out.as_str()), (0, "\n"), "{ran:?}");
 }
 
 #[test]
 fn a_terminal_gets_every_word_even_if_tools_may_follow() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let mut terminal = Terminal::start(osier(&world, &["-p", "look"]));
-    let mut request = server.next();
+    let mut terminal = TerminalCommand::start(osier_command(&world, &["-p", "look"]));
+    let mut request = server.next_request();
     for word in ["I", " will", " look."] {
-        request.text(word);
-        terminal.until(word);
+        request.send_text(word);
+        terminal.read_until(word);
     }
-    request.calls("ls", &json!({}));
-    terminal.until("[ls: .]");
-    let mut request = server.next();
-    request.text("Nothing");
-    terminal.until("Nothing");
-    request.end("stop");
-    assert_eq!(terminal.end(), (0, "\n".to_owned()));
+    request.reply_with_call("ls", &json!({}));
+    terminal.read_until("[ls: .]");
+    let mut request = server.next_request();
+    request.send_text("Nothing");
+    terminal.read_until("Nothing");
+    request.finish("stop");
+    assert_eq!(terminal.wait(), (0, "\n".to_owned()));
 }
 
 #[test]
 fn a_pipe_gets_only_the_answer() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let running = Running::start(osier(&world, &["-p", "look"]));
-    let mut request = server.next();
-    request.text("I will look.");
-    request.calls("ls", &json!({}));
-    server.next().answer("There is nothing.");
-    assert_eq!(running.end(), Ran { code: 0, out: "There is nothing.\n".into(), err: String::new() });
+    let running = RunningCommand::start(osier_command(&world, &["-p", "look"]));
+    let mut request = server.next_request();
+    request.send_text("I will look.");
+    request.reply_with_call("ls", &json!({}));
+    server.next_request().reply("There is nothing.");
+    assert_eq!(
+        running.wait(),
+        CommandOutput { code: 0, out: "There is nothing.\n".into(), err: String::new() }
+    );
 }
 
 #[test]
 fn verbose_prints_progress() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let running = Running::start(osier(&world, &["-p", "--verbose", "look"]));
-    server.next().calls("read", &json!({ "path": "none.txt" }));
-    server.next().answer("No such file.");
-    let ran = running.end();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "--verbose", "look"]));
+    server.next_request().reply_with_call("read", &json!({ "path": "none.txt" }));
+    server.next_request().reply("No such file.");
+    let ran = running.wait();
     assert_eq!((ran.code, ran.out.as_str()), (0, "No such file.\n"));
     expect![[r#"
         [read: none.txt]
@@ -151,17 +154,17 @@ fn verbose_prints_progress() {
 
 #[test]
 fn denials_name_only_options_that_would_allow_the_call() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     for (name, arguments) in [
         ("bash", json!({ "command": "make" })),
         ("write", json!({ "path": "../beside.txt", "content": "" })),
         ("write", json!({ "path": ".git/hooks/post-commit", "content": "" })),
     ] {
-        let running = Running::start(osier(&world, &["-p", "--no-session", "do it"]));
-        server.next().calls(name, &arguments);
-        server.next().answer("Then not.");
-        let ran = running.end();
+        let running = RunningCommand::start(osier_command(&world, &["-p", "--no-session", "do it"]));
+        server.next_request().reply_with_call(name, &arguments);
+        server.next_request().reply("Then not.");
+        let ran = running.wait();
         let confined = match name {
             "bash" => "--approval sandbox allows commands in a sandbox, ",
             _ => "",
@@ -173,14 +176,14 @@ fn denials_name_only_options_that_would_allow_the_call() {
 
 #[test]
 fn an_image_for_a_model_without_images_is_reported() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     world.write("dot.gif", GIF);
-    let running = Running::start(osier(&world, &["-p", "@dot.gif", "what is it?"]));
-    let request = server.next();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "@dot.gif", "what is it?"]));
+    let request = server.next_request();
     assert!(request.messages()[0].contains("which this model cannot see"), "{:?}", request.messages());
-    request.answer("I cannot tell.");
-    let ran = running.end();
+    request.reply("I cannot tell.");
+    let ran = running.wait();
     assert_eq!(ran.out, "I cannot tell.\n", "{ran}");
     assert_eq!(
         ran.err, "local/test does not accept images; the image will be replaced by a placeholder\n",
@@ -193,16 +196,16 @@ const GIF: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,
 
 #[test]
 fn without_a_user_calls_are_denied_with_the_option_that_allows_them() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let write = json!({ "path": "a.txt", "content": "x\n" });
-    let running = Running::start(osier(&world, &["-p", "write it"]));
-    server.next().calls("write", &write);
-    let request = server.next();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "write it"]));
+    server.next_request().reply_with_call("write", &write);
+    let request = server.next_request();
     let message = request.messages().pop().unwrap();
     assert!(message.starts_with("tool: not allowed: no user is present to approve it"), "{message}");
-    request.answer("Then not.");
-    let ran = running.end();
+    request.reply("Then not.");
+    let ran = running.wait();
     expect![[r#"
         Then not.
         ! osier: not allowed: [write: a.txt]; --approval autoEdit allows changes to files here, --approval yolo allows everything
@@ -210,20 +213,20 @@ fn without_a_user_calls_are_denied_with_the_option_that_allows_them() {
     .assert_eq(&ran.to_string());
     assert!(!world.path("a.txt").exists());
 
-    let running = Running::start(osier(&world, &["-p", "--approval", "autoEdit", "write it"]));
-    server.next().calls("write", &write);
-    server.next().answer("Done.");
-    assert_eq!(running.end(), Ran { code: 0, out: "Done.\n".into(), err: String::new() });
+    let running = RunningCommand::start(osier_command(&world, &["-p", "--approval", "autoEdit", "write it"]));
+    server.next_request().reply_with_call("write", &write);
+    server.next_request().reply("Done.");
+    assert_eq!(running.wait(), CommandOutput { code: 0, out: "Done.\n".into(), err: String::new() });
     assert_eq!(world.read("a.txt"), b"x\n");
 }
 
 #[test]
 fn a_model_error_is_reported_and_fails() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let running = Running::start(osier(&world, &["-p", "hello"]));
-    server.next().refuse(400, r#"{"error":{"message":"this is not\u001b[2J understood"}}"#);
-    let ran = running.end();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "hello"]));
+    server.next_request().refuse(400, r#"{"error":{"message":"this is not\u001b[2J understood"}}"#);
+    let ran = running.wait();
     assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran}");
     expect![[r#"
         osier: local rejected the request (status 400). this is not�[2J understood
@@ -236,13 +239,13 @@ fn a_model_error_is_reported_and_fails() {
 
 #[test]
 fn an_answer_that_was_cut_off_is_printed_with_a_notice() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let running = Running::start(osier(&world, &["-p", "write a book"]));
-    let mut request = server.next();
-    request.text("It was a");
-    request.end("length");
-    let ran = running.end();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "write a book"]));
+    let mut request = server.next_request();
+    request.send_text("It was a");
+    request.finish("length");
+    let ran = running.wait();
     assert_eq!((ran.code, ran.out.as_str()), (0, "It was a\n"), "{ran}");
     assert!(ran.err.starts_with("osier: the answer was cut off"), "{ran}");
 }
@@ -251,39 +254,40 @@ fn an_answer_that_was_cut_off_is_printed_with_a_notice() {
 #[test]
 fn a_signal_cancels_the_turn_and_leaves_a_valid_session() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
-        let server = Server::new();
+        let server = ModelServer::new();
         let world = server.world();
-        let mut running = Running::start(osier(&world, &["--mode", "json", "--approval", "yolo", "wait"]));
-        server.next().calls("bash", &json!({ "command": "echo 'it be''gan'; sleep 1000" }));
-        running.out.until("it began");
+        let mut running =
+            RunningCommand::start(osier_command(&world, &["--mode", "json", "--approval", "yolo", "wait"]));
+        server.next_request().reply_with_call("bash", &json!({ "command": "echo 'it be''gan'; sleep 1000" }));
+        running.out.read_until("it began");
         running.signal(signal);
-        let ran = running.end();
+        let ran = running.wait();
         assert_eq!((ran.code, ran.err.as_str()), (code, ""), "{ran:?}");
         let file = world.session_file();
         let file = file.to_str().unwrap();
         assert!(world.ok(&format!("verify {file}")).ends_with("no damage found\n"));
-        let running = Running::start(osier(&world, &["-c", "-p", "go on"]));
-        let request = server.next();
+        let running = RunningCommand::start(osier_command(&world, &["-c", "-p", "go on"]));
+        let request = server.next_request();
         let messages = request.messages();
         assert_eq!(messages[..2], ["user: wait", "assistant:  →bash"]);
         assert!(messages[2].starts_with("tool: ") && messages[2].contains("cancelled"), "{messages:?}");
         assert_eq!(messages[3..], ["user: go on"]);
-        request.answer("Gone on.");
-        assert_eq!(running.end().out, "Gone on.\n");
+        request.reply("Gone on.");
+        assert_eq!(running.wait().out, "Gone on.\n");
     }
 }
 
 #[test]
 fn a_signal_during_a_reply_keeps_the_partial_reply() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let mut running = Running::start(osier(&world, &["-p", "--no-tools", "speak"]));
-    let mut request = server.next();
-    request.text("Once upon");
-    running.out.until("Once upon");
+    let mut running = RunningCommand::start(osier_command(&world, &["-p", "--no-tools", "speak"]));
+    let mut request = server.next_request();
+    request.send_text("Once upon");
+    running.out.read_until("Once upon");
     running.signal(Signal::INT);
-    request.until_hung_up();
-    let ran = running.end();
+    request.wait_for_disconnect();
+    let ran = running.wait();
     assert_eq!((ran.code, ran.err.as_str()), (130, ""), "{ran:?}");
     let file = world.session_file();
     assert!(world.ok(&format!("show {}", file.display())).contains("Once upon"));
@@ -291,48 +295,50 @@ fn a_signal_during_a_reply_keeps_the_partial_reply() {
 
 #[test]
 fn a_closed_pipe_cancels_the_turn_without_an_error() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let mut command = osier(&world, &["-p", "--no-tools", "speak"]);
+    let mut command = osier_command(&world, &["-p", "--no-tools", "speak"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
-    let mut request = server.next();
-    request.text("Is anybody there?");
-    request.until_hung_up();
+    let mut request = server.next_request();
+    request.send_text("Is anybody there?");
+    request.wait_for_disconnect();
     assert_eq!(
-        Ran::of(child.wait_with_output().unwrap()),
-        Ran { code: 0, out: String::new(), err: String::new() }
+        CommandOutput::from_output(child.wait_with_output().unwrap()),
+        CommandOutput { code: 0, out: String::new(), err: String::new() }
     );
 }
 
 #[test]
 fn instructions_and_templates_of_user_and_project_are_followed() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     world.write(".git/HEAD", "");
     world.write("AGENTS.md", "Use tabs.\n");
     std::fs::create_dir_all(world.home().join("prompts")).unwrap();
     std::fs::write(world.home().join("prompts/fix.md"), "Fix $1, please.").unwrap();
     let args = ["-p", "--append-system-prompt", "Be brief.", "/fix a.rs"];
-    let running = Running::start(osier(&world, &args));
-    let request = server.next();
+    let running = RunningCommand::start(osier_command(&world, &args));
+    let request = server.next_request();
     let system = request.body["messages"][0]["content"].to_string();
     for part in ["You are Osier", "Use tabs.", "Be brief.", "code"] {
         assert!(system.contains(part), "{part} is not in {system}");
     }
     assert_eq!(request.messages(), ["user: Fix a.rs, please."]);
-    request.answer("Fixed.");
-    assert_eq!(running.end().out, "Fixed.\n");
-    let running =
-        Running::start(osier(&world, &["-p", "--system-prompt", "Be a poet.", "--tools", "read,ls", "hi"]));
-    let request = server.next();
+    request.reply("Fixed.");
+    assert_eq!(running.wait().out, "Fixed.\n");
+    let running = RunningCommand::start(osier_command(
+        &world,
+        &["-p", "--system-prompt", "Be a poet.", "--tools", "read,ls", "hi"],
+    ));
+    let request = server.next_request();
     let system = request.body["messages"][0]["content"].to_string();
     assert!(system.contains("Be a poet.") && !system.contains("You are Osier"), "{system}");
     let tools = request.body["tools"].as_array().unwrap();
     let tools: Vec<&str> = tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
     assert_eq!(tools, ["read", "ls"]);
-    request.answer("Roses.");
-    assert_eq!(running.end().out, "Roses.\n");
+    request.reply("Roses.");
+    assert_eq!(running.wait().out, "Roses.\n");
 }
 
 #[test]

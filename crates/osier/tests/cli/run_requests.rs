@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::run_support::{Asked, Running, Server, osier};
+use crate::run_support::{ModelRequest, ModelServer, RunningCommand, osier_command};
 use crate::support::World;
 
 fn system(body: &Value) -> String {
@@ -13,19 +13,19 @@ fn system(body: &Value) -> String {
 }
 
 /// Sends a prompt, answers the request, and returns its body.
-fn say(world: &World, server: &Server, args: &[&str]) -> Value {
-    let running = Running::start(osier(world, args));
-    let request = server.next();
+fn say(world: &World, server: &ModelServer, args: &[&str]) -> Value {
+    let running = RunningCommand::start(osier_command(world, args));
+    let request = server.next_request();
     let body = request.body.clone();
-    request.answer("yes");
-    let ran = running.end();
+    request.reply("yes");
+    let ran = running.wait();
     assert_eq!(ran.code, 0, "{ran}");
     body
 }
 
 #[test]
 fn editing_instructions_between_prompts_keeps_the_prefix() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut last: Option<Value> = None;
     for (instructions, notice) in [
@@ -75,32 +75,36 @@ fn shown(world: &World) -> Vec<String> {
 
 #[test]
 fn context_request_shows_exactly_the_bytes_that_were_sent() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     world.write("AGENTS.md", "Use tabs.");
     let mut sent = Vec::new();
-    let mut answer = |server: &Server, how: &dyn Fn(Asked)| {
-        let request = server.next();
+    let mut answer = |server: &ModelServer, how: &dyn Fn(ModelRequest)| {
+        let request = server.next_request();
         sent.push(request.text.clone());
         how(request);
     };
-    let running = Running::start(osier(&world, &["-p", "one"]));
-    answer(&server, &|request| request.calls("ls", &json!({ "path": "." })));
+    let running = RunningCommand::start(osier_command(&world, &["-p", "one"]));
+    answer(&server, &|request| request.reply_with_call("ls", &json!({ "path": "." })));
     answer(&server, &|mut request| {
-        request.raw_call("call_2", "read", "{\"path\": 1e3");
-        request.end("tool_calls");
+        request.send_raw_call("call_2", "read", "{\"path\": 1e3");
+        request.finish("tool_calls");
     });
-    answer(&server, &|request| request.answer("done é \u{1f9f5}"));
-    assert_eq!(running.end().code, 0);
+    answer(&server, &|request| request.reply("done é \u{1f9f5}"));
+    assert_eq!(running.wait().code, 0);
     world.write("AGENTS.md", "Use spaces.");
-    let running = Running::start(osier(&world, &["-p", "--continue", "two"]));
-    answer(&server, &|request| request.calls("backtrack", &json!({ "checkpoint_id": 0, "note": "no use" })));
-    answer(&server, &|request| request.answer("back"));
-    assert_eq!(running.end().code, 0);
-    let running =
-        Running::start(osier(&world, &["-p", "--continue", "--no-tools", "--thinking", "high", "three"]));
-    answer(&server, &|request| request.answer("without tools"));
-    assert_eq!(running.end().code, 0);
+    let running = RunningCommand::start(osier_command(&world, &["-p", "--continue", "two"]));
+    answer(&server, &|request| {
+        request.reply_with_call("backtrack", &json!({ "checkpoint_id": 0, "note": "no use" }))
+    });
+    answer(&server, &|request| request.reply("back"));
+    assert_eq!(running.wait().code, 0);
+    let running = RunningCommand::start(osier_command(
+        &world,
+        &["-p", "--continue", "--no-tools", "--thinking", "high", "three"],
+    ));
+    answer(&server, &|request| request.reply("without tools"));
+    assert_eq!(running.wait().code, 0);
     let shown = shown(&world);
     assert_eq!(shown.len(), sent.len());
     for (shown, sent) in shown.iter().zip(&sent) {
@@ -110,7 +114,7 @@ fn context_request_shows_exactly_the_bytes_that_were_sent() {
 
 #[test]
 fn a_model_without_tools_sees_no_checkpoints() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let config = world.home().join("config.toml");
     let with_tools = say(&world, &server, &["-p", "go"]).to_string();
@@ -125,16 +129,16 @@ fn a_model_without_tools_sees_no_checkpoints() {
 
 #[test]
 fn an_endless_turn_stops_at_the_limit() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let config = world.home().join("config.toml");
     fs::write(&config, "max_steps = 2\n".to_owned() + &fs::read_to_string(&config).unwrap()).unwrap();
     for mode in [&["-p", "go"][..], &["-p", "--mode", "json", "go"]] {
-        let running = Running::start(osier(&world, mode));
+        let running = RunningCommand::start(osier_command(&world, mode));
         for _ in 0..2 {
-            server.next().calls("bash", &json!({ "command": "true" }));
+            server.next_request().reply_with_call("bash", &json!({ "command": "true" }));
         }
-        let ran = running.end();
+        let ran = running.wait();
         assert_eq!(ran.code, 1, "{ran}");
         assert!(
             ran.err.contains(

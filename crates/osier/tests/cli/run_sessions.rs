@@ -4,11 +4,11 @@ use std::os::unix::fs::symlink;
 
 use osier_testkit::expect;
 
-use crate::run_support::{Running, Server, Terminal, osier};
-use crate::support::{Ran, World};
+use crate::run_support::{ModelServer, RunningCommand, TerminalCommand, osier_command};
+use crate::support::{CommandOutput, World};
 
 /// Sends a prompt to the offline model; it must succeed.
-fn say(world: &World, args: &[&str]) -> Ran {
+fn say(world: &World, args: &[&str]) -> CommandOutput {
     let ran = world.args(&[&["-p"], args].concat());
     assert_eq!(ran.code, 0, "{args:?}: {ran}");
     ran
@@ -96,8 +96,8 @@ fn resume_without_an_id_needs_a_terminal() {
         !   <2>     2 msg   now  one
         exit 2
     "#]]
-    .assert_eq(&world.named(&world.args(&["-p", "two", "--resume"]).to_string()));
-    let (code, error) = Terminal::start(osier(&world, &["-p", "two", "--resume"])).end();
+    .assert_eq(&world.with_stable_names(&world.args(&["-p", "two", "--resume"]).to_string()));
+    let (code, error) = TerminalCommand::start(osier_command(&world, &["-p", "two", "--resume"])).wait();
     assert_eq!(code, 2, "-p asks no questions: {error}");
 }
 
@@ -109,7 +109,10 @@ fn a_session_of_another_directory_runs_in_that_directory() {
     let id = world.json("list --all")[0]["shortId"].as_str().unwrap().to_owned();
     let ran = say(&world, &["-r", &id, "list the files here"]);
     assert!(ran.out.contains("only.txt"), "{ran}");
-    assert_eq!(world.named(&ran.err), "osier: working in ~/code/sub, the directory of the session\n");
+    assert_eq!(
+        world.with_stable_names(&ran.err),
+        "osier: working in ~/code/sub, the directory of the session\n"
+    );
     let ran = say(&world, &["-r", &id, "--cwd", ".", "list the files here"]);
     assert!(ran.out.contains("sub/") && ran.err.is_empty(), "{ran}");
 }
@@ -196,7 +199,7 @@ fn a_home_folder_inside_the_working_directory_is_protected() {
     let run = |args: &[&str]| {
         let mut command = world.command();
         command.env("OSIER_HOME", world.path("home"));
-        Ran::of(command.args(["-p", "--model", "offline"]).args(args).output().unwrap())
+        CommandOutput::from_output(command.args(["-p", "--model", "offline"]).args(args).output().unwrap())
     };
     run(&["hello"]);
     for (mode, file) in [
@@ -268,20 +271,26 @@ fn the_same_name_is_stored_only_once() {
 
 #[test]
 fn two_runs_on_one_session_create_two_branches() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let first = Running::start(osier(&world, &["-p", "hello"]));
-    server.next().answer("hi");
-    assert_eq!(first.end().code, 0);
-    let left = Running::start(osier(&world, &["-c", "-p", "left"]));
-    let to_left = server.next();
+    let first = RunningCommand::start(osier_command(&world, &["-p", "hello"]));
+    server.next_request().reply("hi");
+    assert_eq!(first.wait().code, 0);
+    let left = RunningCommand::start(osier_command(&world, &["-c", "-p", "left"]));
+    let to_left = server.next_request();
     world.ok(&format!("move {} root", world.session_file().display()));
-    let right = Running::start(osier(&world, &["-c", "-p", "right"]));
-    let to_right = server.next();
-    to_left.answer("answer to the left");
-    assert_eq!(left.end(), Ran { code: 0, out: "answer to the left\n".into(), err: String::new() });
-    to_right.answer("answer to the right");
-    assert_eq!(right.end(), Ran { code: 0, out: "answer to the right\n".into(), err: String::new() });
+    let right = RunningCommand::start(osier_command(&world, &["-c", "-p", "right"]));
+    let to_right = server.next_request();
+    to_left.reply("answer to the left");
+    assert_eq!(
+        left.wait(),
+        CommandOutput { code: 0, out: "answer to the left\n".into(), err: String::new() }
+    );
+    to_right.reply("answer to the right");
+    assert_eq!(
+        right.wait(),
+        CommandOutput { code: 0, out: "answer to the right\n".into(), err: String::new() }
+    );
     let file = world.session_file();
     assert!(world.ok(&format!("verify {}", file.display())).ends_with("no damage found\n"));
     expect![[r#"

@@ -13,43 +13,43 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::{Value, json};
 
-use crate::support::{Ran, World};
+use crate::support::{CommandOutput, World};
 
 /// The API key, which must never be shown or stored.
 pub(crate) const KEY: &str = "sk-tesT0nly-4f1bd2c39e77";
 
 /// A test that waits longer fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server for the Chat Completions protocol. The test itself answers each request, word by word.
-pub(crate) struct Server {
+pub(crate) struct ModelServer {
     url: String,
-    asked: Receiver<Asked>,
+    requests: Receiver<ModelRequest>,
 }
 
 /// A request that waits for its reply.
-pub(crate) struct Asked {
+pub(crate) struct ModelRequest {
     pub(crate) body: Value,
     /// The raw body.
     pub(crate) text: String,
     pub(crate) head: String,
     socket: TcpStream,
-    began: bool,
+    started: bool,
 }
 
-impl Server {
-    pub(crate) fn new() -> Server {
+impl ModelServer {
+    pub(crate) fn new() -> ModelServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let (to, asked) = mpsc::channel();
         std::thread::spawn(move || {
             for socket in listener.incoming() {
-                if to.send(Asked::read(socket.unwrap())).is_err() {
+                if to.send(ModelRequest::read(socket.unwrap())).is_err() {
                     return;
                 }
             }
         });
-        Server { url, asked }
+        ModelServer { url, requests: asked }
     }
 
     /// A world whose model is this server.
@@ -66,13 +66,13 @@ impl Server {
     }
 
     /// The next request.
-    pub(crate) fn next(&self) -> Asked {
-        self.asked.recv_timeout(PATIENCE).expect("a request arrives")
+    pub(crate) fn next_request(&self) -> ModelRequest {
+        self.requests.recv_timeout(TEST_TIMEOUT).expect("a request arrives")
     }
 }
 
-impl Asked {
-    fn read(socket: TcpStream) -> Asked {
+impl ModelRequest {
+    fn read(socket: TcpStream) -> ModelRequest {
         socket.set_nodelay(true).unwrap();
         let mut reader = BufReader::new(socket.try_clone().unwrap());
         let mut head = String::new();
@@ -84,11 +84,17 @@ impl Asked {
         let mut body = vec![0; length.unwrap_or(0)];
         reader.read_exact(&mut body).unwrap();
         let text = String::from_utf8(body).unwrap();
-        Asked { body: serde_json::from_str(&text).unwrap_or_default(), text, head, socket, began: false }
+        ModelRequest {
+            body: serde_json::from_str(&text).unwrap_or_default(),
+            text,
+            head,
+            socket,
+            started: false,
+        }
     }
 
     fn send(&mut self, bytes: &str) {
-        if !std::mem::replace(&mut self.began, true) {
+        if !std::mem::replace(&mut self.started, true) {
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n";
             self.socket.write_all(head.as_bytes()).unwrap();
         }
@@ -96,54 +102,54 @@ impl Asked {
         let _ = self.socket.write_all(format!("{:x}\r\n{bytes}\r\n", bytes.len()).as_bytes());
     }
 
-    fn choice(&mut self, delta: &Value, finish: Option<&str>) {
+    fn send_choice(&mut self, delta: &Value, finish: Option<&str>) {
         let chunk = json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] });
         self.send(&format!("data: {chunk}\n\n"));
     }
 
     /// Sends a piece of text.
-    pub(crate) fn text(&mut self, text: &str) {
-        self.choice(&json!({ "content": text }), None);
+    pub(crate) fn send_text(&mut self, text: &str) {
+        self.send_choice(&json!({ "content": text }), None);
     }
 
     /// Reports the token usage.
-    pub(crate) fn usage(&mut self, input: u64, output: u64) {
+    pub(crate) fn send_usage(&mut self, input: u64, output: u64) {
         let usage = json!({ "prompt_tokens": input, "completion_tokens": output });
         self.send(&format!("data: {}\n\n", json!({ "choices": [], "usage": usage })));
     }
 
-    pub(crate) fn call(&mut self, id: &str, name: &str, arguments: &Value) {
-        self.raw_call(id, name, &arguments.to_string());
+    pub(crate) fn send_call(&mut self, id: &str, name: &str, arguments: &Value) {
+        self.send_raw_call(id, name, &arguments.to_string());
     }
 
     /// A call whose arguments are exactly this text.
-    pub(crate) fn raw_call(&mut self, id: &str, name: &str, arguments: &str) {
+    pub(crate) fn send_raw_call(&mut self, id: &str, name: &str, arguments: &str) {
         let function = json!({ "name": name, "arguments": arguments });
         let call = json!({ "index": 0, "id": id, "type": "function", "function": function });
-        self.choice(&json!({ "tool_calls": [call] }), None);
+        self.send_choice(&json!({ "tool_calls": [call] }), None);
     }
 
-    pub(crate) fn end(mut self, finish: &str) {
-        self.choice(&json!({}), Some(finish));
+    pub(crate) fn finish(mut self, finish: &str) {
+        self.send_choice(&json!({}), Some(finish));
         self.send("data: [DONE]\n\n");
         let _ = self.socket.write_all(b"0\r\n\r\n");
     }
 
     /// Closes the connection in the middle of the reply.
-    pub(crate) fn cut(self) {
+    pub(crate) fn disconnect(self) {
         self.socket.shutdown(std::net::Shutdown::Both).unwrap();
     }
 
     /// Sends a complete reply.
-    pub(crate) fn answer(mut self, text: &str) {
-        self.text(text);
-        self.end("stop");
+    pub(crate) fn reply(mut self, text: &str) {
+        self.send_text(text);
+        self.finish("stop");
     }
 
     /// Replies with one tool call.
-    pub(crate) fn calls(mut self, name: &str, arguments: &Value) {
-        self.call("call_1", name, arguments);
-        self.end("tool_calls");
+    pub(crate) fn reply_with_call(mut self, name: &str, arguments: &Value) {
+        self.send_call("call_1", name, arguments);
+        self.finish("tool_calls");
     }
 
     pub(crate) fn refuse(mut self, status: u16, body: &str) {
@@ -155,8 +161,8 @@ impl Asked {
     }
 
     /// Waits until the client closes the connection.
-    pub(crate) fn until_hung_up(mut self) {
-        self.socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    pub(crate) fn wait_for_disconnect(mut self) {
+        self.socket.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         let gone = self.socket.read(&mut [0]);
         assert!(!matches!(&gone, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock), "{gone:?}");
     }
@@ -188,15 +194,15 @@ fn without_checkpoint(text: &str) -> String {
 }
 
 /// Text that is read while it arrives.
-pub(crate) struct Watched {
+pub(crate) struct OutputReader {
     pieces: Receiver<Vec<u8>>,
     /// Everything so far, and how much of it was consumed.
     seen: Vec<u8>,
-    read: usize,
+    consumed: usize,
 }
 
-impl Watched {
-    pub(crate) fn of(mut from: impl Read + Send + 'static) -> Watched {
+impl OutputReader {
+    pub(crate) fn new(mut from: impl Read + Send + 'static) -> OutputReader {
         let (to, pieces) = mpsc::channel();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
@@ -206,19 +212,19 @@ impl Watched {
                 }
             }
         });
-        Watched { pieces, seen: Vec::new(), read: 0 }
+        OutputReader { pieces, seen: Vec::new(), consumed: 0 }
     }
 
     /// Waits for a text, and returns everything up to its end.
-    pub(crate) fn until(&mut self, text: &str) -> String {
+    pub(crate) fn read_until(&mut self, text: &str) -> String {
         loop {
-            let new = String::from_utf8_lossy(&self.seen[self.read..]).into_owned();
+            let new = String::from_utf8_lossy(&self.seen[self.consumed..]).into_owned();
             if let Some(at) = new.find(text) {
                 let end = at + text.len();
-                self.read += end;
+                self.consumed += end;
                 return new[..end].to_owned();
             }
-            match self.pieces.recv_timeout(PATIENCE) {
+            match self.pieces.recv_timeout(TEST_TIMEOUT) {
                 Ok(piece) => self.seen.extend(piece),
                 Err(why) => {
                     panic!("{text:?} did not arrive ({why}) in {:?}", String::from_utf8_lossy(&self.seen))
@@ -228,27 +234,27 @@ impl Watched {
     }
 
     /// Waits for the end, and returns everything that was not consumed.
-    pub(crate) fn rest(&mut self) -> String {
-        while let Ok(piece) = self.pieces.recv_timeout(PATIENCE) {
+    pub(crate) fn read_to_end(&mut self) -> String {
+        while let Ok(piece) = self.pieces.recv_timeout(TEST_TIMEOUT) {
             self.seen.extend(piece);
         }
-        String::from_utf8_lossy(&self.seen[self.read..]).into_owned()
+        String::from_utf8_lossy(&self.seen[self.consumed..]).into_owned()
     }
 }
 
 /// A running command.
-pub(crate) struct Running {
+pub(crate) struct RunningCommand {
     child: Child,
-    pub(crate) out: Watched,
-    err: Watched,
+    pub(crate) out: OutputReader,
+    err: OutputReader,
 }
 
-impl Running {
-    pub(crate) fn start(mut command: Command) -> Running {
+impl RunningCommand {
+    pub(crate) fn start(mut command: Command) -> RunningCommand {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let out = Watched::of(child.stdout.take().unwrap());
-        let err = Watched::of(child.stderr.take().unwrap());
-        Running { child, out, err }
+        let out = OutputReader::new(child.stdout.take().unwrap());
+        let err = OutputReader::new(child.stderr.take().unwrap());
+        RunningCommand { child, out, err }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -257,22 +263,22 @@ impl Running {
     }
 
     /// Waits for the end, and returns the output that was not consumed.
-    pub(crate) fn end(mut self) -> Ran {
-        let (out, err) = (self.out.rest(), self.err.rest());
+    pub(crate) fn wait(mut self) -> CommandOutput {
+        let (out, err) = (self.out.read_to_end(), self.err.read_to_end());
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
-        Ran { code, out, err }
+        CommandOutput { code, out, err }
     }
 }
 
 /// A command on a pseudo-terminal.
-pub(crate) struct Terminal {
+pub(crate) struct TerminalCommand {
     child: Child,
     master: File,
-    screen: Watched,
+    screen: OutputReader,
 }
 
-impl Terminal {
-    pub(crate) fn start(mut command: Command) -> Terminal {
+impl TerminalCommand {
+    pub(crate) fn start(mut command: Command) -> TerminalCommand {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -284,46 +290,46 @@ impl Terminal {
         // The command holds copies of the terminal; drop them so that reading ends with the child.
         drop(command);
         let master = File::from(master);
-        let screen = Watched::of(master.try_clone().unwrap());
-        Terminal { child, master, screen }
+        let screen = OutputReader::new(master.try_clone().unwrap());
+        TerminalCommand { child, master, screen }
     }
 
     pub(crate) fn type_in(&mut self, text: &str) {
         self.master.write_all(text.as_bytes()).unwrap();
     }
 
-    pub(crate) fn until(&mut self, text: &str) -> String {
-        self.screen.until(text).replace("\r\n", "\n")
+    pub(crate) fn read_until(&mut self, text: &str) -> String {
+        self.screen.read_until(text).replace("\r\n", "\n")
     }
 
-    pub(crate) fn end(mut self) -> (i32, String) {
-        let rest = self.screen.rest().replace("\r\n", "\n");
+    pub(crate) fn wait(mut self) -> (i32, String) {
+        let rest = self.screen.read_to_end().replace("\r\n", "\n");
         (self.child.wait().unwrap().code().unwrap_or(-1), rest)
     }
 }
 
 /// A failed test leaves no process behind.
-impl Drop for Terminal {
+impl Drop for TerminalCommand {
     fn drop(&mut self) {
         let _ = self.child.kill();
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         let _ = self.child.kill();
     }
 }
 
 /// `osier` with arguments, and with the key in its environment.
-pub(crate) fn osier(world: &World, args: &[&str]) -> Command {
+pub(crate) fn osier_command(world: &World, args: &[&str]) -> Command {
     let mut command = world.command();
     command.env("LOCAL_KEY", KEY).args(args);
     command
 }
 
 /// The contents of all files in the home folder.
-pub(crate) fn everything_below(world: &World) -> String {
-    let files = crate::support::files_below(&world.home());
+pub(crate) fn home_contents(world: &World) -> String {
+    let files = crate::support::files_in(&world.home());
     files.iter().map(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned()).collect()
 }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::run_support::{KEY, Running, Server, osier};
-use crate::support::{Ran, World, has_sandbox};
+use crate::run_support::{KEY, ModelServer, RunningCommand, osier_command};
+use crate::support::{CommandOutput, World, has_sandbox};
 
 /// Runs command lines in a sandbox with the hidden subcommand.
 struct TestSandbox {
@@ -42,12 +42,12 @@ impl TestSandbox {
         ["none", "namespace"].into_iter().filter_map(TestSandbox::new)
     }
 
-    fn run(&self, command: &str) -> Ran {
+    fn run(&self, command: &str) -> CommandOutput {
         let policy = self.policy.to_string();
         self.world.args(&["run-confined", &policy, command, "bash", "sh"])
     }
 
-    fn fails(&self, command: &str) -> Ran {
+    fn fails(&self, command: &str) -> CommandOutput {
         let ran = self.run(command);
         assert_ne!(ran.code, 0, "{} {command}: {ran}", self.policy["mounts"]);
         assert!(!ran.to_string().contains(KEY), "{command}: {ran}");
@@ -237,17 +237,17 @@ fn policy_of_nothing() -> Value {
 
 /// Runs one command of a model in an approval mode, and returns the result that the model gets.
 fn run_command(mode: &str, command: &str, settings: &str) -> (World, String) {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let config = world.home().join("config.toml");
     let old = fs::read_to_string(&config).unwrap();
     fs::write(&config, format!("{settings}\n{old}")).unwrap();
-    let running = Running::start(osier(&world, &["-p", "--approval", mode, "do it"]));
-    server.next().calls("bash", &json!({ "command": command }));
-    let request = server.next();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "--approval", mode, "do it"]));
+    server.next_request().reply_with_call("bash", &json!({ "command": command }));
+    let request = server.next_request();
     let result = request.messages().pop().unwrap();
-    request.answer("Done.");
-    running.end();
+    request.reply("Done.");
+    running.wait();
     (world, result)
 }
 

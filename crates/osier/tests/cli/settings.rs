@@ -64,7 +64,7 @@ fn caches_do_not_change_results() {
             .map(|line| world.ok(&line.replace("{}", &session)))
     };
     let before = all(&world);
-    for file in crate::support::files_below(&world.home().join("cache")) {
+    for file in crate::support::files_in(&world.home().join("cache")) {
         fs::write(file, "nonsense").unwrap();
     }
     assert_eq!(all(&world), before);

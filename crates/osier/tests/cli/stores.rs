@@ -6,8 +6,8 @@ use std::path::Path;
 use osier_testkit::{ScriptedSession, expect};
 use serde_json::{Value, json};
 
-use crate::support::{Ran, World};
-use crate::two_stores::{begin, configure, two_stores};
+use crate::support::{CommandOutput, World};
+use crate::two_stores::{configure, create_session, two_stores};
 
 fn files_below(folder: &Path) -> usize {
     let folders = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -17,8 +17,8 @@ fn files_below(folder: &Path) -> usize {
 #[test]
 fn a_new_session_goes_to_the_given_store_and_is_found_in_any() {
     let world = two_stores();
-    let here = begin(&world, "hello");
-    let there = begin(&world, "'an old one' --store archive");
+    let here = create_session(&world, "hello");
+    let there = create_session(&world, "'an old one' --store archive");
     assert_eq!(
         (files_below(&world.home().join("sessions")), files_below(&world.home().join("../archive"))),
         (1, 1)
@@ -69,19 +69,19 @@ fn the_default_store_comes_from_the_user_an_agent_or_a_trusted_project() {
     let stores = "[stores.archive]\nfolder = '../archive'\n[stores.other]\nfolder = '../other'\n[agents.bot]\nstore = 'other'\n";
     configure(&world, &format!("default_store = 'archive'\n{stores}"));
     let store_of = |id: &str| world.json(&format!("show {id}"))["store"].clone();
-    assert_eq!(store_of(&begin(&world, "one")), "archive");
-    assert_eq!(store_of(&begin(&world, "two --store file")), "file");
+    assert_eq!(store_of(&create_session(&world, "one")), "archive");
+    assert_eq!(store_of(&create_session(&world, "two --store file")), "file");
     configure(&world, &format!("agent = 'bot'\n{stores}"));
-    let id = begin(&world, "three");
+    let id = create_session(&world, "three");
     let card = world.json(&format!("show {id}"));
     assert_eq!((&card["store"], &card["agentId"]), (&json!("other"), &json!("bot")));
     assert_eq!(world.json(&format!("snapshot {id}"))["session"]["agentId"], "bot");
     assert_eq!(world.json(&format!("delete {id} --yes"))[0]["agentId"], "bot");
     configure(&world, stores);
     world.write(".osier/config.toml", "default_store = 'archive'\n");
-    assert_eq!(store_of(&begin(&world, "four")), "file", "the project is not trusted");
+    assert_eq!(store_of(&create_session(&world, "four")), "file", "the project is not trusted");
     assert_eq!(world.args(&["trust", "--yes"]).code, 0);
-    assert_eq!(store_of(&begin(&world, "five")), "archive");
+    assert_eq!(store_of(&create_session(&world, "five")), "archive");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn approvals_in_a_session_of_a_projects_store_are_ignored() {
         world.path(file).exists()
     };
     for (store, allowed) in [("here", false), ("file", true)] {
-        let id = begin(&world, &format!("hello --store {store}"));
+        let id = create_session(&world, &format!("hello --store {store}"));
         world.ok(&format!("config {id} approvalMode=yolo"));
         assert_eq!(say(&id, &format!("{store}.txt")), allowed, "{store}");
     }
@@ -126,7 +126,7 @@ fn foreign_approvals_are_ignored_in_a_copy() {
     let world = World::new();
     world.write(".osier/config.toml", "[stores.here]\nfolder = 'sessions'\n");
     assert_eq!(world.args(&["trust", "--yes"]).code, 0);
-    let id = begin(&world, "hello --store here");
+    let id = create_session(&world, "hello --store here");
     world.ok(&format!("config {id} approvalMode=yolo"));
     world.ok(&format!("copy {id} --to file"));
     world.args(&["-p", "--resume", &id, "--store", "file", "write a.txt with \"yes\""]);
@@ -135,7 +135,7 @@ fn foreign_approvals_are_ignored_in_a_copy() {
     world.ok(&format!("copy {id} --to file --store here"));
     world.args(&["-p", "--resume", &id, "--store", "file", "write b.txt with \"yes\""]);
     assert!(!world.path("b.txt").exists(), "the foreign origin is remembered");
-    let own = begin(&world, "hello");
+    let own = create_session(&world, "hello");
     world.ok(&format!("config {own} approvalMode=yolo"));
     world.ok(&format!("copy {own} --to here"));
     world.args(&["-p", "--resume", &own, "--store", "file", "write c.txt with \"yes\""]);
@@ -145,7 +145,7 @@ fn foreign_approvals_are_ignored_in_a_copy() {
 #[test]
 fn a_copy_has_the_same_id_and_the_same_lines() {
     let world = two_stores();
-    let id = begin(&world, "hello");
+    let id = create_session(&world, "hello");
     world.ok(&format!("append {id} --role assistant 'well'"));
     let short = &id[..8];
     world.check(
@@ -195,7 +195,7 @@ fn a_copy_has_the_same_id_and_the_same_lines() {
 #[test]
 fn an_interrupted_copy_is_continued() {
     let world = two_stores();
-    let id = begin(&world, "hello");
+    let id = create_session(&world, "hello");
     for at in 0..5 {
         world.ok(&format!("append {id} 'message {at}'"));
     }
@@ -220,14 +220,14 @@ fn archived(world: &World) -> std::path::PathBuf {
 #[test]
 fn a_different_session_with_the_same_id_is_not_overwritten() {
     let world = two_stores();
-    let id = begin(&world, "hello");
+    let id = create_session(&world, "hello");
     world.ok(&format!("copy {id} --to archive"));
     let copy = archived(&world);
     let forged = fs::read_to_string(&copy).unwrap().replace("hello", "other");
     fs::write(&copy, &forged).unwrap();
     let output = world.fails(1, &format!("copy {id} --to archive --store file"));
     assert_eq!(
-        world.named(&output),
+        world.with_stable_names(&output),
         "osier: store archive has a different session <1>: the first difference is in entry number 1; the store was not changed\n"
     );
     assert_eq!(fs::read_to_string(&copy).unwrap(), forged);
@@ -271,7 +271,7 @@ fn with_a_dead_server(world: &World) {
 #[test]
 fn an_unavailable_server_does_not_affect_other_stores() {
     let world = World::new();
-    let id = begin(&world, "hello");
+    let id = create_session(&world, "hello");
     with_a_dead_server(&world);
     let list = world.run("list --json");
     let items: Vec<Value> = serde_json::from_str(&list.out).unwrap();
@@ -309,7 +309,7 @@ fn passwords_are_never_shown() {
         vec!["sessions", "append", "x", "--store", "team"],
         vec!["doctor"],
     ] {
-        let Ran { out, err, .. } = world.args(&args);
+        let CommandOutput { out, err, .. } = world.args(&args);
         output += &format!("{out}{err}");
     }
     world.write(".osier/config.toml", "[stores.evil]\nurl = 'mysql://me:hunter2@evil/osier'\n");

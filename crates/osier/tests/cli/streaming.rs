@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::support::{Ran, World};
+use crate::support::{CommandOutput, World};
 
 /// Memory limit of a command in KB: a quarter of the session's size, so the path does not fit.
 const MOST_DATA: usize = 12 << 10;
@@ -33,13 +33,13 @@ fn long_session(world: &World) -> usize {
 }
 
 /// Runs a command with the memory limit.
-fn in_little_memory(world: &World, line: &str) -> Ran {
+fn in_little_memory(world: &World, line: &str) -> CommandOutput {
     let osier = world.command();
     let limited = format!("ulimit -d {MOST_DATA} && exec {:?} sessions {line} > out", osier.get_program());
     let mut command = Command::new("sh");
     command.arg("-c").arg(limited).env_clear().current_dir(world.cwd()).stdin(Stdio::null());
     command.envs(osier.get_envs().filter_map(|(key, value)| Some((key, value?))));
-    Ran::of(command.output().unwrap())
+    CommandOutput::from_output(command.output().unwrap())
 }
 
 #[cfg(target_os = "linux")]

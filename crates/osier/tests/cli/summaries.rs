@@ -6,7 +6,7 @@ use osier_testkit::{ScriptedSession, expect};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::run_support::{Running, Server, osier};
+use crate::run_support::{ModelServer, RunningCommand, osier_command};
 use crate::support::World;
 
 const SCRIPT: &str = "say a; reply b; say try the cache; reply it is too slow, so I gave it up";
@@ -16,7 +16,7 @@ fn last(world: &World) -> Value {
 }
 
 /// A world with a session to move in, whose model is the server.
-fn with_server(server: &Server) -> World {
+fn with_server(server: &ModelServer) -> World {
     let world = server.world();
     world.write("s.jsonl", ScriptedSession::run(SCRIPT).file());
     world
@@ -190,7 +190,7 @@ fn an_unavailable_model_is_reported_and_nothing_changes() {
 
 #[test]
 fn instructions_are_added_or_replace_the_defaults() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = with_server(&server);
     let own = "move s.jsonl 00000002 --summarize --model local/test --instructions 'only what failed'";
     let request = |args: &str| {
@@ -201,11 +201,11 @@ fn instructions_are_added_or_replace_the_defaults() {
                 .chain(["--instructions", "only what failed"])
                 .chain(words.into_iter().filter(|word| !word.is_empty()))
                 .collect();
-        let running = Running::start(osier(&world, &line));
-        let request = server.next();
+        let running = RunningCommand::start(osier_command(&world, &line));
+        let request = server.next_request();
         let output = request.messages().concat();
-        request.answer("It was slow.");
-        assert_eq!(running.end().code, 0, "{own}");
+        request.reply("It was slow.");
+        assert_eq!(running.wait().code, 0, "{own}");
         world.ok("undo s.jsonl");
         output
     };
@@ -219,40 +219,40 @@ fn instructions_are_added_or_replace_the_defaults() {
 
 #[test]
 fn a_canceled_or_failed_summary_changes_nothing() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = with_server(&server);
     let before = world.read("s.jsonl");
     let start = |json: bool| {
         let mut args =
             vec!["sessions", "move", "s.jsonl", "00000002", "--summarize", "--model", "local/test"];
         args.extend(json.then_some("--json"));
-        Running::start(osier(&world, &args))
+        RunningCommand::start(osier_command(&world, &args))
     };
     for json in [false, true] {
         let running = start(json);
-        let mut request = server.next();
-        request.text("It was");
+        let mut request = server.next_request();
+        request.send_text("It was");
         running.signal(Signal::INT);
-        request.until_hung_up();
-        let ran = running.end();
+        request.wait_for_disconnect();
+        let ran = running.wait();
         assert_eq!((ran.code, ran.err.as_str()), (130, "Canceled; nothing changed\n"));
         let output = r#"{"leafId":"00000004","moved":false,"cancelled":true,"aborted":true}"#;
         assert_eq!(ran.out.trim_end(), if json { output } else { "" });
         assert_eq!(world.read("s.jsonl"), before);
     }
-    let failing: [(&str, &dyn Fn(crate::run_support::Asked)); 3] = [
+    let failing: [(&str, &dyn Fn(crate::run_support::ModelRequest)); 3] = [
         ("refused", &|request| request.refuse(400, r#"{"error":{"message":"no"}}"#)),
         ("cut off", &|mut request| {
-            request.text("It");
-            request.end("length");
+            request.send_text("It");
+            request.finish("length");
         }),
-        ("blank", &|request| request.answer(" ")),
+        ("blank", &|request| request.reply(" ")),
     ];
     let mut output = String::new();
     for (name, fail) in failing {
         let running = start(false);
-        fail(server.next());
-        let ran = running.end();
+        fail(server.next_request());
+        let ran = running.wait();
         assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{name}");
         output += &format!("{name}: {}", ran.err);
         assert_eq!(world.read("s.jsonl"), before, "{name}");
@@ -268,17 +268,17 @@ fn a_canceled_or_failed_summary_changes_nothing() {
 /// The command exits, so it records the cost at once. The entry is a mark: the leaf does not move.
 #[test]
 fn usage_of_a_failed_summary_is_recorded() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     world.write("s.jsonl", ScriptedSession::run("say a; reply b; say c; reply d").file());
     let (before, context) = (world.lines("s.jsonl"), world.json("context s.jsonl")["messages"].take());
     let args = ["sessions", "move", "s.jsonl", "00000002", "--summarize", "--model", "local/test"];
-    let running = Running::start(osier(&world, &args));
-    let mut request = server.next();
-    request.text("It");
-    request.usage(1000, 20);
-    request.end("length");
-    assert_eq!(running.end().code, 1);
+    let running = RunningCommand::start(osier_command(&world, &args));
+    let mut request = server.next_request();
+    request.send_text("It");
+    request.send_usage(1000, 20);
+    request.finish("length");
+    assert_eq!(running.wait().code, 1);
     let lines = world.lines("s.jsonl");
     assert_eq!(lines[..before.len()], before);
     let cost: Vec<Value> =

@@ -68,30 +68,30 @@ impl World {
         command
     }
 
-    pub(crate) fn args(&self, args: &[&str]) -> Ran {
-        Ran::of(self.command().args(args).output().unwrap())
+    pub(crate) fn args(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::from_output(self.command().args(args).output().unwrap())
     }
 
     /// Runs `osier sessions` with the words of a line; single quotes group words.
-    pub(crate) fn run(&self, line: &str) -> Ran {
-        let words = words(line);
+    pub(crate) fn run(&self, line: &str) -> CommandOutput {
+        let words = split_words(line);
         let mut args = vec!["sessions"];
         args.extend(words.iter().map(String::as_str));
         self.args(&args)
     }
 
     /// The same with standard input.
-    pub(crate) fn run_with_input(&self, line: &str, input: &[u8]) -> Ran {
+    pub(crate) fn run_with_input(&self, line: &str, input: &[u8]) -> CommandOutput {
         let mut command = self.command();
-        command.arg("sessions").args(words(line));
+        command.arg("sessions").args(split_words(line));
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input).unwrap();
-        Ran::of(child.wait_with_output().unwrap())
+        CommandOutput::from_output(child.wait_with_output().unwrap())
     }
 
     /// Runs a command several times at once, each with its own number for `#`. All must succeed.
-    pub(crate) fn at_once(&self, times: usize, args: &[&str]) {
+    pub(crate) fn run_concurrently(&self, times: usize, args: &[&str]) {
         let start = |number: usize| {
             let args = args.iter().map(|arg| arg.replace('#', &number.to_string()));
             self.command().args(args).stdout(Stdio::null()).spawn().unwrap()
@@ -127,11 +127,11 @@ impl World {
         for line in commands {
             output += &format!("$ {line}\n{}", self.run(line));
         }
-        expect.assert_eq(&self.named(&output));
+        expect.assert_eq(&self.with_stable_names(&output));
     }
 
     /// Text with folders and random ids replaced by stable names.
-    pub(crate) fn named(&self, text: &str) -> String {
+    pub(crate) fn with_stable_names(&self, text: &str) -> String {
         let text = text.replace(&self.folder.path().to_string_lossy().into_owned(), "$DIR");
         let id = regex::Regex::new(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{8}\b").unwrap();
         let mut names: HashMap<String, String> = HashMap::new();
@@ -155,17 +155,17 @@ impl World {
     }
 
     pub(crate) fn session_files(&self) -> Vec<PathBuf> {
-        let all = files_below(&self.home().join("sessions"));
+        let all = files_in(&self.home().join("sessions"));
         all.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect()
     }
 }
 
-pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files_in(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            files.extend(files_below(&path));
+            files.extend(files_in(&path));
         } else {
             files.push(path);
         }
@@ -180,7 +180,7 @@ pub(crate) fn check(script: &str, commands: &[&str], expect: Expect) {
 }
 
 /// Splits a line into words.
-fn words(line: &str) -> Vec<String> {
+fn split_words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut quoted, mut inside) = (false, false);
     for ch in line.chars() {
@@ -207,15 +207,15 @@ fn words(line: &str) -> Vec<String> {
 
 /// The result of a command.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Ran {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Ran {
-    pub(crate) fn of(output: Output) -> Ran {
-        Ran {
+impl CommandOutput {
+    pub(crate) fn from_output(output: Output) -> CommandOutput {
+        CommandOutput {
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),
@@ -223,7 +223,7 @@ impl Ran {
     }
 }
 
-impl fmt::Display for Ran {
+impl fmt::Display for CommandOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.out)?;
         self.err.lines().try_for_each(|line| writeln!(f, "! {line}"))?;

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use osier_testkit::{Expect, expect};
 
-use crate::run_support::Terminal;
-use crate::support::{Ran, World};
+use crate::run_support::TerminalCommand;
+use crate::support::{CommandOutput, World};
 
 const ASKS: &str = "thinking = \"low\"\nmodel = \"local/m\"\n[providers.local]\nbase_url = \"http://127.0.0.1:1/v1\"\n\
                     api_key_command = \"pass local\"\nheaders = { x-token = \"hunter2\" }\n";
@@ -21,7 +21,7 @@ fn world() -> World {
 fn check(world: &World, commands: &[&[&str]], expect: Expect) {
     let output: String =
         commands.iter().map(|args| format!("$ {}\n{}", args.join(" "), world.args(args))).collect();
-    expect.assert_eq(&world.named(&output));
+    expect.assert_eq(&world.with_stable_names(&output));
 }
 
 fn get(world: &World, key: &str) -> String {
@@ -103,7 +103,7 @@ fn trust_is_stored_in_a_private_file_outside_the_project() {
         assert_eq!(about.permissions().mode() & 0o777, 0o600, "{name}");
     }
     assert_eq!(fs::metadata(world.home()).unwrap().permissions().mode() & 0o777, 0o700);
-    assert_eq!(crate::support::files_below(&world.path(".osier")), [world.path(".osier/config.toml")]);
+    assert_eq!(crate::support::files_in(&world.path(".osier")), [world.path(".osier/config.toml")]);
     let kept = fs::read_to_string(world.home().join("trusted.json")).unwrap();
     assert!(!kept.contains("hunter2") && !kept.contains("pass local"), "{kept}");
 }
@@ -136,7 +136,7 @@ fn trust_does_not_extend_to_nested_projects() {
     assert_eq!(world.args(&["trust", "--yes"]).code, 0);
     let osier = |folder: &str, args: &[&str]| {
         let mut command: Command = world.command();
-        Ran::of(command.current_dir(world.path(folder)).args(args).output().unwrap())
+        CommandOutput::from_output(command.current_dir(world.path(folder)).args(args).output().unwrap())
     };
     fs::create_dir_all(world.path("src/deep")).unwrap();
     assert_eq!(osier("src/deep", &["config", "get", "model"]).out, "local/m\n", "the same project");
@@ -154,7 +154,7 @@ fn trust_follows_links_to_the_same_folder() {
     symlink(world.cwd(), world.home().with_file_name("link")).unwrap();
     fs::create_dir(world.path("src")).unwrap();
     let ran = world.args(&["trust", "--yes", "src/../../link/src"]);
-    assert!(world.named(&ran.out).starts_with("trusted: ~/code\n"), "{ran}");
+    assert!(world.with_stable_names(&ran.out).starts_with("trusted: ~/code\n"), "{ran}");
     assert!(in_force(&world));
 }
 
@@ -277,23 +277,23 @@ fn concurrent_decisions_are_not_lost() {
     for number in 0..8 {
         world.write(&format!("p{number}/.osier/config.toml"), ASKS);
     }
-    world.at_once(8, &["trust", "--yes", "p#"]);
+    world.run_concurrently(8, &["trust", "--yes", "p#"]);
     assert_eq!(world.args(&["trust", "--list"]).out.lines().count(), 8);
-    world.at_once(8, &["trust", "--remove", "p#"]);
+    world.run_concurrently(8, &["trust", "--remove", "p#"]);
     assert_eq!(world.args(&["trust", "--list"]).out, "");
 }
 
-fn on_a_terminal(world: &World, args: &[&str]) -> Terminal {
+fn on_a_terminal(world: &World, args: &[&str]) -> TerminalCommand {
     let mut command = world.command();
     command.args(args);
-    Terminal::start(command)
+    TerminalCommand::start(command)
 }
 
 #[test]
 fn the_question_is_asked_once_and_the_answer_is_stored() {
     let world = world();
     let mut terminal = on_a_terminal(&world, &[]);
-    let question = terminal.until("[y/N] ");
+    let question = terminal.read_until("[y/N] ");
     expect![[r#"
         ~/code requests settings that need your trust:
           model = "local/m"
@@ -301,7 +301,7 @@ fn the_question_is_asked_once_and_the_answer_is_stored() {
           providers.local.api_key_command = "pass local"
           providers.local.headers.x-token = (set)
         Its authors could read what you send and run commands. Trust this project? [y/N] "#]]
-    .assert_eq(&world.named(&question));
+    .assert_eq(&world.with_stable_names(&question));
     terminal.type_in("n\n");
     leave(terminal);
     assert!(!in_force(&world));
@@ -310,7 +310,7 @@ fn the_question_is_asked_once_and_the_answer_is_stored() {
     assert!(world.args(&["trust", "--list"]).out.starts_with("refused "));
     world.write(".osier/config.toml", format!("approval = \"yolo\"\n{ASKS}"));
     let mut terminal = on_a_terminal(&world, &[]);
-    let question = terminal.until("[y/N] ");
+    let question = terminal.read_until("[y/N] ");
     assert!(
         question.contains("has changed what it requests") && question.contains("approval = \"yolo\""),
         "{question}"
@@ -321,10 +321,10 @@ fn the_question_is_asked_once_and_the_answer_is_stored() {
 }
 
 /// Quits the interface once it is drawn. Returns the output before it.
-fn leave(mut terminal: Terminal) -> String {
-    let seen = terminal.until("type a message, or /help");
+fn leave(mut terminal: TerminalCommand) -> String {
+    let seen = terminal.read_until("type a message, or /help");
     terminal.type_in("\u{4}");
-    assert_eq!(terminal.end().0, 0);
+    assert_eq!(terminal.wait().0, 0);
     seen
 }
 
@@ -333,7 +333,7 @@ fn commands_that_print_do_not_ask() {
     let world = world();
     for args in [["-p", "hello"].as_slice(), &["--mode", "json", "hello"], &["models"], &["sessions", "list"]]
     {
-        let (code, screen) = on_a_terminal(&world, args).end();
+        let (code, screen) = on_a_terminal(&world, args).wait();
         assert_eq!(code, 0, "{args:?}: {screen}");
         assert!(!screen.contains("[y/N]"), "{args:?}: {screen}");
     }
@@ -344,7 +344,7 @@ fn commands_that_print_do_not_ask() {
 fn no_answer_is_not_a_decision() {
     let world = world();
     let mut terminal = on_a_terminal(&world, &[]);
-    terminal.until("[y/N] ");
+    terminal.read_until("[y/N] ");
     terminal.type_in("\u{4}");
     leave(terminal);
     assert!(!world.home().join("trusted.json").exists());
@@ -354,10 +354,10 @@ fn no_answer_is_not_a_decision() {
 fn the_command_shows_the_requests_and_asks() {
     let world = world();
     let mut terminal = on_a_terminal(&world, &["trust"]);
-    let question = terminal.until("[y/N] ");
+    let question = terminal.read_until("[y/N] ");
     assert!(question.contains("pass local") && !question.contains("hunter2"), "{question}");
     terminal.type_in("y\n");
-    let (code, rest) = terminal.end();
+    let (code, rest) = terminal.wait();
     assert_eq!(code, 0);
     assert!(rest.contains("trusted: ~/code"), "{rest}");
     assert!(in_force(&world));

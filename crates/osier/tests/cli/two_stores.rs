@@ -16,6 +16,6 @@ pub(crate) fn configure(world: &World, settings: &str) {
     fs::write(world.home().join("config.toml"), settings).unwrap();
 }
 
-pub(crate) fn begin(world: &World, line: &str) -> String {
+pub(crate) fn create_session(world: &World, line: &str) -> String {
     world.json(&format!("append {line}"))["session"].as_str().unwrap().to_owned()
 }

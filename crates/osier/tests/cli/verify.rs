@@ -123,7 +123,7 @@ fn after_a_full_disk_verify_and_gc_work() {
     limited.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\""]).arg(osier.get_program());
     limited.env_clear().envs(osier.get_envs().filter_map(|(name, value)| Some((name, value?))));
     limited.current_dir(world.cwd()).args(["sessions", "append", "s.jsonl", &"x".repeat(100_000)]);
-    let ran = crate::support::Ran::of(limited.output().unwrap());
+    let ran = crate::support::CommandOutput::from_output(limited.output().unwrap());
     assert_ne!(ran.code, 0, "the disk has no room: {ran}");
     assert_eq!(world.read("s.jsonl"), before);
     world.ok("verify s.jsonl");

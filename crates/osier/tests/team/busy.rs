@@ -1,13 +1,13 @@
 //! Two processes in one session of a team database.
 
 use crate::busy_support::BusySession;
-use crate::commands::team_with;
+use crate::commands::add_team_store;
 use crate::run_support::{Running, Server, osier};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_session_runs_one_turn_at_a_time() {
     let server = Server::new();
-    let world = team_with(server.world()).await.0;
+    let world = add_team_store(server.world()).await.0;
     let busy = BusySession::new(server, world, &["--store", "team"]);
     let (world, id, question) = (&busy.world, &busy.id, &busy.question);
     busy.fails(&format!("delete-branch {id} {question}"));

@@ -5,28 +5,28 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use osier_store::{FileStore, Store};
-use osier_store_mysql::server::{PASSWORD, Server};
+use osier_store_mysql::server::{MariaDbServer, PASSWORD};
 use osier_store_mysql::{Credentials, Limits, MySqlStore};
 use osier_testkit::expect;
 use osier_tree::Header;
 use serde_json::json;
 
-use crate::database::fresh;
+use crate::database::create_database;
 use crate::support::World;
 
 /// A world with a store `team`, whose password is in a file.
-async fn team() -> World {
-    team_at().await.0
+async fn world_with_team() -> World {
+    world_with_team_url().await.0
 }
 
 /// The same, with the URL of the store.
-async fn team_at() -> (World, String) {
-    team_with(World::new()).await
+async fn world_with_team_url() -> (World, String) {
+    add_team_store(World::new()).await
 }
 
 /// Adds the store `team` to the settings of a world. Returns its URL with the password.
-pub(crate) async fn team_with(world: World) -> (World, String) {
-    let full_url = fresh().await;
+pub(crate) async fn add_team_store(world: World) -> (World, String) {
+    let full_url = create_database().await;
     let url = full_url.replace(&format!(":{PASSWORD}"), "");
     fs::create_dir_all(world.home()).unwrap();
     let (config, password) = (world.home().join("config.toml"), world.home().join("password"));
@@ -38,14 +38,14 @@ pub(crate) async fn team_with(world: World) -> (World, String) {
     (world, full_url)
 }
 
-fn begin(world: &World, line: &str) -> String {
+fn new_session(world: &World, line: &str) -> String {
     world.json(&format!("append {line}"))["session"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
 async fn a_database_session_is_found_and_changed_with_any_store_option() {
-    let world = team().await;
-    let id = begin(&world, "'hello team' --store team");
+    let world = world_with_team().await;
+    let id = new_session(&world, "'hello team' --store team");
     let short = &id[..8];
     world.ok(&format!("append {short} --role assistant 'hello you'"));
     world.check(
@@ -95,8 +95,8 @@ async fn a_database_session_is_found_and_changed_with_any_store_option() {
 
 #[tokio::test]
 async fn a_session_copied_to_the_database_and_back_is_byte_identical() {
-    let world = team().await;
-    let id = begin(&world, "hello");
+    let world = world_with_team().await;
+    let id = new_session(&world, "hello");
     for at in 0..20 {
         world.ok(&format!("append {id} 'message {at} 🌳'"));
     }
@@ -116,8 +116,8 @@ async fn a_session_copied_to_the_database_and_back_is_byte_identical() {
 
 #[tokio::test]
 async fn a_database_session_that_is_open_elsewhere_is_not_deleted() {
-    let (world, url) = team_at().await;
-    let id = begin(&world, "hello --store team");
+    let (world, url) = world_with_team_url().await;
+    let id = new_session(&world, "hello --store team");
     let elsewhere = MySqlStore::new("team", &Credentials::new(url), Limits::default()).unwrap();
     let _open = elsewhere.watch(&id).await.unwrap();
     world.check(
@@ -137,7 +137,7 @@ async fn a_database_session_that_is_open_elsewhere_is_not_deleted() {
 
 #[tokio::test]
 async fn a_process_that_has_exited_has_no_session_open() {
-    let world = team().await;
+    let world = world_with_team().await;
     let ran = world.args(&["--store", "team", "--model", "offline", "-p", "hello"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let id = world.json("list")[0]["id"].as_str().unwrap().to_owned();
@@ -149,7 +149,7 @@ async fn a_process_that_has_exited_has_no_session_open() {
 /// Kills a copy several times at different stages; the last copy completes it.
 #[tokio::test]
 async fn a_killed_copy_can_be_resumed() {
-    let (world, url) = team_at().await;
+    let (world, url) = world_with_team_url().await;
     let line = |at: usize| json!({ "type": "custom", "customType": "x", "id": format!("{at:08}"), "data": "x".repeat(400_000) });
     let lines: Vec<Vec<u8>> = (0..60).map(|at| line(at).to_string().into_bytes()).collect();
     let files = FileStore::new(world.home().join("sessions"), None);
@@ -178,13 +178,13 @@ async fn entries(store: &MySqlStore) -> usize {
 
 #[tokio::test]
 async fn an_unreachable_server_is_reported_and_commands_work_once_it_is_back() {
-    let server = Server::start(&[]).unwrap();
+    let server = MariaDbServer::start(&[]).unwrap();
     let world = World::new();
     let url = server.url("osier_gone");
     create(&server, "osier_gone").await;
     fs::create_dir_all(world.home()).unwrap();
     fs::write(world.home().join("config.toml"), format!("[stores.team]\nurl = '{url}'\n")).unwrap();
-    let (here, there) = (begin(&world, "here"), begin(&world, "there --store team"));
+    let (here, there) = (new_session(&world, "here"), new_session(&world, "there --store team"));
     server.kill().unwrap();
     let list = world.run("list");
     assert_eq!((list.code, list.out.lines().count()), (0, 1));
@@ -192,12 +192,12 @@ async fn an_unreachable_server_is_reported_and_commands_work_once_it_is_back() {
     assert!(!list.err.contains(PASSWORD));
     world.ok(&format!("append {here} 'still here'"));
     assert!(world.fails(1, &format!("append {there} x")).contains("team is unavailable"));
-    server.run().unwrap();
+    server.restart().unwrap();
     world.ok(&format!("append {there} 'and on'"));
     assert_eq!(world.json("list").as_array().unwrap().len(), 2);
 }
 
-async fn create(server: &Server, database: &str) {
+async fn create(server: &MariaDbServer, database: &str) {
     use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection};
     let admin = server.url("mysql").replace("osier:", "admin:");
     let mut connection = MySqlConnection::connect(&admin).await.unwrap();

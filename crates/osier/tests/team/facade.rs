@@ -1,5 +1,5 @@
 //! The contract tests of the session facade on a real server.
 
-use crate::database::Fresh;
+use crate::database::DatabaseFixture;
 
-osier_session::sessions_tests!(Fresh::default());
+osier_session::sessions_tests!(DatabaseFixture::default());

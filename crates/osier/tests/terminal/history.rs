@@ -14,12 +14,12 @@ fn prompts_of_one_session_are_in_the_history_of_the_next() {
     let world = World::new();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
-    screen.say("hello there");
+    screen.submit("hello there");
     screen.wait_for("offline model");
-    screen.say(" a secret");
+    screen.submit(" a secret");
     screen.wait_for("> a secret");
     screen.wait_for("#4");
-    screen.leave();
+    screen.quit();
     let file = world.home().join("history.jsonl");
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\"text\":\"hello there\"}\n");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
@@ -36,7 +36,7 @@ fn prompts_of_one_session_are_in_the_history_of_the_next() {
     screen.wait_for("> hello there");
     screen.press("\x15");
     screen.wait_for(READY);
-    screen.leave();
+    screen.quit();
 }
 
 #[test]
@@ -44,17 +44,17 @@ fn no_history_is_stored_without_a_session_or_if_disabled() {
     let world = World::new();
     let mut screen = open(&world, &["--no-session"]);
     screen.wait_for(READY);
-    screen.say("hello there");
+    screen.submit("hello there");
     screen.wait_for("offline model");
-    screen.leave();
+    screen.quit();
     assert!(!world.home().join("history.jsonl").exists());
     fs::create_dir_all(world.home()).unwrap();
     fs::write(world.home().join("config.toml"), "prompt_history = false\n").unwrap();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
-    screen.say("hello there");
+    screen.submit("hello there");
     screen.wait_for("offline model");
-    screen.leave();
+    screen.quit();
     assert!(!world.home().join("history.jsonl").exists());
 }
 
@@ -64,32 +64,32 @@ fn copy_copies_the_last_answer_and_clear_keeps_the_session() {
     let world = server.world();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
-    screen.say("hello");
+    screen.submit("hello");
     server.next().answer("Good morning.");
     screen.wait_for("Good morning.");
-    screen.say("/copy");
+    screen.submit("/copy");
     screen.wait_for("Copied 13 characters");
     let bytes = String::from_utf8_lossy(&screen.bytes).into_owned();
     assert!(bytes.contains("\x1b]52;c;R29vZCBtb3JuaW5nLg==\x07"), "{bytes:?}");
-    screen.say("/cost");
+    screen.submit("/cost");
     screen.wait_for("the session");
-    screen.say("/export notes.html");
+    screen.submit("/export notes.html");
     screen.wait_for("cannot export to .html");
-    screen.say("/export");
+    screen.submit("/export");
     screen.wait_for("Exported to");
-    screen.say("/clear");
+    screen.submit("/clear");
     screen.wait_for("a new session");
-    screen.say("again");
+    screen.submit("again");
     let asked = server.next();
     assert_eq!(asked.messages(), ["user: again"]);
     asked.answer("Good evening.");
     screen.wait_for("Good evening.");
-    screen.say("/resume");
+    screen.submit("/resume");
     screen.wait_for("again  ← current");
     screen.wait_for("hello");
     screen.press(ESCAPE);
     screen.wait_gone("← current");
-    screen.leave();
+    screen.quit();
     assert_eq!(world.session_files().len(), 2);
 }
 
@@ -99,7 +99,7 @@ fn init_asks_the_model_for_an_agents_file() {
     let world = server.world();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
-    screen.say("/init tests above all");
+    screen.submit("/init tests above all");
     let asked = server.next();
     let prompt = asked.messages().pop().unwrap();
     assert!(
@@ -109,5 +109,5 @@ fn init_asks_the_model_for_an_agents_file() {
     asked.answer("Written.");
     screen.wait_for("Written.");
     assert!(screen.text().contains("> /init tests above all"), "{}", screen.text());
-    screen.leave();
+    screen.quit();
 }

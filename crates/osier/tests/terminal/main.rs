@@ -1,11 +1,12 @@
 //! Runs the real program on a pseudo-terminal. A terminal emulator shows what a user would see.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod asking;
-mod going;
+mod approval;
+mod conversation;
+mod display;
+mod exiting;
 mod history;
-mod leaving;
-mod looks;
+mod navigation;
 #[allow(dead_code, reason = "shared with the CLI tests, which use all of it")]
 #[path = "../cli/run_support.rs"]
 mod run_support;
@@ -16,4 +17,3 @@ mod settings;
 #[allow(dead_code, reason = "shared with the CLI tests, which use all of it")]
 #[path = "../cli/support.rs"]
 mod support;
-mod talking;

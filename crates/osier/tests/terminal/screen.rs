@@ -15,13 +15,13 @@ use crate::run_support::{Server, osier};
 use crate::support::World;
 
 /// How long a test waits before it fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long to wait before pressing a key again.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Longer than the pause that is required before a key that answers a question.
-const ALONE: Duration = Duration::from_millis(400);
+const ANSWER_PAUSE: Duration = Duration::from_millis(400);
 
 /// The placeholder of an empty editor in a new session.
 pub(crate) const READY: &str = "type a message, or /help";
@@ -84,7 +84,7 @@ impl Screen {
     }
 
     /// Types a line and presses Enter.
-    pub(crate) fn say(&mut self, line: &str) {
+    pub(crate) fn submit(&mut self, line: &str) {
         self.press(line);
         self.press("\r");
     }
@@ -110,7 +110,7 @@ impl Screen {
     }
 
     /// The visible lines, with placeholders for what differs between runs.
-    pub(crate) fn shown(&self, world: &World) -> String {
+    pub(crate) fn stable_text(&self, world: &World) -> String {
         let lines: Vec<String> = self.text().lines().map(|line| line.trim_end().to_owned()).collect();
         world.named(&lines.join("\n")) + "\n"
     }
@@ -132,7 +132,7 @@ impl Screen {
     /// Reads until the screen fulfills a condition.
     #[track_caller]
     pub(crate) fn wait_until(&mut self, what: &str, is_so: impl Fn(&str) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while self.is_drawing() || !is_so(&self.text()) {
             let is_late = !self.read(deadline.saturating_duration_since(Instant::now()));
             assert!(!is_late, "timeout waiting for {what:?}:\n{}", self.text());
@@ -147,12 +147,12 @@ impl Screen {
 
     /// Presses a key repeatedly until the screen shows its effect.
     #[track_caller]
-    pub(crate) fn insist(&mut self, key: &str, is_taken: impl Fn(&str) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+    pub(crate) fn press_until(&mut self, key: &str, is_taken: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + TIMEOUT;
         while !is_taken(&self.text()) {
             assert!(Instant::now() < deadline, "{key:?} has no effect:\n{}", self.text());
             self.press(key);
-            let next = Instant::now() + AGAIN;
+            let next = Instant::now() + RETRY_DELAY;
             while !is_taken(&self.text()) && self.read(next.saturating_duration_since(Instant::now())) {}
         }
     }
@@ -168,13 +168,13 @@ impl Screen {
     /// the next try.
     #[track_caller]
     pub(crate) fn answer_until(&mut self, key: &str, is_taken: impl Fn(&str) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !is_taken(&self.text()) {
             assert!(Instant::now() < deadline, "{key:?} has no effect:\n{}", self.text());
             self.press(CTRL_U);
-            self.read_for(ALONE);
+            self.read_for(ANSWER_PAUSE);
             self.press(key);
-            let next = Instant::now() + AGAIN;
+            let next = Instant::now() + RETRY_DELAY;
             while !is_taken(&self.text()) && self.read(next.saturating_duration_since(Instant::now())) {}
         }
     }
@@ -213,9 +213,9 @@ impl Screen {
 
     /// Quits with Ctrl+D, even if a turn is still running. Returns the last screen.
     #[track_caller]
-    pub(crate) fn leave(mut self) -> String {
+    pub(crate) fn quit(mut self) -> String {
         self.press(CTRL_D);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let asks = |screen: &Screen| screen.text().contains("Quit while a");
         while self.child.try_wait().unwrap().is_none() && !asks(&self) && Instant::now() < deadline {
             self.read(Duration::from_millis(20));
@@ -223,15 +223,15 @@ impl Screen {
         if asks(&self) {
             self.press("2");
         }
-        let (code, rest) = self.end();
+        let (code, rest) = self.wait_for_exit();
         assert_eq!(code, Some(0), "{rest}");
         rest
     }
 
     /// Waits for the exit, and returns the exit code and the last screen. Checks that the terminal is restored.
     #[track_caller]
-    pub(crate) fn end(mut self) -> (Option<i32>, String) {
-        let deadline = Instant::now() + PATIENCE;
+    pub(crate) fn wait_for_exit(mut self) -> (Option<i32>, String) {
+        let deadline = Instant::now() + TIMEOUT;
         let status = loop {
             self.read(Duration::from_millis(20));
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -241,7 +241,7 @@ impl Screen {
         };
         let modes = tcgetattr(&self.slave).unwrap().local_modes;
         drop(std::mem::replace(&mut self.slave, File::open("/dev/null").unwrap()));
-        while self.read(PATIENCE) {}
+        while self.read(TIMEOUT) {}
         // A killed process cannot restore the terminal.
         if status.code().is_some() {
             assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO), "raw mode was left on");

@@ -12,7 +12,7 @@ fn fill(world: &World) -> Screen {
     let mut screen = open(world, &[]);
     screen.wait_for(READY);
     for number in 0..4 {
-        screen.say(&format!("!seq 1 3; echo command {number}"));
+        screen.submit(&format!("!seq 1 3; echo command {number}"));
         let output = format!("  command {number}\n  exit 0");
         screen.wait_until(&output, |text| without_trailing_spaces(text).contains(&output));
     }
@@ -36,13 +36,13 @@ fn closing_the_help_restores_the_screen() {
     let mut screen = fill(&world);
     let (shown, scrollback) = (above_status(&screen.text()), screen.scrollback());
     assert!(!scrollback.is_empty());
-    screen.say("/help");
+    screen.submit("/help");
     screen.wait_for("esc close");
     screen.press(ESCAPE);
     screen.wait_gone("esc close");
     screen.wait_until("the previous screen", |text| above_status(text) == shown);
     assert_eq!(screen.scrollback(), scrollback);
-    screen.leave();
+    screen.quit();
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn redrawing_and_folding_do_not_change_the_scrollback() {
         screen.wait_until("the previous screen", |text| above_status(text) == shown);
     }
     assert_eq!(screen.scrollback(), scrollback);
-    screen.leave();
+    screen.quit();
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_move_prints_only_new_entries() {
     screen.wait_for("answer 11");
     let scrollback = screen.scrollback();
     for _ in 0..3 {
-        screen.say("/tree");
+        screen.submit("/tree");
         screen.wait_for("← active");
         screen.press("\x1b[A\r");
         screen.wait_for("Summarize the branch you are leaving?");
@@ -85,7 +85,7 @@ fn a_move_prints_only_new_entries() {
     let after = screen.scrollback();
     assert!(after.starts_with(&scrollback) && after.len() <= scrollback.len() + 2, "{after:?}");
     assert_eq!(after.iter().filter(|line| line.contains("answer 6")).count(), 1);
-    screen.leave();
+    screen.quit();
 }
 
 /// Regression test: printed lines were counted at the old width, so the last paragraph was lost.
@@ -95,7 +95,7 @@ fn a_resize_while_an_answer_streams_neither_loses_nor_repeats_a_word() {
     let world = server.world();
     let mut screen = Screen::start(crate::run_support::osier(&world, &[]), 60, 40);
     screen.wait_for(READY);
-    screen.say("tell me");
+    screen.submit("tell me");
     let mut asked = server.next();
     let paragraph = |letter: char| -> String {
         (0..30).map(|number| format!("{letter}{number} ")).collect::<String>().trim_end().to_owned() + "\n\n"
@@ -124,5 +124,5 @@ fn a_resize_while_an_answer_streams_neither_loses_nor_repeats_a_word() {
             assert_eq!(found, 1, "{word} in\n{text}");
         }
     }
-    screen.leave();
+    screen.quit();
 }

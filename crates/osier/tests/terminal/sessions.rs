@@ -23,14 +23,14 @@ fn resume_without_an_id_opens_the_session_list() {
     screen.wait_for("> remember the milk");
     screen.wait_gone("Sessions this directory");
     screen.wait_for("Resumed session ");
-    screen.say("/new");
+    screen.submit("/new");
     screen.wait_for(READY);
     screen.wait_for("; /resume returns to");
-    screen.say("/resume");
+    screen.submit("/resume");
     screen.wait_for("› remember the milk");
     screen.press(ESCAPE);
     screen.wait_gone("Sessions this directory");
-    screen.leave();
+    screen.quit();
     assert_eq!(world.session_files().len(), 1, "the new session stayed empty");
 }
 
@@ -52,7 +52,7 @@ fn the_list_shows_as_many_id_digits_as_needed() {
     screen.wait_gone("milk");
     screen.press("\r");
     screen.wait_for("Resumed session 019b7ca9-a8");
-    screen.say("/resume");
+    screen.submit("/resume");
     screen.wait_for("milk");
     screen.press("milk");
     screen.wait_for("› milk");
@@ -62,7 +62,7 @@ fn the_list_shows_as_many_id_digits_as_needed() {
     screen.press(ESCAPE);
     screen.press(ESCAPE);
     screen.wait_gone("Sessions this directory");
-    let end = screen.leave();
+    let end = screen.quit();
     assert!(end.trim_end().ends_with("osier --resume 019b7ca9-a8"), "{end}");
 }
 
@@ -72,7 +72,7 @@ fn a_fork_continues_in_a_new_session_with_the_text_in_the_editor() {
     let (world, mut screen) = with_script(&server, SCRIPT);
     let before = world.read("s.jsonl");
     screen.wait_for("second");
-    screen.say("/fork");
+    screen.submit("/fork");
     screen.wait_for("Fork before a message");
     screen.press("n");
     screen.wait_gone("Fork before a message");
@@ -85,12 +85,12 @@ fn a_fork_continues_in_a_new_session_with_the_text_in_the_editor() {
     asked.answer("elsewhere");
     screen.wait_for("elsewhere");
     screen.wait_for("#4");
-    screen.say("/branch");
+    screen.submit("/branch");
     screen.wait_until("another session", |text| text.contains("elsewhere"));
-    screen.say("here");
+    screen.submit("here");
     server.next().answer("a copy");
     screen.wait_for("a copy");
-    screen.leave();
+    screen.quit();
     assert_eq!(world.read("s.jsonl"), before);
     assert_eq!(world.session_files().len(), 2);
     let cards = world.args(&["sessions", "list", "--all", "--json"]);
@@ -105,7 +105,7 @@ fn a_session_of_another_directory_runs_in_its_own_directory() {
     assert_eq!(made.code, 0, "{}", made.err);
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
-    screen.say("/resume");
+    screen.submit("/resume");
     screen.wait_for("no sessions here; tab lists all directories");
     screen.press("\t");
     screen.wait_for("made.txt");
@@ -115,9 +115,9 @@ fn a_session_of_another_directory_runs_in_its_own_directory() {
     screen.press(UP);
     screen.wait_for("> write made.txt");
     screen.press("\x03");
-    screen.say("!pwd");
+    screen.submit("!pwd");
     screen.wait_for("/code/there");
-    screen.leave();
+    screen.quit();
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn no_session_leaves_no_files() {
     let mut screen = open(&world, &["--no-session", "hello"]);
     server.next().answer("Hi.");
     screen.wait_for("Hi.");
-    let end = screen.leave();
+    let end = screen.quit();
     assert!(!end.contains("--resume"), "{end}");
     assert!(world.session_files().is_empty());
 }
@@ -152,15 +152,15 @@ fn the_list_opens_renames_and_deletes_the_selected_one_of_two_copies() {
     let (world, id) = with_a_copy();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
-    screen.say("/resume");
+    screen.submit("/resume");
     screen.wait_until("both copies with their stores", |text| {
         text.contains("  archive  ") && text.contains("  file  ")
     });
     screen.press("\r");
     screen.wait_for("and the bread");
-    screen.say("/new");
+    screen.submit("/new");
     screen.wait_for(READY);
-    screen.say("/resume");
+    screen.submit("/resume");
     screen.wait_for("  archive  ");
     screen.press("\x12the copy\r");
     screen.wait_for("› the copy");
@@ -171,7 +171,7 @@ fn the_list_opens_renames_and_deletes_the_selected_one_of_two_copies() {
     screen.wait_for("› remember the milk");
     screen.press(ESCAPE);
     screen.wait_gone("Sessions this directory");
-    screen.leave();
+    screen.quit();
     let left = world.json("list");
     let left: Vec<_> =
         left.as_array().unwrap().iter().map(|card| (&card["id"], &card["store"], &card["name"])).collect();
@@ -192,13 +192,13 @@ fn opening_a_session_in_an_unresponsive_store_can_be_canceled() {
     let _server = with_a_silent_server(&world);
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
-    screen.say("/resume 00000000");
+    screen.submit("/resume 00000000");
     screen.press("for the other one");
     screen.wait_for("Opening another session… (esc to cancel)");
     screen.press(ESCAPE);
     screen.wait_for("Canceled; still in this session");
     screen.wait_for(READY);
-    screen.leave();
+    screen.quit();
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn the_list_reports_an_unreachable_store() {
     screen.wait_for("store team cannot be reached");
     screen.press(ESCAPE);
     screen.wait_for(READY);
-    screen.leave();
+    screen.quit();
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn the_list_search_includes_conversations() {
     screen.wait_for("› a plan for the zoo");
     screen.press("\r");
     screen.wait_for("> first the purple elephant");
-    screen.leave();
+    screen.quit();
 }
 
 #[test]
@@ -249,17 +249,17 @@ fn switching_sessions_during_a_turn_reports_that_it_was_stopped() {
     let server = Server::new();
     let (_world, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("second");
-    screen.say("three");
+    screen.submit("three");
     let mut asked = server.next();
     asked.text("Well, ");
     screen.wait_for("Well,");
-    screen.say("and this");
+    screen.submit("and this");
     screen.wait_for("next: and this");
-    screen.say("/branch");
+    screen.submit("/branch");
     asked.until_hung_up();
     screen.wait_for("Stopped the turn in 5e551011");
     screen.wait_for(" from 5e551011");
     screen.wait_for("> and this");
     screen.press("\x03");
-    screen.leave();
+    screen.quit();
 }

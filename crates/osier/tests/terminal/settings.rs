@@ -23,7 +23,7 @@ fn settings_choose_what_escape_twice_opens() {
     screen.wait_for("Fork before a message");
     screen.press(ESCAPE);
     screen.wait_gone("Fork before a message");
-    screen.leave();
+    screen.quit();
 }
 
 #[test]
@@ -31,14 +31,14 @@ fn settings_choose_the_tree_filter_and_disable_the_summary_question() {
     let world = world("tree_filter = 'user-only'\nask_summary = false\n");
     let mut screen = open(&world, &["--", "hello"]);
     screen.wait_for("#2");
-    screen.say("/tree");
+    screen.submit("/tree");
     screen.wait_for("user: \"hello\"");
     assert!(!screen.text().contains("assistant:"), "{}", screen.text());
     screen.press("\r");
     screen.wait_for("> hello");
     assert!(!screen.text().contains("Summarize the branch"), "{}", screen.text());
     screen.press("\x03");
-    screen.leave();
+    screen.quit();
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn the_configured_editor_edits_the_draft() {
     screen.wait_for("> buy bread");
     screen.press("\x03");
     screen.wait_for(READY);
-    screen.leave();
+    screen.quit();
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn changed_settings_apply_at_once_and_are_saved() {
     let world = world("# mine\n");
     let mut screen = open(&world, &["--", "hello"]);
     screen.wait_for("#2");
-    screen.say("/settings");
+    screen.submit("/settings");
     screen.wait_for("backtracking");
     screen.press("double");
     screen.wait_for("› double_escape");
@@ -85,7 +85,7 @@ fn changed_settings_apply_at_once_and_are_saved() {
     screen.wait_for("Fork before a message");
     screen.press(ESCAPE);
     screen.wait_gone("Fork before a message");
-    screen.leave();
+    screen.quit();
     let file = fs::read_to_string(world.home().join("config.toml")).unwrap();
     assert_eq!(file, "# mine\ndouble_escape = \"fork\"\n\n[retry]\nattempts = 5\n");
 }
@@ -95,15 +95,15 @@ fn settings_can_change_keys_of_the_tree() {
     let world = world("[keys]\n'tree.label' = 'ctrl+k'\n");
     let mut screen = open(&world, &["--", "hello"]);
     screen.wait_for("#2");
-    screen.say("/tree");
+    screen.submit("/tree");
     screen.wait_for("ctrl+k label");
     screen.press("\u{b}");
     screen.wait_for("enter save label");
-    screen.say("here");
+    screen.submit("here");
     screen.wait_for("[here]");
     screen.press(ESCAPE);
     screen.wait_gone("[here]");
-    screen.leave();
+    screen.quit();
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn unknown_keys_are_reported_at_startup_and_by_doctor() {
     screen.wait_for("unknown key name tree.lable; did you mean tree.label?");
     screen.wait_for("unknown key hyper+m");
     screen.wait_for(READY);
-    screen.leave();
+    screen.quit();
     let doctor = world.args(&["doctor"]);
     assert!(doctor.out.contains("unknown key name tree.lable"), "{}", doctor.out);
 }
@@ -132,11 +132,11 @@ fn a_user_theme_is_found_by_name_and_its_mistakes_are_reported() {
     screen.wait_for("theme mine: unknown token acent; did you mean accent?");
     screen.wait_for("theme mine: missing tokens, taken from dark: text,");
     screen.wait_for(READY);
-    screen.say("hello");
+    screen.submit("hello");
     screen.wait_for("#2");
     let bytes = String::from_utf8_lossy(&screen.bytes).into_owned();
     assert!(bytes.contains("\x1b[1;38;2;18;52;86m"), "{bytes:?}");
-    screen.say("/settings");
+    screen.submit("/settings");
     screen.wait_for("backtracking");
     screen.press("theme\r");
     screen.wait_for("solarized");
@@ -147,7 +147,7 @@ fn a_user_theme_is_found_by_name_and_its_mistakes_are_reported() {
     screen.wait_for("type to search");
     screen.press(ESCAPE);
     screen.wait_gone("type to search");
-    screen.leave();
+    screen.quit();
     let doctor = world.args(&["config", "set", "theme", "solarised"]);
     assert!(doctor.err.contains("unknown theme solarised; did you mean solarized?"), "{}", doctor.err);
     fs::write(world.home().join("config.toml"), "theme = \"../mine\"\n").unwrap();
@@ -156,5 +156,5 @@ fn a_user_theme_is_found_by_name_and_its_mistakes_are_reported() {
     let mut screen = colored(&world);
     screen.wait_for("unknown theme ../mine");
     screen.wait_for(READY);
-    screen.leave();
+    screen.quit();
 }

@@ -1,14 +1,14 @@
 //! Benchmarks the store on a private MariaDB server, compared with a baseline from the same run: a bare prepared insert and a
 //! bare select by primary key with the same driver. Prints a table. A missed target does not fail, because machines differ.
 
-mod appending;
-mod floor;
-mod listing;
-mod opening;
+mod append;
+mod baseline;
+mod list;
+mod open;
 mod table;
-mod watching;
+mod watch;
 
-use osier_store_mysql::server::Server;
+use osier_store_mysql::server::MariaDbServer;
 use osier_store_mysql::{Credentials, Limits, MySqlStore};
 use osier_tree::Header;
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection};
@@ -36,37 +36,37 @@ async fn main() -> Result<()> {
     let wanted = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
     let quick = !flags.is_empty();
     // The default sizes; the private server's are smaller.
-    let server = Server::start(&["--innodb-log-file-size=96M", "--innodb-buffer-pool-size=128M"])?;
-    let bench = Bench::new(&server).await?;
-    table::head();
+    let server = MariaDbServer::start(&["--innodb-log-file-size=96M", "--innodb-buffer-pool-size=128M"])?;
+    let bench = BenchDatabase::new(&server).await?;
+    table::print_header();
     if wanted("append") {
-        appending::measure(&bench, quick).await?;
+        append::measure(&bench, quick).await?;
     }
     if wanted("open") {
-        opening::measure(&bench, quick).await?;
+        open::measure(&bench, quick).await?;
     }
     if wanted("list") {
-        listing::measure(&bench, quick).await?;
+        list::measure(&bench, quick).await?;
     }
     if wanted("watch") {
-        watching::measure(&bench).await?;
+        watch::measure(&bench).await?;
     }
     Ok(())
 }
 
 /// The URLs of the benchmark database.
-struct Bench {
+struct BenchDatabase {
     url: String,
     admin: String,
 }
 
-impl Bench {
-    async fn new(server: &Server) -> Result<Bench> {
+impl BenchDatabase {
+    async fn new(server: &MariaDbServer) -> Result<BenchDatabase> {
         let admin = server.url("mysql").replace("osier:", "admin:");
         let mut connection = MySqlConnection::connect(&admin).await?;
         connection.execute(AssertSqlSafe(format!("CREATE DATABASE {DATABASE}"))).await?;
-        let bench = Bench { url: server.url(DATABASE), admin };
-        floor::prepare(&bench).await?;
+        let bench = BenchDatabase { url: server.url(DATABASE), admin };
+        baseline::prepare(&bench).await?;
         Ok(bench)
     }
 

@@ -8,11 +8,11 @@ use osier_store::Store;
 use osier_store::contract::Fixture;
 use osier_store_mysql::Limits;
 
-use crate::{Group, Result};
+use crate::{Result, TestCluster};
 
 /// A database for one contract rule.
 struct Rotating {
-    group: &'static Group,
+    group: &'static TestCluster,
     database: String,
     next: AtomicUsize,
 }
@@ -41,7 +41,7 @@ macro_rules! run_rules {
     }};
 }
 
-pub(crate) async fn run(group: &'static Group) -> Result<()> {
+pub(crate) async fn run(group: &'static TestCluster) -> Result<()> {
     println!("== store contract, each instance on the next server");
     let (passed, failed) = osier_store::contract_rules!([run_rules] group);
     println!("{passed} of {} rules passed", passed + failed.len());

@@ -7,20 +7,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use osier_store::{LogVersion, Store, StoreError};
-use osier_store_mysql::server::Cluster;
+use osier_store_mysql::server::GaleraCluster;
 use osier_store_mysql::{Limits, MySqlStore};
 
 use crate::sessions::{create, lines, message};
-use crate::{Group, Result, store_at};
+use crate::{Result, TestCluster, store_at};
 
 const SESSION: &str = "shared";
 
 /// The number of writers that share one session, and of writers with their own session.
-const TOGETHER: usize = 3;
-const ALONE: usize = 3;
+const SHARED_WRITERS: usize = 3;
+const SOLO_WRITERS: usize = 3;
 
 /// The result of one writer.
-struct Written {
+struct WriterResult {
     session: String,
     prefix: String,
     acknowledged: usize,
@@ -28,26 +28,26 @@ struct Written {
 }
 
 pub(crate) async fn run(
-    group: &'static Group,
-    cluster: &'static Cluster,
+    group: &'static TestCluster,
+    cluster: &'static GaleraCluster,
     seconds: u64,
     seed: u64,
 ) -> Result<()> {
-    println!("== {} writers for {seconds} s, with faults (seed {seed})", TOGETHER + ALONE);
+    println!("== {} writers for {seconds} s, with faults (seed {seed})", SHARED_WRITERS + SOLO_WRITERS);
     let database = group.database().await?;
     let first = group.store(0, &database, Limits::default());
     let shared = create(&first, SESSION).await?;
     let ended = Arc::new(AtomicBool::new(false));
     let mut writers = tokio::task::JoinSet::new();
-    for writer in 0..TOGETHER + ALONE {
+    for writer in 0..SHARED_WRITERS + SOLO_WRITERS {
         let store = store_at(&group.url_from(writer, &database), Limits::default());
-        let (session, version) = match writer < TOGETHER {
+        let (session, version) = match writer < SHARED_WRITERS {
             true => (SESSION.to_owned(), shared),
             false => (format!("own{writer}"), create(&first, &format!("own{writer}")).await?),
         };
         writers.spawn(write(store, session, version, format!("{writer:02}"), ended.clone()));
     }
-    let faults = disturb(group, cluster, Duration::from_secs(seconds), seed).await;
+    let faults = inject_faults(group, cluster, Duration::from_secs(seconds), seed).await;
     ended.store(true, Ordering::Relaxed);
     let mut written = Vec::new();
     while let Some(done) = writers.join_next().await {
@@ -68,8 +68,8 @@ async fn write(
     mut version: LogVersion,
     prefix: String,
     ended: Arc<AtomicBool>,
-) -> Result<Written> {
-    let mut written = Written { session, prefix, acknowledged: 0, longest: Duration::ZERO };
+) -> Result<WriterResult> {
+    let mut written = WriterResult { session, prefix, acknowledged: 0, longest: Duration::ZERO };
     let mut open = store.watch(&written.session).await.ok();
     while !ended.load(Ordering::Relaxed) {
         let line = message(&format!("{}{:06}", written.prefix, written.acknowledged));
@@ -95,9 +95,9 @@ async fn write(
 }
 
 /// Kills or freezes one server at a time, and brings it back.
-async fn disturb(
-    group: &'static Group,
-    cluster: &'static Cluster,
+async fn inject_faults(
+    group: &'static TestCluster,
+    cluster: &'static GaleraCluster,
     length: Duration,
     seed: u64,
 ) -> Result<String> {
@@ -130,7 +130,7 @@ fn next(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-async fn check(group: &'static Group, database: &str, written: &[Written]) -> Result<()> {
+async fn check(group: &'static TestCluster, database: &str, written: &[WriterResult]) -> Result<()> {
     let mut logs: HashMap<&str, Vec<Vec<u8>>> = HashMap::new();
     for number in 0..group.ports.len() {
         let store = group.store(number, database, Limits::default());

@@ -9,7 +9,7 @@ mod sessions;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use osier_store_mysql::server::{Cluster, PASSWORD, Server};
+use osier_store_mysql::server::{GaleraCluster, MariaDbServer, PASSWORD};
 use osier_store_mysql::{Credentials, Limits, MySqlStore};
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, Row};
 
@@ -38,20 +38,25 @@ async fn main() -> Result<()> {
     let cluster = match ports.is_empty() {
         true => {
             println!("== starting three servers");
-            Some(Cluster::start()?)
+            Some(GaleraCluster::start()?)
         }
         false => None,
     };
     if let Some(cluster) = &cluster {
-        ports = cluster.servers().iter().map(Server::port).collect();
+        ports = cluster.servers().iter().map(MariaDbServer::port).collect();
     }
-    let group: &'static Group = Box::leak(Box::new(Group { ports, cluster }));
+    let group: &'static TestCluster = Box::leak(Box::new(TestCluster { ports, cluster }));
     let done = run(group, wanted, seconds, seed).await;
-    group.cluster.iter().flat_map(Cluster::servers).try_for_each(Server::kill)?;
+    group.cluster.iter().flat_map(GaleraCluster::servers).try_for_each(MariaDbServer::kill)?;
     done
 }
 
-async fn run(group: &'static Group, wanted: impl Fn(&str) -> bool, seconds: u64, seed: u64) -> Result<()> {
+async fn run(
+    group: &'static TestCluster,
+    wanted: impl Fn(&str) -> bool,
+    seconds: u64,
+    seed: u64,
+) -> Result<()> {
     group.ready().await?;
     if wanted("contract") {
         contract::run(group).await?;
@@ -68,13 +73,13 @@ async fn run(group: &'static Group, wanted: impl Fn(&str) -> bool, seconds: u64,
 }
 
 /// The servers, with helpers to query them directly.
-struct Group {
+struct TestCluster {
     ports: Vec<u16>,
     /// `None` if this program did not start the servers.
-    cluster: Option<Cluster>,
+    cluster: Option<GaleraCluster>,
 }
 
-impl Group {
+impl TestCluster {
     /// The URL of a database on one server.
     fn url(&self, number: usize, database: &str) -> String {
         format!("mysql://osier:{PASSWORD}@{}/{database}", self.host(number))

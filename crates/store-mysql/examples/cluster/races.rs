@@ -11,14 +11,14 @@ use osier_store::{Lease, SessionFilter, Store, StoreError};
 use osier_store_mysql::Limits;
 
 use crate::sessions::{create, lines, message};
-use crate::{Group, Result, store_at};
+use crate::{Result, TestCluster, store_at};
 
 const DELETIONS: usize = 400;
 const LEASES: usize = 100;
 const READS: usize = 200;
 const APPENDS: usize = 300;
 
-pub(crate) async fn run(group: &'static Group) -> Result<()> {
+pub(crate) async fn run(group: &'static TestCluster) -> Result<()> {
     let database = group.database().await?;
     let idle = Arc::new(AtomicBool::new(false));
     let load = tokio::spawn(load(group, database.clone(), idle.clone()));
@@ -35,7 +35,7 @@ pub(crate) async fn run(group: &'static Group) -> Result<()> {
 }
 
 /// Puts load on the servers, so that they lag behind each other.
-async fn load(group: &'static Group, database: String, idle: Arc<AtomicBool>) -> Result<()> {
+async fn load(group: &'static TestCluster, database: String, idle: Arc<AtomicBool>) -> Result<()> {
     let store = group.store(0, &database, Limits::default());
     let large = message(&"x".repeat(200_000));
     for number in 0.. {
@@ -49,7 +49,7 @@ async fn load(group: &'static Group, database: String, idle: Arc<AtomicBool>) ->
     Ok(())
 }
 
-async fn deletions(group: &'static Group, database: &str) -> Result<()> {
+async fn deletions(group: &'static TestCluster, database: &str) -> Result<()> {
     println!("== delete a session while a client of another server opens it");
     let (mut refused, mut gone, mut broken) = (0, 0, 0);
     let (deleter, opener) =
@@ -71,7 +71,7 @@ async fn deletions(group: &'static Group, database: &str) -> Result<()> {
     if broken == 0 { Ok(()) } else { Err("deleting and opening a session gave inconsistent results".into()) }
 }
 
-async fn leases(group: &'static Group, database: &str) -> Result<()> {
+async fn leases(group: &'static TestCluster, database: &str) -> Result<()> {
     println!("== acquire a lease of one place on three servers");
     let stores: Vec<_> = (0..3).map(|at| group.store(at, database, Limits::default())).collect();
     create(&stores[0], "leased").await?;
@@ -86,7 +86,8 @@ async fn leases(group: &'static Group, database: &str) -> Result<()> {
     };
     for round in 0..LEASES as u64 {
         let requested: Vec<Lease> = (0..3).map(|at| lease(3 * round + at)).collect();
-        let attempts = stores.iter().zip(&requested).map(|(store, lease)| store.acquire_lease(lease, &|_| true));
+        let attempts =
+            stores.iter().zip(&requested).map(|(store, lease)| store.acquire_lease(lease, &|_| true));
         let results = futures_util::future::join_all(attempts).await;
         let acquired = results.iter().filter(|result| result.is_ok()).count();
         if acquired != 1 {
@@ -100,7 +101,7 @@ async fn leases(group: &'static Group, database: &str) -> Result<()> {
     Ok(())
 }
 
-async fn stale_reads(group: &'static Group, database: &str) -> Result<()> {
+async fn stale_reads(group: &'static TestCluster, database: &str) -> Result<()> {
     println!("== read from another server what one server acknowledged");
     let (writer, reader) =
         (group.store(0, database, Limits::default()), group.store(2, database, Limits::default()));
@@ -143,12 +144,12 @@ fn pass(mut from: TcpStream, mut to: TcpStream) {
     let _ = to.shutdown(std::net::Shutdown::Both);
 }
 
-async fn round_robin(group: &'static Group, database: &str) -> Result<()> {
+async fn round_robin(group: &'static TestCluster, database: &str) -> Result<()> {
     println!("== one writer behind a round-robin proxy");
     let own = group.ports[0].to_string();
     let url = group.url(0, database).replace(&own, &proxy(group.ports.clone())?.to_string());
     // No connection is reused.
-    let store = store_at(&url, Limits { idle: Duration::ZERO, ..Limits::default() });
+    let store = store_at(&url, Limits { max_idle: Duration::ZERO, ..Limits::default() });
     let mut version = create(&store, "alone").await?;
     for number in 0..APPENDS {
         version = store.append("alone", version, &[message(&format!("{number:08}"))]).await?;

@@ -5,17 +5,17 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use super::{PATIENCE, Server, copy, free_port, install};
+use super::{MariaDbServer, START_TIMEOUT, copy_folder, free_port, install};
 
 /// The number of nodes. If two of them fail, there is no majority.
-const SERVERS: usize = 3;
+const NODE_COUNT: usize = 3;
 
 /// How long the cluster waits for a silent node: shorter than the default, so that tests of faults take less time.
-const TIMEOUTS: &str = "evs.suspect_timeout=PT3S;evs.inactive_timeout=PT5S;evs.install_timeout=PT5S";
+const NODE_TIMEOUTS: &str = "evs.suspect_timeout=PT3S;evs.inactive_timeout=PT5S;evs.install_timeout=PT5S";
 
 /// The state transfer script, which both the receiving and the sending node run. All nodes start with the same data, so the
 /// script transfers only the position up to which the sender provides the missing transactions.
-const TRANSFER: &str = r#"#!/bin/sh
+const TRANSFER_SCRIPT: &str = r#"#!/bin/sh
 while [ $# -gt 0 ]; do
     case $1 in
         --role) role=$2; shift ;;
@@ -43,14 +43,15 @@ fi
 
 /// A Galera cluster on this machine.
 #[derive(Debug)]
-pub struct Cluster {
-    servers: Vec<Server>,
+pub struct GaleraCluster {
+    servers: Vec<MariaDbServer>,
 }
 
-impl Cluster {
-    pub fn start() -> io::Result<Cluster> {
-        let (program, library) = (install::program()?, install::galera()?);
-        let ports = (0..SERVERS).map(|_| Ok((free_port()?, free_port()?))).collect::<io::Result<Vec<_>>>()?;
+impl GaleraCluster {
+    pub fn start() -> io::Result<GaleraCluster> {
+        let (program, library) = (install::find_or_install()?, install::galera_library()?);
+        let ports =
+            (0..NODE_COUNT).map(|_| Ok((free_port()?, free_port()?))).collect::<io::Result<Vec<_>>>()?;
         let group: Vec<String> = ports.iter().map(|(port, _)| format!("127.0.0.1:{port}")).collect();
         let mut servers = Vec::new();
         for (number, (group_port, transfer_port)) in ports.iter().enumerate() {
@@ -66,57 +67,57 @@ impl Cluster {
                 format!("--wsrep-cluster-address=gcomm://{}", group.join(",")),
                 format!(
                     "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{group_port};\
-                     ist.recv_addr=127.0.0.1:{transfer_port};gcache.size=128M;{TIMEOUTS}"
+                     ist.recv_addr=127.0.0.1:{transfer_port};gcache.size=128M;{NODE_TIMEOUTS}"
                 ),
             ];
             let options: Vec<&str> = options.iter().map(String::as_str).collect();
-            let server = Server::new(program.clone(), &options)?;
+            let server = MariaDbServer::new(program.clone(), &options)?;
             let script = server.folder.join("wsrep_sst_osier");
-            fs::write(&script, TRANSFER)?;
+            fs::write(&script, TRANSFER_SCRIPT)?;
             fs::set_permissions(script, fs::Permissions::from_mode(0o755))?;
             servers.push(server);
         }
-        let cluster = Cluster { servers };
-        cluster.begin()?;
+        let cluster = GaleraCluster { servers };
+        cluster.bootstrap()?;
         Ok(cluster)
     }
 
-    pub fn servers(&self) -> &[Server] {
+    pub fn servers(&self) -> &[MariaDbServer] {
         &self.servers
     }
 
     /// Starts all nodes with a copy of the same data, so that no node needs a full transfer.
-    fn begin(&self) -> io::Result<()> {
+    fn bootstrap(&self) -> io::Result<()> {
         let [first, others @ ..] = self.servers.as_slice() else { return Ok(()) };
-        first.run_with(&["--wsrep-new-cluster".to_owned()])?;
+        first.restart_with(&["--wsrep-new-cluster".to_owned()])?;
         first.stop()?;
         for other in others {
             let data = other.folder.join("data");
             fs::remove_dir_all(&data)?;
-            copy(&first.folder.join("data"), &data)?;
+            copy_folder(&first.folder.join("data"), &data)?;
             for own in ["galera.cache", "gvwstate.dat"] {
                 let _ = fs::remove_file(data.join(own));
             }
         }
-        first.run_with(&["--wsrep-new-cluster".to_owned()])?;
-        others.iter().try_for_each(Server::run)
+        first.restart_with(&["--wsrep-new-cluster".to_owned()])?;
+        others.iter().try_for_each(MariaDbServer::restart)
     }
 
     /// Restarts a killed node. It gets the transactions that it missed from the others.
     pub fn rejoin(&self, number: usize) -> io::Result<()> {
         let server = &self.servers[number];
         let position = server.recovered_position()?;
-        server.run_with(&[format!("--wsrep-start-position={position}")])
+        server.restart_with(&[format!("--wsrep-start-position={position}")])
     }
 }
 
-impl Server {
+impl MariaDbServer {
     /// Shuts the server down cleanly, so that its data are consistent.
     fn stop(&self) -> io::Result<()> {
         self.signal("-TERM")?;
         let begin = Instant::now();
         while self.folder.join("pid").exists() {
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > START_TIMEOUT {
                 return Err(io::Error::other("the server did not stop"));
             }
             std::thread::sleep(Duration::from_millis(20));

@@ -12,40 +12,40 @@ const LIBRARIES: &[&str] =
 
 /// An installed server.
 #[derive(Debug, Clone)]
-pub(super) struct Program {
+pub(super) struct MariaDbProgram {
     pub(super) server: PathBuf,
     /// The folder that contains `share`.
     pub(super) base: PathBuf,
     /// Folders of libraries that the machine itself may lack.
     pub(super) libraries: Vec<PathBuf>,
     /// A data folder that contains only the system tables.
-    pub(super) blank: PathBuf,
+    pub(super) blank_data: PathBuf,
 }
 
 /// Finds or downloads the server. The first call on a machine takes a while, and concurrent calls wait for it.
-pub(super) fn program() -> io::Result<Program> {
-    let cache = cache();
+pub(super) fn find_or_install() -> io::Result<MariaDbProgram> {
+    let cache = cache_folder();
     fs::create_dir_all(&cache)?;
     let lock = File::create(cache.join("lock"))?;
     lock.lock()?;
-    let mut program = match installed() {
+    let mut program = match find_installed() {
         Some(program) => program,
-        None => unpacked(&cache)?,
+        None => install_packages(&cache)?,
     };
-    program.blank = cache.join(format!("blank-{}", version(&program)?));
-    if !program.blank.join("done").exists() {
-        make_blank(&program)?;
+    program.blank_data = cache.join(format!("blank-{}", program_version(&program)?));
+    if !program.blank_data.join("done").exists() {
+        create_blank_data(&program)?;
     }
     Ok(program)
 }
 
 /// The Galera library, which connects several servers into a cluster.
-pub(super) fn galera() -> io::Result<PathBuf> {
+pub(super) fn galera_library() -> io::Result<PathBuf> {
     let system = ["/usr/lib/galera/libgalera_smm.so", "/usr/lib/libgalera_smm.so"];
     if let Some(library) = system.into_iter().map(PathBuf::from).find(|library| library.exists()) {
         return Ok(library);
     }
-    let cache = cache();
+    let cache = cache_folder();
     fs::create_dir_all(&cache)?;
     let lock = File::create(cache.join("lock"))?;
     lock.lock()?;
@@ -62,49 +62,50 @@ pub(super) fn galera() -> io::Result<PathBuf> {
 }
 
 /// A folder that persists between test runs: inside cargo's target folder, which is marked as a cache.
-fn cache() -> PathBuf {
+fn cache_folder() -> PathBuf {
     let marked = |folder: &&Path| folder.join("CACHEDIR.TAG").exists();
     let own = std::env::current_exe().unwrap_or_default();
     let target = own.ancestors().find(marked).map(Path::to_owned);
     target.unwrap_or_else(std::env::temp_dir).join("mariadb")
 }
 
-fn installed() -> Option<Program> {
+fn find_installed() -> Option<MariaDbProgram> {
     let path = std::env::var_os("PATH")?;
     let more = ["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from);
     let mut folders = std::env::split_paths(&path).chain(more);
     let server = folders.find_map(|folder| Some(folder.join("mariadbd")).filter(|file| file.exists()))?;
     let base = server.parent()?.parent()?.to_owned();
-    share(&base)?;
-    Some(Program { server, base, libraries: Vec::new(), blank: PathBuf::new() })
+    share_folder(&base)?;
+    Some(MariaDbProgram { server, base, libraries: Vec::new(), blank_data: PathBuf::new() })
 }
 
-fn share(base: &Path) -> Option<PathBuf> {
+fn share_folder(base: &Path) -> Option<PathBuf> {
     let folders = ["share/mysql", "share/mariadb"].map(|name| base.join(name));
     folders.into_iter().find(|folder| folder.join("mysql_system_tables.sql").exists())
 }
 
-fn unpacked(cache: &Path) -> io::Result<Program> {
+fn install_packages(cache: &Path) -> io::Result<MariaDbProgram> {
     let root = cache.join("root");
     let base = root.join("usr");
     let libraries: Vec<PathBuf> = ["usr/lib", "lib"]
         .iter()
         .map(|folder| root.join(folder).join(format!("{}-linux-gnu", std::env::consts::ARCH)))
         .collect();
-    let program = Program { server: base.join("sbin/mariadbd"), base, libraries, blank: PathBuf::new() };
+    let program =
+        MariaDbProgram { server: base.join("sbin/mariadbd"), base, libraries, blank_data: PathBuf::new() };
     if !root.join("done").exists() {
         let packages = cache.join("packages");
         fs::create_dir_all(&packages)?;
         download(&packages, &["mariadb-server-core"])?;
         unpack(&packages, &root)?;
-        if !starts(&program) {
+        if !can_start(&program) {
             for library in LIBRARIES {
                 // If a library is still missing, the server reports it below.
                 let _ = download(&packages, &[library]);
             }
             unpack(&packages, &root)?;
         }
-        version(&program)?;
+        program_version(&program)?;
         fs::remove_dir_all(&packages)?;
         File::create(root.join("done"))?;
     }
@@ -114,7 +115,7 @@ fn unpacked(cache: &Path) -> io::Result<Program> {
 fn download(into: &Path, packages: &[&str]) -> io::Result<()> {
     let mut plain = Command::new("apt-get");
     plain.current_dir(into).arg("download").args(packages);
-    if checked(&mut plain).is_ok() {
+    if run_checked(&mut plain).is_ok() {
         return Ok(());
     }
     // The package lists may be empty or outdated, and updating them may require privileges, so use private ones.
@@ -129,8 +130,8 @@ fn download(into: &Path, packages: &[&str]) -> io::Result<()> {
         apt.arg(action);
         apt
     };
-    checked(&mut own("update"))?;
-    checked(own("download").args(packages))
+    run_checked(&mut own("update"))?;
+    run_checked(own("download").args(packages))
 }
 
 fn unpack(packages: &Path, root: &Path) -> io::Result<()> {
@@ -138,13 +139,13 @@ fn unpack(packages: &Path, root: &Path) -> io::Result<()> {
     for file in fs::read_dir(packages)? {
         let file = file?.path();
         if file.extension().is_some_and(|ending| ending == "deb") {
-            checked(Command::new("dpkg-deb").arg("-x").arg(&file).arg(root))?;
+            run_checked(Command::new("dpkg-deb").arg("-x").arg(&file).arg(root))?;
         }
     }
     Ok(())
 }
 
-impl Program {
+impl MariaDbProgram {
     /// The command that runs the server, without its options.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.server);
@@ -154,7 +155,7 @@ impl Program {
             command.env("LD_LIBRARY_PATH", all);
         }
         command.arg("--no-defaults").arg(format!("--basedir={}", self.base.display()));
-        if let Some(share) = share(&self.base) {
+        if let Some(share) = share_folder(&self.base) {
             command.arg(format!("--lc-messages-dir={}", share.display()));
         }
         // Required to run as root; ignored for other users.
@@ -163,13 +164,13 @@ impl Program {
     }
 }
 
-fn starts(program: &Program) -> bool {
-    version(program).is_ok()
+fn can_start(program: &MariaDbProgram) -> bool {
+    program_version(program).is_ok()
 }
 
 /// The version number, such as `10.11.14`.
-fn version(program: &Program) -> io::Result<String> {
-    let output = output(program.command().arg("--version"))?;
+fn program_version(program: &MariaDbProgram) -> io::Result<String> {
+    let output = run_for_output(program.command().arg("--version"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let number = text.split_whitespace().skip_while(|word| *word != "Ver").nth(1);
     let number = number.and_then(|word| word.split('-').next());
@@ -177,12 +178,12 @@ fn version(program: &Program) -> io::Result<String> {
 }
 
 /// Creates the data folder that is copied for each server.
-fn make_blank(program: &Program) -> io::Result<()> {
-    let _ = fs::remove_dir_all(&program.blank);
-    fs::create_dir_all(&program.blank)?;
-    let share = share(&program.base)
+fn create_blank_data(program: &MariaDbProgram) -> io::Result<()> {
+    let _ = fs::remove_dir_all(&program.blank_data);
+    fs::create_dir_all(&program.blank_data)?;
+    let share = share_folder(&program.base)
         .ok_or_else(|| io::Error::other("the system table scripts of the server are missing"))?;
-    let script = program.blank.join("tables.sql");
+    let script = program.blank_data.join("tables.sql");
     let mut text = b"create database mysql;\nuse mysql;\nset @auth_root_socket=NULL;\n".to_vec();
     for part in ["mysql_system_tables.sql", "mysql_performance_tables.sql", "mysql_system_tables_data.sql"] {
         text.extend(fs::read(share.join(part))?);
@@ -190,14 +191,14 @@ fn make_blank(program: &Program) -> io::Result<()> {
     fs::write(&script, text)?;
     let mut server = program.command();
     server.args(["--bootstrap", "--innodb-log-file-size=16M", "--skip-log-bin"]);
-    server.arg(format!("--datadir={}", program.blank.display())).stdin(File::open(&script)?);
-    checked(&mut server)?;
+    server.arg(format!("--datadir={}", program.blank_data.display())).stdin(File::open(&script)?);
+    run_checked(&mut server)?;
     fs::remove_file(script)?;
-    File::create(program.blank.join("done"))?;
+    File::create(program.blank_data.join("done"))?;
     Ok(())
 }
 
-fn output(command: &mut Command) -> io::Result<Output> {
+fn run_for_output(command: &mut Command) -> io::Result<Output> {
     let done = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output()?;
     match done.status.success() {
         true => Ok(done),
@@ -209,6 +210,6 @@ fn output(command: &mut Command) -> io::Result<Output> {
     }
 }
 
-fn checked(command: &mut Command) -> io::Result<()> {
-    output(command).map(drop)
+fn run_checked(command: &mut Command) -> io::Result<()> {
+    run_for_output(command).map(drop)
 }

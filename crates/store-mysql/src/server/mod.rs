@@ -13,18 +13,18 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use cluster::Cluster;
-use install::Program;
+pub use cluster::GaleraCluster;
+use install::MariaDbProgram;
 
 /// The password of the user `osier`. Tests check that it does not leak.
 pub const PASSWORD: &str = "pass-4711-word";
 
 /// How long a server may take to start, recover, or stop.
-const PATIENCE: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Starts the server, waits for the end of its standard input, and kills the server. Unless the input was `keep`, the parent
 /// process has died, and the data are deleted as well.
-const GUARD: &str = r#"folder=$1; shift
+const GUARD_SCRIPT: &str = r#"folder=$1; shift
 "$@" >"$folder/out.log" 2>&1 </dev/null &
 word=$(cat)
 kill -9 $! 2>/dev/null; wait $! 2>/dev/null
@@ -32,37 +32,38 @@ kill -9 $! 2>/dev/null; wait $! 2>/dev/null
 
 /// A private MariaDB server.
 #[derive(Debug)]
-pub struct Server {
-    program: Program,
+pub struct MariaDbServer {
+    program: MariaDbProgram,
     folder: PathBuf,
     port: u16,
     options: Vec<String>,
     guard: Mutex<Option<Child>>,
 }
 
-impl Server {
+impl MariaDbServer {
     /// Starts a server with extra options, such as `--max-allowed-packet=1M`.
-    pub fn start(options: &[&str]) -> io::Result<Server> {
-        let server = Server::new(install::program()?, options)?;
-        server.run()?;
+    pub fn start(options: &[&str]) -> io::Result<MariaDbServer> {
+        let server = MariaDbServer::new(install::find_or_install()?, options)?;
+        server.restart()?;
         Ok(server)
     }
 
     /// Prepares a server with blank data, without starting it.
-    fn new(program: Program, options: &[&str]) -> io::Result<Server> {
+    fn new(program: MariaDbProgram, options: &[&str]) -> io::Result<MariaDbServer> {
         let folder = tempfile::Builder::new().prefix("osier-mariadb-").tempdir()?.keep();
-        copy(&program.blank, &folder.join("data"))?;
+        copy_folder(&program.blank_data, &folder.join("data"))?;
         certificates::write(&folder)?;
-        fs::write(folder.join("users.sql"), users())?;
+        fs::write(folder.join("users.sql"), users_sql())?;
         let port = free_port()?;
         let options = options.iter().map(ToString::to_string).collect();
-        Ok(Server { program, folder, port, options, guard: Mutex::default() })
+        Ok(MariaDbServer { program, folder, port, options, guard: Mutex::default() })
     }
 
     /// The server that all tests of this process share. Each test uses its own database.
-    pub fn shared() -> &'static Server {
-        static SHARED: OnceLock<Server> = OnceLock::new();
-        SHARED.get_or_init(|| Server::start(&[]).expect("a private MariaDB server; see docs/stores.md"))
+    pub fn shared() -> &'static MariaDbServer {
+        static SHARED: OnceLock<MariaDbServer> = OnceLock::new();
+        SHARED
+            .get_or_init(|| MariaDbServer::start(&[]).expect("a private MariaDB server; see docs/stores.md"))
     }
 
     /// The URL of a database, with user and password.
@@ -90,8 +91,8 @@ impl Server {
     }
 
     /// Starts the server again after `kill`, on the same data, and waits until it responds.
-    pub fn run(&self) -> io::Result<()> {
-        self.run_with(&[])
+    pub fn restart(&self) -> io::Result<()> {
+        self.restart_with(&[])
     }
 
     /// Stops all threads, like a frozen virtual machine. The sockets stay open.
@@ -112,17 +113,17 @@ impl Server {
         }
     }
 
-    fn run_with(&self, more: &[String]) -> io::Result<()> {
+    fn restart_with(&self, more: &[String]) -> io::Result<()> {
         let _ = fs::remove_file(self.folder.join("pid"));
         let mut server = self.command();
         server.args(more);
         let mut guard = Command::new("sh");
-        guard.arg("-c").arg(GUARD).arg("guard").arg(&self.folder);
+        guard.arg("-c").arg(GUARD_SCRIPT).arg("guard").arg(&self.folder);
         guard.arg(server.get_program()).args(server.get_args());
         guard.envs(server.get_envs().filter_map(|(key, value)| Some((key, value?))));
         guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard.spawn()?);
-        self.wait()
+        self.wait_until_ready()
     }
 
     fn command(&self) -> Command {
@@ -147,9 +148,9 @@ impl Server {
     }
 
     /// Waits until the server sends a greeting.
-    fn wait(&self) -> io::Result<()> {
+    fn wait_until_ready(&self) -> io::Result<()> {
         let begin = Instant::now();
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < START_TIMEOUT {
             let greeting = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))
                 .and_then(|mut stream| io::Read::read(&mut stream, &mut [0; 5]));
             if greeting.is_ok_and(|bytes| bytes > 0) {
@@ -166,7 +167,7 @@ fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-impl Drop for Server {
+impl Drop for MariaDbServer {
     fn drop(&mut self) {
         let _ = self.kill();
         let _ = fs::remove_dir_all(&self.folder);
@@ -175,7 +176,7 @@ impl Drop for Server {
 
 /// The users: `osier` for stores, `admin` with all privileges, `private` with only the required privileges and only over TLS,
 /// and `reader` with read access.
-fn users() -> String {
+fn users_sql() -> String {
     format!(
         "CREATE USER IF NOT EXISTS 'osier'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';
 GRANT ALL ON `osier\\_%`.* TO 'osier'@'127.0.0.1';
@@ -189,13 +190,13 @@ GRANT SELECT ON `osier\\_%`.* TO 'reader'@'127.0.0.1';
     )
 }
 
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for item in fs::read_dir(from)? {
         let item = item?;
         let target = to.join(item.file_name());
         match item.file_type()?.is_dir() {
-            true => copy(&item.path(), &target)?,
+            true => copy_folder(&item.path(), &target)?,
             false => fs::copy(item.path(), target).map(drop)?,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use osier_store::{Store, StoreError};
-use osier_store_mysql::server::{PASSWORD, Server};
+use osier_store_mysql::server::{MariaDbServer, PASSWORD};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-use crate::support::{hasty, store_at, told, within};
+use crate::support::{error_chain, short_limits, store_at, with_test_timeout};
 
 const NATIVE: &str = "mysql_native_password";
 const CACHING: &str = "caching_sha2_password";
@@ -56,7 +56,7 @@ async fn authenticate(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: 
 }
 
 fn certificate() -> TlsAcceptor {
-    let folder = Server::shared().authority();
+    let folder = MariaDbServer::shared().authority();
     let folder = folder.parent().unwrap();
     let certificates = CertificateDer::pem_file_iter(folder.join("server.pem")).unwrap().map(Result::unwrap);
     let key = PrivateKeyDer::from_pem_file(folder.join("server.key")).unwrap();
@@ -96,7 +96,7 @@ fn contains_password(received: &[u8]) -> bool {
 
 async fn connection_error(port: u16, query: &str) -> StoreError {
     let url = format!("mysql://osier:{PASSWORD}@127.0.0.1:{port}/x{query}");
-    within(store_at(&url, hasty()).find_ids("")).await.unwrap_err()
+    with_test_timeout(store_at(&url, short_limits()).find_ids("")).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -115,8 +115,8 @@ async fn greeting_that_requests_the_password_gets_no_response() {
             expect![[r#"
                 store team refuses: the server requests the password in clear text over an unverified connection; set ssl-mode=VERIFY_IDENTITY (and ssl-ca for a private CA) or socket in the store's URL
                 caused by: the password was not sent"#]]
-            .assert_eq(&told(&error));
-            assert_eq!(within(received).await.unwrap(), [0; 0], "{method} {query} {has_tls}");
+            .assert_eq(&error_chain(&error));
+            assert_eq!(with_test_timeout(received).await.unwrap(), [0; 0], "{method} {query} {has_tls}");
         }
     }
 }
@@ -139,12 +139,12 @@ async fn later_request_for_the_password_gets_no_response() {
         ] {
             let first = greeting(method, tls.is_some());
             let (port, received) = server(first, Some(request.clone()), tls).await;
-            let error = told(&connection_error(port, query).await);
+            let error = error_chain(&connection_error(port, query).await);
             assert!(
                 error.contains("requests the password in clear text"),
                 "{method} {request:?} {query}: {error}"
             );
-            let received = within(received).await.unwrap();
+            let received = with_test_timeout(received).await.unwrap();
             assert!(!received.is_empty() && !contains_password(&received), "{method} {request:?} {query}");
         }
     }
@@ -152,14 +152,14 @@ async fn later_request_for_the_password_gets_no_response() {
 
 #[tokio::test]
 async fn server_with_a_verified_certificate_gets_the_password() {
-    let authority = Server::shared().authority();
+    let authority = MariaDbServer::shared().authority();
     let query = format!("?ssl-mode=VERIFY_IDENTITY&ssl-ca={}", authority.display());
     for (method, request) in
         [(CLEAR, None), (NATIVE, Some(switch(CLEAR))), (CACHING, Some(FULL_AUTHENTICATION.to_vec()))]
     {
         let (port, received) = server(greeting(method, true), request, Some(certificate())).await;
         connection_error(port, &query).await;
-        assert!(contains_password(&within(received).await.unwrap()), "{method}");
+        assert!(contains_password(&with_test_timeout(received).await.unwrap()), "{method}");
     }
 }
 
@@ -174,7 +174,7 @@ async fn server_on_a_socket_gets_the_password() {
         authenticate(stream, None).await
     });
     connection_error(1, &format!("?socket={}", path.display())).await;
-    assert!(contains_password(&within(received).await.unwrap()));
+    assert!(contains_password(&with_test_timeout(received).await.unwrap()));
 }
 
 /// The driver would panic on some of them.
@@ -183,23 +183,23 @@ async fn malformed_packets_are_reported() {
     let cut = framed(&greeting(NATIVE, false)[4..40], 0);
     for first in [cut, framed(b"", 0), framed(b"\x0a", 0), b"\xff\xff\xff\0GET /".to_vec()] {
         let (port, received) = server(first, None, None).await;
-        let error = told(&connection_error(port, "").await);
+        let error = error_chain(&connection_error(port, "").await);
         assert!(error.contains("malformed handshake"), "{error}");
-        assert_eq!(within(received).await.unwrap(), [0; 0]);
+        assert_eq!(with_test_timeout(received).await.unwrap(), [0; 0]);
     }
     for request in [vec![1], vec![0], vec![0xfe]] {
         let (port, _received) = server(greeting(CACHING, false), Some(request), None).await;
-        let error = told(&connection_error(port, "").await);
+        let error = error_chain(&connection_error(port, "").await);
         assert!(error.contains("malformed handshake"), "{error}");
     }
 }
 
 #[tokio::test]
 async fn unverified_connections_work_with_and_without_tls() {
-    let server = Server::shared();
-    let database = crate::support::database(server).await;
+    let server = MariaDbServer::shared();
+    let database = crate::support::create_database(server).await;
     for query in ["?ssl-mode=DISABLED", "?ssl-mode=REQUIRED"] {
-        let store = store_at(&(server.url(&database) + query), hasty());
-        within(store.find_ids("")).await.unwrap();
+        let store = store_at(&(server.url(&database) + query), short_limits());
+        with_test_timeout(store.find_ids("")).await.unwrap();
     }
 }

@@ -1,5 +1,5 @@
 //! The store contract, on a real server.
 
-use crate::support::Fresh;
+use crate::support::FreshDatabase;
 
-osier_store::contract_tests!(Fresh::default());
+osier_store::contract_tests!(FreshDatabase::default());

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use osier_store::{Lease, Store, StoreError};
 use osier_store_mysql::Limits;
-use osier_store_mysql::server::Server;
+use osier_store_mysql::server::MariaDbServer;
 use sqlx::{AssertSqlSafe, Executor, Row};
 
-use crate::support::{admin, database, session, sql, store_at};
+use crate::support::{admin_connection, create_database, create_session, run_sql, store_at};
 
 /// How long a test waits for something that must happen.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -24,22 +24,22 @@ fn lease(cursor: u64) -> Lease {
     }
 }
 
-async fn rows(server: &Server, database: &str, which: &str) -> i64 {
+async fn rows(server: &MariaDbServer, database: &str, which: &str) -> i64 {
     let query = format!("SELECT COUNT(*) FROM {database}.osier_leases WHERE {which}");
-    admin(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap().get(0)
+    admin_connection(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap().get(0)
 }
 
-async fn expire_all(server: &Server, database: &str) {
-    sql(server, format!("UPDATE {database}.osier_leases SET expires = UNIX_TIMESTAMP() - 1")).await;
+async fn expire_all(server: &MariaDbServer, database: &str) {
+    run_sql(server, format!("UPDATE {database}.osier_leases SET expires = UNIX_TIMESTAMP() - 1")).await;
 }
 
 #[tokio::test]
 async fn lease_of_a_killed_process_can_be_acquired_after_it_expires() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let url = server.url(&database);
     let store = store_at(&url, Limits::default());
-    session(&store, 2).await;
+    create_session(&store, 2).await;
     let killed = tokio::task::spawn_blocking(move || {
         let store = store_at(&url, Limits::default());
         let process = tokio::runtime::Runtime::new().unwrap();
@@ -61,11 +61,13 @@ async fn lease_of_a_killed_process_can_be_acquired_after_it_expires() {
 
 #[tokio::test]
 async fn lease_is_renewed_while_it_is_held() {
-    let server = Server::shared();
-    let database = database(server).await;
-    let store =
-        store_at(&server.url(&database), Limits { hold: Duration::from_secs(1), ..Limits::default() });
-    session(&store, 2).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
+    let store = store_at(
+        &server.url(&database),
+        Limits { hold_timeout: Duration::from_secs(1), ..Limits::default() },
+    );
+    create_session(&store, 2).await;
     store.acquire_lease(&lease(1), &|_| true).await.unwrap();
     expire_all(server, &database).await;
     let renewed = async {
@@ -81,12 +83,12 @@ async fn lease_is_renewed_while_it_is_held() {
 /// Otherwise two processes would run turns at the same place.
 #[tokio::test]
 async fn expired_lease_is_not_renewed_after_another_process_acquires_one() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let url = server.url(&database);
-    let limits = Limits { hold: Duration::from_secs(1), ..Limits::default() };
+    let limits = Limits { hold_timeout: Duration::from_secs(1), ..Limits::default() };
     let (first, second) = (store_at(&url, limits), store_at(&url, limits));
-    session(&first, 2).await;
+    create_session(&first, 2).await;
     first.acquire_lease(&lease(1), &|_| true).await.unwrap();
     expire_all(server, &database).await;
     // The first store may renew its lease first; then expire it once more.

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use osier_store::{DeleteResult, Store, StoreError};
 use osier_store_mysql::Limits;
-use osier_store_mysql::server::Server;
+use osier_store_mysql::server::MariaDbServer;
 use sqlx::{AssertSqlSafe, Executor, Row};
 
-use crate::support::{add, admin, database, hasty, session, sql, store_at};
+use crate::support::{
+    admin_connection, append_message, create_database, create_session, run_sql, short_limits, store_at,
+};
 
 /// How long a test waits for something that must happen.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -17,13 +19,13 @@ fn is_busy(deleted: &Result<DeleteResult, StoreError>) -> bool {
 }
 
 /// The number of records of open sessions, including expired ones.
-async fn count_open_records(server: &Server, database: &str) -> i64 {
+async fn count_open_records(server: &MariaDbServer, database: &str) -> i64 {
     let query = format!("SELECT COUNT(*) FROM {database}.osier_watches");
-    admin(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap().get(0)
+    admin_connection(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap().get(0)
 }
 
-async fn expire_open_records(server: &Server, database: &str) {
-    sql(server, format!("UPDATE {database}.osier_watches SET expires = UNIX_TIMESTAMP() - 1")).await;
+async fn expire_open_records(server: &MariaDbServer, database: &str) {
+    run_sql(server, format!("UPDATE {database}.osier_watches SET expires = UNIX_TIMESTAMP() - 1")).await;
 }
 
 /// Opens the session in a simulated process that is then killed.
@@ -37,11 +39,11 @@ fn open_and_kill(url: &str, limits: Limits) {
 
 #[tokio::test]
 async fn session_of_a_killed_process_can_be_deleted_after_its_record_expires() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let url = server.url(&database);
     let store = store_at(&url, Limits::default());
-    session(&store, 2).await;
+    create_session(&store, 2).await;
     let killed = url.clone();
     tokio::task::spawn_blocking(move || open_and_kill(&killed, Limits::default())).await.unwrap();
     assert!(is_busy(&store.delete("one").await));
@@ -52,11 +54,11 @@ async fn session_of_a_killed_process_can_be_deleted_after_its_record_expires() {
 
 #[tokio::test]
 async fn record_of_a_killed_process_expires() {
-    let server = Server::shared();
-    let url = server.url(&database(server).await);
+    let server = MariaDbServer::shared();
+    let url = server.url(&create_database(server).await);
     let store = store_at(&url, Limits::default());
-    session(&store, 2).await;
-    let short = Limits { hold: Duration::from_secs(1), ..Limits::default() };
+    create_session(&store, 2).await;
+    let short = Limits { hold_timeout: Duration::from_secs(1), ..Limits::default() };
     tokio::task::spawn_blocking(move || open_and_kill(&url, short)).await.unwrap();
     let gone = async {
         while is_busy(&store.delete("one").await) {
@@ -69,17 +71,17 @@ async fn record_of_a_killed_process_expires() {
 
 #[tokio::test]
 async fn record_is_renewed_while_the_session_is_open() {
-    let server = Server::shared();
-    let database = database(server).await;
-    let short = Limits { hold: Duration::from_secs(1), ..Limits::default() };
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
+    let short = Limits { hold_timeout: Duration::from_secs(1), ..Limits::default() };
     let store = store_at(&server.url(&database), short);
-    session(&store, 2).await;
+    create_session(&store, 2).await;
     let _watch = store.watch("one").await.unwrap();
     expire_open_records(server, &database).await;
     let renewed = async {
         let query =
             format!("SELECT COUNT(*) FROM {database}.osier_watches WHERE expires >= UNIX_TIMESTAMP()");
-        let mut admin = admin(server).await;
+        let mut admin = admin_connection(server).await;
         while admin.fetch_one(AssertSqlSafe(query.as_str())).await.unwrap().get::<i64, _>(0) == 0 {
             tokio::task::yield_now().await;
         }
@@ -89,26 +91,26 @@ async fn record_is_renewed_while_the_session_is_open() {
 
 #[tokio::test]
 async fn forced_deletion_removes_an_open_session_and_later_appends_fail() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let url = server.url(&database);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
-    let version = session(&store, 2).await;
+    let version = create_session(&store, 2).await;
     let _watch = other.watch("one").await.unwrap();
-    let version = add(&other, version, "early").await.unwrap();
+    let version = append_message(&other, version, "early").await.unwrap();
     assert!(is_busy(&store.delete("one").await));
     assert!(store.delete_in_use("one").await.unwrap().deleted);
-    let error = add(&other, version, "late").await.unwrap_err();
+    let error = append_message(&other, version, "late").await.unwrap_err();
     assert!(matches!(error, StoreError::NotFound { .. }), "{error:?}");
 }
 
 #[tokio::test]
 async fn closing_the_store_deletes_its_records() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let url = server.url(&database);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
-    session(&store, 2).await;
+    create_session(&store, 2).await;
     let _watch = other.watch("one").await.unwrap();
     assert_eq!(count_open_records(server, &database).await, 1);
     other.close().await;
@@ -118,8 +120,8 @@ async fn closing_the_store_deletes_its_records() {
 
 #[tokio::test]
 async fn watching_a_missing_session_fails_and_leaves_no_record() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
     let error = store.watch("one").await.unwrap_err();
     assert!(matches!(error, StoreError::NotFound { .. }), "{error:?}");
@@ -129,55 +131,56 @@ async fn watching_a_missing_session_fails_and_leaves_no_record() {
 /// Like after an update of Osier: the first user with the required privileges upgrades the tables.
 #[tokio::test]
 async fn older_database_is_upgraded_by_the_first_user_with_privileges() {
-    let server = Server::shared();
-    let database = database(server).await;
-    let version = session(&store_at(&server.url(&database), Limits::default()), 2).await;
-    sql(server, format!("DROP TABLE {database}.osier_watches, {database}.osier_leases")).await;
-    sql(server, format!("ALTER TABLE {database}.osier_entries DROP COLUMN tally")).await;
-    sql(server, format!("DELETE FROM {database}.osier_schema WHERE version > 1")).await;
-    let reader = store_at(&server.url(&database).replace("osier:", "reader:"), hasty());
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
+    let version = create_session(&store_at(&server.url(&database), Limits::default()), 2).await;
+    run_sql(server, format!("DROP TABLE {database}.osier_watches, {database}.osier_leases")).await;
+    run_sql(server, format!("ALTER TABLE {database}.osier_entries DROP COLUMN tally")).await;
+    run_sql(server, format!("DELETE FROM {database}.osier_schema WHERE version > 1")).await;
+    let reader = store_at(&server.url(&database).replace("osier:", "reader:"), short_limits());
     let refused = reader.open("one").await.unwrap_err();
     assert!(matches!(refused, StoreError::Refused { .. }), "{refused:?}");
     let store = store_at(&server.url(&database), Limits::default());
     let _open = store.watch("one").await.unwrap();
-    let version = add(&store, version, "next").await.unwrap();
+    let version = append_message(&store, version, "next").await.unwrap();
     assert_eq!(reader.open("one").await.unwrap().version, version);
 }
 
 #[tokio::test]
 async fn opening_a_session_cancels_a_deletion_in_progress() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let url = server.url(&database);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
-    session(&store, 2).await;
+    create_session(&store, 2).await;
     let announce = format!(
         "INSERT INTO {database}.osier_locks (session, purpose, holder, expires) VALUES ('one', 'removal', 7, 0)"
     );
-    sql(server, announce.clone()).await;
+    run_sql(server, announce.clone()).await;
     let watch = other.watch("one").await.unwrap();
     let left = format!("SELECT COUNT(*) FROM {database}.osier_locks");
-    let left: i64 = admin(server).await.fetch_one(AssertSqlSafe(left)).await.unwrap().get(0);
+    let left: i64 = admin_connection(server).await.fetch_one(AssertSqlSafe(left)).await.unwrap().get(0);
     assert_eq!(left, 0, "opening removes the announcement");
     assert!(is_busy(&store.delete("one").await));
     drop(watch);
     other.close().await;
     // The announcement of a killed process does not block other deletions.
-    sql(server, announce).await;
+    run_sql(server, announce).await;
     assert!(store.delete("one").await.unwrap().deleted);
 }
 
 /// The clock of another server may be ahead by up to ten seconds, even just before the next renewal.
 #[tokio::test]
 async fn clock_that_is_ahead_does_not_expire_records_or_leases() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let url = server.url(&database);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
-    session(&store, 2).await;
+    create_session(&store, 2).await;
     let watch = other.watch("one").await.unwrap();
     let (renewal, ahead) = (10, osier_store_mysql::CLOCK_MARGIN - 1);
-    sql(server, format!("UPDATE {database}.osier_watches SET expires = expires - {}", renewal + ahead)).await;
+    run_sql(server, format!("UPDATE {database}.osier_watches SET expires = expires - {}", renewal + ahead))
+        .await;
     assert!(is_busy(&store.delete("one").await));
     drop(watch);
     other.close().await;
@@ -191,6 +194,7 @@ async fn clock_that_is_ahead_does_not_expire_records_or_leases() {
         expires: None,
     };
     other.acquire_lease(&lease, &|_| true).await.unwrap();
-    sql(server, format!("UPDATE {database}.osier_leases SET expires = expires - {}", renewal + ahead)).await;
+    run_sql(server, format!("UPDATE {database}.osier_leases SET expires = expires - {}", renewal + ahead))
+        .await;
     assert_eq!(store.leases("one").await.unwrap().len(), 1);
 }

@@ -3,19 +3,22 @@
 use std::time::Duration;
 
 use osier_store::{LogVersion, MemoryStore, SessionFilter, Store, StoreError, Watch};
-use osier_store_mysql::server::Server;
+use osier_store_mysql::server::MariaDbServer;
 use osier_store_mysql::{Limits, MySqlStore};
 use osier_tree::projection::card::Card;
 use sqlx::{AssertSqlSafe, Executor, Row};
 
-use crate::support::{add, admin, database, hasty, header, lines, message, session, sql, store_at, told};
+use crate::support::{
+    admin_connection, append_message, create_database, create_session, error_chain, header, message,
+    read_lines, run_sql, short_limits, store_at,
+};
 
 /// The entry count in the session's row, and whether the row is marked as open.
-async fn row(server: &Server, database: &str) -> (u32, bool) {
+async fn row(server: &MariaDbServer, database: &str) -> (u32, bool) {
     let query = format!(
         "SELECT entries, minus_modified = -9000000000000000000 FROM {database}.osier_sessions WHERE id = 'one'"
     );
-    let row = admin(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap();
+    let row = admin_connection(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap();
     (row.get(0), row.get(1))
 }
 
@@ -37,14 +40,14 @@ fn at(id: &str, second: usize, role: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn appends_to_an_open_session_update_its_row_only_once_until_it_is_closed() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let url = server.url(&database);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
-    let version = session(&store, 2).await;
+    let version = create_session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
     assert_eq!(row(server, &database).await, (2, false), "opening alone does not change the row");
-    let version = add(&store, version, "first").await.unwrap();
+    let version = append_message(&store, version, "first").await.unwrap();
     assert_eq!(row(server, &database).await, (3, true));
     let version = store.append("one", version, &[at("later", 60, "user")]).await.unwrap();
     assert_eq!(row(server, &database).await, (3, true));
@@ -61,18 +64,18 @@ async fn appends_to_an_open_session_update_its_row_only_once_until_it_is_closed(
 
 #[tokio::test]
 async fn append_that_renames_the_session_updates_its_row_and_keeps_the_mark() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
-    let version = session(&store, 2).await;
+    let version = create_session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
-    let version = add(&store, version, "first").await.unwrap();
-    let version = add(&store, version, "said").await.unwrap();
+    let version = append_message(&store, version, "first").await.unwrap();
+    let version = append_message(&store, version, "said").await.unwrap();
     assert_eq!(row(server, &database).await, (3, true));
     let named = br#"{"type":"session_info","id":"named","parentId":"said","timestamp":"2026-01-01T00:00:01.000Z","name":"willow"}"#;
     let version = store.append("one", version, &[named.to_vec()]).await.unwrap();
     assert_eq!(row(server, &database).await, (5, true));
-    add(&store, version, "on").await.unwrap();
+    append_message(&store, version, "on").await.unwrap();
     assert_eq!(row(server, &database).await, (5, true));
     let card = listed(&store).await.remove(0);
     assert_eq!((card.name.as_deref(), card.entry_count), (Some("willow"), 6));
@@ -80,16 +83,16 @@ async fn append_that_renames_the_session_updates_its_row_and_keeps_the_mark() {
 
 #[tokio::test]
 async fn closing_keeps_the_mark_while_another_process_has_the_session_open() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let url = server.url(&database);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
-    let version = session(&store, 2).await;
+    let version = create_session(&store, 2).await;
     let _both = (store.watch("one").await.unwrap(), other.watch("one").await.unwrap());
-    let version = add(&other, version, "first").await.unwrap();
+    let version = append_message(&other, version, "first").await.unwrap();
     store.close().await;
     assert_eq!(row(server, &database).await, (3, true));
-    add(&other, version, "on").await.unwrap();
+    append_message(&other, version, "on").await.unwrap();
     assert_eq!(row(server, &database).await, (3, true));
     assert_eq!(listed(&store).await[0].entry_count, 4);
     other.close().await;
@@ -98,11 +101,11 @@ async fn closing_keeps_the_mark_while_another_process_has_the_session_open() {
 
 #[tokio::test]
 async fn appends_of_a_killed_process_are_listed_and_the_next_close_updates_its_row() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let url = server.url(&database);
     let store = store_at(&url, Limits::default());
-    let version = session(&store, 2).await;
+    let version = create_session(&store, 2).await;
     store.create(&header("another"), &[message("a", "said")]).await.unwrap();
     let killed = url.clone();
     let killed = tokio::task::spawn_blocking(move || {
@@ -110,13 +113,13 @@ async fn appends_of_a_killed_process_are_listed_and_the_next_close_updates_its_r
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let store = store_at(&killed, Limits::default());
         let open = process.block_on(store.watch("one")).unwrap();
-        let version = process.block_on(add(&store, version, "first")).unwrap();
+        let version = process.block_on(append_message(&store, version, "first")).unwrap();
         process.block_on(store.append("one", version, &[at("last", 90, "user")])).unwrap();
         process.shutdown_timeout(Duration::from_secs(60));
         drop(open);
     });
     killed.await.unwrap();
-    sql(server, format!("UPDATE {database}.osier_watches SET expires = UNIX_TIMESTAMP() - 1")).await;
+    run_sql(server, format!("UPDATE {database}.osier_watches SET expires = UNIX_TIMESTAMP() - 1")).await;
     assert_eq!(row(server, &database).await, (3, true));
     assert_eq!((&*listed(&store).await[0].id, listed(&store).await[0].entry_count), ("one", 4));
     let _open = store.watch("another").await.unwrap();
@@ -126,46 +129,46 @@ async fn appends_of_a_killed_process_are_listed_and_the_next_close_updates_its_r
 
 #[tokio::test]
 async fn replaced_log_rejects_appends() {
-    let server = Server::shared();
-    let url = server.url(&database(server).await);
+    let server = MariaDbServer::shared();
+    let url = server.url(&create_database(server).await);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
-    let version = session(&store, 2).await;
+    let version = create_session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
-    let version = add(&store, version, "third").await.unwrap();
-    let version = add(&store, version, "fourth").await.unwrap();
+    let version = append_message(&store, version, "third").await.unwrap();
+    let version = append_message(&store, version, "fourth").await.unwrap();
     let early = LogVersion { entries: 3, ..version };
     let refused = other.rewrite_in_use("one", early, &[message("a", "said")]).await;
     assert!(matches!(refused, Err(StoreError::Conflict { now }) if now == version), "{refused:?}");
     let rewritten = other.rewrite_in_use("one", version, &[message("a", "said")]).await.unwrap();
-    let late = add(&store, version, "late").await;
+    let late = append_message(&store, version, "late").await;
     assert!(matches!(late, Err(StoreError::Replaced)), "{late:?}");
-    assert_eq!(lines(&other).await, [message("a", "said")]);
-    assert_eq!(add(&other, rewritten, "b").await.unwrap().entries, 2);
+    assert_eq!(read_lines(&other).await, [message("a", "said")]);
+    assert_eq!(append_message(&other, rewritten, "b").await.unwrap().entries, 2);
     assert_eq!(listed(&other).await[0].entry_count, 2);
 }
 
 /// Like a replica that took over before it received the last line.
 #[tokio::test]
 async fn lost_newest_line_is_detected_over_a_new_connection() {
-    let server = Server::shared();
-    let database = database(server).await;
-    let brief = Limits { idle: Duration::ZERO, ..hasty() };
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
+    let brief = Limits { max_idle: Duration::ZERO, ..short_limits() };
     let store = store_at(&server.url(&database), brief);
-    let version = session(&store, 2).await;
+    let version = create_session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
-    let version = add(&store, version, "first").await.unwrap();
-    let version = add(&store, version, "lost").await.unwrap();
-    sql(server, format!("DELETE FROM {database}.osier_entries WHERE id = 'lost'")).await;
-    let error = add(&store, version, "next").await.unwrap_err();
+    let version = append_message(&store, version, "first").await.unwrap();
+    let version = append_message(&store, version, "lost").await.unwrap();
+    run_sql(server, format!("DELETE FROM {database}.osier_entries WHERE id = 'lost'")).await;
+    let error = append_message(&store, version, "next").await.unwrap_err();
     assert_eq!(
-        told(&error),
+        error_chain(&error),
         "session one in store team became shorter while it was open; nothing was written; compare it with a backup"
     );
     let opened = store.open("one").await;
     assert!(matches!(opened, Err(StoreError::Shrunk { .. })), "{opened:?}");
-    let other = store_at(&server.url(&database), hasty());
+    let other = store_at(&server.url(&database), short_limits());
     assert_eq!(
-        lines(&other).await.len(),
+        read_lines(&other).await.len(),
         3,
         "nothing was written, and a new reader sees the remaining lines"
     );
@@ -173,8 +176,8 @@ async fn lost_newest_line_is_detected_over_a_new_connection() {
 
 #[tokio::test]
 async fn pages_are_in_order_even_if_some_sessions_are_open() {
-    let server = Server::shared();
-    let store = store_at(&server.url(&database(server).await), Limits::default());
+    let server = MariaDbServer::shared();
+    let store = store_at(&server.url(&create_database(server).await), Limits::default());
     for number in 0..12 {
         let name = format!("s{number:02}");
         store.create(&header(&name), &[at("a", number, "user")]).await.unwrap();
@@ -212,13 +215,13 @@ struct Process {
 /// Compares lists and cards with those of a `MemoryStore`, which folds cards from the lines, after random operations.
 #[tokio::test]
 async fn lists_and_cards_match_the_log_while_processes_open_and_close_sessions() {
-    let server = Server::shared();
+    let server = MariaDbServer::shared();
     let mut seed = 0x5eed_u64;
     let mut random = move |below: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize % below
     };
-    let url = server.url(&database(server).await);
+    let url = server.url(&create_database(server).await);
     let (watcher, plain) = (store_at(&url, Limits::default()), MemoryStore::default());
     let processes = || Process { store: store_at(&url, Limits::default()), open: None };
     let mut processes: Vec<Process> = std::iter::repeat_with(processes).take(3).collect();
@@ -265,17 +268,17 @@ async fn lists_and_cards_match_the_log_while_processes_open_and_close_sessions()
 /// Each line is either deleted with the session, or its append fails.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_line_is_acknowledged_after_its_session_was_deleted() {
-    let server = Server::shared();
-    let url = server.url(&database(server).await);
+    let server = MariaDbServer::shared();
+    let url = server.url(&create_database(server).await);
     let (writer, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
     for round in 0..30 {
-        let mut version = session(&writer, 2).await;
+        let mut version = create_session(&writer, 2).await;
         let _open = writer.watch("one").await.unwrap();
         let (writer, begun) = (writer.clone(), std::sync::Arc::new(tokio::sync::Notify::new()));
         let started = begun.clone();
         let writing = tokio::spawn(async move {
             for at in 0.. {
-                match add(&writer, version, &format!("{at}")).await {
+                match append_message(&writer, version, &format!("{at}")).await {
                     Ok(now) => version = now,
                     Err(StoreError::NotFound { .. }) => return at,
                     Err(error) => panic!("{error:?}"),
@@ -293,63 +296,63 @@ async fn no_line_is_acknowledged_after_its_session_was_deleted() {
 
 #[tokio::test]
 async fn outdated_writer_cannot_append_to_a_deleted_session() {
-    let server = Server::shared();
-    let url = server.url(&database(server).await);
+    let server = MariaDbServer::shared();
+    let url = server.url(&create_database(server).await);
     let (writer, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
-    let version = session(&other, 2).await;
+    let version = create_session(&other, 2).await;
     let _both = (writer.watch("one").await.unwrap(), other.watch("one").await.unwrap());
-    let first = add(&writer, version, "first").await.unwrap();
-    let known = add(&writer, first, "own").await.unwrap();
+    let first = append_message(&writer, version, "first").await.unwrap();
+    let known = append_message(&writer, first, "own").await.unwrap();
     let mut version = known;
     for id in ["a", "b", "c"] {
-        version = add(&other, version, id).await.unwrap();
+        version = append_message(&other, version, id).await.unwrap();
     }
     assert_eq!(other.delete_in_use("one").await.unwrap().counts.entries, 7);
-    let late = add(&writer, known, "late").await;
+    let late = append_message(&writer, known, "late").await;
     assert!(matches!(late, Err(StoreError::NotFound { .. })), "{late:?}");
 }
 
 /// Like a replica that took over without the last line, after another process wrote a different line in its place.
 #[tokio::test]
 async fn replaced_newest_line_is_detected_over_a_new_connection() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let url = server.url(&database);
-    let brief = Limits { idle: Duration::ZERO, ..hasty() };
+    let brief = Limits { max_idle: Duration::ZERO, ..short_limits() };
     let (store, other) = (store_at(&url, brief), store_at(&url, Limits::default()));
-    let version = session(&store, 2).await;
+    let version = create_session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
-    let version = add(&store, version, "first").await.unwrap();
-    let after = add(&store, version, "lost").await.unwrap();
-    sql(server, format!("DELETE FROM {database}.osier_entries WHERE id = 'lost'")).await;
-    assert_eq!(add(&other, version, "instead").await.unwrap(), after);
-    add(&other, after, "more").await.unwrap();
-    let next = add(&store, after, "next").await;
+    let version = append_message(&store, version, "first").await.unwrap();
+    let after = append_message(&store, version, "lost").await.unwrap();
+    run_sql(server, format!("DELETE FROM {database}.osier_entries WHERE id = 'lost'")).await;
+    assert_eq!(append_message(&other, version, "instead").await.unwrap(), after);
+    append_message(&other, after, "more").await.unwrap();
+    let next = append_message(&store, after, "next").await;
     assert!(matches!(next, Err(StoreError::Shrunk { .. })), "{next:?}");
-    assert_eq!(lines(&other).await.len(), 5, "nothing was written");
+    assert_eq!(read_lines(&other).await.len(), 5, "nothing was written");
 }
 
 #[tokio::test]
 async fn missing_line_is_reported() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
-    let version = session(&store, 5).await;
-    sql(server, format!("DELETE FROM {database}.osier_entries WHERE seq = 2")).await;
+    let version = create_session(&store, 5).await;
+    run_sql(server, format!("DELETE FROM {database}.osier_entries WHERE seq = 2")).await;
     let heads = store.heads("one", version.generation, 1, 3).await;
     assert!(matches!(heads, Err(StoreError::NoSuchEntry { seq: 2 })), "{heads:?}");
 }
 
 #[tokio::test]
 async fn invalid_line_is_not_counted_after_a_conflict() {
-    let server = Server::shared();
-    let url = server.url(&database(server).await);
+    let server = MariaDbServer::shared();
+    let url = server.url(&create_database(server).await);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
-    let version = session(&store, 2).await;
+    let version = create_session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
-    let version = add(&store, version, "first").await.unwrap();
+    let version = append_message(&store, version, "first").await.unwrap();
     other.shared_heads("one", version.generation).await.unwrap();
-    let now = add(&store, version, "newest").await.unwrap();
+    let now = append_message(&store, version, "newest").await.unwrap();
     let invalid = other.append("one", version, &[b"no entry".to_vec()]).await;
     assert!(matches!(invalid, Err(StoreError::Conflict { now: current }) if current == now), "{invalid:?}");
     assert_eq!(other.open("one").await.unwrap().invalid_lines, 0);
@@ -358,8 +361,8 @@ async fn invalid_line_is_not_counted_after_a_conflict() {
 #[tokio::test]
 async fn list_works_with_many_old_open_sessions() {
     const MANY: usize = 150;
-    let server = Server::shared();
-    let store = store_at(&server.url(&database(server).await), Limits::default());
+    let server = MariaDbServer::shared();
+    let store = store_at(&server.url(&create_database(server).await), Limits::default());
     let mut open = Vec::new();
     for number in 0..MANY {
         let name = format!("s{number:03}");
@@ -381,17 +384,17 @@ async fn list_works_with_many_old_open_sessions() {
 
 #[tokio::test]
 async fn process_that_cannot_renew_its_open_record_updates_the_row_again() {
-    let server = Server::shared();
-    let database = database(server).await;
-    let brief = Limits { hold: Duration::from_secs(1), ..Limits::default() };
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
+    let brief = Limits { hold_timeout: Duration::from_secs(1), ..Limits::default() };
     let store = store_at(&server.url(&database), brief);
-    let version = session(&store, 2).await;
+    let version = create_session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
-    let mut version = add(&store, version, "first").await.unwrap();
-    sql(server, format!("RENAME TABLE {database}.osier_watches TO {database}.elsewhere")).await;
+    let mut version = append_message(&store, version, "first").await.unwrap();
+    run_sql(server, format!("RENAME TABLE {database}.osier_watches TO {database}.elsewhere")).await;
     let changed = async {
         for at in 0.. {
-            version = add(&store, version, &format!("{at}")).await.unwrap();
+            version = append_message(&store, version, &format!("{at}")).await.unwrap();
             if row(server, &database).await.0 as usize == version.entries {
                 return;
             }
@@ -402,29 +405,29 @@ async fn process_that_cannot_renew_its_open_record_updates_the_row_again() {
 
 #[tokio::test]
 async fn append_is_committed_at_once_even_if_the_server_disables_autocommit() {
-    let server = Server::start(&["--autocommit=0"]).unwrap();
-    let url = server.url(&database(&server).await);
+    let server = MariaDbServer::start(&["--autocommit=0"]).unwrap();
+    let url = server.url(&create_database(&server).await);
     let store = store_at(&url, Limits::default());
-    let version = session(&store, 2).await;
+    let version = create_session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
-    let version = add(&store, version, "first").await.unwrap();
-    add(&store, version, "second").await.unwrap();
-    assert_eq!(lines(&store_at(&url, Limits::default())).await.len(), 4);
+    let version = append_message(&store, version, "first").await.unwrap();
+    append_message(&store, version, "second").await.unwrap();
+    assert_eq!(read_lines(&store_at(&url, Limits::default())).await.len(), 4);
 }
 
 #[tokio::test]
 async fn unmarked_row_is_marked_again() {
-    let server = Server::shared();
-    let database = database(server).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
-    let version = session(&store, 2).await;
+    let version = create_session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
-    let mut version = add(&store, version, "first").await.unwrap();
+    let mut version = append_message(&store, version, "first").await.unwrap();
     // Like a process that believes that no process has the session open.
-    sql(server, format!("UPDATE {database}.osier_sessions SET minus_modified = 0")).await;
+    run_sql(server, format!("UPDATE {database}.osier_sessions SET minus_modified = 0")).await;
     let marked = async {
         for at in 0.. {
-            version = add(&store, version, &format!("{at}")).await.unwrap();
+            version = append_message(&store, version, &format!("{at}")).await.unwrap();
             if row(server, &database).await == (version.entries as u32, true) {
                 return;
             }

@@ -2,21 +2,24 @@
 
 use expect_test::{Expect, expect};
 use osier_store::{Store, StoreError};
-use osier_store_mysql::server::{PASSWORD, Server};
+use osier_store_mysql::server::{MariaDbServer, PASSWORD};
 use osier_store_mysql::{Credentials, Limits, MySqlStore};
 
-use crate::support::{add, database, hasty, lines, message, session, sql, store_at, told};
+use crate::support::{
+    append_message, create_database, create_session, error_chain, message, read_lines, run_sql, short_limits,
+    store_at,
+};
 
 fn check(error: &StoreError, expected: Expect) {
     assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
-    expected.assert_eq(&told(error));
+    expected.assert_eq(&error_chain(error));
 }
 
 #[tokio::test]
 async fn wrong_password_is_reported_but_not_shown() {
-    let server = Server::shared();
-    let url = server.url(&database(server).await).replace(PASSWORD, "hunter2");
-    let store = store_at(&url, hasty());
+    let server = MariaDbServer::shared();
+    let url = server.url(&create_database(server).await).replace(PASSWORD, "hunter2");
+    let store = store_at(&url, short_limits());
     let error = store.find_ids("").await.unwrap_err();
     assert!(!format!("{error:?} {error} {store:?}").contains("hunter2"));
     check(
@@ -29,16 +32,16 @@ async fn wrong_password_is_reported_but_not_shown() {
 
 #[tokio::test]
 async fn missing_database_is_reported() {
-    let url = Server::shared().url("osier_nowhere");
+    let url = MariaDbServer::shared().url("osier_nowhere");
     check(
-        &store_at(&url, hasty()).find_ids("").await.unwrap_err(),
+        &store_at(&url, short_limits()).find_ids("").await.unwrap_err(),
         expect![[r#"
             store team refuses: the database does not exist; create it: CREATE DATABASE name
             caused by: 1049 (42000): Unknown database 'osier_nowhere'"#]],
     );
-    let url = Server::shared().url("");
+    let url = MariaDbServer::shared().url("");
     check(
-        &store_at(&url, hasty()).find_ids("").await.unwrap_err(),
+        &store_at(&url, short_limits()).find_ids("").await.unwrap_err(),
         expect![[r#"
             store team refuses: no database selected; add /DATABASE to the store's URL
             caused by: 1046 (3D000): No database selected"#]],
@@ -48,7 +51,7 @@ async fn missing_database_is_reported() {
 #[tokio::test]
 async fn invalid_url_is_reported_but_not_shown() {
     let url = format!("mysql://osier:{PASSWORD}@127.0.0.1:port/x");
-    let error = MySqlStore::new("team", &Credentials::new(url), hasty()).unwrap_err();
+    let error = MySqlStore::new("team", &Credentials::new(url), short_limits()).unwrap_err();
     check(
         &error,
         expect![[r#"
@@ -60,20 +63,20 @@ async fn invalid_url_is_reported_but_not_shown() {
 
 #[tokio::test]
 async fn read_only_user_can_read_and_sees_which_privileges_are_missing() {
-    let server = Server::shared();
-    let url = server.url(&database(server).await);
-    let version = session(&store_at(&url, hasty()), 3).await;
-    let reader = store_at(&url.replace("osier:", "reader:"), hasty());
-    assert_eq!(lines(&reader).await.len(), 3);
+    let server = MariaDbServer::shared();
+    let url = server.url(&create_database(server).await);
+    let version = create_session(&store_at(&url, short_limits()), 3).await;
+    let reader = store_at(&url.replace("osier:", "reader:"), short_limits());
+    assert_eq!(read_lines(&reader).await.len(), 3);
     check(
-        &add(&reader, version, "later").await.unwrap_err(),
+        &append_message(&reader, version, "later").await.unwrap_err(),
         expect![[r#"
             store team refuses: this user lacks privileges; grant SELECT, INSERT, UPDATE, DELETE, CREATE, and ALTER on the database
             caused by: 1142 (42000): UPDATE command denied to user 'reader'@'127.0.0.1' for table `osier_N`.`osier_sessions`"#]],
     );
-    let empty = server.url(&database(server).await).replace("osier:", "reader:");
+    let empty = server.url(&create_database(server).await).replace("osier:", "reader:");
     check(
-        &store_at(&empty, hasty()).find_ids("").await.unwrap_err(),
+        &store_at(&empty, short_limits()).find_ids("").await.unwrap_err(),
         expect![[r#"
             store team refuses: this user lacks privileges; grant SELECT, INSERT, UPDATE, DELETE, CREATE, and ALTER on the database
             caused by: 1142 (42000): CREATE command denied to user 'reader'@'127.0.0.1' for table `osier_N`.`osier_schema`"#]],
@@ -82,67 +85,67 @@ async fn read_only_user_can_read_and_sees_which_privileges_are_missing() {
 
 #[tokio::test]
 async fn read_only_server_can_be_read_and_written_again_when_it_is_writable() {
-    let server = Server::start(&[]).unwrap();
-    let store = store_at(&server.url(&database(&server).await), hasty());
-    let version = session(&store, 3).await;
+    let server = MariaDbServer::start(&[]).unwrap();
+    let store = store_at(&server.url(&create_database(&server).await), short_limits());
+    let version = create_session(&store, 3).await;
     let _open = store.watch("one").await.unwrap();
-    sql(&server, "SET GLOBAL read_only = 1").await;
+    run_sql(&server, "SET GLOBAL read_only = 1").await;
     check(
-        &add(&store, version, "later").await.unwrap_err(),
+        &append_message(&store, version, "later").await.unwrap_err(),
         expect![[r#"
             store team refuses: the server is read-only; make the server writable, or use the primary server in the store's URL
             caused by: 1290 (HY000): The MariaDB server is running with the --read-only option so it cannot execute this statement"#]],
     );
-    assert_eq!(lines(&store).await.len(), 3);
-    sql(&server, "SET GLOBAL read_only = 0").await;
-    assert_eq!(add(&store, version, "later").await.unwrap().entries, 4);
-    assert_eq!(lines(&store).await.len(), 4);
+    assert_eq!(read_lines(&store).await.len(), 3);
+    run_sql(&server, "SET GLOBAL read_only = 0").await;
+    assert_eq!(append_message(&store, version, "later").await.unwrap().entries, 4);
+    assert_eq!(read_lines(&store).await.len(), 4);
 }
 
 #[tokio::test]
 async fn small_packets_make_more_parts_and_too_small_packets_are_rejected() {
-    let server = Server::start(&["--max-allowed-packet=1M"]).unwrap();
-    let url = server.url(&database(&server).await);
+    let server = MariaDbServer::start(&["--max-allowed-packet=1M"]).unwrap();
+    let url = server.url(&create_database(&server).await);
     let store = store_at(&url, Limits::default());
-    let version = session(&store, 1).await;
+    let version = create_session(&store, 1).await;
     let huge = message("huge", &"0123456789".repeat(500_000));
     let version = store.append("one", version, std::slice::from_ref(&huge)).await.unwrap();
-    assert!(lines(&store).await[1] == huge, "the line was changed");
+    assert!(read_lines(&store).await[1] == huge, "the line was changed");
 
-    sql(&server, "SET GLOBAL max_allowed_packet = 16384").await;
-    let later = store_at(&url, hasty());
+    run_sql(&server, "SET GLOBAL max_allowed_packet = 16384").await;
+    let later = store_at(&url, short_limits());
     check(
-        &add(&later, version, "later").await.unwrap_err(),
+        &append_message(&later, version, "later").await.unwrap_err(),
         expect![[r#"
         store team refuses: max_allowed_packet is only 16384 bytes; set max_allowed_packet to 16M on the server
         caused by: max_allowed_packet"#]],
     );
-    sql(&server, "SET GLOBAL max_allowed_packet = 16777216").await;
-    assert_eq!(add(&later, version, "later").await.unwrap().entries, 3);
+    run_sql(&server, "SET GLOBAL max_allowed_packet = 16777216").await;
+    assert_eq!(append_message(&later, version, "later").await.unwrap().entries, 3);
 }
 
 #[tokio::test]
 async fn lines_written_in_larger_packets_can_still_be_read() {
-    let server = Server::start(&["--max-allowed-packet=16M"]).unwrap();
-    let url = server.url(&database(&server).await);
+    let server = MariaDbServer::start(&["--max-allowed-packet=16M"]).unwrap();
+    let url = server.url(&create_database(&server).await);
     let store = store_at(&url, Limits::default());
-    let version = session(&store, 1).await;
+    let version = create_session(&store, 1).await;
     let huge = message("huge", &"0123456789".repeat(500_000));
     store.append("one", version, std::slice::from_ref(&huge)).await.unwrap();
-    sql(&server, "SET GLOBAL max_allowed_packet = 1048576").await;
-    assert!(lines(&store_at(&url, hasty())).await[1] == huge, "the line was changed");
+    run_sql(&server, "SET GLOBAL max_allowed_packet = 1048576").await;
+    assert!(read_lines(&store_at(&url, short_limits())).await[1] == huge, "the line was changed");
 }
 
 #[tokio::test]
 async fn full_disk_is_reported_and_no_acknowledged_entry_is_lost() {
     // All tables are in one file of limited size, which simulates a full disk.
     let file = "--innodb-data-file-path=ibdata1:12M:autoextend:max:24M";
-    let server = Server::start(&[file, "--innodb-file-per-table=0"]).unwrap();
-    let store = store_at(&server.url(&database(&server).await), hasty());
+    let server = MariaDbServer::start(&[file, "--innodb-file-per-table=0"]).unwrap();
+    let store = store_at(&server.url(&create_database(&server).await), short_limits());
     let large = message("large", &"x".repeat(2 << 20));
     let other = store.create(&crate::support::header("other"), &[large]).await.unwrap().version;
     assert_eq!(other.entries, 1);
-    let (mut version, mut acked) = (session(&store, 1).await, 1);
+    let (mut version, mut acked) = (create_session(&store, 1).await, 1);
     let _open = store.watch("one").await.unwrap();
     let error = loop {
         assert!(acked < 100, "the disk is never full");
@@ -158,13 +161,16 @@ async fn full_disk_is_reported_and_no_acknowledged_entry_is_lost() {
             store team refuses: the server's disk is full; delete sessions or free space on the server; nothing was written
             caused by: 1114 (HY000): The table 'osier_entries' is full"#]],
     );
-    assert_eq!(lines(&store).await.len(), acked);
+    assert_eq!(read_lines(&store).await.len(), acked);
     // The server may have no room for what it must record to delete rows; then the error says so.
     match store.delete("other").await {
         Ok(gone) => assert_eq!((gone.deleted, gone.counts.entries), (true, 1)),
         Err(error) => {
-            assert!(told(&error).starts_with("store team refuses: the server's disk is full;"), "{error:?}")
+            assert!(
+                error_chain(&error).starts_with("store team refuses: the server's disk is full;"),
+                "{error:?}"
+            )
         }
     }
-    assert_eq!(lines(&store).await.len(), acked);
+    assert_eq!(read_lines(&store).await.len(), acked);
 }

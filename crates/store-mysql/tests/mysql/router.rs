@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use osier_store::Store;
 use osier_store_mysql::Limits;
-use osier_store_mysql::server::Server;
+use osier_store_mysql::server::MariaDbServer;
 
-use crate::support::{add, database, lines, session, store_at};
+use crate::support::{append_message, create_database, create_session, read_lines, store_at};
 
 /// The number of the first connection that still works. Data on earlier connections is dropped.
 type DroppedBefore = Arc<AtomicUsize>;
@@ -45,11 +45,13 @@ fn forward(mut from: TcpStream, mut to: TcpStream, is_dropped: impl Fn() -> bool
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn long_idle_connection_is_not_reused() {
-    let (server, dropped_before) = (Server::shared(), DroppedBefore::default());
+    let (server, dropped_before) = (MariaDbServer::shared(), DroppedBefore::default());
     let port = router(server.port(), &dropped_before);
-    let url = server.url(&database(server).await).replace(&server.port().to_string(), &port.to_string());
+    let url =
+        server.url(&create_database(server).await).replace(&server.port().to_string(), &port.to_string());
     // A store that reused its idle connection would wait for a response until the test fails.
-    let limits = Limits { idle: Duration::ZERO, answer: Duration::from_secs(600), ..Limits::default() };
+    let limits =
+        Limits { max_idle: Duration::ZERO, response_timeout: Duration::from_secs(600), ..Limits::default() };
     let store = store_at(&url, limits);
     store.find_ids("").await.unwrap();
     dropped_before.store(1, Ordering::Relaxed);
@@ -102,13 +104,13 @@ fn conflicting_commit(server: u16) -> u16 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn duplicate_key_at_commit_is_retried() {
-    let server = Server::shared();
-    let database = database(server).await;
-    let version = session(&store_at(&server.url(&database), Limits::default()), 1).await;
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
+    let version = create_session(&store_at(&server.url(&database), Limits::default()), 1).await;
     let port = conflicting_commit(server.port());
     let url =
         server.url(&database).replace(&server.port().to_string(), &port.to_string()) + "?ssl-mode=DISABLED";
     let store = store_at(&url, Limits::default());
-    assert_eq!(add(&store, version, "second").await.unwrap().entries, 2);
-    assert_eq!(lines(&store).await.len(), 2);
+    assert_eq!(append_message(&store, version, "second").await.unwrap().entries, 2);
+    assert_eq!(read_lines(&store).await.len(), 2);
 }

@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 
 use osier_store::{SessionFilter, Store, StoreError};
 use osier_store_mysql::Limits;
-use osier_store_mysql::server::Server;
+use osier_store_mysql::server::MariaDbServer;
 
-use crate::support::{add, database, lines, message, session, store_at};
+use crate::support::{append_message, create_database, create_session, message, read_lines, store_at};
 
 const URL: &str = "OSIER_TEST_URL";
 const TAG: &str = "OSIER_TEST_TAG";
@@ -33,7 +33,7 @@ fn writer_process() {
         for at in 0.. {
             let id = format!("{tag}{at:05}");
             version = loop {
-                match retry_until_available(async || add(&store, version, &id).await).await {
+                match retry_until_available(async || append_message(&store, version, &id).await).await {
                     Ok(now) => break now,
                     Err(StoreError::Conflict { now }) => version = now,
                     Err(error) => panic!("{id} at {version:?}: {error:?}"),
@@ -106,21 +106,21 @@ fn join_lines(line: Option<String>, rest: impl Iterator<Item = String>) -> Strin
 /// writer.
 async fn final_state(store: &impl Store) -> (Vec<Vec<u8>>, usize) {
     for _ in 0..TRIES {
-        let stored = lines(store).await;
+        let stored = read_lines(store).await;
         let counted = store.card("one").await.unwrap().entry_count as usize;
         if counted == stored.len() {
             return (stored, counted);
         }
     }
-    (lines(store).await, store.card("one").await.unwrap().entry_count as usize)
+    (read_lines(store).await, store.card("one").await.unwrap().entry_count as usize)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_acknowledged_entry_is_lost_when_writers_are_killed() {
-    let server = Server::shared();
-    let url = server.url(&database(server).await);
+    let server = MariaDbServer::shared();
+    let url = server.url(&create_database(server).await);
     let store = store_at(&url, Limits::default());
-    session(&store, 0).await;
+    create_session(&store, 0).await;
     let mut writers = tokio::task::JoinSet::new();
     for writer in 0..WRITERS {
         let url = url.clone();

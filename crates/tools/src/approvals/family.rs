@@ -4,7 +4,7 @@
 //! A table lists the allowed options. Options that are not listed are never covered, so there is no need to know which options
 //! run a program, write a file or use the network. All other arguments must stay inside the project.
 
-use super::project::Project;
+use super::scope::CommandScope;
 
 /// Which operands may follow the options.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,9 +13,9 @@ enum Operands {
     /// Any text; the program only prints it.
     Text,
     /// Files in the project, and words that are not files, such as patterns and revisions.
-    Inside,
+    InProject,
     /// A line range for `sed`, such as `5p` or `10,20p`, followed by files in the project.
-    RangeThenInside,
+    RangeThenInProject,
 }
 
 /// A command family.
@@ -35,42 +35,47 @@ const fn family(name: &'static str, short: &'static str, long: &'static str, ope
 
 const FAMILIES: &[Family] = &[
     // Commands that print files or parts of files.
-    family("cat", "AbEnsTv", "", Operands::Inside),
-    family("cut", "cdfs", "", Operands::Inside),
+    family("cat", "AbEnsTv", "", Operands::InProject),
+    family("cut", "cdfs", "", Operands::InProject),
     family("echo", "", "", Operands::Text),
-    family("find", "", FIND, Operands::Inside),
-    family("grep", "ABCcEeFHhIiLlmnoqrsvwx", GREP, Operands::Inside),
-    family("head", "cnqv", "--bytes --lines --quiet", Operands::Inside),
-    family("ls", "1AadFGghiklmnopRrSsTtUux", "--all --almost-all --color --human-readable", Operands::Inside),
+    family("find", "", FIND, Operands::InProject),
+    family("grep", "ABCcEeFHhIiLlmnoqrsvwx", GREP, Operands::InProject),
+    family("head", "cnqv", "--bytes --lines --quiet", Operands::InProject),
+    family(
+        "ls",
+        "1AadFGghiklmnopRrSsTtUux",
+        "--all --almost-all --color --human-readable",
+        Operands::InProject,
+    ),
     family("pwd", "LP", "", Operands::Nothing),
-    family("sed -n", "", "", Operands::RangeThenInside),
-    family("sort", "bfghknrtuV", "--numeric-sort --reverse --unique", Operands::Inside),
-    family("tail", "cnqv", "--bytes --lines --quiet", Operands::Inside),
+    family("sed -n", "", "", Operands::RangeThenInProject),
+    family("sort", "bfghknrtuV", "--numeric-sort --reverse --unique", Operands::InProject),
+    family("tail", "cnqv", "--bytes --lines --quiet", Operands::InProject),
     // A second operand would be its output file.
     family("uniq", "cdiu", "--count --repeated --unique", Operands::Nothing),
-    family("wc", "cLlmw", "--bytes --lines --words", Operands::Inside),
+    family("wc", "cLlmw", "--bytes --lines --words", Operands::InProject),
     // Commands that read the repository; `git_repository` checks what it must not contain.
-    family("git blame", "CeLlMsw", GIT, Operands::Inside),
+    family("git blame", "CeLlMsw", GIT, Operands::InProject),
     family("git branch", "arv", "--all --list --remotes --show-current --verbose", Operands::Nothing),
-    family("git diff", "abBCDGiMpRsSuUwz", GIT, Operands::Inside),
-    family("git grep", "ABCcEeFhHIiLlnovwW", GIT, Operands::Inside),
-    family("git log", "ABCDgGiMnpqsSuUwz", GIT, Operands::Inside),
-    family("git ls-files", "cdmostuz", GIT, Operands::Inside),
+    family("git diff", "abBCDGiMpRsSuUwz", GIT, Operands::InProject),
+    family("git grep", "ABCcEeFhHIiLlnovwW", GIT, Operands::InProject),
+    family("git log", "ABCDgGiMnpqsSuUwz", GIT, Operands::InProject),
+    family("git ls-files", "cdmostuz", GIT, Operands::InProject),
     family(
         "git rev-parse",
         "",
         "--abbrev-ref --is-inside-work-tree --short --show-toplevel --verify",
-        Operands::Inside,
+        Operands::InProject,
     ),
-    family("git show", "bBCDMpqsSuUwz", GIT, Operands::Inside),
-    family("git status", "bsuvz", GIT, Operands::Inside),
+    family("git show", "bBCDMpqsSuUwz", GIT, Operands::InProject),
+    family("git status", "bsuvz", GIT, Operands::InProject),
     // Commands that run the project's own code, which the user allows here; the arguments only select which parts.
-    family("cargo build", "Fjpqrv", CARGO, Operands::Inside),
-    family("cargo check", "Fjpqrv", CARGO, Operands::Inside),
-    family("cargo clippy", "ADFWjpqrv", CARGO, Operands::Inside),
-    family("cargo test", "Fjpqrv", CARGO, Operands::Inside),
-    family("go test", "v", GO, Operands::Inside),
-    family("go vet", "v", "", Operands::Inside),
+    family("cargo build", "Fjpqrv", CARGO, Operands::InProject),
+    family("cargo check", "Fjpqrv", CARGO, Operands::InProject),
+    family("cargo clippy", "ADFWjpqrv", CARGO, Operands::InProject),
+    family("cargo test", "Fjpqrv", CARGO, Operands::InProject),
+    family("go test", "v", GO, Operands::InProject),
+    family("go vet", "v", "", Operands::InProject),
 ];
 
 const FIND: &str = "-a -and -empty -iname -ipath -maxdepth -mindepth -mmin -mtime -name -newer -not -o -or -path -print \
@@ -104,16 +109,16 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The family of a command, if the family covers all its arguments.
-pub(super) fn of(words: &[String], project: &Project<'_>) -> Option<&'static str> {
+pub(super) fn family_of(words: &[String], project: &CommandScope<'_>) -> Option<&'static str> {
     let (family, arguments) = FAMILIES.iter().find_map(|family| Some((family, family.arguments(words)?)))?;
-    let is_fit = project.finds_program_outside(&words[0])
+    let is_fit = project.uses_system_program(&words[0])
         && (words[0] != "git"
-            || project.has_plain_repository() && arguments.iter().all(|word| asks_no_signature(word)));
+            || project.has_plain_repository() && arguments.iter().all(|word| verifies_no_signature(word)));
     (is_fit && family.covers(arguments, project)).then_some(family.name)
 }
 
 /// Whether an argument contains no format that makes git run a program to verify signatures.
-fn asks_no_signature(word: &str) -> bool {
+fn verifies_no_signature(word: &str) -> bool {
     !word.contains("%G") && !word.contains("%(")
 }
 
@@ -130,10 +135,10 @@ impl Family {
         Some(rest)
     }
 
-    fn covers(&self, arguments: &[String], project: &Project<'_>) -> bool {
+    fn covers(&self, arguments: &[String], project: &CommandScope<'_>) -> bool {
         let arguments = match self.operands {
             Operands::Text => return true,
-            Operands::RangeThenInside => match arguments.split_first() {
+            Operands::RangeThenInProject => match arguments.split_first() {
                 Some((range, rest)) if is_range(range) => rest,
                 _ => return false,
             },
@@ -148,7 +153,7 @@ impl Family {
         arguments.iter().all(|word| is_covered(word) && project.contains(word))
     }
 
-    fn has_option(&self, word: &str, option: &str, project: &Project<'_>) -> bool {
+    fn has_option(&self, word: &str, option: &str, project: &CommandScope<'_>) -> bool {
         let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
         if self.long.split_whitespace().any(|known| known == name) {
             return value.is_none_or(|value| project.contains(value));

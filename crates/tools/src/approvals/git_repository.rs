@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use crate::regular::open_regular;
 
 /// The largest files that are read, in bytes.
-const CONFIG: u64 = 64 << 10;
-const INDEX: u64 = 64 << 20;
+const MAX_CONFIG_BYTES: u64 = 64 << 10;
+const MAX_INDEX_BYTES: u64 = 64 << 20;
 
 /// Sections in which every key is harmless.
-const SECTIONS: &[&str] = &["branch", "color", "lfs", "pull", "push", "user"];
+const HARMLESS_SECTIONS: &[&str] = &["branch", "color", "lfs", "pull", "push", "user"];
 
-const KEYS: &[(&str, &[&str])] = &[
+const HARMLESS_KEYS: &[(&str, &[&str])] = &[
     (
         "core",
         &[
@@ -47,10 +47,10 @@ pub(super) fn is_redirected_by(variable: &OsStr) -> bool {
 
 /// Whether git commands that only read run no other programs here. `cwd` is link-free.
 pub(super) fn is_plain(cwd: &Path) -> bool {
-    let Some(folder) = folder_of(cwd) else { return false };
+    let Some(folder) = find_git_folder(cwd) else { return false };
     let Some(common) = common_folder(&folder) else { return false };
     let exists = |path: &str| fs::symlink_metadata(common.join(path)).is_ok();
-    read(&common.join("config"), CONFIG).is_some_and(|config| is_plain_config(&config))
+    read_limited(&common.join("config"), MAX_CONFIG_BYTES).is_some_and(|config| is_plain_config(&config))
         // The only hook that read-only commands run.
         && !exists("hooks/post-index-change")
         && !exists("objects/info/alternates")
@@ -58,13 +58,13 @@ pub(super) fn is_plain(cwd: &Path) -> bool {
 }
 
 /// The `.git` folder for a working directory, found as git finds it.
-fn folder_of(cwd: &Path) -> Option<PathBuf> {
+fn find_git_folder(cwd: &Path) -> Option<PathBuf> {
     for folder in cwd.ancestors() {
         let own = folder.join(".git");
         match fs::symlink_metadata(&own) {
             Ok(found) if found.is_dir() => return Some(own),
             Ok(found) if found.is_file() => {
-                let text = String::from_utf8(read(&own, CONFIG)?).ok()?;
+                let text = String::from_utf8(read_limited(&own, MAX_CONFIG_BYTES)?).ok()?;
                 return Some(folder.join(text.strip_prefix("gitdir: ")?.trim_end_matches('\n')));
             }
             Ok(_) => return None,
@@ -82,7 +82,7 @@ fn common_folder(folder: &Path) -> Option<PathBuf> {
     if fs::symlink_metadata(&file).is_err() {
         return Some(folder.to_owned());
     }
-    let text = String::from_utf8(read(&file, CONFIG)?).ok()?;
+    let text = String::from_utf8(read_limited(&file, MAX_CONFIG_BYTES)?).ok()?;
     Some(folder.join(text.trim_end_matches('\n')))
 }
 
@@ -99,7 +99,8 @@ fn has_no_nested_repository(folder: &Path) -> bool {
     }
     match fs::symlink_metadata(&index) {
         Err(_) => true,
-        Ok(_) => read(&index, INDEX).is_some_and(|index| memchr::memmem::find(&index, GITLINK).is_none()),
+        Ok(_) => read_limited(&index, MAX_INDEX_BYTES)
+            .is_some_and(|index| memchr::memmem::find(&index, GITLINK).is_none()),
     }
 }
 
@@ -131,11 +132,11 @@ fn is_plain_key(section: &str, key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     let is_name = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let is_known = |(name, keys): &(&str, &[&str])| *name == section && keys.contains(&key.as_str());
-    is_name && (SECTIONS.contains(&section) || KEYS.iter().any(is_known))
+    is_name && (HARMLESS_SECTIONS.contains(&section) || HARMLESS_KEYS.iter().any(is_known))
 }
 
 /// The bytes of a regular file of at most `most` bytes.
-fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
+fn read_limited(path: &Path, most: u64) -> Option<Vec<u8>> {
     let found = fs::symlink_metadata(path).ok().filter(|found| found.is_file() && found.len() <= most)?;
     let mut bytes = Vec::with_capacity(found.len() as usize);
     open_regular(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;

@@ -8,7 +8,7 @@ use tree_sitter::{Node, Parser};
 use super::word;
 
 /// Longer command lines are rejected, which limits the parsing time.
-const LONGEST: usize = 2048;
+const MAX_LEN: usize = 2048;
 
 /// Operators between commands. Every command must be allowed, so it does not matter which of them run.
 const OPERATORS: &[&str] = &[";", "&&", "||", "|", "\n"];
@@ -19,7 +19,7 @@ const REDIRECTIONS: &[&str] =
 
 /// The words of each command in `text`, or `None` if any part is rejected.
 pub(super) fn parse(text: &str) -> Option<Vec<Vec<String>>> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_LEN {
         return None;
     }
     let mut parser = Parser::new();
@@ -29,22 +29,22 @@ pub(super) fn parse(text: &str) -> Option<Vec<Vec<String>>> {
     if root.has_error() || root.kind() != "program" {
         return None;
     }
-    let mut reader = Reader { text, reached: 0, commands: Vec::new() };
-    reader.read(root)?;
-    reader.space(text.len(), " \t\n")?;
+    let mut reader = CommandCollector { text, checked: 0, commands: Vec::new() };
+    reader.collect(root)?;
+    reader.skip_space(text.len(), " \t\n")?;
     (!reader.commands.is_empty()).then_some(reader.commands)
 }
 
-struct Reader<'a> {
+struct CommandCollector<'a> {
     text: &'a str,
     /// All bytes before this offset have been checked.
-    reached: usize,
+    checked: usize,
     commands: Vec<Vec<String>>,
 }
 
-impl Reader<'_> {
+impl CommandCollector<'_> {
     /// Not recursive, because a chain of `&&` is as deep as it is long.
-    fn read(&mut self, root: Node<'_>) -> Option<()> {
+    fn collect(&mut self, root: Node<'_>) -> Option<()> {
         let mut open = vec![root];
         while let Some(node) = open.pop() {
             match node.kind() {
@@ -71,13 +71,13 @@ impl Reader<'_> {
                 return None;
             }
             // The first word may follow a line feed; the other words follow a space.
-            let before = self.reached;
-            self.space(node.start_byte(), if words.is_empty() { " \t\n" } else { " \t" })?;
-            if !words.is_empty() && before == self.reached {
+            let before = self.checked;
+            self.skip_space(node.start_byte(), if words.is_empty() { " \t\n" } else { " \t" })?;
+            if !words.is_empty() && before == self.checked {
                 return None;
             }
             words.push(word::literal(&self.text[node.byte_range()])?);
-            self.reached = node.end_byte();
+            self.checked = node.end_byte();
         }
         // Rejects `NAME=value command`, which changes the command, and `%1`, which is a job.
         let name: &String = words.first()?;
@@ -89,15 +89,15 @@ impl Reader<'_> {
     }
 
     fn token(&mut self, node: Node<'_>, is_known: impl Fn(&str) -> bool) -> Option<()> {
-        self.space(node.start_byte(), " \t\n")?;
-        self.reached = node.end_byte();
+        self.skip_space(node.start_byte(), " \t\n")?;
+        self.checked = node.end_byte();
         is_known(&self.text[node.byte_range()]).then_some(())
     }
 
     /// Checks that only space characters precede `end`.
-    fn space(&mut self, end: usize, space: &str) -> Option<()> {
-        let gap = self.text.get(self.reached..end)?;
-        self.reached = end;
+    fn skip_space(&mut self, end: usize, space: &str) -> Option<()> {
+        let gap = self.text.get(self.checked..end)?;
+        self.checked = end;
         gap.chars().all(|c| space.contains(c)).then_some(())
     }
 }
@@ -218,9 +218,9 @@ mod tests {
             "'",
             "\u{fe0f}",
         ] {
-            let whole: String = piece.repeat(2 * LONGEST);
+            let whole: String = piece.repeat(2 * MAX_LEN);
             parse(&whole);
-            parse(&whole[..whole.floor_char_boundary(LONGEST)]);
+            parse(&whole[..whole.floor_char_boundary(MAX_LEN)]);
         }
     }
 }

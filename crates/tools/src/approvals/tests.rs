@@ -9,8 +9,8 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::{families, family, shell_syntax};
-use crate::closed::Closed;
-use crate::context::{Env, ToolContext};
+use crate::context::{CommandEnv, ToolContext};
+use crate::protected_paths::ProtectedPaths;
 
 /// Command lines are built from these pieces. The second list contains dangerous pieces.
 const PIECES: &[&str] = &[
@@ -62,7 +62,7 @@ const PIECES: &[&str] = &[
     ".",
     "-",
 ];
-const DANGERS: &[&str] = &[
+const DANGEROUS_PIECES: &[&str] = &[
     "evil",
     "git push",
     "git -c x=y status",
@@ -136,9 +136,9 @@ const DANGERS: &[&str] = &[
 const LINES: usize = 20_000;
 
 /// Pseudo-random numbers, always the same.
-struct Random(u64);
+struct LineGenerator(u64);
 
-impl Random {
+impl LineGenerator {
     fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % end
@@ -147,8 +147,8 @@ impl Random {
     fn line(&mut self) -> String {
         let dangers = self.below(8) == 0;
         let pieces = 2 + self.below(10);
-        let piece = |random: &mut Random| match dangers && random.below(3) == 0 {
-            true => DANGERS[random.below(DANGERS.len())],
+        let piece = |random: &mut LineGenerator| match dangers && random.below(3) == 0 {
+            true => DANGEROUS_PIECES[random.below(DANGEROUS_PIECES.len())],
             false => PIECES[random.below(PIECES.len())],
         };
         (0..pieces).map(|_| piece(self)).collect()
@@ -169,9 +169,9 @@ fn project() -> (TempDir, ToolContext) {
     }
     symlink("../out", root.join("project/out")).unwrap();
     let path = std::env::var_os("PATH").unwrap();
-    let env = Env::new([("PATH".into(), path), ("HOME".into(), root.join("out").into())]);
+    let env = CommandEnv::new([("PATH".into(), path), ("HOME".into(), root.join("out").into())]);
     let mut ctx = ToolContext::new(root.join("project"), root.join("artefacts"), env);
-    ctx.closed = std::sync::Arc::new(Closed::new(&root.join("out"), []));
+    ctx.protected = std::sync::Arc::new(ProtectedPaths::new(&root.join("out"), []));
     (base, ctx)
 }
 
@@ -246,7 +246,7 @@ fn files_below(folder: &Path) -> Vec<(PathBuf, u64)> {
 fn only_commands_of_allowed_families_run_without_asking() {
     let (base, ctx) = project();
     let root = ctx.cwd.clone();
-    let mut random = Random(7);
+    let mut random = LineGenerator(7);
     let lines = (0..2 * LINES).map(|_| random.line());
     let allowed: Vec<String> = lines.filter(|line| !families(line, &ctx).is_empty()).collect();
     assert!(allowed.len() > 1200, "{}", allowed.len());
@@ -298,7 +298,7 @@ fn documentation_lists_every_family() {
 #[test]
 fn parser_agrees_with_bash_about_every_accepted_line() {
     let characters: Vec<char> = "ab  ''\"\";&|<>()$`\\{}!#*?[]=-,:^%~@+\t\n".chars().collect();
-    let mut random = Random(11);
+    let mut random = LineGenerator(11);
     let mut line =
         || -> String { (0..random.below(12)).map(|_| characters[random.below(characters.len())]).collect() };
     let lines = (0..LINES).map(|_| format!("cmd {}", line()));

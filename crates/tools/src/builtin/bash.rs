@@ -8,17 +8,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::spec;
+use super::tool_spec;
 use crate::approvals;
 use crate::arguments::parse;
 use crate::blocking::{self, Result};
 use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
-use crate::paths::{cause, shown};
-use crate::port::{Change, Kind, Preview, Tool, ToolSpec};
+use crate::paths::{escape_name, io_error_text};
 use crate::sandbox::{self, DENIAL};
-use crate::shell::{self, End, Ran};
+use crate::shell::{self, CommandEnd, CommandResult};
 use crate::size;
+use crate::tool::{Preview, ProposedChange, Tool, ToolKind, ToolSpec};
 
 pub(crate) const NAME: &str = "bash";
 const DESCRIPTION: &str = "Runs a command line with bash in the project folder and returns its output, stdout and stderr \
@@ -43,20 +43,20 @@ pub(crate) struct Bash;
 #[async_trait]
 impl Tool for Bash {
     fn spec(&self) -> ToolSpec {
-        spec::<Arguments>(NAME, Kind::Runs, DESCRIPTION)
+        tool_spec::<Arguments>(NAME, ToolKind::Runs, DESCRIPTION)
     }
 
     async fn preview(&self, arguments: &Value, ctx: &ToolContext) -> Result<Preview> {
-        let command = checked(arguments)?.command;
-        blocking::look(ctx, move |ctx| {
+        let command = parse_checked(arguments)?.command;
+        blocking::run_read(ctx, move |ctx| {
             let families = approvals::families(&command, ctx);
-            Ok(Preview { families, ..Preview::of(Change::Command { command }) })
+            Ok(Preview { families, ..Preview::from_change(ProposedChange::Command { command }) })
         })
         .await
     }
 
     async fn run(&self, arguments: Value, ctx: &ToolContext) -> ToolOutcome {
-        let arguments = match checked(&arguments) {
+        let arguments = match parse_checked(&arguments) {
             Ok(arguments) => arguments,
             Err(failure) => return failure,
         };
@@ -64,19 +64,19 @@ impl Tool for Bash {
             return ToolOutcome::cancelled();
         }
         let requested = arguments.timeout.map(|seconds| Duration::from_secs(seconds.into()));
-        let time = requested.unwrap_or(ctx.limits.command_time).min(ctx.limits.longest_command);
-        let guarded = ctx.sandbox.as_ref().map(|sandbox| sandbox.guarded()).unwrap_or_default();
+        let time = requested.unwrap_or(ctx.limits.default_timeout).min(ctx.limits.max_timeout);
+        let guarded = ctx.sandbox.as_ref().map(|sandbox| sandbox.guarded_paths()).unwrap_or_default();
         match shell::run(&arguments.command, time, ctx).await {
-            Ok(ran) => confined(outcome(&ran, time), &ran, ctx, &guarded),
+            Ok(ran) => with_sandbox_notes(outcome(&ran, time), &ran, ctx, &guarded),
             Err(_) if !ctx.cwd.is_dir() => {
                 ToolOutcome::failed("cannot run the command: the project folder no longer exists")
             }
-            Err(error) => ToolOutcome::failed(format!("cannot start the shell: {}", cause(&error))),
+            Err(error) => ToolOutcome::failed(format!("cannot start the shell: {}", io_error_text(&error))),
         }
     }
 }
 
-fn checked(arguments: &Value) -> Result<Arguments> {
+fn parse_checked(arguments: &Value) -> Result<Arguments> {
     let arguments = parse::<Arguments>(NAME, arguments)?;
     let fault = match &arguments {
         Arguments { command, .. } if command.trim().is_empty() => "`command` is empty",
@@ -87,7 +87,7 @@ fn checked(arguments: &Value) -> Result<Arguments> {
     Err(ToolOutcome::failed(format!("bash: {fault}")))
 }
 
-fn outcome(ran: &Ran, time: Duration) -> ToolOutcome {
+fn outcome(ran: &CommandResult, time: Duration) -> ToolOutcome {
     let mut parts: Vec<String> = cut_note(ran).into_iter().collect();
     match ran.text.trim_end_matches('\n') {
         "" => parts.push("[no output]".to_owned()),
@@ -98,41 +98,48 @@ fn outcome(ran: &Ran, time: Duration) -> ToolOutcome {
         parts.push(format!("\n{}", notes.join("\n")));
     }
     let text = parts.join("\n");
-    let good = ran.end == End::Exited(0);
+    let good = ran.end == CommandEnd::Exited(0);
     let outcome = if good { ToolOutcome::text(text) } else { ToolOutcome::failed(text) };
-    outcome.with_all(details(ran))
+    outcome.with_details(details(ran))
 }
 
 /// Adds what the sandbox denied, and which guarded files the command created.
-fn confined(outcome: ToolOutcome, ran: &Ran, ctx: &ToolContext, guarded: &[PathBuf]) -> ToolOutcome {
+fn with_sandbox_notes(
+    outcome: ToolOutcome,
+    ran: &CommandResult,
+    ctx: &ToolContext,
+    guarded: &[PathBuf],
+) -> ToolOutcome {
     let Some(sandbox) = &ctx.sandbox else { return outcome };
-    let failed = outcome.is_error && !matches!(ran.end, End::Cancelled | End::TimedOut);
-    let denial = failed.then(|| sandbox::denial(&ran.text)).flatten();
-    let created = sandbox.guarded().into_iter().filter(|path| !guarded.contains(path));
+    let failed = outcome.is_error && !matches!(ran.end, CommandEnd::Cancelled | CommandEnd::TimedOut);
+    let denial = failed.then(|| sandbox::detect_denial(&ran.text)).flatten();
+    let created = sandbox.guarded_paths().into_iter().filter(|path| !guarded.contains(path));
     let created: Vec<String> =
-        created.map(|path| shown(path.strip_prefix(&ctx.cwd).unwrap_or(&path))).collect();
-    let mut outcome = outcome.with("sandbox", json!(true));
+        created.map(|path| escape_name(path.strip_prefix(&ctx.cwd).unwrap_or(&path))).collect();
+    let mut outcome = outcome.with_detail("sandbox", json!(true));
     if let Some(denial) = denial {
-        outcome = outcome.note("[the sandbox may have blocked this command]").with(DENIAL, json!(denial));
+        outcome = outcome
+            .with_note("[the sandbox may have blocked this command]")
+            .with_detail(DENIAL, json!(denial));
     }
     if !created.is_empty() {
         let names = created.join(", ");
         let note = format!("[created {names}: programs outside the sandbox may run it; tell the user]");
-        outcome = outcome.note(&note).with("created", json!(created));
+        outcome = outcome.with_note(&note).with_detail("created", json!(created));
     }
     outcome
 }
 
-fn details(ran: &Ran) -> Map<String, Value> {
+fn details(ran: &CommandResult) -> Map<String, Value> {
     let mut details = Map::new();
     let mut put = |key: &str, value: Value| drop(details.insert(key.to_owned(), value));
     match ran.end {
-        End::Exited(code) => put("exitCode", json!(code)),
-        End::Killed { signal } => put("signal", json!(signal)),
-        End::TimedOut => put("timedOut", json!(true)),
-        End::Cancelled => put("cancelled", json!(true)),
+        CommandEnd::Exited(code) => put("exitCode", json!(code)),
+        CommandEnd::Killed { signal } => put("signal", json!(signal)),
+        CommandEnd::TimedOut => put("timedOut", json!(true)),
+        CommandEnd::Cancelled => put("cancelled", json!(true)),
     }
-    put("durationMs", json!(ran.took.as_millis() as u64));
+    put("durationMs", json!(ran.duration.as_millis() as u64));
     put("truncated", json!(ran.truncated));
     if let Some(path) = &ran.full_output {
         put("fullOutputPath", json!(path.to_string_lossy()));
@@ -145,12 +152,12 @@ fn details(ran: &Ran) -> Map<String, Value> {
     details
 }
 
-fn cut_note(ran: &Ran) -> Option<String> {
+fn cut_note(ran: &CommandResult) -> Option<String> {
     if !ran.truncated {
         return None;
     }
     let all = format!("{}, {}", size::count(ran.total_lines, "line", "lines"), size::bytes(ran.total_bytes));
-    let full = match (&ran.full_output, &ran.not_kept) {
+    let full = match (&ran.full_output, &ran.save_error) {
         (Some(path), None) => format!("the full output is in {}", path.display()),
         (Some(path), Some(why)) => {
             format!("its first part is in {}; the rest was not saved: {why}", path.display())
@@ -160,20 +167,22 @@ fn cut_note(ran: &Ran) -> Option<String> {
     Some(format!("[only the end of the output is shown ({all}); {full}]"))
 }
 
-fn end_note(end: End, time: Duration) -> Option<String> {
+fn end_note(end: CommandEnd, time: Duration) -> Option<String> {
     match end {
-        End::Exited(0) => None,
-        End::Exited(code) => Some(format!("[exit code {code}]")),
-        End::Killed { signal } => Some(format!("[killed by signal {signal}]")),
-        End::TimedOut => Some(format!(
+        CommandEnd::Exited(0) => None,
+        CommandEnd::Exited(code) => Some(format!("[exit code {code}]")),
+        CommandEnd::Killed { signal } => Some(format!("[killed by signal {signal}]")),
+        CommandEnd::TimedOut => Some(format!(
             "[timed out after {} s: stopped with all its child processes except daemons; set timeout if it needs longer]",
             time.as_secs_f64()
         )),
-        End::Cancelled => Some("[canceled: stopped with all its child processes except daemons]".to_owned()),
+        CommandEnd::Cancelled => {
+            Some("[canceled: stopped with all its child processes except daemons]".to_owned())
+        }
     }
 }
 
-fn background_note(ran: &Ran) -> Option<String> {
+fn background_note(ran: &CommandResult) -> Option<String> {
     let (group, path) = (ran.background?, ran.full_output.as_ref());
     let output = path.map(|path| format!("; its output goes to {}", path.display())).unwrap_or_default();
     Some(format!("[a process is still running in the background{output}; stop it with `kill -- -{group}`]"))

@@ -1,25 +1,25 @@
 //! `edit`: exact replacements in one file, all or none.
 
 mod locate;
-mod nearest;
+mod mismatch;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::change::{Old, Planned};
-use super::spec;
+use super::file_change::{OldFile, PlannedFileChange};
+use super::tool_spec;
 use crate::arguments::parse;
 use crate::blocking::{self, Result};
 use crate::context::ToolContext;
-use crate::filetext::{FileText, not_text};
+use crate::file_text::{FileText, non_text_reason};
+use crate::files_read::FileKnowledge;
 use crate::outcome::ToolOutcome;
-use crate::paths::Place;
-use crate::port::{Kind, Preview, Tool, ToolSpec};
-use crate::save::lock;
-use crate::seen::Knowledge;
+use crate::paths::ResolvedPath;
+use crate::save::lock_path;
 use crate::size;
+use crate::tool::{Preview, Tool, ToolKind, ToolSpec};
 
 const NAME: &str = "edit";
 const DESCRIPTION: &str = "Replaces exact text in one file. Each oldText must occur in the file exactly once, including \
@@ -51,58 +51,60 @@ pub(crate) struct Edit;
 #[async_trait]
 impl Tool for Edit {
     fn spec(&self) -> ToolSpec {
-        spec::<Arguments>(NAME, Kind::Writes, DESCRIPTION)
+        tool_spec::<Arguments>(NAME, ToolKind::Writes, DESCRIPTION)
     }
 
     async fn preview(&self, arguments: &Value, ctx: &ToolContext) -> Result<Preview> {
         let arguments = parse::<Arguments>(NAME, arguments)?;
-        blocking::look(ctx, move |ctx| Ok(plan(Place::of(ctx, &arguments.path)?, &arguments, ctx)?.preview()))
-            .await
+        blocking::run_read(ctx, move |ctx| {
+            Ok(plan(ResolvedPath::resolve(ctx, &arguments.path)?, &arguments, ctx)?.preview())
+        })
+        .await
     }
 
     async fn run(&self, arguments: Value, ctx: &ToolContext) -> ToolOutcome {
         let edit = async {
             let arguments = parse::<Arguments>(NAME, &arguments)?;
-            blocking::change(ctx, move |ctx| edit(&arguments, ctx)).await
+            blocking::run_write(ctx, move |ctx| edit(&arguments, ctx)).await
         };
         edit.await.unwrap_or_else(|failure| failure)
     }
 }
 
 fn edit(arguments: &Arguments, ctx: &ToolContext) -> Result {
-    let place = Place::of(ctx, &arguments.path)?;
-    let _one_at_a_time = lock(&place.real);
+    let place = ResolvedPath::resolve(ctx, &arguments.path)?;
+    let _one_at_a_time = lock_path(&place.real);
     let planned = plan(place, arguments, ctx)?;
     let stale =
-        planned.old.as_ref().is_some_and(|old| old.knowledge(&planned.place, ctx) == Knowledge::Stale);
+        planned.old.as_ref().is_some_and(|old| old.knowledge(&planned.place, ctx) == FileKnowledge::Stale);
     let count = size::count(arguments.edits.len(), "place", "places");
     let mut text = format!(
         "edited {count} in {} (+{} −{})",
-        planned.place.shown, planned.diff.added, planned.diff.removed
+        planned.place.display, planned.diff.added, planned.diff.removed
     );
     if stale {
         text.push_str(
             "\n[the file changed since you last saw it; read it again before you rely on the rest of it]",
         );
     }
-    Ok(planned.make(&text, ctx)?.with("edits", json!(arguments.edits.len())))
+    Ok(planned.apply(&text, ctx)?.with_detail("edits", json!(arguments.edits.len())))
 }
 
-fn plan(place: Place, arguments: &Arguments, ctx: &ToolContext) -> Result<Planned> {
+fn plan(place: ResolvedPath, arguments: &Arguments, ctx: &ToolContext) -> Result<PlannedFileChange> {
     if arguments.edits.is_empty() {
         return Err(ToolOutcome::failed("edit: `edits` is empty: give at least one { oldText, newText }"));
     }
-    let Some(old) = Old::of(&place, ctx)? else {
-        return Err(place.failure(NAME, &std::io::ErrorKind::NotFound.into()));
+    let Some(old) = OldFile::read(&place, ctx)? else {
+        return Err(place.io_failure(NAME, &std::io::ErrorKind::NotFound.into()));
     };
-    if let Some(what) = not_text(&old.bytes) {
-        return Err(ToolOutcome::failed(format!("{} is {what}", place.shown)));
+    if let Some(what) = non_text_reason(&old.bytes) {
+        return Err(ToolOutcome::failed(format!("{} is {what}", place.display)));
     }
     let text = FileText::new(&old.bytes);
-    let changes = locate::all(&text, &arguments.edits).map_err(|faults| {
-        ToolOutcome::failed(format!("nothing was changed in {}\n{}", place.shown, faults.join("\n")))
+    let changes = locate::locate_all(&text, &arguments.edits).map_err(|faults| {
+        ToolOutcome::failed(format!("nothing was changed in {}\n{}", place.display, faults.join("\n")))
     })?;
     let borrowed: Vec<_> = changes.iter().map(|(range, new)| (range.clone(), new.as_bytes())).collect();
-    let new = text.replaced(&old.bytes, &borrowed);
-    Ok(Planned::new(place, Some(old), new))
+    let new = text.replace_ranges(&old.bytes, &borrowed);
+    Ok(PlannedFileChange::new(place, Some(old), new))
 }

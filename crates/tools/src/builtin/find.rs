@@ -5,15 +5,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::spec;
-use super::walk::{PathGlob, below, walk};
+use super::tool_spec;
+use super::walk::{PathGlob, relative_to, walk};
 use crate::arguments::parse;
 use crate::blocking::{self, Result};
 use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
-use crate::paths::{Place, shown};
-use crate::port::{Kind, Preview, Tool, ToolSpec};
+use crate::paths::{ResolvedPath, escape_name};
 use crate::size;
+use crate::tool::{Preview, Tool, ToolKind, ToolSpec};
 
 const NAME: &str = "find";
 const DESCRIPTION: &str = "Finds files and folders by name with a glob. A glob without a slash, such as *.test.ts, \
@@ -40,7 +40,7 @@ pub(crate) struct Find;
 #[async_trait]
 impl Tool for Find {
     fn spec(&self) -> ToolSpec {
-        spec::<Arguments>(NAME, Kind::Reads, DESCRIPTION)
+        tool_spec::<Arguments>(NAME, ToolKind::Reads, DESCRIPTION)
     }
 
     async fn preview(&self, arguments: &Value, _: &ToolContext) -> Result<Preview> {
@@ -50,7 +50,7 @@ impl Tool for Find {
     async fn run(&self, arguments: Value, ctx: &ToolContext) -> ToolOutcome {
         let find = async {
             let arguments = parse::<Arguments>(NAME, &arguments)?;
-            blocking::look(ctx, move |ctx| find(&arguments, ctx)).await
+            blocking::run_read(ctx, move |ctx| find(&arguments, ctx)).await
         };
         find.await.unwrap_or_else(|failure| failure)
     }
@@ -58,12 +58,12 @@ impl Tool for Find {
 
 fn find(arguments: &Arguments, ctx: &ToolContext) -> Result {
     let glob = PathGlob::new("pattern", &arguments.pattern)?;
-    let place = Place::of(ctx, arguments.path.as_deref().unwrap_or("."))?;
-    let metadata = std::fs::metadata(&place.real).map_err(|error| place.failure("search", &error))?;
+    let place = ResolvedPath::resolve(ctx, arguments.path.as_deref().unwrap_or("."))?;
+    let metadata = std::fs::metadata(&place.real).map_err(|error| place.io_failure("search", &error))?;
     if !metadata.is_dir() {
         return Err(ToolOutcome::failed(format!(
             "{} is not a folder; give the folder to search",
-            place.shown
+            place.display
         )));
     }
     let limit = arguments.limit.map_or(ctx.limits.found, |limit| limit.max(1) as usize);
@@ -73,7 +73,7 @@ fn find(arguments: &Arguments, ctx: &ToolContext) -> Result {
         if ctx.cancel.is_cancelled() {
             return Err(ToolOutcome::cancelled());
         }
-        let path = below(&place.real, entry.path());
+        let path = relative_to(&place.real, entry.path());
         if !glob.matches(&path) {
             continue;
         }
@@ -83,14 +83,20 @@ fn find(arguments: &Arguments, ctx: &ToolContext) -> Result {
         }
         found += 1;
         let folder = if entry.file_type().is_some_and(|kind| kind.is_dir()) { "/" } else { "" };
-        let above = if place.shown == "." { String::new() } else { format!("{}/", place.shown) };
-        names.push_str(&format!("{above}{}{folder}\n", shown(&path)));
+        let above = if place.display == "." { String::new() } else { format!("{}/", place.display) };
+        names.push_str(&format!("{above}{}{folder}\n", escape_name(&path)));
     }
     Ok(outcome(arguments, &place, names, found, more))
 }
 
-fn outcome(arguments: &Arguments, place: &Place, names: String, found: usize, more: bool) -> ToolOutcome {
-    let mut notes: Vec<String> = place.note().into_iter().collect();
+fn outcome(
+    arguments: &Arguments,
+    place: &ResolvedPath,
+    names: String,
+    found: usize,
+    more: bool,
+) -> ToolOutcome {
+    let mut notes: Vec<String> = place.link_note().into_iter().collect();
     if found == 0 {
         let hidden = if arguments.hidden == Some(true) { "" } else { "hidden and " };
         notes.push(format!("[no matches; {hidden}ignored files were not searched]"));
@@ -101,7 +107,7 @@ fn outcome(arguments: &Arguments, place: &Place, names: String, found: usize, mo
     let gap = if names.is_empty() || notes.is_empty() { "" } else { "\n" };
     let text = format!("{names}{gap}{}", notes.join("\n"));
     ToolOutcome::text(text.trim_end_matches('\n'))
-        .with_all(place.details())
-        .with("found", json!(found))
-        .with("truncated", json!(more))
+        .with_details(place.details())
+        .with_detail("found", json!(found))
+        .with_detail("truncated", json!(more))
 }

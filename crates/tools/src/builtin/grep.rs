@@ -11,15 +11,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::spec;
-use super::walk::{PathGlob, below, walk};
+use super::tool_spec;
+use super::walk::{PathGlob, relative_to, walk};
 use crate::arguments::parse;
 use crate::blocking::{self, Result};
 use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
-use crate::paths::{Place, shown};
-use crate::port::{Kind, Preview, Tool, ToolSpec};
+use crate::paths::{ResolvedPath, escape_name};
 use crate::size;
+use crate::tool::{Preview, Tool, ToolKind, ToolSpec};
 
 const NAME: &str = "grep";
 const DESCRIPTION: &str = "Searches files line by line for a regular expression (Rust syntax) and shows each match with \
@@ -27,7 +27,7 @@ const DESCRIPTION: &str = "Searches files line by line for a regular expression 
     is set.";
 
 /// The longest line that is searched, because a line must fit into memory. Normal source files have much shorter lines.
-const LONGEST_LINE: usize = 8 << 20;
+const MAX_LINE_BYTES: usize = 8 << 20;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -58,7 +58,7 @@ pub(crate) struct Grep;
 #[async_trait]
 impl Tool for Grep {
     fn spec(&self) -> ToolSpec {
-        spec::<Arguments>(NAME, Kind::Reads, DESCRIPTION)
+        tool_spec::<Arguments>(NAME, ToolKind::Reads, DESCRIPTION)
     }
 
     async fn preview(&self, arguments: &Value, _: &ToolContext) -> Result<Preview> {
@@ -68,7 +68,7 @@ impl Tool for Grep {
     async fn run(&self, arguments: Value, ctx: &ToolContext) -> ToolOutcome {
         let grep = async {
             let arguments = parse::<Arguments>(NAME, &arguments)?;
-            blocking::look(ctx, move |ctx| grep(&arguments, ctx)).await
+            blocking::run_read(ctx, move |ctx| grep(&arguments, ctx)).await
         };
         grep.await.unwrap_or_else(|failure| failure)
     }
@@ -77,29 +77,29 @@ impl Tool for Grep {
 fn grep(arguments: &Arguments, ctx: &ToolContext) -> Result {
     let matcher = matcher(arguments)?;
     let glob = arguments.glob.as_deref().map(|glob| PathGlob::new("glob", glob)).transpose()?;
-    let place = Place::of(ctx, arguments.path.as_deref().unwrap_or("."))?;
-    let metadata = std::fs::metadata(&place.real).map_err(|error| place.failure("search", &error))?;
-    let shut = ctx.closed.now();
+    let place = ResolvedPath::resolve(ctx, arguments.path.as_deref().unwrap_or("."))?;
+    let metadata = std::fs::metadata(&place.real).map_err(|error| place.io_failure("search", &error))?;
+    let shut = ctx.protected.key_files();
     if !metadata.is_dir() {
-        place.ordinary(&metadata)?;
-        if shut.holds(&metadata) {
-            return Err(place.closed());
+        place.require_regular_file(&metadata)?;
+        if shut.contains(&metadata) {
+            return Err(place.key_file_outcome());
         }
     }
-    let mut hits = Hits::new(arguments, ctx);
+    let mut hits = GrepResults::new(arguments, ctx);
     let mut searcher = searcher(arguments);
     for entry in walk(&place.real, arguments.hidden.unwrap_or(false)) {
-        if hits.stopped() {
+        if hits.is_done() {
             break;
         }
-        let path = below(&place.real, entry.path());
+        let path = relative_to(&place.real, entry.path());
         let wanted =
             entry.file_type().is_some_and(|kind| kind.is_file()) || entry.depth() == 0 && metadata.is_file();
         let wanted = wanted && glob.as_ref().is_none_or(|glob| glob.matches(&path));
-        if wanted && !shut.holds_path(entry.path()) {
-            hits.begin(named(&place, &path, metadata.is_dir()));
+        if wanted && !shut.contains_path(entry.path()) {
+            hits.begin_file(display_name(&place, &path, metadata.is_dir()));
             if let Err(error) = searcher.search_path(&matcher, entry.path(), &mut hits) {
-                hits.given_up(&error);
+                hits.count_skipped(&error);
             }
         }
     }
@@ -131,28 +131,28 @@ fn searcher(arguments: &Arguments) -> Searcher {
     SearcherBuilder::new()
         .binary_detection(BinaryDetection::quit(0))
         .line_number(true)
-        .heap_limit(Some(LONGEST_LINE))
+        .heap_limit(Some(MAX_LINE_BYTES))
         .before_context(context)
         .after_context(context)
         .build()
 }
 
 /// The name of a file as the model can use it: including the searched folder.
-fn named(place: &Place, path: &Path, in_folder: bool) -> String {
-    match (in_folder, place.shown.as_str()) {
+fn display_name(place: &ResolvedPath, path: &Path, in_folder: bool) -> String {
+    match (in_folder, place.display.as_str()) {
         (false, file) => file.to_owned(),
-        (true, ".") => shown(path),
-        (true, folder) => format!("{folder}/{}", shown(path)),
+        (true, ".") => escape_name(path),
+        (true, folder) => format!("{folder}/{}", escape_name(path)),
     }
 }
 
 /// Collects matches, grouped by file.
 #[derive(Debug)]
-struct Hits {
+struct GrepResults {
     text: String,
     file: String,
     /// Whether `text` already contains the name of the current file.
-    named: bool,
+    name_shown: bool,
     matches: usize,
     files: usize,
     limit: usize,
@@ -161,46 +161,46 @@ struct Hits {
     /// There are more matches than shown.
     more: bool,
     /// The number of files with a line that is too long to search.
-    given_up: usize,
+    skipped_files: usize,
     cancel: CancellationToken,
 }
 
-impl Hits {
-    fn new(arguments: &Arguments, ctx: &ToolContext) -> Hits {
-        Hits {
+impl GrepResults {
+    fn new(arguments: &Arguments, ctx: &ToolContext) -> GrepResults {
+        GrepResults {
             text: String::new(),
             file: String::new(),
-            named: false,
+            name_shown: false,
             matches: 0,
             files: 0,
             limit: arguments.limit.map_or(ctx.limits.matches, |limit| limit.max(1) as usize),
             max_bytes: ctx.limits.bytes,
             line_chars: ctx.limits.line_chars,
             more: false,
-            given_up: 0,
+            skipped_files: 0,
             cancel: ctx.cancel.clone(),
         }
     }
 
-    fn begin(&mut self, file: String) {
+    fn begin_file(&mut self, file: String) {
         self.file = file;
-        self.named = false;
+        self.name_shown = false;
     }
 
     /// Counts a file with a too long line. A file that cannot be read simply has no matches.
-    fn given_up(&mut self, error: &io::Error) {
-        self.given_up += usize::from(error.to_string().contains("allocation limit"));
+    fn count_skipped(&mut self, error: &io::Error) {
+        self.skipped_files += usize::from(error.to_string().contains("allocation limit"));
     }
 
-    fn stopped(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.more || self.cancel.is_cancelled()
     }
 
-    fn line(&mut self, number: Option<u64>, mark: char, bytes: &[u8]) {
-        if !self.named {
+    fn push_line(&mut self, number: Option<u64>, mark: char, bytes: &[u8]) {
+        if !self.name_shown {
             let gap = if self.text.is_empty() { "" } else { "\n" };
             self.text.push_str(&format!("{gap}{}\n", self.file));
-            self.named = true;
+            self.name_shown = true;
         }
         let line = String::from_utf8_lossy(bytes);
         let line = line.trim_end_matches(['\n', '\r']);
@@ -211,8 +211,8 @@ impl Hits {
         self.text.push_str(&format!("{}{mark} {line}{more}\n", number.unwrap_or_default()));
     }
 
-    fn outcome(self, arguments: &Arguments, place: &Place) -> ToolOutcome {
-        let mut notes: Vec<String> = place.note().into_iter().collect();
+    fn outcome(self, arguments: &Arguments, place: &ResolvedPath) -> ToolOutcome {
+        let mut notes: Vec<String> = place.link_note().into_iter().collect();
         if self.matches == 0 {
             let hidden = if arguments.hidden == Some(true) { "" } else { "hidden and " };
             notes.push(format!("[no matches; {hidden}ignored files were not searched]"));
@@ -222,24 +222,24 @@ impl Hits {
                 size::count(self.matches, "match", "matches")
             ));
         }
-        if self.given_up > 0 {
+        if self.skipped_files > 0 {
             notes.push(format!(
                 "[{} not searched to the end: a line is longer than {}; use bash for it]",
-                size::count(self.given_up, "file was", "files were"),
-                size::bytes(LONGEST_LINE as u64)
+                size::count(self.skipped_files, "file was", "files were"),
+                size::bytes(MAX_LINE_BYTES as u64)
             ));
         }
         let gap = if self.text.is_empty() || notes.is_empty() { "" } else { "\n" };
         let text = format!("{}{gap}{}", self.text, notes.join("\n"));
         ToolOutcome::text(text.trim_end_matches('\n'))
-            .with_all(place.details())
-            .with("matches", json!(self.matches))
-            .with("files", json!(self.files))
-            .with("truncated", json!(self.more))
+            .with_details(place.details())
+            .with_detail("matches", json!(self.matches))
+            .with_detail("files", json!(self.files))
+            .with_detail("truncated", json!(self.more))
     }
 }
 
-impl Sink for Hits {
+impl Sink for GrepResults {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
@@ -247,16 +247,16 @@ impl Sink for Hits {
             self.more = true;
             return Ok(false);
         }
-        self.files += usize::from(!self.named);
+        self.files += usize::from(!self.name_shown);
         self.matches += 1;
-        self.line(found.line_number(), ':', found.bytes());
+        self.push_line(found.line_number(), ':', found.bytes());
         Ok(!self.cancel.is_cancelled())
     }
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> io::Result<bool> {
-        if self.matches < self.limit || self.named {
-            self.files += usize::from(!self.named);
-            self.line(line.line_number(), '-', line.bytes());
+        if self.matches < self.limit || self.name_shown {
+            self.files += usize::from(!self.name_shown);
+            self.push_line(line.line_number(), '-', line.bytes());
         }
         Ok(!self.cancel.is_cancelled())
     }

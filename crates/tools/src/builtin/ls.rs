@@ -10,15 +10,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::spec;
+use super::tool_spec;
 use super::walk::not_ignored;
 use crate::arguments::parse;
 use crate::blocking::{self, Result};
 use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
-use crate::paths::{Place, shown};
-use crate::port::{Kind, Preview, Tool, ToolSpec};
+use crate::paths::{ResolvedPath, escape_name};
 use crate::size;
+use crate::tool::{Preview, Tool, ToolKind, ToolSpec};
 
 const NAME: &str = "ls";
 const DESCRIPTION: &str = "Lists a folder, including hidden files: folders end with a slash, links show their target. \
@@ -42,7 +42,7 @@ pub(crate) struct Ls;
 #[async_trait]
 impl Tool for Ls {
     fn spec(&self) -> ToolSpec {
-        spec::<Arguments>(NAME, Kind::Reads, DESCRIPTION)
+        tool_spec::<Arguments>(NAME, ToolKind::Reads, DESCRIPTION)
     }
 
     async fn preview(&self, arguments: &Value, _: &ToolContext) -> Result<Preview> {
@@ -52,36 +52,36 @@ impl Tool for Ls {
     async fn run(&self, arguments: Value, ctx: &ToolContext) -> ToolOutcome {
         let ls = async {
             let arguments = parse::<Arguments>(NAME, &arguments)?;
-            blocking::look(ctx, move |ctx| ls(&arguments, ctx)).await
+            blocking::run_read(ctx, move |ctx| ls(&arguments, ctx)).await
         };
         ls.await.unwrap_or_else(|failure| failure)
     }
 }
 
 fn ls(arguments: &Arguments, ctx: &ToolContext) -> Result {
-    let place = Place::of(ctx, arguments.path.as_deref().unwrap_or("."))?;
-    let metadata = fs::metadata(&place.real).map_err(|error| place.failure("list", &error))?;
+    let place = ResolvedPath::resolve(ctx, arguments.path.as_deref().unwrap_or("."))?;
+    let metadata = fs::metadata(&place.real).map_err(|error| place.io_failure("list", &error))?;
     if !metadata.is_dir() {
         return Err(ToolOutcome::failed(format!(
             "{} is not a folder; use read to see its content",
-            place.shown
+            place.display
         )));
     }
-    let all = fs::read_dir(&place.real).map_err(|error| place.failure("list", &error))?.count();
+    let all = fs::read_dir(&place.real).map_err(|error| place.io_failure("list", &error))?.count();
     let most = arguments.limit.map_or(ctx.limits.listed, |limit| limit.max(1) as usize);
-    let mut first = First { most, lines: BTreeSet::new(), seen: 0 };
+    let mut first = FirstNames { most, lines: BTreeSet::new(), seen: 0 };
     match arguments.all {
         Some(true) => fs::read_dir(&place.real).into_iter().flatten().flatten().for_each(|entry| {
-            first.take(line(&entry.file_name(), &entry.path(), entry.file_type().ok()));
+            first.push(entry_line(&entry.file_name(), &entry.path(), entry.file_type().ok()));
         }),
         _ => not_ignored(&place.real).for_each(|entry| {
-            first.take(line(entry.file_name(), entry.path(), entry.file_type()));
+            first.push(entry_line(entry.file_name(), entry.path(), entry.file_type()));
         }),
     }
     Ok(outcome(&place, first, all, ctx.limits.bytes))
 }
 
-fn outcome(place: &Place, first: First, all: usize, most_bytes: usize) -> ToolOutcome {
+fn outcome(place: &ResolvedPath, first: FirstNames, all: usize, most_bytes: usize) -> ToolOutcome {
     let mut text = String::new();
     let mut listed = 0;
     for (_, line) in &first.lines {
@@ -104,26 +104,26 @@ fn outcome(place: &Place, first: First, all: usize, most_bytes: usize) -> ToolOu
         let names = size::count(ignored, "name is", "names are");
         notes.push(format!("[{names} ignored by .gitignore; set all to see them]"));
     }
-    notes.extend(place.note());
+    notes.extend(place.link_note());
     let gap = if text.is_empty() || notes.is_empty() { "" } else { "\n" };
     let text = format!("{text}{gap}{}", notes.join("\n"));
     ToolOutcome::text(text.trim_end_matches('\n'))
-        .with_all(place.details())
-        .with("entries", json!(first.seen))
-        .with("ignored", json!(ignored))
-        .with("truncated", json!(listed < first.seen))
+        .with_details(place.details())
+        .with_detail("entries", json!(first.seen))
+        .with_detail("ignored", json!(ignored))
+        .with_detail("truncated", json!(listed < first.seen))
 }
 
 /// Keeps the first `most` names in sorted order.
 #[derive(Debug)]
-struct First {
+struct FirstNames {
     most: usize,
     lines: BTreeSet<(String, String)>,
     seen: usize,
 }
 
-impl First {
-    fn take(&mut self, line: String) {
+impl FirstNames {
+    fn push(&mut self, line: String) {
         self.seen += 1;
         self.lines.insert((line.to_lowercase(), line));
         if self.lines.len() > self.most {
@@ -132,12 +132,12 @@ impl First {
     }
 }
 
-fn line(name: &OsStr, path: &Path, kind: Option<FileType>) -> String {
-    let name = shown(name);
+fn entry_line(name: &OsStr, path: &Path, kind: Option<FileType>) -> String {
+    let name = escape_name(name);
     match kind {
         Some(kind) if kind.is_dir() => format!("{name}/"),
         Some(kind) if kind.is_symlink() => match fs::read_link(path) {
-            Ok(target) => format!("{name} -> {}", shown(target)),
+            Ok(target) => format!("{name} -> {}", escape_name(target)),
             Err(_) => name,
         },
         _ => name,

@@ -8,18 +8,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::spec;
+use super::tool_spec;
 use crate::arguments::parse;
 use crate::blocking::{self, Result};
 use crate::context::ToolContext;
-use crate::filetext::{BOM, not_text};
+use crate::file_text::{BOM, non_text_reason};
+use crate::files_read::FileStamp;
+use crate::image_content;
 use crate::outcome::ToolOutcome;
-use crate::paths::Place;
-use crate::picture;
-use crate::port::{Kind, Preview, Tool, ToolSpec};
-use crate::seen::Stamp;
+use crate::paths::ResolvedPath;
 use crate::size;
-use crate::window::{Seen, Window};
+use crate::tool::{Preview, Tool, ToolKind, ToolSpec};
+use crate::window::{LineWindow, WindowText};
 
 const NAME: &str = "read";
 const DESCRIPTION: &str = "Reads a text file or an image (PNG, JPEG, GIF, WebP). Returns at most 2000 lines or 50 KB of \
@@ -27,7 +27,7 @@ const DESCRIPTION: &str = "Reads a text file or an image (PNG, JPEG, GIF, WebP).
     many files, use grep.";
 
 /// Larger files are read only up to the end of the window; their lines are not counted and they are not hashed.
-const WHOLE: u64 = 256 << 20;
+const MAX_HASHED_BYTES: u64 = 256 << 20;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Arguments {
@@ -48,7 +48,7 @@ pub(crate) struct Read;
 #[async_trait]
 impl Tool for Read {
     fn spec(&self) -> ToolSpec {
-        spec::<Arguments>(NAME, Kind::Reads, DESCRIPTION)
+        tool_spec::<Arguments>(NAME, ToolKind::Reads, DESCRIPTION)
     }
 
     async fn preview(&self, arguments: &Value, _: &ToolContext) -> Result<Preview> {
@@ -58,42 +58,41 @@ impl Tool for Read {
     async fn run(&self, arguments: Value, ctx: &ToolContext) -> ToolOutcome {
         let read = async {
             let arguments = parse::<Arguments>(NAME, &arguments)?;
-            blocking::look(ctx, move |ctx| read(&arguments, ctx)).await
+            blocking::run_read(ctx, move |ctx| read(&arguments, ctx)).await
         };
         read.await.unwrap_or_else(|failure| failure)
     }
 }
 
 fn read(arguments: &Arguments, ctx: &ToolContext) -> Result {
-    let place = Place::of(ctx, &arguments.path)?;
+    let place = ResolvedPath::resolve(ctx, &arguments.path)?;
     let (mut file, metadata) = place.open(NAME, ctx)?;
     let mut start = vec![0; 8192];
-    let got = fill(&mut file, &mut start).map_err(|error| place.failure(NAME, &error))?;
+    let got = read_up_to(&mut file, &mut start).map_err(|error| place.io_failure(NAME, &error))?;
     start.truncate(got);
-    if let Some(format) = picture::kind(&start) {
-        return image(&place, file, start, format, ctx);
+    if let Some(format) = image_content::supported_format(&start) {
+        return image_outcome(&place, file, start, format, ctx);
     }
-    if let Some(what) = not_text(&start) {
+    if let Some(what) = non_text_reason(&start) {
         let size = size::bytes(metadata.len());
-        return Err(
-            ToolOutcome::failed(format!("{} ({size}) is {what}", place.shown)).with_all(place.details())
-        );
+        return Err(ToolOutcome::failed(format!("{} ({size}) is {what}", place.display))
+            .with_details(place.details()));
     }
     let window = window(arguments, ctx)?;
     let (seen, stamp) = scan(&place, file, &start, &metadata, window, ctx)?;
-    text(&place, arguments, seen, stamp)
+    text_outcome(&place, arguments, seen, stamp)
 }
 
-fn window(arguments: &Arguments, ctx: &ToolContext) -> Result<Window> {
+fn window(arguments: &Arguments, ctx: &ToolContext) -> Result<LineWindow> {
     if arguments.limit == Some(0) {
         return Err(ToolOutcome::failed("read: `limit` must be 1 or more"));
     }
     let lines = arguments.limit.map_or(ctx.limits.lines, |limit| ctx.limits.lines.min(limit as usize));
-    Ok(Window::new(arguments.offset.unwrap_or(1) as usize, lines, ctx.limits.bytes))
+    Ok(LineWindow::new(arguments.offset.unwrap_or(1) as usize, lines, ctx.limits.bytes))
 }
 
 /// Fills the buffer, unless the file ends before.
-fn fill(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
+fn read_up_to(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {
         match file.read(&mut buffer[got..])? {
@@ -106,14 +105,14 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
 
 /// Reads the rest in chunks, for the window, the line count and the hash.
 fn scan(
-    place: &Place,
+    place: &ResolvedPath,
     mut file: File,
     start: &[u8],
     metadata: &Metadata,
-    mut window: Window,
+    mut window: LineWindow,
     ctx: &ToolContext,
-) -> Result<(Seen, Option<Stamp>)> {
-    let whole = metadata.len() <= WHOLE;
+) -> Result<(WindowText, Option<FileStamp>)> {
+    let whole = metadata.len() <= MAX_HASHED_BYTES;
     let mut hasher = blake3::Hasher::new();
     hasher.update(start);
     window.push(start.strip_prefix(BOM).unwrap_or(start));
@@ -122,9 +121,9 @@ fn scan(
         if ctx.cancel.is_cancelled() {
             return Err(ToolOutcome::cancelled());
         }
-        let got = file.read(&mut buffer).map_err(|error| place.failure(NAME, &error))?;
+        let got = file.read(&mut buffer).map_err(|error| place.io_failure(NAME, &error))?;
         if got == 0 {
-            return Ok((window.finish(), Some(Stamp::new(metadata, Some(hasher.finalize())))));
+            return Ok((window.finish(), Some(FileStamp::new(metadata, Some(hasher.finalize())))));
         }
         hasher.update(&buffer[..got]);
         window.push(&buffer[..got]);
@@ -132,42 +131,47 @@ fn scan(
     Ok((window.finish(), None))
 }
 
-fn text(place: &Place, arguments: &Arguments, seen: Seen, stamp: Option<Stamp>) -> Result {
+fn text_outcome(
+    place: &ResolvedPath,
+    arguments: &Arguments,
+    seen: WindowText,
+    stamp: Option<FileStamp>,
+) -> Result {
     let first = arguments.offset.unwrap_or(1).max(1) as usize;
     let counted = stamp.is_some();
     if seen.total < first && seen.total > 0 {
         let lines = size::count(seen.total, "line", "lines");
-        let text = format!("offset {first} is past the end: {} has {lines}", place.shown);
-        return Err(ToolOutcome::failed(text).with_all(place.details()));
+        let text = format!("offset {first} is past the end: {} has {lines}", place.display);
+        return Err(ToolOutcome::failed(text).with_details(place.details()));
     }
     let valid = std::str::from_utf8(&seen.text).is_ok();
     let mut lines = String::from_utf8_lossy(&seen.text).replace("\r\n", "\n");
     if lines.ends_with('\r') {
         lines.pop();
     }
-    let mut notes: Vec<String> = place.note().into_iter().collect();
+    let mut notes: Vec<String> = place.link_note().into_iter().collect();
     if !valid {
         notes.push("[not valid UTF-8: invalid bytes are shown as \u{fffd}]".to_owned());
     }
     let cut = seen.cut || seen.last < seen.total || !counted;
-    notes.extend(position(first, &seen, counted));
+    notes.extend(range_note(first, &seen, counted));
     let text = match notes.is_empty() {
         true => lines,
         false => format!("{lines}\n\n{}", notes.join("\n")).trim_start_matches('\n').to_owned(),
     };
     let mut outcome = ToolOutcome::text(text)
-        .with_all(place.details())
-        .with("startLine", json!(first))
-        .with("endLine", json!(seen.last))
-        .with("truncated", json!(cut));
+        .with_details(place.details())
+        .with_detail("startLine", json!(first))
+        .with_detail("endLine", json!(seen.last))
+        .with_detail("truncated", json!(cut));
     if let Some(stamp) = stamp {
-        outcome = outcome.with("totalLines", json!(seen.total)).with("stamp", json!(stamp));
+        outcome = outcome.with_detail("totalLines", json!(seen.total)).with_detail("stamp", json!(stamp));
     }
     Ok(outcome)
 }
 
 /// A note that says which part of the file this is and how to continue, unless it is the whole file.
-fn position(first: usize, seen: &Seen, counted: bool) -> Option<String> {
+fn range_note(first: usize, seen: &WindowText, counted: bool) -> Option<String> {
     let last = seen.last;
     let next = last + 1;
     if seen.total == 0 {
@@ -189,8 +193,8 @@ fn position(first: usize, seen: &Seen, counted: bool) -> Option<String> {
     }
 }
 
-fn image(
-    place: &Place,
+fn image_outcome(
+    place: &ResolvedPath,
     mut file: File,
     mut bytes: Vec<u8>,
     format: image::ImageFormat,
@@ -198,26 +202,26 @@ fn image(
 ) -> Result {
     let most = ctx.limits.file_bytes as u64;
     let more =
-        (&mut file).take(most + 1).read_to_end(&mut bytes).map_err(|error| place.failure(NAME, &error))?;
+        (&mut file).take(most + 1).read_to_end(&mut bytes).map_err(|error| place.io_failure(NAME, &error))?;
     if more as u64 > most {
         return Err(ToolOutcome::failed(format!(
             "{} is an image of more than {}",
-            place.shown,
+            place.display,
             size::bytes(most)
         )));
     }
-    let shown = picture::picture(&bytes, format, &ctx.limits)
-        .map_err(|why| ToolOutcome::failed(format!("{} looks like an image, but {why}", place.shown)))?;
-    let mut text = format!("[{}: image, {}×{} pixels", place.shown, shown.width, shown.height);
+    let shown = image_content::encode_for_model(&bytes, format, &ctx.limits)
+        .map_err(|why| ToolOutcome::failed(format!("{} looks like an image, but {why}", place.display)))?;
+    let mut text = format!("[{}: image, {}×{} pixels", place.display, shown.width, shown.height);
     if let Some((width, height)) = shown.original {
         text.push_str(&format!(", scaled down from {width}×{height}"));
     }
     text.push(']');
-    text.extend(place.note().map(|note| format!("\n{note}")));
+    text.extend(place.link_note().map(|note| format!("\n{note}")));
     let mut outcome = ToolOutcome::text(text)
-        .with_all(place.details())
-        .with("width", json!(shown.width))
-        .with("height", json!(shown.height));
+        .with_details(place.details())
+        .with_detail("width", json!(shown.width))
+        .with_detail("height", json!(shown.height));
     outcome.content.push(shown.content);
     Ok(outcome)
 }

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::spec;
+use super::tool_spec;
 use crate::arguments::parse;
 use crate::blocking::Result;
 use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
-use crate::port::{Kind, Preview, Tool, ToolSpec};
+use crate::tool::{Preview, Tool, ToolKind, ToolSpec};
 
 const NAME: &str = "todo";
 const DESCRIPTION: &str = "Sets your to-do list, which the user also sees. Each call replaces the whole list. Use it for \
@@ -29,19 +29,19 @@ struct Arguments {
 pub struct Todo {
     /// What to do, in a few words.
     pub content: String,
-    pub status: Status,
+    pub status: TodoStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum TodoStatus {
     Pending,
     InProgress,
     Completed,
 }
 
 /// The list in the details of a `todo` result. `None` for details of other tools.
-pub fn todos_of(details: &Value) -> Option<Vec<Todo>> {
+pub fn todos_from_details(details: &Value) -> Option<Vec<Todo>> {
     Vec::deserialize(details.get("items")?).ok()
 }
 
@@ -52,22 +52,22 @@ pub(crate) struct TodoList;
 #[async_trait]
 impl Tool for TodoList {
     fn spec(&self) -> ToolSpec {
-        spec::<Arguments>(NAME, Kind::Neutral, DESCRIPTION)
+        tool_spec::<Arguments>(NAME, ToolKind::Neutral, DESCRIPTION)
     }
 
     async fn preview(&self, arguments: &Value, _: &ToolContext) -> Result<Preview> {
-        checked(arguments).map(|_| Preview::nothing())
+        parse_checked(arguments).map(|_| Preview::nothing())
     }
 
     async fn run(&self, arguments: Value, _: &ToolContext) -> ToolOutcome {
-        match checked(&arguments) {
-            Ok(items) => ToolOutcome::text(drawn(&items)).with("items", json!(items)),
+        match parse_checked(&arguments) {
+            Ok(items) => ToolOutcome::text(render_list(&items)).with_detail("items", json!(items)),
             Err(failure) => failure,
         }
     }
 }
 
-fn checked(arguments: &Value) -> Result<Vec<Todo>> {
+fn parse_checked(arguments: &Value) -> Result<Vec<Todo>> {
     let items = parse::<Arguments>(NAME, arguments)?.items;
     match items.iter().position(|item| item.content.trim().is_empty()) {
         Some(at) => Err(ToolOutcome::failed(format!("todo: `items[{at}].content` is empty; say what to do"))),
@@ -75,15 +75,15 @@ fn checked(arguments: &Value) -> Result<Vec<Todo>> {
     }
 }
 
-fn drawn(items: &[Todo]) -> String {
+fn render_list(items: &[Todo]) -> String {
     if items.is_empty() {
         return "the list is empty".to_owned();
     }
     let line = |item: &Todo| {
         let sign = match item.status {
-            Status::Pending => "[ ]",
-            Status::InProgress => "[>]",
-            Status::Completed => "[x]",
+            TodoStatus::Pending => "[ ]",
+            TodoStatus::InProgress => "[>]",
+            TodoStatus::Completed => "[x]",
         };
         format!("{sign} {}", item.content)
     };

@@ -13,14 +13,14 @@ use crate::outcome::ToolOutcome;
 use crate::paths::kernel_folder;
 
 /// Larger ignore files are not read.
-const LONGEST_IGNORE: u64 = 1 << 20;
+const MAX_IGNORE_FILE_BYTES: u64 = 1 << 20;
 
 /// All entries, sorted by name.
 pub(super) fn walk(root: &Path, hidden: bool) -> impl Iterator<Item = DirEntry> {
     let walk = builder(root)
         .hidden(!hidden)
         .sort_by_file_name(OsStr::cmp)
-        .filter_entry(|entry| is_walked(entry.path()) && has_sound_rules(entry.path()))
+        .filter_entry(|entry| should_enter(entry.path()) && has_safe_ignore_files(entry.path()))
         .build();
     // Skips a folder that cannot be read, as ripgrep does.
     walk.flatten()
@@ -33,14 +33,14 @@ pub(super) fn not_ignored(folder: &Path) -> impl Iterator<Item = DirEntry> {
 }
 
 /// The files below a folder that are neither hidden nor ignored.
-pub fn files(root: &Path) -> impl Iterator<Item = DirEntry> {
-    let walk = builder(root).filter_entry(|entry| has_sound_rules(entry.path())).build();
+pub fn unignored_files(root: &Path) -> impl Iterator<Item = DirEntry> {
+    let walk = builder(root).filter_entry(|entry| has_safe_ignore_files(entry.path())).build();
     walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
 }
 
 /// Applies ignore rules of the folder and its parents only if all these files are safe to read.
 fn builder(root: &Path) -> WalkBuilder {
-    let is_sound = root.ancestors().all(has_sound_rules);
+    let is_sound = root.ancestors().all(has_safe_ignore_files);
     let mut builder = WalkBuilder::new(root);
     // Global git settings differ between machines, so they do not apply.
     builder.require_git(false).git_global(false).follow_links(false);
@@ -49,15 +49,15 @@ fn builder(root: &Path) -> WalkBuilder {
 }
 
 /// Whether all ignore files of a folder are regular files of limited size. The walk skips a folder that has any other.
-fn has_sound_rules(folder: &Path) -> bool {
+fn has_safe_ignore_files(folder: &Path) -> bool {
     let names = [".gitignore", ".ignore", ".git/info/exclude", ".git", ".git/commondir"];
     names.iter().all(|name| match fs::metadata(folder.join(name)) {
-        Ok(found) => found.is_dir() || found.is_file() && found.len() <= LONGEST_IGNORE,
+        Ok(found) => found.is_dir() || found.is_file() && found.len() <= MAX_IGNORE_FILE_BYTES,
         Err(_) => true,
     })
 }
 
-fn is_walked(path: &Path) -> bool {
+fn should_enter(path: &Path) -> bool {
     path.file_name() != Some(OsStr::new(".git")) && kernel_folder(path).is_none()
 }
 
@@ -103,7 +103,7 @@ impl PathGlob {
 }
 
 /// `path` relative to `root`; for the root itself, its name.
-pub(super) fn below(root: &Path, path: &Path) -> PathBuf {
+pub(super) fn relative_to(root: &Path, path: &Path) -> PathBuf {
     match path.strip_prefix(root) {
         Ok(rest) if !rest.as_os_str().is_empty() => rest.to_owned(),
         _ => path.file_name().map(PathBuf::from).unwrap_or_else(|| path.to_owned()),
@@ -132,10 +132,10 @@ mod tests {
     #[test]
     fn walk_from_the_root_skips_kernel_folders() {
         for path in ["/proc", "/proc/kmsg", "/dev/tty", "/sys/kernel", "/home/me/.git"] {
-            assert!(!is_walked(Path::new(path)), "{path}");
+            assert!(!should_enter(Path::new(path)), "{path}");
         }
         for path in ["/", "/process", "/home/proc", "/home/me/.github"] {
-            assert!(is_walked(Path::new(path)), "{path}");
+            assert!(should_enter(Path::new(path)), "{path}");
         }
     }
 

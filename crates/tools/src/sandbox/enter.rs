@@ -5,45 +5,45 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use super::evidence::REFUSED;
-use super::policy::{Mounts, Policy};
-use super::{files, mounts, syscalls};
+use super::denial::START_ERROR_PREFIX;
+use super::policy::{MountMethod, SandboxPolicy};
+use super::{file_access, mounts, syscalls};
 
 /// The hidden subcommand of this program. Its arguments are a policy, a command line, and shells.
 pub const COMMAND: &str = "run-confined";
 
 /// The exit code of shells for a command that cannot be executed.
-const CANNOT: u8 = 126;
+const EXIT_CANNOT_EXECUTE: u8 = 126;
 
 /// Restricts this process and executes the shell. Returns only on failure. Call it before any thread starts.
 pub fn enter(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let error = restricted(&arguments.collect::<Vec<_>>());
-    eprintln!("{REFUSED}{error}");
-    ExitCode::from(CANNOT)
+    let error = restrict_and_exec(&arguments.collect::<Vec<_>>());
+    eprintln!("{START_ERROR_PREFIX}{error}");
+    ExitCode::from(EXIT_CANNOT_EXECUTE)
 }
 
-fn restricted(arguments: &[OsString]) -> io::Error {
+fn restrict_and_exec(arguments: &[OsString]) -> io::Error {
     let [policy, command, shells @ ..] = arguments else { return io::Error::other("no command") };
-    let policy: Policy = match serde_json::from_slice(policy.as_encoded_bytes()) {
+    let policy: SandboxPolicy = match serde_json::from_slice(policy.as_encoded_bytes()) {
         Ok(policy) => policy,
         Err(error) => return io::Error::other(error),
     };
     match restrict(&policy) {
-        Ok(()) => become_shell(command, shells),
+        Ok(()) => exec_shell(command, shells),
         Err(error) => error,
     }
 }
 
-fn restrict(policy: &Policy) -> io::Result<()> {
-    if policy.mounts == Mounts::Namespace {
+fn restrict(policy: &SandboxPolicy) -> io::Result<()> {
+    if policy.mounts == MountMethod::Namespace {
         mounts::enter(policy)?;
     }
     mounts::drop_capabilities();
-    files::restrict(policy)?;
+    file_access::restrict(policy)?;
     syscalls::restrict(policy)
 }
 
-fn become_shell(command: &OsStr, shells: &[OsString]) -> io::Error {
+fn exec_shell(command: &OsStr, shells: &[OsString]) -> io::Error {
     let mut last = io::ErrorKind::NotFound.into();
     for shell in shells {
         last = Command::new(shell).arg("-c").arg(command).exec();

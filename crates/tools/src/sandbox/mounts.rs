@@ -13,26 +13,28 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
-use super::policy::Policy;
+use super::policy::SandboxPolicy;
 
-const NOTHING: Option<&str> = None;
+const NONE: Option<&str> = None;
 
 /// Moves this process into a new mount namespace and creates the mounts of the policy.
-pub(super) fn enter(policy: &Policy) -> io::Result<()> {
+pub(super) fn enter(policy: &SandboxPolicy) -> io::Result<()> {
     // Without a user namespace only root can do this, and in some containers not even root.
     if !geteuid().is_root() || unshare(CloneFlags::CLONE_NEWNS).is_err() {
         enter_user_namespace()?;
     }
-    mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)?;
+    mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE)?;
     for path in &policy.hide {
         let shown: Vec<&PathBuf> = policy.show.iter().filter(|shown| shown.starts_with(path)).collect();
-        cover(path, &shown).map_err(|error| named(path, &error))?;
+        hide_path(path, &shown).map_err(|error| error_with_path(path, &error))?;
     }
     for path in &policy.pin {
-        bind(path, path).map_err(|error| named(path, &error))?;
+        bind_mount(path, path).map_err(|error| error_with_path(path, &error))?;
     }
     for path in &policy.protect {
-        bind(path, path).and_then(|()| read_only(path)).map_err(|error| named(path, &error))?;
+        bind_mount(path, path)
+            .and_then(|()| remount_read_only(path))
+            .map_err(|error| error_with_path(path, &error))?;
     }
     // The working directory may be covered by one of the new mounts; enter it again.
     std::env::set_current_dir(std::env::current_dir()?)
@@ -47,9 +49,9 @@ fn enter_user_namespace() -> io::Result<()> {
 }
 
 /// Covers a path with an empty folder or file. The paths in `shown` stay visible in it.
-fn cover(path: &Path, shown: &[&PathBuf]) -> io::Result<()> {
+fn hide_path(path: &Path, shown: &[&PathBuf]) -> io::Result<()> {
     if !path.is_dir() {
-        return bind(Path::new("/dev/null"), path);
+        return bind_mount(Path::new("/dev/null"), path);
     }
     let opened =
         shown.iter().map(|shown| open(shown.as_path(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()));
@@ -63,18 +65,18 @@ fn cover(path: &Path, shown: &[&PathBuf]) -> io::Result<()> {
         if !is_dir {
             fs::write(shown, "")?;
         }
-        bind(&from, shown)?;
+        bind_mount(&from, shown)?;
     }
     let flags = flags | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
-    Ok(mount(NOTHING, path, NOTHING, flags, NOTHING)?)
+    Ok(mount(NONE, path, NONE, flags, NONE)?)
 }
 
-fn bind(from: &Path, to: &Path) -> io::Result<()> {
-    Ok(mount(Some(from), to, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?)
+fn bind_mount(from: &Path, to: &Path) -> io::Result<()> {
+    Ok(mount(Some(from), to, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?)
 }
 
 /// Makes a mount read-only. Keeps its other flags, because a user namespace may not remove them.
-fn read_only(path: &Path) -> io::Result<()> {
+fn remount_read_only(path: &Path) -> io::Result<()> {
     use rustix::fs::StatVfsMountFlags as Has;
     let has = rustix::fs::statvfs(path)?.f_flag;
     let kept = [
@@ -87,15 +89,15 @@ fn read_only(path: &Path) -> io::Result<()> {
     ];
     let kept = kept.into_iter().filter(|(flag, _)| has.contains(*flag)).map(|(_, flag)| flag);
     let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY | kept.collect::<MsFlags>();
-    Ok(mount(NOTHING, path, NOTHING, flags, NOTHING)?)
+    Ok(mount(NONE, path, NONE, flags, NONE)?)
 }
 
-fn named(path: &Path, error: &io::Error) -> io::Error {
+fn error_with_path(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// The arguments for Bubblewrap that create the same mounts. The sandboxed program follows them.
-pub(super) fn bubblewrap(policy: &Policy, program: &Path) -> Vec<OsString> {
+pub(super) fn bubblewrap_arguments(policy: &SandboxPolicy, program: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = ["--dev-bind", "/", "/"].map(OsString::from).to_vec();
     let mut add = |option: &str, paths: &[&Path]| {
         words.push(option.into());

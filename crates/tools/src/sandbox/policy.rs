@@ -10,7 +10,7 @@ use crate::guarded::is_guarded_name;
 /// What a sandboxed command may do. All paths are canonical. It may read everything except `hide`, and write only below `write`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Policy {
+pub struct SandboxPolicy {
     pub write: Vec<PathBuf>,
     /// Files and folders that cannot be read or listed.
     pub hide: Vec<PathBuf>,
@@ -20,16 +20,16 @@ pub struct Policy {
     pub protect: Vec<PathBuf>,
     /// Folders that cannot be renamed, because they contain something protected. Needs `mounts`.
     pub pin: Vec<PathBuf>,
-    pub network: Network,
+    pub network: NetworkAccess,
     /// Whether commands may open Unix sockets, through which they reach programs outside the sandbox, such as Docker.
     pub unix_sockets: bool,
-    pub mounts: Mounts,
+    pub mounts: MountMethod,
 }
 
 /// Network access of a sandboxed command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Network {
+pub enum NetworkAccess {
     #[default]
     Off,
     /// TCP to and on these ports. UDP only if port 53 (DNS) is included, because the kernel cannot limit UDP by port.
@@ -40,7 +40,7 @@ pub enum Network {
 /// How paths are hidden from a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Mounts {
+pub enum MountMethod {
     /// No mounts: Landlock grants access to everything except the hidden paths.
     #[default]
     None,
@@ -51,17 +51,18 @@ pub enum Mounts {
 }
 
 /// Only the parts of `.git` that git executes or obeys are protected, so that commits work.
-const IN_GIT: [&str; 2] = [".git/config", ".git/hooks"];
+const PROTECTED_IN_GIT: [&str; 2] = [".git/config", ".git/hooks"];
 
 /// The guarded files and folders directly in a folder.
 pub(super) fn guarded_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let guarded = entries.filter(|entry| is_guarded_name(&entry.file_name()) && entry.file_name() != ".git");
-    let in_git = IN_GIT.iter().map(|name| folder.join(name)).filter(|path| path.symlink_metadata().is_ok());
+    let in_git =
+        PROTECTED_IN_GIT.iter().map(|name| folder.join(name)).filter(|path| path.symlink_metadata().is_ok());
     guarded.map(|entry| entry.path()).chain(in_git).collect()
 }
 
-impl Policy {
+impl SandboxPolicy {
     /// Adds the protected and pinned paths of a writable folder.
     pub(super) fn protect_in(&mut self, folder: &Path) {
         // The target of a link is either protected itself or not writable.

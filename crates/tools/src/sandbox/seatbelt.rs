@@ -3,15 +3,15 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use super::policy::{Network, Policy};
+use super::policy::{NetworkAccess, SandboxPolicy};
 
 pub(super) const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
 /// The profile text. Later rules override earlier ones.
-pub(super) fn profile(policy: &Policy) -> String {
+pub(super) fn profile(policy: &SandboxPolicy) -> String {
     let mut text = "(version 1)\n(allow default)\n(deny file-write*)\n".to_owned();
     let mut add = |rule: &str, path: &Path| {
-        text += &format!("({rule} (subpath {}))\n", quoted(path));
+        text += &format!("({rule} (subpath {}))\n", quote_path(path));
     };
     for path in policy.write.iter().map(PathBuf::as_path).chain([Path::new("/dev/fd")]) {
         add("allow file-write*", path);
@@ -29,10 +29,10 @@ pub(super) fn profile(policy: &Policy) -> String {
     text += "(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\"))\n";
     text += "(deny mach-lookup (global-name \"com.apple.coreservices.launchservicesd\"))\n";
     text += "(deny appleevent-send)\n(deny signal (target others))\n";
-    if policy.network != Network::All {
+    if policy.network != NetworkAccess::All {
         text += "(deny network*)\n";
     }
-    if let Network::Ports(ports) = &policy.network {
+    if let NetworkAccess::Ports(ports) = &policy.network {
         for port in ports {
             let _ = writeln!(text, "(allow network* (remote ip \"*:{port}\") (local ip \"*:{port}\"))");
         }
@@ -40,13 +40,13 @@ pub(super) fn profile(policy: &Policy) -> String {
     }
     if policy.unix_sockets {
         text += "(allow network* (remote unix-socket) (local unix-socket))\n";
-    } else if policy.network == Network::All {
+    } else if policy.network == NetworkAccess::All {
         text += "(deny network-outbound (remote unix-socket))\n";
     }
     text
 }
 
-fn quoted(path: &Path) -> String {
+fn quote_path(path: &Path) -> String {
     format!("\"{}\"", path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
@@ -56,10 +56,10 @@ mod tests {
 
     #[test]
     fn hide_rules_follow_allow_rules_and_names_are_escaped() {
-        let policy = Policy {
+        let policy = SandboxPolicy {
             write: vec!["/p\") (allow file-write* (subpath \"/".into()],
             hide: vec!["/home/me/.osier".into()],
-            ..Policy::default()
+            ..SandboxPolicy::default()
         };
         let text = profile(&policy);
         assert!(

@@ -9,18 +9,18 @@ use seccompiler::{
     SeccompRule,
 };
 
-use super::policy::{Network, Policy};
+use super::policy::{NetworkAccess, SandboxPolicy};
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Deprecated in `libc`, but the kernel still supports it.
 const SOCK_PACKET: i32 = 10;
 
 /// The DNS port.
-const NAMES: u16 = 53;
+const DNS_PORT: u16 = 53;
 
 /// Not needed for building or testing, and each could bypass a rule.
-const DENIED: &[i64] = &[
+const DENIED_CALLS: &[i64] = &[
     // io_uring opens sockets and files without system calls that could be filtered.
     libc::SYS_io_uring_setup,
     libc::SYS_add_key,
@@ -48,23 +48,25 @@ const DENIED: &[i64] = &[
 ];
 
 /// Restricts this process permanently.
-pub(super) fn restrict(policy: &Policy) -> io::Result<()> {
+pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<()> {
     // "Network is down" is a clearer error message than a missing permission.
-    apply(network(policy)?, libc::ENETDOWN)?;
-    let mut denied: Rules = DENIED.iter().map(|call| (*call, Vec::new())).collect();
+    apply_filter(network_rules(policy)?, libc::ENETDOWN)?;
+    let mut denied: SyscallRules = DENIED_CALLS.iter().map(|call| (*call, Vec::new())).collect();
     if !policy.unix_sockets {
         denied.insert(libc::SYS_socket, vec![rule(&[(0, Op::Eq, libc::AF_UNIX)])?]);
     }
-    apply(denied, libc::EPERM)
+    apply_filter(denied, libc::EPERM)
 }
 
 /// Rules for sockets other than Unix sockets.
-fn network(policy: &Policy) -> io::Result<Rules> {
+fn network_rules(policy: &SandboxPolicy) -> io::Result<SyscallRules> {
     let internet = || (0, Op::Ne, libc::AF_UNIX);
     let ports = match &policy.network {
-        Network::All => return Ok(Rules::new()),
-        Network::Off => return Ok(Rules::from([(libc::SYS_socket, vec![rule(&[internet()])?])])),
-        Network::Ports(ports) => ports,
+        NetworkAccess::All => return Ok(SyscallRules::new()),
+        NetworkAccess::Off => {
+            return Ok(SyscallRules::from([(libc::SYS_socket, vec![rule(&[internet()])?])]));
+        }
+        NetworkAccess::Ports(ports) => ports,
     };
     let kind = |kind: i32| (1, Op::MaskedEq(0xf), kind);
     let mut denied = vec![
@@ -75,12 +77,12 @@ fn network(policy: &Policy) -> io::Result<Rules> {
     for other in [libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET, libc::SOCK_DCCP, SOCK_PACKET] {
         denied.push(rule(&[internet(), kind(other)])?);
     }
-    if !ports.contains(&NAMES) {
+    if !ports.contains(&DNS_PORT) {
         denied.push(rule(&[internet(), kind(libc::SOCK_DGRAM)])?);
     }
     // TCP Fast Open connects without a call to `connect`, which is what Landlock checks.
     let fast = |at: u8| rule(&[(at, Op::MaskedEq(libc::MSG_FASTOPEN as u64), libc::MSG_FASTOPEN)]);
-    Ok(Rules::from([
+    Ok(SyscallRules::from([
         (libc::SYS_socket, denied),
         (libc::SYS_sendto, vec![fast(3)?]),
         (libc::SYS_sendmsg, vec![fast(2)?]),
@@ -97,7 +99,7 @@ fn rule(conditions: &[(u8, Op, i32)]) -> io::Result<SeccompRule> {
     SeccompRule::new(conditions).map_err(io::Error::other)
 }
 
-fn apply(rules: Rules, error: i32) -> io::Result<()> {
+fn apply_filter(rules: SyscallRules, error: i32) -> io::Result<()> {
     if rules.is_empty() {
         return Ok(());
     }
@@ -109,10 +111,10 @@ fn apply(rules: Rules, error: i32) -> io::Result<()> {
 }
 
 /// Adds the x32 numbers, under which some x86-64 kernels offer every call again.
-fn with_x32(mut rules: Rules) -> Rules {
+fn with_x32(mut rules: SyscallRules) -> SyscallRules {
     const X32: i64 = 0x4000_0000;
     if cfg!(target_arch = "x86_64") {
-        let second: Rules = rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
+        let second: SyscallRules = rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
         rules.extend(second);
     }
     rules

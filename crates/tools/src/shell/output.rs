@@ -10,75 +10,75 @@ use memchr::memchr_iter;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
-use super::plain::plain;
-use super::{End, Ran};
+use super::terminal_text::terminal_text;
+use super::{CommandEnd, CommandResult};
 use crate::context::ToolContext;
-use crate::kept;
-use crate::paths::cause;
-use crate::progress::Stream;
-use crate::veil::Redactor;
+use crate::paths::io_error_text;
+use crate::progress::ProgressStream;
+use crate::redact::Redactor;
+use crate::saved_outputs;
 
 /// The output of a running command.
 #[derive(Debug)]
-pub(super) struct Output {
-    live: Stream,
+pub(super) struct CommandOutput {
+    live: ProgressStream,
     max_bytes: usize,
     max_lines: usize,
     /// The end of the output; all of it while there is no file.
     tail: Vec<u8>,
     bytes: u64,
     line_ends: usize,
-    full: Full,
+    full: FullOutput,
 }
 
-impl Output {
-    pub(super) fn new(ctx: &ToolContext) -> Output {
-        Output {
+impl CommandOutput {
+    pub(super) fn new(ctx: &ToolContext) -> CommandOutput {
+        CommandOutput {
             live: ctx.progress.stream(),
             max_bytes: ctx.limits.bytes,
             max_lines: ctx.limits.lines,
             tail: Vec::new(),
             bytes: 0,
             line_ends: 0,
-            full: Full {
-                redactor: Redactor::new(&ctx.keys),
-                root: ctx.artefacts.clone(),
-                session: ctx.session.clone(),
-                left: ctx.limits.full_output,
-                kept: Kept::NotYet,
+            full: FullOutput {
+                redactor: Redactor::new(&ctx.secrets),
+                root: ctx.artifacts.clone(),
+                session: ctx.session_id.clone(),
+                bytes_left: ctx.limits.full_output_bytes,
+                state: SaveState::NotStarted,
             },
         }
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
-        let chunk = self.full.redactor.pass(chunk);
-        self.take(&chunk);
+        let chunk = self.full.redactor.push(chunk);
+        self.append(&chunk);
     }
 
-    fn take(&mut self, chunk: &[u8]) {
+    fn append(&mut self, chunk: &[u8]) {
         self.live.push(chunk);
         self.bytes += chunk.len() as u64;
         self.line_ends += memchr_iter(b'\n', chunk).count();
         self.tail.extend_from_slice(chunk);
-        match self.full.kept {
-            Kept::NotYet if self.is_too_much() => self.keep_all(),
-            Kept::NotYet => {}
+        match self.full.state {
+            SaveState::NotStarted if self.exceeds_limits() => self.save_all(),
+            SaveState::NotStarted => {}
             _ => self.full.write(chunk),
         }
-        if self.tail.len() > 2 * self.max_bytes && !matches!(self.full.kept, Kept::NotYet) {
+        if self.tail.len() > 2 * self.max_bytes && !matches!(self.full.state, SaveState::NotStarted) {
             self.tail.drain(..self.tail.len() - self.max_bytes - 1);
         }
     }
 
     /// Writes everything so far, and all later output, to a file.
-    pub(super) fn keep_all(&mut self) {
-        if matches!(self.full.kept, Kept::NotYet) {
-            self.full.begin();
+    pub(super) fn save_all(&mut self) {
+        if matches!(self.full.state, SaveState::NotStarted) {
+            self.full.create_file();
             self.full.write(&self.tail);
         }
     }
 
-    fn is_too_much(&self) -> bool {
+    fn exceeds_limits(&self) -> bool {
         self.bytes > self.max_bytes as u64 || self.lines() > self.max_lines
     }
 
@@ -87,23 +87,29 @@ impl Output {
     }
 
     /// The result, and the file that receives later output.
-    pub(super) fn finish(mut self, end: End, took: Duration, background: Option<u32>) -> (Ran, Full) {
+    pub(super) fn finish(
+        mut self,
+        end: CommandEnd,
+        took: Duration,
+        background: Option<u32>,
+    ) -> (CommandResult, FullOutput) {
         // A background process may have printed only a part of a secret so far.
         if background.is_none() {
-            let rest = self.full.redactor.rest();
-            self.take(&rest);
+            let rest = self.full.redactor.finish();
+            self.append(&rest);
         }
-        let truncated = self.is_too_much();
-        let tail = if truncated { last_part(&self.tail, self.max_bytes, self.max_lines) } else { &self.tail };
-        let ran = Ran {
+        let truncated = self.exceeds_limits();
+        let tail =
+            if truncated { last_lines(&self.tail, self.max_bytes, self.max_lines) } else { &self.tail };
+        let ran = CommandResult {
             end,
-            text: plain(&String::from_utf8_lossy(tail)),
+            text: terminal_text(&String::from_utf8_lossy(tail)),
             truncated,
             total_lines: self.lines(),
             total_bytes: self.bytes,
             full_output: self.full.path(),
-            not_kept: self.full.trouble(),
-            took,
+            save_error: self.full.save_error(),
+            duration: took,
             background,
         };
         (ran, self.full)
@@ -111,7 +117,7 @@ impl Output {
 }
 
 /// The last complete lines within the limits, or the end of the last line if it alone is too long.
-fn last_part(tail: &[u8], max_bytes: usize, max_lines: usize) -> &[u8] {
+fn last_lines(tail: &[u8], max_bytes: usize, max_lines: usize) -> &[u8] {
     let body = tail.strip_suffix(b"\n").unwrap_or(tail);
     let by_lines = memchr::memrchr_iter(b'\n', body).nth(max_lines - 1).map_or(0, |at| at + 1);
     let by_bytes = tail.len().saturating_sub(max_bytes);
@@ -129,65 +135,65 @@ fn last_part(tail: &[u8], max_bytes: usize, max_lines: usize) -> &[u8] {
 }
 
 #[derive(Debug)]
-enum Kept {
-    NotYet,
-    In(File, PathBuf),
+enum SaveState {
+    NotStarted,
+    Open(File, PathBuf),
     /// The file contains only the first part.
-    Cut(PathBuf, String),
-    Lost(String),
+    Truncated(PathBuf, String),
+    Failed(String),
 }
 
 /// The file with the full output.
 #[derive(Debug)]
-pub(super) struct Full {
+pub(super) struct FullOutput {
     redactor: Redactor,
     root: PathBuf,
     session: String,
-    left: u64,
-    kept: Kept,
+    bytes_left: u64,
+    state: SaveState,
 }
 
-impl Full {
-    fn begin(&mut self) {
-        self.kept = match kept::create(&self.root, &self.session) {
-            Ok((file, path)) => Kept::In(file, path),
-            Err(error) => Kept::Lost(cause(&error)),
+impl FullOutput {
+    fn create_file(&mut self) {
+        self.state = match saved_outputs::create_output_file(&self.root, &self.session) {
+            Ok((file, path)) => SaveState::Open(file, path),
+            Err(error) => SaveState::Failed(io_error_text(&error)),
         };
     }
 
     fn write(&mut self, chunk: &[u8]) {
-        let Kept::In(file, path) = &mut self.kept else { return };
-        let fits = chunk.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
-        self.left -= fits as u64;
+        let SaveState::Open(file, path) = &mut self.state else { return };
+        let fits = chunk.len().min(usize::try_from(self.bytes_left).unwrap_or(usize::MAX));
+        self.bytes_left -= fits as u64;
         let trouble = match file.write_all(&chunk[..fits]) {
             Ok(()) if fits == chunk.len() => return,
             Ok(()) => "it exceeds the size limit for saved output".to_owned(),
-            Err(error) => cause(&error),
+            Err(error) => io_error_text(&error),
         };
-        self.kept = Kept::Cut(std::mem::take(path), trouble);
+        self.state = SaveState::Truncated(std::mem::take(path), trouble);
     }
 
     fn path(&self) -> Option<PathBuf> {
-        match &self.kept {
-            Kept::In(_, path) | Kept::Cut(path, _) => Some(path.clone()),
-            Kept::NotYet | Kept::Lost(_) => None,
+        match &self.state {
+            SaveState::Open(_, path) | SaveState::Truncated(path, _) => Some(path.clone()),
+            SaveState::NotStarted | SaveState::Failed(_) => None,
         }
     }
 
-    fn trouble(&self) -> Option<String> {
-        match &self.kept {
-            Kept::Cut(_, trouble) | Kept::Lost(trouble) => Some(trouble.clone()),
-            Kept::NotYet | Kept::In(..) => None,
+    fn save_error(&self) -> Option<String> {
+        match &self.state {
+            SaveState::Truncated(_, trouble) | SaveState::Failed(trouble) => Some(trouble.clone()),
+            SaveState::NotStarted | SaveState::Open(..) => None,
         }
     }
 
     /// Collects the output of background processes, so that they neither block on a full pipe nor get SIGPIPE.
     pub(super) async fn collect(mut self, mut pipe: Receiver, mut buffer: Vec<u8>) {
         while let Ok(got @ 1..) = pipe.read(&mut buffer).await {
-            let redacted = self.redactor.pass(&buffer[..got]);
+            let redacted = self.redactor.push(&buffer[..got]);
             self.write(&redacted);
         }
-        let rest = self.redactor.rest();
+        let rest = self.redactor.finish();
         self.write(&rest);
     }
 }
@@ -197,7 +203,7 @@ mod tests {
     use super::*;
 
     fn part(text: &str, bytes: usize, lines: usize) -> &str {
-        std::str::from_utf8(last_part(text.as_bytes(), bytes, lines)).expect("characters are not split")
+        std::str::from_utf8(last_lines(text.as_bytes(), bytes, lines)).expect("characters are not split")
     }
 
     #[test]

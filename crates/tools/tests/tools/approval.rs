@@ -3,27 +3,30 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use osier_tools::approvals::Why;
-use osier_tools::{Allowance, Approvals, Change, Closed, Decision, Env, Mode, Toolbox, denied};
+use osier_tools::approvals::AskReason;
+use osier_tools::{
+    Allowance, ApprovalMode, Approvals, CommandEnv, Decision, ProposedChange, ProtectedPaths, Toolbox,
+    denied_outcome,
+};
 use serde_json::{Value, json};
 
-use crate::support::Project;
+use crate::support::TestProject;
 
-fn approvals(mode: Mode, allowed: &[&str]) -> Approvals {
+fn approvals(mode: ApprovalMode, allowed: &[&str]) -> Approvals {
     let allowed = allowed.iter().map(|text| Allowance::parse(text)).collect();
-    Approvals { mode, allowed, confined: false }
+    Approvals { mode, allowed, sandboxed: false }
 }
 
-async fn decision(project: &Project, approvals: &Approvals, tool: &str, arguments: Value) -> Decision {
+async fn decision(project: &TestProject, approvals: &Approvals, tool: &str, arguments: Value) -> Decision {
     let spec = project.tools.specs().into_iter().find(|spec| spec.name == tool).unwrap();
     let preview = project.preview(tool, arguments).await.unwrap();
     approvals.decide(&spec, &preview)
 }
 
 /// A project with a git repository as `git init` makes it.
-fn repository() -> Project {
+fn repository() -> TestProject {
     let config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n";
-    Project::with(&[
+    TestProject::with(&[
         ("a", "x"),
         ("src/main.rs", "fn main() {}"),
         (".git/HEAD", "ref: refs/heads/main\n"),
@@ -33,23 +36,28 @@ fn repository() -> Project {
 }
 
 /// `allow`, or the reason for asking and the offers.
-async fn decision_text_in(project: &Project, approvals: &Approvals, tool: &str, arguments: Value) -> String {
+async fn decision_text_in(
+    project: &TestProject,
+    approvals: &Approvals,
+    tool: &str,
+    arguments: Value,
+) -> String {
     match decision(project, approvals, tool, arguments).await {
         Decision::Allow => "allow".to_owned(),
-        Decision::Ask { why, offers, .. } => {
+        Decision::Ask { reason: why, offers, .. } => {
             let offers: Vec<String> = offers.iter().map(ToString::to_string).collect();
             format!("{why:?}, offers {}", offers.join(" | ")).trim_end_matches(", offers ").to_owned()
         }
     }
 }
 
-async fn decision_text(mode: Mode, allowed: &[&str], tool: &str, arguments: Value) -> String {
+async fn decision_text(mode: ApprovalMode, allowed: &[&str], tool: &str, arguments: Value) -> String {
     decision_text_in(&repository(), &approvals(mode, allowed), tool, arguments).await
 }
 
 /// Whether `then` runs without asking after "always" was answered for `first`.
-async fn runs_after_always(project: &Project, first: &str, then: &str) -> bool {
-    let mut allowed = approvals(Mode::Default, &[]);
+async fn runs_after_always(project: &TestProject, first: &str, then: &str) -> bool {
+    let mut allowed = approvals(ApprovalMode::Default, &[]);
     let Decision::Ask { offers, .. } = decision(project, &allowed, "bash", json!({ "command": first })).await
     else {
         panic!("{first} must ask")
@@ -60,11 +68,11 @@ async fn runs_after_always(project: &Project, first: &str, then: &str) -> bool {
     decision(project, &allowed, "bash", json!({ "command": then })).await == Decision::Allow
 }
 
-async fn bash(mode: Mode, allowed: &[&str], command: &str) -> String {
+async fn bash(mode: ApprovalMode, allowed: &[&str], command: &str) -> String {
     decision_text(mode, allowed, "bash", json!({ "command": command })).await
 }
 
-async fn write(mode: Mode, allowed: &[&str], path: &str) -> String {
+async fn write(mode: ApprovalMode, allowed: &[&str], path: &str) -> String {
     decision_text(mode, allowed, "write", json!({ "path": path, "content": "" })).await
 }
 
@@ -77,29 +85,33 @@ async fn reading_and_planning_need_no_approval() {
         ("ls", json!({})),
         ("todo", json!({ "items": [] })),
     ] {
-        assert_eq!(decision_text(Mode::Default, &[], tool, arguments).await, "allow", "{tool}");
+        assert_eq!(decision_text(ApprovalMode::Default, &[], tool, arguments).await, "allow", "{tool}");
     }
 }
 
 #[tokio::test]
 async fn each_mode_asks_as_documented() {
-    assert_eq!(write(Mode::Default, &[], "a").await, "Writes, offers write");
-    assert_eq!(write(Mode::AutoEdit, &[], "a").await, "allow");
-    assert_eq!(write(Mode::Yolo, &[], "a").await, "allow");
-    assert_eq!(bash(Mode::Default, &[], "ls").await, "Runs, offers bash:ls | bash");
-    assert_eq!(bash(Mode::AutoEdit, &[], "ls").await, "Runs, offers bash:ls | bash");
-    assert_eq!(bash(Mode::Sandbox, &[], "ls").await, "Runs, offers bash:ls | bash", "no sandbox is active");
-    assert_eq!(write(Mode::Sandbox, &[], "a").await, "allow");
-    assert_eq!(bash(Mode::Yolo, &[], "ls; rm x").await, "allow");
+    assert_eq!(write(ApprovalMode::Default, &[], "a").await, "Writes, offers write");
+    assert_eq!(write(ApprovalMode::AutoEdit, &[], "a").await, "allow");
+    assert_eq!(write(ApprovalMode::Yolo, &[], "a").await, "allow");
+    assert_eq!(bash(ApprovalMode::Default, &[], "ls").await, "Runs, offers bash:ls | bash");
+    assert_eq!(bash(ApprovalMode::AutoEdit, &[], "ls").await, "Runs, offers bash:ls | bash");
+    assert_eq!(
+        bash(ApprovalMode::Sandbox, &[], "ls").await,
+        "Runs, offers bash:ls | bash",
+        "no sandbox is active"
+    );
+    assert_eq!(write(ApprovalMode::Sandbox, &[], "a").await, "allow");
+    assert_eq!(bash(ApprovalMode::Yolo, &[], "ls; rm x").await, "allow");
 }
 
 #[tokio::test]
 async fn writing_outside_always_asks() {
-    for mode in [Mode::Default, Mode::AutoEdit] {
+    for mode in [ApprovalMode::Default, ApprovalMode::AutoEdit] {
         assert_eq!(write(mode, &["write"], "../outside/x").await, "Outside");
         assert_eq!(write(mode, &["write"], "~/x").await, "Outside");
     }
-    assert_eq!(write(Mode::Yolo, &[], "../outside/x").await, "allow");
+    assert_eq!(write(ApprovalMode::Yolo, &[], "../outside/x").await, "allow");
 }
 
 #[tokio::test]
@@ -119,24 +131,25 @@ async fn writing_guarded_files_always_asks() {
         ".github/workflows/ci.yml",
         ".gitlab-ci.yml",
     ] {
-        assert_eq!(write(Mode::AutoEdit, &["write"], path).await, "Guarded", "{path}");
+        assert_eq!(write(ApprovalMode::AutoEdit, &["write"], path).await, "Guarded", "{path}");
     }
-    let bare = Project::with(&[("vendor/x/HEAD", ""), ("vendor/x/objects/a", ""), ("vendor/x/refs/a", "")]);
+    let bare =
+        TestProject::with(&[("vendor/x/HEAD", ""), ("vendor/x/objects/a", ""), ("vendor/x/refs/a", "")]);
     bare.link("alias", "vendor/x/hooks");
     for path in ["vendor/x/hooks/post-update", "vendor/x/config2", "alias/post-update"] {
-        let allowed = approvals(Mode::AutoEdit, &["write"]);
+        let allowed = approvals(ApprovalMode::AutoEdit, &["write"]);
         let decided =
             decision_text_in(&bare, &allowed, "write", json!({ "path": path, "content": "" })).await;
         assert_eq!(decided, "Guarded", "{path}");
     }
-    assert_eq!(write(Mode::AutoEdit, &[], ".gitignore").await, "allow");
+    assert_eq!(write(ApprovalMode::AutoEdit, &[], ".gitignore").await, "allow");
 }
 
 #[tokio::test]
 async fn allowed_tool_does_not_ask_again() {
-    assert_eq!(write(Mode::Default, &["write"], "a").await, "allow");
-    assert_eq!(write(Mode::Default, &["edit"], "a").await, "Writes, offers write");
-    assert_eq!(bash(Mode::Default, &["bash"], "rm -rf x; y").await, "allow");
+    assert_eq!(write(ApprovalMode::Default, &["write"], "a").await, "allow");
+    assert_eq!(write(ApprovalMode::Default, &["edit"], "a").await, "Writes, offers write");
+    assert_eq!(bash(ApprovalMode::Default, &["bash"], "rm -rf x; y").await, "allow");
 }
 
 #[tokio::test]
@@ -151,7 +164,7 @@ async fn allowed_family_covers_only_its_commands() {
         "git status && git log -1 2>&1",
         "git status; git status",
     ] {
-        assert_eq!(bash(Mode::Default, &allowed, command).await, "allow", "{command}");
+        assert_eq!(bash(ApprovalMode::Default, &allowed, command).await, "allow", "{command}");
     }
     for command in [
         "git statusx",
@@ -176,14 +189,14 @@ async fn allowed_family_covers_only_its_commands() {
         "git log ../outside",
         "head /etc/passwd",
     ] {
-        assert!(bash(Mode::Default, &allowed, command).await.starts_with("Runs"), "{command}");
+        assert!(bash(ApprovalMode::Default, &allowed, command).await.starts_with("Runs"), "{command}");
     }
-    assert_eq!(write(Mode::Default, &["bash:write"], "a").await, "Writes, offers write");
+    assert_eq!(write(ApprovalMode::Default, &["bash:write"], "a").await, "Writes, offers write");
 }
 
 #[tokio::test]
 async fn always_offers_a_family_or_the_exact_command() {
-    let offered = async |command: &str| bash(Mode::Default, &["bash:ls"], command).await;
+    let offered = async |command: &str| bash(ApprovalMode::Default, &["bash:ls"], command).await;
     for (command, offer) in [
         ("git status -s", "git status"),
         ("git status | ls", "git status"),
@@ -219,12 +232,12 @@ async fn always_git_push_covers_only_that_exact_push() {
 #[tokio::test]
 async fn always_tail_covers_no_files_outside_the_project_and_no_key_files() {
     let mut project = repository();
-    project.put("../home/.osier/keys/openai", b"sk-secret");
-    project.put("key.txt", b"sk-secret");
+    project.write_file("../home/.osier/keys/openai", b"sk-secret");
+    project.write_file("key.txt", b"sk-secret");
     project.link("link", "../home/.osier/keys");
     project.link("-n", "../home/.osier/keys/openai");
     project.link("parent", "..");
-    project.ctx.closed = Arc::new(Closed::new(&project.path("../home/.osier"), []));
+    project.ctx.protected = Arc::new(ProtectedPaths::new(&project.path("../home/.osier"), []));
     for program in ["tail -c +2", "grep -o .", "cat", "head -c 3", "sed -n 1p", "wc", "sort", "cut -c2-9"] {
         for file in [
             "../home/.osier/keys/openai",
@@ -248,9 +261,10 @@ async fn always_tail_covers_no_files_outside_the_project_and_no_key_files() {
         assert!(runs_after_always(&project, &first, &then).await, "{then}");
     }
     // If a key file is in the project, or may have a second name there, families cover nothing.
-    project.ctx.closed = Arc::new(Closed::new(&project.path("../home/.osier"), [project.path("key.txt")]));
+    project.ctx.protected =
+        Arc::new(ProtectedPaths::new(&project.path("../home/.osier"), [project.path("key.txt")]));
     assert!(!runs_after_always(&project, "grep -r s src", "grep -r s .").await);
-    project.ctx.closed = Arc::new(Closed::new(&project.path("../home/.osier"), []));
+    project.ctx.protected = Arc::new(ProtectedPaths::new(&project.path("../home/.osier"), []));
     std::fs::hard_link(project.path("../home/.osier/keys/openai"), project.path("same")).unwrap();
     assert!(!runs_after_always(&project, "grep -r s src", "grep -r s .").await);
 }
@@ -277,18 +291,18 @@ async fn git_families_cover_nothing_in_a_repository_that_can_run_programs() {
     let plain = "[core]\n\tbare = false\n";
     let hostile = |path: &str, text: &str| {
         let project = repository();
-        project.put(path, text.as_bytes());
+        project.write_file(path, text.as_bytes());
         project
     };
     let gitlink = "DIRC\0\0\0\u{2}\0\0\0\u{1}\0\0";
     let mut index = gitlink.as_bytes().to_vec();
     index.extend([0, 0, 0xe0, 0]);
     let nested = repository();
-    nested.put(".git/index", &index);
+    nested.write_file(".git/index", &index);
     let linked = repository();
     std::fs::rename(linked.path(".git"), linked.path("real")).unwrap();
     linked.link(".git", "real");
-    let bare = Project::with(&[("HEAD", "ref: refs/heads/main"), ("config", plain), ("a", "")]);
+    let bare = TestProject::with(&[("HEAD", "ref: refs/heads/main"), ("config", plain), ("a", "")]);
     for (what, project) in [
         ("fsmonitor", hostile(".git/config", "[core]\n\tfsmonitor = ./x\n")),
         ("textconv", hostile(".git/config", "[diff \"x\"]\n\ttextconv = ./x\n")),
@@ -299,9 +313,9 @@ async fn git_families_cover_nothing_in_a_repository_that_can_run_programs() {
         ("nested repository", nested),
         ("a link", linked),
         ("a bare repository", bare),
-        ("none at all", Project::with(&[("a", "")])),
+        ("none at all", TestProject::with(&[("a", "")])),
     ] {
-        let families = approvals(Mode::Default, &["bash:git status", "bash:cat"]);
+        let families = approvals(ApprovalMode::Default, &["bash:git status", "bash:cat"]);
         let git = decision_text_in(&project, &families, "bash", json!({ "command": "git status" })).await;
         assert_eq!(git, "allow", "{what}: the exact text is allowed");
         let git = decision_text_in(&project, &families, "bash", json!({ "command": "git status -s" })).await;
@@ -309,15 +323,15 @@ async fn git_families_cover_nothing_in_a_repository_that_can_run_programs() {
         let cat = decision_text_in(&project, &families, "bash", json!({ "command": "cat a" })).await;
         assert_eq!(cat, "allow", "{what}");
     }
-    let worktree = Project::with(&[
+    let worktree = TestProject::with(&[
         (".git", "gitdir: ../outside/main/.git/worktrees/w\n"),
         ("../outside/main/.git/config", plain),
         ("../outside/main/.git/worktrees/w/commondir", "../..\n"),
     ]);
-    let families = approvals(Mode::Default, &["bash:git status"]);
+    let families = approvals(ApprovalMode::Default, &["bash:git status"]);
     let git = json!({ "command": "git status -s" });
     assert_eq!(decision_text_in(&worktree, &families, "bash", git.clone()).await, "allow");
-    worktree.put("../outside/main/.git/config", b"[core]\n\tfsmonitor = x\n");
+    worktree.write_file("../outside/main/.git/config", b"[core]\n\tfsmonitor = x\n");
     assert!(decision_text_in(&worktree, &families, "bash", git).await.starts_with("Runs"));
 }
 
@@ -325,13 +339,13 @@ async fn git_families_cover_nothing_in_a_repository_that_can_run_programs() {
 #[tokio::test]
 async fn families_cover_only_programs_outside_the_project() {
     for folder in ["", ".", "bin", "../project/bin", "../outside/bin"] {
-        let mut project = Project::with(&[("bin/ls", ""), ("ls", "")]);
+        let mut project = TestProject::with(&[("bin/ls", ""), ("ls", "")]);
         project.link("../outside/bin", "../project/bin");
         let folder =
             if folder.starts_with("..") { project.path(folder).display().to_string() } else { folder.into() };
         let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
-        project.ctx.env = Arc::new(Env::new([("PATH".into(), path.into())]));
-        let families = approvals(Mode::Default, &["bash:ls"]);
+        project.ctx.env = Arc::new(CommandEnv::new([("PATH".into(), path.into())]));
+        let families = approvals(ApprovalMode::Default, &["bash:ls"]);
         let decided = decision_text_in(&project, &families, "bash", json!({ "command": "ls -l" })).await;
         assert!(decided.starts_with("Runs"), "{folder}: {decided}");
     }
@@ -352,15 +366,15 @@ async fn families_apply_only_to_known_shells() {
 
 #[tokio::test]
 async fn question_shows_exactly_what_would_happen() {
-    let project = Project::with(&[("a", "one\ntwo\n")]);
-    let nothing = approvals(Mode::Default, &[]);
+    let project = TestProject::with(&[("a", "one\ntwo\n")]);
+    let nothing = approvals(ApprovalMode::Default, &[]);
     let edit = json!({ "path": "a", "edits": [{ "oldText": "two", "newText": "2" }] });
-    let Decision::Ask { what: Change::Diff { path, diff, created }, why, .. } =
+    let Decision::Ask { change: ProposedChange::Diff { path, diff, created }, reason, .. } =
         decision(&project, &nothing, "edit", edit).await
     else {
         panic!("must ask with a diff")
     };
-    assert_eq!((path.as_str(), created, why), ("a", false, Why::Writes));
+    assert_eq!((path.as_str(), created, why), ("a", false, AskReason::Writes));
     expect![[r#"
         --- a/a
         +++ b/a
@@ -370,23 +384,23 @@ async fn question_shows_exactly_what_would_happen() {
         +2
     "#]]
     .assert_eq(&diff);
-    assert_eq!(project.get("a"), b"one\ntwo\n", "asking changes nothing");
+    assert_eq!(project.read_file("a"), b"one\ntwo\n", "asking changes nothing");
     let command = "rm -rf \"$HOME\"";
     let asked = decision(&project, &nothing, "bash", json!({ "command": command })).await;
-    let Decision::Ask { what, offers, .. } = asked else { panic!("must ask") };
-    assert_eq!(what, Change::Command { command: command.into() });
+    let Decision::Ask { change, offers, .. } = asked else { panic!("must ask") };
+    assert_eq!(what, ProposedChange::Command { command: command.into() });
     assert_eq!(offers, [Allowance::Command(command.into()), Allowance::Tool("bash".into())]);
 }
 
 /// The diff in the question for a `write` that replaces the old content with the new.
 async fn diff_of_write(old: Option<&[u8]>, new: &str) -> String {
-    let project = Project::new();
+    let project = TestProject::new();
     if let Some(old) = old {
-        project.put("a", old);
+        project.write_file("a", old);
     }
     let write = json!({ "path": "a", "content": new });
-    match decision(&project, &approvals(Mode::Default, &[]), "write", write).await {
-        Decision::Ask { what: Change::Diff { diff, .. }, .. } => diff,
+    match decision(&project, &approvals(ApprovalMode::Default, &[]), "write", write).await {
+        Decision::Ask { change: ProposedChange::Diff { diff, .. }, .. } => diff,
         other => panic!("{other:?}"),
     }
 }
@@ -425,7 +439,7 @@ async fn diff_shows_every_changed_byte() {
 #[test]
 fn session_settings_round_trip() {
     let mut given = approvals(
-        Mode::AutoEdit,
+        ApprovalMode::AutoEdit,
         &["edit", "bash:git status", "bash:echo 'a b'", "bash:not; plain", "mcp:x"],
     );
     let settings = given.to_settings();
@@ -452,7 +466,7 @@ fn missing_or_invalid_settings_are_the_strictest() {
 
 #[test]
 fn denied_call_returns_the_reason() {
-    let outcome = denied("the user wants to see a plan first");
+    let outcome = denied_outcome("the user wants to see a plan first");
     assert!(outcome.is_error && outcome.details["denied"] == true);
     expect![[r#"
         not allowed: the user wants to see a plan first
@@ -460,34 +474,34 @@ fn denied_call_returns_the_reason() {
 
         not allowed
         Nothing was run or changed. Do not look for a workaround: continue without it, or ask the user what they want.
-    "#]].assert_eq(&format!("{}\n\n{}\n", outcome.plain_text(), denied(" ").plain_text()));
+    "#]].assert_eq(&format!("{}\n\n{}\n", outcome.plain_text(), denied_outcome(" ").plain_text()));
 }
 
 #[tokio::test]
 async fn commands_run_without_asking_only_in_sandbox_mode_with_an_active_sandbox() {
-    let project = Project::new();
+    let project = TestProject::new();
     let preview = project.preview("bash", json!({ "command": "make" })).await.unwrap();
     let specs = project.tools.specs();
     let spec = specs.iter().find(|spec| spec.name == "bash").unwrap();
     let other = osier_tools::ToolSpec { name: "deploy".to_owned(), ..spec.clone() };
-    for mode in Mode::ALL {
-        let approvals = Approvals { confined: true, ..approvals(mode, &[]) };
-        let allowed = matches!(mode, Mode::Sandbox | Mode::Yolo);
+    for mode in ApprovalMode::ALL {
+        let approvals = Approvals { sandboxed: true, ..approvals(mode, &[]) };
+        let allowed = matches!(mode, ApprovalMode::Sandbox | ApprovalMode::Yolo);
         assert_eq!(approvals.decide(spec, &preview) == Decision::Allow, allowed, "{mode:?}");
-        let is_yolo = mode == Mode::Yolo;
+        let is_yolo = mode == ApprovalMode::Yolo;
         assert_eq!(
             approvals.decide(&other, &preview) == Decision::Allow,
             is_yolo,
             "{mode:?}: other tools are not sandboxed"
         );
-        assert_eq!(approvals.outside(&preview.change), is_yolo, "{mode:?}");
+        assert_eq!(approvals.may_run_outside_sandbox(&preview.change), is_yolo, "{mode:?}");
     }
-    let allowed = approvals(Mode::Sandbox, &["outside:make"]);
-    assert!(allowed.outside(&preview.change));
-    let longer = osier_tools::Change::Command { command: "make install".to_owned() };
-    assert!(!allowed.outside(&longer), "only the exact command is allowed");
+    let allowed = approvals(ApprovalMode::Sandbox, &["outside:make"]);
+    assert!(allowed.may_run_outside_sandbox(&preview.change));
+    let longer = osier_tools::ProposedChange::Command { command: "make install".to_owned() };
+    assert!(!allowed.may_run_outside_sandbox(&longer), "only the exact command is allowed");
     assert!(
-        !approvals(Mode::Sandbox, &["bash", "bash:make"]).outside(&preview.change),
+        !approvals(ApprovalMode::Sandbox, &["bash", "bash:make"]).may_run_outside_sandbox(&preview.change),
         "these allowances do not cover running outside the sandbox"
     );
 }

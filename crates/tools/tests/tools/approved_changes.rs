@@ -5,7 +5,7 @@ use std::fs;
 use osier_tools::{ToolContext, ToolOutcome, Toolbox};
 use serde_json::{Value, json};
 
-use crate::support::Project;
+use crate::support::TestProject;
 
 fn edit(path: &str) -> (&'static str, Value) {
     ("edit", json!({ "path": path, "edits": [{ "oldText": "old", "newText": "new" }] }))
@@ -16,17 +16,21 @@ fn write(path: &str) -> (&'static str, Value) {
 }
 
 /// Previews a call, calls `between`, and runs the approved call.
-async fn run_after(project: &Project, call: (&str, Value), between: impl FnOnce(&Project)) -> ToolOutcome {
+async fn run_after(
+    project: &TestProject,
+    call: (&str, Value),
+    between: impl FnOnce(&TestProject),
+) -> ToolOutcome {
     let (name, arguments) = call;
     let preview = project.preview(name, arguments.clone()).await.unwrap();
     between(project);
-    let ctx = ToolContext { seal: preview.seal, ..project.ctx.clone() };
+    let ctx = ToolContext { approved: preview.fingerprint, ..project.ctx.clone() };
     let call = osier_tools::ToolCall { id: "c".into(), name: name.into(), arguments };
     project.tools.run(call, &ctx).await
 }
 
-fn project() -> Project {
-    Project::with(&[("a", "old\n"), ("sub/a", "old\n"), ("../outside/a", "old\n")])
+fn project() -> TestProject {
+    TestProject::with(&[("a", "old\n"), ("sub/a", "old\n"), ("../outside/a", "old\n")])
 }
 
 fn check_refused(outcome: &ToolOutcome, what: &str) {
@@ -53,7 +57,7 @@ async fn file_replaced_by_a_link_is_not_followed() {
         })
         .await;
         check_refused(&outcome, "resolves to a different file");
-        assert_eq!(project.get("../outside/a"), b"old\n");
+        assert_eq!(project.read_file("../outside/a"), b"old\n");
     }
 }
 
@@ -67,7 +71,7 @@ async fn folder_replaced_by_a_link_is_not_followed() {
         })
         .await;
         check_refused(&outcome, "resolves to a different file");
-        assert_eq!(project.get("../outside/a"), b"old\n");
+        assert_eq!(project.read_file("../outside/a"), b"old\n");
         assert!(!project.path("../outside/b").exists());
     }
 }
@@ -76,21 +80,21 @@ async fn folder_replaced_by_a_link_is_not_followed() {
 async fn file_with_different_content_is_not_written() {
     for call in [edit("a"), write("a")] {
         let project = project();
-        let outcome = run_after(&project, call, |project| project.put("a", b"old\nand more\n")).await;
+        let outcome = run_after(&project, call, |project| project.write_file("a", b"old\nand more\n")).await;
         check_refused(&outcome, "has different content");
-        assert_eq!(project.get("a"), b"old\nand more\n");
+        assert_eq!(project.read_file("a"), b"old\nand more\n");
     }
 }
 
 #[tokio::test]
 async fn file_that_was_created_or_deleted_is_not_written() {
     let project = project();
-    let outcome = run_after(&project, write("b"), |project| project.put("b", b"mine\n")).await;
+    let outcome = run_after(&project, write("b"), |project| project.write_file("b", b"mine\n")).await;
     check_refused(&outcome, "has different content");
-    assert_eq!(project.get("b"), b"mine\n");
+    assert_eq!(project.read_file("b"), b"mine\n");
     for call in [edit("a"), write("a")] {
-        project.put("a", b"old\n");
-        let gone = |project: &Project| fs::remove_file(project.path("a")).unwrap();
+        project.write_file("a", b"old\n");
+        let gone = |project: &TestProject| fs::remove_file(project.path("a")).unwrap();
         check_refused(&run_after(&project, call, gone).await, "was deleted");
         assert!(!project.path("a").exists());
     }
@@ -100,9 +104,9 @@ async fn file_that_was_created_or_deleted_is_not_written() {
 async fn approval_covers_only_one_change() {
     let project = project();
     let preview = project.preview("write", write("a").1).await.unwrap();
-    let ctx = ToolContext { seal: preview.seal, ..project.ctx.clone() };
+    let ctx = ToolContext { approved: preview.fingerprint, ..project.ctx.clone() };
     let other = json!({ "path": "a", "content": "something else" });
     let call = osier_tools::ToolCall { id: "c".into(), name: "write".into(), arguments: other };
     check_refused(&project.tools.run(call, &ctx).await, "would get different content");
-    assert_eq!(project.get("a"), b"old\n");
+    assert_eq!(project.read_file("a"), b"old\n");
 }

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use osier_tools::{
-    Allowance, Approvals, Change, Decision, Kind, Tool, ToolContext, ToolOutcome, ToolSpec, Toolbox, Tools,
+    Allowance, Approvals, Decision, ProposedChange, Tool, ToolContext, ToolKind, ToolOutcome, ToolSet,
+    ToolSpec, Toolbox,
 };
 use serde_json::{Value, json};
 
-use crate::support::Project;
+use crate::support::TestProject;
 
 #[tokio::test]
 async fn missing_and_unknown_fields_are_named() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .check(
             [
@@ -41,7 +42,7 @@ async fn missing_and_unknown_fields_are_named() {
 
 #[tokio::test]
 async fn field_with_a_wrong_type_is_named_with_its_path() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .check(
             [
@@ -87,7 +88,7 @@ async fn field_with_a_wrong_type_is_named_with_its_path() {
 
 #[tokio::test]
 async fn arguments_that_are_not_an_object_are_refused() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .check(
             [("read", json!("a.txt")), ("read", json!(null)), ("ls", json!([1]))],
@@ -108,7 +109,7 @@ async fn arguments_that_are_not_an_object_are_refused() {
 
 #[tokio::test]
 async fn invalid_values_are_refused() {
-    let project = Project::with(&[("a", "x")]);
+    let project = TestProject::with(&[("a", "x")]);
     project
         .check(
             [
@@ -142,7 +143,7 @@ async fn invalid_values_are_refused() {
 
 #[tokio::test]
 async fn unknown_fields_are_ignored_and_null_means_missing() {
-    let project = Project::with(&[("a", "text")]);
+    let project = TestProject::with(&[("a", "text")]);
     project
         .check(
             [("read", json!({ "path": "a", "limit": null, "why": "curious" }))],
@@ -157,7 +158,7 @@ async fn unknown_fields_are_ignored_and_null_means_missing() {
 
 #[tokio::test]
 async fn error_for_an_unknown_tool_lists_the_available_tools() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.check([("grpe", json!({})), ("browser", json!({}))], expect![[r#"
         > grpe {}
         error: there is no tool `grpe`; did you mean grep? available tools: read, write, edit, bash, grep, find, ls, todo
@@ -168,7 +169,7 @@ async fn error_for_an_unknown_tool_lists_the_available_tools() {
 
 #[tokio::test]
 async fn call_that_cannot_succeed_needs_no_approval() {
-    let project = Project::with(&[("a", "x")]);
+    let project = TestProject::with(&[("a", "x")]);
     let wrong = json!({ "path": "a", "edits": [{ "oldText": "y", "newText": "z" }] });
     assert!(project.preview("edit", wrong).await.unwrap_err().is_error);
     assert!(project.preview("bash", json!({})).await.unwrap_err().is_error);
@@ -177,15 +178,15 @@ async fn call_that_cannot_succeed_needs_no_approval() {
 
 #[test]
 fn tools_are_selected_by_name() {
-    let selected = Tools::standard().only(&["bash", "read"]).unwrap();
+    let selected = ToolSet::standard().only(&["bash", "read"]).unwrap();
     let names: Vec<String> = selected.specs().into_iter().map(|spec| spec.name).collect();
     assert_eq!(names, ["read", "bash"]);
-    assert_eq!(Tools::standard().only(&["read", "fly"]).unwrap_err(), ["fly"]);
+    assert_eq!(ToolSet::standard().only(&["read", "fly"]).unwrap_err(), ["fly"]);
 }
 
 /// A tool from outside this crate.
 #[derive(Debug)]
-struct CustomTool(&'static str, Kind);
+struct CustomTool(&'static str, ToolKind);
 
 #[async_trait::async_trait]
 impl Tool for CustomTool {
@@ -200,16 +201,16 @@ impl Tool for CustomTool {
 
 #[tokio::test]
 async fn custom_tool_is_added_or_replaces_a_built_in_tool() {
-    let mut project = Project::new();
+    let mut project = TestProject::new();
     let count = project.tools.specs().len();
-    project.tools = project.tools.clone().with(Arc::new(CustomTool("bash", Kind::Runs)));
-    project.tools = project.tools.clone().with(Arc::new(CustomTool("deploy", Kind::Runs)));
+    project.tools = project.tools.clone().with(Arc::new(CustomTool("bash", ToolKind::Runs)));
+    project.tools = project.tools.clone().with(Arc::new(CustomTool("deploy", ToolKind::Runs)));
     assert_eq!(project.tools.specs().len(), count + 1);
-    assert_eq!(project.told("bash", json!({ "x": 1 })).await, "custom {\"x\":1}\n");
+    assert_eq!(project.result_text("bash", json!({ "x": 1 })).await, "custom {\"x\":1}\n");
     let preview = project.preview("deploy", json!({ "to": "moon" })).await.unwrap();
     assert_eq!(
         preview.change,
-        Change::Call { arguments: json!({ "to": "moon" }) },
+        ProposedChange::Call { arguments: json!({ "to": "moon" }) },
         "the question shows the arguments"
     );
     let spec = project.tools.specs().pop().unwrap();

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::support::{Project, is_gone, until, within};
+use crate::support::{TestProject, is_gone, wait_until, with_timeout};
 
 fn kill_group(group: &serde_json::Value) {
     let group = format!("-{group}");
@@ -13,8 +13,8 @@ fn kill_group(group: &serde_json::Value) {
 
 #[tokio::test]
 async fn background_process_with_open_output_does_not_block_the_call() {
-    let project = Project::new();
-    let outcome = within(project.call("bash", json!({ "command": "sleep 1000 & echo $!" }))).await;
+    let project = TestProject::new();
+    let outcome = with_timeout(project.call("bash", json!({ "command": "sleep 1000 & echo $!" }))).await;
     assert!(!outcome.is_error);
     let text = outcome.plain_text();
     let pid = text.lines().next().unwrap();
@@ -28,24 +28,26 @@ async fn background_process_with_open_output_does_not_block_the_call() {
         "{text}"
     );
     kill_group(group);
-    until("gone", || is_gone(pid)).await;
+    wait_until("gone", || is_gone(pid)).await;
 }
 
 #[tokio::test]
 async fn later_output_is_saved_in_the_file() {
-    let project = Project::new();
+    let project = TestProject::new();
     let command = "(until [ -e go ]; do sleep 0.01; done; echo late; echo later; touch done) & echo early";
     let outcome = project.call("bash", json!({ "command": command })).await;
-    project.put("go", b"");
-    until("it printed without a broken pipe", || project.path("done").exists()).await;
+    project.write_file("go", b"");
+    wait_until("it printed without a broken pipe", || project.path("done").exists()).await;
     let path = outcome.details["fullOutputPath"].as_str().unwrap();
-    until("all output is in the file", || std::fs::read_to_string(path).unwrap() == "early\nlate\nlater\n")
-        .await;
+    wait_until("all output is in the file", || {
+        std::fs::read_to_string(path).unwrap() == "early\nlate\nlater\n"
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn background_process_with_redirected_output_is_reported() {
-    let project = Project::new();
+    let project = TestProject::new();
     let outcome =
         project.call("bash", json!({ "command": "sleep 1000 > /dev/null 2>&1 & echo started" })).await;
     let group = &outcome.details["processGroup"];
@@ -58,7 +60,7 @@ async fn background_process_with_redirected_output_is_reported() {
 
 #[tokio::test]
 async fn child_that_exits_with_the_command_is_not_reported() {
-    let project = Project::new();
+    let project = TestProject::new();
     let outcome = project.call("bash", json!({ "command": "(echo a; echo b) | cat; wait" })).await;
     assert_eq!(outcome.plain_text(), "a\nb");
     assert_eq!(outcome.details.get("processGroup"), None);

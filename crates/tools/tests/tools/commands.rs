@@ -5,7 +5,7 @@ use std::time::Duration;
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::support::{Project, lines};
+use crate::support::{TestProject, read_lines};
 
 fn bash(command: &str) -> Value {
     json!({ "command": command })
@@ -13,7 +13,7 @@ fn bash(command: &str) -> Value {
 
 #[tokio::test]
 async fn stdout_and_stderr_keep_their_order() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .check(
             [("bash", bash("echo one; echo two >&2; echo three")), ("bash", bash("true"))],
@@ -34,7 +34,7 @@ async fn stdout_and_stderr_keep_their_order() {
 
 #[tokio::test]
 async fn failing_command_is_an_error_with_its_exit_code() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .check(
             [("bash", bash("echo oops >&2; exit 3"))],
@@ -59,13 +59,13 @@ async fn failing_command_is_an_error_with_its_exit_code() {
         )
         .await;
     assert_eq!(project.call("bash", bash("kill -9 $$")).await.details["signal"], 9);
-    let text = project.told("bash", bash("no-such-program-here")).await;
+    let text = project.result_text("bash", bash("no-such-program-here")).await;
     assert!(text.starts_with("error: ") && text.ends_with("[exit code 127]\n"), "{text}");
 }
 
 #[tokio::test]
 async fn command_gets_the_project_folder_and_only_the_given_variables() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .check(
             [("bash", bash("pwd; echo $OSIER_TEST; echo [$CARGO_MANIFEST_DIR]; echo ~"))],
@@ -82,7 +82,7 @@ async fn command_gets_the_project_folder_and_only_the_given_variables() {
 
 #[tokio::test]
 async fn command_has_no_input_and_no_terminal() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .check(
             [("bash", bash("cat; read x; echo $?; [ -t 1 ] || echo no terminal; (: < /dev/tty) 2> /dev/null || echo none"))],
@@ -98,13 +98,13 @@ async fn command_has_no_input_and_no_terminal() {
 
 #[tokio::test]
 async fn output_is_streamed_while_the_command_runs() {
-    let mut project = Project::new();
+    let mut project = TestProject::new();
     let mut listener = project.listen();
     let call = project.call("bash", bash("echo one; until [ -e go ]; do sleep 0.01; done; echo two"));
     let watch = async {
-        let seen = lines(&mut listener, 1).await;
-        project.put("go", b"");
-        (seen, lines(&mut listener, 1).await)
+        let seen = read_lines(&mut listener, 1).await;
+        project.write_file("go", b"");
+        (seen, read_lines(&mut listener, 1).await)
     };
     let (outcome, seen) = tokio::join!(call, watch);
     assert_eq!(seen, (vec!["one".to_owned()], vec!["two".to_owned()]));
@@ -113,16 +113,16 @@ async fn output_is_streamed_while_the_command_runs() {
 
 #[tokio::test]
 async fn last_2000_lines_are_returned_and_all_lines_are_saved() {
-    let project = Project::new();
+    let project = TestProject::new();
     let outcome = project.call("bash", bash("seq 1 5000")).await;
-    let text = project.neutral(&outcome.plain_text());
+    let text = project.without_temp_paths(&outcome.plain_text());
     let (note, rest) = text.split_once('\n').unwrap();
     let path = outcome.details["fullOutputPath"].as_str().unwrap();
     assert_eq!(
         note,
         format!(
             "[only the end of the output is shown (5,000 lines, 23.3 KB); the full output is in {}]",
-            project.neutral(path)
+            project.without_temp_paths(path)
         )
     );
     assert!(rest.starts_with("3001\n") && rest.ends_with("\n5000"));
@@ -134,7 +134,7 @@ async fn last_2000_lines_are_returned_and_all_lines_are_saved() {
 
 #[tokio::test]
 async fn last_50_kilobytes_of_long_lines_are_returned() {
-    let project = Project::new();
+    let project = TestProject::new();
     let outcome = project.call("bash", bash("for n in $(seq 1 200); do printf '%0999d\\n' $n; done")).await;
     let text = outcome.plain_text();
     let (_, rest) = text.split_once('\n').unwrap();
@@ -144,7 +144,7 @@ async fn last_50_kilobytes_of_long_lines_are_returned() {
 
 #[tokio::test]
 async fn output_of_exactly_the_limit_is_not_truncated() {
-    let project = Project::new();
+    let project = TestProject::new();
     let outcome = project.call("bash", bash("seq 1 2000")).await;
     assert_eq!(outcome.details["truncated"], false);
     assert_eq!(outcome.details.get("fullOutputPath"), None);
@@ -154,15 +154,15 @@ async fn output_of_exactly_the_limit_is_not_truncated() {
 
 #[tokio::test]
 async fn output_that_cannot_be_saved_is_reported_and_its_end_is_returned() {
-    let mut project = Project::with(&[("file", "")]);
-    project.ctx.artefacts = project.path("file/below");
-    let text = project.told("bash", bash("seq 1 5000")).await;
+    let mut project = TestProject::with(&[("file", "")]);
+    project.ctx.artifacts = project.path("file/below");
+    let text = project.result_text("bash", bash("seq 1 5000")).await;
     assert!(text.starts_with(
         "[only the end of the output is shown (5,000 lines, 23.3 KB); the rest was not saved: a part of the path"
     ));
     assert!(text.ends_with("\n5000\n"));
-    project.ctx.artefacts = project.path("kept");
-    project.ctx.limits.full_output = 10_000;
+    project.ctx.artifacts = project.path("kept");
+    project.ctx.limits.full_output_bytes = 10_000;
     let outcome = project.call("bash", bash("seq 1 5000")).await;
     assert!(
         outcome
@@ -175,7 +175,7 @@ async fn output_that_cannot_be_saved_is_reported_and_its_end_is_returned() {
 
 #[tokio::test]
 async fn invalid_characters_colors_and_progress_bars_are_cleaned_up() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .check(
             [("bash", bash(r"printf 'a\xffb \033[31mred\033[0m\n10%%\r99%%\ndone\0!'"))],
@@ -191,8 +191,8 @@ async fn invalid_characters_colors_and_progress_bars_are_cleaned_up() {
 
 #[tokio::test]
 async fn command_times_out() {
-    let mut project = Project::new();
-    project.ctx.limits.command_time = Duration::from_secs(1);
+    let mut project = TestProject::new();
+    project.ctx.limits.default_timeout = Duration::from_secs(1);
     project
         .check(
             [("bash", bash("echo begun; sleep 1000"))],
@@ -204,15 +204,15 @@ async fn command_times_out() {
             "#]],
         )
         .await;
-    project.ctx.limits.longest_command = Duration::from_millis(200);
+    project.ctx.limits.max_timeout = Duration::from_millis(200);
     let outcome = project.call("bash", json!({ "command": "sleep 1000", "timeout": 99999 })).await;
     assert_eq!(outcome.details["timedOut"], true);
 }
 
 #[tokio::test]
 async fn shell_that_cannot_start_is_reported() {
-    let mut project = Project::new();
-    let env = osier_tools::Env { shell: Some("/no/such/shell".into()), ..(*project.ctx.env).clone() };
+    let mut project = TestProject::new();
+    let env = osier_tools::CommandEnv { shell: Some("/no/such/shell".into()), ..(*project.ctx.env).clone() };
     project.ctx.env = std::sync::Arc::new(env);
     project
         .check(
@@ -223,7 +223,7 @@ async fn shell_that_cannot_start_is_reported() {
             "#]],
         )
         .await;
-    let mut project = Project::new();
+    let mut project = TestProject::new();
     project.ctx.cwd = project.path("gone");
     project
         .check(
@@ -238,7 +238,7 @@ async fn shell_that_cannot_start_is_reported() {
 
 #[tokio::test]
 async fn canceled_call_does_not_start_the_command() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.ctx.cancel.cancel();
     assert!(project.call("bash", bash("touch made")).await.is_error);
     assert!(!project.path("made").exists());
@@ -247,8 +247,8 @@ async fn canceled_call_does_not_start_the_command() {
 #[tokio::test]
 async fn saved_output_is_readable_only_by_its_owner() {
     use std::os::unix::fs::PermissionsExt;
-    let mut project = Project::new();
-    project.ctx.artefacts = project.path("../artefacts/of/a/session");
+    let mut project = TestProject::new();
+    project.ctx.artifacts = project.path("../artefacts/of/a/session");
     let outcome = project.call("bash", json!({ "command": "seq 1 100000" })).await;
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let kept = std::path::PathBuf::from(outcome.details["fullOutputPath"].as_str().unwrap());

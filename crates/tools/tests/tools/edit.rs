@@ -3,16 +3,16 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::support::Project;
+use crate::support::TestProject;
 
 fn edits(list: &[(&str, &str)]) -> Value {
     list.iter().map(|(old, new)| json!({ "oldText": old, "newText": new })).collect()
 }
 
 async fn check(file: &str, list: &[(&str, &str)], expect: Expect) {
-    let project = Project::with(&[("a", file)]);
-    let text = project.told("edit", json!({ "path": "a", "edits": edits(list) })).await;
-    let after = String::from_utf8(project.get("a")).unwrap();
+    let project = TestProject::with(&[("a", file)]);
+    let text = project.result_text("edit", json!({ "path": "a", "edits": edits(list) })).await;
+    let after = String::from_utf8(project.read_file("a")).unwrap();
     let result = if after == file { "(unchanged)\n".to_owned() } else { after };
     expect.assert_eq(&format!("{text}---\n{result}"));
 }
@@ -263,23 +263,23 @@ async fn lookalike_characters_are_named() {
 
 #[tokio::test]
 async fn crlf_and_byte_order_mark_are_kept() {
-    let project = Project::new();
-    project.put("a", b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n");
+    let project = TestProject::new();
+    project.write_file("a", b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n");
     let outcome =
         project.call("edit", json!({ "path": "a", "edits": edits(&[("one\ntwo\n", "1\n2\n2b\n")]) })).await;
     assert!(!outcome.is_error, "{}", outcome.plain_text());
-    assert_eq!(project.get("a"), b"\xef\xbb\xbf1\r\n2\r\n2b\r\nthree\r\n");
+    assert_eq!(project.read_file("a"), b"\xef\xbb\xbf1\r\n2\r\n2b\r\nthree\r\n");
     let outcome = project.call("edit", json!({ "path": "a", "edits": edits(&[("2b\r\nthree", "3")]) })).await;
     assert!(!outcome.is_error, "{}", outcome.plain_text());
-    assert_eq!(project.get("a"), b"\xef\xbb\xbf1\r\n2\r\n3\r\n");
+    assert_eq!(project.read_file("a"), b"\xef\xbb\xbf1\r\n2\r\n3\r\n");
 }
 
 #[tokio::test]
 async fn invalid_utf8_is_kept() {
-    let project = Project::new();
-    project.put("a", b"caf\xe9 uno\r\nlone\rcr\n");
+    let project = TestProject::new();
+    project.write_file("a", b"caf\xe9 uno\r\nlone\rcr\n");
     project.call("edit", json!({ "path": "a", "edits": edits(&[("uno", "two")]) })).await;
-    assert_eq!(project.get("a"), b"caf\xe9 two\r\nlone\rcr\n");
+    assert_eq!(project.read_file("a"), b"caf\xe9 two\r\nlone\rcr\n");
 }
 
 #[tokio::test]
@@ -298,7 +298,7 @@ async fn unicode_is_matched_exactly() {
 
 #[tokio::test]
 async fn details_describe_the_change() {
-    let project = Project::with(&[("a", "one\ntwo\nthree\n")]);
+    let project = TestProject::with(&[("a", "one\ntwo\nthree\n")]);
     let mut details =
         project.call("edit", json!({ "path": "a", "edits": edits(&[("two", "2")]) })).await.details;
     details.as_object_mut().unwrap().remove("stamp").unwrap();
@@ -319,7 +319,7 @@ async fn details_describe_the_change() {
 #[tokio::test]
 async fn concurrent_edits_of_one_file_are_all_applied() {
     let text: String = (0..20).map(|n| format!("line <{n}>\n")).collect();
-    let project = std::sync::Arc::new(Project::with(&[("a", &text)]));
+    let project = std::sync::Arc::new(TestProject::with(&[("a", &text)]));
     let calls = (0..20).map(|n| {
         let project = project.clone();
         tokio::spawn(async move {
@@ -330,15 +330,15 @@ async fn concurrent_edits_of_one_file_are_all_applied() {
     for call in calls.collect::<Vec<_>>() {
         assert!(!call.await.unwrap());
     }
-    assert_eq!(String::from_utf8(project.get("a")).unwrap(), text.replace('<', "[").replace('>', "]"));
+    assert_eq!(String::from_utf8(project.read_file("a")).unwrap(), text.replace('<', "[").replace('>', "]"));
 }
 
 #[tokio::test]
 async fn editing_a_file_that_changed_gives_a_warning() {
-    let mut project = Project::with(&[("a", "one\ntwo\n")]);
+    let mut project = TestProject::with(&[("a", "one\ntwo\n")]);
     let read = project.call("read", json!({ "path": "a" })).await.details;
     project.track_files(&[&read]);
-    project.put("a", b"one\ntwo\nthree\n");
+    project.write_file("a", b"one\ntwo\nthree\n");
     project
         .check(
             [("edit", json!({ "path": "a", "edits": edits(&[("two", "2")]) }))],
@@ -364,8 +364,8 @@ async fn editing_a_file_that_changed_gives_a_warning() {
 
 #[tokio::test]
 async fn file_that_cannot_be_edited_is_reported() {
-    let project = Project::new();
-    project.put("bin", b"a\0b");
+    let project = TestProject::new();
+    project.write_file("bin", b"a\0b");
     project
         .check(
             [
@@ -389,9 +389,9 @@ async fn file_that_cannot_be_edited_is_reported() {
 async fn closest_match_is_found_in_a_large_file() {
     let text: String =
         (0..50_000).map(|n| format!("    let value_{n} = compute(value_{}, context);\n", n / 2)).collect();
-    let project = Project::with(&[("a", &text)]);
+    let project = TestProject::with(&[("a", &text)]);
     let text = project
-        .told("edit", json!({ "path": "a", "edits": edits(&[("let value = compute(context)", "x")]) }))
+        .result_text("edit", json!({ "path": "a", "edits": edits(&[("let value = compute(context)", "x")]) }))
         .await;
     assert!(text.starts_with("error: nothing was changed"));
 }

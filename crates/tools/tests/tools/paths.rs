@@ -3,13 +3,13 @@
 use expect_test::expect;
 use serde_json::json;
 
-use crate::support::Project;
+use crate::support::TestProject;
 
 #[tokio::test]
 async fn reading_outside_the_project_is_allowed_and_recorded() {
-    let project = Project::with(&[("../outside/a", "x"), ("../home/b", "y")]);
+    let project = TestProject::with(&[("../outside/a", "x"), ("../home/b", "y")]);
     for (path, text) in [("../outside/a", "x\n"), ("~/b", "y\n")] {
-        assert_eq!(project.told("read", json!({ "path": path })).await, text);
+        assert_eq!(project.result_text("read", json!({ "path": path })).await, text);
         assert_eq!(project.call("read", json!({ "path": path })).await.details["outside"], true);
     }
     let absolute = project.path("../outside/a");
@@ -18,14 +18,14 @@ async fn reading_outside_the_project_is_allowed_and_recorded() {
 
 #[tokio::test]
 async fn absolute_path_into_the_project_is_inside() {
-    let project = Project::with(&[("a", "x")]);
+    let project = TestProject::with(&[("a", "x")]);
     let details = project.call("read", json!({ "path": project.path("a") })).await.details;
     assert_eq!((details["path"].as_str(), details.get("outside")), (Some("a"), None));
 }
 
 #[tokio::test]
 async fn link_is_followed_and_reported() {
-    let project = Project::with(&[("real/a", "x"), ("../outside/b", "y")]);
+    let project = TestProject::with(&[("real/a", "x"), ("../outside/b", "y")]);
     project.link("short", "real/a");
     project.link("away", "../outside");
     project
@@ -44,7 +44,7 @@ async fn link_is_followed_and_reported() {
         )
         .await;
     // `..` after a link is the parent of the link target.
-    project.put("../outside/deep/c", b"");
+    project.write_file("../outside/deep/c", b"");
     project.link("deep", "../outside/deep");
     let details = project.call("read", json!({ "path": "deep/../b" })).await.details;
     assert_eq!(details["outside"], true);
@@ -52,7 +52,7 @@ async fn link_is_followed_and_reported() {
 
 #[tokio::test]
 async fn link_loops_are_reported() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.link("a", "b");
     project.link("b", "a");
     project.link("self", "self/deeper");
@@ -71,7 +71,7 @@ async fn link_loops_are_reported() {
 
 #[tokio::test]
 async fn project_reached_through_a_link_is_still_inside() {
-    let mut project = Project::with(&[("a", "x")]);
+    let mut project = TestProject::with(&[("a", "x")]);
     project.link("../way", "<base>/project");
     project.ctx.cwd = project.path("../way");
     let details = project.call("read", json!({ "path": "a" })).await.details;
@@ -80,7 +80,7 @@ async fn project_reached_through_a_link_is_still_inside() {
 
 #[tokio::test]
 async fn writing_through_a_link_changes_the_target_and_keeps_the_link() {
-    let project = Project::with(&[("real", "old")]);
+    let project = TestProject::with(&[("real", "old")]);
     project.link("link", "real");
     project.link("dangling", "new/file");
     project
@@ -93,32 +93,32 @@ async fn writing_through_a_link_changes_the_target_and_keeps_the_link() {
             "#]],
         )
         .await;
-    assert_eq!(project.get("real"), b"new");
+    assert_eq!(project.read_file("real"), b"new");
     assert!(project.path("link").is_symlink());
     project.call("write", json!({ "path": "dangling", "content": "made" })).await;
-    assert_eq!(project.get("new/file"), b"made");
+    assert_eq!(project.read_file("new/file"), b"made");
     assert!(project.path("dangling").is_symlink());
 }
 
 #[tokio::test]
 async fn link_to_the_outside_counts_as_outside() {
-    let project = Project::with(&[("../outside/a", "x")]);
+    let project = TestProject::with(&[("../outside/a", "x")]);
     project.link("link", "../outside/a");
     project.link("folder", "<base>/outside");
     project.link("dangling", "<base>/outside/not-yet");
     for path in ["link", "folder/new", "dangling", "../outside/b", "~/c"] {
         let preview = project.preview("write", json!({ "path": path, "content": "" })).await.unwrap();
-        assert!(preview.touches.outside(), "{path}");
+        assert!(preview.touches.any_outside(), "{path}");
     }
     for path in ["new", "deep/new", "../project/new", "nowhere/../new"] {
         let preview = project.preview("write", json!({ "path": path, "content": "" })).await.unwrap();
-        assert!(!preview.touches.outside(), "{path}");
+        assert!(!preview.touches.any_outside(), "{path}");
     }
 }
 
 #[tokio::test]
 async fn devices_and_kernel_files_are_refused() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.link("zero", "/dev/zero");
     project
         .check(
@@ -150,8 +150,8 @@ async fn devices_and_kernel_files_are_refused() {
 
 #[tokio::test]
 async fn pipe_does_not_block_any_tool() {
-    let project = Project::with(&[("a", "x")]);
-    project.pipe("pipe");
+    let project = TestProject::with(&[("a", "x")]);
+    project.make_fifo("pipe");
     project.link("way", "pipe");
     project
         .check(
@@ -180,12 +180,12 @@ async fn pipe_does_not_block_any_tool() {
             "#]],
         )
         .await;
-    assert_eq!(project.told("ls", json!({})).await, "a\npipe\nway -> pipe\n");
+    assert_eq!(project.result_text("ls", json!({})).await, "a\npipe\nway -> pipe\n");
 }
 
 #[tokio::test]
 async fn hostile_names_stay_on_one_line() {
-    let project = Project::with(&[
+    let project = TestProject::with(&[
         ("a\nb", "x"),
         ("bell\u{7}", "x"),
         ("turn\u{202e}txt.exe", "x"),
@@ -224,14 +224,14 @@ async fn hostile_names_stay_on_one_line() {
             "#]],
         )
         .await;
-    assert!(project.told("grep", json!({ "pattern": "x" })).await.contains("a\\nb\n1: x\n"));
+    assert!(project.result_text("grep", json!({ "pattern": "x" })).await.contains("a\\nb\n1: x\n"));
 }
 
 #[tokio::test]
 async fn tilde_is_expanded_only_at_the_start() {
-    let mut project = Project::with(&[("~x", "here"), ("a/~", "there")]);
-    assert_eq!(project.told("read", json!({ "path": "~x" })).await, "here\n");
-    assert_eq!(project.told("read", json!({ "path": "a/~" })).await, "there\n");
+    let mut project = TestProject::with(&[("~x", "here"), ("a/~", "there")]);
+    assert_eq!(project.result_text("read", json!({ "path": "~x" })).await, "here\n");
+    assert_eq!(project.result_text("read", json!({ "path": "a/~" })).await, "there\n");
     project.ctx.env = Default::default();
     project
         .check(

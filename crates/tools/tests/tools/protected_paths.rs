@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use osier_tools::{Closed, Keys};
+use osier_tools::{ProtectedPaths, Secrets};
 use serde_json::json;
 
-use crate::support::Project;
+use crate::support::TestProject;
 
-fn with_keys() -> Project {
-    let mut project = Project::with(&[
+fn with_keys() -> TestProject {
+    let mut project = TestProject::with(&[
         ("../home/.osier/config.toml", "key = 1"),
         ("../home/.osier/keys/old", "key = 2"),
         ("../home/.osier/AGENTS.md", "key = none"),
@@ -19,7 +19,7 @@ fn with_keys() -> Project {
     project.link("soft", "../home/.osier/config.toml");
     std::fs::hard_link(project.path("../home/elsewhere"), project.path("hard")).unwrap();
     let home = project.path("../home/.osier");
-    project.ctx.closed = Arc::new(Closed::new(&home, [project.path("../home/elsewhere")]));
+    project.ctx.protected = Arc::new(ProtectedPaths::new(&home, [project.path("../home/elsewhere")]));
     project
 }
 
@@ -94,8 +94,8 @@ async fn other_files_next_to_the_keys_can_be_read() {
 /// The placeholder that the model sees instead of a key must not overwrite the key in the file.
 #[tokio::test]
 async fn redacted_key_is_not_overwritten() {
-    let mut project = Project::with(&[(".env", "KEY=sk-0123456789abcdef\nPORT=1\n")]);
-    project.ctx.keys = Arc::new(Keys::new(["sk-0123456789abcdef".to_owned().into()]));
+    let mut project = TestProject::with(&[(".env", "KEY=sk-0123456789abcdef\nPORT=1\n")]);
+    project.ctx.secrets = Arc::new(Secrets::new(["sk-0123456789abcdef".to_owned().into()]));
     project
         .check(
             [
@@ -123,7 +123,7 @@ async fn redacted_key_is_not_overwritten() {
 /// A model that may change files must not be able to change the allowances of its own session.
 #[tokio::test]
 async fn home_folder_and_stores_cannot_be_changed_under_any_name() {
-    let mut project = Project::with(&[
+    let mut project = TestProject::with(&[
         ("home/sessions/p/own.jsonl", "{}"),
         ("home/AGENTS.md", "notes"),
         ("team/p/own.jsonl", "{}"),
@@ -132,7 +132,7 @@ async fn home_folder_and_stores_cannot_be_changed_under_any_name() {
     project.link("alias", "home/sessions");
     project.link("dangling", "home/trusted.json");
     let (home, store) = (project.path("home"), project.path("team"));
-    project.ctx.closed = Arc::new(Closed::new(&home, []).sealing([store]));
+    project.ctx.protected = Arc::new(ProtectedPaths::new(&home, []).with_read_only_folders([store]));
     for path in [
         "home/sessions/p/own.jsonl",
         "home/sessions/../sessions/p/new.jsonl",
@@ -151,10 +151,10 @@ async fn home_folder_and_stores_cannot_be_changed_under_any_name() {
         for (tool, arguments) in [("write", write), ("edit", edit)] {
             let preview = project.preview(tool, arguments.clone()).await;
             assert!(preview.is_err(), "{tool} {path}");
-            let text = project.told(tool, arguments).await;
+            let text = project.result_text(tool, arguments).await;
             assert!(text.contains("it is in Osier's own folder"), "{tool} {path}: {text}");
         }
     }
-    assert_eq!(project.get("home/sessions/p/own.jsonl"), b"{}");
+    assert_eq!(project.read_file("home/sessions/p/own.jsonl"), b"{}");
     assert!(!project.path("home/trusted.json").exists());
 }

@@ -1,14 +1,14 @@
 //! `read`.
 
 use expect_test::expect;
-use osier_tools::Content;
+use osier_tools::ResultBlock;
 use serde_json::json;
 
-use crate::support::Project;
+use crate::support::TestProject;
 
 #[tokio::test]
 async fn small_file_is_returned_unchanged() {
-    let project = Project::with(&[("a.txt", "one\n\ttwo ünï 😀\n")]);
+    let project = TestProject::with(&[("a.txt", "one\n\ttwo ünï 😀\n")]);
     project
         .check(
             [("read", json!({ "path": "a.txt" }))],
@@ -30,7 +30,7 @@ async fn small_file_is_returned_unchanged() {
 #[tokio::test]
 async fn partial_read_says_which_lines_and_how_to_continue() {
     let text: String = (1..=9).map(|n| format!("line {n}\n")).collect();
-    let project = Project::with(&[("a", &text)]);
+    let project = TestProject::with(&[("a", &text)]);
     project
         .check(
             [
@@ -59,14 +59,14 @@ async fn partial_read_says_which_lines_and_how_to_continue() {
 #[tokio::test]
 async fn long_file_is_read_in_parts_of_2000_lines() {
     let text: String = (1..=5000).map(|n| format!("{n}\n")).collect();
-    let project = Project::with(&[("a", &text)]);
-    let text = project.told("read", json!({ "path": "a" })).await;
+    let project = TestProject::with(&[("a", &text)]);
+    let text = project.result_text("read", json!({ "path": "a" })).await;
     assert!(
         text.ends_with("\n2000\n\n[lines 1 to 2000 of 5000; continue with offset 2001]\n"),
         "{}",
         &text[text.len() - 80..]
     );
-    let text = project.told("read", json!({ "path": "a", "offset": 4001, "limit": 9999 })).await;
+    let text = project.result_text("read", json!({ "path": "a", "offset": 4001, "limit": 9999 })).await;
     assert!(
         text.starts_with("4001\n") && text.ends_with("\n5000\n\n[lines 4001 to 5000 of 5000: the end]\n")
     );
@@ -75,7 +75,7 @@ async fn long_file_is_read_in_parts_of_2000_lines() {
 #[tokio::test]
 async fn file_with_long_lines_is_read_in_parts_of_50_kilobytes() {
     let text = format!("{}\n", "é".repeat(500)).repeat(100);
-    let project = Project::with(&[("a", &text)]);
+    let project = TestProject::with(&[("a", &text)]);
     let outcome = project.call("read", json!({ "path": "a" })).await;
     assert_eq!(outcome.details["endLine"], 51);
     assert!(outcome.plain_text().ends_with("[lines 1 to 51 of 100; continue with offset 52]"));
@@ -83,8 +83,8 @@ async fn file_with_long_lines_is_read_in_parts_of_50_kilobytes() {
 
 #[tokio::test]
 async fn line_of_megabytes_is_truncated_with_a_note() {
-    let project = Project::with(&[("a", &("€".repeat(1 << 20) + "\nnext\n"))]);
-    let text = project.told("read", json!({ "path": "a" })).await;
+    let project = TestProject::with(&[("a", &("€".repeat(1 << 20) + "\nnext\n"))]);
+    let text = project.result_text("read", json!({ "path": "a" })).await;
     let (line, note) = text.split_once('\n').unwrap();
     assert!(line.len() <= 50 * 1024 && line.chars().all(|c| c == '€'));
     expect![[r#"
@@ -95,7 +95,7 @@ async fn line_of_megabytes_is_truncated_with_a_note() {
 
 #[tokio::test]
 async fn empty_file_is_reported_as_empty() {
-    let project = Project::with(&[("a", ""), ("bom", "\u{feff}"), ("lines", "\n\n")]);
+    let project = TestProject::with(&[("a", ""), ("bom", "\u{feff}"), ("lines", "\n\n")]);
     project
         .check(
             [("read", json!({ "path": "a" })), ("read", json!({ "path": "bom" }))],
@@ -112,16 +112,16 @@ async fn empty_file_is_reported_as_empty() {
 
 #[tokio::test]
 async fn byte_order_mark_and_crlf_are_hidden_from_the_model() {
-    let project = Project::new();
-    project.put("a", b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n");
-    assert_eq!(project.told("read", json!({ "path": "a" })).await, "one\ntwo\nthree\n");
+    let project = TestProject::new();
+    project.write_file("a", b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n");
+    assert_eq!(project.result_text("read", json!({ "path": "a" })).await, "one\ntwo\nthree\n");
 }
 
 #[tokio::test]
 async fn binary_files_are_refused_with_a_hint() {
-    let project = Project::new();
-    project.put("a.bin", b"ELF\0\0\0data");
-    project.put("utf16.txt", b"\xff\xfea\0b\0");
+    let project = TestProject::new();
+    project.write_file("a.bin", b"ELF\0\0\0data");
+    project.write_file("utf16.txt", b"\xff\xfea\0b\0");
     project
         .check(
             [("read", json!({ "path": "a.bin" })), ("read", json!({ "path": "utf16.txt" }))],
@@ -137,8 +137,8 @@ async fn binary_files_are_refused_with_a_hint() {
 
 #[tokio::test]
 async fn text_in_another_encoding_is_shown_with_a_warning() {
-    let project = Project::new();
-    project.put("latin1", b"caf\xe9\n");
+    let project = TestProject::new();
+    project.write_file("latin1", b"caf\xe9\n");
     project
         .check(
             [("read", json!({ "path": "latin1" }))],
@@ -154,24 +154,24 @@ async fn text_in_another_encoding_is_shown_with_a_warning() {
 
 #[tokio::test]
 async fn image_is_recognized_by_its_content() {
-    let project = Project::new();
+    let project = TestProject::new();
     // A GIF of one pixel.
     let gif = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
-    project.put("picture.txt", gif);
+    project.write_file("picture.txt", gif);
     let outcome = project.call("read", json!({ "path": "picture.txt" })).await;
     expect![[r#"
         [picture.txt: image, 1×1 pixels]
     "#]]
     .assert_eq(&format!("{}\n", outcome.plain_text()));
-    assert!(matches!(&outcome.content[1], Content::Image { mime_type, .. } if mime_type == "image/gif"));
-    project.put("broken.png", b"\x89PNG\r\n\x1a\nnothing of use");
-    let text = project.told("read", json!({ "path": "broken.png" })).await;
+    assert!(matches!(&outcome.content[1], ResultBlock::Image { mime_type, .. } if mime_type == "image/gif"));
+    project.write_file("broken.png", b"\x89PNG\r\n\x1a\nnothing of use");
+    let text = project.result_text("read", json!({ "path": "broken.png" })).await;
     assert!(text.starts_with("error: broken.png looks like an image, but it cannot be decoded"), "{text}");
 }
 
 #[tokio::test]
 async fn missing_file_is_reported_with_a_suggestion() {
-    let project = Project::with(&[("src/main.rs", ""), ("src/other.rs", "")]);
+    let project = TestProject::with(&[("src/main.rs", ""), ("src/other.rs", "")]);
     project
         .check(
             [
@@ -202,7 +202,7 @@ async fn missing_file_is_reported_with_a_suggestion() {
 
 #[tokio::test]
 async fn canceled_read_is_reported() {
-    let project = Project::with(&[("a", "x")]);
+    let project = TestProject::with(&[("a", "x")]);
     project.ctx.cancel.cancel();
     let outcome = project.call("read", json!({ "path": "a" })).await;
     assert!(outcome.is_error && outcome.details["cancelled"] == true);

@@ -1,16 +1,16 @@
 //! The exact tool descriptions and schemas. They are part of every request, so they must not change by accident.
 
 use expect_test::expect;
-use osier_tools::{Toolbox, Tools};
+use osier_tools::{ToolSet, Toolbox};
 
 fn spec(name: &str) -> String {
-    let spec = Tools::standard().specs().into_iter().find(|spec| spec.name == name).unwrap();
+    let spec = ToolSet::standard().specs().into_iter().find(|spec| spec.name == name).unwrap();
     format!("{:?}\n{}\n{:#}\n", spec.kind, spec.description, spec.parameters)
 }
 
 #[test]
 fn standard_tools_are_in_a_fixed_order() {
-    let names: Vec<String> = Tools::standard().specs().into_iter().map(|spec| spec.name).collect();
+    let names: Vec<String> = ToolSet::standard().specs().into_iter().map(|spec| spec.name).collect();
     assert_eq!(names, ["read", "write", "edit", "bash", "grep", "find", "ls", "todo"]);
 }
 

@@ -3,10 +3,10 @@
 use expect_test::expect;
 use serde_json::json;
 
-use crate::support::Project;
+use crate::support::TestProject;
 
-fn sample() -> Project {
-    Project::with(&[
+fn sample() -> TestProject {
+    TestProject::with(&[
         (".gitignore", "target/\n*.log\n"),
         (".hidden", "needle\n"),
         (".git/config", "needle\n"),
@@ -143,11 +143,11 @@ async fn too_many_matches_are_truncated_with_a_hint() {
         .await;
     let exact = project.call("grep", json!({ "pattern": "needle", "limit": 3 })).await;
     assert_eq!(exact.details["truncated"], false, "exactly the limit is not truncated");
-    let project = Project::with(&[("a", &"x".repeat(2000))]);
-    let text = project.told("grep", json!({ "pattern": "x" })).await;
+    let project = TestProject::with(&[("a", &"x".repeat(2000))]);
+    let text = project.result_text("grep", json!({ "pattern": "x" })).await;
     assert_eq!(text, format!("a\n1: {}…\n", "x".repeat(500)));
-    let project = Project::with(&[("a", &format!("{}\n", "y".repeat(400)).repeat(1000))]);
-    let text = project.told("grep", json!({ "pattern": "y", "limit": 100_000 })).await;
+    let project = TestProject::with(&[("a", &format!("{}\n", "y".repeat(400)).repeat(1000))]);
+    let text = project.result_text("grep", json!({ "pattern": "y", "limit": 100_000 })).await;
     assert!(text.len() < 60_000, "{}", text.len());
 }
 
@@ -183,8 +183,8 @@ async fn invalid_pattern_is_explained() {
 
 #[tokio::test]
 async fn binary_files_links_and_link_loops_are_skipped() {
-    let project = Project::with(&[("a", "needle\n"), ("../outside/b", "needle\n")]);
-    project.put("bin", b"needle\0\0");
+    let project = TestProject::with(&[("a", "needle\n"), ("../outside/b", "needle\n")]);
+    project.write_file("bin", b"needle\0\0");
     project.link("circle", ".");
     project.link("away", "../outside");
     project
@@ -215,8 +215,8 @@ async fn binary_files_links_and_link_loops_are_skipped() {
 
 #[tokio::test]
 async fn utf16_files_with_a_byte_order_mark_are_searched() {
-    let project = Project::new();
-    project.put("wide.txt", b"\xff\xfen\0e\0e\0d\0l\0e\0\n\0");
+    let project = TestProject::new();
+    project.write_file("wide.txt", b"\xff\xfen\0e\0e\0d\0l\0e\0\n\0");
     project
         .check(
             [("grep", json!({ "pattern": "needle" }))],
@@ -355,9 +355,9 @@ async fn search_can_be_canceled() {
 
 #[tokio::test]
 async fn listing_is_limited_in_bytes() {
-    let project = Project::new();
+    let project = TestProject::new();
     for number in 0..400 {
-        project.put(&format!("{number:03}{}", "x".repeat(200)), b"");
+        project.write_file(&format!("{number:03}{}", "x".repeat(200)), b"");
     }
     let outcome = project.call("ls", json!({ "limit": 4_000_000_000u32 })).await;
     let text = outcome.plain_text();
@@ -368,8 +368,8 @@ async fn listing_is_limited_in_bytes() {
 
 #[tokio::test]
 async fn file_with_a_too_long_line_is_skipped_and_reported() {
-    let project = Project::with(&[("a", "needle\n"), ("z", "needle\n")]);
-    project.put("long", format!("{}\nneedle\n", "x".repeat(20 << 20)).as_bytes());
+    let project = TestProject::with(&[("a", "needle\n"), ("z", "needle\n")]);
+    project.write_file("long", format!("{}\nneedle\n", "x".repeat(20 << 20)).as_bytes());
     project
         .check(
             [("grep", json!({ "pattern": "needle" }))],
@@ -390,9 +390,9 @@ async fn file_with_a_too_long_line_is_skipped_and_reported() {
 /// A cloned repository may contain any of these; reading one would hang the search or fill the memory.
 #[tokio::test]
 async fn ignore_files_that_are_not_regular_files_are_not_opened() {
-    let hostile: [fn(&Project, &str); 3] = [
+    let hostile: [fn(&TestProject, &str); 3] = [
         |project, name| project.link(name, "/dev/zero"),
-        |project, name| project.pipe(name),
+        |project, name| project.make_fifo(name),
         |project, name| {
             let file = std::fs::File::create(project.path(name)).unwrap();
             file.set_len(1 << 40).unwrap();
@@ -400,7 +400,8 @@ async fn ignore_files_that_are_not_regular_files_are_not_opened() {
     ];
     for make in hostile {
         for name in [".gitignore", ".ignore", "sub/.gitignore", "sub/.git"] {
-            let project = Project::with(&[("a.txt", "word"), ("sub/b.txt", "word"), ("deep/c.txt", "word")]);
+            let project =
+                TestProject::with(&[("a.txt", "word"), ("sub/b.txt", "word"), ("deep/c.txt", "word")]);
             make(&project, name);
             for (tool, arguments) in [
                 ("grep", json!({ "pattern": "word" })),
@@ -410,8 +411,9 @@ async fn ignore_files_that_are_not_regular_files_are_not_opened() {
                 let text = project.call(tool, arguments).await.plain_text();
                 assert!(text.contains("a.txt"), "{name}, {tool}: {text}");
             }
-            let seen: Vec<_> =
-                osier_tools::files(&project.path("")).map(|entry| entry.path().to_owned()).collect();
+            let seen: Vec<_> = osier_tools::unignored_files(&project.path(""))
+                .map(|entry| entry.path().to_owned())
+                .collect();
             assert!(seen.iter().any(|path| path.ends_with("deep/c.txt")), "{name}: {seen:?}");
         }
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use expect_test::Expect;
 use osier_tools::{
-    Env, FilesRead, Live, Preview, Progress, Stamp, ToolCall, ToolContext, ToolOutcome, Toolbox, Tools,
+    CommandEnv, FileStamp, FilesRead, LiveOutput, Preview, Progress, ToolCall, ToolContext, ToolOutcome,
+    ToolSet, Toolbox,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,31 +17,32 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 #[derive(Debug)]
-pub(crate) struct Project {
+pub(crate) struct TestProject {
     base: TempDir,
     pub(crate) ctx: ToolContext,
-    pub(crate) tools: Tools,
+    pub(crate) tools: ToolSet,
 }
 
-impl Project {
+impl TestProject {
     /// An empty project, next to an empty folder `outside` and an empty home folder.
-    pub(crate) fn new() -> Project {
+    pub(crate) fn new() -> TestProject {
         let base = TempDir::new().unwrap();
         for folder in ["project", "outside", "home"] {
             fs::create_dir(base.path().join(folder)).unwrap();
         }
         let path = std::env::var_os("PATH").unwrap();
-        let mut env = Env::new([("PATH".into(), path), ("HOME".into(), base.path().join("home").into())]);
+        let mut env =
+            CommandEnv::new([("PATH".into(), path), ("HOME".into(), base.path().join("home").into())]);
         env.vars.push(("OSIER_TEST".into(), "given".into()));
         let ctx = ToolContext::new(base.path().join("project"), base.path().join("artefacts"), env);
-        Project { base, ctx, tools: Tools::standard() }
+        TestProject { base, ctx, tools: ToolSet::standard() }
     }
 
     /// A project with these files.
-    pub(crate) fn with(files: &[(&str, &str)]) -> Project {
-        let project = Project::new();
+    pub(crate) fn with(files: &[(&str, &str)]) -> TestProject {
+        let project = TestProject::new();
         for (path, text) in files {
-            project.put(path, text.as_bytes());
+            project.write_file(path, text.as_bytes());
         }
         project
     }
@@ -50,13 +52,13 @@ impl Project {
         self.base.path().join("project").join(path)
     }
 
-    pub(crate) fn put(&self, path: &str, bytes: &[u8]) {
+    pub(crate) fn write_file(&self, path: &str, bytes: &[u8]) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
     }
 
-    pub(crate) fn get(&self, path: &str) -> Vec<u8> {
+    pub(crate) fn read_file(&self, path: &str) -> Vec<u8> {
         fs::read(self.path(path)).unwrap()
     }
 
@@ -65,21 +67,21 @@ impl Project {
         std::os::unix::fs::symlink(target, self.path(path)).unwrap();
     }
 
-    pub(crate) fn pipe(&self, path: &str) {
+    pub(crate) fn make_fifo(&self, path: &str) {
         assert!(Command::new("mkfifo").arg(self.path(path)).status().unwrap().success());
     }
 
     /// Makes the model know exactly the files in these result details.
     pub(crate) fn track_files(&mut self, details: &[&Value]) {
-        let mut files = FilesRead::none();
+        let mut files = FilesRead::tracking();
         for details in details {
-            let stamp = Stamp::deserialize(&details["stamp"]).unwrap();
+            let stamp = FileStamp::deserialize(&details["stamp"]).unwrap();
             files.insert(details["path"].as_str().unwrap(), Some(stamp));
         }
         self.ctx.files_read = Arc::new(files);
     }
 
-    pub(crate) fn listen(&mut self) -> mpsc::Receiver<Live> {
+    pub(crate) fn listen(&mut self) -> mpsc::Receiver<LiveOutput> {
         let (progress, listener) = Progress::channel(1000);
         self.ctx.progress = progress;
         listener
@@ -87,19 +89,19 @@ impl Project {
 
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> ToolOutcome {
         let call = ToolCall { id: "call".into(), name: name.into(), arguments };
-        within(self.tools.run(call, &self.ctx)).await
+        with_timeout(self.tools.run(call, &self.ctx)).await
     }
 
     pub(crate) async fn preview(&self, name: &str, arguments: Value) -> Result<Preview, ToolOutcome> {
         let call = ToolCall { id: "call".into(), name: name.into(), arguments };
-        within(self.tools.preview(&call, &self.ctx)).await
+        with_timeout(self.tools.preview(&call, &self.ctx)).await
     }
 
     /// The text that the model gets, with `error: ` in front of failures.
-    pub(crate) async fn told(&self, name: &str, arguments: Value) -> String {
+    pub(crate) async fn result_text(&self, name: &str, arguments: Value) -> String {
         let outcome = self.call(name, arguments).await;
         let kind = if outcome.is_error { "error: " } else { "" };
-        self.neutral(&format!("{kind}{}\n", outcome.plain_text()))
+        self.without_temp_paths(&format!("{kind}{}\n", outcome.plain_text()))
     }
 
     /// Runs calls one after the other and compares each call with the text that the model gets.
@@ -107,41 +109,41 @@ impl Project {
         let mut transcript = String::new();
         for (name, arguments) in calls {
             let call: String = format!("> {name} {arguments}").chars().take(100).collect();
-            transcript.push_str(&format!("{call}\n{}", self.told(name, arguments).await));
+            transcript.push_str(&format!("{call}\n{}", self.result_text(name, arguments).await));
         }
         expect.assert_eq(&transcript);
     }
 
     /// Replaces the name of the temporary folder.
-    pub(crate) fn neutral(&self, text: &str) -> String {
+    pub(crate) fn without_temp_paths(&self, text: &str) -> String {
         text.replace(&*self.base.path().to_string_lossy(), "<base>")
     }
 }
 
 /// After this time a test counts as hanging.
-const HANGS: Duration = Duration::from_secs(60);
+const HANG_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Fails if the work hangs.
-pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(HANGS, work).await.expect("the work hangs")
+pub(crate) async fn with_timeout<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(HANG_TIMEOUT, work).await.expect("the work hangs")
 }
 
 /// Waits until a condition is true.
-pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) async fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let polling = async {
         while !is_so() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let found = tokio::time::timeout(HANGS, polling).await;
+    let found = tokio::time::timeout(HANG_TIMEOUT, polling).await;
     assert!(found.is_ok(), "timed out waiting until {what}");
 }
 
 /// Collects live output until it has `count` lines.
-pub(crate) async fn lines(listener: &mut mpsc::Receiver<Live>, count: usize) -> Vec<String> {
+pub(crate) async fn read_lines(listener: &mut mpsc::Receiver<LiveOutput>, count: usize) -> Vec<String> {
     let mut text = String::new();
     while text.matches('\n').count() < count {
-        text.push_str(&within(listener.recv()).await.expect("the command prints more lines").text);
+        text.push_str(&with_timeout(listener.recv()).await.expect("the command prints more lines").text);
     }
     text.lines().map(str::to_owned).collect()
 }

@@ -1,14 +1,14 @@
 //! `todo`.
 
 use expect_test::expect;
-use osier_tools::{Status, Todo, todos_of};
+use osier_tools::{Todo, TodoStatus, todos_from_details};
 use serde_json::json;
 
-use crate::support::Project;
+use crate::support::TestProject;
 
 #[tokio::test]
 async fn list_is_stored_in_the_details() {
-    let project = Project::new();
+    let project = TestProject::new();
     let items = json!([
         { "content": "read", "status": "completed" },
         { "content": "think", "status": "in_progress" },
@@ -26,16 +26,16 @@ async fn list_is_stored_in_the_details() {
         )
         .await;
     let details = project.call("todo", json!({ "items": items })).await.details;
-    let list = todos_of(&details).unwrap();
-    assert_eq!(list[1], Todo { content: "think".into(), status: Status::InProgress });
+    let list = todos_from_details(&details).unwrap();
+    assert_eq!(list[1], Todo { content: "think".into(), status: TodoStatus::InProgress });
     assert_eq!(json!(list), items);
 }
 
 #[tokio::test]
 async fn empty_list_clears_and_empty_item_is_refused() {
-    let project = Project::new();
+    let project = TestProject::new();
     let cleared = project.call("todo", json!({ "items": [] })).await;
-    assert_eq!(todos_of(&cleared.details), Some(Vec::new()));
+    assert_eq!(todos_from_details(&cleared.details), Some(Vec::new()));
     project
         .check(
             [("todo", json!({ "items": [{ "content": " ", "status": "pending" }] }))],
@@ -49,7 +49,7 @@ async fn empty_list_clears_and_empty_item_is_refused() {
 
 #[test]
 fn details_of_other_tools_contain_no_list() {
-    assert_eq!(todos_of(&json!(null)), None);
-    assert_eq!(todos_of(&json!({ "items": 3 })), None);
-    assert_eq!(todos_of(&json!({ "path": "a" })), None);
+    assert_eq!(todos_from_details(&json!(null)), None);
+    assert_eq!(todos_from_details(&json!({ "items": 3 })), None);
+    assert_eq!(todos_from_details(&json!({ "path": "a" })), None);
 }

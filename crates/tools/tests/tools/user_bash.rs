@@ -3,7 +3,7 @@
 use expect_test::expect;
 use osier_tools::user_bash::{UserCommand, run};
 
-use crate::support::{Project, lines, within};
+use crate::support::{TestProject, read_lines, with_timeout};
 
 fn command(text: &str) -> UserCommand {
     UserCommand::parse(text).unwrap()
@@ -21,8 +21,8 @@ fn one_exclamation_mark_includes_the_output_and_two_exclude_it() {
 
 #[tokio::test]
 async fn message_has_the_fields_that_pi_reads() {
-    let project = Project::new();
-    let ran = within(run(command("!echo hi; exit 2"), &project.ctx)).await.unwrap();
+    let project = TestProject::new();
+    let ran = with_timeout(run(command("!echo hi; exit 2"), &project.ctx)).await.unwrap();
     expect![[r#"
         {
           "role": "bashExecution",
@@ -35,7 +35,7 @@ async fn message_has_the_fields_that_pi_reads() {
         }
     "#]]
     .assert_eq(&format!("{:#}\n", ran.message(5)));
-    let ran = within(run(command("!!true"), &project.ctx)).await.unwrap();
+    let ran = with_timeout(run(command("!!true"), &project.ctx)).await.unwrap();
     expect![[r#"
         {
           "role": "bashExecution",
@@ -53,22 +53,23 @@ async fn message_has_the_fields_that_pi_reads() {
 
 #[tokio::test]
 async fn truncated_output_names_its_file() {
-    let project = Project::new();
-    let ran = within(run(command("!seq 1 3000"), &project.ctx)).await.unwrap();
+    let project = TestProject::new();
+    let ran = with_timeout(run(command("!seq 1 3000"), &project.ctx)).await.unwrap();
     assert!(ran.truncated && ran.output.starts_with("1001\n") && ran.output.ends_with("\n3000"));
     assert_eq!(std::fs::read_to_string(ran.full_output_path.unwrap()).unwrap().lines().count(), 3000);
 }
 
 #[tokio::test]
 async fn canceled_command_has_no_exit_code() {
-    let mut project = Project::new();
+    let mut project = TestProject::new();
     let mut listener = project.listen();
     let cancel = async {
-        lines(&mut listener, 1).await;
+        read_lines(&mut listener, 1).await;
         project.ctx.cancel.cancel();
     };
     let (ran, ()) =
-        within(async { tokio::join!(run(command("!echo on; sleep 1000"), &project.ctx), cancel) }).await;
+        with_timeout(async { tokio::join!(run(command("!echo on; sleep 1000"), &project.ctx), cancel) })
+            .await;
     let ran = ran.unwrap();
     assert_eq!((ran.cancelled, ran.exit_code, ran.output.as_str()), (true, None, "on"));
 }

@@ -5,11 +5,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use expect_test::expect;
 use serde_json::json;
 
-use crate::support::Project;
+use crate::support::TestProject;
 
 #[tokio::test]
 async fn new_file_is_created_with_its_folders() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .check(
             [("write", json!({ "path": "a/b/c.txt", "content": "one\ntwo\n" }))],
@@ -19,12 +19,12 @@ async fn new_file_is_created_with_its_folders() {
             "#]],
         )
         .await;
-    assert_eq!(project.get("a/b/c.txt"), b"one\ntwo\n");
+    assert_eq!(project.read_file("a/b/c.txt"), b"one\ntwo\n");
 }
 
 #[tokio::test]
 async fn details_describe_the_change() {
-    let project = Project::with(&[("a", "one\ntwo\nthree\n")]);
+    let project = TestProject::with(&[("a", "one\ntwo\nthree\n")]);
     let outcome = project.call("write", json!({ "path": "a", "content": "one\n2\nthree\n" })).await;
     let mut details = outcome.details;
     details.as_object_mut().unwrap().remove("stamp").unwrap();
@@ -43,7 +43,7 @@ async fn details_describe_the_change() {
 
 #[tokio::test]
 async fn mode_and_owner_are_kept() {
-    let project = Project::with(&[("run.sh", "old")]);
+    let project = TestProject::with(&[("run.sh", "old")]);
     let path = project.path("run.sh");
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o751)).unwrap();
     let before = std::fs::metadata(&path).unwrap();
@@ -55,25 +55,25 @@ async fn mode_and_owner_are_kept() {
 
 #[tokio::test]
 async fn new_file_has_the_default_mode() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.call("write", json!({ "path": "tool", "content": "" })).await;
-    project.put("plain", b"");
+    project.write_file("plain", b"");
     let mode = |name: &str| std::fs::metadata(project.path(name)).unwrap().mode();
     assert_eq!(mode("tool"), mode("plain"));
 }
 
 #[tokio::test]
 async fn no_temporary_files_are_left() {
-    let project = Project::with(&[("a", "old"), ("folder/x", "")]);
+    let project = TestProject::with(&[("a", "old"), ("folder/x", "")]);
     project.call("write", json!({ "path": "a", "content": "new" })).await;
     assert!(project.call("write", json!({ "path": "folder", "content": "new" })).await.is_error);
-    let names = project.told("ls", json!({})).await;
+    let names = project.result_text("ls", json!({})).await;
     assert_eq!(names, "a\nfolder/\n");
 }
 
 #[tokio::test]
 async fn path_that_cannot_be_written_is_reported() {
-    let project = Project::with(&[("file", "x"), ("folder/x", "")]);
+    let project = TestProject::with(&[("file", "x"), ("folder/x", "")]);
     project
         .check(
             [
@@ -104,8 +104,8 @@ async fn path_that_cannot_be_written_is_reported() {
 
 #[tokio::test]
 async fn line_endings_and_byte_order_mark_are_restored() {
-    let project = Project::new();
-    project.put("a", b"\xef\xbb\xbfone\r\ntwo\r\n");
+    let project = TestProject::new();
+    project.write_file("a", b"\xef\xbb\xbfone\r\ntwo\r\n");
     project
         .check(
             [("write", json!({ "path": "a", "content": "one\n2\n" }))],
@@ -116,15 +116,15 @@ async fn line_endings_and_byte_order_mark_are_restored() {
             "#]],
         )
         .await;
-    assert_eq!(project.get("a"), b"\xef\xbb\xbfone\r\n2\r\n");
-    project.put("mixed", b"one\r\ntwo\n");
+    assert_eq!(project.read_file("a"), b"\xef\xbb\xbfone\r\n2\r\n");
+    project.write_file("mixed", b"one\r\ntwo\n");
     project.call("write", json!({ "path": "mixed", "content": "1\n2\n" })).await;
-    assert_eq!(project.get("mixed"), b"1\n2\n");
+    assert_eq!(project.read_file("mixed"), b"1\n2\n");
 }
 
 #[tokio::test]
 async fn file_that_the_model_has_not_seen_is_not_overwritten() {
-    let mut project = Project::with(&[("a", "precious")]);
+    let mut project = TestProject::with(&[("a", "precious")]);
     let arguments = json!({ "path": "a", "content": "new" });
     project.track_files(&[]);
     project
@@ -140,7 +140,7 @@ async fn file_that_the_model_has_not_seen_is_not_overwritten() {
 
     let read = project.call("read", json!({ "path": "./a" })).await.details;
     project.track_files(&[&read]);
-    project.put("a", b"changed elsewhere");
+    project.write_file("a", b"changed elsewhere");
     project
         .check(
             [("write", arguments.clone())],
@@ -151,7 +151,7 @@ async fn file_that_the_model_has_not_seen_is_not_overwritten() {
         )
         .await;
 
-    project.put("a", b"precious");
+    project.write_file("a", b"precious");
     let written = project.call("write", arguments.clone()).await;
     assert!(!written.is_error, "the content is the same, only the time differs");
     project.track_files(&[&read, &written.details]);
@@ -160,18 +160,18 @@ async fn file_that_the_model_has_not_seen_is_not_overwritten() {
 
 #[tokio::test]
 async fn diff_says_that_binary_content_is_replaced() {
-    let project = Project::new();
-    project.put("a", b"\0\x01\x02");
+    let project = TestProject::new();
+    project.write_file("a", b"\0\x01\x02");
     let outcome = project.call("write", json!({ "path": "a", "content": "text\n" })).await;
     assert!(!outcome.is_error);
-    assert_eq!(project.get("a"), b"text\n");
+    assert_eq!(project.read_file("a"), b"text\n");
     let diff = outcome.details["diff"].as_str().unwrap();
     assert!(diff.ends_with("+text\n[replaces 3 bytes of binary content, which is not shown]\n"), "{diff}");
 }
 
 #[tokio::test]
 async fn canceled_write_changes_nothing() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.ctx.cancel.cancel();
     assert!(project.call("write", json!({ "path": "a", "content": "" })).await.is_error);
     assert!(!project.path("a").exists());

@@ -191,7 +191,7 @@ pub(super) fn change_done(notice: String) -> Msg {
 async fn list_files(folder: String) -> Vec<String> {
     let walk = move || {
         let root = FilePath::new(&folder);
-        let files = osier_tools::files(root);
+        let files = osier_tools::unignored_files(root);
         let names = files
             .filter_map(|entry| entry.path().strip_prefix(root).ok().map(|path| path.display().to_string()));
         names.take(MAX_FILES).collect()

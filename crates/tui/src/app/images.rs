@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use osier_model::Image;
-use osier_tools::{Content, Env, ToolCall, ToolContext, Toolbox, Tools};
+use osier_tools::{CommandEnv, ResultBlock, ToolCall, ToolContext, ToolSet, Toolbox};
 use serde_json::json;
 use tokio::process::Command;
 
@@ -35,12 +35,12 @@ pub(super) async fn images_in_prompt(text: &str, setting: &UiConfig) -> Vec<Imag
 
 /// Reads an image with the `read` tool. Returns `None` if the path is not an image.
 pub(super) async fn read_image(path: &str, setting: &UiConfig) -> Option<Image> {
-    let env = Env { home: setting.home.as_ref().map(PathBuf::from), ..Env::default() };
+    let env = CommandEnv { home: setting.home.as_ref().map(PathBuf::from), ..CommandEnv::default() };
     let context = ToolContext::new(&setting.cwd, &setting.cwd, env);
     let call = ToolCall { id: String::new(), name: "read".to_owned(), arguments: json!({ "path": path }) };
-    let content = Tools::standard().run(call, &context).await.content;
+    let content = ToolSet::standard().run(call, &context).await.content;
     content.into_iter().find_map(|block| match block {
-        Content::Image { data, mime_type } => Some(Image { data, mime_type }),
+        ResultBlock::Image { data, mime_type } => Some(Image { data, mime_type }),
         _ => None,
     })
 }

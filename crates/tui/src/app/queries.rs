@@ -8,7 +8,7 @@ use osier_agent::tail::{Tail, tail_entries};
 use osier_agent::{AgentError, Worker};
 use osier_model::Image;
 use osier_session::Session;
-use osier_tools::approvals::Mode;
+use osier_tools::approvals::ApprovalMode;
 use osier_tree::entry::parse_entry;
 use osier_tree::kind::flag;
 use osier_tree::line_consumer::LineConsumer;
@@ -25,7 +25,7 @@ use crate::pages;
 use crate::piece::draw_all;
 use crate::state::StatusInfo;
 use crate::theme;
-use crate::transcript::{Look, Script, block, header};
+use crate::transcript::{RenderOptions, Transcript, card_header, with_blank_above};
 
 /// The maximum number of entries of a path that are shown at once. The tree shows the others.
 const MAX_SHOWN_ENTRIES: usize = 120;
@@ -96,13 +96,16 @@ async fn describe_position(
 pub(super) async fn entry_page(worker: &Worker, id: &str, columns: usize) -> Result<Msg, AgentError> {
     let (state, _) = worker.cursor().state_and_place();
     let seq = state.tree.require(id)?;
-    let look = Look { width: columns, open: true, ..Look::default() };
+    let look = RenderOptions { width: columns, expanded: true, ..RenderOptions::default() };
     let mut drawn = Vec::new();
     let take = |_: Seq, line: &[u8]| -> Result<(), AgentError> {
-        let mut script = Script::default();
-        drawn = draw_all(&script.line(line), look);
+        let mut script = Transcript::default();
+        drawn = draw_all(&script.draw_line(line), look);
         drawn.extend(
-            script.waiting().iter().flat_map(|call| block(header(call, theme::ColorRole::Accent, look))),
+            script
+                .pending_calls()
+                .iter()
+                .flat_map(|call| with_blank_above(card_header(call, theme::ColorRole::Accent, look))),
         );
         if drawn.is_empty() {
             drawn = pages::raw_entry_lines(line, columns);
@@ -240,11 +243,11 @@ pub(super) async fn last_answer(worker: &Worker) -> Result<Option<String>, Agent
     Ok(Some(entry_text(worker, tree.id(seq).as_str()).await?))
 }
 
-fn approval_mode(tree: &SessionTree) -> Option<Mode> {
+fn approval_mode(tree: &SessionTree) -> Option<ApprovalMode> {
     let settings = tree.marks().settings();
     match settings.get("approvalMode") {
-        Some(mode) => Mode::named(mode.as_str()?),
-        None => Some(Mode::default()),
+        Some(mode) => ApprovalMode::from_name(mode.as_str()?),
+        None => Some(ApprovalMode::default()),
     }
 }
 

@@ -4,7 +4,7 @@ use osier_agent::{AgentConfig, Worker};
 use osier_model::{Environment, ModelRouter, Registry, ThinkingLevel};
 use osier_session::{Session, SessionEnv};
 use osier_store::MemoryStore;
-use osier_tools::{ToolContext, Tools};
+use osier_tools::{ToolContext, ToolSet};
 use osier_tree::Header;
 
 use super::*;
@@ -26,8 +26,8 @@ async fn worker() -> Worker {
     let registry = Arc::new(Registry::built_in());
     let model = registry.find("offline").unwrap();
     let models = Arc::new(ModelRouter::new(registry.clone(), Environment::empty()));
-    let tools = ToolContext::new("/x", "/x/output", osier_tools::Env::new([]));
-    let parts = AgentConfig::new(models, registry, model, Arc::new(Tools::standard()), tools);
+    let tools = ToolContext::new("/x", "/x/output", osier_tools::CommandEnv::new([]));
+    let parts = AgentConfig::new(models, registry, model, Arc::new(ToolSet::standard()), tools);
     Worker::start(session.await.unwrap(), parts).await.unwrap()
 }
 

@@ -1,14 +1,14 @@
 //! `/approval`: sets what tools may do without asking.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::{Action, Purpose};
-use crate::overlay::{Outcome, Pick, Row};
+use crate::overlay::{ListPicker, ListRow, OverlayOutcome};
 use crate::state::UiState;
 use crate::update::{send_command, show_error};
 use osier_agent::ClientCommand;
-use osier_tools::approvals::Mode;
+use osier_tools::approvals::ApprovalMode;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "approval",
     aliases: &[],
     arguments: "[mode]",
@@ -17,38 +17,40 @@ pub(super) const COMMAND: Spec = Spec {
 };
 
 fn run(state: &mut UiState, words: &str) -> Vec<Action> {
-    if let Some(mode) = Mode::named(words) {
-        return choose(mode);
+    if let Some(mode) = ApprovalMode::from_name(words) {
+        return set_mode(mode);
     }
     if words.is_empty() {
-        let row = |mode: &Mode| Row {
+        let row = |mode: &ApprovalMode| ListRow {
             name: mode.name().to_owned(),
-            told: told(*mode, state),
-            now: state.status_info.approval_mode == Some(*mode),
-            ..Row::default()
+            description: describe_mode(*mode, state),
+            is_current: state.status_info.approval_mode == Some(*mode),
+            ..ListRow::default()
         };
-        let rows = Mode::ALL.iter().map(row).collect();
-        let pick = Pick::new("Approval", rows, |at| Outcome::End(choose(Mode::ALL[at])));
+        let rows = ApprovalMode::ALL.iter().map(row).collect();
+        let pick = ListPicker::new("Approval", rows, |at| {
+            OverlayOutcome::CloseAndRun(set_mode(ApprovalMode::ALL[at]))
+        });
         state.overlays.push(Box::new(pick));
         return Vec::new();
     }
-    let names = Mode::ALL.map(Mode::name).join(", ");
+    let names = ApprovalMode::ALL.map(ApprovalMode::name).join(", ");
     show_error(state, &format!("unknown approval mode {words}; use one of {names}"));
     Vec::new()
 }
 
-fn told(mode: Mode, state: &UiState) -> String {
+fn describe_mode(mode: ApprovalMode, state: &UiState) -> String {
     match mode {
-        Mode::Default => "asks before writing files or running commands".to_owned(),
-        Mode::AutoEdit => "asks before running commands".to_owned(),
-        Mode::Sandbox => match state.config.sandbox_state() {
+        ApprovalMode::Default => "asks before writing files or running commands".to_owned(),
+        ApprovalMode::AutoEdit => "asks before running commands".to_owned(),
+        ApprovalMode::Sandbox => match state.config.sandbox_state() {
             Ok(protection) => format!("runs commands in the sandbox without asking ({protection})"),
             Err(reason) => format!("not available, asks before running commands: {reason}"),
         },
-        Mode::Yolo => "never asks, no sandbox".to_owned(),
+        ApprovalMode::Yolo => "never asks, no sandbox".to_owned(),
     }
 }
 
-fn choose(mode: Mode) -> Vec<Action> {
+fn set_mode(mode: ApprovalMode) -> Vec<Action> {
     send_command(ClientCommand::SetApproval(mode), Purpose::Change(format!("approval: {}", mode.name())))
 }

@@ -1,10 +1,10 @@
 //! `/branch`: copies this path to a new session.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::{Action, OpenTarget};
 use crate::state::UiState;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "branch",
     aliases: &["clone"],
     arguments: "",

@@ -1,12 +1,12 @@
 //! `/compact`: replaces the older part of the context with a summary.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::{Action, Purpose};
 use crate::state::UiState;
 use crate::update::send_command;
 use osier_agent::ClientCommand;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "compact",
     aliases: &[],
     arguments: "[focus]",

@@ -1,12 +1,12 @@
 //! `/compaction`: shows what the last compaction left out, or undoes it.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::{Action, Purpose};
 use crate::state::UiState;
 use crate::update::{send_command, show_error};
 use osier_agent::ClientCommand;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "compaction",
     aliases: &[],
     arguments: "[undo]",

@@ -1,11 +1,11 @@
 //! `/compare`: shows two branches side by side.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::Action;
 use crate::state::UiState;
 use crate::update::{request_tree, show_notice};
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "compare",
     aliases: &[],
     arguments: "[entry entry]",

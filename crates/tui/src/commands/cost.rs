@@ -1,10 +1,10 @@
 //! `/cost`: shows tokens and cost.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::Action;
 use crate::state::UiState;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "cost",
     aliases: &["usage"],
     arguments: "",

@@ -1,10 +1,10 @@
 //! `/export`: writes the path to a file.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::Action;
 use crate::state::UiState;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "export",
     aliases: &[],
     arguments: "[file]",

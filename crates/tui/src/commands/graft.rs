@@ -1,12 +1,12 @@
 //! `/graft`: adds the conclusion of another branch to this one.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::{Action, Purpose};
 use crate::state::UiState;
 use crate::update::{request_tree, send_command, show_notice};
 use osier_agent::ClientCommand;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "graft",
     aliases: &[],
     arguments: "[entry]",

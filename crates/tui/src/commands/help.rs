@@ -1,16 +1,16 @@
 //! `/help`: shows commands and keys.
 
-use super::{Spec, all};
+use super::{SlashCommand, all};
 use crate::msg::Action;
-use crate::overlay::{Reader, key_words};
+use crate::overlay::{Pager, key_help};
 use crate::state::UiState;
 use crate::text::{Line, Style, wrap};
 use crate::theme::ColorRole;
 
-pub(super) const COMMAND: Spec =
-    Spec { name: "help", aliases: &[], arguments: "", help: "show commands and keys", run };
+pub(super) const COMMAND: SlashCommand =
+    SlashCommand { name: "help", aliases: &[], arguments: "", help: "show commands and keys", run };
 
-const KEYS: &[(&str, &str)] = &[
+const KEY_HELP: &[(&str, &str)] = &[
     ("enter", "send; while a turn runs, the model gets it with its next call"),
     ("alt+enter", "while a turn runs: send when it ends; otherwise insert a newline"),
     ("ctrl+j, shift+enter", "insert a newline"),
@@ -40,16 +40,16 @@ fn run(state: &mut UiState, _words: &str) -> Vec<Action> {
     });
     let templates = state.config.templates.clone();
     let templates = templates.iter().map(|(name, help)| (format!("/{name}"), help.as_str()));
-    let keys = KEYS.iter().map(|(name, help)| ((*name).to_owned(), *help));
-    let tree = key_words(&state.config).into_iter().map(|(key, word)| (format!("tree: {key}"), word));
+    let keys = KEY_HELP.iter().map(|(name, help)| ((*name).to_owned(), *help));
+    let tree = key_help(&state.config).into_iter().map(|(key, word)| (format!("tree: {key}"), word));
     let rows = commands.chain(templates).chain(keys).chain(tree);
-    let lines = rows.flat_map(|(name, help)| row(&name, help, state.columns)).collect();
-    state.overlays.push(Box::new(Reader::new("Help", lines)));
+    let lines = rows.flat_map(|(name, help)| help_row(&name, help, state.columns)).collect();
+    state.overlays.push(Box::new(Pager::new("Help", lines)));
     Vec::new()
 }
 
 /// A name with its help text, next to it or below it.
-fn row(name: &str, help: &str, columns: usize) -> Vec<Line> {
+fn help_row(name: &str, help: &str, columns: usize) -> Vec<Line> {
     let name = Line::styled(Style::from(ColorRole::Accent).bold(), &format!("  {name:<22} "));
     let help = Line::styled(ColorRole::Text, help);
     let is_wide = columns >= 70;

@@ -1,10 +1,10 @@
 //! `/label`: labels the current entry.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::Action;
 use crate::state::UiState;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "label",
     aliases: &[],
     arguments: "[text]",

@@ -1,13 +1,13 @@
 //! `/model`: chooses the model.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::{Action, Purpose};
-use crate::overlay::{Outcome, Pick, Row};
+use crate::overlay::{ListPicker, ListRow, OverlayOutcome};
 use crate::state::UiState;
 use crate::update::send_command;
 use osier_agent::ClientCommand;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "model",
     aliases: &[],
     arguments: "[name]",
@@ -17,17 +17,20 @@ pub(super) const COMMAND: Spec = Spec {
 
 fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     if !words.is_empty() {
-        return choose(words);
+        return set_model(words);
     }
     let names = state.config.models.clone();
-    let row =
-        |name: &String| Row { name: name.clone(), now: *name == state.status_info.model, ..Row::default() };
+    let row = |name: &String| ListRow {
+        name: name.clone(),
+        is_current: *name == state.status_info.model,
+        ..ListRow::default()
+    };
     let rows = names.iter().map(row).collect();
-    let pick = Pick::new("Model", rows, move |at| Outcome::End(choose(&names[at])));
+    let pick = ListPicker::new("Model", rows, move |at| OverlayOutcome::CloseAndRun(set_model(&names[at])));
     state.overlays.push(Box::new(pick));
     Vec::new()
 }
 
-fn choose(name: &str) -> Vec<Action> {
+fn set_model(name: &str) -> Vec<Action> {
     send_command(ClientCommand::SetModel(name.to_owned()), Purpose::Change(format!("model: {name}")))
 }

@@ -1,12 +1,17 @@
 //! `/name`: shows or sets the session name.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::Action;
 use crate::state::UiState;
 use crate::update::show_notice;
 
-pub(super) const COMMAND: Spec =
-    Spec { name: "name", aliases: &[], arguments: "[text]", help: "show or set the session name", run };
+pub(super) const COMMAND: SlashCommand = SlashCommand {
+    name: "name",
+    aliases: &[],
+    arguments: "[text]",
+    help: "show or set the session name",
+    run,
+};
 
 fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     if words.is_empty() {

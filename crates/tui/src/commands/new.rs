@@ -1,10 +1,10 @@
 //! `/new`: starts an empty session.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::{Action, OpenTarget};
 use crate::state::UiState;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "new",
     aliases: &["clear"],
     arguments: "",

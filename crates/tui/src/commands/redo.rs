@@ -1,13 +1,13 @@
 //! `/redo`: redoes the last undone move.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::{Action, Purpose};
 use crate::state::UiState;
 use crate::update::send_command;
 use osier_agent::ClientCommand;
 
-pub(super) const COMMAND: Spec =
-    Spec { name: "redo", aliases: &[], arguments: "", help: "redo the last undone move", run };
+pub(super) const COMMAND: SlashCommand =
+    SlashCommand { name: "redo", aliases: &[], arguments: "", help: "redo the last undone move", run };
 
 fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
     send_command(ClientCommand::Redo, Purpose::Redo)

@@ -1,16 +1,16 @@
 //! `/resume`: opens another session.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::{Action, OpenTarget};
-use crate::overlay::Sessions;
+use crate::overlay::SessionPicker;
 use crate::state::UiState;
 
-pub(super) const COMMAND: Spec =
-    Spec { name: "resume", aliases: &[], arguments: "[id]", help: "open another session", run };
+pub(super) const COMMAND: SlashCommand =
+    SlashCommand { name: "resume", aliases: &[], arguments: "[id]", help: "open another session", run };
 
 fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     if words.is_empty() {
-        let sessions = Sessions::new(state);
+        let sessions = SessionPicker::new(state);
         state.overlays.push(Box::new(sessions));
         return vec![Action::ListSessions];
     }

@@ -1,12 +1,12 @@
 //! `/retry`: continues an unfinished turn.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::{Action, Purpose};
 use crate::state::UiState;
 use crate::update::send_command;
 use osier_agent::ClientCommand;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "retry",
     aliases: &[],
     arguments: "",

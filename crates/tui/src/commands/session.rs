@@ -1,10 +1,10 @@
 //! `/session`: shows the size and cost of the session.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::Action;
 use crate::state::UiState;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "session",
     aliases: &[],
     arguments: "",

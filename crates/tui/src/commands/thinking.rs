@@ -1,14 +1,14 @@
 //! `/thinking`: sets how much the model thinks.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::{Action, Purpose};
-use crate::overlay::{Outcome, Pick, Row};
+use crate::overlay::{ListPicker, ListRow, OverlayOutcome};
 use crate::state::UiState;
 use crate::update::{send_command, show_error};
 use osier_agent::ClientCommand;
 use osier_model::ThinkingLevel;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "thinking",
     aliases: &[],
     arguments: "[level]",
@@ -19,16 +19,17 @@ pub(super) const COMMAND: Spec = Spec {
 fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     let all = ThinkingLevel::ALL;
     if let Some(level) = ThinkingLevel::parse(words) {
-        return choose(level);
+        return set_level(level);
     }
     if words.is_empty() {
-        let row = |level: &ThinkingLevel| Row {
+        let row = |level: &ThinkingLevel| ListRow {
             name: level.name().to_owned(),
-            now: *level == state.status_info.thinking,
-            ..Row::default()
+            is_current: *level == state.status_info.thinking,
+            ..ListRow::default()
         };
-        let pick =
-            Pick::new("Thinking", all.iter().map(row).collect(), move |at| Outcome::End(choose(all[at])));
+        let pick = ListPicker::new("Thinking", all.iter().map(row).collect(), move |at| {
+            OverlayOutcome::CloseAndRun(set_level(all[at]))
+        });
         state.overlays.push(Box::new(pick));
         return Vec::new();
     }
@@ -37,6 +38,6 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     Vec::new()
 }
 
-fn choose(level: ThinkingLevel) -> Vec<Action> {
+fn set_level(level: ThinkingLevel) -> Vec<Action> {
     send_command(ClientCommand::SetThinking(level), Purpose::Change(format!("thinking: {}", level.name())))
 }

@@ -1,11 +1,11 @@
 //! `/tree`: shows the session tree.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::Action;
 use crate::state::UiState;
 use crate::update::request_tree;
 
-pub(super) const COMMAND: Spec = Spec {
+pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "tree",
     aliases: &[],
     arguments: "",

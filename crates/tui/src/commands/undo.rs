@@ -1,13 +1,13 @@
 //! `/undo`: undoes the last move.
 
-use super::Spec;
+use super::SlashCommand;
 use crate::msg::{Action, Purpose};
 use crate::state::UiState;
 use crate::update::send_command;
 use osier_agent::ClientCommand;
 
-pub(super) const COMMAND: Spec =
-    Spec { name: "undo", aliases: &[], arguments: "", help: "undo the last move", run };
+pub(super) const COMMAND: SlashCommand =
+    SlashCommand { name: "undo", aliases: &[], arguments: "", help: "undo the last move", run };
 
 fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
     send_command(ClientCommand::Undo, Purpose::Undo)

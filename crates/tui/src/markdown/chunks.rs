@@ -20,18 +20,18 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 use super::OPTIONS;
 
 /// A longer chunk is not searched for list items, so the cost stays linear.
-const LONG: usize = 64 << 10;
+const MAX_LIST_SEARCH_BYTES: usize = 64 << 10;
 
 /// A part of a Markdown text that is drawn separately.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Chunk {
     pub(super) text: String,
-    pub(super) joint: Joint,
+    pub(super) start: ChunkStart,
 }
 
 /// How a chunk continues the previous one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(super) enum Joint {
+pub(super) enum ChunkStart {
     /// A new block.
     #[default]
     Block,
@@ -45,140 +45,142 @@ pub(super) enum Joint {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Chunker {
     /// Where the open chunk starts, and how it continues the previous one.
-    start: usize,
-    joint: Joint,
+    offset: usize,
+    chunk_start: ChunkStart,
     /// The end of the last line read.
-    read: usize,
-    open: Open,
+    read_to: usize,
+    open_block: OpenBlock,
     after_blank: bool,
 }
 
 /// The block that is open after the last line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-enum Open {
+enum OpenBlock {
     #[default]
     Text,
     /// A fenced code block; `code` is the end of its last non-blank line.
     Fence { opener: Arc<str>, mark: u8, length: usize, code: Option<usize> },
     /// A fenced code block was just closed.
-    Closed,
+    FenceClosed,
     /// HTML that continues over blank lines, until this end mark.
     Html(&'static str),
 }
 
 impl Chunker {
     /// Reads new complete lines, and returns the chunks that are now final.
-    pub(crate) fn read(&mut self, text: &str) -> Vec<Chunk> {
+    pub(crate) fn take_final(&mut self, text: &str) -> Vec<Chunk> {
         let mut chunks = Vec::new();
-        while let Some(length) = text[self.read..].find('\n') {
-            chunks.extend(self.line(text, self.read..self.read + length + 1));
+        while let Some(length) = text[self.read_to..].find('\n') {
+            chunks.extend(self.read_line(text, self.read_to..self.read_to + length + 1));
         }
         chunks
     }
 
     /// The remaining chunks, as if the text ended here.
-    pub(crate) fn rest(mut self, text: &str) -> Vec<Chunk> {
-        let mut chunks = self.read(text);
-        if self.read < text.len() {
-            chunks.extend(self.line(text, self.read..text.len()));
+    pub(crate) fn remaining(mut self, text: &str) -> Vec<Chunk> {
+        let mut chunks = self.take_final(text);
+        if self.read_to < text.len() {
+            chunks.extend(self.read_line(text, self.read_to..text.len()));
         }
-        let rest = &text[self.start..];
+        let rest = &text[self.offset..];
         if !rest.trim().is_empty() {
-            chunks.push(Chunk { text: rest.to_owned(), joint: self.joint });
+            chunks.push(Chunk { text: rest.to_owned(), start: self.chunk_start });
         }
         chunks
     }
 
-    fn line(&mut self, text: &str, range: Range<usize>) -> Option<Chunk> {
+    fn read_line(&mut self, text: &str, range: Range<usize>) -> Option<Chunk> {
         let line = &text[range.clone()];
-        self.read = range.end;
+        self.read_to = range.end;
         let is_blank = line.trim().is_empty();
-        let is_code = matches!(self.open, Open::Fence { .. });
-        let cut = match &self.open {
-            Open::Fence { .. } => self.code_line(line, &range),
-            Open::Closed if !is_blank => Some((range.start, Joint::Block)),
-            _ if is_blank || matches!(self.open, Open::Html(_)) => None,
-            _ => self.boundary(text, &range),
+        let is_code = matches!(self.open_block, OpenBlock::Fence { .. });
+        let cut = match &self.open_block {
+            OpenBlock::Fence { .. } => self.read_code_line(line, &range),
+            OpenBlock::FenceClosed if !is_blank => Some((range.start, ChunkStart::Block)),
+            _ if is_blank || matches!(self.open_block, OpenBlock::Html(_)) => None,
+            _ => self.find_boundary(text, &range),
         };
-        let chunk = cut.map(|(at, joint)| self.cut(text, at, joint));
+        let chunk = cut.map(|(at, joint)| self.take_chunk(text, at, joint));
         if !is_code && !is_blank {
-            self.open(text, &range);
+            self.update_open_block(text, &range);
         }
         self.after_blank = is_blank;
         chunk
     }
 
-    fn cut(&mut self, text: &str, at: usize, joint: Joint) -> Chunk {
-        let chunk =
-            Chunk { text: text[self.start..at].to_owned(), joint: std::mem::replace(&mut self.joint, joint) };
-        self.start = at;
-        if self.open == Open::Closed {
-            self.open = Open::Text;
+    fn take_chunk(&mut self, text: &str, at: usize, joint: ChunkStart) -> Chunk {
+        let chunk = Chunk {
+            text: text[self.offset..at].to_owned(),
+            start: std::mem::replace(&mut self.chunk_start, joint),
+        };
+        self.offset = at;
+        if self.open_block == OpenBlock::FenceClosed {
+            self.open_block = OpenBlock::Text;
         }
         chunk
     }
 
     /// Reads a line of a fenced code block. Returns where a new chunk starts.
-    fn code_line(&mut self, line: &str, range: &Range<usize>) -> Option<(usize, Joint)> {
-        let Open::Fence { opener, mark, length, code } = &mut self.open else { return None };
-        if fence(line).is_some_and(|(closer, count, rest)| {
+    fn read_code_line(&mut self, line: &str, range: &Range<usize>) -> Option<(usize, ChunkStart)> {
+        let OpenBlock::Fence { opener, mark, length, code } = &mut self.open_block else { return None };
+        if parse_fence(line).is_some_and(|(closer, count, rest)| {
             closer == *mark && count >= *length && rest.trim().is_empty()
         }) {
-            self.open = Open::Closed;
+            self.open_block = OpenBlock::FenceClosed;
             return None;
         }
         if line.trim().is_empty() {
             return None;
         }
         let before = code.replace(range.end)?;
-        Some((before, Joint::Code(opener.clone())))
+        Some((before, ChunkStart::Code(opener.clone())))
     }
 
     /// Whether a new chunk starts at a line outside of code and HTML.
-    fn boundary(&self, text: &str, range: &Range<usize>) -> Option<(usize, Joint)> {
+    fn find_boundary(&self, text: &str, range: &Range<usize>) -> Option<(usize, ChunkStart)> {
         let line = &text[range.clone()];
-        if range.start == self.start || line.starts_with([' ', '\t']) {
+        if range.start == self.offset || line.starts_with([' ', '\t']) {
             return None;
         }
-        if is_item(line) && range.end - self.start < LONG {
-            let at = range.start - self.start;
-            let is_in = |block: &Block| block.range.start < at && at < block.range.end;
-            let blocks = blocks(&text[self.start..range.end]);
+        if is_list_item(line) && range.end - self.offset < MAX_LIST_SEARCH_BYTES {
+            let at = range.start - self.offset;
+            let is_in = |block: &TopLevelBlock| block.range.start < at && at < block.range.end;
+            let blocks = top_level_blocks(&text[self.offset..range.end]);
             if blocks.iter().any(|block| block.kind == BlockKind::List && is_in(block)) {
-                return Some((range.start, Joint::Item));
+                return Some((range.start, ChunkStart::Item));
             }
         }
-        self.after_blank.then_some((range.start, Joint::Block))
+        self.after_blank.then_some((range.start, ChunkStart::Block))
     }
 
     /// Records the block that a line leaves open.
-    fn open(&mut self, text: &str, range: &Range<usize>) {
+    fn update_open_block(&mut self, text: &str, range: &Range<usize>) {
         let line = &text[range.clone()];
-        if let Open::Html(end) = self.open {
-            if contains(line, end) {
-                self.open = Open::Text;
+        if let OpenBlock::Html(end) = self.open_block {
+            if contains_ignoring_case(line, end) {
+                self.open_block = OpenBlock::Text;
             }
             return;
         }
         let begins = |kind: BlockKind| {
-            let blocks = blocks(&text[self.start..range.end]);
+            let blocks = top_level_blocks(&text[self.offset..range.end]);
             blocks
                 .last()
-                .is_some_and(|last| last.kind == kind && last.range.start >= range.start - self.start)
+                .is_some_and(|last| last.kind == kind && last.range.start >= range.start - self.offset)
         };
-        if let Some((mark, length, _)) = fence(line).filter(|_| begins(BlockKind::Fence)) {
+        if let Some((mark, length, _)) = parse_fence(line).filter(|_| begins(BlockKind::Fence)) {
             let opener = format!("{}\n", line.trim_end_matches(['\n', '\r']));
-            self.open = Open::Fence { opener: opener.into(), mark, length, code: None };
+            self.open_block = OpenBlock::Fence { opener: opener.into(), mark, length, code: None };
         } else if let Some(end) = html_end(line).filter(|_| begins(BlockKind::Html))
-            && !contains(line, end)
+            && !contains_ignoring_case(line, end)
         {
-            self.open = Open::Html(end);
+            self.open_block = OpenBlock::Html(end);
         }
     }
 }
 
 /// A top-level block.
-struct Block {
+struct TopLevelBlock {
     kind: BlockKind,
     range: Range<usize>,
 }
@@ -191,7 +193,7 @@ enum BlockKind {
     Other,
 }
 
-fn blocks(text: &str) -> Vec<Block> {
+fn top_level_blocks(text: &str) -> Vec<TopLevelBlock> {
     let mut depth = 0;
     let mut blocks = Vec::new();
     for (event, range) in Parser::new_ext(text, OPTIONS).into_offset_iter() {
@@ -202,7 +204,7 @@ fn blocks(text: &str) -> Vec<Block> {
             _ => BlockKind::Other,
         };
         if depth == 0 && !matches!(event, Event::End(_)) {
-            blocks.push(Block { kind, range });
+            blocks.push(TopLevelBlock { kind, range });
         }
         match event {
             Event::Start(_) => depth += 1,
@@ -214,7 +216,7 @@ fn blocks(text: &str) -> Vec<Block> {
 }
 
 /// Whether a line starts with a list marker.
-fn is_item(line: &str) -> bool {
+fn is_list_item(line: &str) -> bool {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let rest = match line.as_bytes().get(digits) {
         Some(b'-' | b'*' | b'+') if digits == 0 => &line[1..],
@@ -225,7 +227,7 @@ fn is_item(line: &str) -> bool {
 }
 
 /// Parses a code fence: its character, its length, and the text after it.
-fn fence(line: &str) -> Option<(u8, usize, &str)> {
+fn parse_fence(line: &str) -> Option<(u8, usize, &str)> {
     let inner = line.trim_start_matches(' ');
     let mark = *inner.as_bytes().first().filter(|mark| b"`~".contains(mark))?;
     let length = inner.bytes().take_while(|byte| *byte == mark).count();
@@ -248,6 +250,6 @@ fn html_end(line: &str) -> Option<&'static str> {
     KINDS.iter().find(|(start, _)| line.starts_with(start)).map(|(_, end)| *end)
 }
 
-fn contains(line: &str, end: &str) -> bool {
+fn contains_ignoring_case(line: &str, end: &str) -> bool {
     line.to_ascii_lowercase().contains(end)
 }

@@ -20,13 +20,13 @@ const KEYWORDS: &[&str] = &[
 ];
 
 /// The comment syntax of a language.
-struct Syntax {
-    line: &'static [&'static str],
-    block: Option<(&'static str, &'static str)>,
-    plain: bool,
+struct CommentSyntax {
+    line_comments: &'static [&'static str],
+    block_comment: Option<(&'static str, &'static str)>,
+    is_plain_text: bool,
 }
 
-fn syntax(language: &str) -> Syntax {
+fn comment_syntax(language: &str) -> CommentSyntax {
     let (line, block, plain): (&'static [&'static str], _, _) = match language.to_lowercase().as_str() {
         "" | "text" | "txt" | "console" | "output" | "markdown" | "md" | "diff" | "patch" => {
             (&[], None, true)
@@ -41,20 +41,20 @@ fn syntax(language: &str) -> Syntax {
         "json" => (&[], None, false),
         _ => (&["//"], Some(("/*", "*/")), false),
     };
-    Syntax { line, block, plain }
+    CommentSyntax { line_comments: line, block_comment: block, is_plain_text: plain }
 }
 
 /// Highlights code. Returns one line per line of code.
 pub(crate) fn highlight(code: &str, language: &str) -> Vec<Line> {
-    highlight_after(&mut false, code, language)
+    highlight_continued(&mut false, code, language)
 }
 
 /// Highlights more of a code block, which may start inside a comment.
-pub(super) fn highlight_after(in_comment: &mut bool, code: &str, language: &str) -> Vec<Line> {
-    let syntax = syntax(language);
+pub(super) fn highlight_continued(in_comment: &mut bool, code: &str, language: &str) -> Vec<Line> {
+    let syntax = comment_syntax(language);
     let is_diff = matches!(language, "diff" | "patch");
     code.split('\n')
-        .map(|line| match syntax.plain {
+        .map(|line| match syntax.is_plain_text {
             true if is_diff => diff_line(line),
             true => Line::styled(ColorRole::Code, line),
             false => code_line(line, &syntax, in_comment),
@@ -72,11 +72,11 @@ pub(crate) fn diff_line(line: &str) -> Line {
     Line::styled(role, line)
 }
 
-fn code_line(text: &str, syntax: &Syntax, in_comment: &mut bool) -> Line {
+fn code_line(text: &str, syntax: &CommentSyntax, in_comment: &mut bool) -> Line {
     let mut line = Line::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (role, length) = token(rest, syntax, in_comment);
+        let (role, length) = next_token(rest, syntax, in_comment);
         let (text, remaining) = rest.split_at(length);
         line.push(role, text);
         rest = remaining;
@@ -85,8 +85,8 @@ fn code_line(text: &str, syntax: &Syntax, in_comment: &mut bool) -> Line {
 }
 
 /// The role and the length of the next token.
-fn token(rest: &str, syntax: &Syntax, in_comment: &mut bool) -> (ColorRole, usize) {
-    if let Some((open, close)) = syntax.block
+fn next_token(rest: &str, syntax: &CommentSyntax, in_comment: &mut bool) -> (ColorRole, usize) {
+    if let Some((open, close)) = syntax.block_comment
         && (*in_comment || rest.starts_with(open))
     {
         let from = if *in_comment { 0 } else { open.len() };
@@ -101,12 +101,12 @@ fn token(rest: &str, syntax: &Syntax, in_comment: &mut bool) -> (ColorRole, usiz
             }
         };
     }
-    if syntax.line.iter().any(|mark| rest.starts_with(mark)) {
+    if syntax.line_comments.iter().any(|mark| rest.starts_with(mark)) {
         return (ColorRole::Comment, rest.len());
     }
     let is_word = |ch: char| ch.is_alphanumeric() || ch == '_';
     match rest.chars().next() {
-        Some(quote @ ('"' | '\'' | '`')) => string(rest, quote),
+        Some(quote @ ('"' | '\'' | '`')) => string_token(rest, quote),
         Some(first) if first.is_ascii_digit() => {
             (ColorRole::Literal, rest.find(|ch: char| !is_word(ch) && ch != '.').unwrap_or(rest.len()))
         }
@@ -125,7 +125,7 @@ fn token(rest: &str, syntax: &Syntax, in_comment: &mut bool) -> (ColorRole, usiz
 }
 
 /// A string literal. A quote without a closing one is plain text.
-fn string(rest: &str, quote: char) -> (ColorRole, usize) {
+fn string_token(rest: &str, quote: char) -> (ColorRole, usize) {
     let mut escaped = false;
     for (at, ch) in rest.char_indices().skip(1) {
         match ch {

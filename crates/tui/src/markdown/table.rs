@@ -4,18 +4,18 @@ use crate::text::{Line, wrap};
 use crate::theme::ColorRole;
 
 /// The minimum width of a column.
-const LEAST: usize = 4;
-const BETWEEN: &str = " │ ";
+const MIN_COLUMN_WIDTH: usize = 4;
+const COLUMN_SEPARATOR: &str = " │ ";
 
 /// Rows of cells; the first row is the header.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct MarkdownTable {
     rows: Vec<Vec<Line>>,
     row: Vec<Line>,
 }
 
-impl Table {
-    pub(super) fn cell(&mut self, cell: Line) {
+impl MarkdownTable {
+    pub(super) fn push_cell(&mut self, cell: Line) {
         self.row.push(cell);
     }
 
@@ -24,7 +24,7 @@ impl Table {
     }
 
     pub(super) fn draw(&self, most: usize) -> Vec<Line> {
-        let widths = self.widths(most);
+        let widths = self.column_widths(most);
         let mut lines = Vec::new();
         for (at, row) in self.rows.iter().enumerate() {
             lines.extend(draw_row(row, &widths));
@@ -36,7 +36,7 @@ impl Table {
         lines
     }
 
-    fn widths(&self, most: usize) -> Vec<usize> {
+    fn column_widths(&self, most: usize) -> Vec<usize> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let wanted = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
@@ -46,7 +46,7 @@ impl Table {
         let room = most.saturating_sub(columns.saturating_sub(1) * 3);
         while widths.iter().sum::<usize>() > room {
             match widths.iter_mut().max() {
-                Some(widest) if *widest > LEAST => *widest -= 1,
+                Some(widest) if *widest > MIN_COLUMN_WIDTH => *widest -= 1,
                 _ => break,
             }
         }
@@ -69,7 +69,7 @@ fn draw_row(row: &[Line], widths: &[usize]) -> Vec<Line> {
             line.spans.extend(piece.spans);
             if column + 1 < widths.len() {
                 line.push(ColorRole::Text, &pad);
-                line.push(ColorRole::Border, BETWEEN);
+                line.push(ColorRole::Border, COLUMN_SEPARATOR);
             }
         }
         line

@@ -5,7 +5,7 @@ use osier_agent::{ClientCommand, Navigation};
 use osier_tree::projection::preview::one_line;
 use osier_tree::{MessageRole as Speaker, Seq};
 
-use super::{News, Outcome, Overlay, Room};
+use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::key::{Key, KeyCode};
 use crate::msg::{Action, OpenTarget, Purpose, TreeSnapshot};
 use crate::screen::Frame;
@@ -14,17 +14,17 @@ use crate::theme::ColorRole;
 
 /// The list of messages to fork before.
 #[derive(Debug)]
-pub(crate) struct Fork {
-    forest: TreeSnapshot,
-    everywhere: bool,
+pub(crate) struct ForkPicker {
+    snapshot: TreeSnapshot,
+    all_branches: bool,
     rows: Vec<Seq>,
-    at: usize,
+    selected: usize,
 }
 
-impl Fork {
-    pub(crate) fn new(forest: TreeSnapshot) -> Fork {
-        let mut fork = Fork { forest, everywhere: false, rows: Vec::new(), at: 0 };
-        fork.fill();
+impl ForkPicker {
+    pub(crate) fn new(forest: TreeSnapshot) -> ForkPicker {
+        let mut fork = ForkPicker { snapshot: forest, all_branches: false, rows: Vec::new(), selected: 0 };
+        fork.update_rows();
         fork
     }
 
@@ -32,26 +32,26 @@ impl Fork {
         self.rows.is_empty()
     }
 
-    fn fill(&mut self) {
-        let tree = &self.forest.tree;
-        let all = match self.everywhere {
+    fn update_rows(&mut self) {
+        let tree = &self.snapshot.tree;
+        let all = match self.all_branches {
             true => tree.heads().iter().map(|(seq, _)| seq).collect(),
-            false => tree.path(self.forest.leaf),
+            false => tree.path(self.snapshot.leaf),
         };
         let said = |seq: &Seq| tree.head(*seq).role == Speaker::User && !tree.is_hidden(*seq);
         self.rows = all.into_iter().filter(said).collect();
         self.rows.reverse();
-        self.at = self.at.min(self.rows.len().saturating_sub(1));
+        self.selected = self.selected.min(self.rows.len().saturating_sub(1));
     }
 
-    fn chosen(&self) -> Option<String> {
-        self.rows.get(self.at).map(|seq| self.forest.tree.id(*seq).to_string())
+    fn selected_id(&self) -> Option<String> {
+        self.rows.get(self.selected).map(|seq| self.snapshot.tree.id(*seq).to_string())
     }
 
-    fn row(&self, seq: Seq, room: Room) -> Line {
-        let tree = &self.forest.tree;
+    fn draw_row(&self, seq: Seq, room: OverlayArea) -> Line {
+        let tree = &self.snapshot.tree;
         let time = tree.head(seq).time().map(|time| room.clock.format_full(time)).unwrap_or_default();
-        let text = self.forest.texts.get(seq).into_owned();
+        let text = self.snapshot.texts.get(seq).into_owned();
         let text = text.strip_prefix("user: ").unwrap_or(&text);
         let text = text.strip_prefix('"').unwrap_or(text);
         let text = one_line(text.strip_suffix('"').unwrap_or(text), 80);
@@ -61,61 +61,64 @@ impl Fork {
     }
 }
 
-impl Overlay for Fork {
-    fn key(&mut self, key: Key, _room: Room) -> Outcome {
+impl Overlay for ForkPicker {
+    fn handle_key(&mut self, key: Key, _room: OverlayArea) -> OverlayOutcome {
         match (key.code, key.ctrl) {
-            (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => return Outcome::Close,
-            (KeyCode::Up, _) => self.at = self.at.saturating_sub(1),
-            (KeyCode::Down, _) => self.at = (self.at + 1).min(self.rows.len().saturating_sub(1)),
+            (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => return OverlayOutcome::Close,
+            (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
+            (KeyCode::Down, _) => self.selected = (self.selected + 1).min(self.rows.len().saturating_sub(1)),
             (KeyCode::Tab, _) => {
-                self.everywhere = !self.everywhere;
-                self.fill();
+                self.all_branches = !self.all_branches;
+                self.update_rows();
             }
             (KeyCode::Enter, _) => {
-                let Some(target) = self.chosen() else { return Outcome::Stay };
-                return Outcome::Do(vec![go(target)]);
+                let Some(target) = self.selected_id() else { return OverlayOutcome::Stay };
+                return OverlayOutcome::Run(vec![navigate_action(target)]);
             }
             (KeyCode::Char('n'), _) => {
-                let Some(target) = self.chosen() else { return Outcome::Stay };
-                return Outcome::End(vec![Action::Open(OpenTarget::Fork { before: Some(target) })]);
+                let Some(target) = self.selected_id() else { return OverlayOutcome::Stay };
+                return OverlayOutcome::CloseAndRun(vec![Action::Open(OpenTarget::Fork {
+                    before: Some(target),
+                })]);
             }
             _ => {}
         }
-        Outcome::Stay
+        OverlayOutcome::Stay
     }
 
-    fn view(&self, room: Room) -> Frame {
-        let scope = if self.everywhere { "on all branches" } else { "on this path" };
-        let mut lines =
-            vec![Line::styled(Style::from(ColorRole::Accent).bold(), "Fork before a message ")
-                .with(ColorRole::Dim, scope)];
+    fn view(&self, room: OverlayArea) -> Frame {
+        let scope = if self.all_branches { "on all branches" } else { "on this path" };
+        let mut lines = vec![
+            Line::styled(Style::from(ColorRole::Accent).bold(), "Fork before a message ")
+                .with(ColorRole::Dim, scope),
+        ];
         let height = room.rows.saturating_sub(2).clamp(1, 10);
-        let from = self.at.saturating_sub(height - 1);
+        let from = self.selected.saturating_sub(height - 1);
         for (at, seq) in self.rows.iter().enumerate().skip(from).take(height) {
-            let line = self.row(*seq, room);
-            let line = line.prepend(ColorRole::Accent, if at == self.at { "› " } else { "  " });
-            lines.push(if at == self.at { line.with_background(ColorRole::SelectedBg) } else { line });
+            let line = self.draw_row(*seq, room);
+            let line = line.prepend(ColorRole::Accent, if at == self.selected { "› " } else { "  " });
+            lines.push(if at == self.selected { line.with_background(ColorRole::SelectedBg) } else { line });
         }
-        let first = format!("({}/{}) enter fork here", self.at + 1, self.rows.len());
+        let first = format!("({}/{}) enter fork here", self.selected + 1, self.rows.len());
         let keys = [first.as_str(), "n in new session", "tab all branches", "esc cancel"];
         lines.push(Line::styled(ColorRole::Dim, &join_fitting(keys, room.columns, 1).concat()));
         Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor: None }
     }
 
-    fn hear(&mut self, news: &News<'_>) -> Outcome {
+    fn handle_event(&mut self, news: &OverlayEvent<'_>) -> OverlayOutcome {
         match news {
-            News::Forest(forest) => {
-                self.forest = (*forest).clone();
-                self.fill();
+            OverlayEvent::Tree(forest) => {
+                self.snapshot = (*forest).clone();
+                self.update_rows();
             }
-            News::Replied(Purpose::Navigate, Ok(_)) => return Outcome::Close,
+            OverlayEvent::Replied(Purpose::Navigate, Ok(_)) => return OverlayOutcome::Close,
             _ => {}
         }
-        Outcome::Stay
+        OverlayOutcome::Stay
     }
 }
 
-fn go(target: String) -> Action {
+fn navigate_action(target: String) -> Action {
     let wish = Navigation { target: Some(target), stop_turn: true, ..Navigation::default() };
     Action::Send(ClientCommand::Navigate(wish), Purpose::Navigate)
 }

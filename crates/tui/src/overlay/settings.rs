@@ -1,7 +1,7 @@
 //! The settings list: each setting with its value and its source. Selecting one edits it and saves the change.
 
-use super::list::{List, Row, Taken};
-use super::{Ask, News, Outcome, Overlay, Pick, Room};
+use super::filter_list::{FilterList, ListEvent, ListRow};
+use super::{ListPicker, Overlay, OverlayArea, OverlayEvent, OverlayOutcome, TextPrompt};
 use crate::host::SettingRow;
 use crate::key::Key;
 use crate::msg::Action;
@@ -9,48 +9,56 @@ use crate::screen::Frame;
 
 /// The settings and the list that shows them.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub(crate) struct SettingsPanel {
     rows: Vec<SettingRow>,
-    list: List,
+    list: FilterList,
 }
 
-impl Settings {
-    pub(crate) fn new(rows: Vec<SettingRow>) -> Settings {
-        Settings { list: List::new("Settings", rows.iter().map(row).collect()), rows }
+impl SettingsPanel {
+    pub(crate) fn new(rows: Vec<SettingRow>) -> SettingsPanel {
+        SettingsPanel { list: FilterList::new("Settings", rows.iter().map(list_row).collect()), rows }
     }
 
-    fn change(&self, at: usize) -> Outcome {
+    fn edit_setting(&self, at: usize) -> OverlayOutcome {
         let SettingRow { key, value, help, choices, .. } = self.rows[at].clone();
         let title = if help.is_empty() { key.clone() } else { format!("{key}: {help}") };
         if choices.is_empty() {
-            let then = move |value| Outcome::End(vec![Action::ChangeSetting { key: key.clone(), value }]);
-            return Outcome::Open(Box::new(Ask::new(&title, &value, then)));
+            let then = move |value| {
+                OverlayOutcome::CloseAndRun(vec![Action::ChangeSetting { key: key.clone(), value }])
+            };
+            return OverlayOutcome::Open(Box::new(TextPrompt::new(&title, &value, then)));
         }
-        let rows =
-            choices.iter().map(|name| Row { name: name.clone(), now: *name == value, ..Row::default() });
+        let rows = choices.iter().map(|name| ListRow {
+            name: name.clone(),
+            is_current: *name == value,
+            ..ListRow::default()
+        });
         let rows = rows.collect();
-        Outcome::Open(Box::new(Pick::new(&title, rows, move |at| {
-            Outcome::End(vec![Action::ChangeSetting { key: key.clone(), value: choices[at].clone() }])
+        OverlayOutcome::Open(Box::new(ListPicker::new(&title, rows, move |at| {
+            OverlayOutcome::CloseAndRun(vec![Action::ChangeSetting {
+                key: key.clone(),
+                value: choices[at].clone(),
+            }])
         })))
     }
 }
 
-fn row(setting: &SettingRow) -> Row {
+fn list_row(setting: &SettingRow) -> ListRow {
     let value = if setting.value.is_empty() { "(not set)" } else { &setting.value };
-    Row {
+    ListRow {
         name: setting.key.clone(),
-        told: format!("{value}   {}", setting.source),
+        description: format!("{value}   {}", setting.source),
         note: setting.help.clone(),
-        now: false,
+        is_current: false,
     }
 }
 
-impl Overlay for Settings {
-    fn key(&mut self, key: Key, room: Room) -> Outcome {
-        match self.list.key(key, room) {
-            Taken::Nothing => Outcome::Stay,
-            Taken::Chosen(at) => self.change(at),
-            Taken::Closed => Outcome::Close,
+impl Overlay for SettingsPanel {
+    fn handle_key(&mut self, key: Key, room: OverlayArea) -> OverlayOutcome {
+        match self.list.handle_key(key, room) {
+            ListEvent::StayOpen => OverlayOutcome::Stay,
+            ListEvent::Selected(at) => self.edit_setting(at),
+            ListEvent::Closed => OverlayOutcome::Close,
         }
     }
 
@@ -58,16 +66,16 @@ impl Overlay for Settings {
         self.list.paste(text);
     }
 
-    fn view(&self, room: Room) -> Frame {
+    fn view(&self, room: OverlayArea) -> Frame {
         self.list.view(room)
     }
 
-    fn hear(&mut self, news: &News<'_>) -> Outcome {
-        if let News::Settings(rows) = news {
+    fn handle_event(&mut self, news: &OverlayEvent<'_>) -> OverlayOutcome {
+        if let OverlayEvent::Settings(rows) = news {
             self.rows = rows.to_vec();
-            self.list.renew(rows.iter().map(row).collect());
+            self.list.set_rows(rows.iter().map(list_row).collect());
         }
-        Outcome::Stay
+        OverlayOutcome::Stay
     }
 }
 

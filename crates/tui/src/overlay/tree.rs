@@ -2,9 +2,9 @@
 //!
 //! The outline decides which rows are shown and where keys lead. This component keeps the cursor and requests actions.
 
-mod asking;
-mod draw;
+mod entry_actions;
 mod keys;
+mod render;
 
 use std::borrow::Cow;
 
@@ -12,187 +12,195 @@ use osier_agent::ClientCommand;
 use osier_tree::Seq;
 use osier_tree::projection::outline::{Outline, OutlineFilter, OutlineOptions, SiblingOrder};
 
-use super::{News, Outcome, Overlay, Room};
+use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::key::Key;
 use crate::msg::{Action, Purpose, TreeSnapshot};
 use crate::screen::Frame;
 use crate::state::UiConfig;
-use asking::Naming;
+use entry_actions::LabelEdit;
 pub use keys::key_problem;
-use keys::{Deed, Keys};
+use keys::{KeyMap, TreeAction};
 
 /// Columns per horizontal scroll step.
-const ASIDE: usize = 16;
+const SCROLL_COLUMNS: usize = 16;
 
 /// The tree, its outline and the cursor.
 #[derive(Debug)]
-pub(crate) struct Tree {
-    forest: TreeSnapshot,
+pub(crate) struct TreeView {
+    snapshot: TreeSnapshot,
     options: OutlineOptions,
     outline: Outline,
     /// The entry at the cursor. While the list is empty: the last one.
-    chosen: Option<Seq>,
-    at: usize,
+    selected_entry: Option<Seq>,
+    selected_row: usize,
     marked: Option<Seq>,
     /// The label being edited.
-    naming: Option<Naming>,
-    label_times: bool,
+    label_edit: Option<LabelEdit>,
+    show_label_times: bool,
     /// Columns of long rows that are scrolled off on the left.
-    aside: usize,
+    scroll: usize,
     ask_summary: bool,
-    keys: Keys,
+    keys: KeyMap,
 }
 
-impl Tree {
-    pub(crate) fn new(forest: TreeSnapshot, setting: &UiConfig) -> Tree {
+impl TreeView {
+    pub(crate) fn new(forest: TreeSnapshot, setting: &UiConfig) -> TreeView {
         let order = if setting.active_first { SiblingOrder::ActiveFirst } else { SiblingOrder::OldestFirst };
-        let mut tree = Tree {
-            chosen: forest.leaf,
-            forest,
+        let mut tree = TreeView {
+            selected_entry: forest.leaf,
+            snapshot: forest,
             options: OutlineOptions { filter: setting.tree_filter, order, ..OutlineOptions::default() },
             outline: Outline::default(),
-            at: 0,
+            selected_row: 0,
             marked: None,
-            naming: None,
-            label_times: false,
-            aside: 0,
+            label_edit: None,
+            show_label_times: false,
+            scroll: 0,
             ask_summary: !setting.never_summarize,
-            keys: Keys::new(&setting.keys),
+            keys: KeyMap::new(&setting.keys),
         };
-        tree.rebuild();
+        tree.rebuild_outline();
         tree
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.forest.tree.is_empty()
+        self.snapshot.tree.is_empty()
             || (self.outline.rows.is_empty() && self.options.filter == OutlineFilter::Default)
     }
 
-    fn rebuild(&mut self) {
-        let TreeSnapshot { tree, leaf, texts } = &self.forest;
+    fn rebuild_outline(&mut self) {
+        let TreeSnapshot { tree, leaf, texts } = &self.snapshot;
         let texts = |seq: Seq| -> Cow<'_, str> { texts.get(seq) };
         self.outline = Outline::new(tree, *leaf, &self.options, &texts);
-        let at = self.outline.cursor(self.chosen);
-        self.at = at.unwrap_or(0);
+        let at = self.outline.cursor(self.selected_entry);
+        self.selected_row = at.unwrap_or(0);
         // While the list is empty, remember the entry.
-        self.chosen = at.map(|at| self.outline.rows[at].seq).or(self.chosen);
+        self.selected_entry = at.map(|at| self.outline.rows[at].seq).or(self.selected_entry);
     }
 
-    fn go_to(&mut self, row: usize) {
+    fn select_row(&mut self, row: usize) {
         if let Some(found) = self.outline.rows.get(row) {
-            (self.at, self.chosen) = (row, Some(found.seq));
+            (self.selected_row, self.selected_entry) = (row, Some(found.seq));
         }
     }
 
-    fn filter(&mut self, filter: OutlineFilter) {
+    fn set_filter(&mut self, filter: OutlineFilter) {
         self.options.set_filter(filter);
-        self.rebuild();
+        self.rebuild_outline();
     }
 
-    fn search(&mut self, search: String) {
+    fn set_search(&mut self, search: String) {
         self.options.set_search(search);
-        self.rebuild();
+        self.rebuild_outline();
     }
 
-    fn page(&self, room: Room) -> usize {
-        draw::list_height(room).max(1)
+    fn page_height(&self, room: OverlayArea) -> usize {
+        render::list_height(room).max(1)
     }
 
-    fn deed(&mut self, deed: Deed, room: Room) -> Outcome {
+    fn run_action(&mut self, deed: TreeAction, room: OverlayArea) -> OverlayOutcome {
         let last = self.outline.rows.len().saturating_sub(1);
         match deed {
-            Deed::Up => self.go_to(self.at.checked_sub(1).unwrap_or(last)),
-            Deed::Down => self.go_to(if self.at >= last { 0 } else { self.at + 1 }),
-            Deed::PageUp => self.go_to(self.at.saturating_sub(self.page(room))),
-            Deed::PageDown => self.go_to((self.at + self.page(room)).min(last)),
-            Deed::First => self.go_to(0),
-            Deed::Last => self.go_to(last),
-            Deed::Left => self.aside = self.aside.saturating_sub(ASIDE),
-            Deed::Right => self.aside = (self.aside + ASIDE).min(self.overflow(room)).max(self.aside),
-            Deed::Fold | Deed::Unfold => {
+            TreeAction::Up => self.select_row(self.selected_row.checked_sub(1).unwrap_or(last)),
+            TreeAction::Down => {
+                self.select_row(if self.selected_row >= last { 0 } else { self.selected_row + 1 })
+            }
+            TreeAction::PageUp => self.select_row(self.selected_row.saturating_sub(self.page_height(room))),
+            TreeAction::PageDown => self.select_row((self.selected_row + self.page_height(room)).min(last)),
+            TreeAction::First => self.select_row(0),
+            TreeAction::Last => self.select_row(last),
+            TreeAction::ScrollLeft => self.scroll = self.scroll.saturating_sub(SCROLL_COLUMNS),
+            TreeAction::ScrollRight => {
+                self.scroll = (self.scroll + SCROLL_COLUMNS).min(self.overflow(room)).max(self.scroll)
+            }
+            TreeAction::Fold | TreeAction::Unfold => {
                 let leap = match deed {
-                    Deed::Fold => self.outline.jump_left(self.at),
-                    _ => self.outline.jump_right(self.at),
+                    TreeAction::Fold => self.outline.jump_left(self.selected_row),
+                    _ => self.outline.jump_right(self.selected_row),
                 };
                 match leap.and_then(|leap| self.options.apply_jump(leap)) {
-                    Some(row) => self.go_to(row),
-                    None => self.rebuild(),
+                    Some(row) => self.select_row(row),
+                    None => self.rebuild_outline(),
                 }
             }
-            Deed::Choose => return self.choose(),
-            Deed::Back if !self.options.search.is_empty() => self.search(String::new()),
-            Deed::Back | Deed::Leave => return Outcome::Close,
-            Deed::Filter(OutlineFilter::Default) => self.filter(OutlineFilter::Default),
-            Deed::Filter(wanted) => self.filter(self.options.filter.toggled(wanted)),
-            Deed::NextFilter => self.filter(self.options.filter.next()),
-            Deed::PreviousFilter => self.filter(self.options.filter.previous()),
-            Deed::Label => self.naming = self.begin_naming(),
-            Deed::LabelTimes => self.label_times = !self.label_times,
-            Deed::Copy => {
+            TreeAction::Select => return self.move_to_selected(),
+            TreeAction::Cancel if !self.options.search.is_empty() => self.set_search(String::new()),
+            TreeAction::Cancel | TreeAction::Close => return OverlayOutcome::Close,
+            TreeAction::Filter(OutlineFilter::Default) => self.set_filter(OutlineFilter::Default),
+            TreeAction::Filter(wanted) => self.set_filter(self.options.filter.toggled(wanted)),
+            TreeAction::NextFilter => self.set_filter(self.options.filter.next()),
+            TreeAction::PreviousFilter => self.set_filter(self.options.filter.previous()),
+            TreeAction::Label => self.label_edit = self.start_label_edit(),
+            TreeAction::LabelTimes => self.show_label_times = !self.show_label_times,
+            TreeAction::Copy => {
                 let entry = self.selected().map(|(_, id)| Action::CopyEntry(id));
-                return Outcome::Do(entry.into_iter().collect());
+                return OverlayOutcome::Run(entry.into_iter().collect());
             }
-            Deed::Read => return self.read(),
-            Deed::Graft => return self.graft(),
-            Deed::Undo => return Outcome::Do(vec![Action::Send(ClientCommand::Undo, Purpose::Undo)]),
-            Deed::Redo => return Outcome::Do(vec![Action::Send(ClientCommand::Redo, Purpose::Redo)]),
-            Deed::Mark => return self.mark(),
-            Deed::Delete => return self.delete(),
-            Deed::ShowDeleted => {
+            TreeAction::ViewEntry => return self.view_entry(),
+            TreeAction::Graft => return self.graft(),
+            TreeAction::Undo => {
+                return OverlayOutcome::Run(vec![Action::Send(ClientCommand::Undo, Purpose::Undo)]);
+            }
+            TreeAction::Redo => {
+                return OverlayOutcome::Run(vec![Action::Send(ClientCommand::Redo, Purpose::Redo)]);
+            }
+            TreeAction::Mark => return self.mark(),
+            TreeAction::Delete => return self.delete(),
+            TreeAction::ShowDeleted => {
                 self.options.show_deleted = !self.options.show_deleted;
-                self.rebuild();
+                self.rebuild_outline();
             }
-            Deed::Shorten => {
+            TreeAction::DeleteSearchChar => {
                 let mut search = self.options.search.clone();
                 search.pop();
-                self.search(search);
+                self.set_search(search);
             }
         }
-        Outcome::Stay
+        OverlayOutcome::Stay
     }
 }
 
 /// The keys of the tree, for `/help`.
-pub(crate) fn key_words(setting: &UiConfig) -> Vec<(String, &'static str)> {
-    Keys::new(&setting.keys).words().map(|(key, word)| (key.to_owned(), word)).collect()
+pub(crate) fn key_help(setting: &UiConfig) -> Vec<(String, &'static str)> {
+    KeyMap::new(&setting.keys).help_entries().map(|(key, word)| (key.to_owned(), word)).collect()
 }
 
-impl Overlay for Tree {
-    fn key(&mut self, key: Key, room: Room) -> Outcome {
-        if self.naming.is_some() {
-            return self.name(key, room);
+impl Overlay for TreeView {
+    fn handle_key(&mut self, key: Key, room: OverlayArea) -> OverlayOutcome {
+        if self.label_edit.is_some() {
+            return self.handle_label_key(key, room);
         }
-        match (self.keys.deed(key), key.typed_char()) {
-            (Some(deed), _) => self.deed(deed, room),
+        match (self.keys.action(key), key.typed_char()) {
+            (Some(deed), _) => self.run_action(deed, room),
             (None, Some(typed)) => {
-                self.search(format!("{}{typed}", self.options.search));
-                Outcome::Stay
+                self.set_search(format!("{}{typed}", self.options.search));
+                OverlayOutcome::Stay
             }
-            (None, None) => Outcome::Stay,
+            (None, None) => OverlayOutcome::Stay,
         }
     }
 
     fn paste(&mut self, text: &str) {
-        if let Some(naming) = &mut self.naming {
+        if let Some(naming) = &mut self.label_edit {
             return naming.paste(text);
         }
-        self.search(format!("{}{}", self.options.search, text.replace('\n', " ")));
+        self.set_search(format!("{}{}", self.options.search, text.replace('\n', " ")));
     }
 
-    fn view(&self, room: Room) -> Frame {
+    fn view(&self, room: OverlayArea) -> Frame {
         self.draw(room)
     }
 
-    fn hear(&mut self, news: &News<'_>) -> Outcome {
+    fn handle_event(&mut self, news: &OverlayEvent<'_>) -> OverlayOutcome {
         match news {
             // Two snapshots may arrive in either order; the longer one is newer.
-            News::Forest(forest) if forest.tree.len() >= self.forest.tree.len() => {
-                self.forest = (*forest).clone();
-                self.rebuild();
-                Outcome::Stay
+            OverlayEvent::Tree(forest) if forest.tree.len() >= self.snapshot.tree.len() => {
+                self.snapshot = (*forest).clone();
+                self.rebuild_outline();
+                OverlayOutcome::Stay
             }
-            News::Committed => Outcome::Do(vec![Action::RefreshTree]),
-            _ => Outcome::Stay,
+            OverlayEvent::Committed => OverlayOutcome::Run(vec![Action::RefreshTree]),
+            _ => OverlayOutcome::Stay,
         }
     }
 }
@@ -202,4 +210,4 @@ mod conformance;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod wide;
+mod wide_tests;

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use crate::piece::Piece;
 use crate::text::Line;
 use crate::theme::ColorRole;
-use crate::transcript::Look;
+use crate::transcript::RenderOptions;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ struct PrintedPiece {
 }
 
 impl PrintedPiece {
-    fn new(piece: Piece, look: Look<'_>) -> PrintedPiece {
+    fn new(piece: Piece, look: RenderOptions<'_>) -> PrintedPiece {
         let lines = piece.draw(look);
         PrintedPiece { piece, lines, scrolled_off: 0 }
     }
@@ -47,7 +47,7 @@ impl ScreenHistory {
         self.printed.iter().flat_map(|printed| &printed.lines[printed.scrolled_off..]).skip(from)
     }
 
-    pub(super) fn extend(&mut self, pieces: Vec<Piece>, look: Look<'_>) {
+    pub(super) fn extend(&mut self, pieces: Vec<Piece>, look: RenderOptions<'_>) {
         self.printed_keys.extend(pieces.iter().filter_map(Piece::key));
         let printed = pieces.into_iter().map(|piece| PrintedPiece::new(piece, look));
         self.printed.extend(printed.filter(|printed| !printed.lines.is_empty()));
@@ -58,7 +58,7 @@ impl ScreenHistory {
     }
 
     /// Draws the pieces again with other options. A piece that has partly scrolled off stays as it is.
-    pub(super) fn redraw(&mut self, look: Look<'_>) {
+    pub(super) fn redraw(&mut self, look: RenderOptions<'_>) {
         for printed in &mut self.printed {
             if printed.scrolled_off == 0 {
                 printed.lines = printed.piece.draw(look);
@@ -115,7 +115,7 @@ impl ScreenHistory {
 
     /// Replaces the pieces. Those that both have in common stay. Of the others, keeps the ones that were never printed, and as
     /// many before them as fit.
-    pub(super) fn replace(&mut self, pieces: Vec<Piece>, room: usize, look: Look<'_>) {
+    pub(super) fn replace(&mut self, pieces: Vec<Piece>, room: usize, look: RenderOptions<'_>) {
         let unseen = self.first_unprinted(&pieces);
         let Some((here, at)) = self.find_overlap(&pieces).filter(|(_, at)| *at <= unseen) else {
             self.printed.clear();
@@ -127,7 +127,7 @@ impl ScreenHistory {
     }
 
     /// Adds the pieces that were never printed, and as many before them as fit.
-    fn show_end(&mut self, pieces: Vec<Piece>, room: usize, look: Look<'_>) {
+    fn show_end(&mut self, pieces: Vec<Piece>, room: usize, look: RenderOptions<'_>) {
         let cut = Piece::notice(vec![Line::styled(ColorRole::Dim, "… earlier entries are in /tree")]);
         let room = room.saturating_sub(cut.draw(look).len());
         let start = self.first_unprinted(&pieces).min(first_fitting(&pieces, room, look));
@@ -160,7 +160,7 @@ impl ScreenHistory {
 }
 
 /// The index of the first of the last pieces that fit into `room` rows. Always includes the last piece.
-fn first_fitting(pieces: &[Piece], room: usize, look: Look<'_>) -> usize {
+fn first_fitting(pieces: &[Piece], room: usize, look: RenderOptions<'_>) -> usize {
     let mut rows = 0;
     let mut start = pieces.len();
     for piece in pieces.iter().rev() {

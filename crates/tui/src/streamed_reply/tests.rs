@@ -6,10 +6,10 @@ use serde_json::json;
 use super::*;
 use crate::testing::random::{any_markdown, piece_lengths, split_pieces};
 use crate::text::plain;
-use crate::transcript::assistant;
+use crate::transcript::assistant_pieces;
 
-fn look(width: usize, open: bool) -> Look<'static> {
-    Look { width, open, ..Look::default() }
+fn look(width: usize, open: bool) -> RenderOptions<'static> {
+    RenderOptions { width, expanded: open, ..RenderOptions::default() }
 }
 
 fn start(draft: &mut StreamedReply) -> Vec<Piece> {
@@ -28,11 +28,11 @@ fn push(draft: &mut StreamedReply, piece: &str) -> Vec<Piece> {
 
 fn stored(text: &str) -> Vec<Piece> {
     let content = json!([{ "type": "thinking", "thinking": "hm\nlong" }, { "type": "text", "text": text }]);
-    assistant(&json!({ "content": content }))
+    assistant_pieces(&json!({ "content": content }))
 }
 
 /// Lines with their styles.
-fn marked(pieces: &[Piece], look: Look<'_>) -> String {
+fn marked(pieces: &[Piece], look: RenderOptions<'_>) -> String {
     draw_all(pieces, look).iter().map(|line| line.to_markup() + "\n").collect()
 }
 

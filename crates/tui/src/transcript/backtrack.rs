@@ -3,42 +3,46 @@
 
 use serde_json::Value;
 
-use super::{Look, word};
-use crate::markdown::markdown;
+use super::{RenderOptions, str_field};
+use crate::markdown::render_markdown;
 use crate::text::{Line, sanitize, width, wrap};
 use crate::theme::ColorRole;
 
 /// The number of characters shown of the message and of the note.
-const MESSAGE: usize = 200;
-const NOTE: usize = 300;
+const MAX_MESSAGE_CHARS: usize = 200;
+const MAX_NOTE_CHARS: usize = 300;
 /// The maximum width of a rule.
-const RULE: usize = 60;
+const MAX_RULE_WIDTH: usize = 60;
 const INDENT: &str = "    ";
 
-pub(super) fn draw(body: &Value, look: Look<'_>) -> Vec<Line> {
+pub(super) fn draw(body: &Value, look: RenderOptions<'_>) -> Vec<Line> {
     let number = body["checkpointId"].as_u64().map_or_else(|| "?".to_owned(), |number| number.to_string());
-    let mut lines = vec![rule(&format!("Backtracked to Checkpoint {number}"), look.width), Line::new()];
+    let mut lines = vec![title_rule(&format!("Backtracked to Checkpoint {number}"), look.width), Line::new()];
     let discarded = body["discarded"].as_u64().unwrap_or_default();
     if discarded > 0 {
         lines.push(Line::styled(ColorRole::BacktrackInfo, &format!("  Discarded {discarded} messages")));
     }
     let room = look.width.saturating_sub(INDENT.len() + 4);
-    let said = begun(word(body, "originalUserMessage"), MESSAGE);
+    let said = shorten(str_field(body, "originalUserMessage"), MAX_MESSAGE_CHARS);
     if !said.is_empty() {
         lines.push(Line::styled(ColorRole::BacktrackInfo, "  Returned to:"));
         let said = said
             .split('\n')
             .flat_map(|line| wrap(&Line::styled(ColorRole::BacktrackUserMessage, line), room));
-        lines.extend(boxed(said.collect()));
+        lines.extend(draw_box(said.collect()));
     }
     lines.push(Line::styled(ColorRole::BacktrackInfo, "  Note from future:"));
-    lines.extend(boxed(markdown(&begun(word(body, "note"), NOTE), ColorRole::BacktrackNote, room)));
+    lines.extend(draw_box(render_markdown(
+        &shorten(str_field(body, "note"), MAX_NOTE_CHARS),
+        ColorRole::BacktrackNote,
+        room,
+    )));
     lines
 }
 
 /// A rule with a title. It is narrower than most screens, so it stays on one row when the terminal gets narrower.
-fn rule(title: &str, most: usize) -> Line {
-    let sides = most.min(RULE).saturating_sub(width(title) + 2);
+fn title_rule(title: &str, most: usize) -> Line {
+    let sides = most.min(MAX_RULE_WIDTH).saturating_sub(width(title) + 2);
     let left = "=".repeat((sides / 2).max(3));
     let right = "=".repeat((sides - sides / 2).max(3));
     Line::styled(ColorRole::Border, &left)
@@ -48,7 +52,7 @@ fn rule(title: &str, most: usize) -> Line {
 }
 
 /// The start of a text, with `...` if there is more.
-fn begun(text: &str, most: usize) -> String {
+fn shorten(text: &str, most: usize) -> String {
     let text = sanitize(text.trim());
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -56,7 +60,7 @@ fn begun(text: &str, most: usize) -> String {
     }
 }
 
-fn boxed(lines: Vec<Line>) -> Vec<Line> {
+fn draw_box(lines: Vec<Line>) -> Vec<Line> {
     let wide = lines.iter().map(Line::width).max().unwrap_or(0);
     let edge = |left: &str, right: &str| {
         Line::styled(ColorRole::Border, &format!("{INDENT}{left}{}{right}", "─".repeat(wide + 2)))

@@ -1,56 +1,56 @@
 //! Draws tool calls as cards: the call, and a few lines of its result.
 
-use osier_tools::{Status, Todo, todos_of};
+use osier_tools::{Todo, TodoStatus, todos_from_details};
 use osier_tree::projection::preview;
 use osier_tree::scan::RawJson;
 use serde_json::Value;
 
-use super::folded::{fold, fold_above};
-use super::{Look, text_of, word};
+use super::folding::{fold_end, fold_start};
+use super::{RenderOptions, content_text, str_field};
 use crate::markdown::highlight;
 use crate::text::{Line, Style, hard_wrap, sanitize, width, wrap};
 use crate::theme::ColorRole;
 
 /// The number of lines shown of a diff, of a command's output, of an error and of a command.
-const DIFF: usize = 40;
-const OUTPUT: usize = 8;
-const ERROR: usize = 4;
-const COMMAND: usize = 6;
+const MAX_DIFF_LINES: usize = 40;
+const MAX_OUTPUT_LINES: usize = 8;
+const MAX_ERROR_LINES: usize = 4;
+const MAX_COMMAND_LINES: usize = 6;
 
 /// A tool call of a reply.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Call {
+pub(crate) struct CardCall {
     pub id: String,
     pub name: String,
     pub arguments: Value,
 }
 
 /// Draws a call with its result.
-pub(crate) fn draw(call: &Call, message: &Value, look: Look<'_>) -> Vec<Line> {
+pub(crate) fn draw(call: &CardCall, message: &Value, look: RenderOptions<'_>) -> Vec<Line> {
     let details = &message["details"];
     let failed = message["isError"] == true;
-    let text = text_of(&message["content"]);
+    let text = content_text(&message["content"]);
     let room = look.width.saturating_sub(2);
-    if let Some(items) = todos_of(details).filter(|_| call.name == "todo" && !failed) {
-        return checklist(&items, look);
+    if let Some(items) = todos_from_details(details).filter(|_| call.name == "todo" && !failed) {
+        return draw_checklist(&items, look);
     }
-    let mut lines = header(call, if failed { ColorRole::Bad } else { ColorRole::Good }, look);
+    let mut lines = card_header(call, if failed { ColorRole::Bad } else { ColorRole::Good }, look);
     let body = match (details["diff"].as_str(), call.name.as_str()) {
-        (Some(diff), _) if !failed => fold(diff_lines(diff, room), DIFF, look.open),
-        (_, "bash") => fold_above(output(&text, ColorRole::Dim, room), OUTPUT, look.open),
-        _ if failed => fold(output(&text, ColorRole::Bad, room), ERROR, look.open),
-        _ if look.open => output(&text, ColorRole::Dim, room),
+        (Some(diff), _) if !failed => fold_end(diff_lines(diff, room), MAX_DIFF_LINES, look.expanded),
+        (_, "bash") => fold_start(output_lines(&text, ColorRole::Dim, room), MAX_OUTPUT_LINES, look.expanded),
+        _ if failed => fold_end(output_lines(&text, ColorRole::Bad, room), MAX_ERROR_LINES, look.expanded),
+        _ if look.expanded => output_lines(&text, ColorRole::Dim, room),
         _ => Vec::new(),
     };
     lines.extend(body.into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
-    let end = ending(details, &text, failed);
+    let end = ending_line(details, &text, failed);
     lines.extend(end.map(|line| line.prepend(ColorRole::Border, "  ")));
     lines
 }
 
 /// Draws the model's todo list.
-fn checklist(items: &[Todo], look: Look<'_>) -> Vec<Line> {
-    let done = items.iter().filter(|item| item.status == Status::Completed).count();
+fn draw_checklist(items: &[Todo], look: RenderOptions<'_>) -> Vec<Line> {
+    let done = items.iter().filter(|item| item.status == TodoStatus::Completed).count();
     let count =
         if items.is_empty() { " cleared".to_owned() } else { format!(" {done}/{} done", items.len()) };
     let mut lines = vec![
@@ -60,31 +60,31 @@ fn checklist(items: &[Todo], look: Look<'_>) -> Vec<Line> {
     ];
     for item in items {
         let (mark, style) = match item.status {
-            Status::Completed => ("  ☑ ", Style { strike: true, ..ColorRole::Dim.into() }),
-            Status::InProgress => ("  ▶ ", Style::from(ColorRole::Accent).bold()),
-            Status::Pending => ("  ☐ ", ColorRole::Text.into()),
+            TodoStatus::Completed => ("  ☑ ", Style { strike: true, ..ColorRole::Dim.into() }),
+            TodoStatus::InProgress => ("  ▶ ", Style::from(ColorRole::Accent).bold()),
+            TodoStatus::Pending => ("  ☐ ", ColorRole::Text.into()),
         };
         let text = wrap(&Line::styled(style, item.content.trim()), look.width.saturating_sub(width(mark)));
-        lines.extend(super::hung(text, Style { strike: false, ..style }, mark));
+        lines.extend(super::hanging_indent(text, Style { strike: false, ..style }, mark));
     }
     lines
 }
 
 /// Draws a call that has no result.
-pub(crate) fn interrupted(call: &Call, look: Look<'_>) -> Vec<Line> {
-    let mut lines = header(call, ColorRole::Warn, look);
+pub(crate) fn interrupted(call: &CardCall, look: RenderOptions<'_>) -> Vec<Line> {
+    let mut lines = card_header(call, ColorRole::Warn, look);
     lines.push(Line::styled(ColorRole::Warn, "  interrupted, no result"));
     lines
 }
 
 /// The first lines of a card: the tool and its arguments.
-pub(crate) fn header(call: &Call, mark: ColorRole, look: Look<'_>) -> Vec<Line> {
+pub(crate) fn card_header(call: &CardCall, mark: ColorRole, look: RenderOptions<'_>) -> Vec<Line> {
     let start = Line::styled(mark, "● ").with(Style::default().bold(), &call.name);
     if let ("bash", Some(command)) = (call.name.as_str(), call.arguments["command"].as_str()) {
         let room = look.width.saturating_sub(7);
         let code = highlight(sanitize(command).trim_end(), "bash");
         let lines = code.iter().flat_map(|line| hard_wrap(line, room)).collect();
-        let mut lines = fold(lines, COMMAND, look.open).into_iter();
+        let mut lines = fold_end(lines, MAX_COMMAND_LINES, look.expanded).into_iter();
         let mut first = start.with(ColorRole::Text, " ");
         first.spans.extend(lines.next().unwrap_or_default().spans);
         return std::iter::once(first)
@@ -106,16 +106,16 @@ pub(crate) fn header(call: &Call, mark: ColorRole, look: Look<'_>) -> Vec<Line> 
 }
 
 /// The last lines of a tool's output so far.
-pub(crate) fn tail(text: &str, most: usize, look: Look<'_>) -> Vec<Line> {
+pub(crate) fn output_tail(text: &str, most: usize, look: RenderOptions<'_>) -> Vec<Line> {
     // Wrap only the end, because the output may be long.
     let text = text.trim_end();
     let start = text.rmatch_indices('\n').nth(most).map_or(0, |(at, _)| at + 1);
-    let lines = output(&text[start..], ColorRole::Dim, look.width.saturating_sub(2));
+    let lines = output_lines(&text[start..], ColorRole::Dim, look.width.saturating_sub(2));
     let from = lines.len().saturating_sub(most);
     lines.into_iter().skip(from).map(|line| line.prepend(ColorRole::Border, "  ")).collect()
 }
 
-fn output(text: &str, role: ColorRole, room: usize) -> Vec<Line> {
+fn output_lines(text: &str, role: ColorRole, room: usize) -> Vec<Line> {
     let text = sanitize(text);
     let text = text.trim_end();
     if text.is_empty() {
@@ -129,7 +129,7 @@ fn diff_lines(diff: &str, room: usize) -> Vec<Line> {
 }
 
 /// The last line: the exit status, and whether the output was truncated.
-fn ending(details: &Value, text: &str, failed: bool) -> Option<Line> {
+fn ending_line(details: &Value, text: &str, failed: bool) -> Option<Line> {
     let mut parts: Vec<(ColorRole, String)> = Vec::new();
     match details["exitCode"].as_i64() {
         Some(0) => parts.push((ColorRole::Dim, "exit 0".to_owned())),
@@ -155,7 +155,10 @@ fn ending(details: &Value, text: &str, failed: bool) -> Option<Line> {
     if details["truncated"] == true {
         let all = details["totalLines"].as_u64().map(|lines| format!(" from {lines} lines"));
         let kept = details["fullOutputPath"].as_str().map(|path| format!(", full output in {path}"));
-        parts.push((ColorRole::Warn, format!("truncated{}{}", all.unwrap_or_default(), kept.unwrap_or_default())));
+        parts.push((
+            ColorRole::Warn,
+            format!("truncated{}{}", all.unwrap_or_default(), kept.unwrap_or_default()),
+        ));
     }
     let mut line = Line::new();
     for (at, (role, text)) in parts.iter().enumerate() {
@@ -166,15 +169,18 @@ fn ending(details: &Value, text: &str, failed: bool) -> Option<Line> {
 }
 
 /// Draws a command that the user ran.
-pub(super) fn bash(message: &Value, look: Look<'_>) -> Vec<Line> {
+pub(super) fn draw_user_command(message: &Value, look: RenderOptions<'_>) -> Vec<Line> {
     let aside = message["excludeFromContext"] == true;
     let mark = if aside { "!! " } else { "! " };
     let room = look.width.saturating_sub(3);
-    let code = highlight(sanitize(word(message, "command")).trim_end(), "bash");
-    let mut lines =
-        super::hung(code.iter().flat_map(|line| hard_wrap(line, room)).collect(), ColorRole::User, mark);
-    let printed = output(word(message, "output"), ColorRole::Dim, look.width.saturating_sub(2));
-    let printed = fold_above(printed, 2 * OUTPUT, look.open);
+    let code = highlight(sanitize(str_field(message, "command")).trim_end(), "bash");
+    let mut lines = super::hanging_indent(
+        code.iter().flat_map(|line| hard_wrap(line, room)).collect(),
+        ColorRole::User,
+        mark,
+    );
+    let printed = output_lines(str_field(message, "output"), ColorRole::Dim, look.width.saturating_sub(2));
+    let printed = fold_start(printed, 2 * MAX_OUTPUT_LINES, look.expanded);
     lines.extend(printed.into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
     let mut end = match message["exitCode"].as_i64() {
         _ if message["cancelled"] == true => Line::styled(ColorRole::Warn, "stopped"),
@@ -194,7 +200,7 @@ pub(super) fn bash(message: &Value, look: Look<'_>) -> Vec<Line> {
 }
 
 /// Draws sub-agents, with a line for each task or result.
-pub(super) fn subagents(body: &Value, look: Look<'_>) -> Vec<Line> {
+pub(super) fn draw_subagents(body: &Value, look: RenderOptions<'_>) -> Vec<Line> {
     let content = &body["content"];
     let status = content["status"].as_str().unwrap_or("running");
     let mut lines = vec![

@@ -9,18 +9,19 @@ use super::*;
 use crate::piece::draw_all;
 use crate::text::plain;
 
-fn lines(script: &str, look: Look<'_>) -> Vec<Line> {
+fn lines(script: &str, look: RenderOptions<'_>) -> Vec<Line> {
     let played = Played::run(script);
-    let mut drawn = Script::default();
+    let mut drawn = Transcript::default();
     let path = played.tree.path(played.tree.leaf());
-    let mut pieces: Vec<Piece> = path.iter().flat_map(|seq| drawn.line(&played.lines[seq.index()])).collect();
-    pieces.extend(drawn.settle());
+    let mut pieces: Vec<Piece> =
+        path.iter().flat_map(|seq| drawn.draw_line(&played.lines[seq.index()])).collect();
+    pieces.extend(drawn.settle_pending());
     draw_all(&pieces, look)
 }
 
 #[track_caller]
 fn check(script: &str, width: usize, expected: Expect) {
-    let lines = lines(script, Look { width, ..Look::default() });
+    let lines = lines(script, RenderOptions { width, ..RenderOptions::default() });
     assert!(lines.iter().all(|line| line.width() <= width), "too wide:\n{}", plain(&lines));
     expected.assert_eq(&plain(&lines));
 }
@@ -109,7 +110,7 @@ fn a_backtrack_shows_the_message_and_the_note() {
 
 fn draw_backtrack(details: &Value) -> String {
     let entry = serde_json::json!({ "type": "custom_message", "customType": "osier.backtrack", "content": "x", "display": true, "details": details });
-    plain(&lines(&format!("entry {entry}"), Look { width: 40, ..Look::default() }))
+    plain(&lines(&format!("entry {entry}"), RenderOptions { width: 40, ..RenderOptions::default() }))
 }
 
 #[test]
@@ -166,8 +167,10 @@ fn summaries_and_extension_messages_have_their_own_style() {
         │ All of it
     "#]],
     );
-    let marked: Vec<String> =
-        lines(script, Look { width: 50, ..Look::default() }).iter().map(Line::to_markup).collect();
+    let marked: Vec<String> = lines(script, RenderOptions { width: 50, ..RenderOptions::default() })
+        .iter()
+        .map(Line::to_markup)
+        .collect();
     assert!(
         marked.iter().any(|line| line == "{customMessageLabel on-customMessageBg bold|[review]}"),
         "{marked:#?}"
@@ -211,14 +214,21 @@ fn wide_characters_wrap_at_forty_columns() {
 #[test]
 fn escape_sequences_do_not_reach_the_screen() {
     let script = "say a\u{1b}[2Jb; reply x\u{1b}]0t\u{7} calls bash ls\u{1b}[1A; result \u{1b}[31mred\u{1b}[2J; note t\u{1b}c y; bash e\u{1b}[2J";
-    let drawn = plain(&lines(script, Look { width: 60, open: true, ..Look::default() }));
+    let drawn =
+        plain(&lines(script, RenderOptions { width: 60, expanded: true, ..RenderOptions::default() }));
     assert!(!drawn.contains('\u{1b}') && !drawn.contains('\u{7}'), "{drawn:?}");
 }
 
 #[test]
 fn a_folded_summary_names_the_key_that_expands_it() {
     let body = (1..=12).map(|line| format!("- point {line}\n")).collect::<String>();
-    let drawn = |width, open| plain(&summary("compaction", &body, Look { width, open, ..Look::default() }));
+    let drawn = |width, open| {
+        plain(&draw_summary(
+            "compaction",
+            &body,
+            RenderOptions { width, expanded: open, ..RenderOptions::default() },
+        ))
+    };
     assert!(drawn(60, false).ends_with("│ … 6 more lines (ctrl+o)\n"), "{}", drawn(60, false));
     assert!(drawn(60, true).ends_with("point 12\n"), "{}", drawn(60, true));
     assert!(drawn(20, false).lines().all(|line| crate::text::width(line) <= 20), "{}", drawn(20, false));
@@ -271,7 +281,8 @@ fn thinking_is_markdown_and_shows_the_number_of_hidden_lines() {
         "entry {}",
         json!({ "type": "message", "message": { "role": "assistant", "content": [thought] } })
     );
-    let drawn = |open| lines(&script, Look { width: 44, open, ..Look::default() });
+    let drawn =
+        |open| lines(&script, RenderOptions { width: 44, expanded: open, ..RenderOptions::default() });
     expect![[r#"
 
         ∴ Look at it. I need … 2 more lines (ctrl+o)
@@ -287,7 +298,7 @@ fn thinking_is_markdown_and_shows_the_number_of_hidden_lines() {
     .assert_eq(&plain(&drawn(true)));
     let is_dim = |line: &Line| line.spans.iter().all(|span| span.style.role != ColorRole::Text);
     assert!(drawn(true).iter().all(is_dim));
-    let one = thinking("short", Look { width: 44, ..Look::default() });
+    let one = draw_thinking("short", RenderOptions { width: 44, ..RenderOptions::default() });
     assert_eq!(plain(&one), "∴ short\n");
 }
 

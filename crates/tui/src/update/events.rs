@@ -9,7 +9,7 @@ use osier_tree::tokens::TokenCount;
 
 use super::{notify_overlays, question_keys, show_error, show_notice, update_context_usage};
 use crate::msg::{Action, LeafMove};
-use crate::overlay::{Approve, News};
+use crate::overlay::{ApprovalPrompt, OverlayEvent};
 use crate::piece::Piece;
 use crate::state::UiState;
 use crate::streamed_reply::StreamedReply;
@@ -34,7 +34,7 @@ fn handle_session_event(state: &mut UiState, event: SessionEvent) -> Vec<Action>
                 true => already_shown(state, &line, is_draft),
                 false => handle_committed(state, &line, is_draft),
             };
-            actions.extend(notify_overlays(state, &News::Committed));
+            actions.extend(notify_overlays(state, &OverlayEvent::Committed));
             actions
         }
         // An update changes how another entry is shown, whichever cursor appended it.
@@ -113,7 +113,7 @@ fn handle_committed(state: &mut UiState, line: &[u8], is_draft: bool) -> Vec<Act
         EntryKind::EntryUpdate => return vec![Action::ShowPath { moved: None }],
         _ => {}
     }
-    let mut pieces = state.transcript.line(line);
+    let mut pieces = state.transcript.draw_line(line);
     update_context_usage(state, line);
     if is_draft {
         pieces = std::mem::take(&mut state.reply).unprinted(pieces);
@@ -133,7 +133,7 @@ pub(super) fn show_question(state: &mut UiState, id: u64, question: Question) {
     question_keys::release_held_answer(state);
     state.activity.open_questions.push(id);
     state.completion = None;
-    state.overlays.push(Box::new(Approve::new(id, question)));
+    state.overlays.push(Box::new(ApprovalPrompt::new(id, question)));
 }
 
 fn handle_live_event(state: &mut UiState, live: LiveUpdate) -> Vec<Action> {
@@ -159,7 +159,7 @@ fn handle_live_event(state: &mut UiState, live: LiveUpdate) -> Vec<Action> {
         LiveUpdate::Answered { id, .. } => {
             state.held_answer = None;
             state.activity.open_questions.retain(|asked| *asked != id);
-            return notify_overlays(state, &News::Answered(id));
+            return notify_overlays(state, &OverlayEvent::Answered(id));
         }
         LiveUpdate::Queue { steering, follow_up } => {
             (state.steering, state.follow_up) = (steering, follow_up)
@@ -179,7 +179,7 @@ fn handle_live_event(state: &mut UiState, live: LiveUpdate) -> Vec<Action> {
             if let Some((_, written)) = &mut state.activity.summary {
                 append_output(written, &text);
             }
-            return notify_overlays(state, &News::Summary(&text));
+            return notify_overlays(state, &OverlayEvent::SummaryText(&text));
         }
         LiveUpdate::Notice { text } => show_notice(state, &one_line(&text, 400)),
         #[allow(unreachable_patterns, reason = "events added later are ignored")]
@@ -208,7 +208,7 @@ fn handle_turn_end(state: &mut UiState, finished: Option<TurnOutcome>, error: Op
     state.activity.summary = None;
     state.activity.tools.clear();
     state.activity.open_questions.clear();
-    let mut pieces = state.transcript.settle();
+    let mut pieces = state.transcript.settle_pending();
     if finished == Some(TurnOutcome::StepLimit) {
         show_notice(state, "Stopped at the limit of model calls; /retry continues");
     }

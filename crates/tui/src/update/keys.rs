@@ -10,7 +10,7 @@ use crate::commands;
 use crate::completion::{Completion, CompletionItem};
 use crate::key::{Input, Key, KeyCode};
 use crate::msg::{Action, Purpose};
-use crate::overlay::{Choose, Outcome, Recall};
+use crate::overlay::{ChoicePrompt, HistorySearch, OverlayOutcome};
 use crate::state::{DoubleEscape, UiState};
 use crate::view::overlay_area;
 
@@ -31,9 +31,9 @@ pub(super) fn handle_key(state: &mut UiState, key: Key) -> Vec<Action> {
     }
     let room = overlay_area(state);
     if let Some(overlay) = state.overlays.last_mut() {
-        return match overlay.key(key, room) {
-            Outcome::Pass if key == Key::ctrl('c') => handle_ctrl_c(state, warned),
-            Outcome::Pass => type_key(state, key),
+        return match overlay.handle_key(key, room) {
+            OverlayOutcome::Pass if key == Key::ctrl('c') => handle_ctrl_c(state, warned),
+            OverlayOutcome::Pass => type_key(state, key),
             outcome => apply_outcome(state, outcome),
         };
     }
@@ -57,7 +57,7 @@ pub(super) fn handle_key(state: &mut UiState, key: Key) -> Vec<Action> {
         (KeyCode::Char('g'), true, _) => vec![Action::Edit(state.editor.pastes.expand(state.editor.text()))],
         (KeyCode::Char('v'), true, _) => vec![Action::PasteImage],
         (KeyCode::Char('r'), true, _) => {
-            state.overlays.push(Box::new(Recall::new(state.editor.history.texts())));
+            state.overlays.push(Box::new(HistorySearch::new(state.editor.history.texts())));
             Vec::new()
         }
         (KeyCode::Char('u'), false, true) => send_command(ClientCommand::Undo, Purpose::Undo),
@@ -96,9 +96,9 @@ fn quit_or_ask(state: &mut UiState) -> Vec<Action> {
     } else {
         "Quit while a command is running?"
     };
-    let choose = Choose::new(title)
-        .with("Stay", || Outcome::Close)
-        .with("Stop it and quit", || Outcome::End(vec![Action::Quit]));
+    let choose = ChoicePrompt::new(title)
+        .with_answer("Stay", || OverlayOutcome::Close)
+        .with_answer("Stop it and quit", || OverlayOutcome::CloseAndRun(vec![Action::Quit]));
     state.overlays.push(Box::new(choose));
     Vec::new()
 }
@@ -274,7 +274,7 @@ pub(super) fn update_completion(state: &mut UiState) -> bool {
         let fit = |file: &String| CompletionItem { text: format!("@{file}"), ..CompletionItem::default() };
         Completion::new(from, word, files.iter().map(fit))
     } else {
-        Completion::new(from, word, commands::fits(state, word))
+        Completion::new(from, word, commands::completions(state, word))
     };
     is_file
 }

@@ -7,7 +7,7 @@ use super::apply_outcome;
 use super::keys::type_key;
 use crate::key::{Key, KeyCode};
 use crate::msg::Action;
-use crate::overlay::{ALONE, Outcome};
+use crate::overlay::{ANSWER_PAUSE_MS, OverlayOutcome};
 use crate::state::UiState;
 use crate::view::overlay_area;
 
@@ -26,7 +26,7 @@ pub(crate) fn shares_draft(state: &UiState) -> bool {
 
 /// Records that you typed or pasted something. Returns whether it may be an answer: no other input arrived shortly before.
 pub(super) fn record_input(state: &mut UiState) -> bool {
-    let is_quiet = state.last_input.is_none_or(|at| state.now.saturating_sub(at) >= ALONE);
+    let is_quiet = state.last_input.is_none_or(|at| state.now.saturating_sub(at) >= ANSWER_PAUSE_MS);
     state.last_input = Some(state.now);
     !release_held_answer(state) && is_quiet
 }
@@ -45,14 +45,14 @@ pub(super) fn handle_key(state: &mut UiState, key: Key, is_alone: bool) -> Optio
     let (now, room, is_empty) = (state.now, overlay_area(state), state.editor.is_empty());
     let overlay = state.overlays.last_mut()?;
     if is_alone && overlay.is_answer(key, now, is_empty) {
-        state.held_answer = Some(HeldAnswer { key, until: now + ALONE });
+        state.held_answer = Some(HeldAnswer { key, until: now + ANSWER_PAUSE_MS });
         return Some(Vec::new());
     }
     if key.typed_char().is_some() || key.code == KeyCode::Enter {
         return None;
     }
-    match overlay.key(key, room) {
-        Outcome::Pass => None,
+    match overlay.handle_key(key, room) {
+        OverlayOutcome::Pass => None,
         outcome => Some(apply_outcome(state, outcome)),
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn apply_held_answer(state: &mut UiState) -> Vec<Action> {
     let room = overlay_area(state);
     match state.overlays.last_mut().filter(|overlay| overlay.shares_draft()) {
         Some(overlay) => {
-            let outcome = overlay.key(held.key, room);
+            let outcome = overlay.handle_key(held.key, room);
             apply_outcome(state, outcome)
         }
         None => Vec::new(),

@@ -175,7 +175,7 @@ fn a_running_tool_shows_the_end_of_its_output() {
     harness.live(LiveUpdate::TurnStarted);
     harness.run_steps("reply calls bash make test");
     harness.live(LiveUpdate::ToolStarted { call: "call1".into(), name: "bash".into(), arguments: json!({}) });
-    let call = harness.state.transcript.waiting()[0].id.clone();
+    let call = harness.state.transcript.pending_calls()[0].id.clone();
     harness.state.activity.tools[0].0.clone_from(&call);
     let printed: String = (1..=9).map(|number| format!("line {number}\n")).collect();
     harness.live(LiveUpdate::ToolOutput { call, text: printed, skipped: 0 });

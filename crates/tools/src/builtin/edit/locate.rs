@@ -5,20 +5,20 @@ use std::ops::Range;
 use memchr::memchr_iter;
 use memchr::memmem;
 
-use super::{Replacement, nearest};
-use crate::filetext::{FileText, with_lf};
+use super::{Replacement, mismatch};
+use crate::file_text::{FileText, with_lf};
 
 /// The ranges to replace with their new texts, in file order.
-pub(super) fn all(
+pub(super) fn locate_all(
     text: &FileText,
     edits: &[Replacement],
 ) -> Result<Vec<(Range<usize>, String)>, Vec<String>> {
     let mut found = Vec::new();
     let mut faults = Vec::new();
     for (at, edit) in edits.iter().enumerate() {
-        match one(text, edit) {
+        match locate_one(text, edit) {
             Ok(range) => found.push((at, range, with_lf(&edit.new_text))),
-            Err(fault) => faults.push(format!("{}{fault}", title(at, edits.len()))),
+            Err(fault) => faults.push(format!("{}{fault}", edit_prefix(at, edits.len()))),
         }
     }
     found.sort_by_key(|(_, range, _)| range.start);
@@ -39,11 +39,11 @@ pub(super) fn all(
     }
 }
 
-fn title(at: usize, of: usize) -> String {
+fn edit_prefix(at: usize, of: usize) -> String {
     if of == 1 { String::new() } else { format!("edit {} of {of}: ", at + 1) }
 }
 
-fn one(text: &FileText, edit: &Replacement) -> Result<Range<usize>, String> {
+fn locate_one(text: &FileText, edit: &Replacement) -> Result<Range<usize>, String> {
     let old = with_lf(&edit.old_text);
     if old.is_empty() {
         return Err("oldText is empty; give the text to replace, or use write for a whole file".to_owned());
@@ -51,16 +51,16 @@ fn one(text: &FileText, edit: &Replacement) -> Result<Range<usize>, String> {
     if old == with_lf(&edit.new_text) {
         return Err("oldText and newText are identical; there is nothing to change".to_owned());
     }
-    let places = places(&text.plain, old.as_bytes());
+    let places = occurrences(&text.plain, old.as_bytes());
     match places.as_slice() {
-        [] => Err(nearest::missing(&text.lossy(), &old)),
+        [] => Err(mismatch::explain_mismatch(&text.to_string_lossy(), &old)),
         [only] => Ok(*only..only + old.len()),
-        many => Err(several(&text.plain, many)),
+        many => Err(ambiguous_text(&text.plain, many)),
     }
 }
 
 /// The offsets of `old`, including overlapping occurrences, up to a limit.
-fn places(text: &[u8], old: &[u8]) -> Vec<usize> {
+fn occurrences(text: &[u8], old: &[u8]) -> Vec<usize> {
     const ENOUGH: usize = 1000;
     let finder = memmem::Finder::new(old);
     let mut places = Vec::new();
@@ -75,7 +75,7 @@ fn places(text: &[u8], old: &[u8]) -> Vec<usize> {
     places
 }
 
-fn several(text: &[u8], places: &[usize]) -> String {
+fn ambiguous_text(text: &[u8], places: &[usize]) -> String {
     let lines: Vec<String> = places.iter().take(8).map(|at| line_of(text, *at).to_string()).collect();
     let more = if places.len() > lines.len() { ", …" } else { "" };
     format!(

@@ -4,10 +4,10 @@ use osier_tree::projection::card::Card;
 use rustc_hash::FxHashMap;
 
 /// How many forks of forks are followed.
-const DEEPEST: usize = 1000;
+const MAX_DEPTH: usize = 1000;
 
 /// The sessions in thread order, each with its depth. A thread is placed by its most recent session.
-pub(super) fn threaded(cards: &[Card], found: &[usize]) -> Vec<(usize, usize)> {
+pub(super) fn order_by_thread(cards: &[Card], found: &[usize]) -> Vec<(usize, usize)> {
     let by_id: FxHashMap<&str, usize> = found.iter().map(|at| (cards[*at].id.as_str(), *at)).collect();
     let parent = |at: usize| {
         let wanted = cards[at].parent_session_id.as_deref()?;
@@ -22,7 +22,7 @@ pub(super) fn threaded(cards: &[Card], found: &[usize]) -> Vec<(usize, usize)> {
     // Sessions whose parents form a cycle have no root; the walk stops at some session of the cycle.
     let root = |at: usize| {
         let (mut root, mut steps) = (at, 0);
-        while let Some(above) = parent(root).filter(|_| steps < DEEPEST) {
+        while let Some(above) = parent(root).filter(|_| steps < MAX_DEPTH) {
             (root, steps) = (above, steps + 1);
         }
         root

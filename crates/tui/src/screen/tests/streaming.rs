@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::streamed_reply::StreamedReply;
 use crate::testing::random::{any_markdown, piece_lengths, split_pieces};
-use crate::transcript::assistant;
+use crate::transcript::assistant_pieces;
 
 /// A reply that is streamed while the terminal is resized, on an emulator that rewraps lines.
 struct Streamed {
@@ -26,8 +26,8 @@ impl Streamed {
         Streamed { screen, emulator, draft, size: (columns, rows), is_overlay: false }
     }
 
-    fn look(&self) -> Look<'static> {
-        Look { width: self.size.0, ..Look::default() }
+    fn look(&self) -> RenderOptions<'static> {
+        RenderOptions { width: self.size.0, ..RenderOptions::default() }
     }
 
     fn push(&mut self, piece: &str) {
@@ -72,7 +72,7 @@ impl Streamed {
 
     fn end(&mut self, text: &str) {
         let content = serde_json::json!({ "content": [{ "type": "text", "text": text }] });
-        let rest = std::mem::take(&mut self.draft).unprinted(assistant(&content));
+        let rest = std::mem::take(&mut self.draft).unprinted(assistant_pieces(&content));
         self.draw(rest);
     }
 

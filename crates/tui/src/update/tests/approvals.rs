@@ -208,7 +208,7 @@ fn paging_shows_every_line_of_a_long_question() {
         let mut harness = Harness::with_session(columns, rows, "say go");
         harness.live(LiveUpdate::TurnStarted);
         let diff: String = (1..=84).map(|number| format!("+line {number}.\n")).collect();
-        let what = osier_tools::Change::Diff { path: "a".to_owned(), diff, created: false };
+        let what = osier_tools::ProposedChange::Diff { path: "a".to_owned(), diff, created: false };
         let asked = change_question(what, &["bash"]);
         harness.live(LiveUpdate::Asked { id: 1, question: Box::new(asked) });
         let mut seen = String::new();
@@ -226,7 +226,7 @@ fn paging_shows_every_line_of_a_long_question() {
 fn a_long_diff_can_be_paged() {
     let mut harness = Harness::with_session(40, 14, "say go");
     let diff: String = (1..=30).map(|number| format!("+line {number}\n")).collect();
-    let what = osier_tools::Change::Diff { path: "src/main.rs".to_owned(), diff, created: false };
+    let what = osier_tools::ProposedChange::Diff { path: "src/main.rs".to_owned(), diff, created: false };
     let asked = change_question(what, &[]);
     harness.live(LiveUpdate::Asked { id: 1, question: Box::new(asked) });
     harness.press("pageDown");
@@ -251,8 +251,8 @@ fn a_long_diff_can_be_paged() {
 fn asked_about(
     columns: u16,
     rows: u16,
-    what: osier_tools::Change,
-    why: osier_tools::approvals::Why,
+    what: osier_tools::ProposedChange,
+    why: osier_tools::approvals::AskReason,
 ) -> Harness {
     let mut harness = Harness::with_session(columns, rows, "say go");
     harness.live(LiveUpdate::TurnStarted);
@@ -264,15 +264,16 @@ fn asked_about(
     harness
 }
 
-fn diff(path: &str, diff: String) -> osier_tools::Change {
-    osier_tools::Change::Diff { path: path.to_owned(), diff, created: false }
+fn diff(path: &str, diff: String) -> osier_tools::ProposedChange {
+    osier_tools::ProposedChange::Diff { path: path.to_owned(), diff, created: false }
 }
 
 #[test]
 fn a_change_cannot_be_allowed_before_its_end_was_on_the_screen() {
     let long: String = (1..=41).map(|number| format!("+line {number}.\n")).collect();
     for yes in ["y", "enter"] {
-        let mut harness = asked_about(60, 24, diff("a", long.clone()), osier_tools::approvals::Why::Writes);
+        let mut harness =
+            asked_about(60, 24, diff("a", long.clone()), osier_tools::approvals::AskReason::Writes);
         harness.wait(300);
         harness.press(yes);
         harness.wait(300);
@@ -289,7 +290,7 @@ fn a_change_cannot_be_allowed_before_its_end_was_on_the_screen() {
         harness.wait(300);
         assert_eq!(harness.take_actions(), YES);
     }
-    let mut harness = asked_about(60, 24, diff("a", long), osier_tools::approvals::Why::Writes);
+    let mut harness = asked_about(60, 24, diff("a", long), osier_tools::approvals::AskReason::Writes);
     harness.wait(300);
     harness.press("n");
     harness.wait(300);
@@ -299,8 +300,12 @@ fn a_change_cannot_be_allowed_before_its_end_was_on_the_screen() {
 #[test]
 fn a_screen_too_small_for_the_question_accepts_no_answer() {
     for (columns, rows) in [(60, 3), (3, 20)] {
-        let mut harness =
-            asked_about(columns, rows, diff("a", "+evil\n".to_owned()), osier_tools::approvals::Why::Writes);
+        let mut harness = asked_about(
+            columns,
+            rows,
+            diff("a", "+evil\n".to_owned()),
+            osier_tools::approvals::AskReason::Writes,
+        );
         harness.wait(300);
         harness.press("y");
         harness.wait(300);
@@ -317,7 +322,7 @@ fn a_screen_too_small_for_the_question_accepts_no_answer() {
 fn a_truncated_title_keeps_the_reason_and_the_full_path_is_shown_below() {
     let path = format!("/{}/etc/passwd", "deep/".repeat(20));
     let mut harness =
-        asked_about(40, 24, diff(&path, "+x\n".to_owned()), osier_tools::approvals::Why::Outside);
+        asked_about(40, 24, diff(&path, "+x\n".to_owned()), osier_tools::approvals::AskReason::Outside);
     assert!(harness.text().contains("\nOutside the project: allow bash to chan…\n"), "{}", harness.text());
     let whole: String = harness.text().lines().flat_map(|line| line.chars().skip(2)).collect();
     assert!(whole.contains(&format!("to change {path}?")), "{}", harness.text());
@@ -331,7 +336,7 @@ fn a_truncated_title_keeps_the_reason_and_the_full_path_is_shown_below() {
         40,
         24,
         diff(".git/hooks/pre-commit", "+x\n".to_owned()),
-        osier_tools::approvals::Why::Guarded,
+        osier_tools::approvals::AskReason::Guarded,
     );
     assert!(harness.text().contains("\nPrograms run from this file: allow bash…\n"), "{}", harness.text());
 }
@@ -346,7 +351,7 @@ fn hidden_characters_in_names_are_shown_as_codes() {
         let name = format!("READ{hidden}ME");
         let shown = format!("READ{code}ME");
         let harness =
-            asked_about(80, 24, diff(&name, format!("+{name}\n")), osier_tools::approvals::Why::Writes);
+            asked_about(80, 24, diff(&name, format!("+{name}\n")), osier_tools::approvals::AskReason::Writes);
         assert!(harness.text().contains(&format!("to change {shown}?")), "{}", harness.text());
         assert!(harness.text().contains(&format!("+{shown}\n")), "{}", harness.text());
         let harness = asked(80, 24, &format!("cat {name}"), &[&format!("bash:cat {name}")]);
@@ -360,7 +365,7 @@ fn a_wrapped_diff_line_does_not_look_like_another_diff_line() {
         20,
         24,
         diff("a", format!("+{}-removed\n", "x".repeat(17))),
-        osier_tools::approvals::Why::Writes,
+        osier_tools::approvals::AskReason::Writes,
     );
     assert!(harness.text().contains("  +xxxxxxxxxxxxxxxxx\n↳ -removed\n"), "{}", harness.text());
 }

@@ -70,7 +70,7 @@ fn every_dialog_fits_every_screen() {
         harness.live(LiveUpdate::Asked { id: 1, question: Box::new(asked) });
         harness.state.now += 1000;
         harness.press("pageDown down n '不行'");
-        let what = osier_tools::Change::Diff {
+        let what = osier_tools::ProposedChange::Diff {
             path: "很长的/路径/文件.rs".to_owned(),
             diff: "+一行\n-另一行 👍🏽\n".repeat(40),
             created: false,

@@ -30,7 +30,7 @@ fn the_model_picker_filters_as_you_type() {
 #[test]
 fn the_status_line_warns_if_sandbox_mode_has_no_sandbox() {
     let mut harness = Harness::new(80, 8);
-    harness.state.status_info.approval_mode = Some(osier_tools::approvals::Mode::Sandbox);
+    harness.state.status_info.approval_mode = Some(osier_tools::approvals::ApprovalMode::Sandbox);
     harness.press("ctrl+c");
     assert!(harness.text().contains("│ no sandbox: asks before running anything │"), "{}", harness.text());
 }
@@ -43,7 +43,7 @@ fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
     assert_eq!(harness.take_actions(), "Send(SetThinking(High), Change(\"thinking: high\"))\n");
     harness.submit("/thinking much");
     assert!(harness.text().contains("unknown thinking level much; use one of off, "), "{}", harness.text());
-    harness.state.status_info.approval_mode = Some(osier_tools::approvals::Mode::AutoEdit);
+    harness.state.status_info.approval_mode = Some(osier_tools::approvals::ApprovalMode::AutoEdit);
     harness.press("ctrl+c");
     harness.submit("/approval");
     harness.check(expect![[r#"

@@ -1,0 +1,81 @@
+//! `osier` on a terminal: runs the interface on a session, and prints at the end how to resume it.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use osier_agent::{Client, ClientCommand, Worker};
+use osier_store::{MemoryStore, Store};
+use osier_tui::UiSetup;
+
+use super::agent_factory::AgentFactory;
+use super::args::Args;
+use super::host::{TerminalHost, load_theme, ui_config};
+use super::session_selection::SessionSelection;
+use crate::failure::usage_error;
+use crate::home::{self, Home};
+use crate::layout::sanitize_line;
+use crate::out;
+use crate::themes;
+
+/// How long a running turn may take to end after you quit.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(super) async fn run(args: Args, home: Home) -> Result<ExitCode> {
+    if home::is_dumb_terminal() {
+        return Err(usage_error(
+            "cannot draw on this terminal (TERM=dumb); use -p to print the answer: osier -p 'list the files'",
+        ));
+    }
+    let choice = SessionSelection::select(&args, &home).await?;
+    choice.run_or_close(async move |choice| run_session(choice, args, home).await).await
+}
+
+async fn run_session(choice: SessionSelection, args: Args, home: Home) -> Result<ExitCode> {
+    let choose_session = args.resume == Some(None);
+    let desk = Arc::new(AgentFactory::new(args, home, &choice, true).await?);
+    desk.print_notices();
+    for problem in themes::load(&desk.home).problems {
+        out::notice(&format!("osier: {}", sanitize_line(&problem)));
+    }
+    let first = desk.first_prompt().await?;
+    let session = choice.open_deferred(&desk.home).await?;
+    let worker = desk.start_worker(&session).await?;
+    let setup = UiSetup {
+        config: ui_config(&desk, &desk.home, &worker),
+        theme: load_theme(&desk.home),
+        ask_background: themes::load(&desk.home).theme.is_none() && supports_background_query(),
+        first_prompt: Some(first).filter(|said| !said.is_empty()),
+        choose_session,
+    };
+    let program = Arc::new(TerminalHost::new(desk, worker.clone()));
+    drop(session);
+    out::hold_notices();
+    let code = osier_tui::run(worker, program.clone(), setup).await;
+    out::release_notices();
+    let code = code?;
+    close_session(&program.worker()).await;
+    Ok(ExitCode::from(code))
+}
+
+/// The Linux console prints the query for the background color instead of answering it.
+fn supports_background_query() -> bool {
+    home::env_var("TERM").is_none_or(|term| term != "linux")
+}
+
+/// Cancels the running turn, and prints how to resume the session.
+async fn close_session(worker: &Worker) {
+    // A turn that does not end in time is handled like a crash at the next start.
+    let _ = tokio::time::timeout(EXIT_TIMEOUT, worker.send(ClientCommand::Cancel)).await;
+    let session = worker.session();
+    session.store().close().await;
+    let is_kept = session.store().name() != MemoryStore::default().name();
+    let is_said = session.tree().heads().iter().any(|(_, head)| head.is_message());
+    if is_kept && is_said {
+        let short = session.store().short_id(session.id()).await.unwrap_or_else(|_| session.id().to_owned());
+        // The terminal may be closed already.
+        let _ = writeln!(std::io::stdout(), "\nosier --resume {short}");
+    }
+}

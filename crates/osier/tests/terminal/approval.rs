@@ -1,0 +1,140 @@
+//! Approval: nothing runs before it is allowed, and the model gets the reason of a refusal.
+
+use serde_json::json;
+
+use crate::run_support::Server;
+use crate::screen::{CTRL_D, ESCAPE, READY, open};
+use crate::support::World;
+
+#[test]
+fn nothing_is_written_before_it_is_allowed() {
+    let world = World::new();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.submit("write notes.txt with \"hello\"");
+    screen.wait_for("Allow ");
+    screen.wait_for("+hello");
+    assert!(!world.path("notes.txt").exists());
+    screen.answer("y");
+    screen.wait_for("Done: write notes.txt");
+    assert_eq!(world.read("notes.txt"), b"hello\n");
+    screen.quit();
+}
+
+#[test]
+fn always_is_remembered_and_the_model_gets_the_reason_of_a_refusal() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.submit("say something");
+    server.next().calls("bash", &json!({ "command": "echo one" }));
+    screen.wait_for("always `echo`");
+    screen.answer("p");
+    server.next().calls("bash", &json!({ "command": "echo two words" }));
+    let asked = server.next();
+    assert!(asked.messages().pop().unwrap().contains("two words"));
+    asked.calls("bash", &json!({ "command": "touch no" }));
+    screen.wait_for("touch no");
+    screen.wait_for("Allow ");
+    screen.answer_until("n", |text| text.contains("Why not?"));
+    screen.submit("I do not like it");
+    let asked = server.next();
+    assert!(asked.messages().pop().unwrap().starts_with("tool: not allowed: I do not like it"));
+    asked.answer("All right.");
+    screen.wait_for("All right.");
+    screen.quit();
+    assert!(!world.path("no").exists());
+    let allowed = world.json(&format!("config {}", world.session_file().display()));
+    assert_eq!(allowed["approvalTools"], json!(["bash:echo"]));
+}
+
+#[test]
+fn text_typed_while_a_question_is_visible_goes_to_the_draft() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.submit("begin");
+    let asked = server.next();
+    screen.press("why any");
+    screen.wait_for("> why any");
+    asked.calls("bash", &json!({ "command": "touch made" }));
+    screen.wait_for("Allow bash to run this command?");
+    screen.press("thing y or n");
+    screen.wait_for("> why anything y or n");
+    assert!(screen.text().contains("Allow bash"), "{}", screen.text());
+    assert!(!world.path("made").exists());
+    screen.answer("y");
+    server.next().answer("Made.");
+    screen.wait_for("Made.");
+    assert!(world.path("made").exists());
+    screen.quit();
+}
+
+#[test]
+fn escape_at_a_question_stops_the_turn_and_quitting_asks_first() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.submit("begin");
+    server.next().calls("bash", &json!({ "command": "touch made" }));
+    screen.wait_for("Allow bash to run this command?");
+    screen.press(CTRL_D);
+    screen.wait_for("Quit while a turn is running?");
+    screen.press("1");
+    screen.wait_gone("Quit while a turn is running?");
+    screen.press(ESCAPE);
+    screen.wait_gone("Allow bash");
+    screen.wait_gone("waiting for your answer");
+    screen.submit("and now?");
+    let asked = server.next();
+    assert_eq!(asked.messages().pop().unwrap(), "user: and now?");
+    asked.answer("Nothing was made.");
+    screen.wait_for("Nothing was made.");
+    assert!(!world.path("made").exists());
+    screen.quit();
+}
+
+/// Osier offers to run a command that the sandbox stopped again, outside the sandbox, and shows why it failed.
+#[test]
+fn a_command_that_the_sandbox_stopped_runs_outside_after_approval() {
+    let server = Server::new();
+    let world = server.world();
+    if !crate::support::has_sandbox(&world) {
+        return;
+    }
+    let made = world.cwd().parent().unwrap().join("made");
+    let command = json!({ "command": "echo x >> ../made && cat ../made" });
+    let mut screen = open(&world, &["--approval", "sandbox"]);
+    screen.wait_for(READY);
+    screen.submit("do it");
+    server.next().calls("bash", &json!({ "command": "echo inside > here && cat here" }));
+    let asked = server.next();
+    assert_eq!(asked.messages().pop().unwrap(), "tool: inside");
+    asked.calls("bash", &command);
+    screen.wait_for("again, outside the sandbox?");
+    screen.wait_for("not accessible in the sandbox: ");
+    assert!(!made.exists());
+    screen.answer("a");
+    let asked = server.next();
+    assert_eq!(asked.messages().pop().unwrap(), "tool: x");
+    asked.calls("bash", &command);
+    let asked = server.next();
+    assert_eq!(asked.messages().pop().unwrap(), "tool: x\nx", "the command is always allowed outside");
+    asked.calls("bash", &json!({ "command": "touch ../other" }));
+    screen.wait_for("touch ../other");
+    screen.wait_for("outside the sandbox?");
+    screen.answer_until("n", |text| text.contains("Why not?"));
+    screen.submit("leave it");
+    let asked = server.next();
+    let result = asked.messages().pop().unwrap();
+    assert!(result.contains("Permission denied") && result.contains("not allowed: leave it"), "{result}");
+    asked.answer("All right.");
+    screen.wait_for("All right.");
+    screen.quit();
+    assert!(!world.cwd().parent().unwrap().join("other").exists());
+    let allowed = world.json(&format!("config {}", world.session_file().display()));
+    assert_eq!(allowed["approvalTools"], json!(["outside:echo x >> ../made && cat ../made"]));
+}

@@ -1,0 +1,120 @@
+//! Screen sizes, colors, wide characters, and escape sequences in untrusted text.
+
+use serde_json::json;
+
+use crate::run_support::{Server, osier};
+use crate::screen::{ESCAPE, READY, Screen, open};
+use crate::support::World;
+
+/// Checks that the status line is on the screen once, at the end, and that no line is too wide. Waits, because the last frame may
+/// be incomplete.
+#[track_caller]
+fn assert_complete(screen: &mut Screen, columns: usize) {
+    let is_status = |line: &str| line.contains("offline/offline");
+    screen.wait_until("the status line once, at the end", |text| {
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        lines.iter().filter(|line| is_status(line)).count() == 1
+            && lines.last().is_some_and(|line| is_status(line))
+    });
+    let text = screen.text();
+    assert!(text.lines().all(|line| text_width(line) <= columns), "{text}");
+}
+
+fn text_width(line: &str) -> usize {
+    line.chars()
+        .map(|ch| if ch >= '\u{1100}' && !('\u{2000}'..'\u{2e80}').contains(&ch) { 2 } else { 1 })
+        .sum()
+}
+
+#[test]
+fn a_resize_redraws_the_screen() {
+    let world = World::new();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    for (columns, rows) in [(40, 12), (200, 60), (100, 30)] {
+        screen.resize(columns, rows);
+        screen.press("x");
+        screen.wait_until("the status line once", |text| text.matches("#0").count() == 1);
+    }
+    screen.press("\x03");
+    screen.resize(40, 12);
+    screen.submit("/tree");
+    screen.press(ESCAPE);
+    screen.press("\u{4f60}\u{597d} \u{1f600}");
+    screen.wait_for("> 你好 😀");
+    screen.press("\x03");
+    screen.wait_for(READY);
+    screen.quit();
+}
+
+#[test]
+fn forty_columns_are_enough_for_a_conversation() {
+    let world = World::new();
+    world.write("笔记.txt", "买牛奶\n");
+    let mut screen = Screen::start(osier(&world, &[]), 40, 12);
+    screen.wait_for(READY);
+    screen.submit("read 笔记.txt");
+    screen.wait_for("返回 1 行");
+    screen.wait_for("买牛奶");
+    screen.wait_for("列出可用的");
+    assert_complete(&mut screen, 40);
+    screen.submit("/tree");
+    screen.wait_for("← active");
+    screen.wait_for("笔记.txt");
+    assert_complete(&mut screen, 40);
+    screen.press(ESCAPE);
+    screen.wait_gone("← active");
+    screen.submit("write new.txt with \"hello\"");
+    screen.wait_for("lines 1–3 of 4");
+    screen.press("\x1b[6~");
+    screen.wait_for("lines 2–4 of 4");
+    screen.answer("y");
+    screen.wait_for("Done: write new.txt");
+    screen.wait_gone("esc to stop");
+    screen.quit();
+    assert_eq!(world.read("new.txt"), b"hello\n");
+}
+
+#[test]
+fn colors_are_used_unless_no_color_is_set() {
+    let world = World::new();
+    let with = |name: &str, value: &str| {
+        let mut command = osier(&world, &[]);
+        command.env("TERM", "xterm-256color").env("COLORTERM", "truecolor").env(name, value);
+        let mut screen = Screen::start(command, 80, 24);
+        screen.wait_for(READY);
+        let cells = (0..24).flat_map(|row| (0..80).map(move |column| (row, column)));
+        let has_color = cells
+            .filter_map(|(row, column)| screen.parser().cell(row, column))
+            .any(|cell| cell.fgcolor() != vt100::Color::Default);
+        screen.quit();
+        has_color
+    };
+    assert!(with("A", "b"));
+    assert!(!with("NO_COLOR", "1"));
+}
+
+#[test]
+fn escape_sequences_in_replies_and_output_do_not_reach_the_terminal() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &["--approval", "yolo"]);
+    screen.wait_for(READY);
+    screen.submit("be evil");
+    let mut asked = server.next();
+    asked.text("x\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[?1049hy\u{9b}2J");
+    asked.calls("bash", &json!({ "command": "printf '\\033[2Jz\\033]52;c;eA==\\007'", "\u{1b}[2J": 1 }));
+    server.next().answer("done");
+    screen.wait_for("done");
+    screen.submit("!printf '\\033[2Jw\\033]0;owned\\007\\n'");
+    screen.wait_for("exit 0");
+    screen.submit("/tree");
+    screen.wait_for("← active");
+    screen.press(ESCAPE);
+    screen.wait_gone("← active");
+    let bytes = String::from_utf8_lossy(&screen.bytes).into_owned();
+    for evil in ["\x1b]0;", "\x1b[2J", "\x1b[?1049h", "\u{9b}", "\x1b]52;"] {
+        assert!(!bytes.contains(evil), "{evil:?} in {bytes:?}");
+    }
+    screen.quit();
+}

@@ -1,0 +1,133 @@
+//! However the program exits, it restores the terminal and leaves a valid session.
+
+use std::os::unix::fs::PermissionsExt;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::run_support::{Server, osier};
+use crate::screen::{READY, Screen, open};
+use crate::support::World;
+
+fn assert_undamaged(world: &World) {
+    let file = world.session_file();
+    assert!(world.ok(&format!("verify {}", file.display())).ends_with("no damage found\n"));
+}
+
+#[test]
+fn exit_signals_stop_the_turn_first() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let server = Server::new();
+        let world = server.world();
+        let mut screen = open(&world, &["tell a story"]);
+        let mut asked = server.next();
+        asked.text("Once upon");
+        screen.wait_for("Once upon");
+        screen.signal(signal);
+        asked.until_hung_up();
+        assert_eq!(screen.wait_for_exit().0, Some(code));
+        assert_undamaged(&world);
+        let path = world.ok(&format!("path {}", world.session_file().display()));
+        assert!(path.contains("Once upon"), "{path}");
+    }
+}
+
+#[test]
+fn a_running_tool_is_killed_when_the_program_exits() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &["--approval", "yolo", "wait"]);
+    server.next().calls("bash", &json!({ "command": "echo be''gun; exec sleep 1000" }));
+    screen.wait_for("begun");
+    screen.signal(Signal::TERM);
+    assert_eq!(screen.wait_for_exit().0, Some(143));
+    assert_undamaged(&world);
+    let path = world.ok(&format!("path {}", world.session_file().display()));
+    assert!(path.contains("[bash: echo"), "the call has its result: {path}");
+}
+
+#[test]
+fn a_session_killed_during_a_turn_can_be_continued() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &["--approval", "yolo", "look around"]);
+    server.next().calls("bash", &json!({ "command": "echo be''gun; exec sleep 1000" }));
+    screen.wait_for("begun");
+    screen.signal(Signal::KILL);
+    assert_eq!(screen.wait_for_exit().0, None);
+    assert_undamaged(&world);
+
+    let mut screen = open(&world, &["--continue"]);
+    screen.wait_for("> look around");
+    screen.wait_for("interrupted");
+    screen.wait_for("The last turn did not finish; /retry continues it");
+    screen.submit("go on");
+    let asked = server.next();
+    let messages = asked.messages();
+    assert_eq!(messages.last().unwrap(), "user: go on", "{messages:?}");
+    asked.answer("I go on.");
+    screen.wait_for("I go on.");
+    screen.quit();
+    assert_undamaged(&world);
+}
+
+#[test]
+fn a_dumb_terminal_is_refused_with_an_alternative() {
+    let world = World::new();
+    let mut command = world.command();
+    command.env("TERM", "dumb");
+    let (code, text) = Screen::start(command, 80, 24).wait_for_exit();
+    assert_eq!(code, Some(2));
+    assert!(text.contains("TERM=dumb") && text.contains("osier -p"), "{text}");
+    assert!(world.session_files().is_empty());
+}
+
+#[test]
+fn the_api_key_is_never_on_the_screen() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &["--", "hello"]);
+    server.next().refuse(401, &format!("{{\"error\":\"bad key {}\"}}", crate::run_support::KEY));
+    screen.wait_for("bad key [key]");
+    screen.submit("/settings");
+    screen.wait_for("backtracking");
+    screen.signal(Signal::TERM);
+    let bytes = String::from_utf8_lossy(&screen.bytes).into_owned();
+    assert!(!bytes.contains(crate::run_support::KEY), "{bytes}");
+    assert_eq!(screen.wait_for_exit().0, Some(143));
+}
+
+#[test]
+fn the_trust_question_does_not_lose_the_first_prompt() {
+    let world = World::new();
+    world.write(".osier/config.toml", "model = \"offline\"\n");
+    let mut screen = open(&world, &["list", "files"]);
+    screen.wait_for("Trust this project? [y/N]");
+    screen.submit("n");
+    screen.wait_for("> list files");
+    screen.wait_for("#4");
+    screen.quit();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.quit();
+}
+
+/// The program that owns the clipboard may never respond.
+#[test]
+fn a_hanging_clipboard_command_does_not_block() {
+    let world = World::new();
+    let begun = world.path("begun");
+    world.write("bin/wl-paste", format!("#!/bin/sh\necho > '{}'\nexec sleep 1000\n", begun.display()));
+    std::fs::set_permissions(world.path("bin/wl-paste"), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let mut command = osier(&world, &[]);
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", world.path("bin").display()));
+    let mut screen = Screen::start(command, 80, 24);
+    screen.wait_for(READY);
+    screen.press("\x16x");
+    screen.wait_for("> x");
+    screen.wait_until("the clipboard", |_| begun.exists());
+    screen.press("\x03");
+    screen.wait_for(READY);
+    screen.quit();
+}

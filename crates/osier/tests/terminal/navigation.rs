@@ -1,0 +1,265 @@
+//! The session tree: moves with and without a summary, undo, labels, comparison, compaction, backtracking.
+
+use osier_testkit::expect;
+use serde_json::{Value, json};
+
+use crate::run_support::Server;
+use crate::screen::{ESCAPE, READY, UP, open, with_script};
+use crate::support::World;
+
+const SCRIPT: &str = "say one; reply first; say two; reply second";
+
+fn last(world: &World) -> Value {
+    serde_json::from_str(world.lines("s.jsonl").last().unwrap()).unwrap()
+}
+
+#[test]
+fn a_message_can_be_edited_and_sent_again_from_the_tree() {
+    let server = Server::new();
+    let (world, mut screen) = with_script(&server, SCRIPT);
+    screen.wait_for("second");
+    screen.wait_for("#4");
+    screen.press(ESCAPE);
+    screen.press(ESCAPE);
+    screen.wait_for("Session tree");
+    screen.wait_for("← active");
+    screen.wait_for("│ file");
+    expect![[r#"
+
+        > one
+
+        first
+
+        > two
+
+        second
+
+        Session tree
+        ↑↓ enter select · esc cancel · L label · ctrl+u user only · ctrl+o next filter
+        / type to search
+          • user: "one"
+          • assistant: "first"
+          • user: "two"
+        › • assistant: "second"  ← active
+        (4/4)
+        00000004 2026-01-01 00:00  assistant: "second"
+        ~/code │ local/test · medium │ ░░░░░░░░ 110/33k │ $0.220 │ #4 │ 5e551011 │ file
+    "#]]
+    .assert_eq(&screen.stable_text(&world));
+    screen.press(UP);
+    screen.wait_for("› • user: \"two\"");
+    screen.press("\r");
+    screen.wait_for("Summarize the branch you are leaving?");
+    screen.press(ESCAPE);
+    screen.wait_gone("Summarize the branch you are leaving?");
+    screen.wait_for("› • user: \"two\"");
+    screen.press("\r");
+    screen.wait_for("Summarize the branch you are leaving?");
+    screen.press("1");
+    screen.wait_for("> two");
+    screen.wait_for("Moved from the answer “second” to the answer “first”");
+    assert_eq!(
+        (&last(&world)["customType"], &last(&world)["parentId"]),
+        (&json!("osier.leaf"), &json!("00000002"))
+    );
+    screen.press(" and a half\r");
+    let asked = server.next();
+    assert_eq!(asked.messages(), ["user: one", "assistant: first", "user: two and a half"]);
+    asked.answer("another second");
+    screen.wait_for("another second");
+    let moves =
+        |world: &World| world.lines("s.jsonl").iter().filter(|line| line.contains("osier.leaf")).count();
+    // Undo is refused while the turn is still running.
+    screen.wait_gone("esc to stop");
+    screen.press_until("\x1bu", |_| moves(&world) == 2);
+    screen.wait_for("Undone: moved");
+    screen.press("\x1br");
+    screen.wait_for("Redone: moved");
+    assert_eq!(moves(&world), 3);
+    screen.press("\x1bu\x1br\x1bu");
+    screen.wait_until("three more moves", |text| {
+        moves(&world) == 6 && text.contains("> two\n") && !text.contains("> two and a half")
+    });
+    screen.wait_for("Undone: moved");
+    screen.wait_gone("Redone: moved");
+    screen.quit();
+}
+
+#[test]
+fn a_summary_streams_and_escape_cancels_it_and_returns_to_the_row() {
+    let server = Server::new();
+    let (world, mut screen) = with_script(&server, SCRIPT);
+    let before = world.read("s.jsonl");
+    screen.wait_for("#4");
+    screen.submit("/tree");
+    screen.wait_for("← active");
+    screen.press(UP);
+    screen.press(UP);
+    screen.wait_for("› • assistant: \"first\"");
+    screen.press("\r");
+    screen.wait_for("Summarize the branch you are leaving?");
+    screen.press("2");
+    let mut asked = server.next();
+    asked.text("It was ");
+    screen.wait_for("It was");
+    screen.press(ESCAPE);
+    asked.until_hung_up();
+    screen.wait_for("› • assistant: \"first\"");
+    assert_eq!(world.read("s.jsonl"), before);
+    screen.press("\r");
+    screen.wait_for("Summarize the branch you are leaving?");
+    screen.press("3");
+    screen.wait_gone("Summarize the branch you are leaving?");
+    screen.submit("only the number");
+    let asked = server.next();
+    assert!(asked.messages().concat().ends_with("Additional focus: only the number"));
+    asked.answer("It was two.");
+    screen.wait_gone("← active");
+    screen.wait_for("It was two.");
+    assert_eq!(
+        (&last(&world)["type"], &last(&world)["fromId"]),
+        (&json!("branch_summary"), &json!("00000004"))
+    );
+    screen.submit("three");
+    let asked = server.next();
+    let messages = asked.messages();
+    assert!(messages[2].contains("It was two."), "{messages:?}");
+    asked.answer("third");
+    screen.wait_for("third");
+    screen.quit();
+}
+
+#[test]
+fn a_sub_agent_batch_shows_its_final_status() {
+    let server = Server::new();
+    let (world, mut screen) = with_script(&server, SCRIPT);
+    screen.wait_for("#4");
+    let append = |entry: &str| world.ok(&format!("append s.jsonl --entry '{entry}'"));
+    append(
+        r#"{"type":"subagent_batch","id":"0000000b","content":{"batchId":"b","tasks":[{"id":1}],"status":"running"}}"#,
+    );
+    screen.quit();
+    let mut screen = open(&world, &["--session", "s.jsonl"]);
+    screen.wait_for("sub-agents running");
+    append(r#"{"type":"entry_update","targetId":"0000000b","status":"failed","payload":{}}"#);
+    screen.wait_for("sub-agents failed");
+    screen.wait_gone("sub-agents running");
+    screen.quit();
+    let mut screen = open(&world, &["--session", "s.jsonl"]);
+    screen.wait_for("sub-agents failed");
+    screen.quit();
+}
+
+#[test]
+fn a_label_is_visible_in_the_tree() {
+    let server = Server::new();
+    let (world, mut screen) = with_script(&server, SCRIPT);
+    screen.wait_for("#4");
+    screen.submit("/label good start");
+    screen.wait_for("Labeled good start");
+    screen.submit("/tree");
+    screen.wait_for("[good start]");
+    screen.press(ESCAPE);
+    screen.wait_gone("Session tree");
+    screen.submit("/name Numbers");
+    screen.wait_for("Renamed the session to Numbers");
+    screen.quit();
+    let tree = world.ok("tree s.jsonl");
+    assert!(tree.contains("[good start] assistant: \"second\""), "{tree}");
+    assert_eq!(last(&world)["name"], "Numbers");
+}
+
+#[test]
+fn branches_can_be_compared_and_grafted() {
+    let server = Server::new();
+    let (world, mut screen) = with_script(
+        &server,
+        "say one; reply first; say two; reply second; move first; say other; reply third",
+    );
+    screen.wait_for("third");
+    screen.submit("/compare 00000004 00000007");
+    screen.wait_for("Diverged at 00000002");
+    screen.wait_for("assistant: \"second\"");
+    screen.press(ESCAPE);
+    screen.wait_gone("Diverged at");
+    screen.submit("/graft 00000004");
+    screen.wait_for("◆ conclusion of branch 00000004");
+    screen.wait_for("│ second");
+    screen.quit();
+    assert_eq!(
+        (&last(&world)["type"], &last(&world)["fromId"]),
+        (&json!("branch_summary"), &json!("00000004"))
+    );
+}
+
+#[test]
+fn a_backtrack_looks_the_same_live_and_resumed() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.submit("find the bug");
+    server.next().calls("ls", &json!({}));
+    server.next().calls("backtrack", &json!({ "checkpoint_id": 0, "note": "it is in a.rs" }));
+    let asked = server.next();
+    let messages = asked.messages();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert!(messages[1].contains("Note from your future self: it is in a.rs"), "{messages:?}");
+    asked.answer("Found it.");
+    screen.wait_for("Found it.");
+    let drawn = |text: String| -> Vec<String> {
+        let lines = text.lines().map(|line| line.trim_end().to_owned());
+        lines
+            .skip_while(|line| !line.contains("acktrack"))
+            .take_while(|line| !line.contains("Found it."))
+            .collect()
+    };
+    let live = drawn(screen.text());
+    assert!(live.concat().contains("it is in a.rs") && live.concat().contains("find the bug"), "{live:?}");
+    screen.quit();
+    let mut screen = open(&world, &["-c"]);
+    screen.wait_for("Found it.");
+    assert_eq!(drawn(screen.text()), live);
+    screen.quit();
+}
+
+#[test]
+fn compaction_draws_a_card_shortens_the_context_and_can_be_undone() {
+    let server = Server::new();
+    let (world, mut screen) = with_script(&server, SCRIPT);
+    screen.wait_for("#4");
+    screen.quit();
+    let config = world.home().join("config.toml");
+    let settings = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("compaction.keep_recent_tokens = 1\n{settings}")).unwrap();
+    let mut screen = open(&world, &["--session", "s.jsonl"]);
+    screen.wait_for("#4");
+    screen.submit("/compact the numbers");
+    let asked = server.next();
+    assert!(asked.messages().concat().ends_with("Additional focus: the numbers"));
+    asked.answer("## Goal\nNumbers.");
+    server.next().answer("Two was asked.");
+    // The summary streams before it is stored; wait for the card.
+    screen.wait_for("◆ compaction of");
+    screen.submit("/compaction");
+    screen.wait_for("Left out by the last compaction");
+    screen.wait_for("3 entries dropped");
+    screen.wait_for("user: \"one\"");
+    screen.press(ESCAPE);
+    screen.wait_gone("Left out by the last compaction");
+    screen.submit("three");
+    let asked = server.next();
+    assert!(asked.messages()[0].contains("Two was asked."), "{:?}", asked.messages());
+    asked.answer("third");
+    screen.wait_for("third");
+    screen.wait_gone("esc to stop");
+    screen.submit("/compaction undo");
+    screen.wait_for("everything it left out is sent again");
+    screen.wait_for("Moved from the answer “third” to the answer “second”");
+    screen.submit("four");
+    let asked = server.next();
+    assert_eq!(asked.messages()[0], "user: one", "{:?}", asked.messages());
+    asked.answer("fourth");
+    screen.wait_for("fourth");
+    screen.quit();
+}

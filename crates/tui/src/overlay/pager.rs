@@ -1,0 +1,60 @@
+//! A scrollable page of text.
+
+use super::{Overlay, OverlayArea, OverlayOutcome};
+use crate::key::{Key, KeyCode};
+use crate::screen::Frame;
+use crate::text::{Line, Style};
+use crate::theme::ColorRole;
+
+/// A title and the lines below it.
+#[derive(Debug)]
+pub(crate) struct Pager {
+    title: String,
+    lines: Vec<Line>,
+    first_line: usize,
+}
+
+impl Pager {
+    pub(crate) fn new(title: &str, lines: Vec<Line>) -> Pager {
+        Pager { title: title.to_owned(), lines, first_line: 0 }
+    }
+
+    fn page_height(room: OverlayArea) -> usize {
+        room.rows.saturating_sub(2).max(1)
+    }
+}
+
+impl Overlay for Pager {
+    fn handle_key(&mut self, key: Key, room: OverlayArea) -> OverlayOutcome {
+        let height = Pager::page_height(room);
+        let most = self.lines.len().saturating_sub(height);
+        self.first_line = match (key.code, key.ctrl) {
+            (KeyCode::Escape | KeyCode::Enter | KeyCode::Char('q'), _) | (KeyCode::Char('c'), true) => {
+                return OverlayOutcome::Close;
+            }
+            (KeyCode::Up, _) => self.first_line.saturating_sub(1),
+            (KeyCode::Down, _) => (self.first_line + 1).min(most),
+            (KeyCode::PageUp | KeyCode::Left, _) => self.first_line.saturating_sub(height),
+            (KeyCode::PageDown | KeyCode::Right | KeyCode::Char(' '), _) => {
+                (self.first_line + height).min(most)
+            }
+            (KeyCode::Home, _) => 0,
+            (KeyCode::End, _) => most,
+            _ => self.first_line,
+        };
+        OverlayOutcome::Stay
+    }
+
+    fn view(&self, room: OverlayArea) -> Frame {
+        let height = Pager::page_height(room);
+        let mut lines = vec![Line::styled(Style::from(ColorRole::Accent).bold(), &self.title)];
+        lines.extend(self.lines.iter().skip(self.first_line).take(height).cloned());
+        let more = self.lines.len().saturating_sub(self.first_line + height);
+        let foot = match more {
+            0 => "esc close".to_owned(),
+            more => format!("↑↓ scroll · {more} more lines · esc close"),
+        };
+        lines.push(Line::styled(ColorRole::Dim, &foot));
+        Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor: None }
+    }
+}

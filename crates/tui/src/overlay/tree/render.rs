@@ -1,0 +1,207 @@
+//! Renders the tree.
+
+use osier_tree::MessageRole as Speaker;
+use osier_tree::projection::outline::{Glyphs, OutlineFilter, RowParts};
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::TreeView;
+use crate::clock::LocalClock;
+use crate::overlay::OverlayArea;
+use crate::screen::Frame;
+use crate::text::{Line, Style, join_fitting, width, wrap};
+use crate::theme::ColorRole;
+
+/// The rows for title, search and footer.
+const FIXED_ROWS: usize = 3;
+
+/// The rows of the list. The panel takes half the terminal, but at least nine rows.
+pub(super) fn list_height(room: OverlayArea) -> usize {
+    let panel = (room.rows / 2).max(9).min(room.rows);
+    panel.saturating_sub(FIXED_ROWS + help_height(room) + preview_height(room)).max(1)
+}
+
+fn help_height(room: OverlayArea) -> usize {
+    match room.rows {
+        ..24 => 1,
+        24..40 => 2,
+        _ => 3,
+    }
+}
+
+fn preview_height(room: OverlayArea) -> usize {
+    match room.rows {
+        ..20 => 0,
+        20..40 => 2,
+        _ => 4,
+    }
+}
+
+impl TreeView {
+    pub(super) fn draw(&self, room: OverlayArea) -> Frame {
+        let height = list_height(room);
+        let mut lines = vec![self.title_line()];
+        lines.extend(self.help_lines(room));
+        let mut cursor = (lines.len(), 2 + width(&self.options.search));
+        lines.push(self.search_line());
+        let count = self.outline.rows.len();
+        let from = (self.selected_row + 1).saturating_sub(height / 2 + 1).min(count.saturating_sub(height));
+        for at in from..(from + height).min(count) {
+            let (line, name) = self.draw_row(at, room);
+            if let (true, Some(naming)) = (at == self.selected_row, &self.label_edit) {
+                cursor = (lines.len(), name + naming.cursor_column());
+            }
+            lines.push(line);
+        }
+        if count == 0 {
+            lines.push(Line::styled(
+                ColorRole::Dim,
+                "  no match; esc clears the search, ctrl+d resets the filter",
+            ));
+        }
+        lines.push(self.footer());
+        lines.extend(self.preview_lines(room));
+        let lines = lines.into_iter().map(|line| line.truncate(room.columns)).collect();
+        Frame { lines, cursor: Some((cursor.0, cursor.1.min(room.columns.saturating_sub(1)))) }
+    }
+
+    fn help_lines(&self, room: OverlayArea) -> Vec<Line> {
+        let naming = ["enter save label", "esc cancel", "leave empty to remove"];
+        let help = match &self.label_edit {
+            Some(_) => naming.map(str::to_owned).to_vec(),
+            None => self.keys.help_parts(),
+        };
+        let lines = join_fitting(help.iter().map(String::as_str), room.columns, help_height(room));
+        lines.iter().map(|line| Line::styled(ColorRole::Dim, line)).collect()
+    }
+
+    fn title_line(&self) -> Line {
+        let mut line = Line::styled(Style::from(ColorRole::Accent).bold(), "Session tree");
+        if self.marked.is_some() {
+            line.push(ColorRole::Warn, "  mark a second entry to compare");
+        }
+        line
+    }
+
+    fn search_line(&self) -> Line {
+        let prompt = Line::styled(ColorRole::Accent, "/ ");
+        match self.options.search.as_str() {
+            "" => prompt.with(ColorRole::Dim, "type to search"),
+            search => prompt.with(ColorRole::Text, search),
+        }
+    }
+
+    fn footer(&self) -> Line {
+        let count = self.outline.rows.len();
+        let mut line = Line::styled(
+            ColorRole::Dim,
+            &format!("({}/{count})", if count == 0 { 0 } else { self.selected_row + 1 }),
+        );
+        if self.options.filter != OutlineFilter::Default {
+            line.push(ColorRole::Accent, &format!(" [{}]", self.options.filter.name()));
+        }
+        if self.options.show_deleted {
+            line.push(ColorRole::Warn, " [with deleted]");
+        }
+        line
+    }
+
+    /// A row, and the column where its label starts.
+    fn draw_row(&self, at: usize, room: OverlayArea) -> (Line, usize) {
+        let row = &self.outline.rows[at];
+        let text = self.snapshot.texts.get(row.seq);
+        let pieces = self.outline.row_parts(at, &text, Glyphs::Folding);
+        let (mut line, name) = self.row_prefix(at, &pieces, room);
+        let role = match self.snapshot.tree.head(row.seq).role {
+            _ if row.deleted => ColorRole::Dim,
+            Speaker::User => ColorRole::User,
+            Speaker::Assistant => ColorRole::Text,
+            _ => ColorRole::Dim,
+        };
+        let selected = at == self.selected_row;
+        // The marker of the current position is never truncated.
+        let room = room.columns.saturating_sub(width(pieces.active));
+        let over = (line.width() + width(pieces.text)).saturating_sub(room);
+        let text = scroll_text(pieces.text, self.scroll.min(over));
+        line.push(Style { bold: selected, ..role.into() }, &text);
+        let mut line = line.truncate(room);
+        line.push(ColorRole::Active, pieces.active);
+        (if selected { line.with_background(ColorRole::SelectedBg) } else { line }, name)
+    }
+
+    /// The part of a row before its text, and the column where its label starts.
+    fn row_prefix(&self, at: usize, pieces: &RowParts<'_>, room: OverlayArea) -> (Line, usize) {
+        let (row, selected) = (&self.outline.rows[at], at == self.selected_row);
+        let mut line = Line::styled(ColorRole::Accent, if selected { "› " } else { "  " });
+        line.push(ColorRole::Border, &shorten_prefix(&pieces.prefix, room.columns / 2));
+        line.push(ColorRole::Border, pieces.fold);
+        line.push(ColorRole::Active, pieces.path);
+        if self.marked == Some(row.seq) {
+            line.push(ColorRole::Warn, "✓ ");
+        }
+        if row.deleted {
+            line.push(ColorRole::Bad, "✗ ");
+        }
+        let name = line.width() + 1;
+        match self.label_edit.as_ref().filter(|_| selected) {
+            Some(naming) => line.push(Style::from(ColorRole::Label).bold(), &format!("[{}] ", naming.text())),
+            None => line.push(ColorRole::Label, &pieces.label),
+        }
+        if self.show_label_times {
+            line.push(ColorRole::Dim, &self.label_time(at, room.clock));
+        }
+        (line, name)
+    }
+
+    /// The number of columns of the selected row that do not fit.
+    pub(super) fn overflow(&self, room: OverlayArea) -> usize {
+        let Some(row) = self.outline.rows.get(self.selected_row) else { return 0 };
+        let text = self.snapshot.texts.get(row.seq);
+        let pieces = self.outline.row_parts(self.selected_row, &text, Glyphs::Folding);
+        let before = self.row_prefix(self.selected_row, &pieces, room).0.width();
+        (before + width(pieces.text) + width(pieces.active)).saturating_sub(room.columns)
+    }
+
+    fn label_time(&self, at: usize, clock: LocalClock) -> String {
+        let label = self.snapshot.tree.label(self.outline.rows[at].seq);
+        let time = label.and_then(|label| self.snapshot.tree.head(label.set_by).time());
+        time.map(|time| format!("{} ", clock.format_short(time))).unwrap_or_default()
+    }
+
+    /// A longer preview of the selected entry.
+    fn preview_lines(&self, room: OverlayArea) -> Vec<Line> {
+        let height = preview_height(room);
+        let Some((seq, id)) = self.selected().filter(|_| height > 0) else { return Vec::new() };
+        let time =
+            self.snapshot.tree.head(seq).time().map(|time| room.clock.format_full(time)).unwrap_or_default();
+        let text = self.snapshot.texts.get(seq);
+        let line = Line::styled(ColorRole::Dim, &format!("{id} {time}  ")).with(ColorRole::Text, &text);
+        let mut lines = wrap(&line, room.columns.saturating_sub(1));
+        lines.truncate(height);
+        lines
+    }
+}
+
+/// Drops the outermost branch lines of a deeply nested row.
+fn shorten_prefix(prefix: &str, most: usize) -> String {
+    let count = prefix.chars().count();
+    if count <= most {
+        return prefix.to_owned();
+    }
+    let kept: String = prefix.chars().skip(count - most + 1).collect();
+    format!("⋯{kept}")
+}
+
+/// Replaces the first columns of a text with `…`.
+fn scroll_text(text: &str, columns: usize) -> String {
+    if columns == 0 {
+        return text.to_owned();
+    }
+    let mut left = columns + 1;
+    let rest = text.graphemes(true).skip_while(|piece| {
+        let is_skipped = left > 0;
+        left = left.saturating_sub(width(piece));
+        is_skipped
+    });
+    std::iter::once("…").chain(rest).collect()
+}
