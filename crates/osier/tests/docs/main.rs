@@ -14,7 +14,7 @@ use std::process::Command;
 use page::Page;
 
 /// Every page with examples. The first two have the same examples.
-const EXAMPLES: [&str; 10] = [
+const EXAMPLES: [&str; 11] = [
     "README.md",
     "README.zh.md",
     "docs/commands.md",
@@ -22,6 +22,7 @@ const EXAMPLES: [&str; 10] = [
     "docs/json.md",
     "docs/library.md",
     "docs/models.md",
+    "docs/practices.md",
     "docs/running.md",
     "docs/session-format.md",
     "docs/settings.md",
