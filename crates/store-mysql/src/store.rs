@@ -152,13 +152,12 @@ impl StoreInner {
 
     /// Retries for an operation that the caller waits for.
     pub(crate) fn retries(&self) -> Retries<'_> {
-        let (reach, patience) = (self.limits.connect_timeout, self.limits.retry_timeout);
         Retries {
             inner: self,
             first_failure: None,
             pause: Duration::from_millis(5),
-            connect_timeout: reach,
-            retry_timeout: patience,
+            connect_timeout: self.limits.connect_timeout,
+            retry_timeout: self.limits.retry_timeout,
         }
     }
 
@@ -169,8 +168,8 @@ impl StoreInner {
 
     /// Retries for a background operation: enough to replace a connection that broke long ago.
     pub(crate) fn background_retries(&self) -> Retries<'_> {
-        let patience = self.limits.retry_timeout.min(Duration::from_millis(100));
-        Retries { retry_timeout: patience, ..self.list_retries() }
+        let retry_timeout = self.limits.retry_timeout.min(Duration::from_millis(100));
+        Retries { retry_timeout, ..self.list_retries() }
     }
 }
 
@@ -218,28 +217,28 @@ impl Retries<'_> {
 /// end its transaction before it fails with `AttemptError::Store`.
 macro_rules! retry_until_done {
     ($inner:expr, $bytes:expr, |$connection:ident| $body:expr) => {
-        attempt!($inner, $bytes, $inner.tries(), |$connection| $body)
+        retry_until_done!($inner, $bytes, $inner.retries(), |$connection| $body)
     };
-    ($inner:expr, $bytes:expr, $tries:expr, |$connection:ident| $body:expr) => {{
-        let mut tries = $tries;
-        let reach = tries.reach;
+    ($inner:expr, $bytes:expr, $retries:expr, |$connection:ident| $body:expr) => {{
+        let mut retries = $retries;
+        let connect_timeout = retries.connect_timeout;
         loop {
             let attempt = async {
-                let mut lent = $inner.connections.lend(reach).await?;
-                let route = lent.connection.route();
+                let mut pooled = $inner.pool.acquire(connect_timeout).await?;
+                let host = pooled.connection.host_and_connect_time();
                 let work = async {
-                    $inner.prepare(&mut lent.connection).await?;
-                    let $connection = &mut lent.connection;
-                    let done: Result<_, $crate::failure::Failure> = $body.await;
+                    $inner.ensure_schema(&mut pooled.connection).await?;
+                    let $connection = &mut pooled.connection;
+                    let done: Result<_, $crate::attempt_error::AttemptError> = $body.await;
                     done
                 };
-                let done = $inner.connections.while_alive(route, work).await;
-                if matches!(done, Ok(_) | Err($crate::failure::Failure::Store(_))) {
-                    lent.give_back();
+                let done = $inner.pool.run_while_alive(host, work).await;
+                if matches!(done, Ok(_) | Err($crate::attempt_error::AttemptError::Store(_))) {
+                    pooled.release();
                 }
                 done
             };
-            if let Some(done) = tries.make($bytes, attempt).await? {
+            if let Some(done) = retries.run_attempt($bytes, attempt).await? {
                 break done;
             }
         }

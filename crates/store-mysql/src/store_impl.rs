@@ -129,7 +129,7 @@ impl StoreInner {
     async fn delete(&self, id: &str, allowed_holder: Option<Holder>) -> Result<DeleteResult, StoreError> {
         let mut found = None;
         if header::is_valid_id(id) {
-            retry_until_done!(self, 0, |connection| removing::delete_session(
+            retry_until_done!(self, 0, |connection| deletion::delete_session(
                 connection,
                 id,
                 allowed_holder,
@@ -144,7 +144,7 @@ impl StoreInner {
     }
 
     async fn finish_deletions(&self, id: &str) -> Result<(), StoreError> {
-        retry_until_done!(self, 0, |connection| removing::finish_deletions(connection, id));
+        retry_until_done!(self, 0, |connection| deletion::finish_deletions(connection, id));
         Ok(())
     }
 

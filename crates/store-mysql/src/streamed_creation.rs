@@ -57,7 +57,7 @@ impl<'a> StreamedCreation<'a> {
 
     async fn write_all(&mut self, lines: &mut dyn LineSource) -> Result<(), StoreError> {
         let (session, generation) = (&self.header.id, self.generation);
-        retry_until_done!(self.store, 0, |connection| removing::note_leftover(
+        retry_until_done!(self.store, 0, |connection| deletion::note_leftover(
             connection,
             session,
             generation,
@@ -114,7 +114,7 @@ impl<'a> StreamedCreation<'a> {
     async fn delete_written(&self) {
         let swept: Result<(), StoreError> = async {
             let (session, generation) = (&self.header.id, self.generation);
-            retry_until_done!(self.store, 0, |connection| removing::delete_generation(
+            retry_until_done!(self.store, 0, |connection| deletion::delete_generation(
                 connection, session, generation
             ));
             Ok(())

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::run_support::Server;
+use crate::run_support::ModelServer;
 use crate::screen::{CTRL_D, ESCAPE, READY, open};
 use crate::support::World;
 
@@ -23,25 +23,25 @@ fn nothing_is_written_before_it_is_allowed() {
 
 #[test]
 fn always_is_remembered_and_the_model_gets_the_reason_of_a_refusal() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.submit("say something");
-    server.next().calls("bash", &json!({ "command": "echo one" }));
+    server.next_request().reply_with_call("bash", &json!({ "command": "echo one" }));
     screen.wait_for("always `echo`");
     screen.answer("p");
-    server.next().calls("bash", &json!({ "command": "echo two words" }));
-    let asked = server.next();
+    server.next_request().reply_with_call("bash", &json!({ "command": "echo two words" }));
+    let asked = server.next_request();
     assert!(asked.messages().pop().unwrap().contains("two words"));
-    asked.calls("bash", &json!({ "command": "touch no" }));
+    asked.reply_with_call("bash", &json!({ "command": "touch no" }));
     screen.wait_for("touch no");
     screen.wait_for("Allow ");
     screen.answer_until("n", |text| text.contains("Why not?"));
     screen.submit("I do not like it");
-    let asked = server.next();
+    let asked = server.next_request();
     assert!(asked.messages().pop().unwrap().starts_with("tool: not allowed: I do not like it"));
-    asked.answer("All right.");
+    asked.reply("All right.");
     screen.wait_for("All right.");
     screen.quit();
     assert!(!world.path("no").exists());
@@ -51,22 +51,22 @@ fn always_is_remembered_and_the_model_gets_the_reason_of_a_refusal() {
 
 #[test]
 fn text_typed_while_a_question_is_visible_goes_to_the_draft() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.submit("begin");
-    let asked = server.next();
+    let asked = server.next_request();
     screen.press("why any");
     screen.wait_for("> why any");
-    asked.calls("bash", &json!({ "command": "touch made" }));
+    asked.reply_with_call("bash", &json!({ "command": "touch made" }));
     screen.wait_for("Allow bash to run this command?");
     screen.press("thing y or n");
     screen.wait_for("> why anything y or n");
     assert!(screen.text().contains("Allow bash"), "{}", screen.text());
     assert!(!world.path("made").exists());
     screen.answer("y");
-    server.next().answer("Made.");
+    server.next_request().reply("Made.");
     screen.wait_for("Made.");
     assert!(world.path("made").exists());
     screen.quit();
@@ -74,12 +74,12 @@ fn text_typed_while_a_question_is_visible_goes_to_the_draft() {
 
 #[test]
 fn escape_at_a_question_stops_the_turn_and_quitting_asks_first() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.submit("begin");
-    server.next().calls("bash", &json!({ "command": "touch made" }));
+    server.next_request().reply_with_call("bash", &json!({ "command": "touch made" }));
     screen.wait_for("Allow bash to run this command?");
     screen.press(CTRL_D);
     screen.wait_for("Quit while a turn is running?");
@@ -89,9 +89,9 @@ fn escape_at_a_question_stops_the_turn_and_quitting_asks_first() {
     screen.wait_gone("Allow bash");
     screen.wait_gone("waiting for your answer");
     screen.submit("and now?");
-    let asked = server.next();
+    let asked = server.next_request();
     assert_eq!(asked.messages().pop().unwrap(), "user: and now?");
-    asked.answer("Nothing was made.");
+    asked.reply("Nothing was made.");
     screen.wait_for("Nothing was made.");
     assert!(!world.path("made").exists());
     screen.quit();
@@ -100,7 +100,7 @@ fn escape_at_a_question_stops_the_turn_and_quitting_asks_first() {
 /// Osier offers to run a command that the sandbox stopped again, outside the sandbox, and shows why it failed.
 #[test]
 fn a_command_that_the_sandbox_stopped_runs_outside_after_approval() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     if !crate::support::has_sandbox(&world) {
         return;
@@ -110,28 +110,28 @@ fn a_command_that_the_sandbox_stopped_runs_outside_after_approval() {
     let mut screen = open(&world, &["--approval", "sandbox"]);
     screen.wait_for(READY);
     screen.submit("do it");
-    server.next().calls("bash", &json!({ "command": "echo inside > here && cat here" }));
-    let asked = server.next();
+    server.next_request().reply_with_call("bash", &json!({ "command": "echo inside > here && cat here" }));
+    let asked = server.next_request();
     assert_eq!(asked.messages().pop().unwrap(), "tool: inside");
-    asked.calls("bash", &command);
+    asked.reply_with_call("bash", &command);
     screen.wait_for("again, outside the sandbox?");
     screen.wait_for("not accessible in the sandbox: ");
     assert!(!made.exists());
     screen.answer("a");
-    let asked = server.next();
+    let asked = server.next_request();
     assert_eq!(asked.messages().pop().unwrap(), "tool: x");
-    asked.calls("bash", &command);
-    let asked = server.next();
+    asked.reply_with_call("bash", &command);
+    let asked = server.next_request();
     assert_eq!(asked.messages().pop().unwrap(), "tool: x\nx", "the command is always allowed outside");
-    asked.calls("bash", &json!({ "command": "touch ../other" }));
+    asked.reply_with_call("bash", &json!({ "command": "touch ../other" }));
     screen.wait_for("touch ../other");
     screen.wait_for("outside the sandbox?");
     screen.answer_until("n", |text| text.contains("Why not?"));
     screen.submit("leave it");
-    let asked = server.next();
+    let asked = server.next_request();
     let result = asked.messages().pop().unwrap();
     assert!(result.contains("Permission denied") && result.contains("not allowed: leave it"), "{result}");
-    asked.answer("All right.");
+    asked.reply("All right.");
     screen.wait_for("All right.");
     screen.quit();
     assert!(!world.cwd().parent().unwrap().join("other").exists());

@@ -3,7 +3,7 @@
 use osier_testkit::expect;
 use serde_json::json;
 
-use crate::run_support::Server;
+use crate::run_support::ModelServer;
 use crate::screen::{CTRL_C, ESCAPE, PLAIN_ESCAPE, READY, open};
 use crate::support::World;
 
@@ -27,7 +27,7 @@ fn a_first_conversation_needs_no_api_key_and_prints_how_to_resume() {
     screen.submit("read notes.txt");
     screen.wait_for("returned 1 line");
     screen.wait_for("#4");
-    let end = world.named(&screen.quit());
+    let end = world.with_stable_names(&screen.quit());
     assert!(end.contains("  buy milk"), "{end}");
     let id = world.session_file().file_stem().unwrap().to_string_lossy().rsplit('_').next().unwrap()[..8]
         .to_owned();
@@ -51,16 +51,16 @@ fn quitting_without_a_prompt_leaves_no_session() {
 
 #[test]
 fn a_file_mentioned_with_an_at_sign_is_sent_but_not_shown() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     world.write("src/a.rs", "fn willow() {}\n");
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.submit("what is (@src/a.rs)?");
-    let asked = server.next();
+    let asked = server.next_request();
     let file = "<file name=\"src/a.rs\">\nfn willow() {}\n</file>";
     assert_eq!(asked.messages(), [format!("user: {file}\n\nwhat is (@src/a.rs)?")]);
-    asked.answer("a function");
+    asked.reply("a function");
     screen.wait_for("a function");
     let shown = screen.quit();
     assert!(shown.contains("what is (@src/a.rs)?") && !shown.contains("willow"), "{shown}");
@@ -68,70 +68,70 @@ fn a_file_mentioned_with_an_at_sign_is_sent_but_not_shown() {
 
 #[test]
 fn an_answer_is_shown_while_it_streams() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &["fix", "the", "bug"]);
-    let mut asked = server.next();
+    let mut asked = server.next_request();
     assert_eq!(asked.messages(), ["user: fix the bug"]);
-    asked.text("I look");
+    asked.send_text("I look");
     screen.wait_for("I look");
-    asked.text(" into **it**");
+    asked.send_text(" into **it**");
     screen.wait_for("I look into it");
-    asked.answer(".\n\nFixed.");
+    asked.reply(".\n\nFixed.");
     screen.wait_for("Fixed.");
     screen.quit();
 
     let mut screen = open(&world, &["-c", "and", "the", "next"]);
-    let asked = server.next();
+    let asked = server.next_request();
     screen.wait_for("> fix the bug");
     assert_eq!(asked.messages().last().unwrap(), "user: and the next");
-    asked.answer("Done.");
+    asked.reply("Done.");
     screen.wait_for("Done.");
     screen.quit();
 }
 
 #[test]
 fn prompts_during_a_turn_steer_or_follow_up() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &["--approval", "yolo"]);
     screen.wait_for(READY);
     screen.submit("begin");
-    let mut asked = server.next();
-    asked.text("I begin.");
+    let mut asked = server.next_request();
+    asked.send_text("I begin.");
     screen.wait_for("I begin.");
     screen.press("and then stop\x1b\r");
     screen.wait_for("then: and then stop");
     screen.submit("not so fast");
     screen.wait_for("next: not so fast");
-    asked.calls("ls", &json!({}));
-    let asked = server.next();
+    asked.reply_with_call("ls", &json!({}));
+    let asked = server.next_request();
     assert_eq!(asked.messages().pop().unwrap(), "user: not so fast");
-    asked.answer("Slower.");
-    let asked = server.next();
+    asked.reply("Slower.");
+    let asked = server.next_request();
     assert_eq!(asked.messages().pop().unwrap(), "user: and then stop");
-    asked.answer("Stopped.");
+    asked.reply("Stopped.");
     screen.wait_for("Stopped.");
     screen.quit();
 }
 
 #[test]
 fn escape_stops_the_turn_and_ctrl_c_twice_quits() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.submit("tell a story");
-    let mut asked = server.next();
-    asked.text("Once upon");
+    let mut asked = server.next_request();
+    asked.send_text("Once upon");
     screen.wait_for("Once upon");
     screen.press(PLAIN_ESCAPE);
-    asked.until_hung_up();
+    asked.wait_for_disconnect();
     screen.wait_for("stopped");
     screen.submit("another one");
-    let asked = server.next();
+    let asked = server.next_request();
     assert_eq!(asked.messages(), ["user: tell a story", "assistant: Once upon", "user: another one"]);
-    asked.answer("The end.");
+    asked.reply("The end.");
     screen.wait_for("The end.");
     screen.press_until(CTRL_C, |text| text.contains("Press ctrl+c again or ctrl+d to quit"));
     screen.press(CTRL_C);
@@ -140,7 +140,7 @@ fn escape_stops_the_turn_and_ctrl_c_twice_quits() {
 
 #[test]
 fn user_commands_can_be_hidden_from_the_model_and_stopped_with_escape() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
@@ -150,10 +150,10 @@ fn user_commands_can_be_hidden_from_the_model_and_stopped_with_escape() {
     screen.press_until("\r", |text| text.contains("unseen"));
     screen.wait_for("#2");
     screen.submit("what did I do?");
-    let asked = server.next();
+    let asked = server.next_request();
     let messages = asked.messages().join("\n");
     assert!(messages.contains("seen") && !messages.contains("unseen"), "{messages}");
-    asked.answer("You ran a command.");
+    asked.reply("You ran a command.");
     screen.wait_for("You ran a command.");
     screen.submit("!echo 'it be''gan'; sleep 1000");
     screen.wait_for("it began");
@@ -164,7 +164,7 @@ fn user_commands_can_be_hidden_from_the_model_and_stopped_with_escape() {
 
 #[test]
 fn a_pasted_image_path_is_sent_as_an_image() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let config = world.home().join("config.toml");
     let settings = std::fs::read_to_string(&config).unwrap();
@@ -177,25 +177,25 @@ fn a_pasted_image_path_is_sent_as_an_image() {
     screen.press(&format!("\x1b[200~{}\x1b[201~", path.display()));
     screen.wait_for("dot.gif");
     screen.submit(" what is it?");
-    let asked = server.next();
+    let asked = server.next_request();
     assert!(asked.body["messages"].to_string().contains("data:image/"), "{}", asked.body["messages"]);
-    asked.answer("A dot.");
+    asked.reply("A dot.");
     screen.wait_for("A dot.");
     screen.quit();
 }
 
 #[test]
 fn a_template_shows_the_typed_command_and_sends_the_expanded_text() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     std::fs::create_dir_all(world.home().join("prompts")).unwrap();
     std::fs::write(world.home().join("prompts/fix.md"), "Fix $1 with care.").unwrap();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.submit("/fix a.rs");
-    let asked = server.next();
+    let asked = server.next_request();
     assert_eq!(asked.messages(), ["user: Fix a.rs with care."]);
-    asked.answer("Fixed.");
+    asked.reply("Fixed.");
     screen.wait_for("Fixed.");
     assert!(screen.text().contains("> /fix a.rs"), "{}", screen.text());
     assert!(!screen.text().contains("with care"), "{}", screen.text());

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::run_support::{Server, osier};
+use crate::run_support::{ModelServer, osier_command};
 use crate::screen::{ESCAPE, READY, Screen, open};
 use crate::support::World;
 
@@ -51,7 +51,7 @@ fn a_resize_redraws_the_screen() {
 fn forty_columns_are_enough_for_a_conversation() {
     let world = World::new();
     world.write("笔记.txt", "买牛奶\n");
-    let mut screen = Screen::start(osier(&world, &[]), 40, 12);
+    let mut screen = Screen::start(osier_command(&world, &[]), 40, 12);
     screen.wait_for(READY);
     screen.submit("read 笔记.txt");
     screen.wait_for("返回 1 行");
@@ -79,7 +79,7 @@ fn forty_columns_are_enough_for_a_conversation() {
 fn colors_are_used_unless_no_color_is_set() {
     let world = World::new();
     let with = |name: &str, value: &str| {
-        let mut command = osier(&world, &[]);
+        let mut command = osier_command(&world, &[]);
         command.env("TERM", "xterm-256color").env("COLORTERM", "truecolor").env(name, value);
         let mut screen = Screen::start(command, 80, 24);
         screen.wait_for(READY);
@@ -96,15 +96,18 @@ fn colors_are_used_unless_no_color_is_set() {
 
 #[test]
 fn escape_sequences_in_replies_and_output_do_not_reach_the_terminal() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &["--approval", "yolo"]);
     screen.wait_for(READY);
     screen.submit("be evil");
-    let mut asked = server.next();
-    asked.text("x\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[?1049hy\u{9b}2J");
-    asked.calls("bash", &json!({ "command": "printf '\\033[2Jz\\033]52;c;eA==\\007'", "\u{1b}[2J": 1 }));
-    server.next().answer("done");
+    let mut asked = server.next_request();
+    asked.send_text("x\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[?1049hy\u{9b}2J");
+    asked.reply_with_call(
+        "bash",
+        &json!({ "command": "printf '\\033[2Jz\\033]52;c;eA==\\007'", "\u{1b}[2J": 1 }),
+    );
+    server.next_request().reply("done");
     screen.wait_for("done");
     screen.submit("!printf '\\033[2Jw\\033]0;owned\\007\\n'");
     screen.wait_for("exit 0");

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::run_support::{Server, osier};
+use crate::run_support::{ModelServer, osier_command};
 use crate::screen::{READY, Screen, open};
 use crate::support::World;
 
@@ -17,14 +17,14 @@ fn assert_undamaged(world: &World) {
 #[test]
 fn exit_signals_stop_the_turn_first() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
-        let server = Server::new();
+        let server = ModelServer::new();
         let world = server.world();
         let mut screen = open(&world, &["tell a story"]);
-        let mut asked = server.next();
-        asked.text("Once upon");
+        let mut asked = server.next_request();
+        asked.send_text("Once upon");
         screen.wait_for("Once upon");
         screen.signal(signal);
-        asked.until_hung_up();
+        asked.wait_for_disconnect();
         assert_eq!(screen.wait_for_exit().0, Some(code));
         assert_undamaged(&world);
         let path = world.ok(&format!("path {}", world.session_file().display()));
@@ -34,10 +34,10 @@ fn exit_signals_stop_the_turn_first() {
 
 #[test]
 fn a_running_tool_is_killed_when_the_program_exits() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &["--approval", "yolo", "wait"]);
-    server.next().calls("bash", &json!({ "command": "echo be''gun; exec sleep 1000" }));
+    server.next_request().reply_with_call("bash", &json!({ "command": "echo be''gun; exec sleep 1000" }));
     screen.wait_for("begun");
     screen.signal(Signal::TERM);
     assert_eq!(screen.wait_for_exit().0, Some(143));
@@ -48,10 +48,10 @@ fn a_running_tool_is_killed_when_the_program_exits() {
 
 #[test]
 fn a_session_killed_during_a_turn_can_be_continued() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &["--approval", "yolo", "look around"]);
-    server.next().calls("bash", &json!({ "command": "echo be''gun; exec sleep 1000" }));
+    server.next_request().reply_with_call("bash", &json!({ "command": "echo be''gun; exec sleep 1000" }));
     screen.wait_for("begun");
     screen.signal(Signal::KILL);
     assert_eq!(screen.wait_for_exit().0, None);
@@ -62,10 +62,10 @@ fn a_session_killed_during_a_turn_can_be_continued() {
     screen.wait_for("interrupted");
     screen.wait_for("The last turn did not finish; /retry continues it");
     screen.submit("go on");
-    let asked = server.next();
+    let asked = server.next_request();
     let messages = asked.messages();
     assert_eq!(messages.last().unwrap(), "user: go on", "{messages:?}");
-    asked.answer("I go on.");
+    asked.reply("I go on.");
     screen.wait_for("I go on.");
     screen.quit();
     assert_undamaged(&world);
@@ -84,10 +84,10 @@ fn a_dumb_terminal_is_refused_with_an_alternative() {
 
 #[test]
 fn the_api_key_is_never_on_the_screen() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &["--", "hello"]);
-    server.next().refuse(401, &format!("{{\"error\":\"bad key {}\"}}", crate::run_support::KEY));
+    server.next_request().refuse(401, &format!("{{\"error\":\"bad key {}\"}}", crate::run_support::KEY));
     screen.wait_for("bad key [key]");
     screen.submit("/settings");
     screen.wait_for("backtracking");
@@ -119,7 +119,7 @@ fn a_hanging_clipboard_command_does_not_block() {
     let begun = world.path("begun");
     world.write("bin/wl-paste", format!("#!/bin/sh\necho > '{}'\nexec sleep 1000\n", begun.display()));
     std::fs::set_permissions(world.path("bin/wl-paste"), std::fs::Permissions::from_mode(0o700)).unwrap();
-    let mut command = osier(&world, &[]);
+    let mut command = osier_command(&world, &[]);
     let path = std::env::var("PATH").unwrap();
     command.env("PATH", format!("{}:{path}", world.path("bin").display()));
     let mut screen = Screen::start(command, 80, 24);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::run_support::Server;
+use crate::run_support::ModelServer;
 use crate::screen::{ESCAPE, READY, UP, open};
 use crate::support::World;
 
@@ -60,12 +60,12 @@ fn no_history_is_stored_without_a_session_or_if_disabled() {
 
 #[test]
 fn copy_copies_the_last_answer_and_clear_keeps_the_session() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.submit("hello");
-    server.next().answer("Good morning.");
+    server.next_request().reply("Good morning.");
     screen.wait_for("Good morning.");
     screen.submit("/copy");
     screen.wait_for("Copied 13 characters");
@@ -80,9 +80,9 @@ fn copy_copies_the_last_answer_and_clear_keeps_the_session() {
     screen.submit("/clear");
     screen.wait_for("a new session");
     screen.submit("again");
-    let asked = server.next();
+    let asked = server.next_request();
     assert_eq!(asked.messages(), ["user: again"]);
-    asked.answer("Good evening.");
+    asked.reply("Good evening.");
     screen.wait_for("Good evening.");
     screen.submit("/resume");
     screen.wait_for("again  ← current");
@@ -95,18 +95,18 @@ fn copy_copies_the_last_answer_and_clear_keeps_the_session() {
 
 #[test]
 fn init_asks_the_model_for_an_agents_file() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.submit("/init tests above all");
-    let asked = server.next();
+    let asked = server.next_request();
     let prompt = asked.messages().pop().unwrap();
     assert!(
         prompt.starts_with("user: Write an `AGENTS.md` file") && prompt.ends_with("tests above all"),
         "{prompt}"
     );
-    asked.answer("Written.");
+    asked.reply("Written.");
     screen.wait_for("Written.");
     assert!(screen.text().contains("> /init tests above all"), "{}", screen.text());
     screen.quit();

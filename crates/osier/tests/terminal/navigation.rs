@@ -3,7 +3,7 @@
 use osier_testkit::expect;
 use serde_json::{Value, json};
 
-use crate::run_support::Server;
+use crate::run_support::ModelServer;
 use crate::screen::{ESCAPE, READY, UP, open, with_script};
 use crate::support::World;
 
@@ -15,7 +15,7 @@ fn last(world: &World) -> Value {
 
 #[test]
 fn a_message_can_be_edited_and_sent_again_from_the_tree() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let (world, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("second");
     screen.wait_for("#4");
@@ -63,9 +63,9 @@ fn a_message_can_be_edited_and_sent_again_from_the_tree() {
         (&json!("osier.leaf"), &json!("00000002"))
     );
     screen.press(" and a half\r");
-    let asked = server.next();
+    let asked = server.next_request();
     assert_eq!(asked.messages(), ["user: one", "assistant: first", "user: two and a half"]);
-    asked.answer("another second");
+    asked.reply("another second");
     screen.wait_for("another second");
     let moves =
         |world: &World| world.lines("s.jsonl").iter().filter(|line| line.contains("osier.leaf")).count();
@@ -87,7 +87,7 @@ fn a_message_can_be_edited_and_sent_again_from_the_tree() {
 
 #[test]
 fn a_summary_streams_and_escape_cancels_it_and_returns_to_the_row() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let (world, mut screen) = with_script(&server, SCRIPT);
     let before = world.read("s.jsonl");
     screen.wait_for("#4");
@@ -99,11 +99,11 @@ fn a_summary_streams_and_escape_cancels_it_and_returns_to_the_row() {
     screen.press("\r");
     screen.wait_for("Summarize the branch you are leaving?");
     screen.press("2");
-    let mut asked = server.next();
-    asked.text("It was ");
+    let mut asked = server.next_request();
+    asked.send_text("It was ");
     screen.wait_for("It was");
     screen.press(ESCAPE);
-    asked.until_hung_up();
+    asked.wait_for_disconnect();
     screen.wait_for("› • assistant: \"first\"");
     assert_eq!(world.read("s.jsonl"), before);
     screen.press("\r");
@@ -111,9 +111,9 @@ fn a_summary_streams_and_escape_cancels_it_and_returns_to_the_row() {
     screen.press("3");
     screen.wait_gone("Summarize the branch you are leaving?");
     screen.submit("only the number");
-    let asked = server.next();
+    let asked = server.next_request();
     assert!(asked.messages().concat().ends_with("Additional focus: only the number"));
-    asked.answer("It was two.");
+    asked.reply("It was two.");
     screen.wait_gone("← active");
     screen.wait_for("It was two.");
     assert_eq!(
@@ -121,17 +121,17 @@ fn a_summary_streams_and_escape_cancels_it_and_returns_to_the_row() {
         (&json!("branch_summary"), &json!("00000004"))
     );
     screen.submit("three");
-    let asked = server.next();
+    let asked = server.next_request();
     let messages = asked.messages();
     assert!(messages[2].contains("It was two."), "{messages:?}");
-    asked.answer("third");
+    asked.reply("third");
     screen.wait_for("third");
     screen.quit();
 }
 
 #[test]
 fn a_sub_agent_batch_shows_its_final_status() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let (world, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("#4");
     let append = |entry: &str| world.ok(&format!("append s.jsonl --entry '{entry}'"));
@@ -152,7 +152,7 @@ fn a_sub_agent_batch_shows_its_final_status() {
 
 #[test]
 fn a_label_is_visible_in_the_tree() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let (world, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("#4");
     screen.submit("/label good start");
@@ -171,7 +171,7 @@ fn a_label_is_visible_in_the_tree() {
 
 #[test]
 fn branches_can_be_compared_and_grafted() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let (world, mut screen) = with_script(
         &server,
         "say one; reply first; say two; reply second; move first; say other; reply third",
@@ -194,18 +194,20 @@ fn branches_can_be_compared_and_grafted() {
 
 #[test]
 fn a_backtrack_looks_the_same_live_and_resumed() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.submit("find the bug");
-    server.next().calls("ls", &json!({}));
-    server.next().calls("backtrack", &json!({ "checkpoint_id": 0, "note": "it is in a.rs" }));
-    let asked = server.next();
+    server.next_request().reply_with_call("ls", &json!({}));
+    server
+        .next_request()
+        .reply_with_call("backtrack", &json!({ "checkpoint_id": 0, "note": "it is in a.rs" }));
+    let asked = server.next_request();
     let messages = asked.messages();
     assert_eq!(messages.len(), 2, "{messages:?}");
     assert!(messages[1].contains("Note from your future self: it is in a.rs"), "{messages:?}");
-    asked.answer("Found it.");
+    asked.reply("Found it.");
     screen.wait_for("Found it.");
     let drawn = |text: String| -> Vec<String> {
         let lines = text.lines().map(|line| line.trim_end().to_owned());
@@ -225,7 +227,7 @@ fn a_backtrack_looks_the_same_live_and_resumed() {
 
 #[test]
 fn compaction_draws_a_card_shortens_the_context_and_can_be_undone() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let (world, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("#4");
     screen.quit();
@@ -235,10 +237,10 @@ fn compaction_draws_a_card_shortens_the_context_and_can_be_undone() {
     let mut screen = open(&world, &["--session", "s.jsonl"]);
     screen.wait_for("#4");
     screen.submit("/compact the numbers");
-    let asked = server.next();
+    let asked = server.next_request();
     assert!(asked.messages().concat().ends_with("Additional focus: the numbers"));
-    asked.answer("## Goal\nNumbers.");
-    server.next().answer("Two was asked.");
+    asked.reply("## Goal\nNumbers.");
+    server.next_request().reply("Two was asked.");
     // The summary streams before it is stored; wait for the card.
     screen.wait_for("◆ compaction of");
     screen.submit("/compaction");
@@ -248,18 +250,18 @@ fn compaction_draws_a_card_shortens_the_context_and_can_be_undone() {
     screen.press(ESCAPE);
     screen.wait_gone("Left out by the last compaction");
     screen.submit("three");
-    let asked = server.next();
+    let asked = server.next_request();
     assert!(asked.messages()[0].contains("Two was asked."), "{:?}", asked.messages());
-    asked.answer("third");
+    asked.reply("third");
     screen.wait_for("third");
     screen.wait_gone("esc to stop");
     screen.submit("/compaction undo");
     screen.wait_for("everything it left out is sent again");
     screen.wait_for("Moved from the answer “third” to the answer “second”");
     screen.submit("four");
-    let asked = server.next();
+    let asked = server.next_request();
     assert_eq!(asked.messages()[0], "user: one", "{:?}", asked.messages());
-    asked.answer("fourth");
+    asked.reply("fourth");
     screen.wait_for("fourth");
     screen.quit();
 }

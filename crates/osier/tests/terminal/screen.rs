@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::run_support::{Server, osier};
+use crate::run_support::{ModelServer, osier_command};
 use crate::support::World;
 
 /// How long a test waits before it fails.
@@ -47,11 +47,11 @@ pub(crate) struct Screen {
 
 /// Starts `osier` on a terminal without colors.
 pub(crate) fn open(world: &World, args: &[&str]) -> Screen {
-    Screen::start(osier(world, args), 80, 24)
+    Screen::start(osier_command(world, args), 80, 24)
 }
 
 /// Opens the session of a script, as if the server had been its model from the start.
-pub(crate) fn with_script(server: &Server, script: &str) -> (World, Screen) {
+pub(crate) fn with_script(server: &ModelServer, script: &str) -> (World, Screen) {
     let world = server.world();
     let file = String::from_utf8(ScriptedSession::run(script).file()).unwrap();
     let ours = r#""provider":"local","model":"test""#;
@@ -112,7 +112,7 @@ impl Screen {
     /// The visible lines, with placeholders for what differs between runs.
     pub(crate) fn stable_text(&self, world: &World) -> String {
         let lines: Vec<String> = self.text().lines().map(|line| line.trim_end().to_owned()).collect();
-        world.named(&lines.join("\n")) + "\n"
+        world.with_stable_names(&lines.join("\n")) + "\n"
     }
 
     pub(crate) fn parser(&self) -> &vt100::Screen {

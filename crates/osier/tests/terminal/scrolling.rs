@@ -1,6 +1,6 @@
 //! What stays on the screen, and what goes to the scrollback.
 
-use crate::run_support::Server;
+use crate::run_support::ModelServer;
 use crate::screen::{ESCAPE, READY, Screen, open, with_script};
 use crate::support::World;
 
@@ -63,7 +63,7 @@ fn redrawing_and_folding_do_not_change_the_scrollback() {
 
 #[test]
 fn a_move_prints_only_new_entries() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let script: Vec<String> =
         (0..12).map(|number| format!("say question {number}; reply answer {number}")).collect();
     let (_world, mut screen) = with_script(&server, &script.join("; "));
@@ -91,29 +91,29 @@ fn a_move_prints_only_new_entries() {
 /// Regression test: printed lines were counted at the old width, so the last paragraph was lost.
 #[test]
 fn a_resize_while_an_answer_streams_neither_loses_nor_repeats_a_word() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
-    let mut screen = Screen::start(crate::run_support::osier(&world, &[]), 60, 40);
+    let mut screen = Screen::start(crate::run_support::osier_command(&world, &[]), 60, 40);
     screen.wait_for(READY);
     screen.submit("tell me");
-    let mut asked = server.next();
+    let mut asked = server.next_request();
     let paragraph = |letter: char| -> String {
         (0..30).map(|number| format!("{letter}{number} ")).collect::<String>().trim_end().to_owned() + "\n\n"
     };
-    asked.text(&paragraph('a'));
-    asked.text(&paragraph('b'));
-    asked.text("| name | what it is |\n|---|---|\n| c0 | c1 |\n");
+    asked.send_text(&paragraph('a'));
+    asked.send_text(&paragraph('b'));
+    asked.send_text("| name | what it is |\n|---|---|\n| c0 | c1 |\n");
     screen.wait_for("b29");
     screen.resize(120, 40);
     screen.wait_until("longer lines", |text| {
         text.lines().any(|line| line.contains("a0 ") && line.contains("a25"))
     });
-    asked.text("| c2 | c3 |\n\n");
-    asked.text(&paragraph('d'));
+    asked.send_text("| c2 | c3 |\n\n");
+    asked.send_text(&paragraph('d'));
     screen.wait_for("d29");
     screen.resize(80, 40);
-    asked.text(paragraph('e').trim_end());
-    asked.end("stop");
+    asked.send_text(paragraph('e').trim_end());
+    asked.finish("stop");
     screen.wait_for("e29");
     screen.wait_until("the end of the turn", |text| !text.contains("esc to stop"));
     let text = screen.text();

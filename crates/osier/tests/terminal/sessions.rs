@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use serde_json::json;
 
-use crate::run_support::Server;
+use crate::run_support::ModelServer;
 use crate::screen::{CTRL_D, ESCAPE, READY, UP, open, with_script};
 use crate::support::World;
 
@@ -68,7 +68,7 @@ fn the_list_shows_as_many_id_digits_as_needed() {
 
 #[test]
 fn a_fork_continues_in_a_new_session_with_the_text_in_the_editor() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let (world, mut screen) = with_script(&server, SCRIPT);
     let before = world.read("s.jsonl");
     screen.wait_for("second");
@@ -80,15 +80,15 @@ fn a_fork_continues_in_a_new_session_with_the_text_in_the_editor() {
     screen.wait_gone("second");
     screen.wait_for(" from 5e551011");
     screen.press("\r");
-    let asked = server.next();
+    let asked = server.next_request();
     assert_eq!(asked.messages(), ["user: one", "assistant: first", "user: two"]);
-    asked.answer("elsewhere");
+    asked.reply("elsewhere");
     screen.wait_for("elsewhere");
     screen.wait_for("#4");
     screen.submit("/branch");
     screen.wait_until("another session", |text| text.contains("elsewhere"));
     screen.submit("here");
-    server.next().answer("a copy");
+    server.next_request().reply("a copy");
     screen.wait_for("a copy");
     screen.quit();
     assert_eq!(world.read("s.jsonl"), before);
@@ -122,10 +122,10 @@ fn a_session_of_another_directory_runs_in_its_own_directory() {
 
 #[test]
 fn no_session_leaves_no_files() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let world = server.world();
     let mut screen = open(&world, &["--no-session", "hello"]);
-    server.next().answer("Hi.");
+    server.next_request().reply("Hi.");
     screen.wait_for("Hi.");
     let end = screen.quit();
     assert!(!end.contains("--resume"), "{end}");
@@ -246,17 +246,17 @@ fn the_list_search_includes_conversations() {
 
 #[test]
 fn switching_sessions_during_a_turn_reports_that_it_was_stopped() {
-    let server = Server::new();
+    let server = ModelServer::new();
     let (_world, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("second");
     screen.submit("three");
-    let mut asked = server.next();
-    asked.text("Well, ");
+    let mut asked = server.next_request();
+    asked.send_text("Well, ");
     screen.wait_for("Well,");
     screen.submit("and this");
     screen.wait_for("next: and this");
     screen.submit("/branch");
-    asked.until_hung_up();
+    asked.wait_for_disconnect();
     screen.wait_for("Stopped the turn in 5e551011");
     screen.wait_for(" from 5e551011");
     screen.wait_for("> and this");

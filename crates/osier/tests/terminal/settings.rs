@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::run_support::osier;
+use crate::run_support::osier_command;
 use crate::screen::{ESCAPE, READY, Screen, open};
 use crate::support::World;
 
@@ -124,7 +124,7 @@ fn a_user_theme_is_found_by_name_and_its_mistakes_are_reported() {
     fs::create_dir_all(world.home().join("themes")).unwrap();
     fs::write(world.home().join("themes/mine.toml"), "user = \"#123456\"\nacent = \"red\"\n").unwrap();
     let colored = |world: &World| {
-        let mut command = osier(world, &[]);
+        let mut command = osier_command(world, &[]);
         command.env("TERM", "xterm-256color").env("COLORTERM", "truecolor");
         Screen::start(command, 80, 24)
     };

@@ -374,7 +374,7 @@ async fn question_shows_exactly_what_would_happen() {
     else {
         panic!("must ask with a diff")
     };
-    assert_eq!((path.as_str(), created, why), ("a", false, AskReason::Writes));
+    assert_eq!((path.as_str(), created, reason), ("a", false, AskReason::Writes));
     expect![[r#"
         --- a/a
         +++ b/a
@@ -388,7 +388,7 @@ async fn question_shows_exactly_what_would_happen() {
     let command = "rm -rf \"$HOME\"";
     let asked = decision(&project, &nothing, "bash", json!({ "command": command })).await;
     let Decision::Ask { change, offers, .. } = asked else { panic!("must ask") };
-    assert_eq!(what, ProposedChange::Command { command: command.into() });
+    assert_eq!(change, ProposedChange::Command { command: command.into() });
     assert_eq!(offers, [Allowance::Command(command.into()), Allowance::Tool("bash".into())]);
 }
 

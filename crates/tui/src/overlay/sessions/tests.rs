@@ -18,10 +18,10 @@ fn card(id: &str, cwd: &str, name: Option<&str>, first: &str, parent: Option<&st
 }
 
 fn picker() -> Harness {
-    let mut desk = Harness::new(72, 20);
-    desk.submit("/resume");
-    assert_eq!(desk.take_actions(), "ListSessions\n");
-    desk.update(Msg::Sessions(
+    let mut harness = Harness::new(72, 20);
+    harness.submit("/resume");
+    assert_eq!(harness.take_actions(), "ListSessions\n");
+    harness.update(Msg::Sessions(
         vec![
             card("aaaaaaaa-1", "/code", None, "fix the parser of dates", Some("cccccccc-3")),
             card("bbbbbbbb-2", "/code", Some("Release"), "make a release", None),
@@ -30,7 +30,7 @@ fn picker() -> Harness {
         ],
         None,
     ));
-    desk
+    harness
 }
 
 #[test]
@@ -49,9 +49,9 @@ fn sessions_of_this_directory_are_listed_by_thread() {
 
 #[test]
 fn tab_lists_all_directories_and_the_list_can_show_named_sessions_only() {
-    let mut desk = picker();
-    desk.press("tab ctrl+s");
-    desk.check(expect![[r#"
+    let mut harness = picker();
+    harness.press("tab ctrl+s");
+    harness.check(expect![[r#"
 
         Sessions all directories · recent
         / words, "a phrase" or re:pattern
@@ -62,16 +62,16 @@ fn tab_lists_all_directories_and_the_list_can_show_named_sessions_only() {
         (1/4) enter open · tab scope · ctrl+s sort · ctrl+n named
         code │ a/model │ #0 │ 5e551011
     "#]]);
-    desk.press("ctrl+n");
-    assert!(desk.text().contains("(1/1)") && desk.text().contains("Release"), "{}", desk.text());
+    harness.press("ctrl+n");
+    assert!(harness.text().contains("(1/1)") && harness.text().contains("Release"), "{}", harness.text());
 }
 
 #[test]
 fn words_phrases_and_patterns_can_be_searched() {
     let found = |typed: &str| {
-        let mut desk = picker();
-        desk.press(&format!("'{}'", typed.replace(' ', "' space '")));
-        let text = desk.text();
+        let mut harness = picker();
+        harness.press(&format!("'{}'", typed.replace(' ', "' space '")));
+        let text = harness.text();
         let ids = ["aaaaaaaa", "bbbbbbbb", "cccccccc", "dddddddd"];
         ids.into_iter().filter(|id| text.contains(id)).map(|id| id[..1].to_owned()).collect::<String>()
     };
@@ -85,41 +85,41 @@ fn words_phrases_and_patterns_can_be_searched() {
 
 #[test]
 fn a_session_can_be_opened_renamed_and_deleted_after_a_question() {
-    let mut desk = picker();
-    desk.press("down down ctrl+r ctrl+u 'Next' enter");
+    let mut harness = picker();
+    harness.press("down down ctrl+r ctrl+u 'Next' enter");
     assert_eq!(
-        desk.take_actions(),
+        harness.take_actions(),
         "RenameSession { spot: Spot { store: \"file\", key: \"bbbbbbbb-2\" }, name: \"Next\" }\n"
     );
-    desk.press("ctrl+d");
-    assert!(desk.text().contains("Delete \"Release\" permanently?"), "{}", desk.text());
-    desk.press("escape ctrl+d down enter");
-    assert_eq!(desk.take_actions(), "DeleteSession(Spot { store: \"file\", key: \"bbbbbbbb-2\" })\n");
-    desk.press("enter");
-    assert_eq!(desk.take_actions(), "Open(Listed(Spot { store: \"file\", key: \"bbbbbbbb-2\" }))\n");
-    assert!(desk.state.overlays.is_empty());
+    harness.press("ctrl+d");
+    assert!(harness.text().contains("Delete \"Release\" permanently?"), "{}", harness.text());
+    harness.press("escape ctrl+d down enter");
+    assert_eq!(harness.take_actions(), "DeleteSession(Spot { store: \"file\", key: \"bbbbbbbb-2\" })\n");
+    harness.press("enter");
+    assert_eq!(harness.take_actions(), "Open(Listed(Spot { store: \"file\", key: \"bbbbbbbb-2\" }))\n");
+    assert!(harness.state.overlays.is_empty());
 }
 
 /// The list, opened from a session in the store `file`.
 fn in_file() -> Harness {
-    let mut desk = Harness::new(72, 20);
-    let setting = UiConfig { store: "file".to_owned(), ..(*desk.state.config).clone() };
-    desk.state.config = setting.into();
-    desk.submit("/resume");
-    desk.take_actions();
-    desk
+    let mut harness = Harness::new(72, 20);
+    let setting = UiConfig { store: "file".to_owned(), ..(*harness.state.config).clone() };
+    harness.state.config = setting.into();
+    harness.submit("/resume");
+    harness.take_actions();
+    harness
 }
 
 /// Each row names its store, and acts on the copy in that store.
 #[test]
 fn a_copy_in_another_store_is_another_session() {
-    let mut desk = in_file();
+    let mut harness = in_file();
     let here = card("5e551011-0000", "/code", None, "this", None);
     let mut there = here.clone();
     there.store = "archive".to_owned();
     there.file = Some("/archive/a.jsonl".to_owned());
-    desk.update(Msg::Sessions(vec![here, there], Some("the store team is not listed".to_owned())));
-    desk.check(expect![[r#"
+    harness.update(Msg::Sessions(vec![here, there], Some("the store team is not listed".to_owned())));
+    harness.check(expect![[r#"
 
         Sessions this directory · threads
         / words, "a phrase" or re:pattern
@@ -129,67 +129,73 @@ fn a_copy_in_another_store_is_another_session() {
         the store team is not listed
         code │ a/model │ #0 │ 5e551011 │ file
     "#]]);
-    desk.press("down enter");
-    assert_eq!(desk.take_actions(), "Open(Listed(Spot { store: \"archive\", key: \"/archive/a.jsonl\" }))\n");
-    desk.submit("/resume");
-    desk.take_actions();
+    harness.press("down enter");
+    assert_eq!(
+        harness.take_actions(),
+        "Open(Listed(Spot { store: \"archive\", key: \"/archive/a.jsonl\" }))\n"
+    );
+    harness.submit("/resume");
+    harness.take_actions();
     let copies = ["file", "archive"]
         .map(|store| Card { store: store.to_owned(), ..card("5e551011-0000", "/code", None, "this", None) });
-    desk.update(Msg::Sessions(copies.to_vec(), None));
-    desk.press("ctrl+d enter");
-    assert_eq!(desk.take_actions(), "", "the open session cannot be deleted");
-    desk.press("down ctrl+d");
-    assert!(desk.text().contains("Delete \"this\" from archive permanently?"), "{}", desk.text());
-    desk.press("down enter");
-    assert_eq!(desk.take_actions(), "DeleteSession(Spot { store: \"archive\", key: \"5e551011-0000\" })\n");
+    harness.update(Msg::Sessions(copies.to_vec(), None));
+    harness.press("ctrl+d enter");
+    assert_eq!(harness.take_actions(), "", "the open session cannot be deleted");
+    harness.press("down ctrl+d");
+    assert!(harness.text().contains("Delete \"this\" from archive permanently?"), "{}", harness.text());
+    harness.press("down enter");
+    assert_eq!(
+        harness.take_actions(),
+        "DeleteSession(Spot { store: \"archive\", key: \"5e551011-0000\" })\n"
+    );
 }
 
 #[test]
 fn the_open_session_cannot_be_deleted() {
-    let mut desk = in_file();
-    desk.update(Msg::Sessions(vec![card("5e551011-0000", "/code", None, "this", None)], None));
-    desk.press("ctrl+d down enter");
-    assert_eq!(desk.take_actions(), "");
+    let mut harness = in_file();
+    harness.update(Msg::Sessions(vec![card("5e551011-0000", "/code", None, "this", None)], None));
+    harness.press("ctrl+d down enter");
+    assert_eq!(harness.take_actions(), "");
 }
 
 /// The first letter of each listed id, in order.
-fn order(desk: &Harness) -> String {
-    let text = desk.text();
+fn order(harness: &Harness) -> String {
+    let text = harness.text();
     let rows = text.lines().filter_map(|line| line.split(" · ").nth(2));
     rows.filter(|id| id.len() == 8).map(|id| id[..1].to_owned()).collect()
 }
 
-fn typed(desk: &mut Harness, text: &str) {
-    desk.press(&format!("'{}'", text.replace(' ', "' space '")));
+fn typed(harness: &mut Harness, text: &str) {
+    harness.press(&format!("'{}'", text.replace(' ', "' space '")));
 }
 
 #[test]
 fn a_phrase_folds_whitespace_and_a_pattern_ignores_case() {
-    let mut desk = Harness::new(72, 20);
-    desk.submit("/resume");
-    desk.update(Msg::Sessions(vec![card("aaaaaaaa-1", "/code", None, "fix  the\tNode cve", None)], None));
-    typed(&mut desk, "\"the  node CVE\"");
-    assert_eq!(order(&desk), "a");
-    desk.press("escape");
-    typed(&mut desk, "re:NODE.CVE");
-    assert_eq!(order(&desk), "a");
+    let mut harness = Harness::new(72, 20);
+    harness.submit("/resume");
+    harness.update(Msg::Sessions(vec![card("aaaaaaaa-1", "/code", None, "fix  the\tNode cve", None)], None));
+    typed(&mut harness, "\"the  node CVE\"");
+    assert_eq!(order(&harness), "a");
+    harness.press("escape");
+    typed(&mut harness, "re:NODE.CVE");
+    assert_eq!(order(&harness), "a");
 }
 
 #[test]
 fn recent_keeps_its_order_while_searching_and_best_match_puts_names_first() {
-    let mut desk = picker();
-    desk.press("ctrl+s");
-    typed(&mut desk, "e");
-    assert_eq!(order(&desk), "abc", "recent");
-    desk.press("ctrl+s");
-    assert_eq!(order(&desk).chars().next(), Some('b'), "best match: the name");
+    let mut harness = picker();
+    harness.press("ctrl+s");
+    typed(&mut harness, "e");
+    assert_eq!(order(&harness), "abc", "recent");
+    harness.press("ctrl+s");
+    assert_eq!(order(&harness).chars().next(), Some('b'), "best match: the name");
 }
 
 #[test]
 fn a_blank_name_does_not_count_and_the_named_filter_combines_with_a_search() {
-    let mut desk = Harness::new(72, 20);
-    desk.submit("/resume");
-    desk.update(Msg::Sessions(
+    let mut harness = Harness::new(72, 20);
+    harness.submit("/resume");
+    harness.update(Msg::Sessions(
         vec![
             card("aaaaaaaa-1", "/code", Some("  "), "blue", None),
             card("bbbbbbbb-2", "/code", Some("Named"), "blue", None),
@@ -197,85 +203,89 @@ fn a_blank_name_does_not_count_and_the_named_filter_combines_with_a_search() {
         ],
         None,
     ));
-    desk.press("ctrl+n");
-    assert_eq!(order(&desk), "b");
-    typed(&mut desk, "blue");
-    assert_eq!(order(&desk), "b");
-    desk.press("ctrl+n");
-    assert_eq!(order(&desk).len(), 3);
+    harness.press("ctrl+n");
+    assert_eq!(order(&harness), "b");
+    typed(&mut harness, "blue");
+    assert_eq!(order(&harness), "b");
+    harness.press("ctrl+n");
+    assert_eq!(order(&harness).len(), 3);
 }
 
 #[test]
 fn ctrl_backspace_deletes_only_without_a_query_and_ctrl_d_always_asks() {
-    let mut desk = picker();
-    typed(&mut desk, "re");
-    desk.press("ctrl+backspace");
-    assert!(!desk.text().contains("permanently?"), "{}", desk.text());
-    desk.press("ctrl+d");
-    assert!(desk.text().contains("permanently?"), "{}", desk.text());
-    desk.press("escape escape");
-    desk.take_actions();
-    desk.press("ctrl+backspace down enter");
-    assert_eq!(desk.take_actions(), "DeleteSession(Spot { store: \"file\", key: \"cccccccc-3\" })\n");
+    let mut harness = picker();
+    typed(&mut harness, "re");
+    harness.press("ctrl+backspace");
+    assert!(!harness.text().contains("permanently?"), "{}", harness.text());
+    harness.press("ctrl+d");
+    assert!(harness.text().contains("permanently?"), "{}", harness.text());
+    harness.press("escape escape");
+    harness.take_actions();
+    harness.press("ctrl+backspace down enter");
+    assert_eq!(harness.take_actions(), "DeleteSession(Spot { store: \"file\", key: \"cccccccc-3\" })\n");
 }
 
 #[test]
 fn a_list_that_arrives_late_keeps_scope_and_order_and_is_requested_once() {
-    let mut desk = Harness::new(72, 20);
-    desk.submit("/resume");
-    desk.press("tab ctrl+s tab tab");
-    assert_eq!(desk.take_actions(), "ListSessions\n");
-    desk.update(Msg::Sessions(vec![card("dddddddd-4", "/else", None, "x", None)], None));
-    assert!(desk.text().contains("all directories · recent"), "{}", desk.text());
-    assert_eq!(order(&desk), "d");
+    let mut harness = Harness::new(72, 20);
+    harness.submit("/resume");
+    harness.press("tab ctrl+s tab tab");
+    assert_eq!(harness.take_actions(), "ListSessions\n");
+    harness.update(Msg::Sessions(vec![card("dddddddd-4", "/else", None, "x", None)], None));
+    assert!(harness.text().contains("all directories · recent"), "{}", harness.text());
+    assert_eq!(order(&harness), "d");
 }
 
 #[test]
 fn sessions_show_their_age_and_cyclic_threads_are_listed() {
-    let mut desk = Harness::new(72, 20);
-    desk.state.clock.now = 3 * 86_400_000;
-    desk.submit("/resume");
+    let mut harness = Harness::new(72, 20);
+    harness.state.clock.now = 3 * 86_400_000;
+    harness.submit("/resume");
     let mut cards = vec![
         card("aaaaaaaa-1", "/code", None, "one", Some("bbbbbbbb-2")),
         card("bbbbbbbb-2", "/code", None, "two", Some("aaaaaaaa-1")),
     ];
     cards[0].modified = 86_400_000;
-    desk.update(Msg::Sessions(cards, None));
-    assert!(desk.text().contains("4 · 2d · aaaaaaaa") && desk.text().contains("(1/2)"), "{}", desk.text());
+    harness.update(Msg::Sessions(cards, None));
+    assert!(
+        harness.text().contains("4 · 2d · aaaaaaaa") && harness.text().contains("(1/2)"),
+        "{}",
+        harness.text()
+    );
 }
 
 #[test]
 fn ten_thousand_sessions_can_be_listed_and_searched() {
-    let mut desk = Harness::new(72, 20);
-    desk.submit("/resume");
+    let mut harness = Harness::new(72, 20);
+    harness.submit("/resume");
     let cards = (0..10_000).map(|number: usize| {
         let parent =
             number.checked_sub(1).filter(|_| !number.is_multiple_of(3)).map(|above| format!("{above:08}-0"));
         card(&format!("{number:08}-0"), "/code", None, &format!("session {number}"), parent.as_deref())
     });
-    desk.update(Msg::Sessions(cards.collect(), None));
-    assert!(desk.text().contains("(1/10000)"), "{}", desk.text());
-    typed(&mut desk, "\"session 4711\"");
-    assert!(desk.text().contains("(1/1)"), "{}", desk.text());
+    harness.update(Msg::Sessions(cards.collect(), None));
+    assert!(harness.text().contains("(1/10000)"), "{}", harness.text());
+    typed(&mut harness, "\"session 4711\"");
+    assert!(harness.text().contains("(1/1)"), "{}", harness.text());
 }
 
 /// The requested actions in short form: for a search, the query and the cards.
-fn searches(desk: &mut Harness) -> Vec<String> {
+fn searches(harness: &mut Harness) -> Vec<String> {
     let describe = |action: Action| match action {
         Action::Search { query, among, .. } => format!("{query} in {among:?}"),
         other => format!("{other:?}"),
     };
-    desk.actions.drain(..).map(describe).collect()
+    harness.actions.drain(..).map(describe).collect()
 }
 
 #[test]
 fn conversations_are_searched_if_the_card_does_not_match() {
-    let mut desk = picker();
-    typed(&mut desk, "da");
-    assert_eq!(searches(&mut desk), ["da in [1]"]);
-    assert_eq!(order(&desk), "ac", "matching cards are listed at once");
-    desk.update(Msg::SearchHit(Some(1)));
-    desk.check(expect![[r#"
+    let mut harness = picker();
+    typed(&mut harness, "da");
+    assert_eq!(searches(&mut harness), ["da in [1]"]);
+    assert_eq!(order(&harness), "ac", "matching cards are listed at once");
+    harness.update(Msg::SearchHit(Some(1)));
+    harness.check(expect![[r#"
 
         Sessions this directory · threads · searching messages…
         / da
@@ -285,42 +295,42 @@ fn conversations_are_searched_if_the_card_does_not_match() {
         (1/3) enter open · tab scope · ctrl+s sort · ctrl+n named
         code │ a/model │ #0 │ 5e551011
     "#]]);
-    desk.update(Msg::SearchHit(None));
-    assert!(!desk.text().contains("searching"), "{}", desk.text());
+    harness.update(Msg::SearchHit(None));
+    assert!(!harness.text().contains("searching"), "{}", harness.text());
 }
 
 #[test]
 fn a_new_query_discards_earlier_results() {
-    let mut desk = picker();
-    typed(&mut desk, "m");
-    desk.update(Msg::SearchHit(Some(0)));
-    assert_eq!(order(&desk), "ba");
-    desk.actions.clear();
-    desk.press("'ilk'");
-    assert_eq!(order(&desk), "", "the search is still running");
-    assert!(!desk.text().contains("no sessions"), "{}", desk.text());
-    assert_eq!(searches(&mut desk).last().map(String::as_str), Some("milk in [0, 1, 2]"));
-    desk.press("tab");
-    assert_eq!(searches(&mut desk), ["milk in [0, 1, 2, 3]"]);
-    desk.update(Msg::SearchHit(None));
-    assert!(desk.text().contains("  no sessions\n"), "{}", desk.text());
-    desk.press("backspace escape");
-    assert_eq!(searches(&mut desk), ["mil in [0, 1, 2, 3]", "StopSearch"]);
+    let mut harness = picker();
+    typed(&mut harness, "m");
+    harness.update(Msg::SearchHit(Some(0)));
+    assert_eq!(order(&harness), "ba");
+    harness.actions.clear();
+    harness.press("'ilk'");
+    assert_eq!(order(&harness), "", "the search is still running");
+    assert!(!harness.text().contains("no sessions"), "{}", harness.text());
+    assert_eq!(searches(&mut harness).last().map(String::as_str), Some("milk in [0, 1, 2]"));
+    harness.press("tab");
+    assert_eq!(searches(&mut harness), ["milk in [0, 1, 2, 3]"]);
+    harness.update(Msg::SearchHit(None));
+    assert!(harness.text().contains("  no sessions\n"), "{}", harness.text());
+    harness.press("backspace escape");
+    assert_eq!(searches(&mut harness), ["mil in [0, 1, 2, 3]", "StopSearch"]);
 }
 
 #[test]
 fn the_cursor_stays_on_its_session_while_others_are_found() {
-    let mut desk = picker();
-    typed(&mut desk, "milk");
-    desk.update(Msg::SearchHit(Some(1)));
-    desk.update(Msg::SearchHit(Some(2)));
-    desk.press("down");
-    desk.update(Msg::SearchHit(Some(0)));
-    assert_eq!(order(&desk), "abc");
-    desk.actions.clear();
-    desk.press("enter");
+    let mut harness = picker();
+    typed(&mut harness, "milk");
+    harness.update(Msg::SearchHit(Some(1)));
+    harness.update(Msg::SearchHit(Some(2)));
+    harness.press("down");
+    harness.update(Msg::SearchHit(Some(0)));
+    assert_eq!(order(&harness), "abc");
+    harness.actions.clear();
+    harness.press("enter");
     assert_eq!(
-        searches(&mut desk),
+        searches(&mut harness),
         ["StopSearch", "Open(Listed(Spot { store: \"file\", key: \"cccccccc-3\" }))"]
     );
 }
@@ -328,19 +338,19 @@ fn the_cursor_stays_on_its_session_while_others_are_found() {
 #[test]
 fn the_first_row_stays_selected_once_a_key_selected_it() {
     let opened = |keys: &str| {
-        let mut desk = picker();
-        desk.press("ctrl+s");
-        typed(&mut desk, "milk");
-        desk.press(keys);
-        desk.update(Msg::SearchHit(Some(2)));
-        desk.press(keys);
-        desk.update(Msg::SearchHit(Some(1)));
-        desk.update(Msg::SearchHit(Some(0)));
-        desk.update(Msg::SearchHit(Some(0)));
-        assert_eq!(order(&desk), "abc", "most recent first, without duplicates");
-        desk.actions.clear();
-        desk.press("enter");
-        searches(&mut desk).pop().unwrap()
+        let mut harness = picker();
+        harness.press("ctrl+s");
+        typed(&mut harness, "milk");
+        harness.press(keys);
+        harness.update(Msg::SearchHit(Some(2)));
+        harness.press(keys);
+        harness.update(Msg::SearchHit(Some(1)));
+        harness.update(Msg::SearchHit(Some(0)));
+        harness.update(Msg::SearchHit(Some(0)));
+        assert_eq!(order(&harness), "abc", "most recent first, without duplicates");
+        harness.actions.clear();
+        harness.press("enter");
+        searches(&mut harness).pop().unwrap()
     };
     assert_eq!(opened("up"), "Open(Listed(Spot { store: \"file\", key: \"cccccccc-3\" }))");
     assert_eq!(opened(""), "Open(Listed(Spot { store: \"file\", key: \"aaaaaaaa-1\" }))");
@@ -348,22 +358,22 @@ fn the_first_row_stays_selected_once_a_key_selected_it() {
 
 #[test]
 fn search_results_are_inserted_in_sort_order() {
-    let mut desk = picker();
-    typed(&mut desk, "dates");
-    desk.press("tab");
-    desk.update(Msg::SearchHit(Some(3)));
-    desk.update(Msg::SearchHit(Some(1)));
-    let found = order(&desk);
+    let mut harness = picker();
+    typed(&mut harness, "dates");
+    harness.press("tab");
+    harness.update(Msg::SearchHit(Some(3)));
+    harness.update(Msg::SearchHit(Some(1)));
+    let found = order(&harness);
     assert!(found.ends_with("bd"), "below the matching cards: {found}");
-    desk.press("ctrl+s ctrl+s ctrl+s");
-    assert_eq!(order(&desk), found);
+    harness.press("ctrl+s ctrl+s ctrl+s");
+    assert_eq!(order(&harness), found);
 }
 
 #[test]
 fn an_invalid_pattern_shows_its_error() {
-    let mut desk = picker();
-    typed(&mut desk, "re:([");
-    desk.check(expect![[r#"
+    let mut harness = picker();
+    typed(&mut harness, "re:([");
+    harness.check(expect![[r#"
 
         Sessions this directory · threads
         / re:([
@@ -372,17 +382,18 @@ fn an_invalid_pattern_shows_its_error() {
         code │ a/model │ #0 │ 5e551011
     "#]]);
     assert!(
-        !searches(&mut desk).iter().any(|asked| asked.starts_with("re:(")),
+        !searches(&mut harness).iter().any(|asked| asked.starts_with("re:(")),
         "an invalid pattern is not searched"
     );
 }
 
 #[test]
 fn the_current_session_is_marked_among_similar_ones() {
-    let mut desk = Harness::new(72, 20);
-    desk.state.config = UiConfig { store: "file".to_owned(), ..UiConfig::clone(&desk.state.config) }.into();
-    desk.submit("/resume");
+    let mut harness = Harness::new(72, 20);
+    harness.state.config =
+        UiConfig { store: "file".to_owned(), ..UiConfig::clone(&harness.state.config) }.into();
+    harness.submit("/resume");
     let cards = ["5e551011-0000", "5e551011-0001"].map(|id| card(id, "/code", None, "hello", None));
-    desk.update(Msg::Sessions(cards.to_vec(), None));
-    assert_eq!(desk.text().matches("hello  ← current").count(), 1, "{}", desk.text());
+    harness.update(Msg::Sessions(cards.to_vec(), None));
+    assert_eq!(harness.text().matches("hello  ← current").count(), 1, "{}", harness.text());
 }

@@ -25,11 +25,11 @@ fn settings(theme: &str) -> Vec<SettingRow> {
 }
 
 fn open(columns: u16, rows: u16) -> Harness {
-    let mut desk = Harness::new(columns, rows);
-    desk.submit("/settings");
-    assert_eq!(desk.take_actions(), "ReadSettings\n");
-    desk.update(Msg::Settings(settings("auto")));
-    desk
+    let mut harness = Harness::new(columns, rows);
+    harness.submit("/settings");
+    assert_eq!(harness.take_actions(), "ReadSettings\n");
+    harness.update(Msg::Settings(settings("auto")));
+    harness
 }
 
 #[test]
@@ -49,9 +49,9 @@ fn settings_are_shown_with_their_sources() {
 
 #[test]
 fn a_value_can_be_picked_and_the_list_shows_the_current_one() {
-    let mut desk = open(60, 14);
-    desk.press("'the' enter");
-    desk.check(expect![[r#"
+    let mut harness = open(60, 14);
+    harness.press("'the' enter");
+    harness.check(expect![[r#"
 
         theme: what it is
         / type to search
@@ -61,19 +61,19 @@ fn a_value_can_be_picked_and_the_list_shows_the_current_one() {
         (1/3) ↑↓ move · enter select · esc cancel
         code │ a/model │ #0 │ 5e551011
     "#]]);
-    desk.press("'li' enter");
-    assert_eq!(desk.take_actions(), "Set { key: \"theme\", value: \"light\" }\n");
-    desk.update(Msg::Settings(settings("light")));
-    assert!(desk.text().contains("› theme        light"), "{}", desk.text());
-    desk.press("escape escape");
-    assert!(desk.state.overlays.is_empty());
+    harness.press("'li' enter");
+    assert_eq!(harness.take_actions(), "Set { key: \"theme\", value: \"light\" }\n");
+    harness.update(Msg::Settings(settings("light")));
+    assert!(harness.text().contains("› theme        light"), "{}", harness.text());
+    harness.press("escape escape");
+    assert!(harness.state.overlays.is_empty());
 }
 
 #[test]
 fn a_free_text_value_can_be_typed() {
-    let mut desk = open(40, 12);
-    desk.press("down enter 'vi' space '-n' enter");
-    assert_eq!(desk.take_actions(), "Set { key: \"editor\", value: \"vi -n\" }\n");
-    desk.press("enter escape");
-    assert_eq!(desk.take_actions(), "", "escape changes nothing");
+    let mut harness = open(40, 12);
+    harness.press("down enter 'vi' space '-n' enter");
+    assert_eq!(harness.take_actions(), "Set { key: \"editor\", value: \"vi -n\" }\n");
+    harness.press("enter escape");
+    assert_eq!(harness.take_actions(), "", "escape changes nothing");
 }

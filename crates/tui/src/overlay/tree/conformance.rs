@@ -8,9 +8,9 @@ use crate::testing::Harness;
 const TREE: &str = "say a; reply b; say c; reply d; say e; move d; say f; move b; say g; reply h; say i";
 
 fn shown(script: &str, keys: &str) -> String {
-    let mut desk = tree(60, 60, script);
-    desk.press(keys);
-    listed(&desk)
+    let mut harness = tree(60, 60, script);
+    harness.press(keys);
+    listed(&harness)
 }
 
 #[track_caller]
@@ -19,8 +19,8 @@ fn check(script: &str, keys: &str, expected: Expect) {
 }
 
 /// The text of the selected row.
-fn cursor(desk: &Harness) -> String {
-    let rows = listed(desk);
+fn cursor(harness: &Harness) -> String {
+    let rows = listed(harness);
     let row = rows.lines().find(|line| line.starts_with('›')).unwrap_or_default();
     row.trim_start_matches(['›', ' ', '│', '├', '└', '─', '⊟', '⊞', '•']).to_owned()
 }
@@ -29,48 +29,48 @@ fn cursor(desk: &Harness) -> String {
 fn a_hidden_leaf_preselects_its_nearest_visible_ancestor() {
     for change in ["model a/b", "thinking high", "model a/b; thinking low"] {
         let script = format!("say a; reply b; say c; move b; {change}");
-        let desk = tree(60, 40, &script);
-        assert_eq!(cursor(&desk), "assistant: \"b\"  ← active", "{change}");
+        let harness = tree(60, 40, &script);
+        assert_eq!(cursor(&harness), "assistant: \"b\"  ← active", "{change}");
     }
 }
 
 #[test]
 fn the_user_only_filter_selects_the_question_and_leaving_it_keeps_the_selection() {
-    let mut desk = tree(60, 40, "say a; reply b; say c; reply d calls read x; result y");
-    desk.press("ctrl+u");
-    assert_eq!(cursor(&desk), "user: \"c\"  ← active");
-    desk.press("ctrl+u");
-    assert_eq!(cursor(&desk), "user: \"c\"");
-    desk.press("ctrl+a");
-    assert_eq!(cursor(&desk), "user: \"c\"");
+    let mut harness = tree(60, 40, "say a; reply b; say c; reply d calls read x; result y");
+    harness.press("ctrl+u");
+    assert_eq!(cursor(&harness), "user: \"c\"  ← active");
+    harness.press("ctrl+u");
+    assert_eq!(cursor(&harness), "user: \"c\"");
+    harness.press("ctrl+a");
+    assert_eq!(cursor(&harness), "user: \"c\"");
 }
 
 #[test]
 fn a_filter_without_matches_hides_the_cursor_and_removing_it_restores_the_cursor() {
-    let mut desk = tree(60, 40, "say a; reply b; say c; reply d");
-    desk.press("up");
+    let mut harness = tree(60, 40, "say a; reply b; say c; reply d");
+    harness.press("up");
     for _ in 0..3 {
-        desk.press("ctrl+l");
-        assert!(listed(&desk).contains("(0/0) [labeled-only]"), "{}", listed(&desk));
-        desk.press("enter L alt+c alt+d alt+v");
-        assert_eq!(desk.take_actions(), "", "nothing is selected");
-        desk.press("ctrl+l");
-        assert_eq!(cursor(&desk), "user: \"c\"");
+        harness.press("ctrl+l");
+        assert!(listed(&harness).contains("(0/0) [labeled-only]"), "{}", listed(&harness));
+        harness.press("enter L alt+c alt+d alt+v");
+        assert_eq!(harness.take_actions(), "", "nothing is selected");
+        harness.press("ctrl+l");
+        assert_eq!(cursor(&harness), "user: \"c\"");
     }
 }
 
 #[test]
 fn unfold_opens_a_branch_and_then_moves_to_the_end_of_the_segment() {
     for (left, right) in [("ctrl+left", "ctrl+right"), ("alt+left", "alt+right")] {
-        let mut desk = tree(60, 60, TREE);
-        desk.press(&format!("{left} {left}"));
-        assert!(listed(&desk).contains("› └⊞ • user: \"g\"  ← active"), "{}", listed(&desk));
-        desk.press(right);
-        assert_eq!(cursor(&desk), "user: \"g\"");
-        desk.press(right);
-        assert_eq!(cursor(&desk), "user: \"i\"  ← active");
-        desk.press(right);
-        assert_eq!(cursor(&desk), "user: \"i\"  ← active", "already at the end");
+        let mut harness = tree(60, 60, TREE);
+        harness.press(&format!("{left} {left}"));
+        assert!(listed(&harness).contains("› └⊞ • user: \"g\"  ← active"), "{}", listed(&harness));
+        harness.press(right);
+        assert_eq!(cursor(&harness), "user: \"g\"");
+        harness.press(right);
+        assert_eq!(cursor(&harness), "user: \"i\"  ← active");
+        harness.press(right);
+        assert_eq!(cursor(&harness), "user: \"i\"  ← active", "already at the end");
     }
 }
 
@@ -176,9 +176,9 @@ fn a_reply_that_only_calls_tools_has_no_row() {
         let rows = shown("say a; reply calls read x; result y; reply b", keys);
         assert!(!rows.contains("(no content)") && rows.contains("/3)"), "{rows}");
     }
-    let desk = tree(60, 40, "say a; reply calls read x");
+    let harness = tree(60, 40, "say a; reply calls read x");
     assert!(
-        cursor(&desk).ends_with("← active") && listed(&desk).contains("(2/2)"),
+        cursor(&harness).ends_with("← active") && listed(&harness).contains("(2/2)"),
         "unless it is the current position"
     );
 }

@@ -9,20 +9,20 @@ use crate::testing::Harness;
 const TALK: &str = "say a; reply b; say c; reply d; move b; say e; reply f calls read notes.txt; result text; reply g; label good on b; label here on e";
 
 pub(super) fn tree(columns: u16, rows: u16, script: &str) -> Harness {
-    let mut desk = Harness::with_session(columns, rows, script);
-    desk.open_tree();
-    desk
+    let mut harness = Harness::with_session(columns, rows, script);
+    harness.open_tree();
+    harness
 }
 
 /// The rows of the list after some keys.
 fn rows(keys: &str) -> String {
-    let mut desk = tree(60, 40, TALK);
-    desk.press(keys);
-    listed(&desk)
+    let mut harness = tree(60, 40, TALK);
+    harness.press(keys);
+    listed(&harness)
 }
 
-pub(super) fn listed(desk: &Harness) -> String {
-    let text = desk.text();
+pub(super) fn listed(harness: &Harness) -> String {
+    let text = harness.text();
     let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("/ ")).collect();
     let end = lines.iter().position(|line| line.starts_with('(')).unwrap_or(lines.len() - 1);
     lines[..=end].iter().map(|line| format!("{line}\n")).collect()
@@ -35,8 +35,8 @@ fn check(keys: &str, expected: Expect) {
 
 #[test]
 fn the_tree_takes_half_the_terminal() {
-    let desk = tree(64, 24, TALK);
-    desk.check(expect![[r#"
+    let harness = tree(64, 24, TALK);
+    harness.check(expect![[r#"
         > a
 
         b
@@ -66,13 +66,13 @@ fn the_tree_takes_half_the_terminal() {
 
 #[test]
 fn the_tree_is_usable_at_forty_columns_and_twelve_rows() {
-    let mut desk = tree(
+    let mut harness = tree(
         40,
         12,
         "say 一二三四五六七八九十一二三四五六七八九十; reply b; label 名字; say c; move b; say 👩‍👩‍👧 d",
     );
-    desk.press("up");
-    desk.check(expect![[r#"
+    harness.press("up");
+    harness.check(expect![[r#"
 
         > 👩‍👩‍👧 d
 
@@ -247,11 +247,11 @@ fn typing_searches_and_escape_clears_the_search_first() {
     "#]],
     );
     assert_eq!(rows("'zzz' backspace backspace backspace"), rows(""));
-    let mut desk = tree(60, 40, TALK);
-    desk.press("'user' space 'c' escape");
-    assert_eq!(listed(&desk), rows("home down down"), "the match stays selected among all rows");
-    desk.press("escape");
-    assert!(desk.state.overlays.is_empty());
+    let mut harness = tree(60, 40, TALK);
+    harness.press("'user' space 'c' escape");
+    assert_eq!(listed(&harness), rows("home down down"), "the match stays selected among all rows");
+    harness.press("escape");
+    assert!(harness.state.overlays.is_empty());
 }
 
 #[test]
@@ -306,8 +306,8 @@ fn branches_fold_and_unfold() {
 
 #[test]
 fn a_label_is_edited_in_its_row_and_the_selection_stays() {
-    let mut desk = tree(60, 40, TALK);
-    desk.press("home down L 'x'");
+    let mut harness = tree(60, 40, TALK);
+    harness.press("home down L 'x'");
     expect![[r#"
         / type to search
           • user: "a"
@@ -320,77 +320,79 @@ fn a_label_is_edited_in_its_row_and_the_selection_stays() {
              • assistant: "g"  ← active
         (2/8)
     "#]]
-    .assert_eq(&listed(&desk));
-    desk.press("escape");
-    assert_eq!(listed(&desk), rows("home down"), "escape changes nothing");
-    desk.press("L ctrl+u 'better' enter");
-    assert_eq!(desk.take_actions(), "Label { entry: Some(\"00000002\"), label: Some(\"better\") }\n");
-    desk.script.run_steps("label better on b");
-    desk.refresh_tree();
-    assert!(desk.text().contains("› • [better] assistant: \"b\""), "{}", desk.text());
-    desk.press("L ctrl+u enter");
-    assert_eq!(desk.take_actions(), "Label { entry: Some(\"00000002\"), label: None }\n");
+    .assert_eq(&listed(&harness));
+    harness.press("escape");
+    assert_eq!(listed(&harness), rows("home down"), "escape changes nothing");
+    harness.press("L ctrl+u 'better' enter");
+    assert_eq!(harness.take_actions(), "Label { entry: Some(\"00000002\"), label: Some(\"better\") }\n");
+    harness.script.run_steps("label better on b");
+    harness.refresh_tree();
+    assert!(harness.text().contains("› • [better] assistant: \"b\""), "{}", harness.text());
+    harness.press("L ctrl+u enter");
+    assert_eq!(harness.take_actions(), "Label { entry: Some(\"00000002\"), label: None }\n");
 }
 
 #[test]
 fn a_label_stored_after_the_tree_closed_does_not_reopen_it() {
-    let mut desk = tree(60, 40, TALK);
-    desk.press("L 'x' enter escape");
-    desk.refresh_tree();
-    assert!(desk.state.overlays.is_empty());
+    let mut harness = tree(60, 40, TALK);
+    harness.press("L 'x' enter escape");
+    harness.refresh_tree();
+    assert!(harness.state.overlays.is_empty());
 }
 
 #[test]
 fn label_times_can_be_shown() {
-    let mut desk = tree(60, 24, TALK);
-    desk.state.clock.now = osier_tree::time::parse("2026-01-01T05:00:00Z").unwrap();
-    desk.press("ctrl+l T");
-    assert!(desk.text().contains("[good] 00:00 assistant"), "{}", desk.text());
-    desk.state.clock.now = osier_tree::time::parse("2027-01-01T05:00:00Z").unwrap();
-    desk.press("down");
-    assert!(desk.text().contains("[good] 26/1/1 00:00 assistant"), "{}", desk.text());
-    desk.press("T");
-    assert!(desk.text().contains("[good] assistant"), "{}", desk.text());
+    let mut harness = tree(60, 24, TALK);
+    harness.state.clock.now = osier_tree::time::parse("2026-01-01T05:00:00Z").unwrap();
+    harness.press("ctrl+l T");
+    assert!(harness.text().contains("[good] 00:00 assistant"), "{}", harness.text());
+    harness.state.clock.now = osier_tree::time::parse("2027-01-01T05:00:00Z").unwrap();
+    harness.press("down");
+    assert!(harness.text().contains("[good] 26/1/1 00:00 assistant"), "{}", harness.text());
+    harness.press("T");
+    assert!(harness.text().contains("[good] assistant"), "{}", harness.text());
 }
 
 #[test]
 fn new_entries_appear_and_the_selection_stays() {
-    let mut desk = tree(60, 40, TALK);
-    desk.press("home");
-    desk.run_steps("say more");
-    assert_eq!(desk.take_actions(), "RefreshTree\n");
-    desk.refresh_tree();
-    assert!(listed(&desk).contains("user: \"more\"  ← active\n(1/9)"), "{}", listed(&desk));
+    let mut harness = tree(60, 40, TALK);
+    harness.press("home");
+    harness.run_steps("say more");
+    assert_eq!(harness.take_actions(), "RefreshTree\n");
+    harness.refresh_tree();
+    assert!(listed(&harness).contains("user: \"more\"  ← active\n(1/9)"), "{}", listed(&harness));
 }
 
 #[test]
 fn an_entry_can_be_viewed_copied_or_grafted() {
-    let mut desk = tree(60, 24, TALK);
-    desk.press("home alt+v ctrl+x");
-    assert_eq!(desk.take_actions(), "ReadEntry(\"00000001\")\nCopyEntry(\"00000001\")\n");
-    desk.press("down down down alt+g");
+    let mut harness = tree(60, 24, TALK);
+    harness.press("home alt+v ctrl+x");
+    assert_eq!(harness.take_actions(), "ReadEntry(\"00000001\")\nCopyEntry(\"00000001\")\n");
+    harness.press("down down down alt+g");
     expect![[r#"
         Send(Graft { tip: "00000004", summarize: false, instructions: None }, Graft)
     "#]]
-    .assert_eq(&desk.take_actions());
-    assert!(desk.text().contains("Grafting the branch…"), "{}", desk.text());
+    .assert_eq(&harness.take_actions());
+    assert!(harness.text().contains("Grafting the branch…"), "{}", harness.text());
     let failed = Err("no model".to_owned());
-    desk.update(crate::msg::Msg::Replied(crate::msg::Purpose::Graft, Box::new(failed)));
-    assert!(desk.text().contains("›  │  assistant: \"d\"") || desk.text().contains("› │  assistant: \"d\""));
+    harness.update(crate::msg::Msg::Replied(crate::msg::Purpose::Graft, Box::new(failed)));
+    assert!(
+        harness.text().contains("›  │  assistant: \"d\"") || harness.text().contains("› │  assistant: \"d\"")
+    );
 }
 
 #[test]
 fn moves_can_be_undone_and_redone_from_the_tree() {
-    let mut desk = tree(60, 24, TALK);
-    desk.press("alt+u alt+r");
-    assert_eq!(desk.take_actions(), "Send(Undo, Undo)\nSend(Redo, Redo)\n");
+    let mut harness = tree(60, 24, TALK);
+    harness.press("alt+u alt+r");
+    assert_eq!(harness.take_actions(), "Send(Undo, Undo)\nSend(Redo, Redo)\n");
 }
 
 #[test]
 fn a_large_terminal_shows_more_help_and_a_longer_preview() {
-    let mut desk = tree(200, 60, TALK);
-    desk.press("home");
-    let text = desk.text();
+    let mut harness = tree(200, 60, TALK);
+    harness.press("home");
+    let text = harness.text();
     let panel: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("Session tree")).collect();
     expect![[r#"
         Session tree
@@ -415,12 +417,12 @@ fn a_large_terminal_shows_more_help_and_a_longer_preview() {
 
 #[test]
 fn settings_choose_the_initial_filter_and_order() {
-    let mut desk = Harness::with_session(60, 40, TALK);
-    let mut setting = crate::state::UiConfig::clone(&desk.state.config);
+    let mut harness = Harness::with_session(60, 40, TALK);
+    let mut setting = crate::state::UiConfig::clone(&harness.state.config);
     setting.tree_filter = osier_tree::projection::outline::OutlineFilter::UserOnly;
     setting.active_first = true;
-    desk.state.config = setting.into();
-    desk.open_tree();
+    harness.state.config = setting.into();
+    harness.open_tree();
     expect![[r#"
         / type to search
           • user: "a"
@@ -428,17 +430,17 @@ fn settings_choose_the_initial_filter_and_order() {
           └─ user: "c"
         (2/3) [user-only]
     "#]]
-    .assert_eq(&listed(&desk));
+    .assert_eq(&listed(&harness));
 }
 
 #[test]
 fn selecting_asks_about_a_summary_and_escape_returns_to_the_row() {
-    let mut desk = tree(60, 24, TALK);
-    desk.press("home down down");
-    let before = desk.text();
-    desk.press("enter");
-    assert_eq!(desk.take_actions(), "");
-    desk.check(expect![[r#"
+    let mut harness = tree(60, 24, TALK);
+    harness.press("home down down");
+    let before = harness.text();
+    harness.press("enter");
+    assert_eq!(harness.take_actions(), "");
+    harness.check(expect![[r#"
 
         > a
 
@@ -460,25 +462,25 @@ fn selecting_asks_about_a_summary_and_escape_returns_to_the_row() {
         ↑↓ move · enter or number select · esc cancel
         code │ a/model │ #8 │ 5e551011
     "#]]);
-    desk.press("escape");
-    assert_eq!(desk.text(), before);
-    desk.press("enter enter");
+    harness.press("escape");
+    assert_eq!(harness.text(), before);
+    harness.press("enter enter");
     expect![[r#"
         Send(Navigate(Navigation { target: Some("00000003"), exact: false, summarize: false, instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
-    "#]].assert_eq(&desk.take_actions());
+    "#]].assert_eq(&harness.take_actions());
 }
 
 #[test]
 fn a_summary_shows_its_progress_and_canceling_it_returns_to_the_row() {
-    let mut desk = tree(60, 24, TALK);
-    desk.press("home down down");
-    desk.press("enter 3 'only' space 'files' enter");
+    let mut harness = tree(60, 24, TALK);
+    harness.press("home down down");
+    harness.press("enter 3 'only' space 'files' enter");
     expect![[r#"
         Send(Navigate(Navigation { target: Some("00000003"), exact: false, summarize: true, instructions: Some("only files"), replace_instructions: false, label: None, stop_turn: true }), Navigate)
-    "#]].assert_eq(&desk.take_actions());
-    desk.live(osier_agent::LiveUpdate::SummaryStarted { of: "branch" });
-    desk.live(osier_agent::LiveUpdate::SummaryText { text: "## Goal\nto see".to_owned() });
-    desk.check(expect![[r#"
+    "#]].assert_eq(&harness.take_actions());
+    harness.live(osier_agent::LiveUpdate::SummaryStarted { of: "branch" });
+    harness.live(osier_agent::LiveUpdate::SummaryText { text: "## Goal\nto see".to_owned() });
+    harness.check(expect![[r#"
 
         > a
 
@@ -500,63 +502,67 @@ fn a_summary_shows_its_progress_and_canceling_it_returns_to_the_row() {
         ⣾ summarizing · 0 s · esc to stop
         code │ a/model │ #8 │ 5e551011
     "#]]);
-    desk.press("escape");
-    assert_eq!(desk.take_actions(), "Send(Cancel, Cancel)\n");
-    desk.moved(Navigated { cancelled: true, aborted: true, ..Navigated::default() });
-    assert!(desk.text().contains("› ├⊟ user: \"c\""), "{}", desk.text());
-    assert!(desk.text().contains("Canceled; nothing changed"), "{}", desk.text());
+    harness.press("escape");
+    assert_eq!(harness.take_actions(), "Send(Cancel, Cancel)\n");
+    harness.moved(Navigated { cancelled: true, aborted: true, ..Navigated::default() });
+    assert!(harness.text().contains("› ├⊟ user: \"c\""), "{}", harness.text());
+    assert!(harness.text().contains("Canceled; nothing changed"), "{}", harness.text());
 }
 
 #[test]
 fn selecting_the_current_position_asks_nothing() {
-    let mut desk = tree(60, 24, TALK);
-    desk.press("enter");
+    let mut harness = tree(60, 24, TALK);
+    harness.press("enter");
     expect![[r#"
         Send(Navigate(Navigation { target: Some("00000009"), exact: false, summarize: false, instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
-    "#]].assert_eq(&desk.take_actions());
+    "#]].assert_eq(&harness.take_actions());
 }
 
 #[test]
 fn two_marked_entries_are_compared() {
-    let mut desk = tree(60, 24, TALK);
-    desk.press("alt+c");
-    assert!(desk.text().contains("mark a second entry to compare"));
-    desk.press("home down down alt+c");
-    assert_eq!(desk.take_actions(), "Compare(\"00000009\", \"00000003\")\n");
+    let mut harness = tree(60, 24, TALK);
+    harness.press("alt+c");
+    assert!(harness.text().contains("mark a second entry to compare"));
+    harness.press("home down down alt+c");
+    assert_eq!(harness.take_actions(), "Compare(\"00000009\", \"00000003\")\n");
 }
 
 #[test]
 fn deleting_a_branch_asks_first_and_restoring_it_does_not() {
-    let mut desk = tree(60, 24, TALK);
-    desk.press("home down down alt+d");
-    assert!(desk.text().contains("Delete this entry and everything below it (2 rows)?"), "{}", desk.text());
-    desk.press("enter");
-    assert_eq!(desk.take_actions(), "");
-    desk.press("alt+d 2");
-    assert_eq!(desk.take_actions(), "DeleteBranch(\"00000003\")\n");
-    desk.script.run_steps("delete c");
-    desk.refresh_tree();
-    assert!(!desk.text().contains("user: \"c\""));
-    desk.press("alt+h home down down");
-    assert!(desk.text().contains("✗ user: \"c\""), "{}", desk.text());
-    desk.press("alt+d");
-    assert_eq!(desk.take_actions(), "RestoreBranch(\"00000003\")\n");
+    let mut harness = tree(60, 24, TALK);
+    harness.press("home down down alt+d");
+    assert!(
+        harness.text().contains("Delete this entry and everything below it (2 rows)?"),
+        "{}",
+        harness.text()
+    );
+    harness.press("enter");
+    assert_eq!(harness.take_actions(), "");
+    harness.press("alt+d 2");
+    assert_eq!(harness.take_actions(), "DeleteBranch(\"00000003\")\n");
+    harness.script.run_steps("delete c");
+    harness.refresh_tree();
+    assert!(!harness.text().contains("user: \"c\""));
+    harness.press("alt+h home down down");
+    assert!(harness.text().contains("✗ user: \"c\""), "{}", harness.text());
+    harness.press("alt+d");
+    assert_eq!(harness.take_actions(), "RestoreBranch(\"00000003\")\n");
 }
 
 #[test]
 fn settings_can_change_keys() {
-    let mut desk = Harness::with_session(60, 40, TALK);
-    let mut setting = crate::state::UiConfig::clone(&desk.state.config);
+    let mut harness = Harness::with_session(60, 40, TALK);
+    let mut setting = crate::state::UiConfig::clone(&harness.state.config);
     setting.keys.insert("tree.filter.user".to_owned(), "ctrl+y alt+y".to_owned());
-    desk.state.config = setting.into();
-    desk.open_tree();
-    desk.press("ctrl+y");
-    assert_eq!(listed(&desk), rows("ctrl+u"));
-    assert!(desk.text().contains("ctrl+y user only"), "{}", desk.text());
-    desk.press("ctrl+y");
-    let before = listed(&desk);
-    desk.press("ctrl+u");
-    assert_eq!(listed(&desk), before, "the old key does nothing");
+    harness.state.config = setting.into();
+    harness.open_tree();
+    harness.press("ctrl+y");
+    assert_eq!(listed(&harness), rows("ctrl+u"));
+    assert!(harness.text().contains("ctrl+y user only"), "{}", harness.text());
+    harness.press("ctrl+y");
+    let before = listed(&harness);
+    harness.press("ctrl+u");
+    assert_eq!(listed(&harness), before, "the old key does nothing");
 }
 
 #[test]
@@ -565,15 +571,15 @@ fn ten_thousand_entries_can_be_browsed_and_searched() {
     for number in 0..5000 {
         script += &format!("; reply r{number}; say s{number}");
     }
-    let mut desk = tree(80, 24, &script);
-    desk.press("up pageUp home end ctrl+u 's4321'");
-    assert!(desk.text().contains("user: \"s4321\""), "{}", desk.text());
-    assert!(desk.text().contains("(1/1) [user-only]"), "{}", desk.text());
+    let mut harness = tree(80, 24, &script);
+    harness.press("up pageUp home end ctrl+u 's4321'");
+    assert!(harness.text().contains("user: \"s4321\""), "{}", harness.text());
+    assert!(harness.text().contains("(1/1) [user-only]"), "{}", harness.text());
 }
 
 #[test]
 fn an_empty_tree_shows_a_notice_instead_of_the_panel() {
-    let desk = tree(60, 24, "");
-    assert!(desk.state.overlays.is_empty());
-    assert!(desk.text().contains("The tree is empty"));
+    let harness = tree(60, 24, "");
+    assert!(harness.state.overlays.is_empty());
+    assert!(harness.text().contains("The tree is empty"));
 }
