@@ -300,8 +300,8 @@ mod tests {
             conversation_with_images(),
             expect![[r#"
                 User([Image(Image { data: "AAAA", mime_type: "image/png" })])
-                Assistant([Call { call: ToolCall { id: "1", name: "read", arguments: {"path": String("a.png")}, thought_signature: None, invalid_arguments: None }, signature: None, own: false }, Call { call: ToolCall { id: "2", name: "ls", arguments: {}, thought_signature: None, invalid_arguments: None }, signature: None, own: false }])
-                Results([Outcome { id: "1", name: "read", is_error: false, parts: [Text("(see the image)"), Image(Image { data: "BBBB", mime_type: "image/gif" })] }, Outcome { id: "2", name: "ls", is_error: true, parts: [Text("(no output)")] }])
+                Assistant([Call { call: ToolCall { id: "1", name: "read", arguments: {"path": String("a.png")}, thought_signature: None, invalid_arguments: None }, signature: None, from_same_model: false }, Call { call: ToolCall { id: "2", name: "ls", arguments: {}, thought_signature: None, invalid_arguments: None }, signature: None, from_same_model: false }])
+                ToolResults([ToolOutput { id: "1", name: "read", is_error: false, parts: [Text("(see the image)"), Image(Image { data: "BBBB", mime_type: "image/gif" })] }, ToolOutput { id: "2", name: "ls", is_error: true, parts: [Text("(no output)")] }])
             "#]],
         );
     }

@@ -112,7 +112,7 @@ fn a_prompt_is_sent_and_shown_once_it_is_stored() {
     let mut harness = Harness::with_session(60, 16, "say a; reply b");
     harness.submit("and now?");
     expect![[r#"
-        Send(Prompt { text: "and now?", images: [], files: [], when: Now }, Say("and now?"))
+        Send(Prompt { text: "and now?", images: [], files: [], when: Now }, Prompt("and now?"))
     "#]]
     .assert_eq(&harness.take_actions());
     harness.live(LiveUpdate::TurnStarted);
@@ -216,8 +216,8 @@ fn prompts_during_a_turn_are_queued_and_can_be_edited_again() {
     harness.live(LiveUpdate::TurnStarted);
     harness.press("'stop' enter 'later' alt+enter");
     expect![[r#"
-        Send(Prompt { text: "stop", images: [], files: [], when: Steer }, Say("stop"))
-        Send(Prompt { text: "later", images: [], files: [], when: FollowUp }, Say("later"))
+        Send(Prompt { text: "stop", images: [], files: [], when: Steer }, Prompt("stop"))
+        Send(Prompt { text: "later", images: [], files: [], when: FollowUp }, Prompt("later"))
     "#]]
     .assert_eq(&harness.take_actions());
     harness.live(LiveUpdate::Queue { steering: vec!["stop".into()], follow_up: vec!["later".into()] });
@@ -338,7 +338,7 @@ fn after_a_move_the_screen_shows_only_the_new_path() {
     let mut harness = Harness::with_session(60, 14, "say a; reply b; say c; reply d");
     harness.run_steps("move b");
     expect![[r#"
-        ShowPath { moved: Some(Moved { why: "move", from: Some("00000004"), to: Some("00000002") }) }
+        ShowPath { moved: Some(LeafMove { kind: "move", from: Some("00000004"), to: Some("00000002") }) }
     "#]]
     .assert_eq(&harness.take_actions());
     harness.show_path();
@@ -367,7 +367,7 @@ fn user_commands_run_one_at_a_time_with_live_output() {
     let mut harness = Harness::with_session(60, 14, "say a");
     harness.submit("!ls -l");
     expect![[r#"
-        Send(Bash(UserCommand { command: "ls -l", exclude_from_context: false }), Bash)
+        Send(RunShell(UserCommand { command: "ls -l", exclude_from_context: false }), RunShell)
     "#]]
     .assert_eq(&harness.take_actions());
     harness.live(LiveUpdate::BashOutput { text: "one\n".into(), skipped: 0 });

@@ -89,14 +89,17 @@ fn a_session_can_be_opened_renamed_and_deleted_after_a_question() {
     harness.press("down down ctrl+r ctrl+u 'Next' enter");
     assert_eq!(
         harness.take_actions(),
-        "RenameSession { spot: Spot { store: \"file\", key: \"bbbbbbbb-2\" }, name: \"Next\" }\n"
+        "RenameSession { spot: SessionRef { store: \"file\", key: \"bbbbbbbb-2\" }, name: \"Next\" }\n"
     );
     harness.press("ctrl+d");
     assert!(harness.text().contains("Delete \"Release\" permanently?"), "{}", harness.text());
     harness.press("escape ctrl+d down enter");
-    assert_eq!(harness.take_actions(), "DeleteSession(Spot { store: \"file\", key: \"bbbbbbbb-2\" })\n");
+    assert_eq!(
+        harness.take_actions(),
+        "DeleteSession(SessionRef { store: \"file\", key: \"bbbbbbbb-2\" })\n"
+    );
     harness.press("enter");
-    assert_eq!(harness.take_actions(), "Open(Listed(Spot { store: \"file\", key: \"bbbbbbbb-2\" }))\n");
+    assert_eq!(harness.take_actions(), "Open(Listed(SessionRef { store: \"file\", key: \"bbbbbbbb-2\" }))\n");
     assert!(harness.state.overlays.is_empty());
 }
 
@@ -132,7 +135,7 @@ fn a_copy_in_another_store_is_another_session() {
     harness.press("down enter");
     assert_eq!(
         harness.take_actions(),
-        "Open(Listed(Spot { store: \"archive\", key: \"/archive/a.jsonl\" }))\n"
+        "Open(Listed(SessionRef { store: \"archive\", key: \"/archive/a.jsonl\" }))\n"
     );
     harness.submit("/resume");
     harness.take_actions();
@@ -146,7 +149,7 @@ fn a_copy_in_another_store_is_another_session() {
     harness.press("down enter");
     assert_eq!(
         harness.take_actions(),
-        "DeleteSession(Spot { store: \"archive\", key: \"5e551011-0000\" })\n"
+        "DeleteSession(SessionRef { store: \"archive\", key: \"5e551011-0000\" })\n"
     );
 }
 
@@ -222,7 +225,10 @@ fn ctrl_backspace_deletes_only_without_a_query_and_ctrl_d_always_asks() {
     harness.press("escape escape");
     harness.take_actions();
     harness.press("ctrl+backspace down enter");
-    assert_eq!(harness.take_actions(), "DeleteSession(Spot { store: \"file\", key: \"cccccccc-3\" })\n");
+    assert_eq!(
+        harness.take_actions(),
+        "DeleteSession(SessionRef { store: \"file\", key: \"cccccccc-3\" })\n"
+    );
 }
 
 #[test]
@@ -331,7 +337,7 @@ fn the_cursor_stays_on_its_session_while_others_are_found() {
     harness.press("enter");
     assert_eq!(
         searches(&mut harness),
-        ["StopSearch", "Open(Listed(Spot { store: \"file\", key: \"cccccccc-3\" }))"]
+        ["StopSearch", "Open(Listed(SessionRef { store: \"file\", key: \"cccccccc-3\" }))"]
     );
 }
 
@@ -352,8 +358,8 @@ fn the_first_row_stays_selected_once_a_key_selected_it() {
         harness.press("enter");
         searches(&mut harness).pop().unwrap()
     };
-    assert_eq!(opened("up"), "Open(Listed(Spot { store: \"file\", key: \"cccccccc-3\" }))");
-    assert_eq!(opened(""), "Open(Listed(Spot { store: \"file\", key: \"aaaaaaaa-1\" }))");
+    assert_eq!(opened("up"), "Open(Listed(SessionRef { store: \"file\", key: \"cccccccc-3\" }))");
+    assert_eq!(opened(""), "Open(Listed(SessionRef { store: \"file\", key: \"aaaaaaaa-1\" }))");
 }
 
 #[test]

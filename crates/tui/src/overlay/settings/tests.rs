@@ -62,7 +62,7 @@ fn a_value_can_be_picked_and_the_list_shows_the_current_one() {
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("'li' enter");
-    assert_eq!(harness.take_actions(), "Set { key: \"theme\", value: \"light\" }\n");
+    assert_eq!(harness.take_actions(), "ChangeSetting { key: \"theme\", value: \"light\" }\n");
     harness.update(Msg::Settings(settings("light")));
     assert!(harness.text().contains("› theme        light"), "{}", harness.text());
     harness.press("escape escape");
@@ -73,7 +73,7 @@ fn a_value_can_be_picked_and_the_list_shows_the_current_one() {
 fn a_free_text_value_can_be_typed() {
     let mut harness = open(40, 12);
     harness.press("down enter 'vi' space '-n' enter");
-    assert_eq!(harness.take_actions(), "Set { key: \"editor\", value: \"vi -n\" }\n");
+    assert_eq!(harness.take_actions(), "ChangeSetting { key: \"editor\", value: \"vi -n\" }\n");
     harness.press("enter escape");
     assert_eq!(harness.take_actions(), "", "escape changes nothing");
 }

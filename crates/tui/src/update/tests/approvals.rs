@@ -95,7 +95,7 @@ fn the_draft_can_be_edited_while_a_question_is_visible() {
     harness.press("enter");
     harness.wait(1000);
     expect![[r#"
-        Send(Prompt { text: "please look at any", images: [], files: [], when: Steer }, Say("please look at any"))
+        Send(Prompt { text: "please look at any", images: [], files: [], when: Steer }, Prompt("please look at any"))
     "#]]
     .assert_eq(&harness.take_actions());
     harness.press("enter");

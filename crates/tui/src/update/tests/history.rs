@@ -35,7 +35,7 @@ fn ctrl_r_searches_incrementally_and_enter_uses_the_match() {
         Prompt history
         / MA
         › make it  +1 line
-        (1/1) · enter use · ctrl+r older · ctrl+s newer
+        (1/1) · enter use · ctrl+r older · ctrl+s newer · esc cancel
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("backspace backspace 't'");
@@ -48,7 +48,7 @@ fn ctrl_r_searches_incrementally_and_enter_uses_the_match() {
           fix the parser
         › make it  +1 line
           /tree
-        (3/4) · enter use · ctrl+r older · ctrl+s newer
+        (3/4) · enter use · ctrl+r older · ctrl+s newer · esc cancel
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("escape");
@@ -91,7 +91,7 @@ fn command_aliases_work_and_are_completed() {
     assert_eq!(harness.take_actions(), "Open(New)\n");
     harness.submit("/copy");
     harness.submit("/cost");
-    assert_eq!(harness.take_actions(), "CopyAnswer\nTellCost\n");
+    assert_eq!(harness.take_actions(), "CopyAnswer\nPrintCost\n");
 }
 
 #[test]

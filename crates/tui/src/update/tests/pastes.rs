@@ -9,7 +9,7 @@ fn a_long_paste_is_stored_in_the_session_and_sent_in_full() {
     assert_eq!(harness.state.editor.text(), "[paste #1 +20 lines]");
     harness.press("enter");
     let asked = harness.take_actions();
-    assert!(asked.starts_with("KeepPastes([(\"[paste #1 +20 lines]\", \"line\\nline"), "{asked}");
+    assert!(asked.starts_with("StorePastes([(\"[paste #1 +20 lines]\", \"line\\nline"), "{asked}");
     assert!(asked.contains("Send(Prompt { text: \"line\\nline"), "{asked}");
 }
 
@@ -48,12 +48,12 @@ fn the_pasted_path_of_an_image_becomes_a_marker_and_the_image_is_sent_and_stored
     assert_eq!(
         harness.take_actions(),
         format!(
-            "KeepImages([(\"[image #1 my shot.png]\", {image})])\n\
-             Send(Prompt {{ text: \"see [image #1 my shot.png] !\", images: [{image}], files: [], when: Now }}, Say(\"see [image #1 my shot.png] !\"))\n"
+            "StoreImages([(\"[image #1 my shot.png]\", {image})])\n\
+             Send(Prompt {{ text: \"see [image #1 my shot.png] !\", images: [{image}], files: [], when: Now }}, Prompt(\"see [image #1 my shot.png] !\"))\n"
         )
     );
     harness.submit("[image #1 my shot.png] again");
-    assert!(!harness.take_actions().contains("KeepImages"), "the image is already stored");
+    assert!(!harness.take_actions().contains("StoreImages"), "the image is already stored");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn a_move_to_a_path_that_is_already_shown_still_gets_its_notice() {
     harness.commit_from(from);
     let asked = harness.take_actions();
     let last = asked.lines().last().unwrap();
-    assert!(last.starts_with("ShowPath { moved: Some(Moved { why: \"undo\""), "{asked}");
+    assert!(last.starts_with("ShowPath { moved: Some(LeafMove { kind: \"undo\""), "{asked}");
 }
 
 #[test]
@@ -93,13 +93,13 @@ fn the_compaction_command_shows_and_undoes_a_compaction() {
     harness.submit("/compaction");
     harness.submit("/compaction undo");
     expect![[r#"
-        TellCompaction
-        Send(UndoCompaction { entry: None }, Uncompact)
+        ShowCompaction
+        Send(UndoCompaction { entry: None }, UndoCompaction)
     "#]]
     .assert_eq(&harness.take_actions());
     harness.submit("/compaction now");
     assert_eq!(harness.take_actions(), "");
-    assert!(harness.text().contains("/compaction undo goes"), "{}", harness.text());
+    assert!(harness.text().contains("unknown argument now"), "{}", harness.text());
 }
 
 #[test]
