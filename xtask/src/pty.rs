@@ -57,11 +57,11 @@ impl Pty {
     }
 
     /// Reads output for at most this long. Returns whether there was any.
-    pub(crate) fn read(&mut self, patience: Duration) -> Result<bool> {
-        let patience =
-            Timespec { tv_sec: patience.as_secs().try_into()?, tv_nsec: patience.subsec_nanos().into() };
+    pub(crate) fn read(&mut self, timeout: Duration) -> Result<bool> {
+        let timeout =
+            Timespec { tv_sec: timeout.as_secs().try_into()?, tv_nsec: timeout.subsec_nanos().into() };
         let mut waiting = [PollFd::new(&self.master, PollFlags::IN)];
-        if poll(&mut waiting, Some(&patience))? == 0 {
+        if poll(&mut waiting, Some(&timeout))? == 0 {
             return Ok(false);
         }
         let mut buffer = [0; 1 << 16];

@@ -4,6 +4,7 @@
 mod layers;
 mod purity;
 mod sources;
+mod words;
 
 use std::fmt;
 use std::path::Path;
@@ -59,6 +60,7 @@ pub(crate) fn check() -> Result<()> {
     let mut findings = layers::check(&files);
     findings.extend(files.iter().flat_map(sources::check));
     findings.extend(files.iter().flat_map(purity::check));
+    findings.extend(words::check(&files));
     for finding in &findings {
         eprintln!("{finding}");
     }

@@ -105,8 +105,8 @@ impl Turn {
         if let Some(refusal) = self.check_approval(call, spec, &mut ctx).await? {
             return Ok(refusal);
         }
-        let teller = &self.agent.live;
-        teller.send(LiveUpdate::ToolStarted {
+        let live = &self.agent.live;
+        live.send(LiveUpdate::ToolStarted {
             call: call.id.clone(),
             name: call.name.clone(),
             arguments: call.arguments.clone(),
@@ -121,7 +121,7 @@ impl Turn {
                 }
             };
         }
-        teller.send(LiveUpdate::ToolEnded { call: call.id.clone(), is_error: outcome.is_error });
+        live.send(LiveUpdate::ToolEnded { call: call.id.clone(), is_error: outcome.is_error });
         Ok(outcome)
     }
 

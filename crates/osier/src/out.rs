@@ -96,9 +96,9 @@ pub(crate) fn escape_json(json: &str) -> String {
     safe
 }
 
-/// Text in a style, if `colour` is set.
-pub(crate) fn paint_if(colour: bool, style: TextStyle, text: &str) -> String {
-    if !colour || text.is_empty() {
+/// Text in a style, if `color` is set.
+pub(crate) fn paint_if(color: bool, style: TextStyle, text: &str) -> String {
+    if !color || text.is_empty() {
         return text.to_owned();
     }
     let code = match style {

@@ -70,10 +70,10 @@ impl StoreHandle {
                         .clone()
                         .with_password(ConfiguredPassword { source: source.clone(), surroundings }),
                 };
-                let glance = spec.timeout.min(LIST_TIMEOUT);
+                let list_timeout = spec.timeout.min(LIST_TIMEOUT);
                 let limits = Limits {
                     connect_timeout: spec.timeout,
-                    list_connect_timeout: glance,
+                    list_connect_timeout: list_timeout,
                     ..Limits::default()
                 };
                 MySqlStore::new(name, &credentials, limits).ok().map(StoreHandle::Database)

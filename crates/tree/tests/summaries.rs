@@ -29,7 +29,7 @@ fn a_message_is_serialized_as_paragraphs() {
         r#"{"role":"system","content":"prompt"}"#,
         r#"{"role":"odd","content":"odd"}"#,
     ];
-    let told: Vec<String> =
+    let messages: Vec<String> =
         messages.iter().map(|message| serialize_message(message.as_bytes()) + "\n~\n").collect();
     expect![[r#"
         [User]: hi
@@ -75,16 +75,18 @@ fn a_message_is_serialized_as_paragraphs() {
 
         ~
     "#]]
-    .assert_eq(&told.concat());
+    .assert_eq(&messages.concat());
 }
 
 #[test]
 fn a_long_result_is_truncated_with_a_notice() {
-    let told =
+    let messages =
         |text: &str| serialize_message(format!(r#"{{"role":"toolResult","content":"{text}"}}"#).as_bytes());
-    assert_eq!(told(&"x".repeat(2000)).len(), "[Tool result]: ".len() + 2000);
-    assert!(told(&"x".repeat(2003)).ends_with("xxx\n\n[... 3 more characters truncated]"));
-    assert!(told(&format!("{}🧵y", "x".repeat(1999))).ends_with("xxx\n\n[... 3 more characters truncated]"));
+    assert_eq!(messages(&"x".repeat(2000)).len(), "[Tool result]: ".len() + 2000);
+    assert!(messages(&"x".repeat(2003)).ends_with("xxx\n\n[... 3 more characters truncated]"));
+    assert!(
+        messages(&format!("{}🧵y", "x".repeat(1999))).ends_with("xxx\n\n[... 3 more characters truncated]")
+    );
 }
 
 #[test]

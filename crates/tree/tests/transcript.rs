@@ -47,11 +47,11 @@ fn calls_without_a_result_are_interrupted_even_if_ids_repeat() {
     };
     let result = r#"entry {"type":"message","message":{"role":"toolResult","toolCallId":"0","toolName":"read","content":"x"}}"#;
     let script = ScriptedSession::run(&[&call("0"), result, &call("0")].join(";"));
-    let told: Vec<bool> = items(&script)
+    let shown: Vec<bool> = items(&script)
         .iter()
         .map(|item| serde_json::to_value(item).unwrap()["toolCalls"][0]["interrupted"] == true)
         .collect();
-    assert_eq!(told, [false, false, true]);
+    assert_eq!(shown, [false, false, true]);
 }
 
 #[test]

@@ -21,8 +21,8 @@ type Failure = Box<dyn std::error::Error>;
 async fn main() -> Result<(), Failure> {
     let entries = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(100_000);
     let mut state = UiState::new(UiConfig::default(), 120, 40);
-    let forest = forest(entries).await?;
-    measure(&mut state, "open the tree", Msg::Tree(Box::new(forest)));
+    let tree_snapshot = tree_snapshot(entries).await?;
+    measure(&mut state, "open the tree", Msg::Tree(Box::new(tree_snapshot)));
     for key in
         ["up", "pageUp", "home", "end", "ctrl+left", "ctrl+u", "ctrl+u", "4", "2", "backspace", "escape"]
     {
@@ -71,7 +71,7 @@ fn stream(state: &mut UiState) {
     println!("stream of 1 MB   {all:>8.2} ms  {frames} frames, the worst {worst:.2} ms");
 }
 
-async fn forest(entries: usize) -> Result<TreeSnapshot, Failure> {
+async fn tree_snapshot(entries: usize) -> Result<TreeSnapshot, Failure> {
     let mut script = String::from("say a");
     for number in 0..entries / 2 {
         script += &format!("; reply words of reply {number}; say words of question {number}");

@@ -198,7 +198,7 @@ pub enum Action {
     },
     Open(OpenTarget),
     RenameSession {
-        spot: SessionRef,
+        target: SessionRef,
         name: String,
     },
     DeleteSession(SessionRef),

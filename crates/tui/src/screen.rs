@@ -25,7 +25,7 @@
 //!
 //! Two repetitions cannot be avoided. Live rows at the very top of the screen enter the scrollback when the terminal rewraps them
 //! to a smaller width, and are drawn again below. And an overlay hides the older rows of the history and shows the newer ones
-//! above itself: if the terminal shrinks then, it pushes newer rows into the scrollback before the older ones, and nobody can
+//! above itself: if the terminal shrinks then, it pushes newer rows into the scrollback before the older ones, and no program can
 //! take them out again. When the overlay closes, the history is printed whole and in order, so these rows appear a second time.
 //! The alternative is to leave them out of their place.
 

@@ -91,14 +91,14 @@ impl Harness {
 
     pub(crate) fn open_tree(&mut self) {
         self.state.tree_request.get_or_insert(TreeRequest { fork: false, since: 0 });
-        let forest = tree_snapshot(&self.script);
-        self.update(Msg::Tree(Box::new(forest)));
+        let snapshot = tree_snapshot(&self.script);
+        self.update(Msg::Tree(Box::new(snapshot)));
     }
 
     /// Delivers the tree as if it was read again.
     pub(crate) fn refresh_tree(&mut self) {
-        let forest = tree_snapshot(&self.script);
-        self.update(Msg::TreeChanged(Box::new(forest)));
+        let snapshot = tree_snapshot(&self.script);
+        self.update(Msg::TreeChanged(Box::new(snapshot)));
     }
 
     pub(crate) fn update(&mut self, msg: Msg) {

@@ -220,9 +220,9 @@ fn show_path(state: &mut UiState, path: &PathTail) -> Vec<Action> {
     if !is_stored {
         pieces.extend_from_slice(state.reply.final_pieces());
     }
-    let remark =
-        path.notice.iter().map(|remark| Piece::spaced_notice(vec![Line::styled(ColorRole::Dim, remark)]));
-    pieces.extend(remark);
+    let notice =
+        path.notice.iter().map(|notice| Piece::spaced_notice(vec![Line::styled(ColorRole::Dim, notice)]));
+    pieces.extend(notice);
     vec![Action::Show(pieces)]
 }
 

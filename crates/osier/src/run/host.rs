@@ -37,8 +37,8 @@ struct HostState {
 }
 
 impl TerminalHost {
-    pub(super) fn new(desk: Arc<AgentFactory>, worker: Worker) -> TerminalHost {
-        TerminalHost(Mutex::new(HostState { factory: desk, worker }))
+    pub(super) fn new(factory: Arc<AgentFactory>, worker: Worker) -> TerminalHost {
+        TerminalHost(Mutex::new(HostState { factory, worker }))
     }
 
     fn state(&self) -> MutexGuard<'_, HostState> {
@@ -52,9 +52,9 @@ impl TerminalHost {
 
     /// The prompt history, unless it is disabled.
     fn history_file(&self) -> Option<HistoryFile> {
-        let desk = self.factory();
-        let is_kept = reload_home(&desk).settings.screen.prompt_history && !desk.args.no_session;
-        is_kept.then(|| HistoryFile::new(&desk.home.folder))
+        let factory = self.factory();
+        let is_kept = reload_home(&factory).settings.screen.prompt_history && !factory.args.no_session;
+        is_kept.then(|| HistoryFile::new(&factory.home.folder))
     }
 
     /// The worker of the current session.
@@ -63,25 +63,25 @@ impl TerminalHost {
     }
 
     async fn switch_session(&self, which: OpenTarget, from: &Worker) -> Result<OpenedSession> {
-        let desk = self.factory();
-        let (choice, text) = select_session(which, from, &desk).await?;
-        let desk = Arc::new(desk.for_session(&choice).await?);
-        let session = choice.open_deferred(&desk.home).await?;
-        let worker = desk.start_worker(&session).await?;
+        let factory = self.factory();
+        let (choice, text) = select_session(which, from, &factory).await?;
+        let factory = Arc::new(factory.for_session(&choice).await?);
+        let session = choice.open_deferred(&factory.home).await?;
+        let worker = factory.start_worker(&session).await?;
         let (stopped, waited) = cancel_turn(from).await?;
         let text: Vec<String> = text.into_iter().chain(waited).collect();
         let opened = OpenedSession {
             worker: worker.clone(),
-            config: ui_config(&desk, &desk.home, &worker),
+            config: ui_config(&factory, &factory.home, &worker),
             editor_text: (!text.is_empty()).then(|| text.join("\n\n")),
             turn_stopped: stopped,
             notices: out::take_held_notices()
                 .into_iter()
-                .chain(desk.notices.clone())
+                .chain(factory.notices.clone())
                 .map(|text| sanitize_line(&text))
                 .collect(),
         };
-        *self.state() = HostState { factory: desk, worker };
+        *self.state() = HostState { factory, worker };
         Ok(opened)
     }
 }
@@ -101,43 +101,44 @@ async fn cancel_turn(worker: &Worker) -> Result<(bool, Vec<String>)> {
 async fn select_session(
     which: OpenTarget,
     from: &Worker,
-    desk: &AgentFactory,
+    factory: &AgentFactory,
 ) -> Result<(SessionSelection, Option<String>)> {
     match which {
         OpenTarget::New => {
-            check_switch(desk, None).await?;
-            Ok((SessionSelection::New { kept: !desk.args.no_session }, None))
+            check_switch(factory, None).await?;
+            Ok((SessionSelection::New { kept: !factory.args.no_session }, None))
         }
         OpenTarget::Named(word) => {
-            let choice = session_selection::find_session(&word, &desk.home).await?;
-            check_switch_to(desk, &choice).await?;
+            let choice = session_selection::find_session(&word, &factory.home).await?;
+            check_switch_to(factory, &choice).await?;
             Ok((choice, None))
         }
-        OpenTarget::Listed(spot) => {
-            let choice = open_listed(&spot, &desk.home).await?;
-            check_switch_to(desk, &choice).await?;
+        OpenTarget::Listed(target) => {
+            let choice = open_listed(&target, &factory.home).await?;
+            check_switch_to(factory, &choice).await?;
             Ok((choice, None))
         }
-        OpenTarget::Fork { before } => fork_session(before, from, desk).await,
+        OpenTarget::Fork { before } => fork_session(before, from, factory).await,
     }
 }
 
 /// A session from the session list, opened in the store that the list named.
-async fn open_listed(spot: &SessionRef, home: &Home) -> Result<SessionSelection> {
-    let shelf =
-        home.store_handle(&spot.store).with_context(|| format!("store {} no longer exists", spot.store))?;
+async fn open_listed(target: &SessionRef, home: &Home) -> Result<SessionSelection> {
+    let store = home
+        .store_handle(&target.store)
+        .with_context(|| format!("store {} no longer exists", target.store))?;
     let env = SessionEnv { watch: true, ..home.session_env() };
-    Ok(SessionSelection::Existing(Session::open(shelf.store(), &spot.key, env).await?))
+    Ok(SessionSelection::Existing(Session::open(store.store(), &target.key, env).await?))
 }
 
-async fn check_switch_to(desk: &AgentFactory, choice: &SessionSelection) -> Result<()> {
+async fn check_switch_to(factory: &AgentFactory, choice: &SessionSelection) -> Result<()> {
     let SessionSelection::Existing(session) = choice else { return Ok(()) };
     let file = session.file().map(|file| file.to_string_lossy().into_owned());
-    check_switch(desk, Some(file.as_deref().unwrap_or(session.id()))).await
+    check_switch(factory, Some(file.as_deref().unwrap_or(session.id()))).await
 }
 
-async fn check_switch(desk: &AgentFactory, file: Option<&str>) -> Result<()> {
-    match desk.gates.before_switch(file).await {
+async fn check_switch(factory: &AgentFactory, file: Option<&str>) -> Result<()> {
+    match factory.gates.before_switch(file).await {
         true => Ok(()),
         false => bail!("an extension blocked the switch to another session"),
     }
@@ -146,7 +147,7 @@ async fn check_switch(desk: &AgentFactory, file: Option<&str>) -> Result<()> {
 async fn fork_session(
     before: Option<String>,
     from: &Worker,
-    desk: &AgentFactory,
+    factory: &AgentFactory,
 ) -> Result<(SessionSelection, Option<String>)> {
     let source = from.session();
     let (at, text) = match before {
@@ -154,11 +155,11 @@ async fn fork_session(
         None => (from.cursor().place(), None),
     };
     let last = at.map(|seq| source.tree().id(seq).to_string());
-    if !desk.gates.before_fork(last.as_deref()).await {
+    if !factory.gates.before_fork(last.as_deref()).await {
         bail!("an extension blocked the fork");
     }
-    let made = fork::fork(source, at, text.is_some(), None, &desk.home).await?;
-    Ok((session_selection::reopen(made, &desk.home).await?, text))
+    let made = fork::fork(source, at, text.is_some(), None, &factory.home).await?;
+    Ok((session_selection::reopen(made, &factory.home).await?, text))
 }
 
 #[async_trait]
@@ -212,19 +213,19 @@ impl Host for TerminalHost {
     }
 
     fn set_setting(&self, key: &str, value: &str) -> Result<SettingChange, String> {
-        let desk = self.factory();
-        let mut told = config::settings_page::change_setting(key, value, &desk.home)
+        let factory = self.factory();
+        let mut notice = config::settings_page::change_setting(key, value, &factory.home)
             .map_err(|error| error_chain(&error))?;
-        let home = reload_home(&desk);
+        let home = reload_home(&factory);
         if key == "theme" {
-            told += &themes::load(&home)
+            notice += &themes::load(&home)
                 .problems
                 .iter()
                 .map(|problem| format!("; {problem}"))
                 .collect::<String>();
         }
-        let config = ui_config(&desk, &home, &self.worker());
-        Ok(SettingChange { notice: sanitize_line(&told), theme: load_theme(&home), config })
+        let config = ui_config(&factory, &home, &self.worker());
+        Ok(SettingChange { notice: sanitize_line(&notice), theme: load_theme(&home), config })
     }
 }
 
@@ -235,8 +236,8 @@ async fn last_compaction(from: &Worker, home: &Home) -> Result<CompactionReport>
 }
 
 /// The settings as they are now in the files.
-fn reload_home(desk: &AgentFactory) -> Home {
-    desk.home.reload().unwrap_or_else(|_| desk.home.clone())
+fn reload_home(factory: &AgentFactory) -> Home {
+    factory.home.reload().unwrap_or_else(|_| factory.home.clone())
 }
 
 pub(super) fn load_theme(home: &Home) -> Theme {
@@ -248,9 +249,9 @@ pub(super) fn load_theme(home: &Home) -> Theme {
 }
 
 /// The configuration of the interface.
-pub(super) fn ui_config(desk: &AgentFactory, home: &Home, worker: &Worker) -> UiConfig {
+pub(super) fn ui_config(factory: &AgentFactory, home: &Home, worker: &Worker) -> UiConfig {
     let screen = &home.settings.screen;
-    let (templates, skills, _) = desk.prompt_folders().find_all();
+    let (templates, skills, _) = factory.prompt_folders().find_all();
     let skills =
         skills.into_iter().map(|skill| (format!("skill:{}", skill.name), sanitize_line(&skill.description)));
     let templates =
@@ -266,17 +267,17 @@ pub(super) fn ui_config(desk: &AgentFactory, home: &Home, worker: &Worker) -> Ui
         utc_offset: i32::try_from(home::utc_offset()).unwrap_or(0),
         never_summarize: !screen.ask_summary,
         cwd: home.cwd.to_string_lossy().into_owned(),
-        models: desk.model_names(),
+        models: factory.model_names(),
         templates: templates.chain(skills).collect(),
-        welcome: welcome_lines(desk),
-        sandbox: desk.sandbox.clone(),
+        welcome: welcome_lines(factory),
+        sandbox: factory.sandbox.clone(),
     }
 }
 
 /// The welcome text of an empty session.
-fn welcome_lines(desk: &AgentFactory) -> Vec<String> {
-    let model = desk.model_name();
-    let mut lines = match desk.is_offline_only() {
+fn welcome_lines(factory: &AgentFactory) -> Vec<String> {
+    let model = factory.model_name();
+    let mut lines = match factory.is_offline_only() {
         true => vec![
             format!(
                 "Osier with the built-in model {model}, which needs no key and follows simple requests only."

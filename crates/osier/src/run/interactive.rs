@@ -35,22 +35,22 @@ pub(super) async fn run(args: Args, home: Home) -> Result<ExitCode> {
 
 async fn run_session(choice: SessionSelection, args: Args, home: Home) -> Result<ExitCode> {
     let choose_session = args.resume == Some(None);
-    let desk = Arc::new(AgentFactory::new(args, home, &choice, true).await?);
-    desk.print_notices();
-    for problem in themes::load(&desk.home).problems {
+    let factory = Arc::new(AgentFactory::new(args, home, &choice, true).await?);
+    factory.print_notices();
+    for problem in themes::load(&factory.home).problems {
         out::notice(&format!("osier: {}", sanitize_line(&problem)));
     }
-    let first = desk.first_prompt().await?;
-    let session = choice.open_deferred(&desk.home).await?;
-    let worker = desk.start_worker(&session).await?;
+    let first = factory.first_prompt().await?;
+    let session = choice.open_deferred(&factory.home).await?;
+    let worker = factory.start_worker(&session).await?;
     let setup = UiSetup {
-        config: ui_config(&desk, &desk.home, &worker),
-        theme: load_theme(&desk.home),
-        ask_background: themes::load(&desk.home).theme.is_none() && supports_background_query(),
+        config: ui_config(&factory, &factory.home, &worker),
+        theme: load_theme(&factory.home),
+        ask_background: themes::load(&factory.home).theme.is_none() && supports_background_query(),
         first_prompt: Some(first).filter(|said| !said.is_empty()),
         choose_session,
     };
-    let program = Arc::new(TerminalHost::new(desk, worker.clone()));
+    let program = Arc::new(TerminalHost::new(factory, worker.clone()));
     drop(session);
     out::hold_notices();
     let code = osier_tui::run(worker, program.clone(), setup).await;

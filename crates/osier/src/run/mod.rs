@@ -93,22 +93,22 @@ async fn print_session(
     home: Home,
     mode: OutputMode,
 ) -> Result<ExitCode> {
-    let desk = AgentFactory::new(args, home, &choice, false).await?;
-    desk.print_notices();
-    let said = desk.first_prompt().await?;
+    let factory = AgentFactory::new(args, home, &choice, false).await?;
+    factory.print_notices();
+    let said = factory.first_prompt().await?;
     if said.is_empty() {
         return Err(usage_error(
             "no prompt; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (see `osier --help`)",
         ));
     }
-    let open = desk.start(choice).await?;
+    let open = factory.start(choice).await?;
     let terminal = std::io::stdout().is_terminal();
     let form = print::PrintOptions {
         mode,
-        eager: terminal || !desk.has_tools(),
+        eager: terminal || !factory.has_tools(),
         terminal,
-        progress: desk.args.verbose || std::io::stderr().is_terminal(),
-        home: desk.home.user.as_deref(),
+        progress: factory.args.verbose || std::io::stderr().is_terminal(),
+        home: factory.home.user.as_deref(),
     };
     let store = open.session.store().clone();
     let done = print::run(open, said, form).await;

@@ -131,9 +131,9 @@ mod tests {
         let keys = keys.to_vec();
         let surroundings = Environment::new(move |name| keys.contains(&name).then(|| "k".to_owned()));
         match select_model(wanted, &loaded.settings, &registry, &surroundings) {
-            Ok(ModelSelection { model, source: why, notice: remark }) => {
-                let remark = remark.map_or_else(String::new, |remark| format!("\n{remark}"));
-                format!("{} ({why:?}){remark}", model.full_name())
+            Ok(ModelSelection { model, source: why, notice }) => {
+                let notice = notice.map_or_else(String::new, |notice| format!("\n{notice}"));
+                format!("{} ({why:?}){notice}", model.full_name())
             }
             Err(error) => error.to_string(),
         }

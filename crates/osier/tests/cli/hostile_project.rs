@@ -198,7 +198,7 @@ fn pipes_devices_and_huge_files_hold_nobody_up_wherever_they_are() {
 }
 
 #[test]
-fn own_settings_that_are_no_file_are_told() {
+fn user_settings_that_are_not_a_regular_file_are_reported() {
     for odd in odd_files() {
         let world = World::new();
         fs::create_dir_all(world.home()).unwrap();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 /// A server that lists models. See the module documentation.
 pub(crate) struct ModelListServer {
     pub(crate) url: String,
-    heard: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<String>>>,
 }
 
 impl ModelListServer {
@@ -35,24 +35,24 @@ impl ModelListServer {
     fn with(answer: Option<String>) -> ModelListServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
-        let ears = heard.clone();
+        let received: Arc<Mutex<Vec<String>>> = Arc::default();
+        let log = received.clone();
         std::thread::spawn(move || {
             let mut kept = Vec::new();
             for socket in listener.incoming().map_while(Result::ok) {
-                ears.lock().unwrap().push(head(&socket));
+                log.lock().unwrap().push(head(&socket));
                 match &answer {
                     Some(answer) => drop((&socket).write_all(answer.as_bytes())),
                     None => kept.push(socket),
                 }
             }
         });
-        ModelListServer { url, heard }
+        ModelListServer { url, received }
     }
 
     /// The requests, each with its headers. A connection without a request counts too.
     pub(crate) fn requests(&self) -> Vec<String> {
-        self.heard.lock().unwrap().clone()
+        self.received.lock().unwrap().clone()
     }
 }
 

@@ -111,10 +111,10 @@ fn configured_server_is_asked_for_its_models() {
           offline/offline    200k     16k     -      -  tools
     "#]]
     .assert_eq(&ran.to_string());
-    let heard = server.requests();
-    assert_eq!(heard.len(), 1, "{heard:?}");
-    assert!(heard[0].starts_with("GET /v1/models "), "{heard:?}");
-    assert!(heard[0].to_lowercase().contains("authorization: bearer sk-local"), "{heard:?}");
+    let requests = server.requests();
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    assert!(requests[0].starts_with("GET /v1/models "), "{requests:?}");
+    assert!(requests[0].to_lowercase().contains("authorization: bearer sk-local"), "{requests:?}");
     assert!(world.args(&["models"]).out.lines().count() == 2, "without the key, the server is not asked");
     assert_eq!(server.requests().len(), 1);
 }

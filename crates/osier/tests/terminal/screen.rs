@@ -185,13 +185,13 @@ impl Screen {
     }
 
     /// Reads more output. Returns false on timeout and at the end.
-    fn read(&mut self, patience: Duration) -> bool {
-        let patience = Timespec {
-            tv_sec: patience.as_secs().try_into().unwrap(),
-            tv_nsec: patience.subsec_nanos().into(),
+    fn read(&mut self, timeout: Duration) -> bool {
+        let timeout = Timespec {
+            tv_sec: timeout.as_secs().try_into().unwrap(),
+            tv_nsec: timeout.subsec_nanos().into(),
         };
         let mut waiting = [PollFd::new(&self.master, PollFlags::IN)];
-        if poll(&mut waiting, Some(&patience)).unwrap() == 0 {
+        if poll(&mut waiting, Some(&timeout)).unwrap() == 0 {
             return false;
         }
         let mut buffer = [0; 4096];

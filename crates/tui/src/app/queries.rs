@@ -52,7 +52,7 @@ pub(super) async fn read_path(
         Ok(())
     };
     worker.session().for_each_current_line(&state, &wanted, take).await?;
-    let remark = match moved {
+    let notice = match moved {
         Some(LeafMove { kind: why, from, to }) => {
             let [from, to] = [
                 describe_position(worker, tree, from.as_deref()).await?,
@@ -62,7 +62,7 @@ pub(super) async fn read_path(
         }
         None => None,
     };
-    Ok(PathTail { lines, hidden_entries: earlier, notice: remark, log_entries: state.version.entries })
+    Ok(PathTail { lines, hidden_entries: earlier, notice: notice, log_entries: state.version.entries })
 }
 
 /// Describes a position for the user by the nearest message at or above it.

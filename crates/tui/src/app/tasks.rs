@@ -97,11 +97,11 @@ async fn compaction_page(worker: &Worker, around: &TaskContext) -> Result<Msg, A
 async fn change_sessions(session: &Session, action: Action, host: &dyn Host) -> Result<Msg, AgentError> {
     let stores = &host.stores(session);
     match action {
-        Action::RenameSession { spot, name } => {
+        Action::RenameSession { target, name } => {
             let env = SessionEnv { watch: false, ..session.env().clone() };
-            Session::open(find_store(&spot, stores)?, &spot.key, env).await?.rename(&name).await?;
+            Session::open(find_store(&target, stores)?, &target.key, env).await?.rename(&name).await?;
         }
-        Action::DeleteSession(spot) => delete(find_store(&spot, stores)?, &spot.key, host).await?,
+        Action::DeleteSession(target) => delete(find_store(&target, stores)?, &target.key, host).await?,
         _ => {}
     }
     let filter = SessionFilter { limit: Some(MAX_LISTED_SESSIONS), ..SessionFilter::default() };
@@ -110,8 +110,8 @@ async fn change_sessions(session: &Session, action: Action, host: &dyn Host) -> 
     Ok(Msg::Sessions(listed.page.cards, missing))
 }
 
-fn find_store(spot: &SessionRef, stores: &Stores) -> Result<Arc<dyn Store>, AgentError> {
-    let SessionRef { store, key } = spot;
+fn find_store(target: &SessionRef, stores: &Stores) -> Result<Arc<dyn Store>, AgentError> {
+    let SessionRef { store, key } = target;
     let gone = || StoreError::NotFound { store: store.clone(), id: key.clone() };
     Ok(stores.get(store).cloned().ok_or_else(gone)?)
 }

@@ -181,10 +181,10 @@ impl SessionPicker {
 
     fn ask_rename(&self) -> OverlayOutcome {
         let Some(card) = self.selected_card() else { return OverlayOutcome::Stay };
-        let spot = SessionRef::from_card(card);
+        let target = SessionRef::from_card(card);
         let name = card.name.clone().unwrap_or_default();
         OverlayOutcome::Open(Box::new(TextPrompt::new("Session name", &name, move |name| {
-            OverlayOutcome::CloseAndRun(vec![Action::RenameSession { spot: spot.clone(), name }])
+            OverlayOutcome::CloseAndRun(vec![Action::RenameSession { target: target.clone(), name }])
         })))
     }
 
@@ -196,14 +196,14 @@ impl SessionPicker {
                     .with_answer("ok", || OverlayOutcome::Close),
             ));
         }
-        let spot = SessionRef::from_card(card);
+        let target = SessionRef::from_card(card);
         let place =
             if self.many_stores { format!(" from {}", one_line(&card.store, 20)) } else { String::new() };
         OverlayOutcome::Open(Box::new(
             ChoicePrompt::new(&format!("Delete \"{}\"{place} permanently?", one_line(card.title(), 60)))
                 .with_answer("keep", || OverlayOutcome::Close)
                 .with_answer("delete", move || {
-                    OverlayOutcome::CloseAndRun(vec![Action::DeleteSession(spot.clone())])
+                    OverlayOutcome::CloseAndRun(vec![Action::DeleteSession(target.clone())])
                 }),
         ))
     }

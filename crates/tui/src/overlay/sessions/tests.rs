@@ -89,7 +89,7 @@ fn a_session_can_be_opened_renamed_and_deleted_after_a_question() {
     harness.press("down down ctrl+r ctrl+u 'Next' enter");
     assert_eq!(
         harness.take_actions(),
-        "RenameSession { spot: SessionRef { store: \"file\", key: \"bbbbbbbb-2\" }, name: \"Next\" }\n"
+        "RenameSession { target: SessionRef { store: \"file\", key: \"bbbbbbbb-2\" }, name: \"Next\" }\n"
     );
     harness.press("ctrl+d");
     assert!(harness.text().contains("Delete \"Release\" permanently?"), "{}", harness.text());

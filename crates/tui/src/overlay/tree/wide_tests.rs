@@ -8,8 +8,8 @@ const LONG: &str = "say one two three four five six seven eight nine ten eleven;
 
 #[test]
 fn long_rows_scroll_horizontally_and_short_rows_stay() {
-    let mut desk = tree(40, 24, LONG);
-    desk.press("home shift+right");
+    let mut harness = tree(40, 24, LONG);
+    harness.press("home shift+right");
     expect![[r#"
         / type to search
         › • …ree four five six seven eight nine…
@@ -17,8 +17,8 @@ fn long_rows_scroll_horizontally_and_short_rows_stay() {
           • …六七八九十一二三四五六七…  ← active
         (1/3)
     "#]]
-    .assert_eq(&listed(&desk));
-    desk.press("shift+right shift+right shift+right");
+    .assert_eq(&listed(&harness));
+    harness.press("shift+right shift+right shift+right");
     expect![[r#"
         / type to search
         › • …ve six seven eight nine ten eleven"
@@ -26,18 +26,22 @@ fn long_rows_scroll_horizontally_and_short_rows_stay() {
           • …九十一二三四五六七八九十"  ← active
         (1/3)
     "#]]
-    .assert_eq(&listed(&desk));
-    desk.press("shift+left shift+left shift+left");
-    let back = listed(&desk);
-    desk.press("down shift+right");
-    assert_eq!(listed(&desk).matches("…").count(), back.matches("…").count(), "a short row does not scroll");
+    .assert_eq(&listed(&harness));
+    harness.press("shift+left shift+left shift+left");
+    let back = listed(&harness);
+    harness.press("down shift+right");
+    assert_eq!(
+        listed(&harness).matches("…").count(),
+        back.matches("…").count(),
+        "a short row does not scroll"
+    );
 }
 
 #[test]
 fn the_help_line_shows_the_most_important_keys_and_truncates_none() {
     for columns in [20, 40, 64, 100] {
-        let desk = tree(columns, 20, "say a; reply b");
-        let text = desk.text();
+        let harness = tree(columns, 20, "say a; reply b");
+        let text = harness.text();
         let help = text.lines().skip_while(|line| !line.starts_with("Session tree")).nth(1).unwrap();
         assert!(help.starts_with("↑↓ enter select") && !help.contains('…'), "{help}");
         assert!(help.split(" · ").all(|piece| piece.split(' ').count() >= 2), "{help}");

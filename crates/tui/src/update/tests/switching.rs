@@ -130,8 +130,8 @@ fn a_tree_that_arrives_under_another_overlay_ends_the_wait() {
     let mut harness = Harness::with_session(60, 10, "say a; reply b");
     harness.press("alt+t");
     harness.update(Msg::Page("Page".to_owned(), Vec::new()));
-    let forest = crate::testing::tree_snapshot(&harness.script);
-    harness.update(Msg::Tree(Box::new(forest)));
+    let snapshot = crate::testing::tree_snapshot(&harness.script);
+    harness.update(Msg::Tree(Box::new(snapshot)));
     harness.state.now += 120;
     assert!(!harness.state.is_animated() && !harness.text().contains("Reading"), "{}", harness.text());
 }
@@ -141,8 +141,8 @@ fn only_an_error_about_the_tree_ends_the_wait() {
     let mut harness = Harness::with_session(60, 10, "say a; reply b");
     harness.press("alt+t");
     harness.update(Msg::Failed("there is no image".to_owned()));
-    let forest = crate::testing::tree_snapshot(&harness.script);
-    harness.update(Msg::Tree(Box::new(forest)));
+    let snapshot = crate::testing::tree_snapshot(&harness.script);
+    harness.update(Msg::Tree(Box::new(snapshot)));
     assert!(harness.text().contains("Session tree"), "{}", harness.text());
 
     let mut harness = Harness::with_session(60, 10, "say a; reply b");

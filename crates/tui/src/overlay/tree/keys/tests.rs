@@ -19,8 +19,11 @@ fn the_default_keys_stay_if_all_given_keys_are_unknown() {
     let changed = [("tree.choose", "entre"), ("tree.label", "x y hyper+z")];
     let changed = changed.map(|(name, keys)| (name.to_owned(), keys.to_owned())).into();
     let keys = KeyMap::new(&changed);
-    let deed = |key| keys.action(Key::parse(key).unwrap());
-    assert_eq!(deed("enter"), Some(TreeAction::Select));
-    assert_eq!([deed("x"), deed("y"), deed("L")], [Some(TreeAction::Label), Some(TreeAction::Label), None]);
+    let action = |key| keys.action(Key::parse(key).unwrap());
+    assert_eq!(action("enter"), Some(TreeAction::Select));
+    assert_eq!(
+        [action("x"), action("y"), action("L")],
+        [Some(TreeAction::Label), Some(TreeAction::Label), None]
+    );
     assert_eq!(keys.help_parts()[..3], ["↑↓ enter select", "esc cancel", "x label"]);
 }
