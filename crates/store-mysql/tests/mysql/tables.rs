@@ -27,11 +27,12 @@ async fn many_processes_can_create_the_tables_at_once() {
     }
 }
 
-/// Returns two lines at a time, and counts the stored rows before each batch.
+/// Returns some lines at a time, and counts the stored rows before each batch.
 struct CountingSource {
     server: &'static MariaDbServer,
     database: String,
     rest: Vec<Vec<u8>>,
+    at_a_time: usize,
     stored: Vec<i64>,
 }
 
@@ -41,7 +42,7 @@ impl LineSource for CountingSource {
         let count = format!("SELECT COUNT(*) FROM {}.osier_entries", self.database);
         let row = admin_connection(self.server).await.fetch_one(AssertSqlSafe(count)).await.unwrap();
         self.stored.push(row.try_get(0).unwrap());
-        Ok(self.rest.drain(..self.rest.len().min(2)).collect())
+        Ok(self.rest.drain(..self.rest.len().min(self.at_a_time)).collect())
     }
 }
 
@@ -51,7 +52,8 @@ async fn lines_that_arrive_in_batches_are_stored_as_they_arrive() {
     let database = create_database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
     let rest: Vec<Vec<u8>> = (0..6).map(|at| message(&format!("{at:08x}"), "said")).collect();
-    let mut source = CountingSource { server, database, rest: rest.clone(), stored: Vec::new() };
+    let mut source =
+        CountingSource { server, database, rest: rest.clone(), at_a_time: 2, stored: Vec::new() };
     let made = store.create_from(&header("one"), &mut source).await.unwrap();
     assert_eq!((made.version.entries, source.stored), (6, vec![0, 2, 4, 6]));
     assert_eq!(read_lines(&store).await, rest);
@@ -60,6 +62,39 @@ async fn lines_that_arrive_in_batches_are_stored_as_they_arrive() {
     assert!(matches!(again, Err(StoreError::AlreadyExists { .. })), "{again:?}");
     append_message(&store, made.version, "more").await.unwrap();
     assert_eq!(read_lines(&store).await.len(), 7);
+}
+
+/// A batch of three lines takes two statements; the second one fails twice.
+#[tokio::test]
+async fn a_partly_stored_batch_is_retried() {
+    let server = MariaDbServer::shared();
+    let database = create_database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    store.find_ids("").await.unwrap();
+    // What is in this table stays there when a statement fails.
+    run_sql(server, format!("CREATE TABLE {database}.tries (stored INT) ENGINE=Aria")).await;
+    let trigger = format!(
+        "CREATE TRIGGER {database}.failing BEFORE INSERT ON {database}.osier_entries FOR EACH ROW
+         IF NEW.seq = 5 AND (SELECT COUNT(*) FROM {database}.tries) < 2 THEN
+             INSERT INTO {database}.tries VALUES (1);
+             SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'try again later';
+         END IF"
+    );
+    run_sql(server, trigger).await;
+    let rest: Vec<Vec<u8>> = (0..6).map(|at| message(&format!("{at:08x}"), "said")).collect();
+    let mut source = CountingSource {
+        server,
+        database: database.clone(),
+        rest: rest.clone(),
+        at_a_time: 3,
+        stored: Vec::new(),
+    };
+    let made = store.create_from(&header("one"), &mut source).await.unwrap();
+    assert_eq!((made.version.entries, source.stored), (6, vec![0, 3, 6]));
+    let tries = format!("SELECT COUNT(*) FROM {database}.tries");
+    let tries = admin_connection(server).await.fetch_one(AssertSqlSafe(tries)).await.unwrap();
+    assert_eq!(tries.try_get::<i64, _>(0).unwrap(), 2, "it did fail");
+    assert_eq!(read_lines(&store).await, rest);
 }
 
 /// Only one of them changes a table of an earlier version. The lock of a killed process expires.
