@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use osier_store::StoreError;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::entry_json;
 use osier_tree::projection::preview::{one_line, sanitize};
@@ -22,7 +23,8 @@ Examples:
   osier sessions entry 4f89da11 3781a861
   osier sessions entry 4f89da11 3781a861 --json | jq .message
 
-Prints the entry's details, then its message, or its fields as JSON. With --json, prints the entry as stored.")]
+Prints the entry's details, then its message, or its fields as JSON. With --json, prints the entry as stored; a batch of sub-agents \
+has the status of its last update.")]
 pub(crate) struct Args {
     /// Session: the first characters of its id, or a .jsonl file
     session: String,
@@ -35,10 +37,17 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let session = target::open_session(home, &args.session).await?;
-    let tree = session.tree();
-    let seq = reading::resolve_entry(&tree, &args.entry)?;
-    let lines = reading::read_lines(&session, &[seq]).await?;
-    let Some(entry) = lines.get(&seq).and_then(|line| parse_entry(line).ok()) else {
+    let (state, _) = session.main_cursor().state_and_place();
+    let tree = &state.tree;
+    let seq = reading::resolve_entry(tree, &args.entry)?;
+    let mut line = Vec::new();
+    session
+        .for_each_current_line(&state, &[seq], |_, current| {
+            line = current.to_vec();
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+    let Ok(entry) = parse_entry(&line) else {
         fail!(EntryNotFound, "entry {} cannot be read", sanitize_line(&args.entry))
     };
     let mut out = Out::new();
@@ -48,7 +57,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         out.text("\n")?;
         return out.finish();
     }
-    write_details(&tree, seq, &mut out)?;
+    write_details(tree, seq, &mut out)?;
     out.line("")?;
     match entry.message.filter(|_| entry.kind == EntryKind::Message) {
         Some(message) => {

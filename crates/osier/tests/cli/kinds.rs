@@ -79,6 +79,8 @@ fn finished_sub_agent_batch_is_shown_as_finished_everywhere() {
     assert_eq!(snapshot["entries"][1]["content"], content);
     assert_eq!(world.json("tree s.jsonl --flat")[1]["entry"]["content"], content);
     assert_eq!(world.json("path s.jsonl")[1]["content"], content);
+    assert_eq!(world.json("entry s.jsonl 00000002")["content"], content);
+    assert!(world.ok("entry s.jsonl 00000002").contains("\"status\": \"failed\""));
     let exported = world.json("export s.jsonl");
     assert_eq!(exported["transcript"][1]["subagents"]["status"], "failed");
     assert!(world.lines("s.jsonl")[2].contains("running"), "nothing is rewritten");
