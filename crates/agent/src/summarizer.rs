@@ -70,7 +70,7 @@ impl AgentContext {
         Ok(Summarizer { work: self, model, cancel, usage: TokenUsage::default(), requests: 0 })
     }
 
-    /// Keeps the cost of a failed request until [`Workplace::record_usage`] stores it.
+    /// Keeps the cost of a failed request until [`AgentContext::store_unrecorded_usage`] stores it.
     pub(crate) fn remember_usage(
         &self,
         model: &ModelInfo,

@@ -77,6 +77,13 @@ impl Worker {
     pub fn cursor(&self) -> &Cursor {
         &self.agent.cursor
     }
+
+    /// Stops what runs, and stores the cost of failed requests, which would otherwise wait for the next change of the
+    /// session. For the end of the process, which does not wait for the loop to end.
+    pub async fn finish(&self) -> Result<(), AgentError> {
+        self.send(ClientCommand::Cancel).await?;
+        self.agent.store_unrecorded_usage().await
+    }
 }
 
 #[async_trait]
@@ -155,6 +162,8 @@ impl WorkerLoop {
             }
         }
         self.stop_all().await;
+        // No later change will store the cost of failed requests. If this fails, there is no client left to tell.
+        let _ = self.agent.store_unrecorded_usage().await;
     }
 
     /// Whether the exclusive command has already moved the cursor. Clients know about the move and may send

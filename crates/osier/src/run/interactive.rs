@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use osier_agent::{Client, ClientCommand, Worker};
+use osier_agent::Worker;
 use osier_store::{MemoryStore, Store};
 use osier_tui::UiSetup;
 
@@ -68,7 +68,7 @@ fn supports_background_query() -> bool {
 /// Cancels the running turn, and prints how to resume the session.
 async fn close_session(worker: &Worker) {
     // A turn that does not end in time is handled like a crash at the next start.
-    let _ = tokio::time::timeout(EXIT_TIMEOUT, worker.send(ClientCommand::Cancel)).await;
+    let _ = tokio::time::timeout(EXIT_TIMEOUT, worker.finish()).await;
     let session = worker.session();
     session.store().close().await;
     let is_kept = session.store().name() != MemoryStore::default().name();

@@ -129,6 +129,39 @@ fn a_summary_streams_and_escape_cancels_it_and_returns_to_the_row() {
     screen.quit();
 }
 
+/// The cost of a failed summary waits for the next change of the session. Without one it is stored at the end.
+#[test]
+fn what_a_failed_summary_cost_is_recorded_when_one_leaves() {
+    let server = ModelServer::new();
+    let (world, mut screen) = with_script(&server, SCRIPT);
+    let before = world.lines("s.jsonl");
+    screen.wait_for("#4");
+    screen.submit("/tree");
+    screen.wait_for("← active");
+    screen.press(UP);
+    screen.press(UP);
+    screen.wait_for("› • assistant: \"first\"");
+    screen.press("\r");
+    screen.wait_for("Summarize the branch you are leaving?");
+    screen.press("2");
+    let mut asked = server.next_request();
+    asked.send_text("It");
+    asked.send_usage(1000, 20);
+    asked.finish("length");
+    screen.wait_for("the summary reached the output limit");
+    assert_eq!(world.lines("s.jsonl"), before, "a failure changes nothing");
+    screen.press(ESCAPE);
+    screen.wait_gone("← active");
+    screen.quit();
+    let lines = world.lines("s.jsonl");
+    assert_eq!(lines[..before.len()], before);
+    assert_eq!(lines.len(), before.len() + 1, "{lines:?}");
+    assert_eq!(
+        (&last(&world)["type"], &last(&world)["usage"]["totalTokens"], &last(&world)["parentId"]),
+        (&json!("usage"), &json!(1020), &json!("00000004"))
+    );
+}
+
 #[test]
 fn a_sub_agent_batch_shows_its_final_status() {
     let server = ModelServer::new();
