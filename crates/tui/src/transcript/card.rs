@@ -1,6 +1,6 @@
 //! Draws tool calls as cards: the call, and a few lines of its result.
 
-use osier_tools::{Todo, TodoStatus, todos_from_details};
+use osier_tools::{Todo, TodoStatus, todos_from_details, visible, visible_line};
 use osier_tree::projection::preview;
 use osier_tree::scan::RawJson;
 use serde_json::Value;
@@ -79,10 +79,10 @@ pub(crate) fn interrupted(call: &CardCall, look: RenderOptions<'_>) -> Vec<Line>
 
 /// The first lines of a card: the tool and its arguments.
 pub(crate) fn card_header(call: &CardCall, mark: ColorRole, look: RenderOptions<'_>) -> Vec<Line> {
-    let start = Line::styled(mark, "● ").with(Style::default().bold(), &call.name);
+    let start = Line::styled(mark, "● ").with(Style::default().bold(), &visible_line(&call.name));
     if let ("bash", Some(command)) = (call.name.as_str(), call.arguments["command"].as_str()) {
         let room = look.width.saturating_sub(7);
-        let code = highlight(sanitize(command).trim_end(), "bash");
+        let code = highlight(&visible(command.trim_end()).replace('\t', "    "), "bash");
         let lines = code.iter().flat_map(|line| hard_wrap(line, room)).collect();
         let mut lines = fold_end(lines, MAX_COMMAND_LINES, look.expanded).into_iter();
         let mut first = start.with(ColorRole::Text, " ");
@@ -102,7 +102,7 @@ pub(crate) fn card_header(call: &CardCall, mark: ColorRole, look: RenderOptions<
     let summary = summary.trim_start_matches('[').trim_end_matches(']');
     let summary = summary.strip_prefix(&call.name).unwrap_or(summary).trim_start_matches(": ");
     let summary = if call.arguments.is_null() { "" } else { summary };
-    vec![start.with(ColorRole::Text, " ").with(ColorRole::Text, summary).truncate(look.width)]
+    vec![start.with(ColorRole::Text, " ").with(ColorRole::Text, &visible_line(summary)).truncate(look.width)]
 }
 
 /// The last lines of a tool's output so far.
@@ -220,4 +220,30 @@ pub(super) fn draw_subagents(body: &Value, look: RenderOptions<'_>) -> Vec<Line>
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A name must not look like another one, neither above an approval question nor later.
+    #[test]
+    fn hidden_characters_of_a_call_are_shown_as_codes() {
+        let draw = |name: &str, arguments: Value| {
+            let call = CardCall { id: String::new(), name: name.to_owned(), arguments };
+            let look = RenderOptions { width: 80, ..RenderOptions::default() };
+            let lines = card_header(&call, ColorRole::Good, look);
+            lines.iter().map(Line::plain).collect::<Vec<_>>().join("\n")
+        };
+        let path = "READ\u{200b}ME\u{3164}.md";
+        assert_eq!(draw("write", json!({ "path": path })), "● write READ<U+200B>ME<U+3164>.md");
+        assert_eq!(draw("wri\u{200b}te", json!({})), "● wri<U+200B>te");
+        let command = "touch a\rtouch b\n\ttouch c\u{2800}";
+        assert_eq!(
+            draw("bash", json!({ "command": command })),
+            "● bash touch a<U+000D>touch b\n           touch c<U+2800>"
+        );
+    }
 }
