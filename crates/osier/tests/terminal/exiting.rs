@@ -117,7 +117,9 @@ fn the_trust_question_does_not_lose_the_first_prompt() {
 fn a_hanging_clipboard_command_does_not_block() {
     let world = World::new();
     let begun = world.path("begun");
-    world.write("bin/wl-paste", format!("#!/bin/sh\necho > '{}'\nexec sleep 1000\n", begun.display()));
+    // It hangs as long as its parent lives: if this test fails, the program is killed, and nobody else would end it.
+    let script = "while kill -0 $PPID 2> /dev/null; do sleep 0.1; done";
+    world.write("bin/wl-paste", format!("#!/bin/sh\necho > '{}'\n{script}\n", begun.display()));
     std::fs::set_permissions(world.path("bin/wl-paste"), std::fs::Permissions::from_mode(0o700)).unwrap();
     let mut command = osier_command(&world, &[]);
     let path = std::env::var("PATH").unwrap();

@@ -93,6 +93,41 @@ fn copy_copies_the_last_answer_and_clear_keeps_the_session() {
     assert_eq!(world.session_files().len(), 2);
 }
 
+/// Only the last entries are on the screen; the long ones before them are exported piece by piece.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_long_conversation_is_exported_in_little_memory() {
+    let world = World::new();
+    let header = osier_tree::Header::new("5e551011-0000-4000-8000-000000000009", 0, "/x");
+    let mut file = header.to_line();
+    let long = "willow ".repeat(16 << 10);
+    let mut parent = "null".to_owned();
+    for number in 0..550 {
+        let text = if number < 400 { long.as_str() } else { "short" };
+        let entry = format!(
+            r#"{{"type":"message","id":"{number:08x}","parentId":{parent},"timestamp":"2026-01-01T00:00:00.000Z","message":{{"role":"user","content":"{text}"}}}}"#
+        );
+        file.extend([b"\n", entry.as_bytes()].concat());
+        parent = format!("\"{number:08x}\"");
+    }
+    file.push(b'\n');
+    world.write("long.jsonl", &file);
+    let mut screen = open(&world, &["--session", "long.jsonl"]);
+    screen.wait_for("> short");
+    screen.wait_for("#550");
+    let before = screen.most_memory();
+    for name in ["copy.md", "copy.jsonl"] {
+        screen.submit(&format!("/export {name}"));
+        screen.wait_for(&format!("{name}\n"));
+        screen.wait_until("the file", |_| world.path(name).exists());
+        let written = std::fs::metadata(world.path(name)).unwrap().len() as usize;
+        assert!(written * 10 > file.len() * 9, "{name}: {written} of {} bytes", file.len());
+    }
+    let more = screen.most_memory() - before;
+    assert!(more < file.len() / 3, "{more} bytes more for a session of {} bytes", file.len());
+    screen.quit();
+}
+
 #[test]
 fn init_asks_the_model_for_an_agents_file() {
     let server = ModelServer::new();

@@ -79,6 +79,14 @@ impl Screen {
         Screen { master: File::from(master), slave, parser, bytes: Vec::new(), child }
     }
 
+    /// The most memory that the program has had so far, in bytes.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn most_memory(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        most.unwrap().parse::<usize>().unwrap() * 1024
+    }
+
     pub(crate) fn press(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).unwrap();
     }

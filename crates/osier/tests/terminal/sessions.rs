@@ -178,6 +178,31 @@ fn the_list_opens_renames_and_deletes_the_selected_one_of_two_copies() {
     assert_eq!(left, [(&json!(id), &json!("file"), &json!(null))]);
 }
 
+#[test]
+fn outputs_kept_for_a_session_are_deleted_with_it_from_the_list() {
+    let server = ModelServer::new();
+    let world = server.world();
+    let mut screen = open(&world, &["--approval", "yolo", "count"]);
+    server.next_request().reply_with_call("bash", &json!({ "command": "seq 1 50000" }));
+    server.next_request().reply("Counted.");
+    screen.wait_for("Counted.");
+    let kept = || crate::support::files_in(&world.home().join("cache").join("output"));
+    assert_eq!(kept().len(), 1);
+    screen.submit("/new");
+    screen.wait_for(READY);
+    screen.submit("/resume");
+    screen.wait_for("› count");
+    screen.press(CTRL_D);
+    screen.wait_for("Delete \"count\" for good?");
+    screen.press("2");
+    screen.wait_for("no sessions here; tab lists all directories");
+    screen.press(ESCAPE);
+    screen.wait_gone("Sessions this directory");
+    screen.quit();
+    assert!(world.session_files().is_empty());
+    assert_eq!(kept(), [] as [std::path::PathBuf; 0]);
+}
+
 /// Configures a store whose server accepts connections and never responds.
 fn with_a_silent_server(world: &World) -> TcpListener {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
