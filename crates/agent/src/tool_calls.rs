@@ -8,7 +8,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt, stream};
-use osier_tools::approvals::{Approvals, Decision, denied_outcome};
+use osier_tools::approvals::{Allowance, Approvals, Decision, denied_outcome};
 use osier_tools::{Progress, ToolCall, ToolContext, ToolKind, ToolOutcome, ToolSpec};
 use osier_tree::EntryReason;
 use osier_tree::backtrack::INVALID_ARGUMENTS;
@@ -187,7 +187,12 @@ impl Turn {
             Some(UserAnswer::No(reason)) => {
                 Ok(Some(denied_outcome(&reason).with_detail("why", json!(why.name()))))
             }
-            Some(UserAnswer::Always(allowance)) => self.store_allowance(allowance).await.map(|()| None),
+            Some(UserAnswer::Always(allowance)) => {
+                if matches!(allowance, Allowance::Outside(_)) {
+                    ctx.sandbox = None;
+                }
+                self.store_allowance(allowance).await.map(|()| None)
+            }
         }
     }
 

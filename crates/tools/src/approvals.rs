@@ -195,7 +195,9 @@ impl Approvals {
 
     fn is_allowed(&self, tool: &ToolSpec, preview: &Preview) -> bool {
         let has = |allowance: &Allowance| self.allowed.contains(allowance);
-        has(&Allowance::Tool(tool.name.clone()))
+        // All commands can be allowed at once only inside the sandbox.
+        let is_limited = self.sandboxed || tool.name != bash::NAME;
+        is_limited && has(&Allowance::Tool(tool.name.clone()))
             || bash_command(tool, preview).is_some_and(|command| {
                 has(&Allowance::Command(command.to_owned()))
                     || has(&Allowance::Outside(command.to_owned()))
@@ -208,14 +210,19 @@ impl Approvals {
         families.filter(|family| !self.allowed.contains(family)).collect()
     }
 
-    /// If exactly one family is missing, that family, otherwise the exact command; then the tool.
+    /// For a command: the missing family if there is exactly one, otherwise the exact command. Inside the sandbox also all
+    /// commands, and this command outside, so that a command that needs the network asks only once. For other tools: the
+    /// tool.
     fn offers(&self, tool: &ToolSpec, preview: &Preview) -> Vec<Allowance> {
-        let narrow = bash_command(tool, preview).map(|command| {
-            let mut missing = self.missing_families(preview);
-            let family = if missing.len() == 1 { missing.pop() } else { None };
-            family.unwrap_or_else(|| Allowance::Command(command.to_owned()))
-        });
-        narrow.into_iter().chain([Allowance::Tool(tool.name.clone())]).collect()
+        let whole_tool = Allowance::Tool(tool.name.clone());
+        let Some(command) = bash_command(tool, preview) else { return vec![whole_tool] };
+        let mut missing = self.missing_families(preview);
+        let family = if missing.len() == 1 { missing.pop() } else { None };
+        let narrow = family.unwrap_or_else(|| Allowance::Command(command.to_owned()));
+        match self.sandboxed {
+            true => vec![narrow, whole_tool, Allowance::Outside(command.to_owned())],
+            false => vec![narrow],
+        }
     }
 
     /// Whether a command may run outside the sandbox without asking.

@@ -418,7 +418,7 @@ async fn steering_is_delivered_after_a_backtrack_before_the_model_call() {
     let mut listener = scenario.harness.begin(ClientCommand::prompt("two")).await;
     let (question, _) = listener.until_asked().await;
     scenario.harness.send(steer("to the left")).await;
-    let always = UserAnswer::Always(Allowance::Tool("bash".into()));
+    let always = UserAnswer::Always(Allowance::Command("true".into()));
     scenario.harness.send(ClientCommand::Answer { question, answer: always }).await;
     assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     let lines = scenario.harness.last_request();

@@ -25,8 +25,8 @@ async fn waiting_for_approval(rest: impl IntoIterator<Item = ScriptedTurn>) -> (
 }
 
 async fn allow(harness: &Harness, question: u64) {
-    let bash = osier_tools::Allowance::Tool("bash".into());
-    harness.send(ClientCommand::Answer { question, answer: osier_agent::UserAnswer::Always(bash) }).await;
+    harness.send(ClientCommand::SetApproval(osier_tools::ApprovalMode::Yolo)).await;
+    harness.send(ClientCommand::Answer { question, answer: osier_agent::UserAnswer::Once }).await;
 }
 
 fn users(lines: &[String]) -> Vec<&str> {

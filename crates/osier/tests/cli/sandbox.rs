@@ -6,7 +6,9 @@
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
+use std::os::unix::fs::lchown;
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -14,42 +16,107 @@ use serde_json::{Value, json};
 use crate::run_support::{KEY, ModelServer, RunningCommand, osier_command};
 use crate::support::{CommandOutput, World, has_sandbox};
 
+const BUBBLEWRAP: &str = "/usr/bin/bwrap";
+
+/// A user without privileges, for tests that root runs.
+const NOBODY: u32 = 65534;
+
+/// The arguments that the program passes to Bubblewrap.
+fn bubblewrap_arguments(policy: &Value) -> Vec<String> {
+    let mut words: Vec<String> =
+        ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev"].map(str::to_owned).to_vec();
+    for (key, option, has_source) in [
+        ("write", "--bind", true),
+        ("hide", "--tmpfs", false),
+        ("show", "--ro-bind", true),
+        ("pin", "--bind", true),
+        ("protect", "--ro-bind", true),
+    ] {
+        for path in policy[key].as_array().unwrap().iter().map(|path| path.as_str().unwrap().to_owned()) {
+            words.extend([option.to_owned(), path.clone()]);
+            words.extend(has_source.then_some(path));
+        }
+    }
+    words.push("--".to_owned());
+    words
+}
+
+/// Changes the owner of a folder and of everything in it.
+fn chown_all(path: &Path, user: u32) {
+    lchown(path, Some(user), Some(user)).unwrap();
+    if path.is_dir() && !path.is_symlink() {
+        fs::read_dir(path).unwrap().for_each(|entry| chown_all(&entry.unwrap().path(), user));
+    }
+}
+
 /// Runs command lines in a sandbox with the hidden subcommand.
 struct TestSandbox {
     world: World,
     policy: Value,
+    user: Option<u32>,
 }
 
 impl TestSandbox {
     /// `None`, with a line on standard error, if this machine has no such sandbox.
-    fn new(mounts: &str) -> Option<TestSandbox> {
+    fn new(mounts: &str, user: Option<u32>) -> Option<TestSandbox> {
+        let skip = |why: &str| {
+            let line = format!("NOT RUN: no sandbox with mounts {mounts} for user {user:?} here: {why}\n");
+            std::io::stderr().write_all(line.as_bytes()).unwrap();
+            None
+        };
+        if mounts == BUBBLEWRAP && !Path::new(BUBBLEWRAP).exists() {
+            return skip("Bubblewrap is not installed");
+        }
         let world = World::new();
         fs::create_dir_all(world.home().join("keys")).unwrap();
         fs::create_dir_all(world.home().join("skills")).unwrap();
         fs::write(world.home().join("keys/main"), KEY).unwrap();
         fs::write(world.home().join("skills/own.md"), "skill").unwrap();
-        let sandbox = TestSandbox { policy: policy(&world, mounts), world };
-        let ran = sandbox.run(":");
-        if ran.code == 0 {
-            return Some(sandbox);
+        let sandbox = TestSandbox { policy: policy(&world, mounts), world, user };
+        match sandbox.try_run(":") {
+            Ok(ran) if ran.code == 0 => Some(sandbox),
+            Ok(ran) => skip(ran.err.trim()),
+            Err(error) => skip(&error.to_string()),
         }
-        let line = format!("NOT RUN: no sandbox with mounts {mounts} here: {}\n", ran.err.trim());
-        std::io::stderr().write_all(line.as_bytes()).unwrap();
-        None
     }
 
     fn all() -> impl Iterator<Item = TestSandbox> {
-        ["none", "namespace"].into_iter().filter_map(TestSandbox::new)
+        TestSandbox::with_mounts(&["none", "namespace", BUBBLEWRAP])
+    }
+
+    /// For the user who runs the tests, and if that is root, also for one without privileges.
+    fn with_mounts(mounts: &[&'static str]) -> impl Iterator<Item = TestSandbox> {
+        let nobody = rustix::process::geteuid().is_root().then_some(NOBODY);
+        let users: Vec<Option<u32>> = [None].into_iter().chain(nobody.map(Some)).collect();
+        let all: Vec<_> =
+            mounts.iter().flat_map(|mounts| users.iter().map(|user| (*mounts, *user))).collect();
+        all.into_iter().filter_map(|(mounts, user)| TestSandbox::new(mounts, user))
     }
 
     fn run(&self, command: &str) -> CommandOutput {
+        self.try_run(command).unwrap()
+    }
+
+    fn try_run(&self, line: &str) -> std::io::Result<CommandOutput> {
         let policy = self.policy.to_string();
-        self.world.args(&["run-confined", &policy, command, "bash", "sh"])
+        let arguments = ["run-confined", &policy, line, "bash", "sh"];
+        let mut command = self.world.command();
+        if self.policy["mounts"].is_object() {
+            let osier = std::mem::replace(&mut command, std::process::Command::new(BUBBLEWRAP));
+            command.env_clear().envs(osier.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            command.args(bubblewrap_arguments(&self.policy)).arg(osier.get_program());
+            command.current_dir(self.world.cwd()).stdin(std::process::Stdio::null());
+        }
+        if let Some(user) = self.user {
+            chown_all(self.world.cwd().parent().unwrap(), user);
+            command.uid(user).gid(user);
+        }
+        Ok(CommandOutput::from_output(command.args(arguments).output()?))
     }
 
     fn fails(&self, command: &str) -> CommandOutput {
         let ran = self.run(command);
-        assert_ne!(ran.code, 0, "{} {command}: {ran}", self.policy["mounts"]);
+        assert_ne!(ran.code, 0, "{} {:?} {command}: {ran}", self.policy["mounts"], self.user);
         assert!(!ran.to_string().contains(KEY), "{command}: {ran}");
         ran
     }
@@ -62,7 +129,8 @@ impl TestSandbox {
 fn policy(world: &World, mounts: &str) -> Value {
     json!({
         "write": [real(&world.cwd())], "hide": [real(&world.home())], "show": [real(&world.home()).join("skills")],
-        "protect": [], "pin": [], "network": "off", "unixSockets": false, "mounts": mounts,
+        "protect": [], "pin": [], "network": "off", "unixSockets": false,
+        "mounts": if mounts == BUBBLEWRAP { json!({ "bubblewrap": mounts }) } else { json!(mounts) },
     })
 }
 
@@ -97,6 +165,27 @@ fn writes_stay_in_the_project() {
         }
         assert_eq!(fs::read(sandbox.beside("kept")).unwrap(), b"kept");
         assert!(!sandbox.beside("new").exists());
+    }
+}
+
+/// Landlock does not restrict these changes; read-only mounts do.
+#[test]
+fn permissions_and_times_outside_the_project_cannot_be_changed() {
+    for sandbox in TestSandbox::with_mounts(&["namespace", BUBBLEWRAP]) {
+        fs::write(sandbox.beside("kept"), "kept").unwrap();
+        let home = sandbox.world.home().display().to_string();
+        for command in [
+            "touch ../kept".to_owned(),
+            "chmod 777 ../kept".to_owned(),
+            "chmod 777 ..".to_owned(),
+            "chmod 777 /tmp".to_owned(),
+            format!("touch {home}/skills/own.md"),
+            "ln -s ../kept link; touch link".to_owned(),
+        ] {
+            sandbox.fails(&command);
+        }
+        let ran = sandbox.run("echo x > own && chmod 700 own && touch own && echo x > /dev/null");
+        assert_eq!(ran.code, 0, "{ran}");
     }
 }
 
@@ -195,7 +284,10 @@ fn other_processes_cannot_be_reached() {
 
 #[test]
 fn git_hooks_and_config_are_read_only_but_the_repository_is_writable() {
-    let Some(mut sandbox) = TestSandbox::new("namespace") else { return };
+    TestSandbox::with_mounts(&["namespace", BUBBLEWRAP]).for_each(check_git_is_protected);
+}
+
+fn check_git_is_protected(mut sandbox: TestSandbox) {
     sandbox.world.write(".git/config", "[core]\n");
     sandbox.world.write(".git/hooks/pre-commit.sample", "");
     let git = real(&sandbox.world.path(".git"));
@@ -260,7 +352,7 @@ fn the_sandbox_mode_asks_nothing_and_reports_blocked_commands() {
     assert_eq!(result, "tool: x", "{result}");
     assert!(world.path("made").exists());
     let (world, result) = run_command("sandbox", "echo x > ../made", "");
-    assert!(result.contains("Permission denied"), "{result}");
+    assert!(result.contains("Permission denied") || result.contains("Read-only file system"), "{result}");
     assert!(result.ends_with("[the sandbox may have blocked this command]"), "{result}");
     assert!(!world.cwd().parent().unwrap().join("made").exists());
     let (world, result) = run_command("sandbox", "cat ../home/config.toml", "");

@@ -117,7 +117,7 @@ fn a_command_that_the_sandbox_stopped_runs_outside_after_approval() {
     screen.wait_for("again, outside the sandbox?");
     screen.wait_for("not accessible in the sandbox: ");
     assert!(!made.exists());
-    screen.answer("a");
+    screen.answer("o");
     let asked = server.next_request();
     assert_eq!(asked.messages().pop().unwrap(), "tool: x");
     asked.reply_with_call("bash", &command);
@@ -130,11 +130,36 @@ fn a_command_that_the_sandbox_stopped_runs_outside_after_approval() {
     screen.submit("leave it");
     let asked = server.next_request();
     let result = asked.messages().pop().unwrap();
-    assert!(result.contains("Permission denied") && result.contains("not allowed: leave it"), "{result}");
+    assert!(result.contains("cannot touch") && result.contains("not allowed: leave it"), "{result}");
     asked.reply("All right.");
     screen.wait_for("All right.");
     screen.quit();
     assert!(!world.cwd().parent().unwrap().join("other").exists());
     let allowed = world.json(&format!("config {}", world.session_file().display()));
     assert_eq!(allowed["approvalTools"], json!(["outside:echo x >> ../made && cat ../made"]));
+}
+
+/// A command that needs what the sandbox denies is asked about once.
+#[test]
+fn a_command_can_be_allowed_outside_before_it_fails() {
+    let server = ModelServer::new();
+    let world = server.world();
+    if !crate::support::has_sandbox(&world) {
+        return;
+    }
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.submit("do it");
+    let command = json!({ "command": "echo x >> ../made && cat ../made" });
+    server.next_request().reply_with_call("bash", &command);
+    screen.wait_for("outside the sandbox");
+    screen.answer("o");
+    let asked = server.next_request();
+    assert_eq!(asked.messages().pop().unwrap(), "tool: x");
+    asked.reply_with_call("bash", &command);
+    let asked = server.next_request();
+    assert_eq!(asked.messages().pop().unwrap(), "tool: x\nx", "not asked again");
+    asked.reply("Done twice.");
+    screen.wait_for("Done twice.");
+    screen.quit();
 }

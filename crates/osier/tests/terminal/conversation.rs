@@ -163,6 +163,25 @@ fn user_commands_can_be_hidden_from_the_model_and_stopped_with_escape() {
 }
 
 #[test]
+fn user_commands_run_in_the_sandbox_if_the_settings_say_so() {
+    for is_sandboxed in [false, true] {
+        let world = World::new();
+        if !crate::support::has_sandbox(&world) {
+            return;
+        }
+        std::fs::create_dir_all(world.home()).unwrap();
+        let settings = format!("sandbox.user_commands = {is_sandboxed}\n");
+        std::fs::write(world.home().join("config.toml"), settings).unwrap();
+        let mut screen = open(&world, &[]);
+        screen.wait_for(READY);
+        screen.submit("!touch ../made; echo be''hind it");
+        screen.wait_for("behind it");
+        screen.quit();
+        assert_eq!(world.cwd().parent().unwrap().join("made").exists(), !is_sandboxed);
+    }
+}
+
+#[test]
 fn a_pasted_image_path_is_sent_as_an_image() {
     let server = ModelServer::new();
     let world = server.world();

@@ -94,13 +94,9 @@ async fn each_mode_asks_as_documented() {
     assert_eq!(write(ApprovalMode::Default, &[], "a").await, "Writes, offers write");
     assert_eq!(write(ApprovalMode::AutoEdit, &[], "a").await, "allow");
     assert_eq!(write(ApprovalMode::Yolo, &[], "a").await, "allow");
-    assert_eq!(bash(ApprovalMode::Default, &[], "ls").await, "Runs, offers bash:ls | bash");
-    assert_eq!(bash(ApprovalMode::AutoEdit, &[], "ls").await, "Runs, offers bash:ls | bash");
-    assert_eq!(
-        bash(ApprovalMode::Sandbox, &[], "ls").await,
-        "Runs, offers bash:ls | bash",
-        "no sandbox is active"
-    );
+    assert_eq!(bash(ApprovalMode::Default, &[], "ls").await, "Runs, offers bash:ls");
+    assert_eq!(bash(ApprovalMode::AutoEdit, &[], "ls").await, "Runs, offers bash:ls");
+    assert_eq!(bash(ApprovalMode::Sandbox, &[], "ls").await, "Runs, offers bash:ls", "no sandbox is active");
     assert_eq!(write(ApprovalMode::Sandbox, &[], "a").await, "allow");
     assert_eq!(bash(ApprovalMode::Yolo, &[], "ls; rm x").await, "allow");
 }
@@ -149,7 +145,7 @@ async fn writing_guarded_files_always_asks() {
 async fn allowed_tool_does_not_ask_again() {
     assert_eq!(write(ApprovalMode::Default, &["write"], "a").await, "allow");
     assert_eq!(write(ApprovalMode::Default, &["edit"], "a").await, "Writes, offers write");
-    assert_eq!(bash(ApprovalMode::Default, &["bash"], "rm -rf x; y").await, "allow");
+    assert_eq!(bash(ApprovalMode::Default, &["bash"], "rm -rf x; y").await, "Runs, offers bash:rm -rf x; y");
 }
 
 #[tokio::test]
@@ -206,7 +202,7 @@ async fn always_offers_a_family_or_the_exact_command() {
         ("git status | head", "git status | head"),
         ("echo $(date)", "echo $(date)"),
     ] {
-        assert_eq!(offered(command).await, format!("Runs, offers bash:{offer} | bash"), "{command}");
+        assert_eq!(offered(command).await, format!("Runs, offers bash:{offer}"), "{command}");
     }
 }
 
@@ -319,7 +315,7 @@ async fn git_families_cover_nothing_in_a_repository_that_can_run_programs() {
         let git = decision_text_in(&project, &families, "bash", json!({ "command": "git status" })).await;
         assert_eq!(git, "allow", "{what}: the exact text is allowed");
         let git = decision_text_in(&project, &families, "bash", json!({ "command": "git status -s" })).await;
-        assert_eq!(git, "Runs, offers bash:git status -s | bash", "{what}");
+        assert_eq!(git, "Runs, offers bash:git status -s", "{what}");
         let cat = decision_text_in(&project, &families, "bash", json!({ "command": "cat a" })).await;
         assert_eq!(cat, "allow", "{what}");
     }
@@ -389,7 +385,20 @@ async fn question_shows_exactly_what_would_happen() {
     let asked = decision(&project, &nothing, "bash", json!({ "command": command })).await;
     let Decision::Ask { change, offers, .. } = asked else { panic!("must ask") };
     assert_eq!(change, ProposedChange::Command { command: command.into() });
-    assert_eq!(offers, [Allowance::Command(command.into()), Allowance::Tool("bash".into())]);
+    assert_eq!(offers, [Allowance::Command(command.into())]);
+    let sandboxed = Approvals { sandboxed: true, ..nothing };
+    let asked = decision(&project, &sandboxed, "bash", json!({ "command": command })).await;
+    let Decision::Ask { offers, .. } = asked else { panic!("asks") };
+    let every = Allowance::Tool("bash".into());
+    assert_eq!(
+        offers,
+        [Allowance::Command(command.into()), every.clone(), Allowance::Outside(command.into())]
+    );
+    let allowed = Approvals { allowed: vec![every], ..sandboxed };
+    assert_eq!(decision(&project, &allowed, "bash", json!({ "command": command })).await, Decision::Allow);
+    let unsandboxed = Approvals { sandboxed: false, ..allowed };
+    let asked = decision(&project, &unsandboxed, "bash", json!({ "command": command })).await;
+    assert!(matches!(asked, Decision::Ask { .. }), "it was allowed for the sandbox only");
 }
 
 /// The diff in the question for a `write` that replaces the old content with the new.

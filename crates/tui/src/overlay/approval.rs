@@ -68,11 +68,14 @@ impl ApprovalPrompt {
         let mut answers = vec![('y', "Yes, once".to_owned(), Some(UserAnswer::Once))];
         for offer in &question.allowances {
             let (letter, words) = match offer {
-                Allowance::Outside(_) => ('a', "Yes, always outside the sandbox".to_owned()),
+                Allowance::Outside(_) => ('o', "Yes, always this command outside the sandbox".to_owned()),
                 Allowance::Command(name) if offer.is_family() => {
                     ('p', format!("Yes, always `{name}` with harmless arguments"))
                 }
                 Allowance::Command(_) => ('p', "Yes, always exactly this command".to_owned()),
+                Allowance::Tool(name) if name == "bash" => {
+                    ('a', "Yes, always any command in the sandbox".to_owned())
+                }
                 Allowance::Tool(name) => ('a', format!("Yes, always {}", visible_line(name))),
             };
             answers.push((letter, words, Some(UserAnswer::Always(offer.clone()))));

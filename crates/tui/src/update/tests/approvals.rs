@@ -28,7 +28,7 @@ fn an_approval_shows_the_complete_command() {
           --force<U+001B>[2J
         › y  Yes, once
           p  Yes, always exactly this command
-          a  Yes, always bash
+          a  Yes, always any command in the sandbox
           n  No, and continue without it
         ⣾ waiting for your answer · 0 s · esc to stop the turn
         code │ a/model │ #1 │ 5e551011
@@ -86,7 +86,7 @@ fn the_draft_can_be_edited_while_a_question_is_visible() {
         Allow bash to run this command?
           touch x
         › y  Yes, once
-          a  Yes, always bash
+          a  Yes, always any command in the sandbox
           n  No, and continue without it
         > please look at any
         ⣟ waiting for your answer · 0 s · esc to stop the turn
