@@ -193,7 +193,7 @@ fn outputs_kept_for_a_session_are_deleted_with_it_from_the_list() {
     screen.submit("/resume");
     screen.wait_for("› count");
     screen.press(CTRL_D);
-    screen.wait_for("Delete \"count\" for good?");
+    screen.wait_for("Delete \"count\" permanently?");
     screen.press("2");
     screen.wait_for("no sessions here; tab lists all directories");
     screen.press(ESCAPE);
