@@ -1,1 +1,44 @@
-//! The engine: live sessions, the agents that work in them, and every operation on sessions, once, for all clients.
+//! The engine: the live sessions of a process, the agents that work in them, and every operation on sessions, each exactly
+//! once. All clients use it: the command line, the terminal, and servers.
+//!
+//! The engine reads no environment variables, prints nothing, and knows no command line. [`EngineConfig`] provides
+//! everything. Errors carry a code and facts; the caller adds hints.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `config`, `engine` | what the caller provides; the engine itself |
+//! | `configured_store`, `provenance` | the stores; which sessions only this user can have written |
+//! | `find`, `stored` | finding a session by id or path; a session that is stored but not open |
+//! | `live`, `create`, `deferred_store` | open sessions; new sessions, and how one is kept only if it is used |
+//! | `operations` | the operations, one module each |
+//! | `reading` | lines, tokens, models and places of an open session |
+
+mod config;
+mod configured_store;
+mod create;
+mod deferred_store;
+mod engine;
+mod error;
+mod find;
+mod live;
+mod operations;
+mod provenance;
+pub mod reading;
+mod stored;
+
+pub use config::EngineConfig;
+pub use configured_store::ConfiguredStore;
+pub use create::{KeepWhen, NewSession};
+pub use engine::Engine;
+pub use error::{EngineError, join_some};
+pub use find::{FindOptions, FindScope, FoundSession, is_path};
+pub use live::LiveSession;
+pub use operations::append::{AppendContent, AppendRequest, AppendedEntry};
+pub use operations::delete::{DeletePlan, DeleteReport, KeptReason};
+pub use operations::export::{ExportFile, ExportFormat, export};
+pub use operations::fork::{ForkFrom, ForkRequest, ForkedSession};
+pub use operations::gc::{GcOptions, GcReport};
+pub use operations::list::{ListOptions, SessionList};
+pub use operations::verify::VerifiedSession;
+pub use provenance::is_owned_by_another;
+pub use stored::StoredSession;

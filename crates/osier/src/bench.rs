@@ -12,8 +12,7 @@ use osier_tree::projection::outline::{Outline, OutlineOptions};
 use osier_tree::{Header, Seq};
 
 use crate::home::Home;
-use crate::reading;
-use crate::target::SessionTarget;
+use crate::{previews, target};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
@@ -56,16 +55,16 @@ pub(crate) async fn run(command: BenchCommand, home: Home) -> Result<ExitCode> {
 
 /// Opens a file, reads the requested projection and discards it.
 async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
-    let target = SessionTarget::find(home, file).await?;
-    let store = &*target.store;
-    let mut heads = PagedHeads::new(store, &target.key, target.opened.version);
+    let stored = target::find(home, file).await?;
+    let store = &*stored.store;
+    let mut heads = PagedHeads::new(store, &stored.key, stored.opened.version);
     let leaf = heads.leaf().await?;
     match what {
         "path" => println!("{} entries", heads.path(leaf).await?.len()),
         "outline" => {
-            let session = target.open_session(home).await?;
+            let session = target::open(home, &stored).await?;
             let tree = session.tree();
-            let texts = reading::read_previews(&session).await?;
+            let texts = previews::read_previews(&session).await?;
             let outline =
                 Outline::new(&tree, tree.leaf(), &OutlineOptions::default(), &|seq: Seq| texts.get(seq));
             let bytes: usize = outline.rows.iter().map(|row| texts.get(row.seq).len()).sum();
@@ -76,7 +75,7 @@ async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
             let wanted: Vec<Seq> = plan.items.iter().map(|item| item.seq).collect();
             let (mut count, mut bytes) = (0, 0);
             let mut items = plan.items.iter();
-            for_each_line(store, &target.key, target.opened.version.generation, &wanted, |_, line| {
+            for_each_line(store, &stored.key, stored.opened.version.generation, &wanted, |_, line| {
                 if let Some(item) = items.next() {
                     item.emit_messages(line, None, &mut |message| {
                         count += 1;

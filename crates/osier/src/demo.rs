@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use osier_engine::KeepWhen;
 use osier_tree::time::{self, Millis};
 use serde_json::{Value, json};
 
@@ -41,16 +42,14 @@ const HINTS: [(&str, &str, &str); 10] = [
 ];
 
 pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
-    let store = home.default_store();
-    let header = home.new_header(&*store, &home.cwd.to_string_lossy()).await?;
     let lines = shifted_lines(home.now())?;
-    let opened = store.create(&header, &lines).await?;
+    let stored = home.engine.create_with(&home.new_session(KeepWhen::Always), &lines).await?;
     let mut out = Out::new();
     if args.quiet {
-        out.line(&header.id)?;
+        out.line(&stored.key)?;
         return out.finish();
     }
-    let what = match opened.file {
+    let what = match stored.file() {
         Some(file) => {
             let file = sanitize_line(&file.to_string_lossy());
             out.line(&format!("Created a session with {} entries:\n  {file}\n", lines.len()))?;
@@ -60,13 +59,13 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
             out.line(&format!(
                 "Created a session with {} entries in the store {}.\n",
                 lines.len(),
-                store.name()
+                stored.store.name()
             ))?;
             "It holds a tree."
         }
     };
     out.line(&format!("{what} Try:\n"))?;
-    let short = store.short_id(&header.id).await?;
+    let short = stored.store.short_id(&stored.key).await?;
     for (command, rest, what) in HINTS {
         let call = format!("osier sessions {command} {short}{rest}");
         out.line(&format!("  {} {}", pad_right(&call, 52), out.paint(TextStyle::Dim, what)))?;

@@ -5,9 +5,13 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use anyhow::Error;
+use osier_engine::EngineError;
+use osier_session::SessionError;
 use osier_store::StoreError;
 use osier_tree::{ErrorCode, PlanError};
 use serde_json::{Value, json};
+
+use crate::hints;
 
 /// A usage error: the command line makes no sense.
 #[derive(Debug, thiserror::Error)]
@@ -96,26 +100,33 @@ pub(crate) fn error_code(error: &Error) -> ErrorCode {
 
 fn cause_code(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
     let own = cause.downcast_ref::<CodedError>().map(|failure| failure.code);
+    let engine = || cause.downcast_ref::<EngineError>().map(EngineError::code);
     let agent = || cause.downcast_ref::<osier_agent::AgentError>().map(osier_agent::AgentError::code);
-    let session =
-        || cause.downcast_ref::<osier_session::SessionError>().map(osier_session::SessionError::code);
+    let session = || cause.downcast_ref::<SessionError>().map(SessionError::code);
     let store = || cause.downcast_ref::<StoreError>().map(StoreError::code);
     let plan = || cause.downcast_ref::<PlanError>().map(PlanError::code);
     let usage = || cause.is::<UsageError>().then_some(ErrorCode::Usage);
     let model = || cause.is::<osier_model::LookupError>().then_some(ErrorCode::ModelNotFound);
     let io = || cause.is::<std::io::Error>().then_some(ErrorCode::Io);
-    own.or_else(usage).or_else(agent).or_else(session).or_else(store).or_else(plan).or_else(model).or_else(io)
+    own.or_else(usage)
+        .or_else(engine)
+        .or_else(agent)
+        .or_else(session)
+        .or_else(store)
+        .or_else(plan)
+        .or_else(model)
+        .or_else(io)
 }
 
 /// The fields that a JSON error adds: those of the outermost cause that has any.
 fn fields_of(error: &Error) -> Value {
     let fields = error.chain().find_map(|cause| {
-        let agent = cause.downcast_ref::<osier_agent::AgentError>().map(osier_agent::AgentError::fields);
-        let session =
-            || cause.downcast_ref::<osier_session::SessionError>().map(osier_session::SessionError::fields);
+        let engine = cause.downcast_ref::<EngineError>().map(EngineError::fields);
+        let agent = || cause.downcast_ref::<osier_agent::AgentError>().map(osier_agent::AgentError::fields);
+        let session = || cause.downcast_ref::<SessionError>().map(SessionError::fields);
         let store = || cause.downcast_ref::<StoreError>().map(StoreError::fields);
         let plan = || cause.downcast_ref::<PlanError>().map(PlanError::fields);
-        agent.or_else(session).or_else(store).or_else(plan)
+        engine.or_else(agent).or_else(session).or_else(store).or_else(plan)
     });
     fields.unwrap_or_else(|| json!({}))
 }
@@ -125,20 +136,28 @@ fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
-    let plan = cause.downcast_ref::<PlanError>().or_else(|| match cause.downcast_ref() {
-        Some(osier_session::SessionError::Plan(plan)) => Some(plan),
+    let session = cause.downcast_ref().or_else(|| match cause.downcast_ref() {
+        Some(EngineError::Session(session)) => Some(session),
+        _ => None,
+    });
+    let plan = cause.downcast_ref::<PlanError>().or_else(|| match (session, cause.downcast_ref()) {
+        (Some(SessionError::Plan(plan)), _) | (_, Some(EngineError::Plan(plan))) => Some(plan),
         _ => None,
     });
     cause.is::<UsageError>()
+        || cause.downcast_ref().is_some_and(|error: &EngineError| error.code() == ErrorCode::Usage)
         || matches!(
             plan,
             Some(PlanError::NotAnEntry { .. } | PlanError::Empty { .. } | PlanError::WrongSetting { .. })
         )
 }
 
-/// The error with its causes, in the same form as in the terminal interface.
+/// The error with its causes, in the same form as in the terminal interface, and with hints for the user.
 pub(crate) fn error_chain(error: &Error) -> String {
-    osier_tui::error_chain(error.as_ref())
+    osier_tui::join_causes(error.chain().map(|cause| {
+        let hint = cause.downcast_ref().and_then(hints::hint);
+        hint.map_or_else(|| cause.to_string(), |hint| format!("{cause}; {hint}"))
+    }))
 }
 
 #[cfg(test)]
@@ -150,7 +169,7 @@ mod tests {
     fn error_chain_repeats_no_cause_and_indents_continuation_lines() {
         let error = anyhow!("disk full").context("cannot write a\nosier: all is well").context("cannot save");
         assert_eq!(error_chain(&error), "cannot save: cannot write a\n  osier: all is well: disk full");
-        let passed_on = osier_session::SessionError::from(PlanError::NothingToUndo);
+        let passed_on = SessionError::from(PlanError::NothingToUndo);
         assert_eq!(error_chain(&passed_on.into()), "there is no move to undo");
     }
 }

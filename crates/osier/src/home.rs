@@ -8,21 +8,19 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
 use jiff::tz::TimeZone;
+use osier_agent::gates::AllowAllGates;
+use osier_engine::{ConfiguredStore, Engine, EngineConfig, KeepWhen, ListOptions, NewSession};
 use osier_model::{Environment, ModelRouter, Registry};
-use osier_session::{Session, SessionEnv};
-use osier_store::{SessionFilter, Store};
+use osier_session::SessionEnv;
+use osier_store_mysql::MySqlStore;
 use osier_tools::Secrets;
-use osier_tree::Header;
 use osier_tree::time::Millis;
 
 use crate::layout::sanitize_line;
 use crate::out::notice;
 use crate::settings::{self, LoadedSettings, Project, ProjectSettings, Settings, SettingsProblem};
-use crate::stores::{self, StoreHandle};
+use crate::stores;
 use crate::trust::{TrustRecords, TrustRequest};
-
-/// The agent of sessions without an agent id.
-const MAIN_AGENT: &str = "main";
 
 /// How many warnings are printed: more would bury the output of the command.
 const MAX_WARNINGS: usize = 8;
@@ -42,8 +40,10 @@ pub(crate) struct Home {
     /// The project's settings and files that need trust.
     pub(crate) trust_request: Option<TrustRequest>,
     pub(crate) settings: Settings,
-    /// All stores.
-    pub(crate) store_handles: Vec<StoreHandle>,
+    /// Everything about sessions.
+    pub(crate) engine: Engine,
+    /// The databases among the stores, to examine their servers.
+    pub(crate) databases: Vec<MySqlStore>,
     /// The store and the agent named on the command line.
     pub(crate) overrides: CliOverrides,
 }
@@ -69,14 +69,17 @@ impl Home {
         Ok(home)
     }
 
-    /// Reloads everything, after a decision about the project.
+    /// Reloads everything, after a decision about the project. Live sessions stay open.
     pub(crate) fn reload(&self) -> Result<Home> {
-        Home::load_unchecked(&self.cwd)?.0.with_overrides(&self.overrides)
+        Home::load(&self.cwd, self.engine.clone())?.0.with_overrides(&self.overrides)
     }
 
-    /// The environment for the directory of a session, with the same overrides.
+    /// The environment for the directory of a session, with the same overrides and live sessions.
     pub(crate) fn for_directory(&self, cwd: &Path) -> Result<Home> {
-        Home::at(cwd)?.with_overrides(&self.overrides)
+        let (home, loaded) = Home::load(cwd, self.engine.clone())?;
+        home.check_problems(&loaded.problems)?;
+        home.warn_about(&loaded.problems);
+        home.with_overrides(&self.overrides)
     }
 
     /// Applies the options of the command line.
@@ -87,7 +90,7 @@ impl Home {
             self.check_problems(&problems)?;
         }
         if let Some(store) = &overrides.store {
-            self.store_handle(store).ok_or_else(|| stores::unknown_store(store, &self.store_handles))?;
+            self.engine.configured_store(store).ok_or_else(|| stores::unknown_store(store, &self.engine))?;
         }
         self.overrides = overrides.clone();
         Ok(self)
@@ -95,6 +98,10 @@ impl Home {
 
     /// The environment with all problems of the settings, fatal ones too.
     pub(crate) fn load_unchecked(cwd: &Path) -> Result<(Home, LoadedSettings)> {
+        Home::load(cwd, Engine::default())
+    }
+
+    fn load(cwd: &Path, engine: Engine) -> Result<(Home, LoadedSettings)> {
         let user = etcetera::choose_base_strategy().ok().map(|user| user.home_dir().to_owned());
         let folder = match (non_empty_var("OSIER_HOME"), &user) {
             (Some(folder), _) => std::path::absolute(folder)?,
@@ -110,12 +117,15 @@ impl Home {
             objection: None,
             trust_request: None,
             settings: Settings::default(),
-            store_handles: Vec::new(),
+            engine,
+            databases: Vec::new(),
             overrides: CliOverrides::default(),
         };
         let loaded = home.load_settings();
         home.settings = loaded.settings.clone();
-        home.store_handles = StoreHandle::all(&home);
+        let (stores, databases) = stores::configured(&home);
+        home.engine = home.engine.with_config(home.engine_config(stores));
+        home.databases = databases;
         Ok((home, loaded))
     }
 
@@ -161,13 +171,6 @@ impl Home {
     /// The folder of command outputs that were too long for a result.
     pub(crate) fn outputs(&self) -> PathBuf {
         self.folder.join("cache").join("output")
-    }
-
-    /// Removes the kept outputs of a session that was deleted.
-    pub(crate) fn remove_outputs(&self, session: &str) {
-        if let Err(error) = osier_tools::remove_outputs(&self.outputs(), session) {
-            notice(&format!("osier: cannot remove the kept outputs of {session}: {error}"));
-        }
     }
 
     /// `.osier` folders that do not belong to a project.
@@ -249,27 +252,36 @@ impl Home {
         ModelRouter::new(self.registry(), self.environment()).with_retry(self.settings.retry)
     }
 
-    /// The sessions of this directory, or all.
-    pub(crate) fn session_filter(&self, all: bool) -> SessionFilter {
-        SessionFilter { cwd: (!all).then(|| self.cwd.clone()), ..SessionFilter::default() }
+    /// The sessions of this directory, or all; in all stores, or in the store of `--store`.
+    pub(crate) fn list_options(&self, all: bool) -> ListOptions {
+        let store = self.named_store().map(str::to_owned);
+        ListOptions { store, cwd: (!all).then(|| self.cwd.clone()), ..ListOptions::default() }
     }
 
-    /// The session environment of a short-lived command.
-    pub(crate) fn session_env(&self) -> SessionEnv {
+    fn engine_config(&self, stores: Vec<ConfiguredStore>) -> EngineConfig {
         let host = rustix::system::uname().nodename().to_string_lossy().as_ref().into();
-        SessionEnv { durability: self.settings.durability, host, watch: false, ..SessionEnv::default() }
+        EngineConfig {
+            stores,
+            files: self.file_store(),
+            session_env: SessionEnv { durability: self.settings.durability, host, ..SessionEnv::default() },
+            gates: Arc::new(AllowAllGates),
+            foreign_marks: self.folder.join("foreign"),
+            tool_outputs: self.outputs(),
+        }
     }
 
     pub(crate) fn now(&self) -> Millis {
-        self.session_env().clock.now()
+        self.engine.now()
     }
 
-    /// The header of a new session.
-    pub(crate) async fn new_header(&self, store: &dyn Store, cwd: &str) -> Result<Header> {
-        let env = self.session_env();
-        let mut header = Header::new(Session::new_session_id(store, &env).await?, env.clock.now(), cwd);
-        header.agent_id = Some(self.settings.agent.clone()).filter(|agent| agent != MAIN_AGENT);
-        Ok(header)
+    /// A new session in this directory.
+    pub(crate) fn new_session(&self, keep: KeepWhen) -> NewSession {
+        NewSession {
+            store: self.default_store().to_owned(),
+            cwd: self.cwd.to_string_lossy().into_owned(),
+            agent: self.settings.agent.clone(),
+            keep,
+        }
     }
 }
 

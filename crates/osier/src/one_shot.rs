@@ -9,6 +9,7 @@ use osier_agent::{
     AgentConfig, AgentError, AgentEvent, Client, ClientCommand, CommandReply, LiveUpdate, PreparedRequest,
     SummaryError, Worker,
 };
+use osier_engine::reading;
 use osier_model::ModelInfo;
 use osier_session::Session;
 use osier_tools::{CommandEnv, ToolContext, ToolSet};
@@ -18,7 +19,6 @@ use crate::failure::usage_error;
 use crate::home::Home;
 use crate::out::notice;
 use crate::progress::{ProgressLine, show_progress};
-use crate::reading;
 use crate::run::progress_lines;
 use crate::run::signals::{Signals, TerminationSignal};
 use crate::settings::model_selection::{

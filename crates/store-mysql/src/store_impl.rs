@@ -154,13 +154,6 @@ impl StoreInner {
     }
 }
 
-impl MySqlStore {
-    /// Deletes a session even if a process has it open. That process gets `NotFound` on its next call and cannot append.
-    pub async fn delete_in_use(&self, id: &str) -> Result<DeleteResult, StoreError> {
-        self.inner.delete(id, None).await
-    }
-}
-
 #[async_trait]
 impl Store for MySqlStore {
     fn name(&self) -> &str {
@@ -305,6 +298,11 @@ impl Store for MySqlStore {
             true => Err(StoreError::Busy { id: id.to_owned() }),
             false => self.inner.delete(id, Some(self.inner.holder())).await,
         }
+    }
+
+    /// A process that has the session open gets `NotFound` on its next call.
+    async fn delete_in_use(&self, id: &str) -> Result<DeleteResult, StoreError> {
+        self.inner.delete(id, None).await
     }
 
     async fn acquire_lease(&self, lease: &Lease, in_the_way: LeaseConflictFn<'_>) -> Result<(), StoreError> {

@@ -240,6 +240,11 @@ pub trait Store: Send + Sync + Debug {
     /// Deletes a session. Returns `Busy` if this or another process has it open, as far as the store can know.
     async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError>;
 
+    /// Like `delete`, but also if the session is open. A process that has it open can no longer append to it.
+    async fn delete_in_use(&self, id: &str) -> Result<DeleteResult, StoreError> {
+        self.delete(id).await
+    }
+
     /// Replaces the lines of a log that is still in the state `expected`, starts a new generation, and increments the
     /// counter in the header. Keeps a backup of the old log. For garbage collection only. Returns `Busy` like
     /// `delete`.

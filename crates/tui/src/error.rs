@@ -14,8 +14,13 @@ pub enum TuiError {
 /// An error and its causes as text. Leaves out a cause that the error above it already contains. Indents all lines but the
 /// first, so that none of them looks like a separate message.
 pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
+    join_causes(std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string))
+}
+
+/// Joins the texts of an error and of its causes, as [`error_chain`] does.
+pub fn join_causes(texts: impl Iterator<Item = String>) -> String {
     let mut parts: Vec<String> = Vec::new();
-    for cause in std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string) {
+    for cause in texts {
         if parts.last().is_none_or(|last| !contains_message(last, &cause)) {
             parts.push(cause);
         }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use osier_agent::{Prompt, Worker};
 use osier_session::{Session, Stores};
 
-use crate::msg::OpenTarget;
+use crate::msg::{OpenTarget, SessionRef};
 use crate::state::UiConfig;
 use crate::text::Line;
 use crate::theme::Theme;
@@ -22,8 +22,10 @@ pub trait Host: Send + Sync + Debug {
         Stores::new(vec![session.store().clone()])
     }
 
-    /// A session is gone; what was kept for it elsewhere may go too.
-    fn session_deleted(&self, _id: &str) {}
+    /// Deletes a session and the sessions of its sub-agents, unless it is in use.
+    async fn delete_session(&self, _session: &SessionRef) -> Result<(), String> {
+        Err("cannot delete sessions here".to_owned())
+    }
 
     /// What the last compaction on the path left out, as lines of a page.
     async fn compaction_lines(&self, _from: &Worker, _columns: usize) -> Result<Vec<Line>, String> {

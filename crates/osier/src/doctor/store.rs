@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use osier_engine::ConfiguredStore;
 use osier_store::file::DEFAULT_NAME;
 use osier_store::{SessionFilter, Store};
 use osier_store_mysql::MySqlStore;
@@ -13,7 +14,6 @@ use rustix::fs::{Access, access};
 use super::{CheckStatus, DoctorCheck};
 use crate::home::Home;
 use crate::layout::pluralize;
-use crate::stores::StoreHandle;
 
 const AREA: &str = "store";
 const DOCS: &str = "see docs/stores.md";
@@ -29,13 +29,12 @@ pub(super) async fn checks(home: &Home) -> Vec<DoctorCheck> {
     for name in ["", "sessions", "cache"] {
         checks.extend(check_folder_mode(&folder.join(name), home));
     }
-    for shelf in &home.store_handles {
-        let listed = check_sessions(shelf).await;
+    for store in home.engine.stores() {
+        let listed = check_sessions(store).await;
         let is_reached = listed.status == CheckStatus::Ok;
         checks.push(listed);
-        if let StoreHandle::Database(database) = shelf
-            && is_reached
-        {
+        let database = home.databases.iter().find(|database| database.name() == store.name());
+        if let Some(database) = database.filter(|_| is_reached) {
             checks.extend(check_servers(database).await);
         }
     }
@@ -160,12 +159,12 @@ async fn check_servers(store: &MySqlStore) -> Vec<DoctorCheck> {
 }
 
 /// Checks that the sessions of a store can be listed. Requests only one from a database, which may contain very many.
-async fn check_sessions(shelf: &StoreHandle) -> DoctorCheck {
-    let files = matches!(shelf, StoreHandle::Files { .. });
+async fn check_sessions(store: &ConfiguredStore) -> DoctorCheck {
+    let files = store.folder().is_some();
     let filter = SessionFilter { limit: (!files).then_some(1), ..SessionFilter::default() };
     let place =
-        if shelf.name() == DEFAULT_NAME { String::new() } else { format!("store {}: ", shelf.name()) };
-    match shelf.store().list(&filter).await {
+        if store.name() == DEFAULT_NAME { String::new() } else { format!("store {}: ", store.name()) };
+    match store.store().list(&filter).await {
         Err(error) if !files => DoctorCheck::fail(AREA, error.to_string(), DOCS),
         Err(error) => DoctorCheck::fail(
             AREA,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use osier_agent::{AgentConfig, Client, Gates, Prompt, PromptLibrary, StandardSystemPrompt, Worker};
+use osier_engine::{LiveSession, reading};
 use osier_model::{KeySource, ModelInfo, ModelRouter, ThinkingLevel};
 use osier_session::Session;
 use osier_tools::{ApprovalMode, CommandEnv, ProtectedPaths, Sandbox, ToolContext, ToolSet, Toolbox};
@@ -12,12 +13,11 @@ use osier_tools::{ApprovalMode, CommandEnv, ProtectedPaths, Sandbox, ToolContext
 use super::args::Args;
 use super::event_stream::EventStream;
 use super::prompt;
-use super::session_selection::{SessionSelection, is_own_session};
+use super::session_selection::SessionSelection;
 use crate::config::{BACKTRACK, unknown_tool};
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
-use crate::reading;
 use crate::sandbox;
 use crate::settings::model_selection::{
     ModelPreferences, ModelSelection as ModelChoice, ModelSource, find_summary_model, select_model,
@@ -47,7 +47,7 @@ pub(super) struct AgentFactory {
 /// An open session with its worker and its events.
 #[derive(Debug)]
 pub(super) struct RunningSession {
-    pub(super) session: Session,
+    pub(super) live: Arc<LiveSession>,
     pub(super) worker: Worker,
     pub(super) events: EventStream,
 }
@@ -69,7 +69,7 @@ impl AgentFactory {
         let registry = models.registry();
         remarks.extend(registry.problems().iter().map(ToString::to_string));
         let of_session = match choice {
-            SessionSelection::Existing(session) => reading::model_on_path(session).await?,
+            SessionSelection::Existing(live) => reading::model_on_path(live.session()).await?,
             SessionSelection::New { .. } => None,
         };
         let wanted = ModelPreferences { command_line: args.model.as_deref(), session: of_session.as_deref() };
@@ -147,11 +147,12 @@ impl AgentFactory {
 
     /// Opens the chosen session, starts an agent on it, and subscribes to its events.
     pub(super) async fn start(&self, choice: SessionSelection) -> Result<RunningSession> {
-        let session = choice.open(&self.home).await?;
+        let live = choice.open(&self.home).await?;
+        let session = live.session();
         let version = session.version();
-        let worker = self.start_worker(&session).await?;
-        let follow = EventStream::subscribe(&worker, &session, version).await?;
-        Ok(RunningSession { session, worker, events: follow })
+        let worker = self.start_worker(session).await?;
+        let events = EventStream::subscribe(&worker, session, version).await?;
+        Ok(RunningSession { live, worker, events })
     }
 
     /// Starts an agent on a session.
@@ -183,7 +184,7 @@ impl AgentFactory {
             compaction: settings.compacting,
             restore_on_move: settings.restore_model_on_move,
             approval_mode: self.args.approval.as_deref().and_then(ApprovalMode::from_name),
-            trust_session_approvals: is_own_session(session, &self.home),
+            trust_session_approvals: self.home.engine.is_own_session(session),
             has_user: self.attended,
             max_steps: settings.max_steps,
             gates: self.gates.clone(),

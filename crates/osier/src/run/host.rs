@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use async_trait::async_trait;
 use osier_agent::{Client, ClientCommand, CommandReply, Worker};
-use osier_session::{Session, SessionEnv, Stores};
+use osier_engine::{Engine, ForkFrom, ForkRequest, ForkedSession, LiveSession};
+use osier_session::{Session, Stores};
 use osier_tui::msg::{OpenTarget, SessionRef};
 use osier_tui::state::UiConfig;
 use osier_tui::text::{Line, wrap};
@@ -22,7 +23,6 @@ use crate::home::{self, Home};
 use crate::layout::sanitize_line;
 use crate::out::{self, TextStyle};
 use crate::sessions::compaction::{self, CompactionReport};
-use crate::sessions::fork;
 use crate::themes;
 
 /// The [`Host`] of the terminal interface.
@@ -33,12 +33,14 @@ pub(super) struct TerminalHost(Mutex<HostState>);
 #[derive(Debug, Clone)]
 struct HostState {
     factory: Arc<AgentFactory>,
+    /// Keeps the session open.
+    _live: Arc<LiveSession>,
     worker: Worker,
 }
 
 impl TerminalHost {
-    pub(super) fn new(factory: Arc<AgentFactory>, worker: Worker) -> TerminalHost {
-        TerminalHost(Mutex::new(HostState { factory, worker }))
+    pub(super) fn new(factory: Arc<AgentFactory>, live: Arc<LiveSession>, worker: Worker) -> TerminalHost {
+        TerminalHost(Mutex::new(HostState { factory, _live: live, worker }))
     }
 
     fn state(&self) -> MutexGuard<'_, HostState> {
@@ -66,8 +68,8 @@ impl TerminalHost {
         let factory = self.factory();
         let (choice, text) = select_session(which, from, &factory).await?;
         let factory = Arc::new(factory.for_session(&choice).await?);
-        let session = choice.open_deferred(&factory.home).await?;
-        let worker = factory.start_worker(&session).await?;
+        let live = choice.open_deferred(&factory.home).await?;
+        let worker = factory.start_worker(live.session()).await?;
         let (stopped, waited) = cancel_turn(from).await?;
         let text: Vec<String> = text.into_iter().chain(waited).collect();
         let opened = OpenedSession {
@@ -81,7 +83,7 @@ impl TerminalHost {
                 .map(|text| sanitize_line(&text))
                 .collect(),
         };
-        *self.state() = HostState { factory, worker };
+        *self.state() = HostState { factory, _live: live, worker };
         Ok(opened)
     }
 }
@@ -124,15 +126,12 @@ async fn select_session(
 
 /// A session from the session list, opened in the store that the list named.
 async fn open_listed(target: &SessionRef, home: &Home) -> Result<SessionSelection> {
-    let store = home
-        .store_handle(&target.store)
-        .with_context(|| format!("store {} no longer exists", target.store))?;
-    let env = SessionEnv { watch: true, ..home.session_env() };
-    Ok(SessionSelection::Existing(Session::open(store.store(), &target.key, env).await?))
+    session_selection::open_stored(home.engine.session_at(&target.store, &target.key).await?, home).await
 }
 
 async fn check_switch_to(factory: &AgentFactory, choice: &SessionSelection) -> Result<()> {
-    let SessionSelection::Existing(session) = choice else { return Ok(()) };
+    let SessionSelection::Existing(live) = choice else { return Ok(()) };
+    let session = live.session();
     let file = session.file().map(|file| file.to_string_lossy().into_owned());
     check_switch(factory, Some(file.as_deref().unwrap_or(session.id()))).await
 }
@@ -149,17 +148,14 @@ async fn fork_session(
     from: &Worker,
     factory: &AgentFactory,
 ) -> Result<(SessionSelection, Option<String>)> {
-    let source = from.session();
-    let (at, text) = match before {
-        Some(entry) => fork::fork_point(source, &entry, false).await?,
-        None => (from.cursor().place(), None),
+    let home = &factory.home;
+    let request = ForkRequest {
+        from: before.map_or(ForkFrom::CurrentPosition, ForkFrom::Entry),
+        store: home.named_store().map(str::to_owned),
+        name: None,
     };
-    let last = at.map(|seq| source.tree().id(seq).to_string());
-    if !factory.gates.before_fork(last.as_deref()).await {
-        bail!("an extension blocked the fork");
-    }
-    let made = fork::fork(source, at, text.is_some(), None, &factory.home).await?;
-    Ok((session_selection::reopen(made, &factory.home).await?, text))
+    let ForkedSession { stored, editor } = home.engine.fork(from.session(), &request).await?;
+    Ok((session_selection::open_stored(stored, home).await?, editor.map(|editor| editor.text)))
 }
 
 #[async_trait]
@@ -169,7 +165,7 @@ impl Host for TerminalHost {
     }
 
     fn stores(&self, _session: &Session) -> Stores {
-        self.factory().home.stores()
+        self.factory().home.engine.listed_stores(None)
     }
 
     async fn compaction_lines(&self, from: &Worker, columns: usize) -> Result<Vec<Line>, String> {
@@ -197,8 +193,8 @@ impl Host for TerminalHost {
         self.history_file().map(|history| history.read()).unwrap_or_default()
     }
 
-    fn session_deleted(&self, id: &str) {
-        self.factory().home.remove_outputs(id);
+    async fn delete_session(&self, target: &SessionRef) -> Result<(), String> {
+        delete_session(&self.factory().home.engine, target).await.map_err(|error| error_chain(&error))
     }
 
     fn add_to_history(&self, text: &str) {
@@ -226,6 +222,17 @@ impl Host for TerminalHost {
         }
         let config = ui_config(&factory, &home, &self.worker());
         Ok(SettingChange { notice: sanitize_line(&notice), theme: load_theme(&home), config })
+    }
+}
+
+/// Deletes a session and the sessions of its sub-agents. Fails if it is in use.
+async fn delete_session(engine: &Engine, target: &SessionRef) -> Result<()> {
+    let card = engine.session_at(&target.store, &target.key).await?.card().await?;
+    let plan = engine.plan_delete(vec![card]).await?;
+    let report = engine.delete(&plan, false).await?;
+    match report.kept.into_iter().find_map(|(_, reason)| reason.into_error()) {
+        Some(error) => Err(error.into()),
+        None => Ok(()),
     }
 }
 

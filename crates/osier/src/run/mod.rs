@@ -4,7 +4,6 @@
 mod agent_factory;
 mod answer;
 mod args;
-mod deferred_store;
 mod entry_title;
 mod event_stream;
 mod git;
@@ -110,7 +109,7 @@ async fn print_session(
         progress: factory.args.verbose || std::io::stderr().is_terminal(),
         home: factory.home.user.as_deref(),
     };
-    let store = open.session.store().clone();
+    let store = open.live.session().store().clone();
     let done = print::run(open, said, form).await;
     store.close().await;
     done

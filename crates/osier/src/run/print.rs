@@ -34,13 +34,14 @@ pub(super) struct PrintOptions<'f> {
 
 /// Sends a prompt and prints the result.
 pub(super) async fn run(open: RunningSession, said: Prompt, form: PrintOptions<'_>) -> Result<ExitCode> {
-    let RunningSession { session, worker, events: mut follow } = open;
+    let RunningSession { live, worker, events: mut follow } = open;
+    let session = live.session();
     for said in &follow.returned {
         notice(&format!("osier: this prompt was queued but never sent:\n{}", said.text));
     }
     let mut signals = Signals::listen()?;
     let mut printer = Printer::new(form);
-    printer.print_header(&session);
+    printer.print_header(session);
     let Prompt { text, images, files } = said;
     worker.send(ClientCommand::Prompt { text, images, files, when: PromptTiming::Now }).await?;
     let mut why = None;

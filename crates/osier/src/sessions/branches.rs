@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use osier_engine::reading;
 use serde_json::json;
 
 use super::moves;
 use crate::home::Home;
 use crate::layout::{pluralize, sanitize_line};
 use crate::out::{Out, notice};
-use crate::{reading, target};
+use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

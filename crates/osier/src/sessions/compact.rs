@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use osier_agent::{ClientCommand, CommandReply, Compacted};
+use osier_engine::reading;
 use osier_session::Session;
 use osier_tree::Place;
 use osier_tree::tokens::TokenCount;
@@ -14,7 +15,7 @@ use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::one_shot::{self, OneShotOutcome, SummaryWriter};
 use crate::out::{Out, notice};
-use crate::{reading, target};
+use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

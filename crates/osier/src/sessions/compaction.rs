@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
+use osier_engine::reading;
 use osier_session::Session;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::preview::{Previews, full_text, one_line, sanitize};
@@ -19,7 +20,7 @@ use crate::failure::{coded_error, fail};
 use crate::home::{self, Home};
 use crate::layout::{pluralize, sanitize_line, truncate, width};
 use crate::out::{Out, TextStyle};
-use crate::{reading, target};
+use crate::target;
 
 /// How many dropped entries are shown at the start and at the end.
 const MAX_SHOWN: usize = 8;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use osier_engine::reading;
 use osier_session::Session;
 use osier_tree::Place;
 use osier_tree::projection::compare::{Comparison, ComparisonBuilder};
@@ -10,7 +11,7 @@ use osier_tree::projection::compare::{Comparison, ComparisonBuilder};
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
 use crate::out::{Out, TextStyle};
-use crate::{reading, target};
+use crate::target;
 
 /// The total width without a terminal.
 const DEFAULT_WIDTH: usize = 120;

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use osier_agent::PreparedRequest;
+use osier_engine::{StoredSession, reading};
 use osier_model::{ContentBlock, Message, Request, SystemMessage, ToolSpec, body_text};
 use osier_session::ContextReader;
 use osier_tree::ContextPlan;
@@ -16,8 +17,7 @@ use crate::home::Home;
 use crate::layout::pluralize;
 use crate::one_shot;
 use crate::out::{Out, TextStyle};
-use crate::reading;
-use crate::target::SessionTarget;
+use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -42,48 +42,48 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let target = SessionTarget::find(home, &args.session).await?;
+    let stored = target::find(home, &args.session).await?;
     let mut out = Out::new();
     if args.request {
-        write_request(&args, &target, home, &mut out).await?;
+        write_request(&args, &stored, home, &mut out).await?;
         return out.finish();
     }
-    let plan = context_plan(&args, &target, home).await?;
+    let plan = context_plan(&args, &stored, home).await?;
     match args.json {
         true => {
             out.raw(b"{")?;
-            context_reader(&target, &plan).write_members(|piece| out.raw(piece)).await?;
+            context_reader(&stored, &plan).write_members(|piece| out.raw(piece)).await?;
             out.raw(b"}\n")?;
         }
-        false => write_text(&target, &plan, &mut out).await?,
+        false => write_text(&stored, &plan, &mut out).await?,
     }
     out.finish()
 }
 
 /// The entries of the context. The leaf is known from the end of the log; finding an id needs the whole tree.
-async fn context_plan(args: &Args, target: &SessionTarget, home: &Home) -> Result<ContextPlan> {
+async fn context_plan(args: &Args, stored: &StoredSession, home: &Home) -> Result<ContextPlan> {
     if let Some(at) = &args.at {
-        let tree = target.open_session(home).await?.tree();
+        let tree = target::open(home, stored).await?.tree();
         return Ok(tree.context_entries(reading::resolve_place(&tree, Some(at))?));
     }
-    let mut heads = target.heads();
+    let mut heads = stored.heads();
     let leaf = heads.leaf().await?;
     Ok(heads.context(leaf).await?)
 }
 
-fn context_reader<'a>(target: &'a SessionTarget, plan: &'a ContextPlan) -> ContextReader<'a> {
-    let generation = target.opened.version.generation;
-    ContextReader { store: &*target.store, key: &target.key, generation, plan }
+fn context_reader<'a>(stored: &'a StoredSession, plan: &'a ContextPlan) -> ContextReader<'a> {
+    let generation = stored.opened.version.generation;
+    ContextReader { store: &*stored.store, key: &stored.key, generation, plan }
 }
 
-async fn write_text(target: &SessionTarget, plan: &ContextPlan, out: &mut Out) -> Result<()> {
+async fn write_text(stored: &StoredSession, plan: &ContextPlan, out: &mut Out) -> Result<()> {
     let mut messages = 0;
     let write = |message: &[u8]| {
         let message = message_text::parse_message(message);
         messages += usize::from(is_counted(&message));
         message_text::write_message(&message, out)
     };
-    context_reader(target, plan).for_each_message(write).await?;
+    context_reader(stored, plan).for_each_message(write).await?;
     if plan.dangling {
         let odd = "The first kept entry of the compaction is not above it; nothing was kept.";
         out.line(&out.paint(TextStyle::Error, odd))?;
@@ -103,8 +103,8 @@ struct RequestJson<'a> {
     body: Option<Box<RawValue>>,
 }
 
-async fn write_request(args: &Args, target: &SessionTarget, home: &Home, out: &mut Out) -> Result<()> {
-    let session = target.open_session(home).await?;
+async fn write_request(args: &Args, stored: &StoredSession, home: &Home, out: &mut Out) -> Result<()> {
+    let session = target::open(home, stored).await?;
     let tree = session.tree();
     let at = reading::resolve_place(&tree, args.at.as_deref())?;
     let PreparedRequest { request, repairs } = one_shot::request_at(&session, home, at).await?;

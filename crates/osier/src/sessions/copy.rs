@@ -4,16 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use osier_session::CopyReport;
-use osier_store::StoreError;
-use osier_tree::header::is_valid_id;
 
-use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::pluralize;
 use crate::out::{Out, notice};
 use crate::progress::show_progress;
-use crate::stores;
-use crate::target::SessionTarget;
+use crate::{stores, target};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -38,25 +34,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let handle =
-        home.store_handle(&args.to).ok_or_else(|| stores::unknown_store(&args.to, &home.store_handles))?;
-    let target = SessionTarget::find_outside(home, &args.session, &args.to).await?;
-    let to = handle.store();
-    let lies_there =
-        target.opened.file.as_deref().map_or(target.store.name() == to.name(), |file| handle.contains(file));
-    if lies_there {
-        return Err(usage_error(format!(
-            "the session is already in the store {}; choose another one with --to",
-            to.name()
-        )));
+    if home.engine.configured_store(&args.to).is_none() {
+        return Err(stores::unknown_store(&args.to, &home.engine));
     }
-    let is_kept = target.opened.file.as_deref().is_some_and(|file| home.is_own_file(file));
-    if !is_kept {
-        home.mark_foreign(valid_id(&target)?)?;
-    }
+    let stored = target::find_outside(home, &args.session, &args.to).await?;
     let copied = {
-        let _progress = show_progress(&format!("copying {}", target.opened.header.id));
-        osier_session::copy_session(&*target.store, &target.key, &*to).await?
+        let _progress = show_progress(&format!("copying {}", stored.opened.header.id));
+        home.engine.copy(&stored, &args.to).await?
     };
     let mut out = Out::new();
     match args.json {
@@ -64,15 +48,6 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         false => print_result(&copied),
     }
     out.finish()
-}
-
-/// The id in the header, checked because it becomes part of a file name.
-fn valid_id(target: &SessionTarget) -> Result<&str, StoreError> {
-    let id = target.opened.header.id.as_str();
-    match is_valid_id(id) {
-        true => Ok(id),
-        false => Err(StoreError::InvalidId { id: id.to_owned() }),
-    }
 }
 
 fn print_result(copied: &CopyReport) {

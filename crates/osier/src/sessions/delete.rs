@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_session::{ListResult, Stores};
-use osier_store::{DeleteResult, DeletedCounts, StoreError};
+use osier_engine::{DeleteReport, KeptReason, ListOptions};
+use osier_store::file::DEFAULT_NAME as FILES;
+use osier_store::{DeleteResult, DeletedCounts};
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
 use osier_tree::time::Millis;
@@ -17,8 +18,7 @@ use crate::home::Home;
 use crate::layout::{format_age, pluralize, sanitize_line};
 use crate::out::{Out, notice};
 use crate::progress::show_progress;
-use crate::stores::{self, StoreHandle};
-use crate::target::SessionTarget;
+use crate::{stores, target};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -71,18 +71,21 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         }
         None => find_named(&args.sessions, home).await?,
     };
-    let chosen = DeleteSelection::with_subagents(named, home).await?;
-    for card in chosen.all() {
+    let plan = home.engine.plan_delete(named).await?;
+    stores::show_unavailable(&plan.unavailable);
+    for card in plan.sessions() {
         notice(&session_row(card, home));
     }
-    let how_many = chosen.all().count();
+    let how_many = plan.sessions().count();
     if !args.yes && how_many > 0 {
         let question = format!("Permanently delete {}?", pluralize(how_many, "session", "sessions"));
         if !confirm(&question, "cannot ask for confirmation without a terminal; add --yes to delete")? {
             fail!(Cancelled, "nothing was deleted");
         }
     }
-    let (mut results, kept) = delete_all(&chosen, args.force, home).await?;
+    let report = home.engine.delete(&plan, args.force).await?;
+    let kept = report_kept(&report);
+    let mut results: Vec<DeleteOutcome> = report.deleted.into_iter().map(DeleteOutcome::new).collect();
     let mut out = Out::new();
     if args.json {
         results.extend(missing.into_iter().map(DeleteOutcome::not_found));
@@ -101,9 +104,9 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
 }
 
 impl DeleteOutcome {
-    fn new(card: &Card, deleted: DeleteResult) -> DeleteOutcome {
+    fn new((card, deleted): (Card, DeleteResult)) -> DeleteOutcome {
         let DeleteResult { deleted, store, counts } = deleted;
-        let (session, agent_id) = (card.id.clone(), Some(card.agent_id.clone()));
+        let (session, agent_id) = (card.id, Some(card.agent_id));
         DeleteOutcome { session, agent_id, store: Some(store), deleted, counts }
     }
 
@@ -120,7 +123,7 @@ impl DeleteOutcome {
 
 /// Prints how many sessions and entries were deleted, by store if there are several.
 fn print_totals(results: &[DeleteOutcome], home: &Home) {
-    let several = home.store_handles.len() > 1;
+    let several = home.has_several_stores();
     let mut counts: BTreeMap<&str, DeletedCounts> = BTreeMap::new();
     for result in results {
         let store = result.store.as_deref().filter(|_| several).unwrap_or_default();
@@ -139,114 +142,32 @@ fn print_totals(results: &[DeleteOutcome], home: &Home) {
     }
 }
 
-/// The sessions to delete, each once. Sessions of sub-agents come after their parents.
-#[derive(Debug, Default)]
-struct DeleteSelection {
-    cards: Vec<Card>,
-    subagents: Vec<Card>,
-}
-
-impl DeleteSelection {
-    async fn with_subagents(mut cards: Vec<Card>, home: &Home) -> Result<DeleteSelection> {
-        if cards.is_empty() {
-            return Ok(DeleteSelection::default());
-        }
-        let concerned =
-            home.store_handles.iter().filter(|handle| cards.iter().any(|card| card.store == handle.name()));
-        let mut originals = Vec::new();
-        for card in &cards {
-            if is_original(card, home).await? {
-                originals.push(card.clone());
-            }
-        }
-        let (below, down) =
-            Stores::new(concerned.map(StoreHandle::store).collect()).subagent_sessions(&originals).await?;
-        stores::show_unavailable(&down);
-        let mut known = below.clone();
-        cards.retain(|card| {
-            let is_new = !known.iter().any(|other| is_same(card, other));
-            known.push(card.clone());
-            is_new
-        });
-        Ok(DeleteSelection { cards, subagents: below })
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Card> {
-        self.cards.iter().chain(&self.subagents)
-    }
-}
-
-/// Whether a card is the session that its store opens by id, not a copy of its file. Sub-agents belong to that one only.
-async fn is_original(card: &Card, home: &Home) -> Result<bool> {
-    let (Some(file), Some(handle)) = (&card.file, home.store_handle(&card.store)) else { return Ok(true) };
-    let own = match handle.store().card(&card.id).await {
-        Ok(own) => own.file,
-        Err(StoreError::NotFound { .. }) => return Ok(false),
-        Err(error) => return Err(error.into()),
-    };
-    let real = |path: &str| std::fs::canonicalize(path).ok();
-    Ok(own.is_some_and(|own| real(&own) == real(file)))
-}
-
-fn is_same(card: &Card, other: &Card) -> bool {
-    card.store == other.store && card.id == other.id && card.file == other.file
-}
-
-/// Deletes the sessions that are not in use, and returns how many were kept. A kept session also keeps those of its sub-agents.
-async fn delete_all(
-    chosen: &DeleteSelection,
-    force: bool,
-    home: &Home,
-) -> Result<(Vec<DeleteOutcome>, usize)> {
-    let (mut results, mut kept): (Vec<DeleteOutcome>, Vec<&Card>) = (Vec::new(), Vec::new());
-    for (at, card) in chosen.all().enumerate() {
-        let works_for = |parent: &&Card| {
-            parent.store == card.store && card.parent_session_id.as_ref() == Some(&parent.id)
-        };
-        if at >= chosen.cards.len() && kept.iter().any(works_for) {
-            notice(&format!(
-                "osier: kept {}, because its parent session was kept",
-                sanitize_line(&card.short_id)
-            ));
-            kept.push(card);
-            continue;
-        }
-        let is_original = is_original(card, home).await?;
-        match delete_one(card, force, home).await {
-            Ok(deleted) => {
-                if is_original {
-                    home.remove_outputs(&card.id);
-                }
-                results.push(DeleteOutcome::new(card, deleted));
-            }
-            Err(error @ StoreError::Busy { .. }) => {
-                kept.push(card);
+/// Reports the sessions that were kept, and returns their number.
+fn report_kept(report: &DeleteReport) -> usize {
+    for (card, reason) in &report.kept {
+        match reason {
+            KeptReason::InUse(error) => {
                 let text = format!("{}; use --force to delete it anyway", sanitize_line(&error.to_string()));
                 warn(&coded_error(error.code(), text));
             }
-            Err(error) => return Err(error.into()),
+            KeptReason::ParentKept => notice(&format!(
+                "osier: kept {}, because its parent session was kept",
+                sanitize_line(&card.short_id)
+            )),
         }
     }
-    Ok((results, kept.len()))
-}
-
-async fn delete_one(card: &Card, force: bool, home: &Home) -> Result<DeleteResult, StoreError> {
-    let key = card.file.as_deref().unwrap_or(&card.id);
-    let not_found = || StoreError::NotFound { store: card.store.clone(), id: card.id.clone() };
-    let handle = home.store_handle(&card.store).ok_or_else(not_found)?;
-    match (force, handle, handle.file_store()) {
-        (true, StoreHandle::Database(store), _) => store.delete_in_use(key).await,
-        (true, _, Some(files)) => files.delete_in_use(key).await,
-        _ => handle.store().delete(key).await,
+    for (session, error) in &report.outputs_left {
+        notice(&format!("osier: cannot remove the kept outputs of {session}: {error}"));
     }
+    report.kept.len()
 }
 
 /// The sessions named on the command line, and the names that match none.
 async fn find_named(words: &[String], home: &Home) -> Result<(Vec<Card>, Vec<String>)> {
     let (mut cards, mut missing): (Vec<Card>, Vec<String>) = (Vec::new(), Vec::new());
     for word in words {
-        match SessionTarget::find_to_delete(home, word, looks_like_id(word)).await? {
-            Some(target) => cards.push(target.card().await?),
+        match target::find_to_delete(home, word, looks_like_id(word)).await? {
+            Some(stored) => cards.push(stored.card().await?),
             None => missing.push(word.clone()),
         }
     }
@@ -261,24 +182,18 @@ fn looks_like_id(word: &str) -> bool {
 /// Old sessions among the files in the home folder, or in the store of `--store`. Other stores may be shared, so they must be named.
 async fn find_old(home: &Home, before: Millis, all: bool) -> Result<Vec<Card>> {
     let _progress = show_progress("reading the sessions");
-    let stores = match home.named_store() {
-        Some(_) => home.listed_stores(),
-        None => Stores::new(vec![home.file_store()]),
-    };
-    let ListResult { page, unavailable: down } = stores.list(&home.session_filter(all)).await?;
-    stores::show_unavailable(&down);
+    let store = Some(home.named_store().unwrap_or(FILES).to_owned());
+    let listed = home.engine.list(&ListOptions { store, ..home.list_options(all) }).await?;
+    stores::show_unavailable(&listed.unavailable);
     // A fork is newer than its messages.
-    let old = page.cards.into_iter().filter(|card| card.modified.max(card.created) < before);
+    let old = listed.cards.into_iter().filter(|card| card.modified.max(card.created) < before);
     Ok(old.collect())
 }
 
 fn session_row(card: &Card, home: &Home) -> String {
     let title = one_line(card.title(), 70);
-    let store = if home.store_handles.len() > 1 {
-        format!("  {}", sanitize_line(&card.store))
-    } else {
-        String::new()
-    };
+    let store =
+        if home.has_several_stores() { format!("  {}", sanitize_line(&card.store)) } else { String::new() };
     let whose =
         if card.agent_id == "main" { String::new() } else { format!("{}: ", one_line(&card.agent_id, 20)) };
     format!(

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use osier_engine::reading;
 use osier_store::StoreError;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::entry_json;
@@ -15,7 +16,7 @@ use crate::failure::fail;
 use crate::home::Home;
 use crate::layout::{pad_left, sanitize_line};
 use crate::out::{Out, TextStyle};
-use crate::{reading, target};
+use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -3,20 +3,20 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use osier_engine::{ForkFrom, ForkRequest, ForkedSession, reading};
 use osier_session::Session;
+use osier_tree::Seq;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::preview::{editor_text, one_line, sanitize, shown_text};
 use osier_tree::time::{self, Millis};
-use osier_tree::{Place, Seq};
 use serde::Serialize;
 use serde_json::json;
 
-use super::moves;
-use crate::failure::{fail, usage_error};
+use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::{format_age, pad_left, sanitize_line};
 use crate::out::{Out, TextStyle, notice};
-use crate::{reading, target};
+use crate::target;
 
 /// How many characters of a message a row shows.
 const MAX_TEXT: usize = 80;
@@ -69,21 +69,25 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         }
         return out.finish();
     }
-    let (at, text) = match entry_argument(&args)? {
-        None => (source.tree().leaf(), None),
-        Some((entry, exact)) => fork_point(&source, entry, exact).await?,
+    let request = ForkRequest {
+        from: fork_from(&args)?,
+        store: home.named_store().map(str::to_owned),
+        name: args.name.clone(),
     };
-    let fork = fork(&source, at, text.is_some(), args.name.as_deref(), home).await?;
+    let ForkedSession { stored, editor } = home.engine.fork(&source, &request).await?;
+    let text = editor.map(|editor| editor.text);
+    let id = &stored.opened.header.id;
     if args.json {
-        let (tree, file) = (fork.tree(), fork.file().map(|file| file.display().to_string()));
+        let (tree, file) = (target::open(home, &stored).await?.tree(), stored.file());
         let leaf = tree.leaf().map(|seq| tree.id(seq).to_string());
-        let mut value = json!({ "session": fork.id(), "file": file, "leafId": leaf });
+        let mut value =
+            json!({ "session": id, "file": file.map(|file| file.display().to_string()), "leafId": leaf });
         if let Some(text) = text {
             value["editorText"] = json!(text);
         }
         out.json(&value)?;
     } else {
-        out.line(fork.id())?;
+        out.line(id)?;
         if let Some(text) = text {
             out.line(&out.paint(TextStyle::User, &sanitize(&text)))?;
         }
@@ -91,48 +95,15 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.finish()
 }
 
-/// The named entry, and whether to include exactly that entry. `ENTRY --at`, without a value, means `ENTRY --exact`.
-fn entry_argument(args: &Args) -> Result<Option<(&str, bool)>> {
-    match (args.entry.as_deref(), args.at.as_ref().map(Option::as_deref)) {
-        (None, None) => Ok(None),
-        (Some(entry), None) => Ok(Some((entry, args.exact))),
-        (Some(entry), Some(None)) | (None, Some(Some(entry))) => Ok(Some((entry, true))),
+/// The end of the path. `ENTRY --at`, without a value, means `ENTRY --exact`.
+fn fork_from(args: &Args) -> Result<ForkFrom> {
+    match (args.entry.clone(), args.at.clone()) {
+        (None, None) => Ok(ForkFrom::CurrentPosition),
+        (Some(entry), None) if !args.exact => Ok(ForkFrom::Entry(entry)),
+        (Some(entry), None | Some(None)) | (None, Some(Some(entry))) => Ok(ForkFrom::Exactly(entry)),
         (None, Some(None)) => Err(usage_error("--at needs an ENTRY")),
         (Some(_), Some(Some(_))) => Err(usage_error("give the entry once: as ENTRY or with --at")),
     }
-}
-
-/// The last place of the path to copy, and the text for the editor.
-pub(crate) async fn fork_point(
-    source: &Session,
-    entry: &str,
-    exact: bool,
-) -> Result<(Place, Option<String>)> {
-    let tree = source.tree();
-    if exact {
-        return Ok((reading::resolve_place(&tree, Some(entry))?, None));
-    }
-    // The new session has no position yet, so no choice is "already there".
-    let landing = moves::move_target(&tree, None, entry, false)?;
-    let text = moves::editor_text(source, &landing).await?;
-    Ok((landing.place, text))
-}
-
-/// Creates a session with the path to a place. The path may be empty only if `may_be_empty`: there is text to send next.
-pub(crate) async fn fork(
-    source: &Session,
-    at: Place,
-    may_be_empty: bool,
-    name: Option<&str>,
-    home: &Home,
-) -> Result<Session> {
-    if at.is_none() && !may_be_empty {
-        fail!(NothingToFork, "nothing to fork: the session is before its first entry; give an ENTRY");
-    }
-    let env = home.session_env();
-    let store = home.named_store().map_or_else(|| source.store().clone(), |_| home.default_store());
-    let header = source.fork_header(&*store).await?;
-    Ok(Session::create_from(store, &header, &mut source.fork_lines(at, name), env).await?)
 }
 
 /// A user message to fork before.

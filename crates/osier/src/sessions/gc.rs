@@ -2,20 +2,14 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use osier_store::{Lease, LogVersion, StoreError};
-use osier_tree::Seq;
+use anyhow::{Error, Result};
+use osier_engine::{EngineError, GcOptions, GcReport};
 use serde_json::json;
 
-use crate::failure::fail;
 use crate::home::Home;
 use crate::layout::pluralize;
 use crate::out::{Out, notice};
-use crate::reading;
-use crate::target::SessionTarget;
-
-/// How often to retry if another process appends at the same time.
-const MAX_ATTEMPTS: usize = 5;
+use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -42,16 +36,19 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// The numbers of entries. `added` entries record the cost of removed ones and the current position.
-struct GcCounts {
-    removed: usize,
-    kept: usize,
-    added: usize,
-    is_file: bool,
-}
-
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let GcCounts { removed, kept, added, is_file } = collect_with_retry(&args, home).await?;
+    let stored = target::find(home, &args.session).await?;
+    let is_file = stored.file().is_some();
+    if is_file && !args.dry_run {
+        notice("make sure that no program without file locking, such as pi, is writing to this session");
+    }
+    let options = GcOptions { dry_run: args.dry_run, force: args.force };
+    let GcReport { removed, kept, added } = match home.engine.gc(&stored, options).await {
+        Err(EngineError::GcInUse { source, can_force: true }) => {
+            Err(Error::new(source).context("cannot remove deleted branches without --force"))?
+        }
+        done => done?,
+    };
     let mut out = Out::new();
     if args.json {
         out.json(&json!({ "removed": removed, "kept": kept, "added": added }))?;
@@ -75,89 +72,4 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         });
     }
     out.finish()
-}
-
-async fn collect_with_retry(args: &Args, home: &Home) -> Result<GcCounts> {
-    for attempt in 0..MAX_ATTEMPTS {
-        match collect(args, home, attempt == 0).await {
-            Err(error) if is_conflict(&error) => {}
-            done => return done,
-        }
-    }
-    fail!(Contended, "the session keeps changing; try again when no other process writes to it")
-}
-
-fn is_conflict(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(StoreError::Conflict { .. } | StoreError::Replaced))
-}
-
-async fn collect(args: &Args, home: &Home, is_first: bool) -> Result<GcCounts> {
-    let target = SessionTarget::find(home, &args.session).await?;
-    let is_file = target.opened.file.is_some();
-    if is_first && is_file && !args.dry_run {
-        notice("make sure that no program without file locking, such as pi, is writing to this session");
-    }
-    // Do not watch the session: this command must not count as having it open.
-    let session = target.open_session(home).await?;
-    let (tree, version) = (session.tree(), session.version());
-    if target.opened.invalid_lines > 0 || !tree.heads().is_regular() {
-        bail!("cannot rewrite a damaged log; run `osier sessions verify` for details");
-    }
-    let plan = tree.plan_gc();
-    let removes = |lease: &Lease| {
-        let goes = |seq: Seq| !plan.keeps(seq);
-        let branch = lease.branch.as_deref().and_then(|id| tree.find(id));
-        // Marks of other processes in the branch may be removed.
-        let is_said = |seq: &Seq| goes(*seq) && tree.head(*seq).kind.reaches_context();
-        let below = |first: Seq| {
-            let mut later = (first.index()..tree.len()).map(Seq::new).filter(is_said);
-            later.any(|seq| tree.heads().is_ancestor(first, Some(seq)))
-        };
-        let entry = lease.entry.as_deref().and_then(|id| tree.find(id));
-        entry.is_some_and(goes) || branch.is_some_and(below)
-    };
-    let mut done = GcCounts {
-        removed: plan.removed_count(),
-        kept: tree.len() - plan.removed_count(),
-        added: 0,
-        is_file,
-    };
-    if !args.dry_run && done.removed > 0 {
-        let wanted: Vec<Seq> = plan.needed_lines().collect();
-        let lines = reading::read_lines(&session, &wanted).await?;
-        let env = home.session_env();
-        let new = tree.gc(&plan, &lines, env.clock.now(), || env.ids.entry());
-        let new = new.context("cannot read a line of the log")?;
-        done.added = new.len() - done.kept;
-        let leases = target.store.leases(&target.key).await?;
-        if let Some(lease) = leases.into_iter().find(removes) {
-            let busy = StoreError::Leased { lease: Box::new(lease) };
-            return Err(anyhow::Error::new(busy).context("cannot remove deleted branches"));
-        }
-        replace(&target, version, &new, args.force).await?;
-    }
-    Ok(done)
-}
-
-async fn replace(target: &SessionTarget, version: LogVersion, lines: &[Vec<u8>], force: bool) -> Result<()> {
-    let (store, key) = (&target.store, &target.key);
-    let replaced = match force {
-        true => store.rewrite_in_use(key, version, lines).await,
-        false => store.rewrite(key, version, lines).await,
-    };
-    let error = match replaced {
-        Ok(_) => return Ok(()),
-        Err(StoreError::Busy { id }) => busy_error(target, id).await,
-        Err(error) => return Err(error.into()),
-    };
-    Err(anyhow::Error::new(error).context("cannot remove deleted branches without --force"))
-}
-
-/// The error for a session that is open elsewhere. Names the process that runs a turn, if known.
-async fn busy_error(target: &SessionTarget, id: String) -> StoreError {
-    let leases = target.store.leases(&target.key).await.unwrap_or_default();
-    match leases.into_iter().next() {
-        Some(lease) => StoreError::Leased { lease: Box::new(lease) },
-        None => StoreError::Busy { id },
-    }
 }

@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use osier_engine::reading;
 use osier_tree::projection::preview::one_line;
 use serde_json::{Map, Value};
 
 use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::out::{Out, TextStyle, notice};
-use crate::{reading, target};
+use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_session::{ListResult, SearchQuery, UnavailableStore};
-use osier_store::SessionFilter;
+use osier_engine::{ListOptions, SessionList};
+use osier_session::{SearchQuery, UnavailableStore};
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
 use osier_tree::time::Millis;
@@ -59,20 +59,19 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let query = args.search.as_deref().map(SearchQuery::parse).transpose();
     let query = query.map_err(|error| usage_error(error.to_string()))?;
-    let (cards, down) = cards(&args, query.as_ref(), home).await?;
+    let SessionList { cards, unavailable, .. } = list(&args, query, home).await?;
     let mut out = Out::new();
-    stores::show_unavailable(&down);
     if args.json {
-        out.json(&json_items(&cards, &down))?;
+        out.json(&json_items(&cards, &unavailable))?;
         return out.finish();
     }
-    let threads = match query {
+    let threads = match args.search {
         None => threads(&cards),
         Some(_) => cards.iter().map(|card| (0, card)).collect(),
     };
     let rows: Vec<ListRow> =
         threads.into_iter().map(|(depth, card)| ListRow::new(card, depth, home.now())).collect();
-    write_rows(&rows, ListColumns { stores: home.store_handles.len() > 1, cwds: args.all }, &mut out)?;
+    write_rows(&rows, ListColumns { stores: home.has_several_stores(), cwds: args.all }, &mut out)?;
     if cards.is_empty() {
         notice(&nothing_found(&args));
     }
@@ -99,31 +98,15 @@ fn json_items(cards: &[Card], down: &[UnavailableStore]) -> Vec<Value> {
         .collect()
 }
 
-async fn cards(
-    args: &Args,
-    query: Option<&SearchQuery>,
-    home: &Home,
-) -> Result<(Vec<Card>, Vec<UnavailableStore>)> {
+async fn list(args: &Args, query: Option<SearchQuery>, home: &Home) -> Result<SessionList> {
     let _progress = show_progress("reading the sessions");
-    let stores = home.listed_stores();
-    // A later filter may select any session, so the store must return all of them.
-    let limit = args.limit.filter(|_| query.is_none() && !args.named);
-    let ListResult { page, unavailable: down } =
-        stores.list(&SessionFilter { limit, ..home.session_filter(args.all) }).await?;
-    for file in &page.unreadable {
-        notice(&format!("osier: {}", sanitize_line(file)));
+    let options = ListOptions { query, named: args.named, limit: args.limit, ..home.list_options(args.all) };
+    let list = home.engine.list(&options).await?;
+    for problem in list.unreadable.iter().chain(&list.search_problem) {
+        notice(&format!("osier: {}", sanitize_line(problem)));
     }
-    let mut cards = page.cards;
-    cards.retain(|card| !args.named || card.name.is_some());
-    if let Some(query) = query {
-        let (chosen, unread) = query.filter(cards, &stores).await;
-        cards = chosen;
-        if let Some(problem) = unread.summary() {
-            notice(&format!("osier: {}", sanitize_line(&problem)));
-        }
-    }
-    cards.truncate(args.limit.unwrap_or(usize::MAX));
-    Ok((cards, down))
+    stores::show_unavailable(&list.unavailable);
+    Ok(list)
 }
 
 /// Which optional columns are shown.

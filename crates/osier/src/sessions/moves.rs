@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use osier_agent::{ClientCommand, CommandReply, Navigated, Navigation};
+use osier_engine::reading;
 use osier_session::{CommitOutcome, Session};
 use osier_tree::projection::preview;
 use osier_tree::{MoveRequest, MoveTarget, Place, PlanError, Selection, SessionTree};
@@ -14,7 +15,7 @@ use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::one_shot::{self, OneShotOutcome, SummaryWriter};
 use crate::out::{Out, TextStyle, notice};
-use crate::{reading, target};
+use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

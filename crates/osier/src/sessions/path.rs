@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use osier_engine::{StoredSession, reading};
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::entry_json;
 use osier_tree::projection::preview::Previews;
@@ -11,8 +12,7 @@ use osier_tree::{EntryKind, Seq};
 use crate::home::{self, Home};
 use crate::layout::{sanitize_line, truncate, width};
 use crate::out::{Out, TextStyle};
-use crate::reading;
-use crate::target::SessionTarget;
+use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -33,23 +33,23 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let target = SessionTarget::find(home, &args.session).await?;
-    let path = path_entries(&args, &target, home).await?;
+    let stored = target::find(home, &args.session).await?;
+    let path = path_entries(&args, &stored, home).await?;
     let mut out = Out::new();
     match args.json {
-        true => write_json(&target, &path, home, &mut out).await?,
-        false => write_rows(&target, &path, home, &mut out).await?,
+        true => write_json(&stored, &path, home, &mut out).await?,
+        false => write_rows(&stored, &path, home, &mut out).await?,
     }
     out.finish()
 }
 
 /// The leaf is known from the end of the log; finding an id needs the whole tree.
-async fn path_entries(args: &Args, target: &SessionTarget, home: &Home) -> Result<Vec<Seq>> {
+async fn path_entries(args: &Args, stored: &StoredSession, home: &Home) -> Result<Vec<Seq>> {
     if let Some(at) = &args.at {
-        let tree = target.open_session(home).await?.tree();
+        let tree = target::open(home, stored).await?.tree();
         return Ok(tree.path(reading::resolve_place(&tree, Some(at))?));
     }
-    let mut heads = target.heads();
+    let mut heads = stored.heads();
     let leaf = heads.leaf().await?;
     Ok(heads.path(leaf).await?)
 }
@@ -57,24 +57,24 @@ async fn path_entries(args: &Args, target: &SessionTarget, home: &Home) -> Resul
 /// Calls `each` with the line of each entry. The session is opened only for a batch of sub-agents, whose latest status may be
 /// anywhere in the log.
 async fn for_each_line(
-    target: &SessionTarget,
+    stored: &StoredSession,
     path: &[Seq],
     home: &Home,
     each: impl FnMut(Seq, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut heads = target.heads();
+    let mut heads = stored.heads();
     for seq in path {
         if heads.get(*seq).await?.kind == EntryKind::SubagentBatch {
-            let session = target.open_session(home).await?;
+            let session = target::open(home, stored).await?;
             return session
                 .for_each_current_line(&session.main_cursor().state_and_place().0, path, each)
                 .await;
         }
     }
-    target.for_each_line(path, each).await
+    stored.for_each_line(path, each).await
 }
 
-async fn write_json(target: &SessionTarget, path: &[Seq], home: &Home, out: &mut Out) -> Result<()> {
+async fn write_json(stored: &StoredSession, path: &[Seq], home: &Home, out: &mut Out) -> Result<()> {
     let mut first = true;
     out.raw(b"[")?;
     let write = |_: Seq, line: &[u8]| {
@@ -84,11 +84,11 @@ async fn write_json(target: &SessionTarget, path: &[Seq], home: &Home, out: &mut
         }
         out.raw(&entry_json(&entry))
     };
-    for_each_line(target, path, home, write).await?;
+    for_each_line(stored, path, home, write).await?;
     out.raw(b"]\n")
 }
 
-async fn write_rows(target: &SessionTarget, path: &[Seq], home: &Home, out: &mut Out) -> Result<()> {
+async fn write_rows(stored: &StoredSession, path: &[Seq], home: &Home, out: &mut Out) -> Result<()> {
     let columns = home::columns().unwrap_or(usize::MAX);
     let mut previews = Previews::new(home.user.as_deref());
     let write = |_: Seq, line: &[u8]| {
@@ -97,5 +97,5 @@ async fn write_rows(target: &SessionTarget, path: &[Seq], home: &Home, out: &mut
         let text = truncate(&previews.preview(&entry), columns.saturating_sub(width(&id) + 2).max(20));
         out.line(&format!("{}  {text}", out.paint(TextStyle::Dim, &id)))
     };
-    for_each_line(target, path, home, write).await
+    for_each_line(stored, path, home, write).await
 }

@@ -17,7 +17,7 @@ use osier_tree::{Seq, time};
 use crate::home::Home;
 use crate::layout::{align_table, pad_left, pluralize, sanitize_line};
 use crate::out::{Out, TextStyle};
-use crate::target::SessionTarget;
+use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -40,31 +40,31 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let target = SessionTarget::find(home, &args.session).await?;
+    let stored = target::find(home, &args.session).await?;
     let mut out = Out::new();
     if args.usage {
-        let report = usage_report(&target.open_session(home).await?).await?;
+        let report = usage_report(&target::open(home, &stored).await?).await?;
         match args.json {
             true => out.json(&report)?,
             false => write_usage(&report, &mut out)?,
         }
         return out.finish();
     }
-    let card = target.card().await?;
+    let card = stored.card().await?;
     if args.json {
         out.json(&card)?;
         return out.finish();
     }
     write_card(&card, &mut out)?;
-    if target.opened.invalid_lines > 0 {
+    if stored.opened.invalid_lines > 0 {
         let odd = pluralize(
-            target.opened.invalid_lines,
+            stored.opened.invalid_lines,
             "line of the file is not an entry",
             "lines of the file are not entries",
         );
         out.line(&out.paint(TextStyle::Error, &format!("{odd}; run `osier sessions verify` for details")))?;
     }
-    let session = target.open_session(home).await?;
+    let session = target::open(home, &stored).await?;
     let (mut writer, mut begun) = (MarkdownWriter::default(), false);
     let write = |item| {
         if !std::mem::replace(&mut begun, true) {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use osier_engine::reading;
 use osier_session::Session;
 use osier_tree::projection::outline::{Glyphs, Outline, OutlineFilter, OutlineOptions, SiblingOrder};
 use osier_tree::{Place, Seq, SessionTree};
@@ -12,7 +13,7 @@ use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::{sanitize_line, truncate, width};
 use crate::out::{Out, TextStyle};
-use crate::{reading, target};
+use crate::{previews, target};
 
 /// The minimum width of a text, even if it is deeply indented.
 const MIN_TEXT_WIDTH: usize = 20;
@@ -119,7 +120,7 @@ pub(crate) async fn draw_tree(
     out: &mut Out,
 ) -> Result<Vec<Seq>> {
     let tree = session.tree();
-    let texts = reading::read_previews(session).await?;
+    let texts = previews::read_previews(session).await?;
     let outline = Outline::new(&tree, leaf, options, &|seq: Seq| texts.get(seq));
     let columns = home::columns().unwrap_or(usize::MAX);
     if leaf.is_none() && !outline.rows.is_empty() {
@@ -127,7 +128,7 @@ pub(crate) async fn draw_tree(
     }
     for (at, row) in outline.rows.iter().enumerate() {
         let text = texts.get(row.seq);
-        let text = reading::shorten_home(&text, home.user.as_deref());
+        let text = previews::shorten_home(&text, home.user.as_deref());
         let id = match names {
             RowNames::None => String::new(),
             RowNames::Ids | RowNames::Numbers => format!("{}  ", sanitize_line(tree.id(row.seq).as_str())),

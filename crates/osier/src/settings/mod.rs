@@ -26,7 +26,7 @@ use crate::themes;
 
 pub(crate) use file::{MAX_SETTINGS_BYTES, ParsedSetting, SettingsProblem, dotted_key};
 pub(crate) use layers::{EffectiveSetting, SettingsLayers, SettingsOwner};
-pub(crate) use project::{Project, is_owned_by_another};
+pub(crate) use project::Project;
 pub(crate) use sandbox::{SandboxSettings, SandboxWhen};
 pub(crate) use stores::{StoreLocation, StoreSpec};
 use table::SettingAccess;

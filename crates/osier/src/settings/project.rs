@@ -2,14 +2,10 @@
 //!
 //! Osier's home folder is not a project, and folders of other users are ignored.
 
-use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Whether a file belongs to neither this user nor root.
-pub(crate) fn is_owned_by_another(about: &Metadata) -> bool {
-    about.uid() != rustix::process::geteuid().as_raw() && about.uid() != 0
-}
+use osier_engine::is_owned_by_another;
 
 /// A project folder, which may have its own settings.
 #[derive(Debug, Clone, PartialEq, Eq)]

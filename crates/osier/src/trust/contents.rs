@@ -8,9 +8,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use blake3::Hasher;
+use osier_engine::is_owned_by_another;
 use osier_tools::open_regular;
-
-use crate::settings::is_owned_by_another;
 
 /// Limits. A project with more cannot be trusted.
 const MAX_FILES: usize = 1_000;

@@ -45,39 +45,6 @@ impl FileStore {
         run_blocking(move || retry_until_unlocked(&log, |log| log.append(expected, &lines, write))).await
     }
 
-    /// Deletes a session even if it is open. A process that has it open can no longer append to it.
-    pub async fn delete_in_use(&self, id: &str) -> Result<DeleteResult, StoreError> {
-        let nothing =
-            DeleteResult { deleted: false, store: self.name.clone(), counts: DeletedCounts::default() };
-        let path = match self.find_path_detached(id).await {
-            Ok(path) => path,
-            Err(StoreError::NotFound { .. }) => return Ok(nothing),
-            Err(error) => return Err(error),
-        };
-        let entries = match self.open(id).await {
-            Ok(opened) => opened.version.entries,
-            Err(StoreError::NotFound { .. }) => return Ok(nothing),
-            Err(error) => return Err(error),
-        };
-        self.close_log(id);
-        fs::remove_file(&path).map_err(StoreError::io("delete", &path))?;
-        let previews = self.cache_path(&path, "previews", "txt");
-        for cache in
-            [self.index_path(&path), self.cache_path(&path, "open", "lock"), previews].into_iter().flatten()
-        {
-            index::remove_cache(&cache);
-        }
-        if let Some(leases) = self.lease_files(&path) {
-            leases.remove_all();
-        }
-        // No text of the session may remain in backups or in the card cache.
-        for kept in super::replace::find_backups(&path) {
-            fs::remove_file(&kept).map_err(StoreError::io("delete", &kept))?;
-        }
-        self.remove_card(&path);
-        Ok(DeleteResult { deleted: true, counts: DeletedCounts { sessions: 1, entries }, ..nothing })
-    }
-
     /// The file of a session.
     async fn find_path_detached(&self, id: &str) -> Result<PathBuf, StoreError> {
         let id = id.to_owned();
@@ -284,6 +251,38 @@ impl Store for FileStore {
             Err(_) => None,
         };
         self.delete_in_use(id).await
+    }
+
+    async fn delete_in_use(&self, id: &str) -> Result<DeleteResult, StoreError> {
+        let nothing =
+            DeleteResult { deleted: false, store: self.name.clone(), counts: DeletedCounts::default() };
+        let path = match self.find_path_detached(id).await {
+            Ok(path) => path,
+            Err(StoreError::NotFound { .. }) => return Ok(nothing),
+            Err(error) => return Err(error),
+        };
+        let entries = match self.open(id).await {
+            Ok(opened) => opened.version.entries,
+            Err(StoreError::NotFound { .. }) => return Ok(nothing),
+            Err(error) => return Err(error),
+        };
+        self.close_log(id);
+        fs::remove_file(&path).map_err(StoreError::io("delete", &path))?;
+        let previews = self.cache_path(&path, "previews", "txt");
+        for cache in
+            [self.index_path(&path), self.cache_path(&path, "open", "lock"), previews].into_iter().flatten()
+        {
+            index::remove_cache(&cache);
+        }
+        if let Some(leases) = self.lease_files(&path) {
+            leases.remove_all();
+        }
+        // No text of the session may remain in backups or in the card cache.
+        for kept in super::replace::find_backups(&path) {
+            fs::remove_file(&kept).map_err(StoreError::io("delete", &kept))?;
+        }
+        self.remove_card(&path);
+        Ok(DeleteResult { deleted: true, counts: DeletedCounts { sessions: 1, entries }, ..nothing })
     }
 
     async fn rewrite(

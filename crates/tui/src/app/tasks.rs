@@ -101,7 +101,11 @@ async fn change_sessions(session: &Session, action: Action, host: &dyn Host) -> 
             let env = SessionEnv { watch: false, ..session.env().clone() };
             Session::open(find_store(&target, stores)?, &target.key, env).await?.rename(&name).await?;
         }
-        Action::DeleteSession(target) => delete(find_store(&target, stores)?, &target.key, host).await?,
+        Action::DeleteSession(target) => {
+            if let Err(problem) = host.delete_session(&target).await {
+                return Ok(Msg::Failed(problem));
+            }
+        }
         _ => {}
     }
     let filter = SessionFilter { limit: Some(MAX_LISTED_SESSIONS), ..SessionFilter::default() };
@@ -114,19 +118,6 @@ fn find_store(target: &SessionRef, stores: &Stores) -> Result<Arc<dyn Store>, Ag
     let SessionRef { store, key } = target;
     let gone = || StoreError::NotFound { store: store.clone(), id: key.clone() };
     Ok(stores.get(store).cloned().ok_or_else(gone)?)
-}
-
-/// Deletes a session, then the sessions of its sub-agents in the same store. Those stay if the session is in use.
-async fn delete(store: Arc<dyn Store>, key: &str, host: &dyn Host) -> Result<(), AgentError> {
-    let card = store.card(key).await?;
-    let (below, _) = Stores::new(vec![store.clone()]).subagent_sessions(std::slice::from_ref(&card)).await?;
-    store.delete(key).await?;
-    host.session_deleted(&card.id);
-    for card in &below {
-        store.delete(&SessionRef::from_card(card).key).await?;
-        host.session_deleted(&card.id);
-    }
-    Ok(())
 }
 
 /// Describes which sessions the list does not show, and why.

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 /// Delays the creation of one session; everything else goes to the inner store.
 #[derive(Debug)]
-pub(super) struct DeferredStore {
+pub(crate) struct DeferredStore {
     inner: Arc<dyn Store>,
     header: Header,
     memory: MemoryStore,
@@ -26,7 +26,7 @@ pub(super) struct DeferredStore {
 }
 
 impl DeferredStore {
-    pub(super) async fn new(store: Arc<dyn Store>, header: Header) -> Result<DeferredStore, StoreError> {
+    pub(crate) async fn new(store: Arc<dyn Store>, header: Header) -> Result<DeferredStore, StoreError> {
         let memory = MemoryStore::default();
         memory.create(&header, &[]).await?;
         let changed = Arc::new(watch::Sender::new(0));
@@ -225,6 +225,10 @@ impl Store for DeferredStore {
 
     async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
         self.current_store(id).delete(id).await
+    }
+
+    async fn delete_in_use(&self, id: &str) -> Result<DeleteResult, StoreError> {
+        self.current_store(id).delete_in_use(id).await
     }
 
     async fn rewrite(

@@ -1,0 +1,42 @@
+//! What the caller provides to build an engine.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use osier_agent::Gates;
+use osier_agent::gates::AllowAllGates;
+use osier_session::SessionEnv;
+use osier_store::FileStore;
+
+use crate::configured_store::ConfiguredStore;
+
+/// The configuration of an [`crate::Engine`].
+#[derive(Debug, Clone)]
+pub struct EngineConfig {
+    /// All stores. Their names are unique.
+    pub stores: Vec<ConfiguredStore>,
+    /// Opens and creates session files outside all stores.
+    pub files: Arc<FileStore>,
+    /// Clock, ids and durability of sessions. Whether a session is watched depends on the operation.
+    pub session_env: SessionEnv,
+    /// Asked before operations that are larger than one entry.
+    pub gates: Arc<dyn Gates>,
+    /// A folder with one empty file per session that came from a place where others can write.
+    pub foreign_marks: PathBuf,
+    /// The folder of the long tool outputs that are kept beside the sessions.
+    pub tool_outputs: PathBuf,
+}
+
+/// No stores: nothing can be found or created.
+impl Default for EngineConfig {
+    fn default() -> EngineConfig {
+        EngineConfig {
+            stores: Vec::new(),
+            files: Arc::new(FileStore::new(PathBuf::new(), None)),
+            session_env: SessionEnv::default(),
+            gates: Arc::new(AllowAllGates),
+            foreign_marks: PathBuf::new(),
+            tool_outputs: PathBuf::new(),
+        }
+    }
+}

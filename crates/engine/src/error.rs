@@ -1,0 +1,139 @@
+//! The errors of the engine: a code and facts. Hints for users are added by the program that shows them.
+
+use std::path::PathBuf;
+
+use osier_agent::AgentError;
+use osier_session::SessionError;
+use osier_store::StoreError;
+use osier_tree::{ErrorCode, PlanError};
+use serde_json::{Value, json};
+
+/// How many ids a message lists.
+const MAX_LISTED: usize = 5;
+
+/// An error of an operation.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// `similar` has the short ids of sessions with similar ids.
+    #[error("no session {name}")]
+    SessionNotFound { name: String, similar: Vec<String> },
+    #[error("no session {name} in the other stores, and {store} is unavailable")]
+    NotInOtherStores { name: String, store: String, source: StoreError },
+    /// The prefix of an id matches a session, and could match another one in a store that does not answer.
+    #[error("{name} could also mean a session in {store}")]
+    MaybeInOtherStore { name: String, store: String, reason: String },
+    #[error("no file {}", path.display())]
+    FileNotFound { path: PathBuf },
+    #[error("{} is a folder", path.display())]
+    IsFolder { path: PathBuf },
+    /// `ids` are short ids, with their stores if those differ.
+    #[error("{name} is ambiguous: it could mean {} sessions: {}", ids.len(), join_some(ids))]
+    AmbiguousSession { name: String, ids: Vec<String> },
+    #[error("{name} is ambiguous: it could mean {} sessions: {}", files.len(), join_some(files))]
+    AmbiguousFile { name: String, files: Vec<String> },
+    #[error("session {id} is in the stores {}", stores.join(" and "))]
+    InSeveralStores { id: String, stores: Vec<String> },
+    #[error("no store {store}")]
+    StoreNotFound { store: String },
+    #[error("the session is already in the store {store}")]
+    AlreadyInStore { store: String },
+    #[error("nothing to fork: the session is before its first entry")]
+    NothingToFork,
+    #[error("the entry already has a parentId")]
+    ParentGivenTwice,
+    #[error("nothing was appended")]
+    NothingAppended,
+    #[error("a hook refused the operation")]
+    Refused,
+    #[error("cannot rewrite a damaged log")]
+    DamagedLog,
+    #[error("the session keeps changing")]
+    KeepsChanging,
+    #[error("cannot remove deleted branches")]
+    GcInUse { source: StoreError, can_force: bool },
+    #[error("{} already exists", path.display())]
+    FileExists { path: PathBuf },
+    #[error("cannot write {}", path.display())]
+    CannotWrite { path: PathBuf, source: std::io::Error },
+    /// `similar` has the ids of entries with similar ids.
+    #[error("no entry {name} in this session")]
+    EntryNotFound { name: String, similar: Vec<String> },
+}
+
+impl EngineError {
+    /// The machine-readable code.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            EngineError::Agent(error) => error.code(),
+            EngineError::Session(error) => error.code(),
+            EngineError::Store(error)
+            | EngineError::NotInOtherStores { source: error, .. }
+            | EngineError::GcInUse { source: error, .. } => error.code(),
+            EngineError::Plan(error) => error.code(),
+            EngineError::SessionNotFound { .. } | EngineError::FileNotFound { .. } => {
+                ErrorCode::SessionNotFound
+            }
+            EngineError::IsFolder { .. } => ErrorCode::NotASession,
+            EngineError::MaybeInOtherStore { .. }
+            | EngineError::AmbiguousSession { .. }
+            | EngineError::AmbiguousFile { .. }
+            | EngineError::InSeveralStores { .. } => ErrorCode::SessionAmbiguous,
+            EngineError::EntryNotFound { .. } => ErrorCode::EntryNotFound,
+            EngineError::StoreNotFound { .. }
+            | EngineError::AlreadyInStore { .. }
+            | EngineError::ParentGivenTwice => ErrorCode::Usage,
+            EngineError::NothingToFork => ErrorCode::NothingToFork,
+            EngineError::Refused => ErrorCode::Cancelled,
+            EngineError::KeepsChanging => ErrorCode::Contended,
+            EngineError::FileExists { .. } => ErrorCode::AlreadyExists,
+            EngineError::CannotWrite { .. } => ErrorCode::Io,
+            EngineError::NothingAppended | EngineError::DamagedLog => ErrorCode::Failed,
+        }
+    }
+
+    /// What programs need to know in addition to the code: an object whose fields `docs/json.md` lists.
+    pub fn fields(&self) -> Value {
+        match self {
+            EngineError::Agent(error) => error.fields(),
+            EngineError::Session(error) => error.fields(),
+            EngineError::Store(error)
+            | EngineError::NotInOtherStores { source: error, .. }
+            | EngineError::GcInUse { source: error, .. } => error.fields(),
+            EngineError::Plan(error) => error.fields(),
+            _ => json!({}),
+        }
+    }
+}
+
+/// The first few of these texts.
+pub fn join_some(texts: &[String]) -> String {
+    let shown: Vec<&str> = texts.iter().take(MAX_LISTED).map(String::as_str).collect();
+    format!("{}{}", shown.join(", "), if texts.len() > MAX_LISTED { ", …" } else { "" })
+}
+
+/// The ids that share the longest prefix with `name`, sorted.
+pub(crate) fn similar_ids<'a>(ids: impl Iterator<Item = &'a str>, name: &str) -> Vec<String> {
+    let mut longest = 1;
+    let mut similar: Vec<String> = Vec::new();
+    for id in ids {
+        let shared = id.bytes().zip(name.bytes()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+        if shared > longest {
+            similar.clear();
+            longest = shared;
+        }
+        if shared == longest && similar.len() <= MAX_LISTED {
+            similar.push(id.to_owned());
+        }
+    }
+    similar.sort();
+    similar.dedup();
+    similar
+}

@@ -1,0 +1,140 @@
+//! Deleting sessions, with the sessions of their sub-agents. A session that is in use is kept, and so are those below it.
+
+use std::io;
+use std::path::Path;
+
+use osier_session::{Stores, UnavailableStore};
+use osier_store::{DeleteResult, StoreError};
+use osier_tree::projection::card::Card;
+
+use crate::configured_store::ConfiguredStore;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::stored::card_key;
+
+/// The sessions that a deletion includes, each once.
+#[derive(Debug, Default)]
+pub struct DeletePlan {
+    named: Vec<Card>,
+    /// The sessions of sub-agents, each after its parent.
+    subagents: Vec<Card>,
+    /// Stores that did not answer.
+    pub unavailable: Vec<UnavailableStore>,
+}
+
+impl DeletePlan {
+    /// All sessions, in the order of their deletion.
+    pub fn sessions(&self) -> impl Iterator<Item = &Card> {
+        self.named.iter().chain(&self.subagents)
+    }
+}
+
+/// The result of a deletion.
+#[derive(Debug, Default)]
+pub struct DeleteReport {
+    pub deleted: Vec<(Card, DeleteResult)>,
+    pub kept: Vec<(Card, KeptReason)>,
+    /// The sessions whose kept tool outputs could not be removed.
+    pub outputs_left: Vec<(String, io::Error)>,
+}
+
+/// Why a session was not deleted.
+#[derive(Debug)]
+pub enum KeptReason {
+    InUse(StoreError),
+    /// It belongs to a sub-agent of a session that was kept.
+    ParentKept,
+}
+
+impl KeptReason {
+    /// The error of the store, if that is the reason.
+    pub fn into_error(self) -> Option<StoreError> {
+        match self {
+            KeptReason::InUse(error) => Some(error),
+            KeptReason::ParentKept => None,
+        }
+    }
+}
+
+impl Engine {
+    /// Finds the sessions of the sub-agents of these sessions. Changes nothing.
+    pub async fn plan_delete(&self, mut named: Vec<Card>) -> Result<DeletePlan, EngineError> {
+        if named.is_empty() {
+            return Ok(DeletePlan::default());
+        }
+        let mut originals = Vec::new();
+        for card in &named {
+            if self.is_original(card).await? {
+                originals.push(card.clone());
+            }
+        }
+        let is_concerned = |store: &&ConfiguredStore| named.iter().any(|card| card.store == store.name());
+        let stores = self.stores().iter().filter(is_concerned).map(ConfiguredStore::store);
+        let (subagents, unavailable) = Stores::new(stores.collect()).subagent_sessions(&originals).await?;
+        let mut known = subagents.clone();
+        named.retain(|card| {
+            let is_new = !known.iter().any(|other| is_same(card, other));
+            known.push(card.clone());
+            is_new
+        });
+        Ok(DeletePlan { named, subagents, unavailable })
+    }
+
+    /// Deletes the sessions of a plan. With `force`, also those that are in use.
+    pub async fn delete(&self, plan: &DeletePlan, force: bool) -> Result<DeleteReport, EngineError> {
+        let mut report = DeleteReport::default();
+        for (at, card) in plan.sessions().enumerate() {
+            if at >= plan.named.len() && report.keeps_parent_of(card) {
+                report.kept.push((card.clone(), KeptReason::ParentKept));
+                continue;
+            }
+            let is_original = self.is_original(card).await?;
+            match self.delete_one(card, force).await {
+                Ok(deleted) => {
+                    report.deleted.push((card.clone(), deleted));
+                    if is_original && let Err(error) = self.remove_outputs(&card.id) {
+                        report.outputs_left.push((card.id.clone(), error));
+                    }
+                }
+                Err(error @ StoreError::Busy { .. }) => {
+                    report.kept.push((card.clone(), KeptReason::InUse(error)));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(report)
+    }
+
+    async fn delete_one(&self, card: &Card, force: bool) -> Result<DeleteResult, StoreError> {
+        let (store, key) = (self.require_store(&card.store, &card.id)?, card_key(card));
+        if force { store.delete_in_use(key).await } else { store.delete(key).await }
+    }
+
+    fn remove_outputs(&self, session: &str) -> io::Result<()> {
+        osier_tools::remove_outputs(&self.config().tool_outputs, session)
+    }
+
+    /// Whether a card is the session that its store opens by id, not a copy of its file. Sub-agents belong to that one only.
+    async fn is_original(&self, card: &Card) -> Result<bool, StoreError> {
+        let (Some(file), Some(store)) = (&card.file, self.store(&card.store)) else { return Ok(true) };
+        let own = match store.card(&card.id).await {
+            Ok(own) => own.file,
+            Err(StoreError::NotFound { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let real = |path: &str| Path::new(path).canonicalize().ok();
+        Ok(own.is_some_and(|own| real(&own) == real(file)))
+    }
+}
+
+impl DeleteReport {
+    fn keeps_parent_of(&self, card: &Card) -> bool {
+        let is_parent =
+            |kept: &Card| kept.store == card.store && card.parent_session_id.as_ref() == Some(&kept.id);
+        self.kept.iter().any(|(kept, _)| is_parent(kept))
+    }
+}
+
+fn is_same(card: &Card, other: &Card) -> bool {
+    card.store == other.store && card.id == other.id && card.file == other.file
+}

@@ -1,0 +1,139 @@
+//! Exporting a path: as Markdown, as JSON, or as a session file of its own.
+
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use osier_session::{Session, SessionError};
+use osier_store::{LineSource, StoreError};
+use osier_tree::projection::card::Card;
+use osier_tree::projection::transcript::{MarkdownWriter, TranscriptItem};
+use osier_tree::{Header, Place};
+use tempfile::NamedTempFile;
+
+use crate::error::EngineError;
+
+/// The format of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ExportFormat {
+    #[default]
+    Markdown,
+    /// The card and the transcript as one JSON object.
+    Json,
+    /// A session file with only the path, and without a parent session.
+    Jsonl,
+}
+
+impl ExportFormat {
+    /// The format that the extension of a file stands for.
+    pub fn from_extension(extension: &str) -> Option<ExportFormat> {
+        match extension.to_ascii_lowercase().as_str() {
+            "md" | "markdown" | "txt" => Some(ExportFormat::Markdown),
+            "json" => Some(ExportFormat::Json),
+            "jsonl" => Some(ExportFormat::Jsonl),
+            _ => None,
+        }
+    }
+}
+
+/// Exports the path to a place. Calls `write` with each piece, so that no path is held in memory.
+pub async fn export<E: From<SessionError> + From<StoreError>, W: FnMut(&[u8]) -> Result<(), E>>(
+    session: &Session,
+    card: &Card,
+    at: Place,
+    format: ExportFormat,
+    write: &mut W,
+) -> Result<(), E> {
+    match format {
+        ExportFormat::Markdown => {
+            let mut writer = MarkdownWriter::default();
+            write(writer.title(card.title()).as_bytes())?;
+            session.each_item(at, |item| write(writer.item(&item).as_bytes())).await
+        }
+        ExportFormat::Json => write_json(session, card, at, write).await,
+        ExportFormat::Jsonl => write_jsonl(session, at, write).await,
+    }
+}
+
+/// Streams the card and the transcript, formatted like one pretty-printed JSON value.
+async fn write_json<E: From<SessionError> + From<StoreError>, W: FnMut(&[u8]) -> Result<(), E>>(
+    session: &Session,
+    card: &Card,
+    at: Place,
+    write: &mut W,
+) -> Result<(), E> {
+    let card = indented(card, "\n  ");
+    write(format!("{{\n  \"session\": {card},\n  \"transcript\": [").as_bytes())?;
+    let mut items = 0;
+    let write_item = |item: TranscriptItem| {
+        let comma = if items > 0 { "," } else { "" };
+        items += 1;
+        write(format!("{comma}\n    {}", indented(&item, "\n    ")).as_bytes())
+    };
+    session.each_item(at, write_item).await?;
+    write(if items > 0 { b"\n  ]\n}\n" } else { b"]\n}\n" })
+}
+
+/// Pretty-printed JSON. Line feeds occur only between its parts; inside strings they are escaped.
+fn indented(value: &impl serde::Serialize, line_feed: &str) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default().replace('\n', line_feed)
+}
+
+async fn write_jsonl<E: From<SessionError> + From<StoreError>, W: FnMut(&[u8]) -> Result<(), E>>(
+    session: &Session,
+    at: Place,
+    write: &mut W,
+) -> Result<(), E> {
+    let (env, source) = (session.env(), session.header());
+    let id = Session::new_session_id(&**session.store(), env).await?;
+    let header =
+        Header { agent_id: source.agent_id.clone(), ..Header::new(id, env.clock.now(), &source.cwd) };
+    let mut entries = session.fork_lines(at, None);
+    let mut lines = vec![header.to_line()];
+    while !lines.is_empty() {
+        for line in lines {
+            write(&line)?;
+            write(b"\n")?;
+        }
+        lines = entries.next_lines().await?;
+    }
+    Ok(())
+}
+
+/// A new private file that appears only when it is complete.
+#[derive(Debug)]
+pub struct ExportFile {
+    file: BufWriter<NamedTempFile>,
+    path: PathBuf,
+}
+
+impl ExportFile {
+    /// Fails if the file already exists.
+    pub fn create(path: &Path) -> Result<ExportFile, EngineError> {
+        if path.exists() {
+            return Err(EngineError::FileExists { path: path.to_owned() });
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        match tempfile::Builder::new().prefix(".osier-").tempfile_in(folder) {
+            Ok(file) => Ok(ExportFile { file: BufWriter::new(file), path: path.to_owned() }),
+            Err(source) => Err(EngineError::CannotWrite { path: path.to_owned(), source }),
+        }
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), EngineError> {
+        let failed = |source| EngineError::CannotWrite { path: self.path.clone(), source };
+        self.file.write_all(bytes).map_err(failed)
+    }
+
+    pub fn finish(self) -> Result<(), EngineError> {
+        let path = self.path;
+        let failed = |source| EngineError::CannotWrite { path: path.clone(), source };
+        let file = self.file.into_inner().map_err(|error| failed(error.into_error()))?;
+        match file.persist_noclobber(&path) {
+            Ok(_) => Ok(()),
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
+                Err(EngineError::FileExists { path: path.clone() })
+            }
+            Err(error) => Err(failed(error.error)),
+        }
+    }
+}
