@@ -239,7 +239,7 @@ mod tests {
         };
         let path = "READ\u{200b}ME\u{3164}.md";
         assert_eq!(draw("write", json!({ "path": path })), "● write READ<U+200B>ME<U+3164>.md");
-        assert_eq!(draw("wri\u{200b}te", json!({})), "● wri<U+200B>te");
+        assert_eq!(draw("wri\u{200b}te", json!({})), "● wri<U+200B>te {}");
         let command = "touch a\rtouch b\n\ttouch c\u{2800}";
         assert_eq!(
             draw("bash", json!({ "command": command })),
