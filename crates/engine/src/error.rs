@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use osier_agent::AgentError;
+use osier_model::LookupError;
 use osier_session::SessionError;
 use osier_store::StoreError;
 use osier_tree::{ErrorCode, PlanError};
@@ -22,6 +23,13 @@ pub enum EngineError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Plan(#[from] PlanError),
+    #[error(transparent)]
+    Model(LookupError),
+    /// A model for summaries that the user or a setting names.
+    #[error("{}{source}", if *is_setting { "cannot use the setting summary_model: " } else { "" })]
+    SummaryModel { source: LookupError, is_setting: bool },
+    #[error("cannot write the summary with {model}, the model of this session: {reason}")]
+    SessionModelUnusable { model: String, reason: String },
     /// `similar` has the short ids of sessions with similar ids.
     #[error("no session {name}")]
     SessionNotFound { name: String, similar: Vec<String> },
@@ -81,6 +89,9 @@ impl EngineError {
             EngineError::SessionNotFound { .. } | EngineError::FileNotFound { .. } => {
                 ErrorCode::SessionNotFound
             }
+            EngineError::SummaryModel { is_setting: false, .. } => ErrorCode::Usage,
+            EngineError::Model(_) | EngineError::SummaryModel { .. } => ErrorCode::ModelNotFound,
+            EngineError::SessionModelUnusable { .. } => ErrorCode::Failed,
             EngineError::IsFolder { .. } => ErrorCode::NotASession,
             EngineError::MaybeInOtherStore { .. }
             | EngineError::AmbiguousSession { .. }

@@ -10,9 +10,11 @@
 //! | `configured_store`, `provenance` | the stores; which sessions only this user can have written |
 //! | `find`, `stored` | finding a session by id or path; a session that is stored but not open |
 //! | `live`, `create`, `deferred_store` | open sessions; new sessions, and how one is kept only if it is used |
+//! | `agents`, `workspace`, `model_catalog` | starting agents; what those of a directory share; which model one uses |
 //! | `operations` | the operations, one module each |
 //! | `reading` | lines, tokens, models and places of an open session |
 
+mod agents;
 mod config;
 mod configured_store;
 mod create;
@@ -21,11 +23,14 @@ mod engine;
 mod error;
 mod find;
 mod live;
+mod model_catalog;
 mod operations;
 mod provenance;
 pub mod reading;
 mod stored;
+mod workspace;
 
+pub use agents::{AgentSpec, OneShotAgent, SummaryModel};
 pub use config::EngineConfig;
 pub use configured_store::ConfiguredStore;
 pub use create::{KeepWhen, NewSession};
@@ -33,6 +38,7 @@ pub use engine::Engine;
 pub use error::{EngineError, join_some};
 pub use find::{FindOptions, FindScope, FoundSession, is_path};
 pub use live::LiveSession;
+pub use model_catalog::{ModelCatalog, ModelPreferences, ModelSelection, ModelSource};
 pub use operations::append::{AppendContent, AppendRequest, AppendedEntry};
 pub use operations::delete::{DeletePlan, DeleteReport, KeptReason};
 pub use operations::export::{ExportFile, ExportFormat, export};
@@ -42,3 +48,4 @@ pub use operations::list::{ListOptions, SessionList};
 pub use operations::verify::VerifiedSession;
 pub use provenance::is_owned_by_another;
 pub use stored::StoredSession;
+pub use workspace::Workspace;

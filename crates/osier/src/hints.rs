@@ -14,6 +14,11 @@ pub(crate) fn hint(error: &EngineError) -> Option<String> {
         EngineError::MaybeInOtherStore { reason, .. } => {
             format!("give the full id, or choose a store with --store: {reason}")
         }
+        EngineError::SessionModelUnusable { .. } => {
+            "choose another model with --model, for example --model offline, or \
+             permanently with `osier config set summary_model NAME`"
+                .to_owned()
+        }
         EngineError::IsFolder { .. } => "give a .jsonl file in it".to_owned(),
         EngineError::AmbiguousSession { .. } => "give more characters".to_owned(),
         EngineError::AmbiguousFile { .. } => "give one of these files".to_owned(),

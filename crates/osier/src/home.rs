@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
 use jiff::tz::TimeZone;
 use osier_agent::gates::AllowAllGates;
-use osier_engine::{ConfiguredStore, Engine, EngineConfig, KeepWhen, ListOptions, NewSession};
-use osier_model::{Environment, ModelRouter, Registry};
+use osier_engine::{ConfiguredStore, Engine, EngineConfig, KeepWhen, ListOptions, ModelCatalog, NewSession};
+use osier_model::{Environment, Registry};
 use osier_session::SessionEnv;
 use osier_store_mysql::MySqlStore;
 use osier_tools::Secrets;
@@ -248,8 +248,8 @@ impl Home {
         Arc::new(Registry::new(self.settings.providers.clone()))
     }
 
-    pub(crate) fn models(&self) -> ModelRouter {
-        ModelRouter::new(self.registry(), self.environment()).with_retry(self.settings.retry)
+    pub(crate) fn model_catalog(&self) -> ModelCatalog {
+        self.settings.model_catalog(self.environment())
     }
 
     /// The sessions of this directory, or all; in all stores, or in the store of `--store`.

@@ -24,6 +24,7 @@ mod stores;
 mod target;
 mod themes;
 mod trust;
+mod workspace;
 
 use std::process::ExitCode;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use osier_engine::ModelPreferences;
 use osier_model::{Api, KeySource, ModelError, ModelInfo, ModelRouter, Provider};
 use osier_tree::projection::preview::one_line;
 use serde::Serialize;
@@ -14,7 +15,6 @@ use tokio::task::JoinSet;
 use crate::home::Home;
 use crate::layout::{pad_left, pad_right, sanitize_line, width};
 use crate::out::{Out, TextStyle, notice};
-use crate::settings::model_selection::{ModelPreferences, select_model};
 use crate::trust;
 
 /// A server that takes longer to list its models is reported as not responding.
@@ -58,7 +58,7 @@ struct ModelRow {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     trust::print_untrusted(home);
-    let models = Arc::new(home.models());
+    let models = home.model_catalog().router;
     for problem in models.registry().problems() {
         notice(&format!("osier: {problem}"));
     }
@@ -117,9 +117,7 @@ fn error_line(failure: &ModelError) -> String {
 fn rows(models: &ModelRouter, asked: &DiscoveryResults, home: &Home) -> Vec<ModelRow> {
     let registry = models.registry();
     let surroundings = home.environment();
-    let chosen = select_model(ModelPreferences::default(), &home.settings, registry, &surroundings)
-        .ok()
-        .map(|choice| choice.model);
+    let chosen = home.model_catalog().select(ModelPreferences::default()).ok().map(|choice| choice.model);
     let default = chosen.as_ref().map(|model| model.full_name()).unwrap_or_default();
     let answered = |provider: &str| asked.get(provider).and_then(|answer| answer.as_ref().ok());
     let listed = registry.models().iter().map(|model| {

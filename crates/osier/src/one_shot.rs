@@ -2,37 +2,20 @@
 //! tools and asks no questions.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use osier_agent::{
-    AgentConfig, AgentError, AgentEvent, Client, ClientCommand, CommandReply, LiveUpdate, PreparedRequest,
-    SummaryError, Worker,
+    AgentError, AgentEvent, Client, ClientCommand, CommandReply, LiveUpdate, SummaryError, Worker,
 };
-use osier_engine::reading;
-use osier_model::ModelInfo;
+use osier_engine::{OneShotAgent, SummaryModel};
 use osier_session::Session;
-use osier_tools::{CommandEnv, ToolContext, ToolSet};
-use osier_tree::Place;
 
-use crate::failure::usage_error;
 use crate::home::Home;
 use crate::out::notice;
 use crate::progress::{ProgressLine, show_progress};
 use crate::run::progress_lines;
 use crate::run::signals::{Signals, TerminationSignal};
-use crate::settings::model_selection::{
-    ModelPreferences, find_summary_model, offline_model, select_model, usable_model,
-};
-
-/// Which model writes the summary.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum SummaryWriter<'n> {
-    /// No model is called.
-    None,
-    /// The model of this name, else the model of the settings, else the model of the session.
-    Model(Option<&'n str>),
-}
+use crate::workspace::WorkspaceOptions;
 
 /// The result of a one-shot run.
 #[derive(Debug)]
@@ -46,13 +29,12 @@ pub(crate) enum OneShotOutcome {
 pub(crate) async fn run(
     session: &Session,
     home: &Home,
-    writer: SummaryWriter<'_>,
+    summary: SummaryModel,
     command: ClientCommand,
 ) -> Result<OneShotOutcome> {
-    let parts = agent_config(session, home, writer).await?;
-    let name = parts.summary_model.as_ref().unwrap_or(&parts.default_model).full_name();
-    let worker = Worker::start(session.clone(), parts).await?;
-    let (reply, signal) = wait_for_reply(&worker, command, &name, home).await?;
+    let workspace = home.workspace_without_tools(&WorkspaceOptions::default());
+    let OneShotAgent { worker, model } = home.engine.start_one_shot(session, &workspace, &summary).await?;
+    let (reply, signal) = wait_for_reply(&worker, command, &model, home).await?;
     session.sync_if_configured().await?;
     let was_stopped = match &reply {
         Ok(CommandReply::Navigated(went)) => went.aborted,
@@ -102,62 +84,4 @@ async fn wait_for_reply(
 fn cancel(worker: &Worker) {
     let worker = worker.clone();
     tokio::spawn(async move { worker.send(ClientCommand::Cancel).await.map(drop) });
-}
-
-async fn agent_config(session: &Session, home: &Home, writer: SummaryWriter<'_>) -> Result<AgentConfig> {
-    let models = Arc::new(home.models());
-    let registry = models.registry().clone();
-    let (summary_model, default) = match writer {
-        SummaryWriter::None => (None, offline_model(&registry)),
-        SummaryWriter::Model(asked) => match find_summary_model(asked, &home.settings, &registry) {
-            Ok(Some(model)) => (Some(model.clone()), model),
-            Ok(None) => (None, session_model(session, home, &registry).await?),
-            Err(error) if asked.is_some() => return Err(usage_error(error.to_string())),
-            Err(error) => return Err(anyhow!(error).context("cannot use the setting summary_model")),
-        },
-    };
-    let keys = Arc::new(home.known_keys(&registry));
-    let context =
-        ToolContext { secrets: keys, ..ToolContext::new(&home.cwd, home.outputs(), CommandEnv::new([])) };
-    let tools = Arc::new(ToolSet::default());
-    Ok(AgentConfig {
-        summary_model,
-        compaction: home.settings.compacting,
-        backtracking: false,
-        one_shot: true,
-        ..AgentConfig::new(models, registry, default, tools, context)
-    })
-}
-
-/// The request that a prompt at a place of a session sends. Read-only.
-pub(crate) async fn request_at(session: &Session, home: &Home, at: Place) -> Result<PreparedRequest> {
-    let registry = home.models().registry().clone();
-    let default =
-        select_model(ModelPreferences::default(), &home.settings, &registry, &home.environment())?.model;
-    let parts = AgentConfig {
-        default_model: default,
-        default_thinking: home.settings.thinking,
-        backtracking: home.settings.offers_backtracking(),
-        ..agent_config(session, home, SummaryWriter::None).await?
-    };
-    Ok(Worker::start(session.clone(), parts).await?.request_at(at).await?)
-}
-
-/// The model that would answer in this session: the one that users expect to write its summaries.
-async fn session_model(
-    session: &Session,
-    home: &Home,
-    registry: &osier_model::Registry,
-) -> Result<Arc<ModelInfo>> {
-    let of_session = reading::model_on_path(session).await?;
-    let surroundings = home.environment();
-    if let Some(name) = &of_session {
-        return usable_model(name, registry, &surroundings).map_err(|why| {
-            anyhow!(
-                "cannot write the summary with {name}, the model of this session: {why}; choose another model with \
-                 --model, for example --model offline, or permanently with `osier config set summary_model NAME`"
-            )
-        });
-    }
-    Ok(select_model(ModelPreferences::default(), &home.settings, registry, &surroundings)?.model)
 }

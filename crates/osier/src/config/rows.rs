@@ -1,11 +1,11 @@
 //! The rows of `osier config`: effective settings, defaults, and ignored settings of an untrusted project.
 
+use osier_engine::{ModelPreferences, ModelSource};
 use osier_model::KeySource;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::home::{self, Home};
-use crate::settings::model_selection::{ModelPreferences, ModelSource, select_model};
 use crate::settings::table::{NAME_PLACEHOLDER, SETTING_KEYS, SettingAccess, SettingKey};
 use crate::settings::{EffectiveSetting, LoadedSettings, Project, SettingsOwner, dotted_key};
 
@@ -101,12 +101,11 @@ fn default_row(key: &'static SettingKey) -> ConfigRow {
 
 /// The model that is used if no file names one.
 fn model_row(home: &Home) -> ConfigRow {
-    let (registry, surroundings) = (home.registry(), home.environment());
-    let choice = select_model(ModelPreferences::default(), &home.settings, &registry, &surroundings);
-    let (value, from) = match choice {
+    let models = home.model_catalog();
+    let (value, from) = match models.select(ModelPreferences::default()) {
         Err(_) => (Value::Null, ValueSource::Default),
         Ok(choice) => {
-            let key = registry.provider(&choice.model.provider).map(|provider| &provider.key);
+            let key = models.registry().provider(&choice.model.provider).map(|provider| &provider.key);
             let from = match (choice.source, key) {
                 (ModelSource::Key, Some(KeySource::Env(names))) => {
                     match names.iter().find(|name| home::has_env_var(name)) {

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use osier_engine::ModelPreferences;
 use osier_model::{Api, KeySource, ModelError, ModelRouter, Provider};
 use tokio::task::JoinSet;
 
 use super::DoctorCheck;
 use crate::home::{self, Home};
-use crate::settings::model_selection::{ModelPreferences, select_model};
 
 const AREA: &str = "server";
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) async fn checks(home: &Home) -> Vec<DoctorCheck> {
-    let models = Arc::new(home.models());
+    let models = home.model_catalog().router;
     let registry = models.registry().clone();
     let surroundings = home.environment();
-    let default = select_model(ModelPreferences::default(), &home.settings, &registry, &surroundings);
+    let default = home.model_catalog().select(ModelPreferences::default());
     let default = default.map(|choice| choice.model.provider.clone()).unwrap_or_default();
     let matters = |provider: &&Arc<Provider>| {
         let is_ours = home.settings.providers.contains_key(&provider.id);

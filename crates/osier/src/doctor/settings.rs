@@ -2,9 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use osier_engine::ModelPreferences;
+
 use super::DoctorCheck;
 use crate::home::Home;
-use crate::settings::model_selection::{ModelPreferences, select_model};
 use crate::settings::table::SettingAccess;
 use crate::settings::{LoadedSettings, Project};
 use crate::themes;
@@ -112,7 +113,7 @@ fn check_trust(home: &Home) -> Option<DoctorCheck> {
 fn check_model(home: &Home) -> DoctorCheck {
     const AREA: &str = "model";
     let (registry, surroundings) = (home.registry(), home.environment());
-    let choice = match select_model(ModelPreferences::default(), &home.settings, &registry, &surroundings) {
+    let choice = match home.model_catalog().select(ModelPreferences::default()) {
         Ok(choice) => choice,
         Err(error) => return DoctorCheck::fail(AREA, error.to_string(), "change `model` in the settings"),
     };

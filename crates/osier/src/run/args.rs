@@ -10,6 +10,7 @@ use osier_model::ThinkingLevel;
 
 use crate::failure::usage_error;
 use crate::home::CliOverrides;
+use crate::workspace::WorkspaceOptions;
 
 const SESSION_HEADING: &str = "Session";
 const MODEL_HEADING: &str = "Model and tools";
@@ -102,6 +103,15 @@ fn approval_modes() -> PossibleValuesParser {
 }
 
 impl Args {
+    pub(super) fn workspace_options(&self) -> WorkspaceOptions {
+        WorkspaceOptions {
+            tools: self.tools.clone(),
+            no_tools: self.no_tools,
+            system_prompt: self.system_prompt.clone(),
+            append_system_prompt: self.append_system_prompt.clone(),
+        }
+    }
+
     pub(crate) fn overrides(&self) -> CliOverrides {
         CliOverrides { store: self.store.clone(), agent: self.agent.clone() }
     }

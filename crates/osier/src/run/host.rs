@@ -137,7 +137,7 @@ async fn check_switch_to(factory: &AgentFactory, choice: &SessionSelection) -> R
 }
 
 async fn check_switch(factory: &AgentFactory, file: Option<&str>) -> Result<()> {
-    match factory.gates.before_switch(file).await {
+    match factory.home.engine.config().gates.before_switch(file).await {
         true => Ok(()),
         false => bail!("an extension blocked the switch to another session"),
     }
@@ -258,7 +258,7 @@ pub(super) fn load_theme(home: &Home) -> Theme {
 /// The configuration of the interface.
 pub(super) fn ui_config(factory: &AgentFactory, home: &Home, worker: &Worker) -> UiConfig {
     let screen = &home.settings.screen;
-    let (templates, skills, _) = factory.prompt_folders().find_all();
+    let (templates, skills, _) = factory.workspace.prompt_library.find_all();
     let skills =
         skills.into_iter().map(|skill| (format!("skill:{}", skill.name), sanitize_line(&skill.description)));
     let templates =
@@ -277,7 +277,7 @@ pub(super) fn ui_config(factory: &AgentFactory, home: &Home, worker: &Worker) ->
         models: factory.model_names(),
         templates: templates.chain(skills).collect(),
         welcome: welcome_lines(factory),
-        sandbox: factory.sandbox.clone(),
+        sandbox: factory.workspace.tool_context.sandbox.clone(),
     }
 }
 

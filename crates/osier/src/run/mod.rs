@@ -104,7 +104,7 @@ async fn print_session(
     let terminal = std::io::stdout().is_terminal();
     let form = print::PrintOptions {
         mode,
-        eager: terminal || !factory.has_tools(),
+        eager: terminal || !factory.workspace.has_tools(),
         terminal,
         progress: factory.args.verbose || std::io::stderr().is_terminal(),
         home: factory.home.user.as_deref(),

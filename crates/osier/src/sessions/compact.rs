@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use osier_agent::{ClientCommand, CommandReply, Compacted};
-use osier_engine::reading;
+use osier_engine::{SummaryModel, reading};
 use osier_session::Session;
 use osier_tree::Place;
 use osier_tree::tokens::TokenCount;
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::moves;
 use crate::home::Home;
 use crate::layout::sanitize_line;
-use crate::one_shot::{self, OneShotOutcome, SummaryWriter};
+use crate::one_shot::{self, OneShotOutcome};
 use crate::out::{Out, notice};
 use crate::target;
 
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let session = target::open_session(home, &args.session).await?;
     let command = ClientCommand::Compact { focus: args.focus.clone() };
-    match one_shot::run(&session, home, SummaryWriter::Model(args.model.as_deref()), command).await? {
+    match one_shot::run(&session, home, SummaryModel::from(args.model.clone()), command).await? {
         OneShotOutcome::Reply(CommandReply::Compacted(compacted)) => {
             print_result(&session, &compacted, args.json).await
         }

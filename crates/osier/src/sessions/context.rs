@@ -15,9 +15,9 @@ use serde_json::value::RawValue;
 use super::message_text;
 use crate::home::Home;
 use crate::layout::pluralize;
-use crate::one_shot;
 use crate::out::{Out, TextStyle};
 use crate::target;
+use crate::workspace::WorkspaceOptions;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -107,7 +107,10 @@ async fn write_request(args: &Args, stored: &StoredSession, home: &Home, out: &m
     let session = target::open(home, stored).await?;
     let tree = session.tree();
     let at = reading::resolve_place(&tree, args.at.as_deref())?;
-    let PreparedRequest { request, repairs } = one_shot::request_at(&session, home, at).await?;
+    let PreparedRequest { request, repairs } = home
+        .engine
+        .prepare_request(&session, &home.workspace_without_tools(&WorkspaceOptions::default()), at)
+        .await?;
     let messages = messages(&request);
     if args.json {
         return out.json(&RequestJson {

@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use osier_agent::{ClientCommand, CommandReply};
-use osier_engine::reading;
+use osier_engine::{SummaryModel, reading};
 use serde_json::json;
 
 use super::moves;
 use crate::home::Home;
 use crate::layout::sanitize_line;
-use crate::one_shot::{self, OneShotOutcome, SummaryWriter};
+use crate::one_shot::{self, OneShotOutcome};
 use crate::out::{Out, notice};
 use crate::target;
 
@@ -48,8 +48,8 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let session = target::open_session(home, &args.session).await?;
     let tip = session.tree().id(reading::resolve_entry(&session.tree(), &args.branch)?).to_string();
     let writer = match args.summarize {
-        true => SummaryWriter::Model(args.model.as_deref()),
-        false => SummaryWriter::None,
+        true => SummaryModel::from(args.model.clone()),
+        false => SummaryModel::Unused,
     };
     let command = ClientCommand::Graft {
         tip: tip.clone(),

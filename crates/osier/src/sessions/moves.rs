@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use osier_agent::{ClientCommand, CommandReply, Navigated, Navigation};
-use osier_engine::reading;
+use osier_engine::{SummaryModel, reading};
 use osier_session::{CommitOutcome, Session};
 use osier_tree::projection::preview;
 use osier_tree::{MoveRequest, MoveTarget, Place, PlanError, Selection, SessionTree};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
-use crate::one_shot::{self, OneShotOutcome, SummaryWriter};
+use crate::one_shot::{self, OneShotOutcome};
 use crate::out::{Out, TextStyle, notice};
 use crate::target;
 
@@ -176,7 +176,7 @@ async fn move_with_summary(session: &Session, args: &MoveArgs, home: &Home) -> R
         label: args.label.clone(),
         stop_turn: false,
     };
-    let writer = SummaryWriter::Model(args.model.as_deref());
+    let writer = SummaryModel::from(args.model.clone());
     match one_shot::run(session, home, writer, ClientCommand::Navigate(navigation)).await? {
         OneShotOutcome::Reply(CommandReply::Navigated(Navigated {
             editor,

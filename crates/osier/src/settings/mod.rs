@@ -5,7 +5,7 @@
 mod file;
 mod kind;
 mod layers;
-pub(crate) mod model_selection;
+mod model_catalog;
 mod project;
 mod sandbox;
 mod stores;
@@ -35,7 +35,7 @@ use table::SettingAccess;
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) durability: Durability,
-    /// The model from a file; `select_model` handles the other sources.
+    /// The model from a file; `ModelCatalog::select` handles the other sources.
     pub(crate) model: Option<String>,
     pub(crate) thinking: ThinkingLevel,
     pub(crate) approval: ApprovalMode,

@@ -1,0 +1,121 @@
+//! A workspace: everything that agents in one directory have in common.
+
+use std::sync::Arc;
+
+use osier_agent::{AgentConfig, CompactionConfig, Gates, PromptLibrary, SystemPromptSource};
+use osier_model::{ModelInfo, ThinkingLevel};
+use osier_session::Session;
+use osier_tools::{ApprovalMode, CommandEnv, ToolContext, ToolSet, Toolbox};
+
+use crate::agents::{AgentSpec, SummaryModel};
+use crate::error::EngineError;
+use crate::model_catalog::{ModelCatalog, ModelPreferences};
+use crate::reading::model_on_path;
+
+/// See the module documentation.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    pub models: ModelCatalog,
+    pub thinking: ThinkingLevel,
+    pub tools: ToolSet,
+    /// Whether the model may backtrack to checkpoints.
+    pub backtracking: bool,
+    /// The context of tools: directory, environment, protected paths, secrets, sandbox.
+    pub tool_context: ToolContext,
+    pub system_prompt: Arc<dyn SystemPromptSource>,
+    pub prompt_library: PromptLibrary,
+    pub compaction: CompactionConfig,
+    /// After a move, use the model and thinking level of the new path.
+    pub restore_on_move: bool,
+    /// The approval mode of new sessions.
+    pub approval_mode: ApprovalMode,
+    /// The limit of model calls for one prompt.
+    pub max_steps: u32,
+}
+
+impl Workspace {
+    pub fn has_tools(&self) -> bool {
+        self.backtracking || !self.tools.specs().is_empty()
+    }
+
+    /// The configuration of an agent that answers prompts.
+    pub(crate) fn agent_config(&self, spec: &AgentSpec, gates: Arc<dyn Gates>) -> AgentConfig {
+        AgentConfig {
+            default_thinking: self.thinking,
+            chosen_model: spec.overrides_session.then(|| spec.model.clone()),
+            chosen_thinking: spec.thinking,
+            system_prompt: self.system_prompt.clone(),
+            prompt_library: self.prompt_library.clone(),
+            backtracking: self.backtracking,
+            summary_model: spec.summary_model.clone(),
+            compaction: self.compaction,
+            restore_on_move: self.restore_on_move,
+            approval_mode: spec.approval,
+            has_user: spec.has_user,
+            max_steps: self.max_steps,
+            gates,
+            ..AgentConfig::new(
+                self.models.router.clone(),
+                self.models.registry().clone(),
+                spec.model.clone(),
+                Arc::new(self.tools.clone()),
+                self.tool_context.clone(),
+            )
+        }
+    }
+
+    /// The configuration of an agent that runs one command, which may need a summary. It has no tools and asks nothing.
+    pub(crate) fn one_shot_config(
+        &self,
+        model: Arc<ModelInfo>,
+        summary_model: Option<Arc<ModelInfo>>,
+        gates: Arc<dyn Gates>,
+    ) -> AgentConfig {
+        let ToolContext { cwd, artifacts, secrets, .. } = &self.tool_context;
+        let context =
+            ToolContext { secrets: secrets.clone(), ..ToolContext::new(cwd, artifacts, CommandEnv::new([])) };
+        AgentConfig {
+            summary_model,
+            compaction: self.compaction,
+            backtracking: false,
+            one_shot: true,
+            gates,
+            ..AgentConfig::new(
+                self.models.router.clone(),
+                self.models.registry().clone(),
+                model,
+                Arc::new(ToolSet::default()),
+                context,
+            )
+        }
+    }
+
+    /// The model that writes a summary in a session, and whether the user or the settings chose it for summaries.
+    pub(crate) async fn summary_model(
+        &self,
+        session: &Session,
+        wanted: &SummaryModel,
+    ) -> Result<(Arc<ModelInfo>, bool), EngineError> {
+        let requested = match wanted {
+            SummaryModel::Unused => return Ok((self.models.offline_model(), false)),
+            SummaryModel::Default => None,
+            SummaryModel::Named(name) => Some(name.as_str()),
+        };
+        if let Some(model) = self
+            .models
+            .find_summary_model(requested)
+            .map_err(|source| EngineError::SummaryModel { source, is_setting: requested.is_none() })?
+        {
+            return Ok((model, true));
+        }
+        // Users expect the model that answers in this session.
+        let model = match model_on_path(session).await? {
+            Some(name) => self
+                .models
+                .usable_model(&name)
+                .map_err(|reason| EngineError::SessionModelUnusable { model: name, reason })?,
+            None => self.models.select(ModelPreferences::default()).map_err(EngineError::Model)?.model,
+        };
+        Ok((model, false))
+    }
+}
