@@ -72,7 +72,7 @@ impl RemoteModel {
 
 impl fmt::Debug for RemoteModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote").field("provider", &self.provider).finish_non_exhaustive()
+        f.debug_struct("RemoteModel").field("provider", &self.provider).finish_non_exhaustive()
     }
 }
 
@@ -190,6 +190,7 @@ impl ReplyStream {
 
     async fn connect(&mut self) -> Result<Exchange, ModelError> {
         self.attempts += 1;
+        tracing::debug!(model = %self.request.model.full_name(), attempt = self.attempts, "sending a request");
         self.key = self.remote.key().await?;
         Exchange::open(&self.remote.provider, &self.remote.net, self.key.as_ref(), &self.request).await
     }
@@ -198,6 +199,7 @@ impl ReplyStream {
     /// can be retried like one that never started.
     async fn retry_or_fail(&mut self, failure: ModelError) {
         let failure = self.remote.redacted(failure, self.key.as_ref()).await;
+        tracing::warn!(model = %self.request.model.full_name(), attempt = self.attempts, error = %failure, "the model call failed");
         match self.remote.net.retry.delay(self.attempts, &failure, random_fraction()) {
             Some(delay) => {
                 let usage = self.usage();
@@ -217,7 +219,7 @@ impl ReplyStream {
         }
     }
 
-    /// Drops content that the server reported of this try last, handed out or not.
+    /// The usage that the server last reported for this attempt, whether it was delivered or not.
     fn usage(&self) -> TokenUsage {
         let reported = self.ready.iter().chain(&self.before_content).rev().find_map(|delta| match delta {
             Delta::Usage(usage) => Some(*usage),
@@ -226,7 +228,7 @@ impl ReplyStream {
         reported.unwrap_or_else(|| self.draft.usage())
     }
 
-    /// What was not delivered, but keeps the usage and cost.
+    /// Drops the content that was not delivered, but keeps the usage and its cost.
     fn cancel(&mut self) {
         if !matches!(self.state, StreamState::Closing(Err(ModelError::Cancelled))) {
             self.ready.retain(|delta| matches!(delta, Delta::Start { .. } | Delta::Usage(_)));

@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::home::{CliOverrides, Home};
 use crate::out::Out;
-use crate::{bench, config, demo, doctor, failure, models, run, sessions, trust};
+use crate::{bench, config, demo, doctor, failure, logging, models, run, sessions, trust};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -96,7 +96,9 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Man) => print_manual(),
         Some(CliCommand::Sessions(args)) => {
             let overrides = CliOverrides { store: args.store, agent: None };
-            block_on(sessions::run(args.command, Home::find()?.with_overrides(&overrides)?))
+            let home = Home::find()?.with_overrides(&overrides)?;
+            let _log = logging::start(&home, false);
+            block_on(sessions::run(args.command, home))
         }
         Some(CliCommand::Config(args)) => config::run(args),
         Some(CliCommand::Models(args)) => {
@@ -115,6 +117,7 @@ fn run_agent(args: run::Args) -> Result<ExitCode> {
     run::check(&args, &line, &Cli::command())?;
     run::change_directory(&args)?;
     let home = Home::find()?.with_overrides(&args.overrides())?;
+    let _log = logging::start(&home, args.verbose());
     block_on(run::run(args, home))
 }
 

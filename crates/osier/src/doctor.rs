@@ -1,5 +1,6 @@
 //! `osier doctor`: checks for common problems and suggests fixes. Changes nothing.
 
+mod log;
 mod sandbox;
 mod servers;
 mod settings;
@@ -22,8 +23,8 @@ Examples:
   osier doctor
   osier doctor --json
 
-Checks settings, trust, keys, servers, the terminal, the sandbox, the stores of sessions, and the
-programs that tools use. Requests the model list from servers that have a key. Never shows keys.
+Checks settings, trust, keys, servers, the terminal, the sandbox, the stores of sessions, the log,
+and the programs that tools use. Requests the model list from servers that have a key. Never shows keys.
 Prints one line for each check: ok, warn or fail, and what to do. Exits with 1 if a check fails.")]
 pub(crate) struct Args {
     /// Print as JSON
@@ -70,6 +71,7 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode> {
     checks.extend(terminal::checks());
     checks.push(sandbox::check(&home));
     checks.extend(store::checks(&home).await);
+    checks.push(log::check(&home));
     let mut out = Out::new();
     if args.json {
         out.json(&checks)?;

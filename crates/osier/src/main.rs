@@ -11,6 +11,7 @@ mod failure;
 mod hints;
 mod home;
 mod layout;
+mod logging;
 mod models;
 mod one_shot;
 mod out;

@@ -124,14 +124,14 @@ fn a_cut_gives_history_split_turn_and_files() {
             history: [
                 "[Assistant]: b\n\n[Assistant tool calls]: read(path=\"one\"); edit(path=\"two\")\n\n[Tool result]: r\n\n[Tool result]: s\n\n[User]: This is a summary of another branch of this conversation:\n\n<summary>\n\"other branch\"\n</summary>\n\n[User]: c\n\n[Assistant]: d\n\n[Assistant tool calls]: write(path=\"three\")\n\n[Tool result]: t\n\n[Assistant]: e",
             ],
-            prefix: [
+            turn_prefix: [
                 "[User]: f\n\n[Assistant]: g\n\n[Assistant tool calls]: read(path=\"two\")\n\n[Tool result]: u",
             ],
-            previous: Some(
+            previous_summary: Some(
                 "so far",
             ),
-            files: Files {
-                seen: {
+            files: TouchedFiles {
+                read: {
                     "one",
                     "two",
                 },

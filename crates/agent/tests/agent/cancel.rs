@@ -105,7 +105,7 @@ async fn cancel_kills_the_running_tool_and_skips_later_calls() {
     assert!(!harness.has("x"));
     harness.say("never mind").await;
     let lines = harness.last_request();
-    assert!(lines[2].contains("started") && lines[2].contains("cancelled"), "{lines:#?}");
+    assert!(lines[2].contains("started") && lines[2].contains("canceled"), "{lines:#?}");
     assert_eq!(lines[3..], ["result: [canceled before it finished]", "user: never mind"]);
 }
 

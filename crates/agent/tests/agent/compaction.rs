@@ -78,7 +78,7 @@ async fn second_compaction_extends_the_first_summary() {
             [compaction: 1k tokens]                               │ [compaction: 1k tokens]
             user: "three, the third question of so man…           │ user: "three, the third question of so man…
             assistant: "third, an answer as long as th…  ← active │ assistant: "third, an answer as long as th…
-                                                                  │ [compaction: 2k tokens]  ← active
+                                                                  │ [compaction: 1k tokens]  ← active
 
             asked for a summary
               [User]: two, again a question that takes many words to ask
@@ -154,7 +154,7 @@ async fn long_turn_is_split_and_its_start_summarized_separately() {
             assistant: "looking at the second of the f…           │ assistant: "looking at the second of the f…
             [read: b.txt]                                         │ [read: b.txt]
             assistant: "there is nothing of any intere…  ← active │ assistant: "there is nothing of any intere…
-                                                                  │ [compaction: 2k tokens]  ← active
+                                                                  │ [compaction: 1k tokens]  ← active
 
             asked for a summary
               [User]: one, which is a rather long question about nothing
@@ -284,7 +284,7 @@ async fn file_lists_carry_over_between_compactions() {
             assistant: "first, an answer as long as th…           │ assistant: "first, an answer as long as th… │ assistant: third, an answer as long as the…
             user: "two, again a question that takes ma…           │ user: "two, again a question that takes ma…
             assistant: "second, with as many words in …           │ assistant: "second, with as many words in …
-            [compaction: 2k tokens]                               │ [compaction: 2k tokens]
+            [compaction: 1k tokens]                               │ [compaction: 1k tokens]
             user: "three"                                         │ user: "three"
             [read: b.txt]                                         │ [read: b.txt]
             assistant: "third, an answer as long as an…           │ assistant: "third, an answer as long as an…

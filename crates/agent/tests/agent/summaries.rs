@@ -339,7 +339,7 @@ async fn compaction_in_the_branch_replaces_what_it_hides() {
             assistant: "second, an answer as long as t… │ │  assistant: "second, an answer as long a…        │ branch: A compacted branch.
             user: "three, again a question that takes … │ │  user: "three, again a question that tak…
             assistant: "third, with as many words in i… │ │  assistant: "third, with as many words i…
-            [compaction: 2k tokens]                     │ │  [compaction: 2k tokens]
+            [compaction: 1k tokens]                     │ │  [compaction: 1k tokens]
             user: "four"                                │ │  user: "four"
             assistant: "fourth"  ← active               │ │  assistant: "fourth"
                                                         │ └─ [branch summary]: A compacted branch.  ← active

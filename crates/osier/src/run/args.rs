@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// Print only the answer, or every event as a line of JSON
     #[arg(long, value_enum, value_name = "MODE")]
     pub(super) mode: Option<OutputMode>,
-    /// Show progress on standard error even if it is not a terminal
+    /// Show progress on standard error even if it is not a terminal, and log more
     #[arg(long)]
     pub(super) verbose: bool,
     /// Work in this directory instead of the current one
@@ -110,6 +110,10 @@ impl Args {
             system_prompt: self.system_prompt.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
         }
+    }
+
+    pub(crate) fn verbose(&self) -> bool {
+        self.verbose
     }
 
     pub(crate) fn overrides(&self) -> CliOverrides {

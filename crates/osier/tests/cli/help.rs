@@ -62,7 +62,7 @@ fn help_lists_commands_and_options() {
           -p, --print        Print the answer and exit
               --mode <MODE>  Print only the answer, or every event as a line of JSON [possible values: text,
                              json]
-              --verbose      Show progress on standard error even if it is not a terminal
+              --verbose      Show progress on standard error even if it is not a terminal, and log more
               --cwd <DIR>    Work in this directory instead of the current one
           -h, --help         Print help
           -V, --version      Print version

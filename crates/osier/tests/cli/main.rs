@@ -25,6 +25,7 @@ mod hostile_project;
 mod kinds;
 mod list;
 mod listing;
+mod logs;
 mod marks;
 mod models;
 mod moves;

@@ -270,7 +270,7 @@ fn a_signal_cancels_the_turn_and_leaves_a_valid_session() {
         let request = server.next_request();
         let messages = request.messages();
         assert_eq!(messages[..2], ["user: wait", "assistant:  →bash"]);
-        assert!(messages[2].starts_with("tool: ") && messages[2].contains("cancelled"), "{messages:?}");
+        assert!(messages[2].starts_with("tool: ") && messages[2].contains("canceled"), "{messages:?}");
         assert_eq!(messages[3..], ["user: go on"]);
         request.reply("Gone on.");
         assert_eq!(running.wait().out, "Gone on.\n");

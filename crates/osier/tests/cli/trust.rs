@@ -375,7 +375,7 @@ fn a_project_that_cannot_be_hashed_is_ignored_with_a_reason() {
         let ran = world.args(&["trust", "--yes"]);
         assert!(ran.code == 1 && ran.err.contains(why), "{ran}");
         let ran = world.args(&["-p", "--model", "offline", "hello"]);
-        assert!(ran.err.contains("ignored: ") && ran.err.contains(why), "{ran}");
+        assert!(ran.err.contains("ignored the .osier folder") && ran.err.contains(why), "{ran}");
         assert_eq!(get(&world, "thinking"), "medium");
         assert!(world.args(&["doctor"]).out.contains(why));
     };

@@ -72,7 +72,7 @@ fn copy_copies_the_last_answer_and_clear_keeps_the_session() {
     let bytes = String::from_utf8_lossy(&screen.bytes).into_owned();
     assert!(bytes.contains("\x1b]52;c;R29vZCBtb3JuaW5nLg==\x07"), "{bytes:?}");
     screen.submit("/cost");
-    screen.wait_for("the session");
+    screen.wait_for("current path");
     screen.submit("/export notes.html");
     screen.wait_for("cannot export to .html");
     screen.submit("/export");

@@ -1,0 +1,16 @@
+//! Names the log file.
+
+use super::DoctorCheck;
+use crate::home::Home;
+use crate::logging::log_file;
+
+const AREA: &str = "log";
+
+pub(super) fn check(home: &Home) -> DoctorCheck {
+    let file = log_file(home);
+    let shown = home.display_path(&file);
+    match file.metadata() {
+        Ok(found) => DoctorCheck::ok(AREA, format!("{shown}, {} kB", found.len().div_ceil(1000))),
+        Err(_) => DoctorCheck::ok(AREA, format!("{shown}, not needed so far; --verbose logs more")),
+    }
+}

@@ -1,0 +1,47 @@
+//! The log file: what is in it, and what never is.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
+use crate::run_support::{KEY, ModelServer, RunningCommand, osier_command};
+
+const SECRET_PROMPT: &str = "the prompt stays out of the log";
+
+#[test]
+fn a_failed_model_call_is_logged_without_keys_and_messages() {
+    let server = ModelServer::new();
+    let world = server.world();
+    let mut command = osier_command(&world, &["-p", SECRET_PROMPT]);
+    command.env("OSIER_LOG", "trace");
+    let running = RunningCommand::start(command);
+    let echoed = json!({ "error": { "message": format!("Incorrect API key provided: {KEY}") } });
+    server.next_request().refuse(401, &echoed.to_string());
+    assert_eq!(running.wait().code, 1);
+    let file = world.home().join("logs/osier.log");
+    let log = std::fs::read_to_string(&file).unwrap();
+    assert!(log.contains("WARN") && log.contains("the model call failed"), "{log}");
+    assert!(!log.contains(KEY) && !log.contains(SECRET_PROMPT), "{log}");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let doctor = world.args(&["doctor"]).out;
+    assert!(doctor.contains("logs/osier.log, "), "{doctor}");
+}
+
+#[test]
+fn a_run_without_problems_writes_no_log() {
+    let server = ModelServer::new();
+    let world = server.world();
+    let running = RunningCommand::start(osier_command(&world, &["-p", "hello"]));
+    server.next_request().reply("hi");
+    assert_eq!(running.wait().code, 0);
+    assert!(!world.home().join("logs").exists());
+}
+
+#[test]
+fn an_invalid_level_is_reported_and_does_no_harm() {
+    let world = crate::support::World::new();
+    let mut command = osier_command(&world, &["sessions", "list"]);
+    command.env("OSIER_LOG", "osier=loud");
+    let ran = RunningCommand::start(command).wait();
+    assert!(ran.code == 0 && ran.err.contains("cannot use OSIER_LOG"), "{ran}");
+}
