@@ -35,7 +35,7 @@ fn repair_surrogates(bytes: &[u8]) -> Vec<u8> {
 
 const LONE_SURROGATE: usize = 0;
 
-/// The length of an escape in bytes; `LONE` for half of a surrogate pair.
+/// The length of an escape in bytes; `LONE_SURROGATE` for half of a surrogate pair.
 fn escape_length(rest: &[u8]) -> usize {
     match code_unit(rest) {
         None => 2,

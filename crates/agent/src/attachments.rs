@@ -32,7 +32,7 @@ pub fn mentions(typed: &str) -> Vec<String> {
 /// Reads a file that a prompt mentions. Returns `None` if no such file exists; the mention is then ordinary
 /// text. The error says why the file cannot be attached.
 pub async fn read(name: &str, ctx: &ToolContext) -> Result<Option<Attachment>, String> {
-    // A folder is a word like any other; a pipe or a device was meant as a file, and the tool says why it is none.
+    // A folder name stays an ordinary word. A pipe or a device was meant as a file, so the tool reports why it cannot be attached.
     let is_there = |name: &&str| ctx.expand_path(name).is_some_and(|path| path.exists() && !path.is_dir());
     let Some(path) = [name, name.trim_end_matches(TRAILING_PUNCTUATION)].into_iter().find(is_there) else {
         return Ok(None);

@@ -26,7 +26,7 @@ use crate::questions::OpenQuestion;
 use crate::queue::{PromptQueue, QueueKind};
 use crate::side_state::SideStateReplay;
 
-/// How long to wait before a store that is away is tried again: this long, then twice as long, up to so many times as long.
+/// The pause before an unavailable store is tried again. Grows with each attempt, up to `LONGEST_PAUSES` times this.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSES: u32 = 5;
 
@@ -121,8 +121,8 @@ impl AgentContext {
         self.commit(move |tree, at| plan_message(tree, at, &line)).await
     }
 
-    /// Stores what cannot be had again, such as the result of a tool. While the store is away it is kept and tried again,
-    /// until the turn is stopped.
+    /// Stores something that cannot be produced again, such as a tool result. While the store is unavailable,
+    /// retries until the turn is stopped.
     pub(crate) async fn store_or_wait(
         &self,
         commit: Commit,
@@ -148,7 +148,7 @@ impl AgentContext {
         Err(AgentError::Closed)
     }
 
-    /// Stores a message as [`Workplace::store_or_wait`] does.
+    /// Stores a message as [`AgentContext::store_or_wait`] does.
     pub(crate) async fn store_message_or_wait(
         &self,
         message: &Value,

@@ -48,7 +48,7 @@ pub enum AgentError {
 }
 
 impl AgentError {
-    /// Whether the store is away, and may come back.
+    /// Whether the store is temporarily unavailable.
     pub(crate) fn is_unavailable(&self) -> bool {
         matches!(
             self,

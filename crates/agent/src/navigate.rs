@@ -15,7 +15,7 @@ use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::gates::{ExtensionSummary, TreePreparation};
 use crate::live::LiveUpdate;
-use crate::model_choice::ModelChoice as InForce;
+use crate::model_choice::ModelChoice;
 use crate::prompt::Prompt;
 use crate::summarizer::{SummaryError, WrittenSummary, extension_fields};
 
@@ -134,7 +134,7 @@ impl AgentContext {
     }
 
     /// Keeps the model and thinking level of the old position if the configuration says so.
-    pub(crate) fn after_move(&self, choice: InForce) {
+    pub(crate) fn after_move(&self, choice: ModelChoice) {
         if !self.config.restore_on_move {
             self.keep_model_choice(choice);
         }

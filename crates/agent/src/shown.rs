@@ -1,5 +1,5 @@
-//! A reply as clients see it while it comes: each delta as JSON, known keys redacted. A key that comes in several pieces is
-//! held back until it is whole.
+//! Turns the deltas of a reply into JSON for clients and redacts known secrets. Text that may be the start of
+//! a secret is held back until it is decided.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use osier_model::Delta;
 use osier_tools::{Redactor, Secrets};
 use serde_json::{Value, json};
 
-/// See the module.
+/// Redacts the deltas of one reply.
 #[derive(Debug)]
 pub(crate) struct ShownDeltas {
     keys: Arc<Secrets>,
-    /// What is held back, by block.
+    /// The redactor of each open block, with the text it holds back.
     blocks: BTreeMap<usize, Redactor>,
 }
 
@@ -21,7 +21,7 @@ impl ShownDeltas {
         ShownDeltas { keys: keys.clone(), blocks: BTreeMap::new() }
     }
 
-    /// What to show now.
+    /// The events to send for this delta.
     pub(crate) fn next(&mut self, delta: &Delta) -> Vec<Value> {
         match delta {
             Delta::TextStart { block } => vec![json!({ "type": "text_start", "block": block })],

@@ -46,7 +46,7 @@ impl SystemPrompt {
         self.content == first.content && (first.sections.is_empty() || first.sections.iter().any(is_kept))
     }
 
-    /// The text that has_prompt a model about the changes from this prompt to `new`; `None` if there are none.
+    /// The text that tells a model about the changes from this prompt to `new`; `None` if there are none.
     pub(crate) fn describe_change(&self, new: &SystemPrompt) -> Option<String> {
         let removed = removed_names(&self.sections, &new.sections)
             .map(|name| format!("The section \"{name}\" of your system prompt no longer applies."));

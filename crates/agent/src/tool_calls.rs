@@ -152,8 +152,7 @@ impl Turn {
         tokio::time::sleep(ctx.limits.kill_grace + STOP_TIMEOUT).await;
     }
 
-    /// Returns the outcome of a call that cannot succeed or may not run. If it may run, the seal in the
-    /// context limits the tool to exactly the previewed change.
+    /// Returns the outcome of a call that cannot succeed or may not run. If it may run, the fingerprint in the context limits the tool to exactly the previewed change.
     async fn check_approval(
         &self,
         call: &ToolCall,

@@ -33,7 +33,7 @@ pub enum Delta {
         attempt: u32,
         delay: Duration,
         error: ModelError,
-        /// What the failed try cost, as far as the server reported it.
+        /// The usage of the failed attempt, as far as the server reported it.
         usage: TokenUsage,
     },
     /// The reply starts. Sent once per attempt, before any block.

@@ -24,7 +24,7 @@ impl Session {
         Ok(texts)
     }
 
-    /// Like [`Session::each_line`], but a batch of sub-agents has the status of its latest update.
+    /// Like [`Session::for_each_line`], but a batch of sub-agents has the status of its latest update.
     pub async fn for_each_current_line<E: From<StoreError>>(
         &self,
         state: &SessionState,

@@ -60,7 +60,7 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// One entry at the leaf of the log or, with [`Commit::at`], at a cursor.
+    /// One entry at the leaf of the log or, with [`Commit::at_cursor`], at a cursor.
     pub fn new(
         plan: impl Fn(&SessionTree, Place) -> Result<EntryDraft, PlanError> + Send + Sync + 'static,
     ) -> Commit {
@@ -96,7 +96,7 @@ impl Commit {
         Commit { cursor: Some(cursor.clone()), ..self }
     }
 
-    /// Fails with [`Error::LeafChanged`] unless the cursor or the log is still at this position of `tree`.
+    /// Fails with [`SessionError::LeafChanged`] unless the cursor or the log is still at this position of `tree`.
     pub fn expect_at(self, tree: &SessionTree, place: Place) -> Commit {
         // Use the anchor: marks below it may be gone if the log is replaced.
         let anchor = tree.heads().anchor(place);
@@ -244,7 +244,7 @@ impl Session {
         }
     }
 
-    /// Appends an external entry; see [`Commit::entry`].
+    /// Appends an external entry; see [`Commit::from_entry`].
     pub async fn append_entry(&self, object: &[u8]) -> Result<CommitOutcome, SessionError> {
         let commit = Commit::from_entry(object)?;
         let parent = commit.provided.parent.clone().flatten();

@@ -54,7 +54,7 @@ impl Cursor {
         self.session.state().cursor_state(self.id).cloned().unwrap_or_default()
     }
 
-    /// The current position. To look it up in a tree, use [`Cursor::here`]: an older tree may not contain it.
+    /// The current position. To look it up in a tree, use [`Cursor::state_and_place`]: an older tree may not contain it.
     pub fn place(&self) -> Place {
         self.state_and_place().1
     }
@@ -94,7 +94,7 @@ impl Cursor {
         .await
     }
 
-    /// Like `move_to`, but fails with [`Error::LeafChanged`] unless the cursor is still at the entry with the id
+    /// Like `move_to`, but fails with [`SessionError::LeafChanged`] unless the cursor is still at the entry with the id
     /// `from`.
     pub async fn move_if_at(&self, from: Option<&str>, to: Place) -> Result<CommitOutcome, SessionError> {
         let to = self.session.id_at(to)?;
@@ -181,7 +181,7 @@ impl TurnGuard {
         self.cursor.id
     }
 
-    /// The turn is ended by somebody else.
+    /// Gives up this guard without ending the turn; the caller ends it.
     pub(crate) fn abandon(mut self) -> CursorId {
         self.running = false;
         self.cursor.id

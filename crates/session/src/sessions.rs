@@ -1,7 +1,7 @@
 //! The operations on sessions for programs: by session id, one call each, the same for every store.
 //!
 //! Each call opens the session, runs one operation of [`Session`], and closes it. Use [`Session`] directly for many
-//! operations on one session. [`Error::code`] distinguishes errors.
+//! operations on one session. [`SessionError::code`] distinguishes errors.
 
 mod append;
 #[cfg(feature = "contract")]

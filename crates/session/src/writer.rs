@@ -115,7 +115,7 @@ impl SessionWriter {
             WriterMessage::Follow { cursor, reply } => drop(reply.send(self.follow(cursor))),
             WriterMessage::BeginTurn { turn, reply } => {
                 let begun = self.begin_turn(turn.cursor()).await;
-                // Nobody waits for it any more.
+                // The caller has stopped waiting.
                 if let Err(Ok(turn)) = reply.send(begun.map(|()| turn.started())) {
                     self.end_turn(turn.abandon(), None).await;
                 }

@@ -47,7 +47,7 @@ pub(crate) enum WriterMessage {
         cursor: CursorId,
         reply: ReplySender<FollowResult>,
     },
-    /// The guard comes back once the turn runs. If nobody waits for it any more, it is dropped, and the turn ends.
+    /// Returns the guard once the turn runs. If the caller has stopped waiting, the guard is dropped, and the turn ends.
     BeginTurn {
         turn: TurnGuard,
         reply: ReplySender<TurnGuard>,

@@ -156,8 +156,8 @@ pub trait Store: Send + Sync + Debug {
         Ok(None)
     }
 
-    /// Reads the lines of these entries into `batch`, in the requested order. Stops after about [`Batch::FULL`]
-    /// bytes, but returns at least one line. See [`crate::each_line`].
+    /// Reads the lines of these entries into `batch`, in the requested order. Stops after about [`LineBatch::FULL_BYTES`]
+    /// bytes, but returns at least one line. See [`crate::for_each_line`].
     async fn lines(
         &self,
         id: &str,

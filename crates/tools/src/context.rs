@@ -106,7 +106,7 @@ pub struct ToolLimits {
     /// The longer side of an image in pixels, and its size as base64 in bytes.
     pub image_side: u32,
     pub image_bytes: usize,
-    /// The default and the maximum time-out of a command.
+    /// The default and the maximum timeout of a command.
     pub default_timeout: Duration,
     pub max_timeout: Duration,
     /// How long a stopped command may clean up before it is killed.

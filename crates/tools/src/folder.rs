@@ -15,7 +15,7 @@ use rustix::io::Errno;
 #[cfg(target_os = "linux")]
 const TRAVERSE_FLAGS: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
-const WALK: OFlags = OFlags::RDONLY;
+const TRAVERSE_FLAGS: OFlags = OFlags::RDONLY;
 
 /// An open folder.
 #[derive(Debug)]

@@ -232,12 +232,12 @@ fn find_bubblewrap() -> Option<PathBuf> {
 }
 
 #[cfg(target_os = "macos")]
-fn ways(_: &SandboxPolicy) -> Vec<(MountMethod, String)> {
-    vec![(Mounts::Namespace, "Seatbelt".to_owned())]
+fn candidates(_: &SandboxPolicy) -> Vec<(MountMethod, String)> {
+    vec![(MountMethod::Namespace, "Seatbelt".to_owned())]
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn ways(_: &SandboxPolicy) -> Vec<(MountMethod, String)> {
+fn candidates(_: &SandboxPolicy) -> Vec<(MountMethod, String)> {
     Vec::new()
 }
 

@@ -56,7 +56,7 @@ impl BashExecution {
     }
 }
 
-/// Runs the user's command. There is no time-out, because the user can stop it.
+/// Runs the user's command. There is no timeout, because the user can stop it.
 pub async fn run(user: UserCommand, ctx: &ToolContext) -> io::Result<BashExecution> {
     let no_timeout = std::time::Duration::MAX;
     let ran = shell::run(&user.command, no_timeout, ctx).await?;

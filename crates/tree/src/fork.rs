@@ -20,7 +20,7 @@ impl SessionTree {
     }
 
     /// The lines of a fork at `at`: the path, then the updates of its sub-agent batches, its labels, and the session's
-    /// settings. `mint` returns a new id for which the given predicate (id is taken) is false.
+    /// settings. `new_id` returns an id that the given predicate does not report as taken
     pub fn fork(
         &self,
         at: Place,

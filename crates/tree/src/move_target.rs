@@ -107,7 +107,7 @@ pub enum PendingLeafStatus {
     /// The leaf has not moved yet.
     Pending,
     Arrived,
-    /// The leaf moved to a third place. The client restores its previous selection, as it does after a time-out.
+    /// The leaf moved to a third place. The client restores its previous selection, as it does after a timeout.
     MovedElsewhere,
 }
 

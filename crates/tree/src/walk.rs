@@ -31,7 +31,7 @@ pub struct ContextPlan {
 pub struct ContextItem {
     pub seq: Seq,
     pub edit: Option<Seq>,
-    /// See [`crate::Entry::body`].
+    /// See [`crate::Entry::message_offset`].
     body: u16,
 }
 

@@ -40,7 +40,7 @@ struct InputReader {
 }
 
 impl Keyboard {
-    /// Reads nothing before [`Keyboard::listen`].
+    /// Reads nothing before [`Keyboard::start`].
     pub(crate) fn new() -> Keyboard {
         Keyboard {
             reader: None,

@@ -3,7 +3,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use osier_tree::{EntryKind, MessageRole as Speaker};
+use osier_tree::{EntryKind, MessageRole};
 use rustc_hash::FxHasher;
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ pub struct Piece {
 #[derive(Debug, Clone)]
 enum PieceContent {
     Notice(Vec<Line>),
-    Entry(EntryKind, Speaker, Value),
+    Entry(EntryKind, MessageRole, Value),
     User(String, Value),
     Card(CardCall, Value),
     Interrupted(CardCall),
@@ -48,7 +48,7 @@ impl Piece {
     }
 
     /// An entry that is not a reply.
-    pub(crate) fn entry(kind: EntryKind, speaker: Speaker, body: Value) -> Piece {
+    pub(crate) fn entry(kind: EntryKind, speaker: MessageRole, body: Value) -> Piece {
         let key = content_key("entry", body.to_string());
         Piece { content: PieceContent::Entry(kind, speaker, body), spaced: true, key }
     }

@@ -181,7 +181,7 @@ impl TextPieces {
     fn to_pieces(&mut self, chunks: Vec<Chunk>) -> Vec<Piece> {
         let piece = |chunk: Chunk| {
             let edge = self.edge;
-            // The edge of a chunk does not depend on the width.
+            // The end state of a chunk does not depend on the width.
             self.edge = chunk.draw(edge, ColorRole::Text, 80).1;
             Piece::text(chunk, edge)
         };

@@ -50,7 +50,7 @@ impl TerminalGuard {
         Ok(terminal)
     }
 
-    /// From now on, a panic in a task or in another thread does not restore the terminal; its message goes to `tell` instead,
+    /// From now on, a panic in a task or in another thread does not restore the terminal; its message goes to `handler` instead,
     /// because only that task failed and the program continues.
     pub fn set_panic_handler(&self, tell: impl Fn(String) + Send + 'static) {
         *lock(&PANIC_HANDLER) = Some((thread::current().id(), Box::new(tell)));

@@ -11,7 +11,7 @@ use osier_tree::entry::{Entry, parse_entry};
 use osier_tree::graft::parse_graft;
 use osier_tree::projection::json::entry_json;
 use osier_tree::projection::preview::{one_line, shown_text};
-use osier_tree::{EntryKind, MessageRole as Speaker};
+use osier_tree::{EntryKind, MessageRole};
 use serde_json::Value;
 
 pub(crate) use card::CardCall;
@@ -64,18 +64,18 @@ impl Transcript {
     fn entry_pieces(&mut self, entry: &Entry<'_>, mut body: Value) -> Vec<Piece> {
         let (kind, speaker) = (entry.kind, entry.role);
         match (kind, speaker) {
-            (EntryKind::Message, Speaker::System) => Vec::new(),
-            (EntryKind::Message, Speaker::ToolResult) => {
+            (EntryKind::Message, MessageRole::System) => Vec::new(),
+            (EntryKind::Message, MessageRole::ToolResult) => {
                 let message = body["message"].take();
                 vec![Piece::card(self.take_call(&message), message)]
             }
-            (EntryKind::Message, Speaker::Assistant) => {
+            (EntryKind::Message, MessageRole::Assistant) => {
                 let mut pieces = self.settle_pending();
                 self.pending_calls = tool_calls(&body["message"]);
                 pieces.extend(assistant_pieces(&body["message"]));
                 pieces
             }
-            (EntryKind::Message, Speaker::User) => {
+            (EntryKind::Message, MessageRole::User) => {
                 let mut pieces = self.settle_pending();
                 pieces.push(Piece::user(shown_text(entry).into_owned(), body["message"].take()));
                 pieces
@@ -115,14 +115,14 @@ impl Transcript {
 /// Draws an entry that is neither a reply nor a tool result.
 pub(crate) fn draw_entry(
     kind: EntryKind,
-    speaker: Speaker,
+    speaker: MessageRole,
     body: &Value,
     look: RenderOptions<'_>,
 ) -> Vec<Line> {
     let message = &body["message"];
     match (kind, speaker) {
-        (EntryKind::Message, Speaker::BashExecution) => card::draw_user_command(message, look),
-        (EntryKind::Message, Speaker::Custom) => draw_custom(message, look),
+        (EntryKind::Message, MessageRole::BashExecution) => card::draw_user_command(message, look),
+        (EntryKind::Message, MessageRole::Custom) => draw_custom(message, look),
         (EntryKind::Message, _) => {
             render_markdown(&content_text(&message["content"]), ColorRole::Dim, look.width)
         }

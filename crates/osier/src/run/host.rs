@@ -289,7 +289,7 @@ fn welcome_lines(factory: &AgentFactory) -> Vec<String> {
             format!(
                 "Osier with the built-in model {model}, which needs no key and follows simple requests only."
             ),
-            "For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or see `osier models`."
+            "For a language model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or see `osier models`."
                 .to_owned(),
         ],
         false => vec![format!("Osier with {model}.")],

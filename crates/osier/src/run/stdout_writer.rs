@@ -36,7 +36,7 @@ impl StdoutWriter {
         let (tell, why) = (gone.clone(), failed.clone());
         std::thread::spawn(move || {
             if let Err(error) = write_commands(&given, &mut out) {
-                // Set the error before the queue and its marks are dropped: `flush` reads it then.
+                // Set the error before the queue and its pending flushes are dropped: `flush` reads it then.
                 let _ = why.set(error);
                 tell.cancel();
             }

@@ -161,7 +161,7 @@ impl Sessions {
         sync_outcome(&session, outcome).await
     }
 
-    /// `switchLeaf`. With `expected`, fails with [`Error::LeafChanged`] unless that is the current leaf; `Some(None)`
+    /// `switchLeaf`. With `expected`, fails with [`SessionError::LeafChanged`] unless that is the current leaf; `Some(None)`
     /// is before the first entry.
     pub async fn switch_leaf(
         &self,

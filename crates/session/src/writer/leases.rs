@@ -107,7 +107,7 @@ impl SessionWriter {
         if let Some((cursor, lease)) = job.cursor.and_then(|cursor| Some((cursor, self.leases.get(&cursor)?)))
         {
             if self.store.may_have_expired(lease) {
-                // Another process may have taken the place meanwhile. Then this turn ends here.
+                // Another process may have acquired a lease here in the meantime. Then this turn ends here.
                 self.store.acquire_lease(lease, &self.conflicts_with(parent)).await?;
             }
             return self.update_turn_lease(cursor, parent, entry).await;

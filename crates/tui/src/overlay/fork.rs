@@ -3,7 +3,7 @@
 
 use osier_agent::{ClientCommand, Navigation};
 use osier_tree::projection::preview::one_line;
-use osier_tree::{MessageRole as Speaker, Seq};
+use osier_tree::{MessageRole, Seq};
 
 use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::key::{Key, KeyCode};
@@ -38,7 +38,7 @@ impl ForkPicker {
             true => tree.heads().iter().map(|(seq, _)| seq).collect(),
             false => tree.path(self.snapshot.leaf),
         };
-        let said = |seq: &Seq| tree.head(*seq).role == Speaker::User && !tree.is_hidden(*seq);
+        let said = |seq: &Seq| tree.head(*seq).role == MessageRole::User && !tree.is_hidden(*seq);
         self.rows = all.into_iter().filter(said).collect();
         self.rows.reverse();
         self.selected = self.selected.min(self.rows.len().saturating_sub(1));

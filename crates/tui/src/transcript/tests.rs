@@ -1,7 +1,7 @@
 //! Draws scripted sessions and checks the lines.
 
 use expect_test::{Expect, expect};
-use osier_testkit::ScriptedSession as Played;
+use osier_testkit::ScriptedSession;
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::piece::draw_all;
 use crate::text::plain;
 
 fn lines(script: &str, look: RenderOptions<'_>) -> Vec<Line> {
-    let played = Played::run(script);
+    let played = ScriptedSession::run(script);
     let mut drawn = Transcript::default();
     let path = played.tree.path(played.tree.leaf());
     let mut pieces: Vec<Piece> =

@@ -1,6 +1,6 @@
 //! Renders the tree.
 
-use osier_tree::MessageRole as Speaker;
+use osier_tree::MessageRole;
 use osier_tree::projection::outline::{Glyphs, OutlineFilter, RowParts};
 
 use unicode_segmentation::UnicodeSegmentation;
@@ -114,8 +114,8 @@ impl TreeView {
         let (mut line, name) = self.row_prefix(at, &pieces, room);
         let role = match self.snapshot.tree.head(row.seq).role {
             _ if row.deleted => ColorRole::Dim,
-            Speaker::User => ColorRole::User,
-            Speaker::Assistant => ColorRole::Text,
+            MessageRole::User => ColorRole::User,
+            MessageRole::Assistant => ColorRole::Text,
             _ => ColorRole::Dim,
         };
         let selected = at == self.selected_row;
