@@ -176,7 +176,7 @@ impl RequestMessage for ContextPiece {
         match self {
             ContextPiece::Message(Message::User(user)) => user.content.push(ContentBlock::text(text)),
             ContextPiece::Message(Message::ToolResult(result)) => {
-                result.content.push(ContentBlock::text(text))
+                result.content.push(ContentBlock::text(text));
             }
             _ => {}
         }

@@ -276,7 +276,7 @@ impl Turn {
         match self.agent.compact(&state, at, CompactionReason::Threshold, None, &self.cancel).await {
             Ok(compacted) if compacted.entry.is_some() => {}
             Err(AgentError::NothingToCompact(_)) => {
-                self.compaction_given_up = CompactionGiveUp::AtPosition(at)
+                self.compaction_given_up = CompactionGiveUp::AtPosition(at);
             }
             refused => {
                 self.compaction_given_up = CompactionGiveUp::ForTurn;

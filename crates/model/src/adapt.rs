@@ -79,10 +79,10 @@ pub(crate) fn adapt_turns(request: &Request) -> Vec<ApiTurn<'_>> {
         match message {
             Message::System(_) => {}
             Message::User(user) => {
-                push_unless_empty(&mut turns, ApiTurn::User(content_parts(&user.content, model)))
+                push_unless_empty(&mut turns, ApiTurn::User(content_parts(&user.content, model)));
             }
             Message::Assistant(assistant) => {
-                push_unless_empty(&mut turns, ApiTurn::Assistant(assistant_parts(assistant, model)))
+                push_unless_empty(&mut turns, ApiTurn::Assistant(assistant_parts(assistant, model)));
             }
             Message::ToolResult(result) if model.tools => {
                 let outcome = tool_output(result, model);
@@ -92,7 +92,7 @@ pub(crate) fn adapt_turns(request: &Request) -> Vec<ApiTurn<'_>> {
                 }
             }
             Message::ToolResult(result) => {
-                push_unless_empty(&mut turns, ApiTurn::User(result_as_text(result, &calls, model)))
+                push_unless_empty(&mut turns, ApiTurn::User(result_as_text(result, &calls, model)));
             }
         }
     }

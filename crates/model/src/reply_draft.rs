@@ -44,7 +44,7 @@ impl ReplyDraft {
             }
             Delta::TextStart { block } => self.start_block(*block, ContentBlock::Text(TextBlock::default())),
             Delta::ThinkingStart { block } => {
-                self.start_block(*block, ContentBlock::Thinking(ThinkingBlock::default()))
+                self.start_block(*block, ContentBlock::Thinking(ThinkingBlock::default()));
             }
             Delta::ToolCallStart { block, id, name } => {
                 self.start_block(
@@ -63,7 +63,7 @@ impl ReplyDraft {
                 }
             }
             Delta::ToolCallArguments { block, json } => {
-                self.arguments.entry(*block).or_default().push_str(json)
+                self.arguments.entry(*block).or_default().push_str(json);
             }
             Delta::TextEnd { block, signature } => {
                 if let Some(ContentBlock::Text(text_block)) = self.message.content.get_mut(*block) {

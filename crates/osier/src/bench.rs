@@ -40,7 +40,7 @@ pub(crate) async fn run(command: BenchCommand, home: Home) -> Result<ExitCode> {
     match command {
         BenchCommand::BenchOpen { file, what } => open(&home, &file, &what).await?,
         BenchCommand::BenchAppend { file, count, durability } => {
-            append(&home, &file, count, &durability).await?
+            append(&home, &file, count, &durability).await?;
         }
         BenchCommand::BenchDir { cwd } => println!("{}", folder_name(&cwd)),
         BenchCommand::BenchContinue => {

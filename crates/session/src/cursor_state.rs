@@ -255,7 +255,7 @@ impl Cursors {
             match standing.effect_of(tree, seq, by) {
                 Some(CursorEffect::MoveTo(place)) => Arc::make_mut(standing).place = place,
                 Some(CursorEffect::Continuation(elsewhere)) => {
-                    Arc::make_mut(standing).continuation = Some(elsewhere)
+                    Arc::make_mut(standing).continuation = Some(elsewhere);
                 }
                 None => {}
             }

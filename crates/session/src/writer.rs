@@ -105,7 +105,7 @@ impl SessionWriter {
             // The next operation reports errors of the store.
             WriterMessage::Changed => drop(self.read_appended().await),
             WriterMessage::Refresh { reply } => {
-                drop(reply.send(self.read_appended().await.map(|()| self.version)))
+                drop(reply.send(self.read_appended().await.map(|()| self.version)));
             }
             WriterMessage::Sync { whatever_the_setting, reply } => {
                 drop(reply.send(self.sync(whatever_the_setting).await.map_err(SessionError::from)));
@@ -122,7 +122,7 @@ impl SessionWriter {
             }
             WriterMessage::EndTurn { cursor, reply } => self.end_turn(cursor, reply).await,
             WriterMessage::CheckNoForeignTurn { at, reply } => {
-                drop(reply.send(self.check_no_foreign_turn_at(at).await))
+                drop(reply.send(self.check_no_foreign_turn_at(at).await));
             }
             WriterMessage::BeginDraft { cursor, reply } => drop(reply.send(Ok(self.begin_draft(cursor)))),
             WriterMessage::PushDraft { id, delta } => {

@@ -24,10 +24,10 @@ pub(crate) fn run_step(script: &mut ScriptedSession, step: &str) {
             run_message_step(script, word, rest);
         }
         "label" | "unlabel" | "name" | "config" | "delete" | "restore" | "update" => {
-            run_mark_step(script, word, rest)
+            run_mark_step(script, word, rest);
         }
         "move" | "root" | "undo" | "redo" | "backtrack" | "return" | "summarize" => {
-            run_move_step(script, word, rest)
+            run_move_step(script, word, rest);
         }
         _ => run_other_step(script, word, rest),
     }

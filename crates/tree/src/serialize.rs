@@ -53,7 +53,7 @@ fn serialize_reply(content: Option<RawJson<'_>>) -> String {
     let mut calls = Vec::new();
     if let Some(content) = content {
         content.each_item(|block| {
-            calls.extend(RawToolCall::parse_block(block).map(|(_, call)| call_text(&call)))
+            calls.extend(RawToolCall::parse_block(block).map(|(_, call)| call_text(&call)));
         });
     }
     paragraphs.push(paragraph("Assistant tool calls", &calls.join("; ")));

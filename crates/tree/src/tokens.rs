@@ -57,7 +57,7 @@ pub fn estimate_tokens(message: RawJson<'_>) -> u64 {
             let mut sections = 0;
             if let Some(list) = message.get("sections") {
                 list.each_field(|_, section| {
-                    sections += section.text().map_or(0, |text| self::utf16_len(&text))
+                    sections += section.text().map_or(0, |text| self::utf16_len(&text));
                 });
             }
             let tools = message.get("toolsAdded").map_or(0, |tools| self::utf16_len(&compact_json(tools)));

@@ -122,22 +122,22 @@ impl Editor {
             (true, false, KeyCode::Char('j')) => self.edit(|editor| editor.insert("\n")),
             (false, _, KeyCode::Enter) if key.shift || key.alt => self.edit(|editor| editor.insert("\n")),
             (false, false, KeyCode::Left) | (true, false, KeyCode::Char('b')) => {
-                self.cursor = self.previous_grapheme(self.cursor)
+                self.cursor = self.previous_grapheme(self.cursor);
             }
             (false, false, KeyCode::Right) | (true, false, KeyCode::Char('f')) => {
-                self.cursor = self.next_grapheme(self.cursor)
+                self.cursor = self.next_grapheme(self.cursor);
             }
             (_, _, KeyCode::Left) | (false, true, KeyCode::Char('b')) => {
-                self.cursor = self.word_start_before(self.cursor)
+                self.cursor = self.word_start_before(self.cursor);
             }
             (_, _, KeyCode::Right) | (false, true, KeyCode::Char('f')) => {
-                self.cursor = self.word_end_after(self.cursor)
+                self.cursor = self.word_end_after(self.cursor);
             }
             (_, _, KeyCode::Home) | (true, false, KeyCode::Char('a')) => {
-                self.cursor = self.line_start(self.cursor)
+                self.cursor = self.line_start(self.cursor);
             }
             (_, _, KeyCode::End) | (true, false, KeyCode::Char('e')) => {
-                self.cursor = self.line_end(self.cursor)
+                self.cursor = self.line_end(self.cursor);
             }
             (false, false, KeyCode::Backspace) | (true, false, KeyCode::Char('h')) => {
                 let from = self.marker_before().unwrap_or_else(|| self.previous_grapheme(self.cursor));

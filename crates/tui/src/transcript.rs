@@ -157,7 +157,7 @@ pub(crate) fn assistant_pieces(message: &Value) -> Vec<Piece> {
     for block in message["content"].as_array().into_iter().flatten() {
         match block["type"].as_str() {
             Some("thinking") => {
-                reply.blocks.push(ReplyBlock::Thinking(str_field(block, "thinking").to_owned()))
+                reply.blocks.push(ReplyBlock::Thinking(str_field(block, "thinking").to_owned()));
             }
             Some("text") => reply.blocks.push(ReplyBlock::Text(str_field(block, "text").to_owned())),
             _ => {}

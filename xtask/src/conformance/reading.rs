@@ -52,7 +52,7 @@ fn compare(world: &ConformanceContext, report: &mut ConformanceReport, file: &Pa
             }
         }
         Err(error) => {
-            report.add_difference(file, &format!("reading (damage: {damage})"), &format!("{error:#}"))
+            report.add_difference(file, &format!("reading (damage: {damage})"), &format!("{error:#}"));
         }
     }
     report.check(file, "lines", check_lines_unchanged(world, file));

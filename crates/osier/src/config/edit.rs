@@ -25,7 +25,7 @@ pub(super) fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<Exi
     let mut out = Out::new();
     match json {
         true => {
-            out.json(&json!({ "key": dotted_key(&path), "file": home.config_file().to_string_lossy() }))?
+            out.json(&json!({ "key": dotted_key(&path), "file": home.config_file().to_string_lossy() }))?;
         }
         false => out.line(&sanitize_line(&format!("{} = {shown}", dotted_key(&path))))?,
     }

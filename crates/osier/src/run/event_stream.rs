@@ -59,7 +59,7 @@ impl EventStream {
         let event = self.events.next().await.context("the agent has ended")?;
         match &event {
             AgentEvent::Session(SessionEvent::Committed { seq, .. }) => {
-                self.version.entries = seq.index() + 1
+                self.version.entries = seq.index() + 1;
             }
             AgentEvent::Session(SessionEvent::Reset { version }) => self.version = *version,
             AgentEvent::Session(SessionEvent::Lagged { .. }) => self.lagged = true,

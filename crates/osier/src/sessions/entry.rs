@@ -62,7 +62,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.line("")?;
     match entry.message.filter(|_| entry.kind == EntryKind::Message) {
         Some(message) => {
-            message_text::write_message(&message_text::parse_message(message.bytes()), &mut out)?
+            message_text::write_message(&message_text::parse_message(message.bytes()), &mut out)?;
         }
         None => {
             let value: Value = message_text::parse_message(&json);

@@ -95,7 +95,7 @@ fn context_request_shows_exactly_the_bytes_that_were_sent() {
     world.write("AGENTS.md", "Use spaces.");
     let running = RunningCommand::start(osier_command(&world, &["-p", "--continue", "two"]));
     answer(&server, &|request| {
-        request.reply_with_call("backtrack", &json!({ "checkpoint_id": 0, "note": "no use" }))
+        request.reply_with_call("backtrack", &json!({ "checkpoint_id": 0, "note": "no use" }));
     });
     answer(&server, &|request| request.reply("back"));
     assert_eq!(running.wait().code, 0);

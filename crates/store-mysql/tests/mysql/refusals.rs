@@ -169,7 +169,7 @@ async fn full_disk_is_reported_and_no_acknowledged_entry_is_lost() {
             assert!(
                 error_chain(&error).starts_with("store team refuses: the server's disk is full;"),
                 "{error:?}"
-            )
+            );
         }
     }
     assert_eq!(read_lines(&store).await.len(), acked);

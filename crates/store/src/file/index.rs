@@ -143,7 +143,7 @@ impl Index {
         super::names::make_folder(folder)?;
         let mut file = tempfile::Builder::new().prefix(".index-").tempfile_in(folder)?;
         let mut out = io::BufWriter::with_capacity(BLOCKS_PER_READ * BLOCK_BYTES, file.as_file_mut());
-        out.write_all(&cover.to_block())?;
+        out.write_all(&cover.encode())?;
         for first in (0..heads.len()).step_by(RECORDS_PER_BLOCK) {
             out.write_all(&encode_block(heads, first))?;
         }
@@ -177,7 +177,7 @@ impl Index {
             )?;
         }
         // The header is written last. Until then the old one is valid, because its blocks only got more records.
-        file.write_all_at(&cover.to_block(), 0)
+        file.write_all_at(&cover.encode(), 0)
     }
 }
 
@@ -241,7 +241,7 @@ impl IndexHeader {
         Some(hash(&last) == self.last_hash)
     }
 
-    fn to_block(&self) -> [u8; BLOCK_BYTES] {
+    fn encode(&self) -> [u8; BLOCK_BYTES] {
         let mut block = [0; BLOCK_BYTES];
         let flags = [self.unterminated, self.regular, self.in_order];
         let numbers = [

@@ -100,7 +100,7 @@ fn collect_readable(folder: &Path, hidden: &[PathBuf], found: &mut Vec<PathBuf>)
         match () {
             () if hidden.contains(&path) => {}
             () if hidden.iter().any(|hidden| hidden.starts_with(&path)) => {
-                collect_readable(&path, hidden, found)
+                collect_readable(&path, hidden, found);
             }
             () => found.push(path),
         }

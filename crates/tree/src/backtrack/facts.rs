@@ -114,7 +114,7 @@ impl DiscardedFacts {
             // A denied call did not run.
             _ if detail("denied").is_some_and(RawJson::is_true) => {}
             ("bash", _) => {
-                add_command_run(&mut self.commands, &asked.command, describe_exit(details, failed))
+                add_command_run(&mut self.commands, &asked.command, describe_exit(details, failed));
             }
             (name, _) if TOOLS_WITHOUT_EFFECTS.contains(&name) => {}
             (_, failed) => {

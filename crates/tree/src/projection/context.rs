@@ -17,7 +17,7 @@ pub fn emit_messages(entry: &Entry<'_>, edit: Option<&Entry<'_>>, emit: &mut dyn
         Some(None) => emit_unedited(entry, emit),
         Some(Some(replacement)) if replacement.is_null() => {}
         Some(Some(replacement)) => {
-            emit_unedited(entry, &mut |message| emit(&with_replaced_content(message, replacement)))
+            emit_unedited(entry, &mut |message| emit(&with_replaced_content(message, replacement)));
         }
     }
 }

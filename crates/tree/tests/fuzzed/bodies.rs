@@ -30,7 +30,7 @@ pub(crate) fn line(data: &[u8]) {
         }
         ParsedLine::Blank => assert!(text.trim().is_empty(), "{text:?}"),
         ParsedLine::Invalid(osier_tree::InvalidLine::NotJson) => {
-            assert!(reference.is_err() || text.contains('\n'), "{text:?}")
+            assert!(reference.is_err() || text.contains('\n'), "{text:?}");
         }
         ParsedLine::Invalid(_) => assert!(reference.is_ok(), "{text:?}"),
     }

@@ -14,7 +14,7 @@ use osier_tree::projection::outline::{Glyphs, OutlineFilter, OutlineOptions, Sib
 
 fn with(options: OutlineOptions) -> impl Fn(&str, Expect) {
     move |script, expected| {
-        expected.assert_eq(&draw_with(&ScriptedSession::run(script), &options, Glyphs::Plain))
+        expected.assert_eq(&draw_with(&ScriptedSession::run(script), &options, Glyphs::Plain));
     }
 }
 

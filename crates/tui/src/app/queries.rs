@@ -62,7 +62,7 @@ pub(super) async fn read_path(
         }
         None => None,
     };
-    Ok(PathTail { lines, hidden_entries: earlier, notice: notice, log_entries: state.version.entries })
+    Ok(PathTail { lines, hidden_entries: earlier, notice, log_entries: state.version.entries })
 }
 
 /// Describes a position for the user by the nearest message at or above it.

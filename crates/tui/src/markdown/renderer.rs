@@ -120,11 +120,11 @@ impl MarkdownRenderer {
                 self.end_block();
             }
             Event::TaskListMarker(done) => {
-                self.current_line.push(ColorRole::Accent, if done { "[x] " } else { "[ ] " })
+                self.current_line.push(ColorRole::Accent, if done { "[x] " } else { "[ ] " });
             }
             Event::FootnoteReference(name) => self.current_line.push(ColorRole::Link, &format!("[{name}]")),
             Event::InlineMath(text) | Event::DisplayMath(text) => {
-                self.current_line.push(ColorRole::Code, &text)
+                self.current_line.push(ColorRole::Code, &text);
             }
         }
     }

@@ -237,7 +237,7 @@ impl Overlay for ApprovalPrompt {
             (KeyCode::Up, false) => self.selected = (self.selected + answers.len() - 1) % answers.len(),
             (KeyCode::Down | KeyCode::Tab, false) => self.selected = (self.selected + 1) % answers.len(),
             (KeyCode::PageUp, _) => {
-                self.first_line = self.first_line.min(last).saturating_sub(self.page_height(room))
+                self.first_line = self.first_line.min(last).saturating_sub(self.page_height(room));
             }
             (KeyCode::PageDown, _) => self.first_line = (self.first_line + self.page_height(room)).min(last),
             (KeyCode::Home, _) if last > 0 => self.first_line = 0,

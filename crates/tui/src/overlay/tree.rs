@@ -103,7 +103,7 @@ impl TreeView {
         match deed {
             TreeAction::Up => self.select_row(self.selected_row.checked_sub(1).unwrap_or(last)),
             TreeAction::Down => {
-                self.select_row(if self.selected_row >= last { 0 } else { self.selected_row + 1 })
+                self.select_row(if self.selected_row >= last { 0 } else { self.selected_row + 1 });
             }
             TreeAction::PageUp => self.select_row(self.selected_row.saturating_sub(self.page_height(room))),
             TreeAction::PageDown => self.select_row((self.selected_row + self.page_height(room)).min(last)),
@@ -111,7 +111,7 @@ impl TreeView {
             TreeAction::Last => self.select_row(last),
             TreeAction::ScrollLeft => self.scroll = self.scroll.saturating_sub(SCROLL_COLUMNS),
             TreeAction::ScrollRight => {
-                self.scroll = (self.scroll + SCROLL_COLUMNS).min(self.overflow(room)).max(self.scroll)
+                self.scroll = (self.scroll + SCROLL_COLUMNS).min(self.overflow(room)).max(self.scroll);
             }
             TreeAction::Fold | TreeAction::Unfold => {
                 let leap = match deed {

@@ -162,7 +162,7 @@ fn handle_live_event(state: &mut UiState, live: LiveUpdate) -> Vec<Action> {
             return notify_overlays(state, &OverlayEvent::Answered(id));
         }
         LiveUpdate::Queue { steering, follow_up } => {
-            (state.steering, state.follow_up) = (steering, follow_up)
+            (state.steering, state.follow_up) = (steering, follow_up);
         }
         LiveUpdate::BashOutput { text, .. } => {
             if let Some((_, printed)) = &mut state.activity.user_command {

@@ -74,7 +74,7 @@ impl MarkdownPage {
             ItemDetails::Backtrack { backtrack } => self.push_backtrack(item, backtrack),
             ItemDetails::Subagents { subagents } => self.push_subagents(item, subagents),
             ItemDetails::Custom { custom_type } => {
-                self.push_section(item, &escape_markdown(&one_line(custom_type, 80)))
+                self.push_section(item, &escape_markdown(&one_line(custom_type, 80)));
             }
             ItemDetails::None {} => {
                 let role = item.role.as_deref().unwrap_or(item.kind);
@@ -125,7 +125,7 @@ impl MarkdownPage {
         }
         match (assistant.stop_reason.as_deref(), &assistant.error) {
             (_, Some(error)) => {
-                self.push_block(&format!("**Error:** {}", escape_markdown(&one_line(error, 2000))))
+                self.push_block(&format!("**Error:** {}", escape_markdown(&one_line(error, 2000))));
             }
             (Some("aborted"), _) => self.push_block("*Aborted.*"),
             (Some("length"), _) => self.push_block("*Cut off: the reply reached its length limit.*"),
