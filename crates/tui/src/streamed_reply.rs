@@ -170,15 +170,15 @@ struct TextPieces {
 impl TextPieces {
     fn take_final(&mut self, text: &str) -> Vec<Piece> {
         let chunks = self.chunker.take_final(text);
-        self.to_pieces(chunks)
+        self.draw_pieces(chunks)
     }
 
     fn remaining(mut self, text: &str) -> Vec<Piece> {
         let chunks = self.chunker.clone().remaining(text);
-        self.to_pieces(chunks)
+        self.draw_pieces(chunks)
     }
 
-    fn to_pieces(&mut self, chunks: Vec<Chunk>) -> Vec<Piece> {
+    fn draw_pieces(&mut self, chunks: Vec<Chunk>) -> Vec<Piece> {
         let piece = |chunk: Chunk| {
             let edge = self.edge;
             // The end state of a chunk does not depend on the width.
