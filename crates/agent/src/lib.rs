@@ -3,6 +3,22 @@
 //!
 //! The loop keeps no state of its own. Everything that happened is an entry. [`next_step`] looks at the end
 //! of the path and decides what to do, so a turn that died with its process can be resumed.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `client.rs`, `live.rs`, `events.rs` | what every view uses: commands in, events out; live updates that are never stored; both kinds of events in one order |
+//! | `worker.rs`, `context.rs`, `config.rs` | the loop over commands; the cursor it works at and its state; the configuration of an agent |
+//! | `tail.rs`, `next_step.rs` | the end of a path, and the one decision of the loop. Pure |
+//! | `turn.rs`, `model_call.rs`, `tool_calls.rs` | a turn step by step; calling the model, with retries; running tool calls |
+//! | `request.rs` | the request at a position: what is sent, and what `context --request` shows |
+//! | `questions.rs`, `queue.rs`, `leftover_queue.rs`, `prompt.rs` | questions to the user; queued prompts; what a crash left in the queue; storing a prompt |
+//! | `navigate.rs`, `compaction.rs`, `graft.rs`, `summarizer.rs` | navigation: each operation ends in one entry, or changes nothing; the model that writes summaries |
+//! | `backtrack.rs` | the model's tool to return to a checkpoint |
+//! | `gates.rs` | where extensions are asked before a move, a compaction, a fork or a switch |
+//! | `model_choice.rs`, `side_state.rs` | what belongs to the path: model and thinking level; files read and to-do list |
+//! | `system_prompt.rs`, `system_prompt_source.rs`, `instructions.rs`, `skills.rs` | the system prompt as entries; its sections and their sources |
+//! | `prompt_library.rs`, `templates.rs`, `frontmatter.rs`, `text_file.rs` | templates and skills: what `/name` expands to |
+//! | `user_command.rs`, `error.rs` | `!command`; errors that a caller can act on |
 
 pub mod attachments;
 mod backtrack;

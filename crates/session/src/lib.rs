@@ -2,6 +2,19 @@
 //!
 //! A change takes five steps: plan, gate, append, apply, announce. The first two run in the caller's task. The writer
 //! task runs the others as one message. Only the writer appends, and it announces nothing before it is stored.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `handle.rs` | `Session`: the handle that all other code uses |
+//! | `commit.rs`, `provided_fields.rs`, `gate.rs` | a change and its first two steps; entries given as JSON; gates |
+//! | `writer_message.rs`, `writer.rs`, `writer/` | the writer's mailbox, the one task that reads it, appending, reading new lines |
+//! | `cursor_state.rs`, `cursor.rs` | the positions of cursors and how entries move them; the handle of a cursor |
+//! | `draft.rs`, `attach.rs`, `event.rs` | live drafts; attaching; events for clients |
+//! | `load.rs`, `state.rs`, `env.rs`, `error.rs` | opening; one published state; clock, ids, durability; errors |
+//! | `transcript.rs`, `batch_updates.rs` | the transcript of a path, item by item; batches of sub-agents with the status of their updates |
+//! | `snapshot.rs`, `context.rs`, `fork.rs` | snapshots and contexts as JSON, written piece by piece; a path as the start of another session |
+//! | `sessions.rs`, `sessions/` | `Sessions`: one call per operation, by id, over any store; its contract tests |
+//! | `stores.rs`, `copy.rs`, `search.rs` | several stores at once; copying a session between stores; full-text search |
 
 mod attach;
 mod batch_updates;

@@ -5,6 +5,20 @@
 //!
 //! The log is the source of truth. While a session is open, its row in `osier_sessions` may lag behind its log, and the
 //! newest entry row carries the rest of the card. The last process that closes the session updates its row.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `store.rs` | the state that the store keeps between calls |
+//! | `relay.rs`, `handshake.rs`, `unverified_tls.rs` | protect the password from a server that asks for it in clear text over an unverified connection |
+//! | `settings.rs` | the address of the database, and time-outs |
+//! | `schema.rs`, `rows.rs`, `tally.rs` | the tables, which are only ever extended; rows; what a line adds to the card, in 49 bytes |
+//! | `append.rs` | one line in one insert |
+//! | `listing.rs` | lists of sessions |
+//! | `leases.rs` | which process runs a turn, in a row that is renewed |
+//! | `server/` | for tests: a private MariaDB server on a free port |
+//!
+//! Other modules hold the connection pool, the classification of failures, and one operation each: create, read, delete, watch, register
+//! open sessions.
 
 mod append;
 mod attempt_error;

@@ -1,6 +1,22 @@
 //! The session tree, built by folding a log.
 //!
 //! A tree changes only when entries are appended. A copy is cheap, and stays a snapshot of the state it was made from.
+//!
+//! # Damage
+//!
+//! The fold accepts any lines, in any state, without a hang, a panic or a lost line.
+//!
+//! - A line that is not JSON, not an object, or has no text id is not an entry. It is counted, reported by `verify`, and stays.
+//! - Parents are looked up in the whole log. A parent that comes later counts; an entry whose parent never comes is a root.
+//! - For a repeated id, the last line counts. In a cycle of parents, the earliest line is the root.
+//! - A last line without a line feed is an entry if it is complete, and gets its line feed before the next append. Otherwise it stays as a bad line. A
+//!   reader that follows a log reads only terminated lines.
+//! - Acknowledged lines are never truncated. After a failed or short write, the append is an error, and the torn line it left is removed (`remove_torn_line`); memory holds what the store acknowledged.
+//! - If a file vanishes or shrinks while a session is open, the next append fails and says so. It never creates a file without a header.
+//! - A file that cannot be read as a session is refused and left unchanged.
+//!
+//! `Heads::is_regular` is true for a log without these contradictions. Caches of other logs are rebuilt when the log grows, and `gc` refuses
+//! such logs.
 
 use std::sync::{Arc, OnceLock};
 

@@ -2,6 +2,29 @@
 //! what a model, a person or a program sees.
 //!
 //! Nothing here does I/O, reads the clock, generates ids or blocks. Callers do all of that.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `kind.rs`, `entry.rs` | kinds and roles; parsing a line into what the fold needs |
+//! | `scan.rs` | the JSON scanner: slices of the line, no values |
+//! | `header.rs` | the first line |
+//! | `heads.rs`, `heads/` | heads in log order, shared by copies; lookup of ids; late parents, repeated ids and cycles |
+//! | `fold.rs` | `SessionTree`: leaf, path, children, checkpoints, hidden branches |
+//! | `marks.rs`, `layered.rs` | labels, name, settings, deletions, updates: the last of each counts; a map whose copies share their common part |
+//! | `history.rs` | undo and redo |
+//! | `children.rs` | the children of each entry, built on first use |
+//! | `walk.rs` | which entries make up a context, from heads alone, from the leaf to the root |
+//! | `plan.rs`, `draft.rs` | `plan_*`: checks a request and returns the entry to append |
+//! | `move_target.rs` | continuing from any entry: the new position, the text for the editor, or why not. Every client uses it |
+//! | `line_consumer.rs` | computations that request lines batch by batch, so that their cost depends only on the part they need |
+//! | `tokens.rs`, `compaction_cut.rs`, `compaction_cut/` | the length of a context; when it is too long, and where a compaction cuts it |
+//! | `abandoned_branch.rs`, `serialize.rs`, `files.rs`, `summary.rs` | what a move leaves behind; a conversation as text; the files it touched; the prompts for summaries |
+//! | `backtrack.rs`, `backtrack/` | returns to checkpoints, and what the program adds to the model's note |
+//! | `graft.rs` | the conclusion of another branch, with links to its source |
+//! | `fork.rs`, `gc.rs`, `migrate.rs` | a path as a new log; a log without deleted branches; versions 1 and 2 |
+//! | `projection/` | one file per view: `context`, `request`, `transcript`, `outline`, `snapshot`, `card`, `usage`, `compare`, `preview`, `settings`, `json` |
+//! | `short_ids.rs` | the shortest unique prefixes of a set of ids |
+//! | `time.rs` | times as milliseconds and as text |
 
 pub mod abandoned_branch;
 pub mod backtrack;

@@ -4,6 +4,20 @@
 //! state and returns the actions to run; the pure function [`view::view`] draws the live part of the screen. The interface is
 //! an ordinary client and keeps no copy of the conversation: finished content belongs to the terminal, and everything else is
 //! read on demand.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `app.rs`, `app/` | the event loop: keys, events and results in, frames out. It decides nothing |
+//! | `state.rs`, `msg.rs` | the state of the interface, without the conversation; its messages and actions |
+//! | `update.rs`, `update/`, `view.rs` | pure: a message changes the state and returns actions; the state as lines |
+//! | `update/question_keys.rs` | which keys answer a question, and which go to the draft below it |
+//! | `overlay.rs`, `overlay/` | what covers the editor, one component each: tree, sessions, fork, approval, choices, pages |
+//! | `commands.rs`, `commands/` | one file per `/command`, with its help |
+//! | `transcript.rs`, `transcript/`, `streamed_reply.rs`, `piece.rs` | entries as pieces, live and on replay by the same function; a reply while it streams; a piece can be drawn at any width |
+//! | `editor.rs`, `editor/`, `completion.rs` | lines, cursor, undo, history, pastes; completion |
+//! | `markdown.rs`, `text.rs`, `theme.rs` with their folders | Markdown in chunks that are final, styled text and its width, colors |
+//! | `screen.rs`, `screen/`, `terminal.rs`, `key.rs` | scrollback, history and live rows (see its module docs); terminal modes; keys |
+//! | `host.rs` | what the surrounding program provides: other sessions, settings |
 
 mod app;
 mod clock;

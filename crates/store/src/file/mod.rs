@@ -1,4 +1,30 @@
 //! The file store: one JSONL file per session, in pi's format. Its caches can be deleted at any time.
+//!
+//! # Locks and replacement
+//!
+//! The lock of a file is held for one append. After locking, the writer checks that the path still names the file it holds. If not, the log was
+//! replaced, and it starts again with the new file. A process that replaces a file holds the lock of the old one during the exchange. A replaced log has a new
+//! generation; indexes of the old one are invalid, and clients get `Reset`. Each cursor then moves to the entry with the same id, or to
+//! its closest kept ancestor.
+//!
+//! A turn belongs to one process, by a lease in the store (`store/lease.rs`, `session/writer/leases.rs`). It is acquired when the turn starts, names the
+//! branch before its first entry is appended, and is released at the end. The writer checks the leases of others before a turn, a move, a
+//! compaction and a deletion of a branch, and nowhere else.
+//!
+//! pi takes no lock. Osier's `write` is in append mode and one call, so the two never mix within a line.
+//!
+//! # Caches
+//!
+//! All are in `cache` in the home folder, never beside sessions. Each is checked before use; if anything is wrong, the log is read instead.
+//!
+//! | cache | contents | valid only if |
+//! |---|---|---|
+//! | `index/` | heads as 64-byte records in blocks with checksums, read in place. Only for logs of 128 KiB and more | device, inode, birth time, covered size and the hash of the last covered line match; and each fetched line has the id and the parent of its head |
+//! | `previews/` | the one-line preview of each entry; read when a tree is drawn or searched | the same file, the hash of its last covered entry, and a checksum match |
+//! | `cards/` | one file per folder of sessions, those of other folders in `elsewhere/`; each line has a checksum, and the last one for a session counts | inode, size and modification time match |
+//!
+//! If a log has grown, it is read from where the cache ends. `verify` uses no cache. `open/` beside them holds locks: a process that has a session open
+//! holds one, and `delete` and `gc` skip that session. A lease is there too, in a file that is locked while its turn runs.
 
 mod cards;
 mod file_identity;
