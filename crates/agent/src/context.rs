@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use osier_model::{CancellationToken, ModelInfo, ThinkingLevel};
+use osier_model::{ModelInfo, ThinkingLevel};
 use osier_session::{Commit, CommitOutcome, Cursor, Session, SessionState, StoredEntry};
 use osier_store::{LogVersion, StoreError};
 use osier_tools::ToolSpec;
@@ -20,15 +19,12 @@ use crate::client::Attached;
 use crate::config::AgentConfig;
 use crate::error::AgentError;
 use crate::events::AgentEvents;
-use crate::live::{LiveSender, LiveUpdate};
+use crate::live::LiveSender;
 use crate::prompt::Prompt;
 use crate::questions::OpenQuestion;
 use crate::queue::{PromptQueue, QueueKind};
 use crate::side_state::SideStateReplay;
-
-/// The pause before an unavailable store is tried again. Grows with each attempt, up to `LONGEST_PAUSES` times this.
-const RETRY_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSES: u32 = 5;
+use crate::unstored::UnstoredResults;
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -38,6 +34,7 @@ pub(crate) struct AgentContext {
     pub(crate) config: AgentConfig,
     pub(crate) live: LiveSender,
     pub(crate) side_state_replay: tokio::sync::Mutex<SideStateReplay>,
+    pub(crate) unstored: UnstoredResults,
     state: Mutex<AgentState>,
 }
 
@@ -77,6 +74,7 @@ impl AgentContext {
             cursor,
             config: parts,
             side_state_replay: tokio::sync::Mutex::default(),
+            unstored: UnstoredResults::default(),
             state: Mutex::new(agent_state),
         }
     }
@@ -121,44 +119,6 @@ impl AgentContext {
         self.commit(move |tree, at| plan_message(tree, at, &line)).await
     }
 
-    /// Stores something that cannot be produced again, such as a tool result. While the store is unavailable,
-    /// retries until the turn is stopped.
-    pub(crate) async fn store_or_wait(
-        &self,
-        commit: Commit,
-        stop: &CancellationToken,
-    ) -> Result<StoredEntry, AgentError> {
-        for attempt in 1.. {
-            let error = match self.store_commit(commit.clone()).await {
-                Err(error) if error.is_unavailable() && !stop.is_cancelled() => error,
-                done => return done,
-            };
-            let pause = RETRY_PAUSE * attempt.min(LONGEST_PAUSES);
-            self.live.send(LiveUpdate::Retrying {
-                attempt,
-                seconds: pause.as_secs_f64(),
-                kind: "store",
-                message: format!("not stored yet: {error}"),
-            });
-            tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = stop.cancelled() => {}
-            }
-        }
-        Err(AgentError::Closed)
-    }
-
-    /// Stores a message as [`AgentContext::store_or_wait`] does.
-    pub(crate) async fn store_message_or_wait(
-        &self,
-        message: &Value,
-        stop: &CancellationToken,
-    ) -> Result<StoredEntry, AgentError> {
-        let line = message.to_string().into_bytes();
-        let commit = Commit::new(move |tree, at| plan_message(tree, at, &line));
-        self.store_or_wait(commit.repeatable(&self.session.new_entry_id()), stop).await
-    }
-
     pub(crate) async fn commit(
         &self,
         plan: impl Fn(&SessionTree, Place) -> Result<EntryDraft, PlanError> + Send + Sync + 'static,
@@ -166,7 +126,13 @@ impl AgentContext {
         self.store_commit(Commit::new(plan)).await
     }
 
+    /// Stores an entry at the cursor, after the results that still wait for the store.
     pub(crate) async fn store_commit(&self, commit: Commit) -> Result<StoredEntry, AgentError> {
+        self.store_unstored().await?;
+        self.store_now(commit).await
+    }
+
+    pub(crate) async fn store_now(&self, commit: Commit) -> Result<StoredEntry, AgentError> {
         match self.cursor.commit(commit).await? {
             CommitOutcome::Stored(stored) => Ok(stored),
             CommitOutcome::Nothing | CommitOutcome::Cancelled => Err(AgentError::RefusedByGate),

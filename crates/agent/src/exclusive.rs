@@ -54,6 +54,7 @@ impl AgentContext {
         command: ClientCommand,
         cancel: &CancellationToken,
     ) -> Result<CommandReply, AgentError> {
+        self.store_unstored().await?;
         let before = self.session.version();
         let reply = self.dispatch_exclusive(command, cancel).await;
         if self.session.version() != before || self.config.one_shot {

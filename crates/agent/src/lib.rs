@@ -56,6 +56,7 @@ pub mod templates;
 mod text_file;
 mod tool_calls;
 mod turn;
+mod unstored;
 mod user_command;
 mod worker;
 

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use osier_model::{AssistantMessage, Delta, Message, ModelError, ModelInfo, ReplyDraft};
-use osier_session::{Commit, DraftHandle};
+use osier_session::DraftHandle;
 
-use crate::context::plan_message;
 use crate::error::AgentError;
 use crate::live::LiveUpdate;
 use crate::shown::ShownDeltas;
@@ -75,8 +74,7 @@ impl Turn {
             serde_json::to_value(Message::Assistant(message)).expect("messages serialize to JSON");
         self.agent.config.tool_context.secrets.redact_json(&mut message);
         let message = message.to_string().into_bytes();
-        let commit = Commit::new(move |tree, at| plan_message(tree, at, &message)).finish_draft(draft);
-        let stored = self.agent.store_or_wait(commit, &self.cancel).await?;
+        let stored = self.agent.store_or_keep(message, draft.id(), &self.cancel).await?;
         self.reply_id = Some(Arc::clone(&stored.id));
         Ok(())
     }

@@ -47,7 +47,8 @@ impl Turn {
             for call in batch {
                 let Some(outcome) = outcomes.next().await else { break };
                 let message = outcome?.message(&call.call, self.agent.timestamp());
-                self.agent.store_message_or_wait(&message, &self.cancel).await?;
+                let (line, id) = (message.to_string().into_bytes(), self.agent.session.new_entry_id());
+                self.agent.store_or_keep(line, &id, &self.cancel).await?;
             }
             rest = later;
         }

@@ -123,6 +123,7 @@ impl Turn {
         began: &mut bool,
     ) -> Result<TurnOutcome, String> {
         let started = async {
+            self.agent.store_unstored().await?;
             if let TurnStart::Resume = begin {
                 self.prepare_resume().await?;
             }

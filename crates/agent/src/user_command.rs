@@ -19,7 +19,7 @@ impl AgentContext {
         cancel: CancellationToken,
     ) -> Result<Arc<str>, AgentError> {
         let (progress, mut output) = Progress::channel(64);
-        let mut ctx = ToolContext { cancel, progress, ..self.config.tool_context.clone() };
+        let mut ctx = ToolContext { cancel: cancel.clone(), progress, ..self.config.tool_context.clone() };
         ctx.sandbox = ctx.sandbox.filter(|sandbox| sandbox.rules.user_commands);
         let run = user_bash::run(command, &ctx);
         tokio::pin!(run);
@@ -31,6 +31,7 @@ impl AgentContext {
                 }
             }
         };
-        Ok(self.append_message(&ran.message(self.timestamp())).await?.id)
+        let message = ran.message(self.timestamp()).to_string().into_bytes();
+        Ok(self.store_or_keep(message, &self.session.new_entry_id(), &cancel).await?.id)
     }
 }

@@ -154,6 +154,7 @@ impl WorkerLoop {
                     self.exclusive = None;
                     send_finished(ready);
                 }
+                () = self.agent.retry_unstored(), if self.turn.is_none() && self.exclusive.is_none() => {}
             }
             while self.exclusive.is_none()
                 && let Some((command, reply)) = self.deferred.pop_front()
@@ -162,7 +163,8 @@ impl WorkerLoop {
             }
         }
         self.stop_all().await;
-        // No later change will store the cost of failed requests. If this fails, there is no client left to tell.
+        // The last chance to store what is in memory. If this fails, there is no client left to tell.
+        let _ = self.agent.store_unstored().await;
         let _ = self.agent.store_unrecorded_usage().await;
     }
 

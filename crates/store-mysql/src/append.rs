@@ -13,6 +13,8 @@ use sqlx::{Executor, MySqlConnection};
 use crate::attempt_error::{AttemptError, is_duplicate_key};
 use crate::cached_log::CachedLog;
 use crate::connection_pool::Connection;
+use crate::contention::Contention;
+use crate::locks;
 use crate::rows::{self, CardColumns, EntryTarget, FoldedLog, SessionRow, column_bytes, modified};
 use crate::store::{LogState, StoreInner};
 use crate::tally;
@@ -47,7 +49,7 @@ impl AppendRequest<'_> {
                     let log = self.store.log_reader(self.id, row.version.generation);
                     *known = Some(CachedLog::load(connection, log, &row, known.as_ref()).await?);
                 }
-                row => return self.resolve_conflict(connection, row).await,
+                row => return self.record_loss(connection, contention, row).await,
             }
         }
         let Some(mut before) = known.as_ref() else { return Err(StoreError::Replaced.into()) };
@@ -61,11 +63,9 @@ impl AppendRequest<'_> {
             entries = after.folded.fold_lines(self.lines);
         }
         if !self.run_transaction(connection, &before.folded, &after.folded, &entries).await? {
-            tokio::time::sleep(contention.record_loss()).await;
             let row = self.store.find_row(connection, self.id).await?;
-            return self.resolve_conflict(connection, row).await;
+            return self.record_loss(connection, contention, row).await;
         }
-        contention.record_win();
         after.confirmed_at = Instant::now();
         let version = after.version();
         self.store.record_version(self.id, version);
@@ -189,6 +189,21 @@ impl AppendRequest<'_> {
         let query = query.bind(mark).bind(card.minus_modified).bind(self.id);
         let query = query.bind(self.expected.generation).bind(self.expected.entries as u32);
         Ok(query.execute(connection).await?.rows_affected() == 1)
+    }
+
+    /// Resolves a conflict. If another process was faster, pauses before the next attempt.
+    async fn record_loss(
+        &self,
+        connection: &mut MySqlConnection,
+        contention: &mut Contention,
+        row: Option<SessionRow>,
+    ) -> Result<LogVersion, AttemptError> {
+        let done = self.resolve_conflict(connection, row).await;
+        if let Err(AttemptError::Store(StoreError::Conflict { .. })) = &done {
+            let queue_exists = locks::first_in_queue(connection, self.id).await?.is_some();
+            tokio::time::sleep(contention.record_loss(queue_exists)).await;
+        }
+        done
     }
 
     /// Handles a session that is not in the expected state. If these lines are already stored, an earlier attempt succeeded

@@ -72,10 +72,11 @@ const KNOWN_ERRORS: &[(&[u16], Remedy, &str, &str)] = &[
         "try again; if this persists, look for a transaction that never ends",
     ),
     (
+        // Galera also uses this number for a read that waits for the cluster.
         &[1205],
         Remedy::Retry,
-        BLOCKED,
-        "try again; a cluster that is adding or losing a node needs a few seconds; if this persists, look for a transaction that never ends",
+        "its cluster is adding or losing a node, or other transactions block it",
+        "try again in a few seconds; if this persists, check the nodes of the cluster, and look for a transaction that never ends",
     ),
     (&[1053, 1077, 1079, 1927, 1317, 4031], Remedy::Reconnect, "the server closed the connection", TRY_LATER),
     (

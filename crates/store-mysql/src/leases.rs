@@ -77,7 +77,8 @@ impl StoreInner {
         self.leases.lock().get(&lease.cursor).is_some_and(|held| {
             let (instant, time) = held.renewed_at;
             let since = instant.elapsed().max(time.elapsed().unwrap_or_default());
-            held.is_lost || since >= self.limits.hold_timeout
+            // The rest is the margin for clock differences between servers.
+            held.is_lost || since >= self.limits.hold_timeout * (RENEWALS - 1) / RENEWALS
         })
     }
 

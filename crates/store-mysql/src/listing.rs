@@ -16,7 +16,7 @@ use crate::attempt_error::AttemptError;
 use crate::rows::{CardRow, added, cwd_hash, open_mark};
 
 macro_rules! listed {
-    ($index:literal, $condition:literal) => {
+    ($from:literal, $order:literal) => {
         concat!(
             "SELECT s.card, s.cost, IF(s.minus_modified = ",
             open_mark!(),
@@ -24,21 +24,36 @@ macro_rules! listed {
             added!(),
             ", NULL), s.id, s.minus_modified = ",
             open_mark!(),
-            " FROM osier_sessions s FORCE INDEX (",
-            $index,
-            ") ",
-            $condition,
-            " ORDER BY s.minus_modified, s.minus_created, s.id LIMIT ?"
+            " FROM osier_sessions s ",
+            $from,
+            " ORDER BY ",
+            $order,
+            " LIMIT ?"
         )
+    };
+}
+
+macro_rules! newest_first {
+    ($from:literal) => {
+        listed!($from, "s.minus_modified, s.minus_created, s.id")
     };
 }
 
 /// How many characters of a prefix are looked up in both upper and lower case.
 const MAX_CASE_CHARS: usize = 4;
 
-const LIST_ALL: &str = listed!("used_last", "");
+const LIST_ALL: &str = newest_first!("FORCE INDEX (used_last)");
 
-const LIST_BY_CWD: &str = listed!("used_last_here", "WHERE s.cwd_hash = ?");
+const LIST_BY_CWD: &str = newest_first!("FORCE INDEX (used_last_here) WHERE s.cwd_hash = ?");
+
+/// The pages of a list without a limit. Ids never change, so no session moves to another page between two queries.
+const PAGE_OF_ALL: &str = listed!("WHERE s.id > ?", "s.id");
+
+const PAGE_BY_CWD: &str = listed!("WHERE s.cwd_hash = ? AND s.id > ?", "s.id");
+
+/// The rows of a page. Vitess returns at most 10,000 rows and 16 MiB.
+const CARDS_PER_PAGE: usize = 1024;
+const IDS_PER_PAGE: usize = 8192;
 
 /// How many open sessions were older than all other rows read by the last list. The next list requests this many extra rows.
 /// A wrong guess costs another query.
@@ -62,8 +77,12 @@ pub(crate) async fn list_sessions(
     filter: &SessionFilter,
     guess: &ExtraRows,
 ) -> Result<SessionPage, AttemptError> {
+    let Some(limit) = filter.limit else {
+        let all = read_all_rows(connection, store, filter).await?;
+        return Ok(page(all.into_iter().skip(filter.skip), false));
+    };
     // One extra row shows whether there are more.
-    let most = filter.limit.map_or(usize::MAX, |limit| limit.saturating_add(filter.skip).saturating_add(1));
+    let most = limit.saturating_add(filter.skip).saturating_add(1);
     let mut addition = guess.0.load(Ordering::Relaxed);
     let all = loop {
         let requested = most.saturating_add(addition);
@@ -81,16 +100,44 @@ pub(crate) async fn list_sessions(
         }
         addition = MIN_EXTRA_ROWS.max(2 * older.len());
     };
-    let wanted = filter.limit.unwrap_or(usize::MAX);
-    let mut page =
-        SessionPage { has_more: all.len().saturating_sub(filter.skip) > wanted, ..SessionPage::default() };
-    for listed in all.into_iter().skip(filter.skip).take(wanted) {
+    let has_more = all.len().saturating_sub(filter.skip) > limit;
+    Ok(page(all.into_iter().skip(filter.skip).take(limit), has_more))
+}
+
+fn page(listed: impl Iterator<Item = SessionListRow>, has_more: bool) -> SessionPage {
+    let mut page = SessionPage { has_more, ..SessionPage::default() };
+    for listed in listed {
         match listed.card {
             Some(card) => page.cards.push(card),
             None => page.unreadable.push(listed.id),
         }
     }
-    Ok(page)
+    page
+}
+
+/// All sessions in order, those without a card last.
+async fn read_all_rows(
+    connection: &mut MySqlConnection,
+    store: &str,
+    filter: &SessionFilter,
+) -> Result<Vec<SessionListRow>, AttemptError> {
+    let mut all: Vec<SessionListRow> = Vec::new();
+    loop {
+        let query = match &filter.cwd {
+            Some(cwd) => sqlx::query(PAGE_BY_CWD).bind(cwd_hash(&cwd.to_string_lossy())),
+            None => sqlx::query(PAGE_OF_ALL),
+        };
+        let last = all.last().map(|listed| listed.id.clone()).unwrap_or_default();
+        let rows = query.bind(last).bind(CARDS_PER_PAGE as u32).fetch_all(&mut *connection).await?;
+        for row in &rows {
+            all.push(SessionListRow::read(row, store)?);
+        }
+        if rows.len() < CARDS_PER_PAGE {
+            break;
+        }
+    }
+    all.sort_by(|a, b| (a.card.is_none(), a.sort_key()).cmp(&(b.card.is_none(), b.sort_key())));
+    Ok(all)
 }
 
 /// The first rows of the index.
@@ -152,15 +199,23 @@ pub(crate) async fn find_ids(
     }
     let spellings = case_variants(prefix);
     let ranges = vec!["id >= ? AND id < ?"; spellings.len()].join(" OR ");
-    let sql = format!("SELECT id FROM osier_sessions WHERE {ranges} ORDER BY id");
-    let mut query = sqlx::query(AssertSqlSafe(sql));
-    for begin in spellings {
-        // `~` sorts after every character that an id can contain.
-        let end = format!("{begin}~");
-        query = query.bind(begin).bind(end);
+    let sql = format!("SELECT id FROM osier_sessions WHERE ({ranges}) AND id > ? ORDER BY id LIMIT ?");
+    let mut ids: Vec<String> = Vec::new();
+    loop {
+        let mut query = sqlx::query(AssertSqlSafe(sql.as_str()));
+        for begin in &spellings {
+            // `~` sorts after every character that an id can contain.
+            query = query.bind(begin).bind(format!("{begin}~"));
+        }
+        let last = ids.last().cloned().unwrap_or_default();
+        let rows = query.bind(last).bind(IDS_PER_PAGE as u32).fetch_all(&mut *connection).await?;
+        for row in &rows {
+            ids.push(row.try_get(0)?);
+        }
+        if rows.len() < IDS_PER_PAGE {
+            break;
+        }
     }
-    let rows = query.fetch_all(connection).await?;
-    let mut ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
     ids.retain(|id| has_prefix(id, prefix));
     Ok(ids)
 }

@@ -8,7 +8,7 @@
 //! whichever deletes it first wins.
 
 use osier_store::StoreError;
-use sqlx::MySqlConnection;
+use sqlx::{MySqlConnection, Row};
 
 use crate::attempt_error::AttemptError;
 use crate::log_creation::random_id;
@@ -17,9 +17,65 @@ use crate::open_records::Holder;
 /// The usual maximum duration of a lock in seconds. Informational, for people who inspect the table.
 const LOCK_SECONDS: u64 = 60;
 
+/// How long a place in a queue is valid unless it is renewed, in seconds.
+const QUEUE_SECONDS: u64 = 3;
+
 /// Until the end of the transaction, only this process can acquire leases in the session.
 pub(crate) async fn lock_leases(connection: &mut MySqlConnection, session: &str) -> Result<(), AttemptError> {
     write_lock(connection, session, "lease", random_id()).await
+}
+
+/// Joins the queue of processes that append to a session; see `contention.rs`. The purpose of a row starts with the time, so
+/// sorting by purpose gives the order of arrival.
+pub(crate) async fn join_queue(
+    connection: &mut MySqlConnection,
+    session: &str,
+    holder: Holder,
+) -> Result<(), AttemptError> {
+    let query = sqlx::query(
+        "INSERT INTO osier_locks (session, purpose, holder, expires) VALUES (?,
+         CONCAT('q', LPAD(HEX(FLOOR(UNIX_TIMESTAMP(NOW(3)) * 1000)), 11, '0'), LPAD(HEX(?), 4, '0')), ?, UNIX_TIMESTAMP() + ?)",
+    );
+    let salt = random_id() & 0xffff;
+    query.bind(session).bind(salt).bind(holder.0).bind(QUEUE_SECONDS).execute(connection).await?;
+    Ok(())
+}
+
+pub(crate) async fn first_in_queue(
+    connection: &mut MySqlConnection,
+    session: &str,
+) -> Result<Option<Holder>, AttemptError> {
+    let query = sqlx::query(
+        "SELECT holder FROM osier_locks WHERE session = ? AND purpose LIKE 'q%' AND expires >= UNIX_TIMESTAMP()
+         ORDER BY purpose LIMIT 1",
+    );
+    let row = query.bind(session).fetch_optional(connection).await?;
+    Ok(row.map(|row| row.try_get(0).map(Holder)).transpose()?)
+}
+
+/// Renews a place in the queue. `false` if there is none, or another process deleted it after it expired.
+pub(crate) async fn stay_in_queue(
+    connection: &mut MySqlConnection,
+    session: &str,
+    holder: Holder,
+) -> Result<bool, AttemptError> {
+    let query = sqlx::query(
+        "UPDATE osier_locks SET expires = UNIX_TIMESTAMP() + ? WHERE session = ? AND purpose LIKE 'q%' AND holder = ?",
+    );
+    Ok(query.bind(QUEUE_SECONDS).bind(session).bind(holder.0).execute(connection).await?.rows_affected() > 0)
+}
+
+/// Leaves the queue. Also deletes expired places.
+pub(crate) async fn leave_queue(
+    connection: &mut MySqlConnection,
+    session: &str,
+    holder: Holder,
+) -> Result<(), AttemptError> {
+    let query = sqlx::query(
+        "DELETE FROM osier_locks WHERE session = ? AND purpose LIKE 'q%' AND (holder = ? OR expires < UNIX_TIMESTAMP())",
+    );
+    query.bind(session).bind(holder.0).execute(connection).await?;
+    Ok(())
 }
 
 /// Announces that a session will be deleted or replaced. Fails if a process other than `holder` has it open.

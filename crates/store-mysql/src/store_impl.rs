@@ -33,6 +33,18 @@ impl StoreInner {
         Ok(self.find_row(connection, id).await?.ok_or_else(|| self.not_found(id))?)
     }
 
+    async fn read_lines(
+        &self,
+        id: &str,
+        generation: u64,
+        wanted: &[Seq],
+        batch: &mut LineBatch,
+    ) -> Result<(), StoreError> {
+        let log = self.log_reader(id, generation);
+        retry_until_done!(self, LineBatch::FULL_BYTES, |connection| log.lines(connection, wanted, batch));
+        Ok(())
+    }
+
     async fn open_log(&self, id: &str) -> Result<OpenedLog, StoreError> {
         let row = self.session_row(id).await?;
         let why = "its row has no session header";
@@ -224,10 +236,12 @@ impl Store for MySqlStore {
         wanted: &[Seq],
         batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
-        let log = self.inner.log_reader(id, generation);
-        retry_until_done!(self.inner, LineBatch::FULL_BYTES, |connection| log
-            .lines(connection, wanted, batch));
-        Ok(())
+        let read = self.inner.read_lines(id, generation, wanted, batch).await;
+        if let Err(StoreError::NoSuchEntry { .. }) = read {
+            // Reports a log that is shorter than it was.
+            self.inner.session_row(id).await?;
+        }
+        read
     }
 
     async fn append(
@@ -242,10 +256,7 @@ impl Store for MySqlStore {
         let slot = self.inner.log_state(id);
         let mut state = slot.lock().await;
         let append = AppendRequest { store: &self.inner, id, expected, lines };
-        let bytes: usize = lines.iter().map(Vec::len).sum();
-        tokio::time::sleep(state.contention.take_pause()).await;
-        let version =
-            retry_until_done!(self.inner, bytes, |connection| append.run_attempt(connection, &mut state));
+        let version = self.inner.append_in_turn(append, &mut state).await?;
         self.inner.record_append(id, version);
         Ok(version)
     }

@@ -70,6 +70,8 @@ struct WatchedSession {
     open_record: Option<OpenRecord>,
     /// This process has marked the session's row. The mark stays while the record is valid.
     is_marked: bool,
+    /// Other processes were in a queue to append at the last poll.
+    has_append_queue: bool,
     changed: watch::Sender<u64>,
 }
 
@@ -155,6 +157,11 @@ impl StoreInner {
         if let Some(seen) = self.watcher.lock_watched().sessions.get_mut(id) {
             seen.is_marked = false;
         }
+    }
+
+    /// Whether other processes were in a queue to append at the last poll.
+    pub(crate) fn has_append_queue(&self, id: &str) -> bool {
+        self.watcher.lock_watched().sessions.get(id).is_some_and(|seen| seen.has_append_queue)
     }
 
     /// Records an append of this process, so that polling does not mistake it for activity of others.
@@ -309,6 +316,7 @@ impl SessionWatcher {
             own_version: None,
             open_record: held,
             is_marked: false,
+            has_append_queue: false,
             changed: watch::Sender::new(0),
         };
         let seen = watched.sessions.entry(id.to_owned()).or_insert_with(new);
@@ -340,13 +348,15 @@ impl SessionWatcher {
     }
 
     /// Notifies the watchers of changed sessions. Returns whether other processes changed any.
-    fn notify_changes(&self, ids: &[String], now: &FxHashMap<String, (LogVersion, bool)>) -> bool {
+    fn notify_changes(&self, ids: &[String], now: &FxHashMap<String, PolledSession>) -> bool {
         let mut watched = self.lock_watched();
         let mut any = false;
         for id in ids {
             let Some(seen) = watched.sessions.get_mut(id) else { continue };
-            let (version, is_marked) = now.get(id).copied().unzip();
-            seen.is_marked &= is_marked.unwrap_or_default();
+            let polled = now.get(id).copied();
+            let version = polled.map(|polled| polled.version);
+            seen.is_marked &= polled.is_some_and(|polled| polled.is_marked);
+            seen.has_append_queue = polled.is_some_and(|polled| polled.has_append_queue);
             if seen.version != version {
                 let generation = |version: Option<LogVersion>| version.map(|version| version.generation);
                 if generation(seen.version) != generation(version) {
@@ -398,27 +408,41 @@ async fn poll(inner: Arc<StoreInner>) {
 async fn fetch_versions(
     inner: &StoreInner,
     ids: &[String],
-) -> Result<FxHashMap<String, (LogVersion, bool)>, StoreError> {
-    Ok(retry_until_done!(inner, 0, |connection| query_versions(connection, ids)))
+) -> Result<FxHashMap<String, PolledSession>, StoreError> {
+    Ok(retry_until_done!(inner, 0, |connection| query_versions(connection, ids, inner.holder())))
 }
 
-/// The versions of sessions, and whether their rows are marked.
+/// What a poll reads of a watched session.
+#[derive(Debug, Clone, Copy)]
+struct PolledSession {
+    version: LogVersion,
+    is_marked: bool,
+    /// Processes other than this one are in a queue to append.
+    has_append_queue: bool,
+}
+
 async fn query_versions(
     connection: &mut MySqlConnection,
     ids: &[String],
-) -> Result<FxHashMap<String, (LogVersion, bool)>, AttemptError> {
+    holder: Holder,
+) -> Result<FxHashMap<String, PolledSession>, AttemptError> {
     let marks = pad_to_power_of_two(ids).map(|_| "?").collect::<Vec<_>>().join(",");
     let (newest, mark) = (newest!(), open_mark!());
     let sql = format!(
-        "SELECT s.id, s.generation, {newest}, s.minus_modified = {mark} FROM osier_sessions s WHERE s.id IN ({marks})"
+        "SELECT s.id, s.generation, {newest}, s.minus_modified = {mark},
+         EXISTS (SELECT 1 FROM osier_locks l WHERE l.session = s.id AND l.purpose LIKE 'q%' AND l.holder <> ?
+         AND l.expires >= UNIX_TIMESTAMP())
+         FROM osier_sessions s WHERE s.id IN ({marks})"
     );
-    let mut query = sqlx::query(AssertSqlSafe(sql));
+    let mut query = sqlx::query(AssertSqlSafe(sql)).bind(holder.0);
     for id in pad_to_power_of_two(ids) {
         query = query.bind(id);
     }
     let mut versions = FxHashMap::default();
     for row in query.fetch_all(connection).await? {
-        versions.insert(row.try_get(0)?, (rows::read_version(&row, 1, 2)?, row.try_get(3)?));
+        let version = rows::read_version(&row, 1, 2)?;
+        let (is_marked, has_append_queue) = (row.try_get(3)?, row.try_get(4)?);
+        versions.insert(row.try_get(0)?, PolledSession { version, is_marked, has_append_queue });
     }
     Ok(versions)
 }

@@ -1,7 +1,7 @@
-//! A store that counts calls and can block `sync`.
+//! A store that counts calls, can block `sync`, and can become unavailable.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use osier_store::{
@@ -17,6 +17,9 @@ pub(crate) struct CountingStore {
     inner: MemoryStore,
     calls: AtomicUsize,
     lines: AtomicUsize,
+    /// The first append of a line with this text makes the store unavailable.
+    fails_at: Mutex<Option<&'static str>>,
+    is_unavailable: AtomicBool,
     /// Each `sync` takes one permit, and waits if there is none.
     pub(crate) syncs: Semaphore,
 }
@@ -27,6 +30,8 @@ impl CountingStore {
             inner: MemoryStore::default(),
             calls: AtomicUsize::new(0),
             lines: AtomicUsize::new(0),
+            fails_at: Mutex::default(),
+            is_unavailable: AtomicBool::new(false),
             syncs: Semaphore::new(Semaphore::MAX_PERMITS),
         })
     }
@@ -36,9 +41,26 @@ impl CountingStore {
         (self.calls.swap(0, Ordering::Relaxed), self.lines.swap(0, Ordering::Relaxed))
     }
 
-    fn count(&self) -> &MemoryStore {
+    /// Becomes unavailable at the first append of a line with this text.
+    pub(crate) fn fail_at(&self, text: &'static str) {
+        *self.fails_at.lock().unwrap() = Some(text);
+    }
+
+    pub(crate) fn recover(&self) {
+        self.is_unavailable.store(false, Ordering::Relaxed);
+    }
+
+    fn count(&self) -> Result<&MemoryStore, StoreError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        &self.inner
+        match self.is_unavailable.load(Ordering::Relaxed) {
+            true => Err(StoreError::Unavailable {
+                store: self.name().to_owned(),
+                why: "it is switched off".to_owned(),
+                advice: "switch it on",
+                source: "the test".into(),
+            }),
+            false => Ok(&self.inner),
+        }
     }
 }
 
@@ -49,11 +71,11 @@ impl Store for CountingStore {
     }
 
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
-        self.count().create(header, lines).await
+        self.count()?.create(header, lines).await
     }
 
     async fn open(&self, id: &str) -> Result<OpenedLog, StoreError> {
-        self.count().open(id).await
+        self.count()?.open(id).await
     }
 
     async fn heads(
@@ -63,7 +85,7 @@ impl Store for CountingStore {
         after: usize,
         limit: usize,
     ) -> Result<Vec<Head>, StoreError> {
-        self.count().heads(id, generation, after, limit).await
+        self.count()?.heads(id, generation, after, limit).await
     }
 
     async fn lines(
@@ -73,7 +95,7 @@ impl Store for CountingStore {
         wanted: &[Seq],
         batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
-        self.count().lines(id, generation, wanted, batch).await?;
+        self.count()?.lines(id, generation, wanted, batch).await?;
         self.lines.fetch_add(batch.len(), Ordering::Relaxed);
         Ok(())
     }
@@ -84,12 +106,16 @@ impl Store for CountingStore {
         expected: LogVersion,
         lines: &[Vec<u8>],
     ) -> Result<LogVersion, StoreError> {
-        self.count().append(id, expected, lines).await
+        let has = |text: &mut &str| lines.iter().any(|line| String::from_utf8_lossy(line).contains(*text));
+        if self.fails_at.lock().unwrap().take_if(has).is_some() {
+            self.is_unavailable.store(true, Ordering::Relaxed);
+        }
+        self.count()?.append(id, expected, lines).await
     }
 
     async fn sync(&self, id: &str) -> Result<(), StoreError> {
         self.syncs.acquire().await.unwrap().forget();
-        self.count().sync(id).await
+        self.count()?.sync(id).await
     }
 
     async fn watch(&self, id: &str) -> Result<Watch, StoreError> {

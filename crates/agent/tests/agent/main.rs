@@ -36,4 +36,5 @@ mod summaries;
 mod summary_costs;
 mod tools;
 mod turns;
+mod unavailable_store;
 mod valid_requests;

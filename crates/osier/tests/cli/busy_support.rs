@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::run_support::{ModelServer, RunningCommand, osier_command};
@@ -52,6 +53,13 @@ impl BusySession {
     pub(crate) fn release(&self) -> crate::run_support::ModelRequest {
         fs::write(self.world.path("go"), "gone on\n").unwrap();
         self.server.next_request()
+    }
+
+    /// Kills the process that runs the turn.
+    pub(crate) fn kill(self) -> (ModelServer, World, String) {
+        self.running.signal(Signal::KILL);
+        self.running.wait();
+        (self.server, self.world, self.id)
     }
 
     pub(crate) fn end(self) -> World {

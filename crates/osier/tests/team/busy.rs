@@ -1,5 +1,7 @@
 //! Two processes in one session of a team database.
 
+use sqlx::{Connection, Executor, MySqlConnection};
+
 use crate::busy_support::BusySession;
 use crate::commands::add_team_store;
 use crate::run_support::{ModelServer, RunningCommand, osier_command};
@@ -21,4 +23,24 @@ async fn a_database_session_runs_one_turn_at_a_time() {
     // A process that has exited holds no lock.
     world.ok(&format!("delete-branch {id} {question}"));
     assert_eq!(world.json(&format!("gc {id}"))["removed"], 5);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_process_blocks_its_turn_only_until_its_lease_expires() {
+    let server = ModelServer::new();
+    let (world, url) = add_team_store(server.world()).await;
+    let busy = BusySession::new(server, world, &["--store", "team"]);
+    let (server, world, id) = busy.kill();
+    let ran = RunningCommand::start(osier_command(&world, &["-c", "-p", "me too"])).wait();
+    assert!(ran.code == 1 && ran.err.contains("the session is busy: process "), "{}", ran.err);
+    // Otherwise it expires after 30 seconds.
+    let mut connection = MySqlConnection::connect(&url).await.unwrap();
+    connection.execute("UPDATE osier_leases SET expires = UNIX_TIMESTAMP() - 1").await.unwrap();
+    let running = RunningCommand::start(osier_command(&world, &["-c", "-p", "me too"]));
+    let asked = server.next_request();
+    assert!(asked.messages().iter().any(|line| line.contains("interrupted")), "{:#?}", asked.messages());
+    asked.reply("Welcome.");
+    let ran = running.wait();
+    assert_eq!((ran.code, ran.out.trim()), (0, "Welcome."), "{}", ran.err);
+    assert_eq!(world.run(&format!("verify {id}")).code, 0);
 }

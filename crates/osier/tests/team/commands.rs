@@ -20,14 +20,19 @@ async fn world_with_team() -> World {
 }
 
 /// The same, with the URL of the store.
-async fn world_with_team_url() -> (World, String) {
+pub(crate) async fn world_with_team_url() -> (World, String) {
     add_team_store(World::new()).await
 }
 
 /// Adds the store `team` to the settings of a world. Returns its URL with the password.
 pub(crate) async fn add_team_store(world: World) -> (World, String) {
-    let full_url = create_database().await;
-    let url = full_url.replace(&format!(":{PASSWORD}"), "");
+    let url = create_database().await;
+    (add_team_store_at(world, &url), url)
+}
+
+/// The same, for the database at this URL.
+pub(crate) fn add_team_store_at(world: World, url: &str) -> World {
+    let url = url.replace(&format!(":{PASSWORD}"), "");
     fs::create_dir_all(world.home()).unwrap();
     let (config, password) = (world.home().join("config.toml"), world.home().join("password"));
     fs::write(&password, format!("{PASSWORD}\n")).unwrap();
@@ -35,7 +40,7 @@ pub(crate) async fn add_team_store(world: World) -> (World, String) {
     let settings = format!("[stores.team]\nurl = '{url}'\npassword_file = '{}'\n", password.display());
     let before = fs::read_to_string(&config).unwrap_or_default();
     fs::write(config, before + &settings).unwrap();
-    (world, full_url)
+    world
 }
 
 fn new_session(world: &World, line: &str) -> String {
@@ -179,11 +184,8 @@ async fn entries(store: &MySqlStore) -> usize {
 #[tokio::test]
 async fn an_unreachable_server_is_reported_and_commands_work_once_it_is_back() {
     let server = MariaDbServer::start(&[]).unwrap();
-    let world = World::new();
-    let url = server.url("osier_gone");
     create(&server, "osier_gone").await;
-    fs::create_dir_all(world.home()).unwrap();
-    fs::write(world.home().join("config.toml"), format!("[stores.team]\nurl = '{url}'\n")).unwrap();
+    let world = add_team_store_at(World::new(), &server.url("osier_gone"));
     let (here, there) = (new_session(&world, "here"), new_session(&world, "there --store team"));
     server.kill().unwrap();
     let list = world.run("list");
@@ -197,7 +199,7 @@ async fn an_unreachable_server_is_reported_and_commands_work_once_it_is_back() {
     assert_eq!(world.json("list").as_array().unwrap().len(), 2);
 }
 
-async fn create(server: &MariaDbServer, database: &str) {
+pub(crate) async fn create(server: &MariaDbServer, database: &str) {
     use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection};
     let admin = server.url("mysql").replace("osier:", "admin:");
     let mut connection = MySqlConnection::connect(&admin).await.unwrap();

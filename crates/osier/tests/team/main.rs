@@ -13,7 +13,14 @@ mod run_support;
 #[path = "../cli/busy_support.rs"]
 mod busy_support;
 
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../terminal/screen.rs"]
+mod screen;
+
 mod busy;
 mod commands;
 mod database;
+mod doctor;
 mod facade;
+mod lost_entries;
+mod writers;

@@ -1,4 +1,4 @@
-//! Writers on all servers while these are killed, frozen, and brought back: no acknowledged entry is lost or stored twice, and
+//! Writers on all servers while one or two of these are killed, frozen or cut off, and come back: no acknowledged entry is lost or stored twice, and
 //! all servers have the same data.
 
 use std::collections::HashMap;
@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use osier_store::{LogVersion, Store, StoreError};
-use osier_store_mysql::server::GaleraCluster;
+use osier_store_mysql::server::{GaleraCluster, MariaDbServer};
 use osier_store_mysql::{Limits, MySqlStore};
+use sqlx::{AssertSqlSafe, Executor};
 
 use crate::sessions::{create, lines, message};
-use crate::{Result, TestCluster, store_at};
+use crate::{Result, TestCluster, percentiles, store_at};
 
 const SESSION: &str = "shared";
 
@@ -24,7 +25,10 @@ struct WriterResult {
     session: String,
     prefix: String,
     acknowledged: usize,
-    longest: Duration,
+    /// The duration of each append, including retries.
+    times: Vec<Duration>,
+    longest_call: Duration,
+    failed_calls: usize,
 }
 
 pub(crate) async fn run(
@@ -56,8 +60,19 @@ pub(crate) async fn run(
     let counts = faults?;
     group.ready().await?;
     let all: usize = written.iter().map(|written| written.acknowledged).sum();
-    let longest = written.iter().map(|written| written.longest).max().unwrap_or_default();
-    println!("{all} entries acknowledged; {counts}; the longest append took {:.1} s", longest.as_secs_f32());
+    println!("{all} entries acknowledged; {counts}");
+    for (name, is_shared) in [("one session for all", true), ("a session each", false)] {
+        let some: Vec<&WriterResult> =
+            written.iter().filter(|one| (one.session == SESSION) == is_shared).collect();
+        let times = some.iter().flat_map(|written| written.times.iter().copied()).collect();
+        let failed: usize = some.iter().map(|written| written.failed_calls).sum();
+        let longest = some.iter().map(|written| written.longest_call).max().unwrap_or_default();
+        println!(
+            "{name}: {}; {failed} calls failed, the longest call took {:.1} s",
+            percentiles(times),
+            longest.as_secs_f32()
+        );
+    }
     check(group, &database, &written).await
 }
 
@@ -69,22 +84,33 @@ async fn write(
     prefix: String,
     ended: Arc<AtomicBool>,
 ) -> Result<WriterResult> {
-    let mut written = WriterResult { session, prefix, acknowledged: 0, longest: Duration::ZERO };
+    let mut written = WriterResult {
+        session,
+        prefix,
+        acknowledged: 0,
+        times: Vec::new(),
+        longest_call: Duration::ZERO,
+        failed_calls: 0,
+    };
     let mut open = store.watch(&written.session).await.ok();
     while !ended.load(Ordering::Relaxed) {
         let line = message(&format!("{}{:06}", written.prefix, written.acknowledged));
         let begin = Instant::now();
         loop {
-            match store.append(&written.session, version, std::slice::from_ref(&line)).await {
+            let call = Instant::now();
+            let appended = store.append(&written.session, version, std::slice::from_ref(&line)).await;
+            written.longest_call = written.longest_call.max(call.elapsed());
+            match appended {
                 Ok(now) => break version = now,
                 Err(StoreError::Conflict { now }) => version = now,
                 Err(StoreError::Unavailable { .. } | StoreError::Refused { .. }) => {
+                    written.failed_calls += 1;
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
                 Err(error) => return Err(format!("{}: {error:?}", written.prefix).into()),
             }
         }
-        written.longest = written.longest.max(begin.elapsed());
+        written.times.push(begin.elapsed());
         written.acknowledged += 1;
         if open.is_none() {
             open = store.watch(&written.session).await.ok();
@@ -94,7 +120,25 @@ async fn write(
     Ok(written)
 }
 
-/// Kills or freezes one server at a time, and brings it back.
+/// A fault of one or two servers. Without the other two, the third server has no majority and refuses everything.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    Kill,
+    Freeze,
+    Isolate,
+    FreezeTwo,
+    IsolateTwo,
+}
+
+const FAULTS: &[(Fault, &str)] = &[
+    (Fault::Kill, "one killed"),
+    (Fault::Freeze, "one frozen"),
+    (Fault::Isolate, "one cut off"),
+    (Fault::FreezeTwo, "two frozen"),
+    (Fault::IsolateTwo, "two cut off"),
+];
+
+/// Injects one fault after another until the time is over, each kind in turn.
 async fn inject_faults(
     group: &'static TestCluster,
     cluster: &'static GaleraCluster,
@@ -102,26 +146,62 @@ async fn inject_faults(
     seed: u64,
 ) -> Result<String> {
     let (begin, mut random) = (Instant::now(), seed);
-    let mut counts = HashMap::from([("killed", 0), ("frozen", 0)]);
-    while begin.elapsed() < length {
+    let first = next(&mut random) as usize;
+    let mut counts = vec![0; FAULTS.len()];
+    for kind in (first..).map(|number| number % FAULTS.len()) {
+        if begin.elapsed() >= length {
+            break;
+        }
         tokio::time::sleep(Duration::from_millis(500 + next(&mut random) % 1500)).await;
         let number = next(&mut random) as usize % cluster.servers().len();
-        let server = &cluster.servers()[number];
         let away = Duration::from_millis(200 + next(&mut random) % 7000);
-        if next(&mut random).is_multiple_of(2) {
-            *counts.entry("killed").or_default() += 1;
-            server.kill()?;
-            tokio::time::sleep(away).await;
-            tokio::task::spawn_blocking(move || cluster.rejoin(number)).await??;
-        } else {
-            *counts.entry("frozen").or_default() += 1;
-            server.freeze()?;
-            tokio::time::sleep(away).await;
-            server.thaw()?;
-        }
+        inject_fault(group, cluster, FAULTS[kind].0, number, away).await?;
+        counts[kind] += 1;
         group.ready().await?;
     }
-    Ok(format!("killed a server {} times, froze a server {} times", counts["killed"], counts["frozen"]))
+    let counts: Vec<String> =
+        FAULTS.iter().zip(counts).map(|((_, name), count)| format!("{name} {count} times")).collect();
+    Ok(counts.join(", "))
+}
+
+/// Causes a fault, waits, and ends it.
+async fn inject_fault(
+    group: &'static TestCluster,
+    cluster: &'static GaleraCluster,
+    fault: Fault,
+    number: usize,
+    away: Duration,
+) -> Result<()> {
+    let count = if matches!(fault, Fault::FreezeTwo | Fault::IsolateTwo) { 2 } else { 1 };
+    let numbers: Vec<usize> = (number..number + count).map(|at| at % cluster.servers().len()).collect();
+    let servers: Vec<&MariaDbServer> = numbers.iter().map(|at| &cluster.servers()[*at]).collect();
+    match fault {
+        Fault::Kill => {
+            servers[0].kill()?;
+            tokio::time::sleep(away).await;
+            tokio::task::spawn_blocking(move || cluster.rejoin(number)).await??;
+        }
+        Fault::Freeze | Fault::FreezeTwo => {
+            servers.iter().try_for_each(|server| server.freeze())?;
+            tokio::time::sleep(away).await;
+            servers.iter().try_for_each(|server| server.thaw())?;
+        }
+        Fault::Isolate | Fault::IsolateTwo => {
+            // Connect first: an isolated server may refuse connections.
+            let mut admins = Vec::new();
+            for at in numbers {
+                admins.push(group.admin(at).await?);
+            }
+            for (option, pause) in [("gmcast.isolate=1", away), ("gmcast.isolate=0", Duration::ZERO)] {
+                for admin in &mut admins {
+                    let set = format!("SET GLOBAL wsrep_provider_options = '{option}'");
+                    admin.execute(AssertSqlSafe(set)).await?;
+                }
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A small random number generator. The same seed gives the same faults.

@@ -2,6 +2,7 @@
 //! on one of them, or if a contract rule fails.
 
 mod contract;
+mod fairness;
 mod faults;
 mod races;
 mod sessions;
@@ -15,7 +16,8 @@ use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, Row};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-const USAGE: &str = "cluster [--seconds N] [--seed N] [--ports PORT,PORT,PORT] [contract] [races] [faults]
+const USAGE: &str =
+    "cluster [--seconds N] [--seed N] [--ports PORT,PORT,PORT] [contract] [races] [fairness] [faults]
 --ports: use servers that already run on this machine, with the users osier and admin; skips faults";
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 4)]
@@ -30,7 +32,7 @@ async fn main() -> Result<()> {
                 let given = words.next().ok_or(USAGE)?;
                 ports = given.split(',').map(str::parse).collect::<std::result::Result<Vec<u16>, _>>()?;
             }
-            "contract" | "races" | "faults" => parts.push(word),
+            "contract" | "races" | "fairness" | "faults" => parts.push(word),
             _ => return Err(USAGE.into()),
         }
     }
@@ -63,6 +65,9 @@ async fn run(
     }
     if wanted("races") {
         races::run(group).await?;
+    }
+    if wanted("fairness") {
+        fairness::run(group).await?;
     }
     if wanted("faults")
         && let Some(cluster) = &group.cluster
@@ -133,7 +138,7 @@ impl TestCluster {
     /// Creates a database, and waits until all servers have it.
     async fn database(&self) -> Result<String> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("osier_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let name = format!("osier_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         self.admin(0).await?.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await?;
         for number in 1..self.ports.len() {
             let mut admin = self.admin(number).await?;
@@ -159,4 +164,20 @@ impl TestCluster {
 
 fn store_at(url: &str, limits: Limits) -> MySqlStore {
     MySqlStore::new("team", &Credentials::new(url), limits).expect("a valid URL")
+}
+
+/// A summary of how long calls took.
+fn percentiles(mut times: Vec<Duration>) -> String {
+    times.sort_unstable();
+    let at = |share: usize| {
+        let at = (times.len() * share / 100).min(times.len().saturating_sub(1));
+        times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1000.0)
+    };
+    format!(
+        "{} appends, median {:.1} ms, p99 {:.0} ms, longest {:.0} ms",
+        times.len(),
+        at(50),
+        at(99),
+        at(100)
+    )
 }

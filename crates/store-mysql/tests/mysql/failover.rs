@@ -83,6 +83,31 @@ async fn read_only_host_is_skipped_even_while_it_is_in_use() {
     assert_eq!(store_at(&url, short_limits()).find_ids("").await.unwrap(), ["one"]);
 }
 
+/// A Galera node without a majority reports error 1047.
+#[tokio::test]
+async fn host_that_is_not_ready_is_skipped_even_while_it_is_in_use() {
+    let (first, second) = (MariaDbServer::start(&[]).unwrap(), MariaDbServer::start(&[]).unwrap());
+    for server in [&first, &second] {
+        run_sql(server, "CREATE DATABASE osier_two").await;
+    }
+    let url = url_after(&format!("127.0.0.1:{}", first.port()), &second, "osier_two");
+    let store = store_at(&url, short_limits());
+    let version = create_session(&store, 2).await;
+    run_sql(
+        &first,
+        "CREATE TRIGGER osier_two.unready BEFORE INSERT ON osier_two.osier_entries FOR EACH ROW
+         SIGNAL SQLSTATE '08S01' SET MYSQL_ERRNO = 1047, MESSAGE_TEXT = 'WSREP has not yet prepared node'",
+    )
+    .await;
+    store_at(&second.url("osier_two"), short_limits())
+        .create(&crate::support::header("other"), &[])
+        .await
+        .unwrap();
+    let missing = append_message(&store, version, "late").await.unwrap_err();
+    assert!(matches!(missing, StoreError::NotFound { .. }), "the second host was asked: {missing:?}");
+    assert_eq!(store.find_ids("").await.unwrap(), ["other"], "the second host stays in use");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn frozen_server_is_detected() {
     let server = MariaDbServer::start(&[]).unwrap();

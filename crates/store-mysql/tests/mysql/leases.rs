@@ -7,7 +7,7 @@ use osier_store_mysql::Limits;
 use osier_store_mysql::server::MariaDbServer;
 use sqlx::{AssertSqlSafe, Executor, Row};
 
-use crate::support::{admin_connection, create_database, create_session, run_sql, store_at};
+use crate::support::{admin_connection, create_database, create_session, run_sql, short_limits, store_at};
 
 /// How long a test waits for something that must happen.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -107,4 +107,23 @@ async fn expired_lease_is_not_renewed_after_another_process_acquires_one() {
     second.release_lease(&lease(2)).await;
     first.acquire_lease(&lease(1), &|_| true).await.unwrap();
     assert!(!first.may_have_expired(&lease(1)), "the lease is valid again");
+}
+
+/// The clocks of servers differ. The holder must doubt its lease before it expires on any of them.
+#[tokio::test]
+async fn lease_that_cannot_be_renewed_is_doubted_before_it_expires() {
+    let server = MariaDbServer::start(&[]).unwrap();
+    let database = create_database(&server).await;
+    let limits = Limits { hold_timeout: Duration::from_secs(12), ..short_limits() };
+    let store = store_at(&server.url(&database), limits);
+    create_session(&store, 2).await;
+    store.acquire_lease(&lease(1), &|_| true).await.unwrap();
+    run_sql(&server, "SET GLOBAL read_only = 1").await;
+    let doubted = async {
+        while !store.may_have_expired(&lease(1)) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LIMIT, doubted).await.expect("the lease is never doubted");
+    assert_eq!(rows(&server, &database, "expires >= UNIX_TIMESTAMP()").await, 1);
 }

@@ -229,7 +229,7 @@ async fn transaction_that_never_ends_is_reported() {
     check(
         &append_message(&store, version, "stuck").await.unwrap_err(),
         expect![[r#"
-            store team cannot be reached: blocked by other transactions; try again; a cluster that is adding or losing a node needs a few seconds; if this persists, look for a transaction that never ends
+            store team cannot be reached: its cluster is adding or losing a node, or other transactions block it; try again in a few seconds; if this persists, check the nodes of the cluster, and look for a transaction that never ends
             caused by: 1205 (HY000): Lock wait timeout exceeded; try restarting transaction"#]],
     );
     other.execute("ROLLBACK").await.unwrap();
