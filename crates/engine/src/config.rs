@@ -22,9 +22,9 @@ pub struct EngineConfig {
     /// Asked before operations that are larger than one entry.
     pub gates: Arc<dyn Gates>,
     /// A folder with one empty file per session that came from a place where others can write.
-    pub foreign_marks: PathBuf,
+    pub foreign_marks: Option<PathBuf>,
     /// The folder of the long tool outputs that are kept beside the sessions.
-    pub tool_outputs: PathBuf,
+    pub tool_outputs: Option<PathBuf>,
 }
 
 /// No stores: nothing can be found or created.
@@ -35,8 +35,8 @@ impl Default for EngineConfig {
             files: Arc::new(FileStore::new(PathBuf::new(), None)),
             session_env: SessionEnv::default(),
             gates: Arc::new(AllowAllGates),
-            foreign_marks: PathBuf::new(),
-            tool_outputs: PathBuf::new(),
+            foreign_marks: None,
+            tool_outputs: None,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::live::LiveSession;
 use crate::stored::StoredSession;
 
 /// The agent of sessions without an agent id.
-const MAIN_AGENT: &str = "main";
+pub(crate) const MAIN_AGENT: &str = "main";
 
 /// A session to create.
 #[derive(Debug, Clone, Default)]

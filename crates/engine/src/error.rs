@@ -34,7 +34,7 @@ pub enum EngineError {
     #[error("no session {name}")]
     SessionNotFound { name: String, similar: Vec<String> },
     #[error("no session {name} in the other stores, and {store} is unavailable")]
-    NotInOtherStores { name: String, store: String, source: StoreError },
+    NotInOtherStores { name: String, store: String, source: Box<StoreError> },
     /// The prefix of an id matches a session, and could match another one in a store that does not answer.
     #[error("{name} could also mean a session in {store}")]
     MaybeInOtherStore { name: String, store: String, reason: String },
@@ -66,7 +66,7 @@ pub enum EngineError {
     #[error("the session keeps changing")]
     KeepsChanging,
     #[error("cannot remove deleted branches")]
-    GcInUse { source: StoreError, can_force: bool },
+    GcInUse { source: Box<StoreError>, can_force: bool },
     #[error("{} already exists", path.display())]
     FileExists { path: PathBuf },
     #[error("cannot write {}", path.display())]
@@ -82,9 +82,10 @@ impl EngineError {
         match self {
             EngineError::Agent(error) => error.code(),
             EngineError::Session(error) => error.code(),
-            EngineError::Store(error)
-            | EngineError::NotInOtherStores { source: error, .. }
-            | EngineError::GcInUse { source: error, .. } => error.code(),
+            EngineError::Store(error) => error.code(),
+            EngineError::NotInOtherStores { source, .. } | EngineError::GcInUse { source, .. } => {
+                source.code()
+            }
             EngineError::Plan(error) => error.code(),
             EngineError::SessionNotFound { .. } | EngineError::FileNotFound { .. } => {
                 ErrorCode::SessionNotFound
@@ -115,9 +116,10 @@ impl EngineError {
         match self {
             EngineError::Agent(error) => error.fields(),
             EngineError::Session(error) => error.fields(),
-            EngineError::Store(error)
-            | EngineError::NotInOtherStores { source: error, .. }
-            | EngineError::GcInUse { source: error, .. } => error.fields(),
+            EngineError::Store(error) => error.fields(),
+            EngineError::NotInOtherStores { source, .. } | EngineError::GcInUse { source, .. } => {
+                source.fields()
+            }
             EngineError::Plan(error) => error.fields(),
             _ => json!({}),
         }

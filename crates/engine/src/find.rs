@@ -78,8 +78,8 @@ impl Engine {
             return self.find_file(Path::new(&file), unavailable);
         }
         match unavailable.into_iter().next() {
-            Some(UnavailableStore { store, error: source }) => {
-                Err(EngineError::NotInOtherStores { name: name.to_owned(), store, source })
+            Some(UnavailableStore { store, error }) => {
+                Err(EngineError::NotInOtherStores { name: name.to_owned(), store, source: Box::new(error) })
             }
             None => Err(self.not_found(name).await?),
         }

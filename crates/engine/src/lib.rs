@@ -12,6 +12,7 @@
 //! | `live`, `create`, `deferred_store` | open sessions; new sessions, and how one is kept only if it is used |
 //! | `agents`, `workspace`, `model_catalog` | starting agents; what those of a directory share; which model one uses |
 //! | `operations` | the operations, one module each |
+//! | `sessions` | the operations on the sessions of one store, by id, for programs |
 //! | `reading` | lines, tokens, models and places of an open session |
 
 mod agents;
@@ -27,6 +28,7 @@ mod model_catalog;
 mod operations;
 mod provenance;
 pub mod reading;
+mod sessions;
 mod stored;
 mod workspace;
 
@@ -47,5 +49,10 @@ pub use operations::gc::{GcOptions, GcReport};
 pub use operations::list::{ListOptions, SessionList};
 pub use operations::verify::VerifiedSession;
 pub use provenance::is_owned_by_another;
+#[cfg(feature = "contract")]
+pub use sessions::contract;
+pub use sessions::{
+    ActivePath, AppendParent, EntryPlacement, NewCompaction, PathError, SessionInit, SessionUpdate, Sessions,
+};
 pub use stored::StoredSession;
 pub use workspace::Workspace;

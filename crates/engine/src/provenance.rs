@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use osier_session::Session;
 use osier_store::{MemoryStore, Store, StoreError};
@@ -42,7 +42,8 @@ impl Engine {
         if !is_valid_id(id) {
             return Err(StoreError::InvalidId { id: id.to_owned() });
         }
-        let (folder, mark) = (&self.config().foreign_marks, self.foreign_mark(id));
+        let Some(folder) = &self.config().foreign_marks else { return Ok(()) };
+        let mark = folder.join(id);
         let create = || -> io::Result<()> {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             OpenOptions::new().create(true).append(true).mode(0o600).open(&mark)?.sync_all()?;
@@ -53,11 +54,8 @@ impl Engine {
 
     /// Whether a session is marked. If this cannot be determined, it counts as marked.
     fn is_foreign(&self, id: &str) -> bool {
-        !is_valid_id(id) || !matches!(self.foreign_mark(id).try_exists(), Ok(false))
-    }
-
-    fn foreign_mark(&self, id: &str) -> PathBuf {
-        self.config().foreign_marks.join(id)
+        let Some(folder) = &self.config().foreign_marks else { return false };
+        !is_valid_id(id) || !matches!(folder.join(id).try_exists(), Ok(false))
     }
 }
 

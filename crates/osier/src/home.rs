@@ -265,8 +265,8 @@ impl Home {
             files: self.file_store(),
             session_env: SessionEnv { durability: self.settings.durability, host, ..SessionEnv::default() },
             gates: Arc::new(AllowAllGates),
-            foreign_marks: self.folder.join("foreign"),
-            tool_outputs: self.outputs(),
+            foreign_marks: Some(self.folder.join("foreign")),
+            tool_outputs: Some(self.outputs()),
         }
     }
 

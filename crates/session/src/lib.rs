@@ -13,7 +13,6 @@
 //! | `load.rs`, `state.rs`, `env.rs`, `error.rs` | opening; one published state; clock, ids, durability; errors |
 //! | `transcript.rs`, `batch_updates.rs` | the transcript of a path, item by item; batches of sub-agents with the status of their updates |
 //! | `snapshot.rs`, `context.rs`, `fork.rs` | snapshots and contexts as JSON, written piece by piece; a path as the start of another session |
-//! | `sessions.rs`, `sessions/` | `Sessions`: one call per operation, by id, over any store; its contract tests |
 //! | `stores.rs`, `copy.rs`, `search.rs` | several stores at once; copying a session between stores; full-text search |
 
 mod attach;
@@ -33,7 +32,6 @@ mod handle;
 mod load;
 mod provided_fields;
 mod search;
-mod sessions;
 mod snapshot;
 mod state;
 mod stores;
@@ -55,11 +53,6 @@ pub use fork::ForkLines;
 pub use gate::{Gate, GateVerdict, PlannedChange};
 pub use handle::{Session, chain_drafts};
 pub use search::{SearchErrors, SearchQuery};
-#[cfg(feature = "contract")]
-pub use sessions::contract;
-pub use sessions::{
-    ActivePath, AppendParent, EntryPlacement, NewCompaction, NewSession, PathError, SessionUpdate, Sessions,
-};
 pub use snapshot::{KnownRevision, SnapshotOptions};
 pub use state::SessionState;
 pub use stores::{FindResult, ListResult, LocatedSession, Stores, UnavailableStore};

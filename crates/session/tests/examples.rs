@@ -3,9 +3,6 @@
 #[path = "../examples/append_and_label.rs"]
 #[allow(dead_code)]
 mod append_and_label;
-#[path = "../examples/one_call_each.rs"]
-#[allow(dead_code)]
-mod one_call_each;
 #[path = "../examples/open_and_walk.rs"]
 #[allow(dead_code)]
 mod open_and_walk;
@@ -52,12 +49,6 @@ async fn an_entry_is_appended_and_labeled() {
         4 lines in the file, the header first
     "#]],
     );
-}
-
-#[tokio::test]
-async fn a_repeated_call_writes_once() {
-    let output = one_call_each::run().await.unwrap();
-    assert_eq!(output, "1 entry, leaf \"first\"; different content with that id: entry_conflict");
 }
 
 #[tokio::test]

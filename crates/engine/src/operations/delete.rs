@@ -111,7 +111,8 @@ impl Engine {
     }
 
     fn remove_outputs(&self, session: &str) -> io::Result<()> {
-        osier_tools::remove_outputs(&self.config().tool_outputs, session)
+        let folder = self.config().tool_outputs.as_deref();
+        folder.map_or(Ok(()), |folder| osier_tools::remove_outputs(folder, session))
     }
 
     /// Whether a card is the session that its store opens by id, not a copy of its file. Sub-agents belong to that one only.

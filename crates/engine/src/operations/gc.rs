@@ -60,7 +60,7 @@ impl Engine {
         let lines = collected_lines(&session, &tree, &plan).await?;
         let leases = stored.store.leases(&stored.key).await?;
         if let Some(lease) = leases.into_iter().find(|lease| removes_branch_of(&plan, &tree, lease)) {
-            let source = StoreError::Leased { lease: Box::new(lease) };
+            let source = Box::new(StoreError::Leased { lease: Box::new(lease) });
             return Err(EngineError::GcInUse { source, can_force: false });
         }
         let rewritten = match options.force {
@@ -70,7 +70,7 @@ impl Engine {
         match rewritten {
             Ok(_) => Ok(GcReport { added: lines.len() - report.kept, ..report }),
             Err(StoreError::Busy { id }) => {
-                Err(EngineError::GcInUse { source: busy_error(stored, id).await, can_force: true })
+                Err(EngineError::GcInUse { source: Box::new(busy_error(stored, id).await), can_force: true })
             }
             Err(error) => Err(error.into()),
         }

@@ -45,7 +45,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let options = GcOptions { dry_run: args.dry_run, force: args.force };
     let GcReport { removed, kept, added } = match home.engine.gc(&stored, options).await {
         Err(EngineError::GcInUse { source, can_force: true }) => {
-            Err(Error::new(source).context("cannot remove deleted branches without --force"))?
+            Err(Error::new(*source).context("cannot remove deleted branches without --force"))?
         }
         done => done?,
     };

@@ -2,4 +2,4 @@
 
 use crate::database::DatabaseFixture;
 
-osier_session::sessions_tests!(DatabaseFixture::default());
+osier_engine::sessions_tests!(DatabaseFixture::default());

@@ -10,7 +10,6 @@ mod copying;
 mod cursors;
 mod drafts;
 mod entries;
-mod facade;
 mod files;
 mod leases;
 mod moves;

@@ -289,6 +289,14 @@ impl FileStore {
         self.open_logs().remove(id);
     }
 
+    /// Closes the log of a file, whatever id it was opened by.
+    fn close_logs_at(&self, path: &Path) {
+        let logs: Vec<_> = self.open_logs().iter().map(|(id, log)| (id.clone(), log.clone())).collect();
+        for (id, _) in logs.into_iter().filter(|(_, log)| lock_log(log).path == path) {
+            self.close_log(&id);
+        }
+    }
+
     /// The log, if it still has this generation.
     async fn log_of_generation(&self, id: &str, generation: u64) -> Result<SharedLog, StoreError> {
         let log = self.open_log(id).await?;

@@ -266,7 +266,7 @@ impl Store for FileStore {
             Err(StoreError::NotFound { .. }) => return Ok(nothing),
             Err(error) => return Err(error),
         };
-        self.close_log(id);
+        self.close_logs_at(&path);
         fs::remove_file(&path).map_err(StoreError::io("delete", &path))?;
         let previews = self.cache_path(&path, "previews", "txt");
         for cache in

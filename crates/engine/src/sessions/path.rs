@@ -5,7 +5,7 @@ use osier_tree::entry::parse_entry;
 use osier_tree::header;
 
 use super::Sessions;
-use crate::error::SessionError;
+use crate::error::EngineError;
 
 /// The entries from the root to the leaf, oldest first, as JSON output shows them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum PathError {
 
 impl Sessions {
     /// `getActivePath`. The cost depends on the length of the path, not of the log.
-    pub async fn active_path(&self, id: &str) -> Result<ActivePath, SessionError> {
+    pub async fn active_path(&self, id: &str) -> Result<ActivePath, EngineError> {
         if !header::is_valid_id(id) {
             return Err(self.not_found(id));
         }
@@ -42,7 +42,7 @@ impl Sessions {
         Ok(ActivePath { entries, broken })
     }
 
-    async fn path_error(&self, session: &str, id: String, parent: String) -> Result<PathError, SessionError> {
+    async fn path_error(&self, session: &str, id: String, parent: String) -> Result<PathError, EngineError> {
         Ok(match self.open(session).await?.tree().find(&parent) {
             Some(_) => PathError::Cycle { id, parent },
             None => PathError::MissingParent { id, parent },

@@ -1,13 +1,12 @@
 //! The façade's operations that append: one per entry type, updates of entries, and moves of the leaf.
 
+use osier_session::{Commit, CommitOutcome, Session, SessionError};
 use osier_tree::scan::RawJson;
 use osier_tree::{EntryDraft, Place, PlanError, SessionTree};
 use serde_json::{Map, Value};
 
 use super::Sessions;
-use crate::commit::{Commit, CommitOutcome};
-use crate::error::SessionError;
-use crate::handle::Session;
+use crate::error::EngineError;
 
 /// The parent of a new entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -50,7 +49,7 @@ pub struct NewCompaction {
 impl Sessions {
     /// `appendEntry`: an entry as a JSON object. Missing `id`, `parentId` and `timestamp` are filled in; an explicit
     /// `null` parent makes a new root. Appending the same entry again succeeds without a write.
-    pub async fn append_entry(&self, id: &str, object: &[u8]) -> Result<CommitOutcome, SessionError> {
+    pub async fn append_entry(&self, id: &str, object: &[u8]) -> Result<CommitOutcome, EngineError> {
         let session = self.open(id).await?;
         let outcome = session.append_entry(object).await?;
         sync_outcome(&session, outcome).await
@@ -62,7 +61,7 @@ impl Sessions {
         id: &str,
         put: &EntryPlacement,
         message: &[u8],
-    ) -> Result<CommitOutcome, SessionError> {
+    ) -> Result<CommitOutcome, EngineError> {
         let message = message.to_vec();
         self.append_planned(id, put, move |tree, at| {
             let message =
@@ -78,7 +77,7 @@ impl Sessions {
         id: &str,
         put: &EntryPlacement,
         level: &str,
-    ) -> Result<CommitOutcome, SessionError> {
+    ) -> Result<CommitOutcome, EngineError> {
         let level = level.to_owned();
         self.append_planned(id, put, move |tree, at| tree.plan_thinking_level(at, &level)).await
     }
@@ -90,7 +89,7 @@ impl Sessions {
         put: &EntryPlacement,
         provider: &str,
         model: &str,
-    ) -> Result<CommitOutcome, SessionError> {
+    ) -> Result<CommitOutcome, EngineError> {
         let (provider, model) = (provider.to_owned(), model.to_owned());
         self.append_planned(id, put, move |tree, at| tree.plan_model_change(at, &provider, &model)).await
     }
@@ -101,7 +100,7 @@ impl Sessions {
         id: &str,
         put: &EntryPlacement,
         compacted: &NewCompaction,
-    ) -> Result<CommitOutcome, SessionError> {
+    ) -> Result<CommitOutcome, EngineError> {
         let compacted = compacted.clone();
         self.append_planned(id, put, move |tree, at| {
             let NewCompaction { summary, first_kept, tokens_before, extra } = &compacted;
@@ -118,7 +117,7 @@ impl Sessions {
         put: &EntryPlacement,
         from: &str,
         summary: &str,
-    ) -> Result<CommitOutcome, SessionError> {
+    ) -> Result<CommitOutcome, EngineError> {
         let (from, summary) = (from.to_owned(), summary.to_owned());
         self.append_planned(id, put, move |tree, at| {
             not_empty(&summary)?;
@@ -133,14 +132,14 @@ impl Sessions {
         id: &str,
         target: &str,
         label: Option<&str>,
-    ) -> Result<CommitOutcome, SessionError> {
+    ) -> Result<CommitOutcome, EngineError> {
         let session = self.open(id).await?;
         let outcome = session.label(target, label).await?;
         sync_outcome(&session, outcome).await
     }
 
     /// `appendSessionInfo`: sets the name of the session. An empty name removes it.
-    pub async fn append_session_info(&self, id: &str, name: &str) -> Result<CommitOutcome, SessionError> {
+    pub async fn append_session_info(&self, id: &str, name: &str) -> Result<CommitOutcome, EngineError> {
         let session = self.open(id).await?;
         let outcome = session.rename(name).await?;
         sync_outcome(&session, outcome).await
@@ -153,7 +152,7 @@ impl Sessions {
         entry: &str,
         status: &str,
         payload: &Value,
-    ) -> Result<CommitOutcome, SessionError> {
+    ) -> Result<CommitOutcome, EngineError> {
         let session = self.open(id).await?;
         let (entry, status, payload) = (entry.to_owned(), status.to_owned(), payload.clone());
         let update = Commit::new(move |tree, _| tree.plan_entry_update(&entry, &status, &payload));
@@ -168,7 +167,7 @@ impl Sessions {
         id: &str,
         to: &str,
         expected: Option<Option<&str>>,
-    ) -> Result<CommitOutcome, SessionError> {
+    ) -> Result<CommitOutcome, EngineError> {
         self.move_leaf(id, Some(to), expected).await
     }
 
@@ -177,7 +176,7 @@ impl Sessions {
         &self,
         id: &str,
         expected: Option<Option<&str>>,
-    ) -> Result<CommitOutcome, SessionError> {
+    ) -> Result<CommitOutcome, EngineError> {
         self.move_leaf(id, None, expected).await
     }
 
@@ -186,7 +185,7 @@ impl Sessions {
         id: &str,
         to: Option<&str>,
         expected: Option<Option<&str>>,
-    ) -> Result<CommitOutcome, SessionError> {
+    ) -> Result<CommitOutcome, EngineError> {
         let session = self.open(id).await?;
         let to = to.map(|to| session.tree().require_visible(to)).transpose()?;
         let outcome = match expected {
@@ -201,7 +200,7 @@ impl Sessions {
         id: &str,
         put: &EntryPlacement,
         plan: impl Fn(&SessionTree, Place) -> Result<EntryDraft, PlanError> + Send + Sync + 'static,
-    ) -> Result<CommitOutcome, SessionError> {
+    ) -> Result<CommitOutcome, EngineError> {
         let session = self.open(id).await?;
         let below = put.parent.clone();
         let mut commit = Commit::new(move |tree, leaf| plan(tree, below.place(tree, leaf)?));
@@ -212,9 +211,9 @@ impl Sessions {
             Err(SessionError::Plan(PlanError::NotFound { id }))
                 if put.parent == AppendParent::Entry(id.clone()) =>
             {
-                Err(SessionError::ParentNotFound { id })
+                Err(SessionError::ParentNotFound { id }.into())
             }
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
             Ok(outcome) => sync_outcome(&session, outcome).await,
         }
     }
@@ -225,7 +224,7 @@ fn not_empty(summary: &str) -> Result<(), PlanError> {
 }
 
 /// Applies the configured durability, because the session is closed after the call.
-async fn sync_outcome(session: &Session, outcome: CommitOutcome) -> Result<CommitOutcome, SessionError> {
+async fn sync_outcome(session: &Session, outcome: CommitOutcome) -> Result<CommitOutcome, EngineError> {
     session.sync_if_configured().await?;
     Ok(outcome)
 }

@@ -1,17 +1,21 @@
-//! The contract tests of the façade over every store, one function per rule. Each starts with an empty store.
+//! The contract tests of [`Sessions`] over every store, one function per rule. Each starts with an empty store.
 //!
 //! `sessions_tests!(fixture)` generates one test per rule. Other crates enable it with the feature `contract`.
 #![allow(clippy::unwrap_used, reason = "the rules are tests and fail by panicking")]
 
+use std::sync::Arc;
+
+use osier_session::{CommitOutcome, KnownRevision, SnapshotOptions, StoredEntry};
+use osier_store::Store;
 use osier_store::contract::Fixture;
 use osier_tree::{Header, header};
 use serde_json::{Map, Value, json};
 
-use super::{AppendParent, EntryPlacement, NewCompaction, NewSession, PathError, SessionUpdate, Sessions};
-use crate::commit::{CommitOutcome, StoredEntry};
-use crate::env::SessionEnv;
-use crate::error::SessionError;
-use crate::snapshot::{KnownRevision, SnapshotOptions};
+use super::{AppendParent, EntryPlacement, NewCompaction, PathError, SessionInit, SessionUpdate, Sessions};
+use crate::config::EngineConfig;
+use crate::configured_store::ConfiguredStore;
+use crate::engine::Engine;
+use crate::error::EngineError;
 
 /// Generates one test for each rule.
 #[macro_export]
@@ -47,10 +51,17 @@ macro_rules! sessions_tests {
 }
 
 async fn sessions(fixture: &dyn Fixture) -> Sessions {
-    Sessions::new(fixture.store().await, SessionEnv::default())
+    sessions_of(fixture.store().await)
 }
 
-/// A façade with a session `one` that has three user messages, `a`, `b` and `c`.
+fn sessions_of(store: Arc<dyn Store>) -> Sessions {
+    let name = store.name().to_owned();
+    let stores = vec![ConfiguredStore::Shared(store)];
+    let engine = Engine::new(EngineConfig { stores, ..EngineConfig::default() });
+    engine.sessions(&name).unwrap()
+}
+
+/// Sessions with a session `one` that has three user messages, `a`, `b` and `c`.
 async fn talk(fixture: &dyn Fixture) -> Sessions {
     let sessions = sessions(fixture).await;
     sessions.create(named("one")).await.unwrap();
@@ -60,8 +71,8 @@ async fn talk(fixture: &dyn Fixture) -> Sessions {
     sessions
 }
 
-fn named(id: &str) -> NewSession {
-    NewSession { id: Some(id.to_owned()), cwd: "/here".to_owned(), ..NewSession::default() }
+fn named(id: &str) -> SessionInit {
+    SessionInit { id: Some(id.to_owned()), cwd: "/here".to_owned(), ..SessionInit::default() }
 }
 
 fn message(text: &str) -> Vec<u8> {
@@ -72,17 +83,17 @@ fn called(id: &str) -> EntryPlacement {
     EntryPlacement { parent: AppendParent::Leaf, id: Some(id.to_owned()) }
 }
 
-async fn say(sessions: &Sessions, below: AppendParent, id: &str) -> Result<CommitOutcome, SessionError> {
+async fn say(sessions: &Sessions, below: AppendParent, id: &str) -> Result<CommitOutcome, EngineError> {
     sessions
         .append_message("one", &EntryPlacement { parent: below, id: Some(id.to_owned()) }, &message(id))
         .await
 }
 
-fn stored(outcome: Result<CommitOutcome, SessionError>) -> StoredEntry {
+fn stored(outcome: Result<CommitOutcome, EngineError>) -> StoredEntry {
     outcome.unwrap().stored().unwrap()
 }
 
-fn code<T: std::fmt::Debug>(result: Result<T, SessionError>) -> &'static str {
+fn code<T: std::fmt::Debug>(result: Result<T, EngineError>) -> &'static str {
     result.unwrap_err().code().name()
 }
 
@@ -109,7 +120,8 @@ fn value(json: &[u8]) -> Value {
 
 pub async fn a_new_session_is_empty(fixture: &dyn Fixture) {
     let sessions = sessions(fixture).await;
-    let new = sessions.create(NewSession { cwd: "/here".to_owned(), ..NewSession::default() }).await.unwrap();
+    let new =
+        sessions.create(SessionInit { cwd: "/here".to_owned(), ..SessionInit::default() }).await.unwrap();
     assert_eq!((&new["rootEntryId"], &new["leafEntryId"]), (&Value::Null, &Value::Null));
     assert_eq!(
         (&new["status"], &new["agentId"], &new["cwd"]),
@@ -277,7 +289,7 @@ pub async fn the_leaf_is_switched_only_from_the_expected_leaf(fixture: &dyn Fixt
     assert_eq!(leaf(&sessions).await, "c");
     sessions.switch_leaf("one", "a", Some(Some("c"))).await.unwrap();
     assert_eq!((leaf(&sessions).await, path(&sessions).await), (json!("a"), vec!["a".to_owned()]));
-    let again = Sessions::new(fixture.reopened().await, SessionEnv::default());
+    let again = sessions_of(fixture.reopened().await);
     assert_eq!(leaf(&again).await, "a", "a reopened session has the same leaf");
     assert_eq!(again.switch_leaf("one", "a", Some(Some("a"))).await.unwrap(), CommitOutcome::Nothing);
     let messages = again.list_entries("one", 0, None).await.unwrap();
@@ -347,7 +359,7 @@ pub async fn concurrent_callers_lose_nothing(fixture: &dyn Fixture) {
     talk(fixture).await;
     let mut callers = tokio::task::JoinSet::new();
     for caller in 0..4 {
-        let sessions = Sessions::new(fixture.reopened().await, SessionEnv::default());
+        let sessions = sessions_of(fixture.reopened().await);
         callers.spawn(async move {
             for at in 0..10 {
                 say(&sessions, AppendParent::Leaf, &format!("{caller}-{at}")).await.unwrap();
@@ -357,7 +369,7 @@ pub async fn concurrent_callers_lose_nothing(fixture: &dyn Fixture) {
     while let Some(done) = callers.join_next().await {
         done.unwrap();
     }
-    let sessions = Sessions::new(fixture.reopened().await, SessionEnv::default());
+    let sessions = sessions_of(fixture.reopened().await);
     assert_eq!(
         (count(&sessions).await, path(&sessions).await.len()),
         (43, 43),

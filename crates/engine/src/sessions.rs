@@ -1,7 +1,7 @@
-//! The operations on sessions for programs: by session id, one call each, the same for every store.
+//! The operations on the sessions of one store for programs: by session id, one call each.
 //!
-//! Each call opens the session, runs one operation of [`Session`], and closes it. Use [`Session`] directly for many
-//! operations on one session. [`SessionError::code`] distinguishes errors.
+//! Each call opens the session, runs one operation, and closes it. Use [`Engine::open`] for many operations on one
+//! session. [`EngineError::code`] distinguishes errors.
 
 mod append;
 #[cfg(feature = "contract")]
@@ -10,30 +10,32 @@ mod path;
 
 use std::sync::Arc;
 
+use osier_session::{Session, SnapshotOptions, chain_drafts};
 use osier_store::{DeleteResult, DeletedCounts, Store, StoreError};
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::entry_json;
-use osier_tree::{Header, Seq, SessionTree, header};
+use osier_tree::{ErrorCode, Seq, SessionTree, header};
 use serde_json::{Map, Value, json};
 
 pub use self::append::{AppendParent, EntryPlacement, NewCompaction};
 pub use self::path::{ActivePath, PathError};
-use crate::env::SessionEnv;
-use crate::error::SessionError;
-use crate::handle::{Session, chain_drafts};
-use crate::snapshot::SnapshotOptions;
-use crate::stores::Stores;
+use crate::configured_store::ConfiguredStore;
+use crate::create::MAIN_AGENT;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::operations::fork::{ForkFrom, ForkRequest};
+use crate::stored::StoredSession;
 
-/// The façade over the sessions of one store.
+/// The sessions of one store.
 #[derive(Debug, Clone)]
 pub struct Sessions {
+    engine: Engine,
     store: Arc<dyn Store>,
-    env: SessionEnv,
 }
 
 /// A session to create.
 #[derive(Debug, Clone, Default)]
-pub struct NewSession {
+pub struct SessionInit {
     /// A new id if absent.
     pub id: Option<String>,
     pub cwd: String,
@@ -52,53 +54,59 @@ pub struct SessionUpdate {
     pub metadata: Option<Map<String, Value>>,
 }
 
-impl Sessions {
-    /// A façade over one store. Sessions are not watched, because each is open for one call only.
-    pub fn new(store: Arc<dyn Store>, env: SessionEnv) -> Sessions {
-        Sessions { store, env: SessionEnv { watch: false, ..env } }
+impl Engine {
+    /// The sessions of the store with this name.
+    pub fn sessions(&self, store: &str) -> Option<Sessions> {
+        let store = self.configured_store(store).map(ConfiguredStore::store)?;
+        Some(Sessions { engine: self.clone(), store })
     }
+}
 
+impl Sessions {
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// Opens a session, for more than one call.
-    pub async fn open(&self, id: &str) -> Result<Session, SessionError> {
+    async fn open(&self, id: &str) -> Result<Session, EngineError> {
         // The file store would interpret any other id as a path.
         if !header::is_valid_id(id) {
             return Err(self.not_found(id));
         }
-        Session::open(self.store.clone(), id, self.env.clone()).await
+        let stored = StoredSession::read(self.store.clone(), id.to_owned()).await?;
+        self.engine.open_briefly(&stored).await
     }
 
-    fn not_found(&self, id: &str) -> SessionError {
+    fn not_found(&self, id: &str) -> EngineError {
         StoreError::NotFound { store: self.store.name().to_owned(), id: id.to_owned() }.into()
     }
 
     /// `createSession`. Returns the same as [`Sessions::get`].
-    pub async fn create(&self, new: NewSession) -> Result<Value, SessionError> {
-        let id = match new.id {
-            Some(id) => id,
-            None => Session::new_session_id(&*self.store, &self.env).await?,
-        };
-        let mut header = Header::new(id, self.env.clock.now(), new.cwd);
-        header.agent_id = new.agent_id.filter(|agent| agent != "main");
+    pub async fn create(&self, new: SessionInit) -> Result<Value, EngineError> {
+        let env = &self.engine.config().session_env;
+        let mut header = self
+            .engine
+            .new_header(&*self.store, &new.cwd, new.agent_id.as_deref().unwrap_or(MAIN_AGENT))
+            .await?;
+        header.id = new.id.unwrap_or(header.id);
         let named = new.title.map(|title| SessionTree::default().plan_name(&title));
-        let lines = chain_drafts(named.as_slice(), &self.env);
-        Session::create(self.store.clone(), &header, &lines, self.env.clone()).await?.describe().await
+        self.store.create(&header, &chain_drafts(named.as_slice(), env)).await?;
+        self.describe(&header.id).await
+    }
+
+    async fn describe(&self, id: &str) -> Result<Value, EngineError> {
+        Ok(self.open(id).await?.describe().await?)
     }
 
     /// `getSession`: the `session` of a snapshot; `None` if there is no such session.
-    pub async fn get(&self, id: &str) -> Result<Option<Value>, SessionError> {
-        match self.open(id).await {
-            Ok(session) => session.describe().await.map(Some),
-            Err(SessionError::Store(StoreError::NotFound { .. })) => Ok(None),
-            Err(error) => Err(error),
+    pub async fn get(&self, id: &str) -> Result<Option<Value>, EngineError> {
+        match self.describe(id).await {
+            Err(error) if error.code() == ErrorCode::SessionNotFound => Ok(None),
+            described => described.map(Some),
         }
     }
 
     /// `updateSession`: writes one entry for the name and one for everything else.
-    pub async fn update(&self, id: &str, update: SessionUpdate) -> Result<Value, SessionError> {
+    pub async fn update(&self, id: &str, update: SessionUpdate) -> Result<Value, EngineError> {
         let session = self.open(id).await?;
         let mut set = Map::new();
         let texts = [("status", update.status), ("cwd", update.cwd), ("agentId", update.agent_id)];
@@ -111,13 +119,13 @@ impl Sessions {
             session.set_config(set, Vec::new()).await?;
         }
         session.sync_if_configured().await?;
-        session.describe().await
+        Ok(session.describe().await?)
     }
 
     /// `deleteSession`, including the sessions of its sub-agents in this store. Deleting a missing session is not an
     /// error. If the session is in use, nothing is deleted. A sub-agent's session that is in use is kept, with the
     /// sessions below it.
-    pub async fn delete(&self, id: &str) -> Result<DeleteResult, SessionError> {
+    pub async fn delete(&self, id: &str) -> Result<DeleteResult, EngineError> {
         let nothing = DeleteResult {
             deleted: false,
             store: self.store.name().to_owned(),
@@ -131,24 +139,19 @@ impl Sessions {
             Err(StoreError::NotFound { .. }) => return Ok(nothing),
             Err(error) => return Err(error.into()),
         };
-        let (below, _) = Stores::new(vec![self.store.clone()]).subagent_sessions(&[card]).await?;
-        let mut deleted = self.store.delete(id).await?;
-        let mut kept: Vec<&str> = Vec::new();
-        for card in &below {
-            if card.parent_session_id.as_deref().is_some_and(|parent| kept.contains(&parent)) {
-                kept.push(&card.id);
-                continue;
-            }
-            match self.store.delete(&card.id).await {
-                Ok(one) => {
-                    deleted.counts.sessions += one.counts.sessions;
-                    deleted.counts.entries += one.counts.entries;
-                }
-                Err(StoreError::Busy { .. }) => kept.push(&card.id),
-                Err(error) => return Err(error.into()),
-            }
+        let report = self.engine.delete(&self.engine.plan_delete(vec![card]).await?, false).await?;
+        if let Some((_, reason)) = report.kept.into_iter().find(|(kept, _)| kept.id == id)
+            && let Some(error) = reason.into_error()
+        {
+            return Err(error.into());
         }
-        Ok(deleted)
+        let mut total = nothing;
+        for (_, deleted) in report.deleted {
+            total.deleted |= deleted.deleted;
+            total.counts.sessions += deleted.counts.sessions;
+            total.counts.entries += deleted.counts.entries;
+        }
+        Ok(total)
     }
 
     /// `listEntries`: entries in log order, starting at index `after`, as JSON output shows them.
@@ -157,7 +160,7 @@ impl Sessions {
         id: &str,
         after: usize,
         limit: Option<usize>,
-    ) -> Result<Vec<Vec<u8>>, SessionError> {
+    ) -> Result<Vec<Vec<u8>>, EngineError> {
         if !header::is_valid_id(id) {
             return Err(self.not_found(id));
         }
@@ -167,7 +170,7 @@ impl Sessions {
         self.entries(id, version.generation, &wanted).await
     }
 
-    async fn entries(&self, id: &str, generation: u64, wanted: &[Seq]) -> Result<Vec<Vec<u8>>, SessionError> {
+    async fn entries(&self, id: &str, generation: u64, wanted: &[Seq]) -> Result<Vec<Vec<u8>>, EngineError> {
         let mut entries = Vec::with_capacity(wanted.len());
         osier_store::for_each_line(&*self.store, id, generation, wanted, |_, line| {
             entries.extend(parse_entry(line).map(|entry| entry_json(&entry).into_owned()));
@@ -179,23 +182,22 @@ impl Sessions {
 
     /// `createBranchedSession`: a new session with the path to `leaf`, or to the current leaf. The entries keep their
     /// ids.
-    pub async fn create_branched(&self, id: &str, leaf: Option<&str>) -> Result<Value, SessionError> {
+    pub async fn create_branched(&self, id: &str, leaf: Option<&str>) -> Result<Value, EngineError> {
         let source = self.open(id).await?;
-        let tree = source.tree();
-        let at = match leaf {
-            Some(leaf) => Some(tree.require_visible(leaf)?),
-            None => tree.leaf(),
+        let from = match leaf {
+            Some(leaf) => {
+                ForkFrom::Exactly(source.tree().id(source.tree().require_visible(leaf)?).to_string())
+            }
+            None => ForkFrom::CurrentPosition,
         };
-        let header = source.fork_header(&*self.store).await?;
-        let mut lines = source.fork_lines(at, None);
-        let (store, env) = (self.store.clone(), self.env.clone());
-        Session::create_from(store, &header, &mut lines, env).await?.describe().await
+        let forked = self.engine.fork(&source, &ForkRequest { from, ..ForkRequest::default() }).await?;
+        self.describe(&forked.stored.key).await
     }
 
     /// `getSnapshot`, as JSON.
-    pub async fn snapshot(&self, id: &str, ask: SnapshotOptions) -> Result<Vec<u8>, SessionError> {
+    pub async fn snapshot(&self, id: &str, ask: SnapshotOptions) -> Result<Vec<u8>, EngineError> {
         let mut json = Vec::new();
-        let write = |piece: &[u8]| -> Result<(), SessionError> {
+        let write = |piece: &[u8]| -> Result<(), EngineError> {
             json.extend_from_slice(piece);
             Ok(())
         };

@@ -1,8 +1,9 @@
-//! The façade: one call per operation, by session id, over any store.
+//! `Sessions`: one call per operation, by session id, over any store.
 
 use std::sync::Arc;
 
-use osier_session::{EntryPlacement, NewSession, SessionEnv, Sessions, SnapshotOptions};
+use osier_engine::{ConfiguredStore, Engine, EngineConfig, EntryPlacement, SessionInit};
+use osier_session::SnapshotOptions;
 use osier_store::MemoryStore;
 
 type Failure = Box<dyn std::error::Error>;
@@ -16,8 +17,10 @@ async fn main() -> Result<(), Failure> {
 /// Appends the same message twice and reports the result.
 pub(crate) async fn run() -> Result<String, Failure> {
     let store = Arc::new(MemoryStore::default());
-    let sessions = Sessions::new(store, SessionEnv::default());
-    let session = sessions.create(NewSession { cwd: "/work".to_owned(), ..NewSession::default() }).await?;
+    let stores = vec![ConfiguredStore::Shared(store)];
+    let engine = Engine::new(EngineConfig { stores, ..EngineConfig::default() });
+    let sessions = engine.sessions("memory").ok_or("no such store")?;
+    let session = sessions.create(SessionInit { cwd: "/work".to_owned(), ..SessionInit::default() }).await?;
     let id = session["id"].as_str().ok_or("no id")?;
 
     // With an id, a call can be repeated: the entry is written once.

@@ -1,9 +1,10 @@
-//! The façade over the memory store and the file store.
+//! The operations by id over the memory store and the file store.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use osier_session::{Session, SessionEnv, SessionError, Sessions};
+use osier_engine::{ConfiguredStore, Engine, EngineConfig, EngineError};
+use osier_session::{Session, SessionEnv};
 use osier_store::contract::Fixture;
 use osier_store::{DeleteResult, FileStore, MemoryStore, Store};
 use osier_tree::Header;
@@ -35,11 +36,11 @@ impl Fixture for InFiles {
 }
 
 mod in_memory {
-    osier_session::sessions_tests!(super::InMemory::default());
+    osier_engine::sessions_tests!(super::InMemory::default());
 }
 
 mod in_files {
-    osier_session::sessions_tests!(super::InFiles::default());
+    osier_engine::sessions_tests!(super::InFiles::default());
 }
 
 fn subagent_header(parent: &str, id: &str) -> Header {
@@ -50,9 +51,11 @@ fn subagent_header(parent: &str, id: &str) -> Header {
 }
 
 /// Deletes the first of four sessions while one of them is open. Returns the result and the remaining sessions.
-async fn deleted_while_open(open: &str) -> (Result<DeleteResult, SessionError>, Vec<String>) {
+async fn deleted_while_open(open: &str) -> (Result<DeleteResult, EngineError>, Vec<String>) {
     let files = InFiles::default();
-    let sessions = Sessions::new(files.store().await, SessionEnv::default());
+    let stores = vec![ConfiguredStore::Shared(files.store().await)];
+    let engine = Engine::new(EngineConfig { stores, ..EngineConfig::default() });
+    let sessions = engine.sessions("file").unwrap();
     for header in [
         Header::new("one", 0, "/here"),
         subagent_header("one", "two"),

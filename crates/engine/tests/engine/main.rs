@@ -1,0 +1,14 @@
+//! Tests of the engine through its public interface.
+#![allow(clippy::unwrap_used)]
+
+mod live;
+#[path = "../../examples/one_call_each.rs"]
+#[allow(dead_code)]
+mod one_call_each;
+mod sessions;
+
+#[tokio::test]
+async fn a_repeated_call_writes_once() {
+    let output = one_call_each::run().await.unwrap();
+    assert_eq!(output, "1 entry, leaf \"first\"; different content with that id: entry_conflict");
+}
