@@ -65,7 +65,7 @@ impl Engine {
         let is_new = session.version().entries == 0;
         let config = AgentConfig {
             trust_session_approvals: self.is_own_session(session),
-            ..workspace.agent_config(spec, self.config().gates.clone())
+            ..workspace.agent_config(spec, self.config().hooks.clone())
         };
         let worker = Worker::start(session.clone(), config).await?;
         let mode = workspace.approval_mode;
@@ -85,7 +85,7 @@ impl Engine {
         let (model, is_chosen) = workspace.summary_model(session, summary).await?;
         let name = model.full_name();
         let summary_model = is_chosen.then(|| model.clone());
-        let config = workspace.one_shot_config(model, summary_model, self.config().gates.clone());
+        let config = workspace.one_shot_config(model, summary_model, self.config().hooks.clone());
         Ok(OneShotAgent { worker: Worker::start(session.clone(), config).await?, model: name })
     }
 
@@ -100,7 +100,7 @@ impl Engine {
         let config = AgentConfig {
             default_thinking: workspace.thinking,
             backtracking: workspace.backtracking,
-            ..workspace.one_shot_config(model, None, self.config().gates.clone())
+            ..workspace.one_shot_config(model, None, self.config().hooks.clone())
         };
         Ok(Worker::start(session.clone(), config).await?.request_at(at).await?)
     }

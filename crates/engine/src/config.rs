@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use osier_agent::Gates;
-use osier_agent::gates::AllowAllGates;
 use osier_session::SessionEnv;
 use osier_store::FileStore;
 
 use crate::configured_store::ConfiguredStore;
+use crate::hooks::Hooks;
 
 /// The configuration of an [`crate::Engine`].
 #[derive(Debug, Clone)]
@@ -20,7 +19,7 @@ pub struct EngineConfig {
     /// Clock, ids and durability of sessions. Whether a session is watched depends on the operation.
     pub session_env: SessionEnv,
     /// Asked before operations that are larger than one entry.
-    pub gates: Arc<dyn Gates>,
+    pub hooks: Arc<Hooks>,
     /// A folder with one empty file per session that came from a place where others can write.
     pub foreign_marks: Option<PathBuf>,
     /// The folder of the long tool outputs that are kept beside the sessions.
@@ -34,7 +33,7 @@ impl Default for EngineConfig {
             stores: Vec::new(),
             files: Arc::new(FileStore::new(PathBuf::new(), None)),
             session_env: SessionEnv::default(),
-            gates: Arc::new(AllowAllGates),
+            hooks: Arc::default(),
             foreign_marks: None,
             tool_outputs: None,
         }

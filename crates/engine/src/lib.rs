@@ -11,6 +11,7 @@
 //! | `find`, `stored` | finding a session by id or path; a session that is stored but not open |
 //! | `live`, `create`, `deferred_store` | open sessions; new sessions, and how one is kept only if it is used |
 //! | `agents`, `workspace`, `model_catalog` | starting agents; what those of a directory share; which model one uses |
+//! | `hooks` | extensions that are asked before operations |
 //! | `operations` | the operations, one module each |
 //! | `sessions` | the operations on the sessions of one store, by id, for programs |
 //! | `reading` | lines, tokens, models and places of an open session |
@@ -23,6 +24,7 @@ mod deferred_store;
 mod engine;
 mod error;
 mod find;
+mod hooks;
 mod live;
 mod model_catalog;
 mod operations;
@@ -39,6 +41,7 @@ pub use create::{KeepWhen, NewSession};
 pub use engine::Engine;
 pub use error::{EngineError, join_some};
 pub use find::{FindOptions, FindScope, FoundSession, is_path};
+pub use hooks::{Hook, Hooks, OnTimeout};
 pub use live::LiveSession;
 pub use model_catalog::{ModelCatalog, ModelPreferences, ModelSelection, ModelSource};
 pub use operations::append::{AppendContent, AppendRequest, AppendedEntry};

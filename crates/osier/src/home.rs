@@ -8,7 +8,6 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
 use jiff::tz::TimeZone;
-use osier_agent::gates::AllowAllGates;
 use osier_engine::{ConfiguredStore, Engine, EngineConfig, KeepWhen, ListOptions, ModelCatalog, NewSession};
 use osier_model::{Environment, Registry};
 use osier_session::SessionEnv;
@@ -264,7 +263,7 @@ impl Home {
             stores,
             files: self.file_store(),
             session_env: SessionEnv { durability: self.settings.durability, host, ..SessionEnv::default() },
-            gates: Arc::new(AllowAllGates),
+            hooks: Arc::default(),
             foreign_marks: Some(self.folder.join("foreign")),
             tool_outputs: Some(self.outputs()),
         }

@@ -1,5 +1,6 @@
 //! Forking: a path of one session becomes the start of another. The source stays unchanged.
 
+use osier_agent::Gates;
 use osier_session::Session;
 use osier_tree::move_target::EditorContent;
 use osier_tree::{MoveRequest, Place};
@@ -47,7 +48,7 @@ impl Engine {
             return Err(EngineError::NothingToFork);
         }
         let last = at.map(|seq| source.tree().id(seq).to_string());
-        if !self.config().gates.before_fork(last.as_deref()).await {
+        if !self.config().hooks.before_fork(last.as_deref()).await {
             return Err(EngineError::Refused);
         }
         let store = match &request.store {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, bail};
 use async_trait::async_trait;
-use osier_agent::{Client, ClientCommand, CommandReply, Worker};
+use osier_agent::{Client, ClientCommand, CommandReply, Gates, Worker};
 use osier_engine::{Engine, ForkFrom, ForkRequest, ForkedSession, LiveSession};
 use osier_session::{Session, Stores};
 use osier_tui::msg::{OpenTarget, SessionRef};
@@ -137,7 +137,7 @@ async fn check_switch_to(factory: &AgentFactory, choice: &SessionSelection) -> R
 }
 
 async fn check_switch(factory: &AgentFactory, file: Option<&str>) -> Result<()> {
-    match factory.home.engine.config().gates.before_switch(file).await {
+    match factory.home.engine.config().hooks.before_switch(file).await {
         true => Ok(()),
         false => bail!("an extension blocked the switch to another session"),
     }
