@@ -21,14 +21,6 @@ pub struct Attachment {
     pub image: Option<Image>,
 }
 
-/// Returns the file names that a prompt mentions: the words that start with `@`. Pass only text that the user
-/// typed. Piped or pasted text could name any file.
-pub fn mentions(typed: &str) -> Vec<String> {
-    let words = typed.split_whitespace().map(|word| word.trim_start_matches(['(', '[', '{', '\'', '"']));
-    let names = words.filter_map(|word| word.strip_prefix('@')).filter(|name| !name.is_empty());
-    names.map(str::to_owned).collect()
-}
-
 /// Reads a file that a prompt mentions. Returns `None` if no such file exists; the mention is then ordinary
 /// text. The error says why the file cannot be attached.
 pub async fn read(name: &str, ctx: &ToolContext) -> Result<Option<Attachment>, String> {
@@ -76,14 +68,6 @@ mod tests {
     use super::*;
     use osier_tools::CommandEnv;
     use std::fs;
-
-    #[test]
-    fn words_that_start_with_an_at_sign_are_mentions() {
-        assert_eq!(
-            mentions("see @a.txt, (@src/b.rs) and me@example.com @ \"@c\""),
-            ["a.txt,", "src/b.rs)", "c\""]
-        );
-    }
 
     #[tokio::test]
     async fn files_are_read_and_other_mentions_are_ignored() {

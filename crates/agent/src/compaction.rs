@@ -4,17 +4,16 @@
 use std::sync::Arc;
 
 use osier_model::{CancellationToken, ModelInfo};
+use osier_protocol::{ClientEvent, CompactionReply, SummarySubject};
 use osier_session::{Commit, CommitOutcome, SessionState};
 use osier_tree::compaction_cut::{ContextLimits, Cut, CutText};
 use osier_tree::kind::flag;
 use osier_tree::{EntryKind, EntryReason, MessageRole, Place, SessionTree, summary};
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::gates::{CompactDecision, CompactPreparation, ExtensionCompaction};
-use crate::live::LiveUpdate;
 use crate::summarizer::{Summarizer, SummaryError, extension_fields};
 use crate::tail::last_reply;
 
@@ -50,16 +49,6 @@ impl Default for CompactionConfig {
     fn default() -> CompactionConfig {
         CompactionConfig { automatic: true, reserve: None, keep_recent: None }
     }
-}
-
-/// The result of a compaction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Compacted {
-    /// `None` if a gate refused the compaction.
-    pub entry: Option<Arc<str>>,
-    pub tokens_before: u64,
-    pub first_kept_entry_id: String,
 }
 
 impl AgentContext {
@@ -99,7 +88,7 @@ impl AgentContext {
         reason: CompactionReason,
         focus: Option<&str>,
         cancel: &CancellationToken,
-    ) -> Result<Compacted, AgentError> {
+    ) -> Result<CompactionReply, AgentError> {
         let from = state.cursor_state(self.cursor.id()).and_then(|standing| standing.place);
         let tree = &state.tree;
         let model = self.model_choice().await?.model;
@@ -112,10 +101,13 @@ impl AgentContext {
         let text = preparing.finish();
         let asked = prepare_gate_input(tree, at, &cut, &text, reason, focus, &model);
         let answer = self.wait_for_gate(self.config.gates.before_compact(&asked, cancel), cancel).await;
-        let refused = Compacted {
-            entry: None,
+        let refused = CompactionReply {
+            compressed: false,
+            summary: String::new(),
+            first_kept_entry_id: asked.first_kept_entry_id.as_str().into(),
             tokens_before: cut.tokens_before,
-            first_kept_entry_id: asked.first_kept_entry_id.clone(),
+            details: None,
+            entry: None,
         };
         let (made, mut extra) = match answer.ok_or(SummaryError::Canceled)? {
             CompactDecision { cancel: true, .. } => return Ok(refused),
@@ -124,9 +116,9 @@ impl AgentContext {
                 (own, extra)
             }
             CompactDecision { compaction: None, .. } => {
-                self.live.send(LiveUpdate::SummaryStarted { of: "compaction" });
+                self.live.send(ClientEvent::SummaryStarted { of: SummarySubject::Compaction });
                 let summary = write_summary(&mut summarizer, &text, focus).await?;
-                let Compacted { tokens_before, first_kept_entry_id, .. } = refused.clone();
+                let (first_kept_entry_id, tokens_before) = (asked.first_kept_entry_id, cut.tokens_before);
                 let made = ExtensionCompaction { summary, first_kept_entry_id, tokens_before, details: None };
                 (made, summarizer.entry_fields(&text.files))
             }
@@ -146,19 +138,24 @@ impl AgentContext {
         at: Place,
         made: ExtensionCompaction,
         extra: Map<String, Value>,
-    ) -> Result<Option<Compacted>, AgentError> {
+    ) -> Result<Option<CompactionReply>, AgentError> {
         let at = at.map(|seq| state.tree.id(seq).to_string());
-        let compacted = Compacted {
-            entry: None,
+        let compacted = CompactionReply {
+            compressed: true,
+            summary: made.summary.clone(),
+            first_kept_entry_id: made.first_kept_entry_id.as_str().into(),
             tokens_before: made.tokens_before,
-            first_kept_entry_id: made.first_kept_entry_id.clone(),
+            details: extra.get("details").cloned(),
+            entry: None,
         };
         let commit = Commit::new(move |tree, _| {
             let at = at.as_deref().map(|id| tree.require(id)).transpose()?;
             tree.plan_compaction(at, &made.summary, &made.first_kept_entry_id, made.tokens_before, &extra)
         });
         match self.cursor.commit(commit.expect_at(&state.tree, from)).await? {
-            CommitOutcome::Stored(stored) => Ok(Some(Compacted { entry: Some(stored.id), ..compacted })),
+            CommitOutcome::Stored(stored) => {
+                Ok(Some(CompactionReply { entry: Some(stored.id), ..compacted }))
+            }
             CommitOutcome::Nothing | CommitOutcome::Cancelled => Ok(None),
         }
     }

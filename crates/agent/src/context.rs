@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use osier_model::{ModelInfo, ThinkingLevel};
+use osier_protocol::{Prompt, PromptQueue};
 use osier_session::{Commit, CommitOutcome, Cursor, Session, SessionState, StoredEntry};
-use osier_store::{LogVersion, StoreError};
+use osier_store::StoreError;
 use osier_tools::ToolSpec;
 use osier_tools::approvals::{ApprovalMode, Approvals};
 use osier_tree::scan::RawJson;
@@ -15,14 +16,11 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::backtrack;
-use crate::client::Attached;
 use crate::config::AgentConfig;
 use crate::error::AgentError;
-use crate::events::AgentEvents;
 use crate::live::LiveSender;
-use crate::prompt::Prompt;
-use crate::questions::OpenQuestion;
-use crate::queue::{PromptQueue, QueueKind};
+use crate::questions::PendingQuestion;
+use crate::queue::QueueKind;
 use crate::side_state::SideStateReplay;
 use crate::unstored::UnstoredResults;
 
@@ -47,7 +45,7 @@ pub(crate) struct AgentState {
     /// The queue whose first prompt is being delivered.
     pub(crate) delivering: Option<QueueKind>,
     pub(crate) returned_prompts: Vec<Prompt>,
-    pub(crate) open_questions: BTreeMap<u64, OpenQuestion>,
+    pub(crate) open_questions: BTreeMap<u64, PendingQuestion>,
     pub(crate) last_question_id: u64,
     /// The user's choice that is not recorded on the path yet.
     pub(crate) chosen_model: Option<Arc<ModelInfo>>,
@@ -82,35 +80,6 @@ impl AgentContext {
     /// Locks the state. Never hold the lock across an `await`.
     pub(crate) fn state(&self) -> MutexGuard<'_, AgentState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) async fn attach(&self, after: Option<LogVersion>) -> Result<Attached, AgentError> {
-        let (live, running, asked, queue, returned) = {
-            let agent_state = self.state();
-            let asked =
-                agent_state.open_questions.iter().map(|(id, open)| (*id, open.question.clone())).collect();
-            (
-                self.live.subscribe(),
-                agent_state.turn_running,
-                asked,
-                agent_state.queue.clone(),
-                agent_state.returned_prompts.clone(),
-            )
-        };
-        let osier_session::Attached { state, since, reset, drafts, events } =
-            self.session.attach(after).await?;
-        let events = AgentEvents::new(events, live, state.version.entries);
-        Ok(Attached {
-            state,
-            new_from: since,
-            reset,
-            drafts,
-            turn_running: running,
-            open_questions: asked,
-            queue,
-            returned_prompts: returned,
-            events,
-        })
     }
 
     /// Stores a message at the cursor.

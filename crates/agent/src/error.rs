@@ -23,6 +23,8 @@ pub enum AgentError {
     ShellCommandRunning,
     #[error("the message is empty; type something first")]
     EmptyPrompt,
+    #[error("a prompt must be text, or a message with the role `user` or `custom`")]
+    NotAPrompt,
     #[error("there is nothing to resume; send a message to continue")]
     NothingToResume,
     #[error("question {id} is not open; it was answered, or its turn has ended")]
@@ -70,6 +72,7 @@ impl AgentError {
             }
             AgentError::RefusedByGate => ErrorCode::Cancelled,
             AgentError::EmptyPrompt => ErrorCode::Empty,
+            AgentError::NotAPrompt => ErrorCode::NotAnEntry,
             AgentError::NothingToResume => ErrorCode::NothingToResume,
             AgentError::QuestionNotOpen { .. } => ErrorCode::Failed,
             AgentError::Model(_) => ErrorCode::ModelNotFound,

@@ -2,14 +2,15 @@
 //! command, because each depends on the position it started from.
 
 use osier_model::CancellationToken;
+use osier_protocol::{ClientCommand, CommandReply};
 use osier_session::{CommitOutcome, SessionState};
 use osier_tree::Place;
 
-use crate::client::{ClientCommand, CommandReply};
 use crate::compaction::{CompactionReason, before_compaction};
 use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::gates::TreePreparation;
+use crate::moves::resolve_move;
 
 /// Undo or redo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,7 @@ enum HistoryDirection {
 
 /// Whether the command must run exclusively.
 pub(crate) fn is_exclusive(command: &ClientCommand) -> bool {
-    let jumps = matches!(command, ClientCommand::Navigate(_) | ClientCommand::Undo | ClientCommand::Redo);
+    let jumps = matches!(command, ClientCommand::Move(_) | ClientCommand::Undo | ClientCommand::Redo);
     let changes = matches!(
         command,
         ClientCommand::Compact { .. } | ClientCommand::UndoCompaction { .. } | ClientCommand::Graft { .. }
@@ -36,7 +37,7 @@ pub(crate) fn is_undo_or_redo(command: &ClientCommand) -> bool {
 /// Whether the command stops a running turn. Other exclusive commands are refused during a turn.
 pub(crate) fn stops_turn(command: &ClientCommand) -> bool {
     match command {
-        ClientCommand::Navigate(navigation) => navigation.stop_turn,
+        ClientCommand::Move(command) => command.stop_turn,
         command => matches!(command, ClientCommand::Compact { .. }),
     }
 }
@@ -44,9 +45,9 @@ pub(crate) fn stops_turn(command: &ClientCommand) -> bool {
 impl AgentContext {
     /// Rejects a command that cannot succeed, before a turn is stopped for it.
     pub(crate) fn check_exclusive(&self, command: &ClientCommand) -> Result<(), AgentError> {
-        let ClientCommand::Navigate(navigation) = command else { return Ok(()) };
+        let ClientCommand::Move(command) = command else { return Ok(()) };
         let (state, at) = self.position();
-        navigation.resolve(&state.tree, at).map(drop)
+        resolve_move(command, &state.tree, at).map(drop)
     }
 
     pub(crate) async fn run_exclusive(
@@ -69,9 +70,7 @@ impl AgentContext {
         cancel: &CancellationToken,
     ) -> Result<CommandReply, AgentError> {
         match command {
-            ClientCommand::Navigate(navigation) => {
-                self.navigate(&navigation, cancel).await.map(CommandReply::Navigated)
-            }
+            ClientCommand::Move(command) => self.move_leaf(&command, cancel).await.map(CommandReply::Moved),
             ClientCommand::Undo => self.undo_or_redo(HistoryDirection::Back, cancel).await,
             ClientCommand::Redo => self.undo_or_redo(HistoryDirection::Forward, cancel).await,
             ClientCommand::Compact { focus } => {

@@ -1,10 +1,10 @@
 //! Grafting: adds the conclusion of another branch to the current position as one summary entry that names
 //! its origin.
 
-use std::sync::Arc;
-
 use osier_model::CancellationToken;
+use osier_protocol::{ClientEvent, SummarySubject};
 use osier_session::{Commit, CommitOutcome};
+use osier_tree::EntryId;
 use osier_tree::abandoned_branch::AbandonedBranch;
 use osier_tree::graft::Graft;
 use osier_tree::summary;
@@ -12,7 +12,6 @@ use serde_json::Map;
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
-use crate::live::LiveUpdate;
 
 impl AgentContext {
     /// Builds the text from the messages of the branch; with `summarize`, a model writes it.
@@ -22,7 +21,7 @@ impl AgentContext {
         summarize: bool,
         instructions: Option<&str>,
         cancel: &CancellationToken,
-    ) -> Result<Arc<str>, AgentError> {
+    ) -> Result<EntryId, AgentError> {
         let (state, at) = self.position();
         // Users type this id, so a prefix is enough.
         let tip = state.tree.id(state.tree.resolve(tip)?).to_string();
@@ -32,7 +31,7 @@ impl AgentContext {
         let graft = grafting.finish();
         let (mut written, mut extra) = (None, Map::new());
         if summarize {
-            self.live.send(LiveUpdate::SummaryStarted { of: "graft" });
+            self.live.send(ClientEvent::SummaryStarted { of: SummarySubject::Graft });
             let mut summarizer = self.summarizer(cancel).await?;
             let leaving: AbandonedBranch = state.tree.abandoned_branch(Some(graft.tip), at);
             let mut preparing = leaving.text_collector(&state.tree, summarizer.input_budget());

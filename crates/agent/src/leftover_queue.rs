@@ -1,6 +1,7 @@
 //! Prompts that were queued when an earlier process died. They go back into the editor, except one that was
 //! delivered just before the crash: a prompt is stored as an entry before it leaves the queue.
 
+use osier_protocol::{Prompt, PromptQueue};
 use osier_tree::entry::{Entry, parse_entry};
 use osier_tree::projection::card::message_text;
 use osier_tree::projection::preview::display_text;
@@ -9,8 +10,7 @@ use serde::Deserialize;
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
-use crate::prompt::Prompt;
-use crate::queue::{PromptQueue, SETTING};
+use crate::queue::{SETTING, into_prompts};
 
 impl AgentContext {
     /// Reads the leftover prompts. Writes nothing: the setting stays until the user sends a prompt.
@@ -21,16 +21,16 @@ impl AgentContext {
             return Ok(Vec::new());
         };
         let Some(queued) = self.last_queue_change(&state.tree).await? else {
-            return Ok(queue.into_prompts());
+            return Ok(into_prompts(queue));
         };
         let later = state.tree.heads().ancestors(at).take_while(|seq| *seq > queued);
         let delivered: Vec<Seq> =
             later.filter(|seq| state.tree.head(*seq).role == MessageRole::User).collect();
         let lines = self.read_lines(&state, &delivered).await?;
         for entry in delivered.iter().rev().filter_map(|seq| parse_entry(lines.get(seq)?).ok()) {
-            queue.remove_text(&typed_text(&entry));
+            remove_text(&mut queue, &typed_text(&entry));
         }
-        Ok(queue.into_prompts())
+        Ok(into_prompts(queue))
     }
 
     /// The entry that last changed the queue. It is among the last `config` entries, so this reads few lines.
@@ -60,14 +60,12 @@ fn typed_text(entry: &Entry<'_>) -> String {
     display_text(entry).map_or_else(|| message_text(message), std::borrow::Cow::into_owned)
 }
 
-impl PromptQueue {
-    /// Removes the first prompt with this text.
-    fn remove_text(&mut self, text: &str) {
-        for queue in [&mut self.steering, &mut self.follow_up] {
-            if let Some(at) = queue.iter().position(|prompt| prompt.text == text) {
-                queue.remove(at);
-                return;
-            }
+/// Removes the first prompt with this text.
+fn remove_text(queue: &mut PromptQueue, text: &str) {
+    for prompts in [&mut queue.steering, &mut queue.follow_up] {
+        if let Some(at) = prompts.iter().position(|prompt| prompt.text == text) {
+            prompts.remove(at);
+            return;
         }
     }
 }

@@ -1,19 +1,15 @@
 //! One model call: sends the context of the path, streams the reply into a draft, and stores the finished
 //! reply.
 
-use std::sync::Arc;
-
 use futures_util::StreamExt;
 use osier_model::{AssistantMessage, Delta, Message, ModelError, ModelInfo, ReplyDraft};
+use osier_protocol::ClientEvent;
 use osier_session::DraftHandle;
+use osier_tree::ReplyDelta;
 
 use crate::error::AgentError;
-use crate::live::LiveUpdate;
 use crate::shown::ShownDeltas;
 use crate::turn::{OverflowState, Turn};
-
-/// The last piece of a draft that broke off. The retry streams into a new draft.
-const WITHDRAWN_DELTA: &str = r#"{"type":"withdrawn"}"#;
 
 impl Turn {
     pub(crate) async fn call_model(&mut self) -> Result<(), AgentError> {
@@ -42,23 +38,23 @@ impl Turn {
                 }
                 Delta::Retrying { attempt, delay, error: why, usage } => {
                     work.remember_usage(&model, usage, 1, "reply", "a reply that broke off");
-                    work.live.send(LiveUpdate::Retrying {
+                    work.live.send(ClientEvent::Retrying {
                         attempt,
                         seconds: delay.as_secs_f64(),
-                        kind: why.code(),
+                        kind: why.code().into(),
                         message: why.message(),
                     });
                     if partial.has_content() {
                         partial = ReplyDraft::new(&model, work.timestamp());
                         shown = ShownDeltas::new(&work.config.tool_context.secrets);
-                        draft.push(WITHDRAWN_DELTA);
+                        draft.push(ReplyDelta::Withdrawn);
                         drop(draft);
                         draft = work.cursor.begin_draft().await?;
                     }
                 }
                 delta => {
                     partial.apply(&delta);
-                    shown.next(&delta).iter().for_each(|piece| draft.push(piece.to_string()));
+                    shown.next(&delta).into_iter().for_each(|piece| draft.push(piece));
                 }
             }
         }
@@ -75,7 +71,7 @@ impl Turn {
         self.agent.config.tool_context.secrets.redact_json(&mut message);
         let message = message.to_string().into_bytes();
         let stored = self.agent.store_or_keep(message, draft.id(), &self.cancel).await?;
-        self.reply_id = Some(Arc::clone(&stored.id));
+        self.reply_id = Some(stored.id);
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use osier_model::{ModelInfo, ThinkingLevel};
+use osier_protocol::ClientEvent;
 use osier_session::SessionState;
 use osier_tree::Place;
 use osier_tree::projection::Lines;
@@ -11,7 +12,6 @@ use osier_tree::projection::context::thinking_level;
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
-use crate::live::LiveUpdate;
 
 /// The model and thinking level in use.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +52,7 @@ impl AgentContext {
         let choice = self.resolve_model_choice(&on_path);
         if let Some(name) = &choice.unknown_model {
             let text = format!("{name} is no longer configured; using {} instead", choice.model.full_name());
-            self.live.send(LiveUpdate::Notice { text });
+            self.live.send(ClientEvent::Notice { text });
         }
         let model = (choice.model.provider.clone(), choice.model.id.clone());
         if on_path.model.as_ref() != Some(&model) {

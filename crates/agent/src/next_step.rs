@@ -1,8 +1,8 @@
 //! The one decision of the agent loop, as a pure function: from the end of the path and the pending work to
 //! the next step.
 
+use osier_protocol::TurnOutcome;
 use osier_tree::EntryReason;
-use serde::Serialize;
 
 use crate::tail::{RecordedCall, Tail};
 
@@ -43,20 +43,6 @@ pub enum NextStep {
     DeliverSteering,
     DeliverFollowUp,
     Finish(TurnOutcome),
-}
-
-/// How a turn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TurnOutcome {
-    Done,
-    Cancelled,
-    /// The model call failed; the entry has the error.
-    Failed,
-    /// The reply reached the output limit.
-    CutOff,
-    /// The turn reached the limit of model calls for one prompt.
-    StepLimit,
 }
 
 /// Decides the next step of the loop.

@@ -1,48 +1,40 @@
 //! Storing prompts. The model gets the expanded template, skill or attached file; people see the text that
 //! was typed.
 
-use std::sync::Arc;
-
-use osier_model::{ContentBlock, Image};
-use serde::{Deserialize, Serialize};
+use osier_model::ContentBlock;
+use osier_protocol::{ClientEvent, Prompt};
+use osier_tree::EntryId;
 use serde_json::{Value, json};
 
 use crate::attachments;
 use crate::context::AgentContext;
 use crate::error::AgentError;
-use crate::live::LiveUpdate;
 
-/// A prompt: the text that the user typed, with images and attached files.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Prompt {
-    pub text: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "blocks")]
-    pub images: Vec<Image>,
-    /// Attached files, by the names used in the text.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<String>,
+/// The message to store: the ready one, or one with the expanded text, if any, or the typed text.
+fn to_message(prompt: &Prompt, expanded: Option<&str>, timestamp: i64) -> Value {
+    if let Some(message) = &prompt.message {
+        let mut message = message.clone();
+        if message.get("timestamp").is_none() {
+            message["timestamp"] = json!(timestamp);
+        }
+        return message;
+    }
+    let text = Some(expanded.unwrap_or(&prompt.text)).filter(|text| !text.trim().is_empty());
+    let images = prompt.images.iter().cloned().map(ContentBlock::Image);
+    let content: Vec<ContentBlock> = text.map(ContentBlock::text).into_iter().chain(images).collect();
+    let mut message = json!({ "role": "user", "content": content });
+    if expanded.is_some() {
+        message["uiContent"] = json!(prompt.text);
+    }
+    message["timestamp"] = json!(timestamp);
+    message
 }
 
-impl Prompt {
-    pub fn text(text: impl Into<String>) -> Prompt {
-        Prompt { text: text.into(), ..Prompt::default() }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.text.trim().is_empty() && self.images.is_empty()
-    }
-
-    /// The message to store: with the expanded text, if any, or the typed text.
-    fn to_message(&self, expanded: Option<&str>, timestamp: i64) -> Value {
-        let text = Some(expanded.unwrap_or(&self.text)).filter(|text| !text.trim().is_empty());
-        let images = self.images.iter().cloned().map(ContentBlock::Image);
-        let content: Vec<ContentBlock> = text.map(ContentBlock::text).into_iter().chain(images).collect();
-        let mut message = json!({ "role": "user", "content": content });
-        if expanded.is_some() {
-            message["uiContent"] = json!(self.text);
-        }
-        message["timestamp"] = json!(timestamp);
-        message
+/// A ready message must be one that a client may send: a model's replies and tool results are not.
+fn check_ready_message(message: &Value) -> Result<(), AgentError> {
+    match message["role"].as_str() {
+        Some("user" | "custom") => Ok(()),
+        _ => Err(AgentError::NotAPrompt),
     }
 }
 
@@ -50,6 +42,10 @@ impl AgentContext {
     /// Expands a prompt: attached files first, then the text or the template or skill that it names. Adds
     /// attached images to the prompt. Returns `None` if the model gets exactly the typed text.
     pub(crate) async fn expand_prompt(&self, prompt: &mut Prompt) -> Result<Option<String>, AgentError> {
+        if let Some(message) = &prompt.message {
+            check_ready_message(message)?;
+            return Ok(None);
+        }
         let expanded = self.expand_template(&prompt.text).await?;
         let mut parts = self.read_attachments(prompt).await?;
         if parts.is_empty() {
@@ -71,7 +67,7 @@ impl AgentContext {
                 Some(_) => {}
                 None if name.contains(['.', '/']) => {
                     let text = format!("no file named {name}; sending @{name} as text");
-                    self.live.send(LiveUpdate::Notice { text });
+                    self.live.send(ClientEvent::Notice { text });
                 }
                 None => {}
             }
@@ -93,8 +89,8 @@ impl AgentContext {
         &self,
         prompt: &Prompt,
         expanded: Option<String>,
-    ) -> Result<Arc<str>, AgentError> {
-        let stored = self.append_message(&prompt.to_message(expanded.as_deref(), self.timestamp())).await?;
+    ) -> Result<EntryId, AgentError> {
+        let stored = self.append_message(&to_message(prompt, expanded.as_deref(), self.timestamp())).await?;
         self.session.sync_if_configured().await?;
         if !prompt.images.is_empty() {
             self.warn_if_images_unsupported(prompt.images.len()).await?;
@@ -111,28 +107,8 @@ impl AgentContext {
                 "{} does not accept images; {images} will be replaced by a placeholder",
                 model.full_name()
             );
-            self.live.send(LiveUpdate::Notice { text });
+            self.live.send(ClientEvent::Notice { text });
         }
         Ok(())
-    }
-}
-
-/// Serializes images as message content blocks.
-mod blocks {
-    use osier_model::{ContentBlock, Image};
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(images: &[Image], serializer: S) -> Result<S::Ok, S::Error> {
-        let blocks: Vec<ContentBlock> = images.iter().cloned().map(ContentBlock::Image).collect();
-        blocks.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Image>, D::Error> {
-        let blocks = Vec::<ContentBlock>::deserialize(deserializer)?;
-        let image = |block| match block {
-            ContentBlock::Image(image) => Some(image),
-            _ => None,
-        };
-        Ok(blocks.into_iter().filter_map(image).collect())
     }
 }

@@ -4,25 +4,15 @@
 //! The session setting `queue` holds a copy, so a crash loses nothing. Prompts that an earlier process left
 //! there go back into the editor; they are never sent automatically.
 
+use osier_protocol::{ClientEvent, Prompt, PromptQueue};
 use osier_session::CommitOutcome;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
-use crate::live::LiveUpdate;
-use crate::prompt::Prompt;
 
 /// The session setting that holds the copy.
 pub(crate) const SETTING: &str = "queue";
-
-/// The queued prompts.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PromptQueue {
-    pub steering: Vec<Prompt>,
-    pub follow_up: Vec<Prompt>,
-}
 
 /// One of the two queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,33 +21,29 @@ pub(crate) enum QueueKind {
     FollowUp,
 }
 
-impl PromptQueue {
-    pub fn is_empty(&self) -> bool {
-        self.steering.is_empty() && self.follow_up.is_empty()
-    }
-
-    pub(crate) fn prompts_mut(&mut self, line: QueueKind) -> &mut Vec<Prompt> {
-        match line {
-            QueueKind::Steering => &mut self.steering,
-            QueueKind::FollowUp => &mut self.follow_up,
+impl QueueKind {
+    pub(crate) fn prompts(self, queue: &mut PromptQueue) -> &mut Vec<Prompt> {
+        match self {
+            QueueKind::Steering => &mut queue.steering,
+            QueueKind::FollowUp => &mut queue.follow_up,
         }
     }
+}
 
-    /// All prompts, in the order in which they would be delivered.
-    pub(crate) fn into_prompts(self) -> Vec<Prompt> {
-        self.steering.into_iter().chain(self.follow_up).collect()
-    }
+/// All prompts, in the order in which they would be delivered.
+pub(crate) fn into_prompts(queue: PromptQueue) -> Vec<Prompt> {
+    queue.steering.into_iter().chain(queue.follow_up).collect()
+}
 
-    fn live_update(&self) -> LiveUpdate {
-        let texts = |line: &[Prompt]| line.iter().map(|prompt| prompt.text.clone()).collect();
-        LiveUpdate::Queue { steering: texts(&self.steering), follow_up: texts(&self.follow_up) }
-    }
+fn queue_event(queue: &PromptQueue) -> ClientEvent {
+    let texts = |prompts: &[Prompt]| prompts.iter().map(|prompt| prompt.text.clone()).collect();
+    ClientEvent::Queue { steering: texts(&queue.steering), follow_up: texts(&queue.follow_up) }
 }
 
 impl AgentContext {
     /// Queues a prompt. It is stored before the client gets the reply.
     pub(crate) async fn enqueue(&self, line: QueueKind, prompt: Prompt) -> Result<(), AgentError> {
-        self.update_queue(|queue, _| queue.prompts_mut(line).push(prompt)).await
+        self.update_queue(|queue, _| line.prompts(queue).push(prompt)).await
     }
 
     /// Takes all prompts out of the queue, except the one that is being delivered.
@@ -65,19 +51,19 @@ impl AgentContext {
         let mut taken = PromptQueue::default();
         self.update_queue(|queue, saying| {
             taken = std::mem::take(queue);
-            if let Some(line) = saying.filter(|line| !taken.prompts_mut(*line).is_empty()) {
-                let first = taken.prompts_mut(line).remove(0);
-                queue.prompts_mut(line).push(first);
+            if let Some(line) = saying.filter(|line| !line.prompts(&mut taken).is_empty()) {
+                let first = line.prompts(&mut taken).remove(0);
+                line.prompts(queue).push(first);
             }
         })
         .await?;
-        Ok(taken.into_prompts())
+        Ok(into_prompts(taken))
     }
 
     /// Starts to deliver the oldest prompt. It stays in the queue until `finish_delivery`.
     pub(crate) fn start_delivery(&self, line: QueueKind) -> Option<Prompt> {
         let mut agent_state = self.state();
-        let first = agent_state.queue.prompts_mut(line).first().cloned();
+        let first = line.prompts(&mut agent_state.queue).first().cloned();
         agent_state.delivering = first.is_some().then_some(line);
         first
     }
@@ -86,7 +72,7 @@ impl AgentContext {
     pub(crate) async fn finish_delivery(&self, line: QueueKind, stored: bool) -> Result<(), AgentError> {
         let stored = self.state().delivering.take().filter(|_| stored);
         match stored {
-            Some(_) => self.update_queue(|queue, _| drop(queue.prompts_mut(line).drain(..1))).await,
+            Some(_) => self.update_queue(|queue, _| drop(line.prompts(queue).drain(..1))).await,
             None => Ok(()),
         }
     }
@@ -104,7 +90,7 @@ impl AgentContext {
             if agent_state.queue == before {
                 return Ok(());
             }
-            self.live.send(agent_state.queue.live_update());
+            self.live.send(queue_event(&agent_state.queue));
             agent_state.queue.clone()
         };
         self.store_queue(&queue).await

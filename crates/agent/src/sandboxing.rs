@@ -1,12 +1,12 @@
 //! Running commands in the sandbox, and asking to run a blocked command outside of it.
 
+use osier_protocol::{Question, ToolQuestion, UserAnswer};
 use osier_tools::approvals::{Allowance, Approvals, AskReason, denied_outcome};
 use osier_tools::sandbox::sandbox_denial;
 use osier_tools::{ApprovalMode, ProposedChange, ToolCall, ToolContext, ToolOutcome};
 use serde_json::json;
 
 use crate::error::AgentError;
-use crate::questions::{Question, ToolQuestion, UserAnswer};
 use crate::turn::Turn;
 
 impl Turn {
@@ -51,8 +51,8 @@ impl Turn {
         match self.agent.ask_user(question, &self.cancel).await {
             None => Ok(Some(outcome.clone())),
             Some(UserAnswer::Once) => Ok(None),
-            Some(UserAnswer::Always(allowance)) => self.store_allowance(allowance).await.map(|()| None),
-            Some(UserAnswer::No(reason)) => {
+            Some(UserAnswer::Always { allowance }) => self.store_allowance(allowance).await.map(|()| None),
+            Some(UserAnswer::No { reason }) => {
                 let refusal = denied_outcome(&reason).with_detail("why", json!(AskReason::Sandbox.name()));
                 let mut outcome = outcome.clone();
                 outcome.content.extend(refusal.content);

@@ -8,6 +8,7 @@ use osier_model::{
     AssistantMessage, CacheRetention, CancellationToken, Delta, Message, ModelInfo, ReplyDraft, Request,
     StopReason, TokenUsage,
 };
+use osier_protocol::ClientEvent;
 use osier_session::{Commit, SessionState};
 use osier_tools::Redactor;
 use osier_tree::compaction_cut::ContextLimits;
@@ -19,7 +20,6 @@ use serde_json::{Map, Value, json};
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
-use crate::live::LiveUpdate;
 
 /// Why a summary failed. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -175,7 +175,7 @@ impl Summarizer<'_> {
     async fn request_summary(&mut self, prompt: String, is_intermediate: bool) -> Result<String, AgentError> {
         if self.requests > 0 {
             // Separate the parts on screen.
-            self.work.live.send(LiveUpdate::SummaryText { text: "\n\n".to_owned() });
+            self.work.live.send(ClientEvent::SummaryText { text: "\n\n".to_owned() });
         }
         let max_tokens = self.max_answer_tokens(&prompt, is_intermediate);
         let mut request = Request::new(self.model.clone(), vec![Message::user(prompt)]);
@@ -191,7 +191,7 @@ impl Summarizer<'_> {
             let delta = delta.unwrap_or_else(|| partial.end_without_final_delta(self.cancel.is_cancelled()));
             if matches!(delta, Delta::Retrying { .. }) && partial.has_content() {
                 // The retry starts from scratch.
-                self.work.live.send(LiveUpdate::SummaryText { text: "\n\n".to_owned() });
+                self.work.live.send(ClientEvent::SummaryText { text: "\n\n".to_owned() });
                 redactor = Redactor::new(&keys);
             }
             partial.apply(&delta);
@@ -201,12 +201,12 @@ impl Summarizer<'_> {
                     self.requests += u64::from(usage.total_tokens > 0);
                 }
                 Delta::Text { text, .. } => {
-                    self.work.live.send(LiveUpdate::SummaryText { text: redactor.push_text(&text) });
+                    self.work.live.send(ClientEvent::SummaryText { text: redactor.push_text(&text) });
                 }
                 Delta::Done(message) => {
                     self.usage += message.usage;
                     self.requests += 1;
-                    self.work.live.send(LiveUpdate::SummaryText { text: redactor.finish_text() });
+                    self.work.live.send(ClientEvent::SummaryText { text: redactor.finish_text() });
                     return summary_text(&message).map(|text| keys.redact(text));
                 }
                 Delta::Failed(failure, message) => {

@@ -49,7 +49,7 @@ fn tail_part(tree: &SessionTree, seq: Seq) -> Option<TailPart> {
     let head = tree.head(seq);
     match (head.kind, head.role) {
         (EntryKind::Backtrack, _) => Some(TailPart::Note),
-        (EntryKind::Message, MessageRole::User) => Some(TailPart::Prompt),
+        (EntryKind::Message, MessageRole::User | MessageRole::Custom) => Some(TailPart::Prompt),
         (EntryKind::Message, MessageRole::Assistant) => Some(TailPart::Reply),
         (EntryKind::Message, MessageRole::ToolResult) => Some(TailPart::Result),
         _ => None,

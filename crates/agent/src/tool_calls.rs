@@ -8,6 +8,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt, stream};
+use osier_protocol::{ClientEvent, Question, ToolQuestion, UserAnswer};
 use osier_tools::approvals::{Allowance, Approvals, Decision, denied_outcome};
 use osier_tools::{Progress, ToolCall, ToolContext, ToolKind, ToolOutcome, ToolSpec};
 use osier_tree::EntryReason;
@@ -17,8 +18,6 @@ use tokio::sync::mpsc;
 
 use crate::backtrack;
 use crate::error::AgentError;
-use crate::live::LiveUpdate;
-use crate::questions::{Question, ToolQuestion, UserAnswer};
 use crate::tail::RecordedCall;
 use crate::turn::Turn;
 
@@ -107,7 +106,7 @@ impl Turn {
             return Ok(refusal);
         }
         let live = &self.agent.live;
-        live.send(LiveUpdate::ToolStarted {
+        live.send(ClientEvent::ToolStarted {
             call: call.id.clone(),
             name: call.name.clone(),
             arguments: call.arguments.clone(),
@@ -122,7 +121,7 @@ impl Turn {
                 }
             };
         }
-        live.send(LiveUpdate::ToolEnded { call: call.id.clone(), is_error: outcome.is_error });
+        live.send(ClientEvent::ToolEnded { call: call.id.clone(), is_error: outcome.is_error });
         Ok(outcome)
     }
 
@@ -139,7 +138,7 @@ impl Turn {
             tokio::select! {
                 outcome = &mut run => break outcome.unwrap_or_else(|_| panicked_outcome(&call.name)),
                 Some(live) = output.recv() => {
-                    let event = LiveUpdate::ToolOutput { call: call.id.clone(), text: live.text, skipped: live.skipped };
+                    let event = ClientEvent::ToolOutput { call: call.id.clone(), text: live.text, skipped: live.skipped };
                     self.agent.live.send(event);
                 }
                 () = self.wait_for_stop_timeout(ctx) => break ToolOutcome::cancelled(),
@@ -184,10 +183,10 @@ impl Turn {
         match self.agent.ask_user(question, &self.cancel).await {
             None => Ok(Some(ToolOutcome::cancelled())),
             Some(UserAnswer::Once) => Ok(None),
-            Some(UserAnswer::No(reason)) => {
+            Some(UserAnswer::No { reason }) => {
                 Ok(Some(denied_outcome(&reason).with_detail("why", json!(why.name()))))
             }
-            Some(UserAnswer::Always(allowance)) => {
+            Some(UserAnswer::Always { allowance }) => {
                 if matches!(allowance, Allowance::Outside(_)) {
                     ctx.sandbox = None;
                 }

@@ -5,18 +5,15 @@ use std::error::Error as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use osier_model::CancellationToken;
-use osier_tree::{EntryReason, Place};
+use osier_protocol::{ClientEvent, CommandReply, Prompt, Question, TurnOutcome, UserAnswer};
+use osier_tree::{EntryId, EntryReason, Place};
 use tokio::sync::oneshot;
 
 use crate::backtrack::ScheduledBacktrack;
-use crate::client::CommandReply;
 use crate::compaction::CompactionReason;
 use crate::context::AgentContext;
 use crate::error::AgentError;
-use crate::live::LiveUpdate;
-use crate::next_step::{NextStep, PendingWork, TurnOutcome, next_step};
-use crate::prompt::Prompt;
-use crate::questions::{Question, UserAnswer};
+use crate::next_step::{NextStep, PendingWork, next_step};
 use crate::queue::QueueKind;
 use crate::summarizer::SummaryError;
 use crate::tail::{Tail, last_reply, tail_entries};
@@ -52,7 +49,7 @@ pub(crate) struct Turn {
     pub(crate) cancel: CancellationToken,
     /// The reply whose calls this turn may run. It never runs calls of other replies or of an earlier
     /// process.
-    pub(crate) reply_id: Option<Arc<str>>,
+    pub(crate) reply_id: Option<EntryId>,
     /// Model calls since the last prompt or since the user agreed to continue.
     model_calls: u32,
     /// The last error from the model.
@@ -129,7 +126,7 @@ impl Turn {
             }
             let guard = self.agent.cursor.begin_turn().await?;
             *began = true;
-            self.agent.live.send(LiveUpdate::TurnStarted);
+            self.agent.live.send(ClientEvent::TurnStarted);
             let reply = self.store_start(begin).await?;
             Ok((guard, reply))
         };
@@ -229,8 +226,8 @@ impl Turn {
         if self.model_calls >= limit {
             let question = Question::Continue { model_calls: limit };
             match self.agent.ask_user(question, &self.cancel).await? {
-                UserAnswer::Once | UserAnswer::Always(_) => self.model_calls = 0,
-                UserAnswer::No(_) => return Some(false),
+                UserAnswer::Once | UserAnswer::Always { .. } => self.model_calls = 0,
+                UserAnswer::No { .. } => return Some(false),
             }
         }
         self.model_calls += 1;
@@ -275,7 +272,7 @@ impl Turn {
     async fn compact_before_call(&mut self) -> Result<(), AgentError> {
         let (state, at) = self.agent.position();
         match self.agent.compact(&state, at, CompactionReason::Threshold, None, &self.cancel).await {
-            Ok(compacted) if compacted.entry.is_some() => {}
+            Ok(compacted) if compacted.compressed => {}
             Err(AgentError::NothingToCompact(_)) => {
                 self.compaction_given_up = CompactionGiveUp::AtPosition(at);
             }
@@ -303,7 +300,7 @@ impl Turn {
             Err(AgentError::Summary(SummaryError::Canceled)) => Ok(()),
             Err(error @ (AgentError::Summary(_) | AgentError::NothingToCompact(_))) => {
                 let text = format!("cannot compact the conversation: {}", error_chain(&error));
-                self.agent.live.send(LiveUpdate::Notice { text });
+                self.agent.live.send(ClientEvent::Notice { text });
                 Ok(())
             }
             done => done,

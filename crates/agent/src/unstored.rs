@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use osier_model::CancellationToken;
+use osier_protocol::ClientEvent;
 use osier_session::{Commit, StoredEntry};
 use osier_tree::SessionTree;
 
 use crate::context::{AgentContext, plan_message};
 use crate::error::AgentError;
-use crate::live::LiveUpdate;
 
 /// The delay before the first retry. It grows by the same amount with each retry, up to `LONGEST_PAUSES` times.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -40,10 +40,10 @@ impl AgentContext {
                 return Err(error);
             }
             let pause = RETRY_PAUSE * attempt.min(LONGEST_PAUSES);
-            self.live.send(LiveUpdate::Retrying {
+            self.live.send(ClientEvent::Retrying {
                 attempt,
                 seconds: pause.as_secs_f64(),
-                kind: "store",
+                kind: "store".into(),
                 message: format!("not stored yet: {error}"),
             });
             tokio::select! {
@@ -65,7 +65,7 @@ impl AgentContext {
         self.unstored.lock().await.push_back(commit.repeatable(id));
         let text =
             "A result is not stored yet. It is kept in memory and stored when the store is back.".to_owned();
-        self.live.send(LiveUpdate::Notice { text });
+        self.live.send(ClientEvent::Notice { text });
     }
 
     /// Stores the results that were kept. Fails if the store is still unavailable.
@@ -76,7 +76,7 @@ impl AgentContext {
                 Err(error) if error.is_unavailable() => return Err(error),
                 Err(error) => {
                     let text = format!("A result could not be stored and is lost: {error}");
-                    self.live.send(LiveUpdate::Notice { text });
+                    self.live.send(ClientEvent::Notice { text });
                 }
                 Ok(_) => {}
             }

@@ -1,15 +1,14 @@
 //! `!command` and `!!command`: shell commands that the user runs. Output streams to clients and is stored
 //! when the command ends.
 
-use std::sync::Arc;
-
 use osier_model::CancellationToken;
+use osier_protocol::ClientEvent;
 use osier_tools::user_bash::{self, UserCommand};
 use osier_tools::{Progress, ToolContext};
+use osier_tree::EntryId;
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
-use crate::live::LiveUpdate;
 
 impl AgentContext {
     /// Runs the command and returns the id of the entry that records it.
@@ -17,7 +16,7 @@ impl AgentContext {
         &self,
         command: UserCommand,
         cancel: CancellationToken,
-    ) -> Result<Arc<str>, AgentError> {
+    ) -> Result<EntryId, AgentError> {
         let (progress, mut output) = Progress::channel(64);
         let mut ctx = ToolContext { cancel: cancel.clone(), progress, ..self.config.tool_context.clone() };
         ctx.sandbox = ctx.sandbox.filter(|sandbox| sandbox.rules.user_commands);
@@ -27,7 +26,7 @@ impl AgentContext {
             tokio::select! {
                 ran = &mut run => break ran.map_err(AgentError::Command)?,
                 Some(live) = output.recv() => {
-                    self.live.send(LiveUpdate::BashOutput { text: live.text, skipped: live.skipped });
+                    self.live.send(ClientEvent::BashOutput { text: live.text, skipped: live.skipped });
                 }
             }
         };

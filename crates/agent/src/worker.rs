@@ -5,25 +5,23 @@ use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use osier_model::CancellationToken;
+use osier_protocol::{
+    Attached, ClientCommand, ClientEvent, CommandReply, LogPosition, Prompt, PromptTiming, TurnOutcome,
+};
 use osier_session::{Cursor, Session};
-use osier_store::LogVersion;
 use osier_tools::user_bash::UserCommand;
 use osier_tree::Place;
 use serde_json::{Map, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle};
 
-use crate::client::{Attached, Client, ClientCommand, CommandReply, PromptTiming};
 use crate::config::AgentConfig;
 use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::exclusive::{is_exclusive, is_undo_or_redo, stops_turn};
-use crate::live::LiveUpdate;
+use crate::marks::is_mark;
 use crate::model_choice::ModelChoice;
-use crate::next_step::TurnOutcome;
-use crate::prompt::Prompt;
 use crate::queue::QueueKind;
 use crate::request::PreparedRequest;
 use crate::side_state::SideState;
@@ -84,17 +82,15 @@ impl Worker {
         self.send(ClientCommand::Cancel).await?;
         self.agent.store_unrecorded_usage().await
     }
-}
 
-#[async_trait]
-impl Client for Worker {
-    async fn send(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
+    pub async fn send(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
         let (reply, answer) = oneshot::channel();
         self.commands.send((command, reply)).map_err(|_| AgentError::Closed)?;
         answer.await.map_err(|_| AgentError::Closed)?
     }
 
-    async fn attach(&self, after: Option<LogVersion>) -> Result<Attached, AgentError> {
+    /// Attaches a client: returns the current state, and a stream of all later events without gaps or duplicates.
+    pub async fn attach(&self, after: Option<LogPosition>) -> Result<Attached, AgentError> {
         self.agent.attach(after).await
     }
 }
@@ -199,9 +195,7 @@ impl WorkerLoop {
 
     async fn execute(&mut self, command: ClientCommand, reply: ReplySender) {
         let answer = match command {
-            ClientCommand::Prompt { text, images, files, when } => {
-                return self.handle_prompt(Prompt { text, images, files }, when, reply).await;
-            }
+            ClientCommand::Prompt { prompt, when } => return self.handle_prompt(prompt, when, reply).await,
             command if is_exclusive(&command) => return self.start_exclusive(command, reply).await,
             ClientCommand::Resume if self.turn.is_some() => Err(AgentError::TurnRunning),
             ClientCommand::Resume if self.exclusive.is_some() => Err(AgentError::ExclusiveRunning),
@@ -209,12 +203,15 @@ impl WorkerLoop {
             ClientCommand::RunShell(command) => return self.start_shell_command(command, reply),
             ClientCommand::Cancel => {
                 self.stop_all().await;
-                self.agent.clear_queue().await.map(CommandReply::Returned)
+                self.agent.clear_queue().await.map(|prompts| CommandReply::Returned { prompts })
             }
-            ClientCommand::ClearQueue => self.agent.clear_queue().await.map(CommandReply::Returned),
+            ClientCommand::ClearQueue => {
+                self.agent.clear_queue().await.map(|prompts| CommandReply::Returned { prompts })
+            }
             ClientCommand::Answer { question, answer } => {
                 self.agent.answer_question(question, answer).map(|()| CommandReply::Done)
             }
+            command if is_mark(&command) => self.agent.write_mark(command).await,
             settings => self.apply_setting(settings).await.map(|()| CommandReply::Done),
         };
         send_reply(reply, answer);
@@ -234,11 +231,11 @@ impl WorkerLoop {
 
     async fn apply_setting(&mut self, command: ClientCommand) -> Result<(), AgentError> {
         match command {
-            ClientCommand::SetModel(name) => {
-                self.agent.state().chosen_model = Some(self.agent.config.model_lookup.find(&name)?);
+            ClientCommand::SetModel { model } => {
+                self.agent.state().chosen_model = Some(self.agent.config.model_lookup.find(&model)?);
             }
-            ClientCommand::SetThinking(level) => self.agent.state().chosen_thinking = Some(level),
-            ClientCommand::SetApproval(mode) => {
+            ClientCommand::SetThinking { level } => self.agent.state().chosen_thinking = Some(level),
+            ClientCommand::SetApproval { mode } => {
                 if !self.agent.config.trust_session_approvals {
                     self.agent.state().approval_mode = Some(mode);
                     return Ok(());
@@ -309,7 +306,7 @@ impl WorkerLoop {
             let mut agent_state = self.agent.state();
             agent_state.turn_running = false;
             if ended.started {
-                self.agent.live.send(LiveUpdate::TurnEnded { finished: ended.outcome, error: ended.error });
+                self.agent.live.send(ClientEvent::TurnEnded { finished: ended.outcome, error: ended.error });
             }
             !agent_state.queue.is_empty()
         };

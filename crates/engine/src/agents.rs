@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use osier_agent::{AgentConfig, Client, ClientCommand, PreparedRequest, Worker};
+use osier_agent::{AgentConfig, PreparedRequest, Worker};
 use osier_model::{ModelInfo, ThinkingLevel};
+use osier_protocol::ClientCommand;
 use osier_session::Session;
 use osier_tools::ApprovalMode;
 use osier_tree::Place;
@@ -70,7 +71,7 @@ impl Engine {
         let worker = Worker::start(session.clone(), config).await?;
         let mode = workspace.approval_mode;
         if is_new && mode != ApprovalMode::default() && spec.approval.is_none() {
-            worker.send(ClientCommand::SetApproval(mode)).await?;
+            worker.send(ClientCommand::SetApproval { mode }).await?;
         }
         Ok(worker)
     }

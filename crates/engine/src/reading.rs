@@ -60,7 +60,7 @@ pub fn resolve_entry(tree: &SessionTree, name: &str) -> Result<Seq, EngineError>
     match tree.resolve(name) {
         Err(PlanError::NotFound { .. }) => {
             let ids: Vec<_> = tree.heads().iter().map(|(seq, _)| tree.id(seq)).collect();
-            let similar = similar_ids(ids.iter().map(osier_tree::EntryId::as_str), name);
+            let similar = similar_ids(ids.iter().map(osier_tree::EntryIdRef::as_str), name);
             Err(EngineError::EntryNotFound { name: name.to_owned(), similar })
         }
         resolved => Ok(resolved?),

@@ -2,6 +2,7 @@
 //!
 //! Blocks of an unknown type are kept as they are and never sent to a model.
 
+use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -32,7 +33,8 @@ pub struct ThinkingBlock {
     pub redacted: bool,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename = "image", rename_all = "camelCase")]
 pub struct Image {
     /// Base64, without any prefix.
     pub data: String,

@@ -1,9 +1,12 @@
 //! Thinking levels, and how each kind of model is configured to use them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The thinking levels. A model may support only some of them; see `ThinkingAbility::nearest`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkingLevel {
     #[default]

@@ -4,10 +4,10 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_agent::{
-    AgentError, AgentEvent, Client, ClientCommand, CommandReply, LiveUpdate, SummaryError, Worker,
-};
+use futures_util::StreamExt;
+use osier_agent::{AgentError, SummaryError, Worker};
 use osier_engine::{OneShotAgent, SummaryModel};
+use osier_protocol::{ClientCommand, ClientEvent, CommandReply};
 use osier_session::Session;
 
 use crate::home::Home;
@@ -37,7 +37,7 @@ pub(crate) async fn run(
     let (reply, signal) = wait_for_reply(&worker, command, &model, home).await?;
     session.sync_if_configured().await?;
     let was_stopped = match &reply {
-        Ok(CommandReply::Navigated(went)) => went.aborted,
+        Ok(CommandReply::Moved(went)) => went.aborted,
         Err(error) => matches!(error, AgentError::Summary(SummaryError::Canceled)),
         Ok(_) => false,
     };
@@ -69,11 +69,11 @@ async fn wait_for_reply(
                 Some(_) => return Ok((Err(SummaryError::Canceled.into()), stopped)),
             },
             Some(event) = events.next() => match event {
-                AgentEvent::Live(LiveUpdate::SummaryStarted { .. }) => {
+                ClientEvent::SummaryStarted { .. } => {
                     _progress = Some(show_progress(&format!("{writer} is writing the summary")));
                 }
                 // The caller reports what was stored.
-                AgentEvent::Session(_) => {}
+                ClientEvent::Entry(_) | ClientEvent::Moved(_) => {}
                 event => progress_lines::progress_line(&event, home.user.as_deref()).iter().for_each(|line| notice(line)),
             },
         }

@@ -1,1 +1,42 @@
-//! The client protocol: commands, queries, replies and events, in types that serialize both ways.
+//! The client protocol: what a client of a session says and hears. Commands, replies and events are plain values that
+//! serialize to JSON and back, so a client may run in this process or at the end of a wire.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`client`] | the trait [`Client`], and what it returns when a client attaches |
+//! | [`command`], [`reply`] | what a client asks for, and what it gets |
+//! | [`query`] | what a client reads, and the answers |
+//! | [`event`], [`entry_line`] | what happens in the session, as every attached client hears it |
+//! | [`prompt`], [`question`] | prompts and their queue; questions to the user and their answers |
+//! | [`error`], [`version`] | errors as a code and facts; the version of the protocol |
+
+pub mod client;
+pub mod command;
+pub mod entry_line;
+pub mod error;
+pub mod event;
+pub mod prompt;
+pub mod query;
+pub mod question;
+pub mod reply;
+pub mod session_ref;
+pub mod version;
+
+pub use client::{Attached, Client, EventStream, LogPosition, OpenReply};
+pub use command::{ClientCommand, MoveCommand};
+pub use entry_line::EntryLine;
+pub use error::ClientError;
+pub use event::{ClientEvent, EntryEvent, MoveEvent, MoveReason, SummarySubject, TurnOutcome};
+pub use prompt::{Prompt, PromptQueue, PromptTiming, mentioned_files};
+pub use query::{QueryAnswer, SessionQuery};
+pub use question::{OpenQuestion, Question, ToolQuestion, UserAnswer};
+pub use reply::{CommandReply, CompactionReply, MoveReply};
+pub use session_ref::SessionRef;
+pub use version::PROTOCOL_VERSION;
+
+// Value types of lower crates that commands, replies and events contain.
+pub use osier_model::{Image, ThinkingLevel};
+pub use osier_tools::approvals::{Allowance, ApprovalMode, AskReason};
+pub use osier_tools::user_bash::UserCommand;
+pub use osier_tools::{ProposedChange, ToolCall};
+pub use osier_tree::{EntryId, ErrorCode, ReplyDelta, SessionId, StoreName};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use osier_store::LogVersion;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::preview::Previews;
-use osier_tree::{EntryId, Head, MessageRole, Seq};
+use osier_tree::{EntryIdRef, Head, MessageRole, Seq};
 
 use crate::draft::OpenDraft;
 use crate::error::SessionError;
@@ -45,7 +45,7 @@ impl Attached {
     }
 
     /// The entries that are new to the client, oldest first.
-    pub fn entries(&self) -> impl Iterator<Item = (Seq, EntryId<'_>, &Head)> {
+    pub fn entries(&self) -> impl Iterator<Item = (Seq, EntryIdRef<'_>, &Head)> {
         let tree = &self.state.tree;
         tree.heads().iter_from(self.since).map(|(seq, head)| (seq, tree.id(seq), head))
     }

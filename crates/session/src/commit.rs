@@ -6,7 +6,7 @@ use std::sync::Arc;
 use osier_store::LogVersion;
 use osier_tree::history::MoveHistory;
 use osier_tree::projection::json::stored_form;
-use osier_tree::{EntryDraft, Place, PlanError, Seq, SessionTree};
+use osier_tree::{EntryDraft, EntryId, Place, PlanError, Seq, SessionTree};
 
 use crate::cursor::Cursor;
 use crate::cursor_state::CursorId;
@@ -139,7 +139,7 @@ impl fmt::Debug for Commit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEntry {
     pub seq: Seq,
-    pub id: Arc<str>,
+    pub id: EntryId,
     /// The stored line, without its newline.
     pub line: Arc<[u8]>,
     /// Whether the entry existed already, so that nothing was written.

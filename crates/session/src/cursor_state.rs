@@ -182,17 +182,22 @@ impl CursorState {
             self.drop_from_history(&hidden);
             self.continuation = self.continuation.filter(|elsewhere| !hidden.contains(&elsewhere.tip));
             if self.leave_deleted_branch(tree) {
-                events.push(SessionEvent::CursorMoved { cursor, place: self.place });
+                events.push(self.moved(tree, cursor));
             }
         }
         let Some(elsewhere) = &mut self.continuation else { return };
         if elsewhere.can_follow && !self.busy && !tree.awaits_response(Some(elsewhere.tip)) {
             self.follow(tree);
-            events.push(SessionEvent::CursorMoved { cursor, place: self.place });
+            events.push(self.moved(tree, cursor));
         } else if !elsewhere.announced {
             elsewhere.announced = true;
             events.push(SessionEvent::ContinuedElsewhere { cursor, place: Some(elsewhere.tip) });
         }
+    }
+
+    fn moved(&self, tree: &SessionTree, cursor: CursorId) -> SessionEvent {
+        let id = self.place.map(|seq| tree.id(seq).to_entry_id());
+        SessionEvent::CursorMoved { cursor, place: self.place, id }
     }
 
     fn is_settled(&self) -> bool {

@@ -4,18 +4,20 @@
 
 use std::sync::Arc;
 
+use osier_tree::{EntryId, ReplyDelta};
+
 use crate::cursor_state::CursorId;
 use crate::event::SessionEvent;
 use crate::handle::Session;
 use crate::writer_message::WriterMessage;
 
 /// An open draft, as a client receives it when it attaches.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct OpenDraft {
-    pub id: Arc<str>,
+    pub id: EntryId,
     pub cursor: CursorId,
-    /// All deltas so far. Their format is defined by the code that writes and displays them.
-    pub deltas: Vec<Arc<str>>,
+    /// All deltas so far.
+    pub deltas: Vec<Arc<ReplyDelta>>,
 }
 
 /// The open drafts. There are only a few.
@@ -27,12 +29,12 @@ impl OpenDrafts {
         self.0.iter().any(|draft| &*draft.id == id)
     }
 
-    pub(crate) fn start(&mut self, id: Arc<str>, cursor: CursorId) -> SessionEvent {
+    pub(crate) fn start(&mut self, id: EntryId, cursor: CursorId) -> SessionEvent {
         self.0.push(OpenDraft { id: id.clone(), cursor, deltas: Vec::new() });
         SessionEvent::DraftStarted { id, cursor }
     }
 
-    pub(crate) fn push(&mut self, id: &Arc<str>, delta: Arc<str>) -> Option<SessionEvent> {
+    pub(crate) fn push(&mut self, id: &EntryId, delta: Arc<ReplyDelta>) -> Option<SessionEvent> {
         let draft = self.0.iter_mut().find(|draft| draft.id == *id)?;
         draft.deltas.push(delta.clone());
         Some(SessionEvent::DraftDelta { id: id.clone(), index: draft.deltas.len() - 1, delta })
@@ -54,11 +56,11 @@ impl OpenDrafts {
 #[derive(Debug)]
 pub struct DraftHandle {
     session: Session,
-    id: Arc<str>,
+    id: EntryId,
 }
 
 impl DraftHandle {
-    pub(crate) fn new(session: Session, id: Arc<str>) -> DraftHandle {
+    pub(crate) fn new(session: Session, id: EntryId) -> DraftHandle {
         DraftHandle { session, id }
     }
 
@@ -68,8 +70,8 @@ impl DraftHandle {
     }
 
     /// Sends a delta to the clients.
-    pub fn push(&self, delta: impl Into<Arc<str>>) {
-        self.session.send(WriterMessage::PushDraft { id: self.id.clone(), delta: delta.into() });
+    pub fn push(&self, delta: ReplyDelta) {
+        self.session.send(WriterMessage::PushDraft { id: self.id.clone(), delta: Arc::new(delta) });
     }
 }
 

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use osier_store::LogVersion;
-use osier_tree::{Place, Seq};
+use osier_tree::{EntryId, Place, ReplyDelta, Seq};
 use tokio::sync::broadcast;
 
 use crate::cursor_state::CursorId;
 
 /// An event of a session. Entries and cursors are announced after they are stored and published.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum SessionEvent {
     Committed {
         seq: Seq,
-        id: Arc<str>,
+        id: EntryId,
         /// The live draft that became this entry. Usually it has the same id.
-        draft_id: Option<Arc<str>>,
+        draft_id: Option<EntryId>,
         /// Whether another process wrote it.
         foreign: bool,
         /// The cursor that advanced to it.
@@ -24,23 +24,25 @@ pub enum SessionEvent {
         line: Arc<[u8]>,
     },
     DraftStarted {
-        id: Arc<str>,
+        id: EntryId,
         cursor: CursorId,
     },
     /// Delta number `index` of a draft.
     DraftDelta {
-        id: Arc<str>,
+        id: EntryId,
         index: usize,
-        delta: Arc<str>,
+        delta: Arc<ReplyDelta>,
     },
     /// The draft will not become an entry.
     DraftDropped {
-        id: Arc<str>,
+        id: EntryId,
     },
     /// A cursor moved, but not by an entry of its own.
     CursorMoved {
         cursor: CursorId,
         place: Place,
+        /// The entry at `place`.
+        id: Option<EntryId>,
     },
     /// Another writer continued from the position of this cursor. The cursor stays; `Cursor::follow` moves it there.
     ContinuedElsewhere {

@@ -1,18 +1,16 @@
 //! The fields of an entry that a caller provides as JSON: id, parent and timestamp. Builds the stored line once the
 //! missing ones are known.
 
-use std::sync::Arc;
-
 use osier_tree::projection::context::with_field;
 use osier_tree::scan::RawJson;
 use osier_tree::time::Millis;
-use osier_tree::{EntryDraft, Place, PlanError, SessionTree};
+use osier_tree::{EntryDraft, EntryId, Place, PlanError, SessionTree};
 
 /// The fields of a line that the caller provides in addition to the draft.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProvidedFields {
     /// The id to use. That of a live draft is a preference, that of an external entry is required.
-    pub(crate) id: Option<Arc<str>>,
+    pub(crate) id: Option<EntryId>,
     pub(crate) id_required: bool,
     pub(crate) parent: Option<Option<String>>,
     /// The timestamp as JSON.
@@ -46,7 +44,7 @@ impl ProvidedFields {
         let whole = id.is_some() && parent.is_some() && timestamp.is_some() && !has_tool_role(object);
         Ok(ProvidedFields {
             id_required: id.is_some(),
-            id: id.map(|id| Arc::from(&*id)),
+            id: id.map(|id| EntryId::from(&*id)),
             parent,
             timestamp,
             verbatim: whole.then(|| object.bytes().to_vec()),

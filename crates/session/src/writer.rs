@@ -7,7 +7,7 @@ mod resync;
 use std::sync::Arc;
 
 use osier_store::{LogVersion, Store, StoreError, Watch};
-use osier_tree::{Place, Seq, SessionTree};
+use osier_tree::{EntryId, Place, Seq, SessionTree};
 use tokio::sync::{broadcast, mpsc, watch};
 
 use crate::attach::Attached;
@@ -194,7 +194,8 @@ impl SessionWriter {
         }
         let place = self.cursors.follow(&self.tree, cursor);
         self.publish();
-        self.announce([SessionEvent::CursorMoved { cursor, place }]);
+        let id = place.map(|seq| self.tree.id(seq).to_entry_id());
+        self.announce([SessionEvent::CursorMoved { cursor, place, id }]);
         Ok(FollowResult::AtPlace(place))
     }
 
@@ -211,21 +212,21 @@ impl SessionWriter {
         }
     }
 
-    fn begin_draft(&mut self, cursor: CursorId) -> Arc<str> {
+    fn begin_draft(&mut self, cursor: CursorId) -> EntryId {
         let id = self.new_entry_id();
         let event = self.drafts.start(id.clone(), cursor);
         self.announce([event]);
         id
     }
 
-    fn drop_draft(&mut self, id: &Arc<str>) {
+    fn drop_draft(&mut self, id: &EntryId) {
         if self.drafts.end(id) {
             self.announce([SessionEvent::DraftDropped { id: id.clone() }]);
         }
     }
 
     /// An id that no entry and no open draft has.
-    fn new_entry_id(&self) -> Arc<str> {
+    fn new_entry_id(&self) -> EntryId {
         let is_free = |id: &String| self.tree.find(id).is_none() && !self.drafts.contains(id);
         let short = std::iter::repeat_with(|| self.env.ids.entry()).take(MAX_ID_ATTEMPTS).find(is_free);
         short.unwrap_or_else(|| self.env.ids.session()).into()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use osier_store::LogVersion;
 use osier_tree::time::Millis;
-use osier_tree::{EntryDraft, Place};
+use osier_tree::{EntryDraft, EntryId, Place, ReplyDelta};
 use tokio::sync::oneshot;
 
 use crate::attach::Attached;
@@ -63,14 +63,14 @@ pub(crate) enum WriterMessage {
     },
     BeginDraft {
         cursor: CursorId,
-        reply: ReplySender<Arc<str>>,
+        reply: ReplySender<EntryId>,
     },
     PushDraft {
-        id: Arc<str>,
-        delta: Arc<str>,
+        id: EntryId,
+        delta: Arc<ReplyDelta>,
     },
     DropDraft {
-        id: Arc<str>,
+        id: EntryId,
     },
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct AppendJob {
     pub(crate) expected_place: Option<Option<String>>,
     pub(crate) provided: ProvidedFields,
     /// Chosen by the writer and kept across retries.
-    pub(crate) id: Option<Arc<str>>,
+    pub(crate) id: Option<EntryId>,
     pub(crate) time: Option<Millis>,
 }
 

@@ -14,6 +14,8 @@ mod word;
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::builtin::bash;
@@ -23,7 +25,8 @@ use crate::tool::{Preview, ProposedChange, ToolKind, ToolSpec};
 use scope::CommandScope;
 
 /// Which calls run without asking.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub enum ApprovalMode {
     /// Asks before anything that writes or runs.
     #[default]
@@ -55,7 +58,9 @@ impl ApprovalMode {
 }
 
 /// Something the user allowed for the rest of the session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "String", into = "String")]
+#[schemars(with = "String")]
 pub enum Allowance {
     /// Every call of a tool that stays inside the project.
     Tool(String),
@@ -86,6 +91,18 @@ impl Allowance {
     }
 }
 
+impl From<String> for Allowance {
+    fn from(text: String) -> Allowance {
+        Allowance::parse(&text)
+    }
+}
+
+impl From<Allowance> for String {
+    fn from(allowance: Allowance) -> String {
+        allowance.to_string()
+    }
+}
+
 impl fmt::Display for Allowance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -106,7 +123,8 @@ pub struct Approvals {
 }
 
 /// Why the user is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub enum AskReason {
     Writes,
     Runs,

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -9,9 +10,11 @@ use crate::context::ToolContext;
 use crate::shell::{self, CommandEnd};
 
 /// A command as the user typed it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct UserCommand {
     pub command: String,
+    #[serde(default)]
     pub exclude_from_context: bool,
 }
 

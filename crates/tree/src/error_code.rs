@@ -3,9 +3,9 @@
 macro_rules! error_codes {
     ($($variant:ident $name:literal $meaning:literal,)*) => {
         /// A machine-readable error code.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         pub enum ErrorCode {
-            $(#[doc = $meaning] $variant,)*
+            $(#[doc = $meaning] #[serde(rename = $name)] $variant,)*
         }
 
         impl ErrorCode {
@@ -57,6 +57,7 @@ error_codes! {
     IncompleteToolBatch "incomplete_tool_batch" "some tool calls of the entry have no result",
     InvalidCheckpoint "invalid_checkpoint" "the checkpoint does not exist",
     TooManyReturns "too_many_returns" "the model returned to this checkpoint too often",
+    UnsupportedVersion "unsupported_version" "the client and the engine speak different versions of the protocol",
     Empty "empty" "a required text is empty",
     WrongSetting "wrong_setting" "the value is not valid for this session setting",
     BadPattern "bad_pattern" "the regular expression is invalid",

@@ -24,7 +24,7 @@ use rustc_hash::FxHashSet;
 
 use crate::children::Children;
 use crate::entry::{Entry, EntryKind, EntryReason, MessageRole};
-use crate::heads::{EntryId, Head, Heads, Seq};
+use crate::heads::{EntryIdRef, Head, Heads, Seq};
 use crate::marks::{Label, Marks};
 
 /// A place in the conversation where the next entry can go: below an entry, or before the first one (`None`).
@@ -123,7 +123,7 @@ impl SessionTree {
         self.heads.is_empty()
     }
 
-    pub fn id(&self, seq: Seq) -> EntryId<'_> {
+    pub fn id(&self, seq: Seq) -> EntryIdRef<'_> {
         self.heads.id(seq)
     }
 

@@ -232,11 +232,11 @@ impl Heads {
         })
     }
 
-    pub fn id(&self, seq: Seq) -> EntryId<'_> {
+    pub fn id(&self, seq: Seq) -> EntryIdRef<'_> {
         let head = self.get(seq);
         match head.has_flag(flag::LONG_ID) {
-            true => EntryId::Long(self.long_ids.get(seq).unwrap_or_default()),
-            false => EntryId::Short(head.id.0.to_le_bytes()),
+            true => EntryIdRef::Long(self.long_ids.get(seq).unwrap_or_default()),
+            false => EntryIdRef::Short(head.id.0.to_le_bytes()),
         }
     }
 
@@ -520,25 +520,25 @@ fn key_at(full: &[Arc<[Head]>], last: &[Head], seq: Seq) -> IdKey {
     }
 }
 
-/// An entry's id.
+/// An entry's id, borrowed from the heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryId<'a> {
+pub enum EntryIdRef<'a> {
     Short([u8; 8]),
     Long(&'a str),
 }
 
-impl EntryId<'_> {
+impl EntryIdRef<'_> {
     pub fn as_str(&self) -> &str {
         match self {
-            EntryId::Short(bytes) => {
+            EntryIdRef::Short(bytes) => {
                 std::str::from_utf8(bytes).expect("a short id was created from eight bytes of text")
             }
-            EntryId::Long(text) => text,
+            EntryIdRef::Long(text) => text,
         }
     }
 }
 
-impl std::fmt::Display for EntryId<'_> {
+impl std::fmt::Display for EntryIdRef<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }

@@ -5,6 +5,9 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::entry::{Entry, EntryKind, EntryReason, MessageRole};
 use crate::fold::{Place, SessionTree};
 use crate::heads::Seq;
@@ -16,10 +19,11 @@ use crate::scan::RawJson;
 use crate::serialize::{compact_json, role_name};
 
 /// A number of tokens, and where it comes from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenCount {
     pub tokens: u64,
     /// At least a part is estimated. Otherwise a model reported the number.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
 }
 

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use osier_agent::AgentEvent;
-use osier_session::{CursorId, SessionEvent};
+use osier_protocol::{ClientEvent, EntryId, ReplyDelta};
 use osier_store::{MemoryStore, Store};
 use osier_testkit::ScriptedSession;
 use osier_tree::Header;
@@ -43,23 +42,19 @@ fn measure(state: &mut UiState, what: &str, msg: Msg) {
 
 /// Streams a megabyte in 20,000 pieces, with a frame after every eight, as at 500 pieces per second.
 fn stream(state: &mut UiState) {
-    let id: Arc<str> = "d".into();
-    let say = |state: &mut UiState, delta: String| {
-        let event = SessionEvent::DraftDelta { id: id.clone(), index: 0, delta: delta.into() };
-        update(state, Msg::Event(AgentEvent::Session(event)));
+    let id = EntryId::from("d");
+    let say = |state: &mut UiState, delta: ReplyDelta| {
+        let event = ClientEvent::DraftDelta { id: id.clone(), index: 0, delta: delta.into() };
+        update(state, Msg::Event(event));
     };
-    let begun = SessionEvent::DraftStarted { id: "d".into(), cursor: CursorId::MAIN };
-    update(state, Msg::Event(AgentEvent::Session(begun)));
-    say(state, r#"{"type":"text_start"}"#.to_owned());
+    let begun = ClientEvent::DraftStarted { id: id.clone(), off_path: false };
+    update(state, Msg::Event(begun));
+    say(state, ReplyDelta::TextStart { block: 0 });
     let (began, mut worst, mut frames) = (Instant::now(), 0.0_f64, 0);
     for number in 0..20_000 {
-        let end = if number % 40 == 39 { "\\n\\n" } else { " " };
-        say(
-            state,
-            format!(
-                r#"{{"type":"text_delta","delta":"some **more** words of number {number} and of others{end}"}}"#
-            ),
-        );
+        let end = if number % 40 == 39 { "\n\n" } else { " " };
+        let delta = format!("some **more** words of number {number} and of others{end}");
+        say(state, ReplyDelta::TextDelta { block: 0, delta });
         if number % 8 == 7 {
             let began = Instant::now();
             std::hint::black_box(view(state));

@@ -15,8 +15,10 @@ use std::io::{BufWriter, Stdout, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use osier_agent::{AgentEvent, AgentEvents, Client, ClientCommand, LiveUpdate, Prompt, PromptTiming, Worker};
-use osier_session::{Session, SessionEvent};
+use futures_util::StreamExt;
+use osier_agent::Worker;
+use osier_protocol::{Attached, ClientCommand, ClientEvent, EventStream, Prompt, PromptTiming};
+use osier_session::Session;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
@@ -64,7 +66,7 @@ struct App {
     host: Arc<dyn Host>,
     state: UiState,
     screen: Screen<BufWriter<Stdout>>,
-    events: AgentEvents,
+    events: EventStream,
     task_results: UnboundedSender<TaskResult>,
     started: Instant,
     /// Work still to do, in order. It survives when the user cancels a wait.
@@ -108,7 +110,7 @@ enum Pending {
 /// An event that the loop handles.
 enum LoopEvent {
     Input(Input),
-    Event(Option<AgentEvent>),
+    Event(Option<ClientEvent>),
     Msg(Msg),
     Opened(Box<Result<OpenedSession, String>>),
     Signal(SignalEvent),
@@ -411,14 +413,14 @@ impl App {
         Ok(())
     }
 
-    fn handle_event(&mut self, event: Option<AgentEvent>) {
+    fn handle_event(&mut self, event: Option<ClientEvent>) {
         match event {
             // The client lagged behind, or the log was replaced: join again.
-            None | Some(AgentEvent::Session(SessionEvent::Lagged { .. })) => {
+            None | Some(ClientEvent::Lagged { .. }) => {
                 self.pending.push_back(Pending::Join);
             }
             Some(event) => {
-                let ended = matches!(event, AgentEvent::Live(LiveUpdate::TurnEnded { .. }));
+                let ended = matches!(event, ClientEvent::TurnEnded { .. });
                 self.queue_msg(Msg::Event(event));
                 if ended {
                     self.read_status_info();
@@ -438,10 +440,10 @@ impl App {
             self.state.overlays.push(Box::new(sessions));
             self.pending.push_back(Pending::Action(Action::ListSessions));
         }
-        if let Some(Prompt { text, images, files }) = first {
-            let command =
-                ClientCommand::Prompt { text: text.clone(), images, files, when: PromptTiming::Now };
-            self.pending.push_back(Pending::Action(Action::Send(command, Purpose::Prompt(text))));
+        if let Some(prompt) = first {
+            let purpose = Purpose::Prompt(prompt.text.clone());
+            let command = ClientCommand::Prompt { prompt, when: PromptTiming::Now };
+            self.pending.push_back(Pending::Action(Action::Send(command, purpose)));
         }
         self.run_pending().await;
         Ok(())
@@ -467,7 +469,7 @@ impl App {
     /// Joins the session and shows its current path. If that fails or is canceled, the screen stays as it is and the loop tries
     /// again later.
     async fn join(&mut self) -> Result<(), TuiError> {
-        let attached = self.worker.attach(None).await?;
+        let Attached { state: attached, events } = self.worker.attach(None).await?;
         let path = queries::read_path(&self.worker, None, self.state.columns).await?;
         let joined = JoinedSession {
             turn_running: attached.turn_running,
@@ -480,7 +482,7 @@ impl App {
             history: self.host.history(),
             unfinished: queries::has_unfinished_turn(&self.worker).await?,
         };
-        self.events = attached.events;
+        self.events = events;
         self.rejoin_at = None;
         self.state.editor.pastes = Pastes::new(queries::stored_pastes(&self.worker));
         self.state.reply = StreamedReply::default();

@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use osier_agent::{Prompt, Worker};
+use osier_agent::Worker;
+use osier_protocol::Prompt;
 use osier_session::{Session, Stores};
 
 use crate::msg::{OpenTarget, SessionRef};

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use osier_agent::{AgentEvent, ClientCommand, CommandReply, Prompt, PromptQueue, Question};
 use osier_model::Image;
-use osier_session::OpenDraft;
+use osier_protocol::{
+    ClientCommand, ClientEvent, CommandReply, EntryId, MoveReason, OpenQuestion, OpenReply, Prompt,
+    PromptQueue,
+};
 use osier_store::PreviewTexts;
 use osier_tree::projection::card::Card;
 use osier_tree::{Place, SessionTree};
@@ -20,7 +22,7 @@ use crate::text::Line;
 #[derive(Debug)]
 pub enum Msg {
     Input(Input),
-    Event(AgentEvent),
+    Event(ClientEvent),
     /// The interface has joined a session.
     Joined(Box<JoinedSession>),
     /// The interface has switched to another session.
@@ -61,8 +63,8 @@ pub enum Msg {
 #[derive(Debug, Default)]
 pub struct JoinedSession {
     pub turn_running: bool,
-    pub drafts: Vec<OpenDraft>,
-    pub open_questions: Vec<(u64, Question)>,
+    pub drafts: Vec<OpenReply>,
+    pub open_questions: Vec<OpenQuestion>,
     pub queue: PromptQueue,
     /// Prompts that an earlier process queued but never sent.
     pub returned_prompts: Vec<Prompt>,
@@ -214,10 +216,9 @@ pub enum Action {
 /// A move from one entry to another; `None` is the position before the first entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeafMove {
-    /// `move`, `undo` or `redo`.
-    pub kind: String,
-    pub from: Option<String>,
-    pub to: Option<String>,
+    pub reason: MoveReason,
+    pub from: Option<EntryId>,
+    pub to: Option<EntryId>,
 }
 
 /// A reference to a session in a certain store. Copies of it may exist in other stores.

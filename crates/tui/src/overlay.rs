@@ -16,7 +16,7 @@ mod tree;
 
 use std::fmt::Debug;
 
-use osier_agent::CommandReply;
+use osier_protocol::CommandReply;
 
 pub(crate) use approval::ApprovalPrompt;
 pub(crate) use choice::ChoicePrompt;

@@ -1,5 +1,6 @@
 //! Longer texts: information about a session, its usage, branch comparisons, and notices about moves and session switches.
 
+use osier_protocol::MoveReason;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::compare::{Comparison, ComparisonSide};
 use osier_tree::projection::preview::one_line;
@@ -83,15 +84,15 @@ pub(crate) fn switch_notice(switched: &SessionSwitch) -> Vec<String> {
 }
 
 /// The one-line notice about a move.
-pub(crate) fn move_notice(why: &str, from: &str, to: &str, columns: usize) -> String {
-    let words = match why {
-        "undo" => "Undone: moved",
-        "redo" => "Redone: moved",
-        _ => "Moved",
+pub(crate) fn move_notice(reason: MoveReason, from: &str, to: &str, columns: usize) -> String {
+    let words = match reason {
+        MoveReason::Undo => "Undone: moved",
+        MoveReason::Redo => "Redone: moved",
+        MoveReason::Move | MoveReason::Followed => "Moved",
     };
-    let key = match why {
+    let key = match reason {
         _ if columns < MIN_SIDE_BY_SIDE_COLUMNS => "",
-        "undo" => " · alt+r to redo",
+        MoveReason::Undo => " · alt+r to redo",
         _ => " · alt+u to undo",
     };
     let room = columns.saturating_sub(width(words) + width(key) + width(" from  to ")).max(16);
@@ -176,14 +177,14 @@ mod tests {
     fn the_notice_of_a_move_fits_one_line_on_every_screen() {
         let (from, to) = (format!("the answer “{}”", "一二三四五六七八九十".repeat(3)), "your message “b”");
         for columns in [40, 80, 200] {
-            for why in ["move", "undo", "redo"] {
-                let notice = move_notice(why, &from, to, columns);
+            for reason in [MoveReason::Move, MoveReason::Undo, MoveReason::Redo] {
+                let notice = move_notice(reason, &from, to, columns);
                 assert!(width(&notice) <= columns, "{notice}");
                 assert!(notice.contains("”") && notice.contains(" to your "), "{notice}");
             }
         }
         assert_eq!(
-            move_notice("undo", "the start", to, 80),
+            move_notice(MoveReason::Undo, "the start", to, 80),
             "Undone: moved from the start to your message “b” · alt+r to redo"
         );
     }

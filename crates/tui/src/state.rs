@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use osier_model::ThinkingLevel;
+use osier_protocol::SummarySubject;
 use osier_tools::approvals::ApprovalMode;
 use osier_tree::tokens::TokenCount;
 
@@ -98,7 +99,7 @@ pub struct Activity {
     /// A running command of the user with its output.
     pub user_command: Option<(String, String)>,
     /// A summary in progress: what it summarizes, and its text so far.
-    pub summary: Option<(&'static str, String)>,
+    pub summary: Option<(SummarySubject, String)>,
     /// The ids of unanswered questions.
     pub open_questions: Vec<u64>,
     /// Why the model is called again.

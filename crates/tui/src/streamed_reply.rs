@@ -2,9 +2,7 @@
 //! final and are printed at once, so that you can read a long reply while it is streamed. Printed content is counted in pieces of
 //! the source, not in rows, so the width may change at any time.
 
-use std::sync::Arc;
-
-use serde_json::Value;
+use osier_protocol::{EntryId, ReplyDelta};
 
 use crate::markdown::{Chunk, ChunkEnd, Chunker};
 use crate::piece::{Piece, draw_all};
@@ -15,7 +13,7 @@ use crate::transcript::{RenderOptions, with_blank_above};
 /// See the module.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StreamedReply {
-    pub id: Option<Arc<str>>,
+    pub id: Option<EntryId>,
     reply: ReplyBlocks,
     /// The final pieces.
     final_pieces: Vec<Piece>,
@@ -43,33 +41,35 @@ pub(crate) enum ReplyBlock {
 }
 
 impl StreamedReply {
-    pub(crate) fn new(id: Arc<str>) -> StreamedReply {
+    pub(crate) fn new(id: EntryId) -> StreamedReply {
         StreamedReply { id: Some(id), ..StreamedReply::default() }
     }
 
     /// Appends a delta; returns the pieces that became final.
-    pub(crate) fn push_delta(&mut self, delta: &str) -> Vec<Piece> {
-        let Ok(delta) = serde_json::from_str::<Value>(delta) else { return Vec::new() };
-        let piece = delta["delta"].as_str().unwrap_or_default();
+    pub(crate) fn push_delta(&mut self, delta: &ReplyDelta) -> Vec<Piece> {
         let blocks = &mut self.reply.blocks;
-        match (delta["type"].as_str().unwrap_or_default(), blocks.last_mut()) {
-            ("text_start", _) => blocks.push(ReplyBlock::Text(String::new())),
-            ("thinking_start", _) => blocks.push(ReplyBlock::Thinking(String::new())),
-            ("toolcall_start", _) => {
-                let name = delta["name"].as_str().unwrap_or_default().to_owned();
-                blocks.push(ReplyBlock::Call { name, written: 0 });
+        match (delta, blocks.last_mut()) {
+            (ReplyDelta::TextStart { .. }, _) => blocks.push(ReplyBlock::Text(String::new())),
+            (ReplyDelta::ThinkingStart { .. }, _) => blocks.push(ReplyBlock::Thinking(String::new())),
+            (ReplyDelta::ToolCallStart { name, .. }, _) => {
+                blocks.push(ReplyBlock::Call { name: name.clone(), written: 0 });
             }
-            ("text_delta", Some(ReplyBlock::Text(text))) => text.push_str(piece),
-            ("thinking_delta", Some(ReplyBlock::Thinking(text))) => text.push_str(piece),
-            ("toolcall_delta", Some(ReplyBlock::Call { written, .. })) => *written += piece.len(),
-            ("withdrawn", _) => {
+            (ReplyDelta::TextDelta { delta, .. }, Some(ReplyBlock::Text(text)))
+            | (ReplyDelta::ThinkingDelta { delta, .. }, Some(ReplyBlock::Thinking(text))) => {
+                text.push_str(delta);
+            }
+            (ReplyDelta::ToolCallDelta { delta, .. }, Some(ReplyBlock::Call { written, .. })) => {
+                *written += delta.len();
+            }
+            (ReplyDelta::Withdrawn, _) => {
                 self.withdrawn = true;
                 return Vec::new();
             }
             _ => return Vec::new(),
         }
-        self.chars_written += piece.chars().count();
-        if !piece.contains('\n') && !piece.is_empty() {
+        let text = delta.text();
+        self.chars_written += text.chars().count();
+        if !text.contains('\n') && !text.is_empty() {
             return Vec::new();
         }
         let certain = self.reply.take_final();

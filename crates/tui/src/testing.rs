@@ -6,13 +6,16 @@ pub(crate) mod random;
 use std::sync::Arc;
 
 use expect_test::Expect;
-use osier_agent::{AgentEvent, CommandReply, LiveUpdate, Navigated, Question, ToolQuestion};
-use osier_session::{CursorId, SessionEvent};
+use osier_protocol::{
+    ClientEvent, CommandReply, EntryEvent, EntryId, MoveEvent, MoveReason, MoveReply, Question, ToolQuestion,
+};
 use osier_store::{MemoryStore, PreviewTexts, Store};
 use osier_testkit::ScriptedSession;
 use osier_tools::approvals::AskReason;
 use osier_tools::{Allowance, ProposedChange, ToolCall};
-use osier_tree::{Header, Seq};
+use osier_tree::entry::parse_entry;
+use osier_tree::scan::RawJson;
+use osier_tree::{EntryKind, EntryReason, Header, Seq};
 
 use crate::key::{Input, Key};
 use crate::msg::{Action, Msg, PathTail, Purpose, TreeSnapshot};
@@ -116,12 +119,8 @@ impl Harness {
         self.draw(output);
     }
 
-    pub(crate) fn live(&mut self, live: LiveUpdate) {
-        self.update(Msg::Event(AgentEvent::Live(live)));
-    }
-
-    pub(crate) fn session(&mut self, event: SessionEvent) {
-        self.update(Msg::Event(AgentEvent::Session(event)));
+    pub(crate) fn event(&mut self, event: ClientEvent) {
+        self.update(Msg::Event(event));
     }
 
     /// Runs script steps and reports the new entries.
@@ -134,12 +133,17 @@ impl Harness {
     /// Reports the entries from `from` on as committed.
     pub(crate) fn commit_from(&mut self, from: usize) {
         for at in from..self.script.lines.len() {
-            let seq = Seq::new(at);
-            let id: Arc<str> = self.script.tree.id(seq).as_str().into();
-            let draft_id = self.state.reply.id.clone();
-            let line = self.script.lines[at].clone().into();
-            let cursor = Some(CursorId::MAIN);
-            self.session(SessionEvent::Committed { seq, id, draft_id, foreign: false, cursor, line });
+            let entry = EntryEvent {
+                seq: at,
+                id: self.script.tree.id(Seq::new(at)).to_entry_id(),
+                draft_id: self.state.reply.id.clone(),
+                foreign: false,
+                off_path: false,
+                entry: self.script.lines[at].clone().into(),
+            };
+            let moved = move_event(&entry);
+            self.event(ClientEvent::Entry(entry));
+            moved.into_iter().for_each(|moved| self.event(ClientEvent::Moved(moved)));
         }
     }
 
@@ -178,8 +182,8 @@ impl Harness {
         self.update(Msg::Input(Input::Resize(columns, rows)));
     }
 
-    pub(crate) fn moved(&mut self, moved: Navigated) {
-        self.update(Msg::Replied(Purpose::Navigate, Box::new(Ok(CommandReply::Navigated(moved)))));
+    pub(crate) fn moved(&mut self, moved: MoveReply) {
+        self.update(Msg::Replied(Purpose::Navigate, Box::new(Ok(CommandReply::Moved(moved)))));
     }
 
     fn draw(&mut self, output: ScreenOutput) {
@@ -211,6 +215,24 @@ impl Harness {
         let asked: Vec<String> = self.actions.drain(..).map(|action| format!("{action:?}\n")).collect();
         asked.concat()
     }
+}
+
+/// The move that an entry makes, as the agent announces it.
+fn move_event(event: &EntryEvent) -> Option<MoveEvent> {
+    let entry = parse_entry(event.entry.bytes()).ok().filter(|entry| entry.kind == EntryKind::Leaf)?;
+    let from = entry.get("data").and_then(|data| data.get("fromId")).and_then(RawJson::text);
+    Some(MoveEvent {
+        seq: Some(event.seq),
+        new_leaf_id: entry.parent.as_deref().map(EntryId::from),
+        old_leaf_id: from.as_deref().map(EntryId::from),
+        reason: match entry.reason {
+            EntryReason::Undo => MoveReason::Undo,
+            EntryReason::Redo => MoveReason::Redo,
+            _ => MoveReason::Move,
+        },
+        summary_entry: None,
+        from_hook: false,
+    })
 }
 
 pub(crate) fn command_question(command: &str, offers: &[&str]) -> Question {

@@ -4,9 +4,7 @@ mod events;
 mod keys;
 pub(crate) mod question_keys;
 
-use osier_agent::{ClientCommand, CommandReply};
-use osier_model::Image;
-use osier_tree::move_target;
+use osier_protocol::{ClientCommand, CommandReply, Image, OpenQuestion, Prompt};
 use osier_tree::tokens::TokenCount;
 use serde_json::Value;
 
@@ -148,14 +146,15 @@ fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
     state.editor.images = PastedImages::new(pictures);
     let said = said.iter().map(|text| state.editor.pastes.fold(text)).collect();
     state.editor.history = PromptHistory::new(history, said);
-    let texts = |line: Vec<osier_agent::Prompt>| line.into_iter().map(|said| said.text).collect();
+    let texts = |line: Vec<Prompt>| line.into_iter().map(|said| said.text).collect();
     (state.steering, state.follow_up) = (texts(queue.steering), texts(queue.follow_up));
-    let mut draft = drafts.last().map(|open| StreamedReply::new(open.id.clone())).unwrap_or_default();
-    let deltas = drafts.last().into_iter().flat_map(|open| &open.deltas);
+    let open = drafts.iter().rfind(|draft| !draft.off_path);
+    let mut draft = open.map(|open| StreamedReply::new(open.id.clone())).unwrap_or_default();
+    let deltas = open.into_iter().flat_map(|open| &open.deltas);
     let mut pieces: Vec<Piece> = deltas.flat_map(|delta| draft.push_delta(delta)).collect();
     state.reply = draft;
     return_to_editor(state, returned.into_iter().map(|said| said.text).collect());
-    for (id, question) in asked {
+    for OpenQuestion { id, question } in asked {
         events::show_question(state, id, question);
     }
     if unfinished && !running {
@@ -176,14 +175,12 @@ pub(crate) fn return_to_editor(state: &mut UiState, mut texts: Vec<String>) {
 }
 
 /// Puts a sent message back into the editor, and adds markers for images that the text does not name.
-fn restore_prompt(state: &mut UiState, editor: &move_target::EditorContent) {
-    state.editor.set_folded(editor.typed.as_deref().unwrap_or(&editor.text));
+fn restore_prompt(state: &mut UiState, text: &str, images: Vec<Image>) {
+    state.editor.set_folded(text);
     if !state.editor.images.images_in(state.editor.text()).is_empty() {
         return;
     }
-    for block in &editor.images {
-        let field = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
-        let image = Image { data: field("data"), mime_type: field("mimeType") };
+    for image in images {
         let name = format!(".{}", image.mime_type.rsplit('/').next().unwrap_or_default());
         if !state.editor.text().to_lowercase().contains(&name) && !image.data.is_empty() {
             state.editor.insert_image("", image);
@@ -348,18 +345,19 @@ fn handle_reply(state: &mut UiState, purpose: &Purpose, reply: Result<CommandRep
                 show_error(state, &error);
             }
         }
-        (Purpose::Cancel | Purpose::ClearQueue, Ok(CommandReply::Returned(said))) => {
+        (Purpose::Cancel | Purpose::ClearQueue, Ok(CommandReply::Returned { prompts: said })) => {
             state.activity.stopping = false;
             return_to_editor(state, said.into_iter().map(|said| said.text).collect());
         }
-        (Purpose::Navigate, Ok(CommandReply::Navigated(moved))) => {
+        (Purpose::Navigate, Ok(CommandReply::Moved(moved))) => {
             if moved.cancelled {
                 let notice = if moved.aborted { "Canceled; nothing changed" } else { "The move was refused" };
                 show_notice(state, notice);
             } else {
                 state.overlays.clear();
-                if let Some(editor) = moved.editor.filter(|_| state.editor.text().trim().is_empty()) {
-                    restore_prompt(state, &editor);
+                let text = moved.typed_text.or(moved.editor_text);
+                if let Some(text) = text.filter(|_| state.editor.text().trim().is_empty()) {
+                    restore_prompt(state, &text, moved.editor_images);
                 }
                 return_to_editor(state, moved.returned.into_iter().map(|said| said.text).collect());
             }

@@ -145,7 +145,7 @@ fn activity_lines(state: &UiState) -> Vec<Line> {
         lines.extend(with_blank_above(card));
     }
     if let Some((of, text)) = state.activity.summary.as_ref().filter(|_| state.overlays.is_empty()) {
-        let mut card = vec![Line::styled(ColorRole::Accent, &format!("◆ {of}"))];
+        let mut card = vec![Line::styled(ColorRole::Accent, &format!("◆ {}", of.name()))];
         card.extend(output_tail(text, MAX_OUTPUT_LINES, look));
         lines.extend(with_blank_above(card));
     }

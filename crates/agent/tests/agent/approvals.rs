@@ -1,7 +1,8 @@
 //! Approvals: questions, answers, and what the model gets.
 
-use osier_agent::{AgentError, Client, ClientCommand, Question, TurnOutcome, UserAnswer};
+use osier_agent::AgentError;
 use osier_model::scripted::ScriptedTurn;
+use osier_protocol::{ClientCommand, OpenQuestion, Question, TurnOutcome, UserAnswer};
 use osier_tools::{Allowance, ApprovalMode, ProposedChange};
 use serde_json::json;
 
@@ -32,7 +33,7 @@ async fn answering_once_allows_only_this_call() {
     let harness = Harness::new([write("c1", "a"), write("c2", "b"), ScriptedTurn::reply("done")]).await;
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     answer(&harness, &mut listener, |_| UserAnswer::Once).await;
-    answer(&harness, &mut listener, |_| UserAnswer::No("enough".into())).await;
+    answer(&harness, &mut listener, |_| UserAnswer::No { reason: "enough".into() }).await;
     assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     assert!(harness.has("a") && !harness.has("b"));
     assert!(harness.last_results()[0].starts_with("not allowed: enough\n"), "the model gets the reason");
@@ -45,7 +46,7 @@ async fn answering_always_allows_the_tool_for_the_session() {
         Harness::new([write("c1", "a"), write("c2", "b"), bash("c3", "true"), ScriptedTurn::reply("done")])
             .await;
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
-    answer(&harness, &mut listener, |mut offers| UserAnswer::Always(offers.remove(0))).await;
+    answer(&harness, &mut listener, |mut offers| UserAnswer::Always { allowance: offers.remove(0) }).await;
     let next = answer(&harness, &mut listener, |_| UserAnswer::Once).await;
     assert!(matches!(next, ProposedChange::Command { .. }), "other tools still need approval: {next:?}");
     assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
@@ -67,8 +68,8 @@ async fn answering_always_allows_only_the_same_command_family() {
     ])
     .await;
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
-    answer(&harness, &mut listener, |mut offers| UserAnswer::Always(offers.remove(0))).await;
-    let asked = answer(&harness, &mut listener, |_| UserAnswer::No(String::new())).await;
+    answer(&harness, &mut listener, |mut offers| UserAnswer::Always { allowance: offers.remove(0) }).await;
+    let asked = answer(&harness, &mut listener, |_| UserAnswer::No { reason: String::new() }).await;
     assert_eq!(asked, ProposedChange::Command { command: "git push".into() });
     listener.end().await;
     assert_eq!(harness.session().tree().marks().settings()["approvalTools"], json!(["bash:ls"]));
@@ -107,7 +108,7 @@ async fn mode_of_a_run_is_not_stored_but_a_set_mode_is() {
     assert!(harness.has("a"));
     assert_eq!(harness.session().tree().marks().settings().get("approvalMode"), None);
     let again = harness.reopen([write("c2", "b"), bash("c3", "true"), ScriptedTurn::reply("done")]).await;
-    again.send(ClientCommand::SetApproval(ApprovalMode::Yolo)).await;
+    again.send(ClientCommand::SetApproval { mode: ApprovalMode::Yolo }).await;
     assert_eq!(again.say("go").await, TurnOutcome::Done);
     assert!(again.has("b"));
     assert_eq!(again.session().tree().marks().settings()["approvalMode"], json!("yolo"));
@@ -118,7 +119,10 @@ async fn attaching_shows_open_questions_and_only_those_can_be_answered() {
     let harness = Harness::new([write("c1", "a"), ScriptedTurn::reply("done")]).await;
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     let (question, asked) = listener.until_asked().await;
-    assert_eq!(harness.worker.attach(None).await.unwrap().open_questions, [(question, asked)]);
+    assert_eq!(
+        harness.worker.attach(None).await.unwrap().state.open_questions,
+        [OpenQuestion { id: question, question: asked }]
+    );
     harness.send(ClientCommand::Answer { question, answer: UserAnswer::Once }).await;
     listener.end().await;
     let late = harness.worker.send(ClientCommand::Answer { question, answer: UserAnswer::Once }).await;

@@ -4,9 +4,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use osier_agent::{ClientCommand, Navigation};
 use osier_model::scripted::ScriptedTurn;
 use osier_model::{Api, Request};
+use osier_protocol::{ClientCommand, MoveCommand};
 use osier_tree::{EntryKind, MessageRole, Place, Seq, SessionTree};
 use serde_json::{Value, json};
 
@@ -74,8 +74,12 @@ async fn run_random_moves(session: &RandomSession, rng: &mut TestRng) {
     let tree = session.harness.session().tree();
     if !tree.is_empty() {
         let target = Some(tree.id(Seq::new(rng.below(tree.len()))).to_string());
-        let navigation = Navigation { target, summarize: rng.below(4) == 0, ..Navigation::default() };
-        session.send(ClientCommand::Navigate(navigation)).await.unwrap();
+        let navigation = MoveCommand {
+            target_id: target.map(Into::into),
+            summarize: rng.below(4) == 0,
+            ..MoveCommand::default()
+        };
+        session.send(ClientCommand::Move(navigation)).await.unwrap();
         if rng.below(3) > 0 {
             return;
         }

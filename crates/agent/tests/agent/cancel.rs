@@ -1,8 +1,8 @@
 //! Canceling: at any point, the tree stays valid and every call gets a result.
 
-use osier_agent::{ClientCommand, CommandReply, PromptTiming, TurnOutcome};
 use osier_model::scripted::ScriptedTurn;
 use osier_model::{ModelError, StopReason};
+use osier_protocol::{ClientCommand, CommandReply, Prompt, PromptTiming, TurnOutcome};
 use osier_tools::user_bash::UserCommand;
 use serde_json::json;
 
@@ -10,9 +10,7 @@ use crate::harness::Harness;
 
 fn steer(text: &str) -> ClientCommand {
     ClientCommand::Prompt {
-        text: text.to_owned(),
-        images: Vec::new(),
-        files: Vec::new(),
+        prompt: Prompt { text: text.to_owned(), ..Prompt::default() },
         when: PromptTiming::Steer,
     }
 }
@@ -28,7 +26,7 @@ async fn canceled_reply_keeps_its_partial_text() {
     for _ in 0..2 {
         let mut listener = harness.begin(ClientCommand::prompt("go")).await;
         listener.until_draft("thin").await;
-        assert_eq!(harness.send(ClientCommand::Cancel).await, CommandReply::Returned(vec![]));
+        assert_eq!(harness.send(ClientCommand::Cancel).await, CommandReply::Returned { prompts: vec![] });
         assert_eq!(listener.end().await.0, Some(TurnOutcome::Cancelled));
     }
     let stopped = harness.messages().await.pop().unwrap();
@@ -121,7 +119,7 @@ async fn canceled_turn_closes_its_question() {
     let ended = listener
         .received
         .iter()
-        .map(osier_agent::AgentEvent::to_json)
+        .map(osier_protocol::ClientEvent::to_json)
         .filter(|json| json.contains("answered"));
     assert_eq!(ended.collect::<Vec<_>>(), [r#"{"type":"answered","id":1,"allowed":false}"#]);
     assert!(harness.messages().await.pop().unwrap()["details"]["cancelled"] == true);
@@ -133,7 +131,9 @@ async fn cancel_returns_queued_prompts() {
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     listener.until_draft("thin").await;
     harness.send(steer("left")).await;
-    let CommandReply::Returned(texts) = harness.send(ClientCommand::Cancel).await else { panic!() };
+    let CommandReply::Returned { prompts: texts } = harness.send(ClientCommand::Cancel).await else {
+        panic!()
+    };
     assert_eq!(texts[0].text, "left");
     assert!(!harness.session().tree().marks().settings().contains_key("queue"));
 }
@@ -141,7 +141,7 @@ async fn cancel_returns_queued_prompts() {
 #[tokio::test]
 async fn cancel_when_idle_is_ok_and_cancel_stops_a_shell_command() {
     let harness = Harness::new([]).await;
-    assert_eq!(harness.send(ClientCommand::Cancel).await, CommandReply::Returned(vec![]));
+    assert_eq!(harness.send(ClientCommand::Cancel).await, CommandReply::Returned { prompts: vec![] });
     let mut listener = harness.listen().await;
     let run = harness.send(ClientCommand::RunShell(UserCommand::parse("!echo up; sleep 600").unwrap()));
     let stop = async {

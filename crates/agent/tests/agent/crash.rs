@@ -5,11 +5,9 @@ use std::path::Path;
 use std::process::{Command as Program, Stdio};
 use std::sync::Arc;
 
-use osier_agent::{
-    AgentConfig, AgentEvent, Client, ClientCommand, LiveUpdate, Prompt, PromptTiming, TurnOutcome,
-};
+use osier_agent::AgentConfig;
 use osier_model::scripted::ScriptedTurn;
-use osier_session::SessionEvent;
+use osier_protocol::{ClientCommand, ClientEvent, Prompt, PromptTiming, TurnOutcome};
 use osier_store::file::verify;
 use osier_store::{FileStore, Store};
 use osier_tools::ApprovalMode;
@@ -46,15 +44,20 @@ async fn job() {
     let mut listener = harness.begin(ClientCommand::prompt("do it")).await;
     let at = listener
         .until(|event| match event {
-            AgentEvent::Live(LiveUpdate::ToolOutput { text, .. }) => Some(text.trim().to_owned()),
-            AgentEvent::Session(SessionEvent::DraftDelta { delta, .. }) => {
-                delta.contains("about").then(|| "said".to_owned())
+            ClientEvent::ToolOutput { text, .. } => Some(text.trim().to_owned()),
+            ClientEvent::DraftDelta { delta, .. } => {
+                delta.text().contains("about").then(|| "said".to_owned())
             }
             _ => None,
         })
         .await;
     let (text, images) = ("and hurry".to_owned(), Vec::new());
-    harness.send(ClientCommand::Prompt { text, images, files: Vec::new(), when: PromptTiming::Steer }).await;
+    harness
+        .send(ClientCommand::Prompt {
+            prompt: Prompt { text, images, ..Prompt::default() },
+            when: PromptTiming::Steer,
+        })
+        .await;
     // Write to the real stdout, past the capture of the test harness.
     std::io::stderr().write_all(format!("{at}\n").as_bytes()).unwrap();
     std::future::pending::<()>().await;
@@ -121,7 +124,10 @@ async fn kill_during_a_tool_leaves_a_valid_tree_and_an_interrupted_call() {
         ["user: \"do it\"", "assistant: \"I run it.\"", "[ls: .]"],
         "stored entries survive"
     );
-    assert_eq!(harness.worker.attach(None).await.unwrap().returned_prompts, [Prompt::text("and hurry")]);
+    assert_eq!(
+        harness.worker.attach(None).await.unwrap().state.returned_prompts,
+        [Prompt::text("and hurry")]
+    );
     let shown = calls_shown(&harness).await;
     assert_eq!(shown, [("ls".into(), false), ("bash".into(), true), ("write".into(), true)]);
     assert_eq!(harness.run(ClientCommand::Resume).await, TurnOutcome::Done);

@@ -1,16 +1,16 @@
 //! What clients receive, and in which order.
 
 use expect_test::expect;
-use osier_agent::{AgentEvent, Client, ClientCommand, LiveUpdate};
+use futures_util::StreamExt;
 use osier_model::scripted::ScriptedTurn;
-use osier_session::SessionEvent;
+use osier_protocol::{ClientCommand, ClientEvent, EntryEvent, ReplyDelta};
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
 
 /// One word for each event, without drafts.
-fn words(events: &[AgentEvent]) -> Vec<String> {
-    let word = |event: &AgentEvent| {
+fn words(events: &[ClientEvent]) -> Vec<String> {
+    let word = |event: &ClientEvent| {
         let json: Value = serde_json::from_str(&event.to_json()).unwrap();
         let kind = json["type"].as_str().unwrap().to_owned();
         match kind.as_str() {
@@ -64,14 +64,17 @@ async fn each_event_is_one_json_line_with_the_stored_entry() {
     for event in &listener.received {
         let json = event.to_json();
         assert!(!json.contains('\n') && serde_json::from_str::<Value>(&json).is_ok(), "{json}");
-        if let AgentEvent::Session(SessionEvent::Committed { line, .. }) = event {
-            assert!(json.ends_with(&format!("\"entry\":{}}}", String::from_utf8_lossy(line))), "{json}");
+        if let ClientEvent::Entry(EntryEvent { entry, .. }) = event {
+            assert!(
+                json.ends_with(&format!("\"entry\":{}}}", String::from_utf8_lossy(entry.bytes()))),
+                "{json}"
+            );
         }
     }
     let drafts: Vec<String> = listener
         .received
         .iter()
-        .map(AgentEvent::to_json)
+        .map(ClientEvent::to_json)
         .filter(|json| json.contains("text_delta"))
         .collect();
     assert!(
@@ -86,13 +89,15 @@ async fn attaching_during_a_turn_has_no_gaps_or_duplicates() {
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     listener.until_draft("thin").await;
     let joined = harness.worker.attach(None).await.unwrap();
-    assert!(joined.turn_running && joined.state.version == harness.session().version());
-    let said: String = joined.drafts[0].deltas.concat();
+    assert!(
+        joined.state.turn_running && joined.state.position.entries == harness.session().version().entries
+    );
+    let said: String = joined.state.drafts[0].deltas.iter().map(ReplyDelta::text).collect();
     assert!(said.contains("thin"), "{said}");
     let mut events = joined.events;
     harness.send(ClientCommand::Cancel).await;
     let mut received = Vec::new();
-    while !matches!(received.last(), Some(AgentEvent::Live(LiveUpdate::TurnEnded { .. }))) {
+    while !matches!(received.last(), Some(ClientEvent::TurnEnded { .. })) {
         received.push(events.next().await.unwrap());
     }
     assert_eq!(words(&received), ["entry assistant", "turn_ended"]);
@@ -114,5 +119,5 @@ async fn slow_receiver_gets_lagged_and_must_attach_again() {
     while let Some(event) = slow.next().await {
         received.push(event);
     }
-    assert!(matches!(received.last(), Some(AgentEvent::Session(SessionEvent::Lagged { .. }))));
+    assert!(matches!(received.last(), Some(ClientEvent::Lagged { .. })));
 }

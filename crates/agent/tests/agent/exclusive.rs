@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use osier_agent::AgentError;
+use osier_agent::SummaryError;
 use osier_agent::gates::{CompactDecision, CompactPreparation, Gates, TreeDecision, TreePreparation};
-use osier_agent::{
-    AgentError, Client, ClientCommand, CommandReply, LiveUpdate, Navigated, Navigation, PromptTiming,
-    TurnOutcome, UserAnswer,
-};
-use osier_agent::{AgentEvent, SummaryError};
 use osier_model::scripted::ScriptedTurn;
 use osier_model::{CancellationToken, ThinkingLevel};
+use osier_protocol::{
+    ClientCommand, ClientEvent, CommandReply, MoveCommand, MoveReply, Prompt, PromptTiming, TurnOutcome,
+    UserAnswer,
+};
 use osier_session::{Gate, GateVerdict, PlannedChange, Session, SessionEnv};
 use osier_tools::user_bash::UserCommand;
 use osier_tools::{Allowance, ApprovalMode};
@@ -23,7 +24,7 @@ use crate::scenario::{Scenario, ScenarioConfig};
 const SCENE: &str = "say one > first\n say two > second";
 
 async fn to(scenario: &Scenario, navigation: &str) -> ClientCommand {
-    ClientCommand::Navigate(scenario.navigation(navigation).await)
+    ClientCommand::Move(scenario.navigation(navigation).await)
 }
 
 /// A turn that hangs in the middle of its reply.
@@ -35,18 +36,16 @@ async fn hanging(scenario: &mut Scenario) -> EventListener {
     listener
 }
 
-fn navigated(reply: CommandReply) -> Navigated {
+fn navigated(reply: CommandReply) -> MoveReply {
     match reply {
-        CommandReply::Navigated(navigated) => navigated,
+        CommandReply::Moved(navigated) => navigated,
         other => panic!("{other:?}"),
     }
 }
 
 fn steer(text: &str) -> ClientCommand {
     ClientCommand::Prompt {
-        text: text.to_owned(),
-        images: Vec::new(),
-        files: Vec::new(),
+        prompt: Prompt { text: text.to_owned(), ..Prompt::default() },
         when: PromptTiming::Steer,
     }
 }
@@ -56,8 +55,11 @@ async fn moves_are_refused_during_a_turn() {
     let mut scenario = Scenario::set_up(ScenarioConfig::default(), SCENE).await;
     let mut listener = hanging(&mut scenario).await;
     let before = scenario.session().version();
-    let graft =
-        ClientCommand::Graft { tip: scenario.id("second").await, summarize: false, instructions: None };
+    let graft = ClientCommand::Graft {
+        tip: scenario.id("second").await.into(),
+        summarize: false,
+        instructions: None,
+    };
     let moving = to(&scenario, "first").await;
     for command in [
         moving,
@@ -84,7 +86,7 @@ async fn move_with_stop_turn_cancels_the_turn_and_returns_the_queue() {
     assert_eq!(listener.end().await.0, Some(TurnOutcome::Cancelled));
     let tree = scenario.session().tree();
     let place = |id: &str| tree.find(id);
-    assert!(tree.same_place(place(&navigated.leaf.unwrap()), place(&scenario.id("first").await)));
+    assert!(tree.same_place(place(&navigated.leaf_id.unwrap()), place(&scenario.id("first").await)));
     let returned: Vec<&str> = navigated.returned.iter().map(|said| said.text.as_str()).collect();
     assert_eq!(returned, ["to the left"]);
     scenario.run_script("say three > third").await;
@@ -96,11 +98,12 @@ async fn impossible_move_does_not_stop_the_turn() {
     let mut scenario = Scenario::set_up(ScenarioConfig::default(), SCENE).await;
     let mut listener = hanging(&mut scenario).await;
     scenario.harness.send(steer("to the left")).await;
-    let nowhere = Navigation { target: Some("nowhere".into()), stop_turn: true, ..Navigation::default() };
-    let refused = scenario.harness.worker.send(ClientCommand::Navigate(nowhere)).await;
+    let nowhere =
+        MoveCommand { target_id: Some("nowhere".into()), stop_turn: true, ..MoveCommand::default() };
+    let refused = scenario.harness.worker.send(ClientCommand::Move(nowhere)).await;
     assert!(matches!(refused, Err(AgentError::Session(_))), "{refused:?}");
     let attached = scenario.harness.worker.attach(None).await.unwrap();
-    assert_eq!((attached.turn_running, attached.queue.steering.len()), (true, 1));
+    assert_eq!((attached.state.turn_running, attached.state.queue.steering.len()), (true, 1));
     scenario.harness.send(ClientCommand::Cancel).await;
     listener.end().await;
 }
@@ -119,7 +122,7 @@ async fn compaction_stops_the_turn_without_resuming_it() {
         CommandReply::Compacted(_)
     ));
     assert_eq!(listener.end().await.0, Some(TurnOutcome::Cancelled));
-    assert!(!scenario.harness.worker.attach(None).await.unwrap().turn_running);
+    assert!(!scenario.harness.worker.attach(None).await.unwrap().state.turn_running);
 }
 
 #[tokio::test]
@@ -130,9 +133,7 @@ async fn move_is_refused_during_a_shell_command() {
     let command = UserCommand { command: "echo up; cat go".into(), exclude_from_context: false };
     std::process::Command::new("mkfifo").arg(scenario.harness.folder.path().join("go")).status().unwrap();
     let bash = tokio::spawn(async move { worker.send(ClientCommand::RunShell(command)).await });
-    listener
-        .until(|event| matches!(event, AgentEvent::Live(LiveUpdate::BashOutput { .. })).then_some(()))
-        .await;
+    listener.until(|event| matches!(event, ClientEvent::BashOutput { .. }).then_some(())).await;
     let refused = scenario.harness.worker.send(to(&scenario, "first").await).await;
     assert!(matches!(refused, Err(AgentError::ShellCommandRunning)), "{refused:?}");
     std::fs::write(scenario.harness.folder.path().join("go"), "ran to its end\n").unwrap();
@@ -196,7 +197,9 @@ async fn move_survives_a_log_that_shrinks() {
     session.refresh().await.unwrap();
     let worker = scenario.harness.worker.clone();
     let chosen =
-        tokio::spawn(async move { worker.send(ClientCommand::SetThinking(ThinkingLevel::Low)).await });
+        tokio::spawn(
+            async move { worker.send(ClientCommand::SetThinking { level: ThinkingLevel::Low }).await },
+        );
     // The test has one thread, so the loop has received the command by then.
     for _ in 0..100 {
         tokio::task::yield_now().await;
@@ -227,7 +230,7 @@ async fn other_commands_are_refused_during_a_move_and_model_changes_wait() {
         assert!(matches!(refused, Err(AgentError::ExclusiveRunning)), "{refused:?}");
     }
     let before = scenario.session().version();
-    scenario.harness.send(ClientCommand::SetModel("scripted/other".into())).await;
+    scenario.harness.send(ClientCommand::SetModel { model: "scripted/other".into() }).await;
     assert_eq!(scenario.session().version(), before, "nothing is stored at the old position");
     barrier.release.add_permits(1);
     navigated(moving.await.unwrap().unwrap());
@@ -412,13 +415,13 @@ async fn steering_is_delivered_after_a_backtrack_before_the_model_call() {
         "say one > first",
     )
     .await;
-    scenario.harness.send(ClientCommand::SetApproval(ApprovalMode::Default)).await;
+    scenario.harness.send(ClientCommand::SetApproval { mode: ApprovalMode::Default }).await;
     let turns = [scenario.turn("[back 1 nothing] [bash true]"), scenario.turn("turning left")];
     turns.into_iter().for_each(|turn| scenario.harness.model.push(turn));
     let mut listener = scenario.harness.begin(ClientCommand::prompt("two")).await;
     let (question, _) = listener.until_asked().await;
     scenario.harness.send(steer("to the left")).await;
-    let always = UserAnswer::Always(Allowance::Command("true".into()));
+    let always = UserAnswer::Always { allowance: Allowance::Command("true".into()) };
     scenario.harness.send(ClientCommand::Answer { question, answer: always }).await;
     assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     let lines = scenario.harness.last_request();
@@ -434,7 +437,7 @@ async fn steering_from_the_left_branch_is_in_the_note() {
         "say one > first",
     )
     .await;
-    scenario.harness.send(ClientCommand::SetApproval(ApprovalMode::Default)).await;
+    scenario.harness.send(ClientCommand::SetApproval { mode: ApprovalMode::Default }).await;
     let turns =
         [scenario.turn("[bash true]"), scenario.turn("[back 0 nothing]"), scenario.turn("turning left")];
     turns.into_iter().for_each(|turn| scenario.harness.model.push(turn));
@@ -476,7 +479,7 @@ async fn canceled_turn_does_not_backtrack() {
         "say one > first",
     )
     .await;
-    scenario.harness.send(ClientCommand::SetApproval(ApprovalMode::Default)).await;
+    scenario.harness.send(ClientCommand::SetApproval { mode: ApprovalMode::Default }).await;
     let turn = scenario.turn("[back 0 nothing] [bash true]");
     scenario.harness.model.push(turn);
     let mut listener = scenario.harness.begin(ClientCommand::prompt("two")).await;

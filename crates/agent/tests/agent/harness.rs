@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use osier_agent::{
-    AgentConfig, AgentEvent, AgentEvents, Client, ClientCommand, CommandReply, LiveUpdate, TurnOutcome,
-    Worker,
-};
+use futures_util::StreamExt;
+use osier_agent::{AgentConfig, Worker};
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{Message, ModelInfo};
-use osier_session::{Session, SessionEnv, SessionEvent};
+use osier_protocol::{ClientCommand, ClientEvent, CommandReply, EventStream, TurnOutcome};
+use osier_session::{Session, SessionEnv};
 use osier_store::{MemoryStore, Store, StoreError};
 use osier_tools::{ToolContext, ToolSet};
 use osier_tree::entry::parse_entry;
@@ -200,12 +199,12 @@ fn message_line(message: &Message) -> String {
 
 /// Collects the events that a client receives.
 pub(crate) struct EventListener {
-    events: AgentEvents,
-    pub(crate) received: Vec<AgentEvent>,
+    events: EventStream,
+    pub(crate) received: Vec<ClientEvent>,
 }
 
 impl EventListener {
-    pub(crate) async fn next(&mut self) -> AgentEvent {
+    pub(crate) async fn next(&mut self) -> ClientEvent {
         let next = tokio::time::timeout(EVENT_TIMEOUT, self.events.next()).await;
         let event = next.expect("the agent is stuck").expect("the agent has stopped");
         self.received.push(event.clone());
@@ -213,7 +212,7 @@ impl EventListener {
     }
 
     /// Waits until `find` returns something for an event.
-    pub(crate) async fn until<T>(&mut self, mut find: impl FnMut(&AgentEvent) -> Option<T>) -> T {
+    pub(crate) async fn until<T>(&mut self, mut find: impl FnMut(&ClientEvent) -> Option<T>) -> T {
         loop {
             if let Some(found) = find(&self.next().await) {
                 return found;
@@ -224,15 +223,15 @@ impl EventListener {
     /// Waits until a draft delta contains this text.
     pub(crate) async fn until_draft(&mut self, text: &str) {
         self.until(|event| match event {
-            AgentEvent::Session(SessionEvent::DraftDelta { delta, .. }) => delta.contains(text).then_some(()),
+            ClientEvent::DraftDelta { delta, .. } => delta.text().contains(text).then_some(()),
             _ => None,
         })
         .await;
     }
 
-    pub(crate) async fn until_asked(&mut self) -> (u64, osier_agent::Question) {
+    pub(crate) async fn until_asked(&mut self) -> (u64, osier_protocol::Question) {
         self.until(|event| match event {
-            AgentEvent::Live(LiveUpdate::Asked { id, question }) => Some((*id, (**question).clone())),
+            ClientEvent::Asked { id, question } => Some((*id, (**question).clone())),
             _ => None,
         })
         .await
@@ -241,15 +240,15 @@ impl EventListener {
     /// Waits until the turn ends.
     pub(crate) async fn end(&mut self) -> (Option<TurnOutcome>, Option<String>) {
         self.until(|event| match event {
-            AgentEvent::Live(LiveUpdate::TurnEnded { finished, error }) => Some((*finished, error.clone())),
+            ClientEvent::TurnEnded { finished, error } => Some((*finished, error.clone())),
             _ => None,
         })
         .await
     }
 
     pub(crate) fn notices(&self) -> Vec<String> {
-        let notice = |event: &AgentEvent| match event {
-            AgentEvent::Live(LiveUpdate::Notice { text }) => Some(text.clone()),
+        let notice = |event: &ClientEvent| match event {
+            ClientEvent::Notice { text } => Some(text.clone()),
             _ => None,
         };
         self.received.iter().filter_map(notice).collect()

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use osier_agent::{AgentConfig, AgentError, Client, ClientCommand, TurnOutcome};
+use osier_agent::{AgentConfig, AgentError};
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{ModelInfo, ThinkingLevel};
+use osier_protocol::{ClientCommand, TurnOutcome};
 use serde_json::json;
 
 use crate::harness::Harness;
@@ -25,15 +26,15 @@ fn asked(harness: &Harness) -> Vec<String> {
 #[tokio::test]
 async fn choice_between_turns_is_stored_at_once() {
     let harness = Harness::with([ScriptedTurn::reply("one")], with_models(&["other"])).await;
-    harness.send(ClientCommand::SetModel("scripted/other".into())).await;
-    harness.send(ClientCommand::SetThinking(ThinkingLevel::High)).await;
+    harness.send(ClientCommand::SetModel { model: "scripted/other".into() }).await;
+    harness.send(ClientCommand::SetThinking { level: ThinkingLevel::High }).await;
     assert_eq!(harness.path().await, ["[model: other]", "[thinking: high]"]);
-    harness.send(ClientCommand::SetThinking(ThinkingLevel::High)).await;
+    harness.send(ClientCommand::SetThinking { level: ThinkingLevel::High }).await;
     assert_eq!(harness.path().await.len(), 2, "no change, no entry");
     harness.say("a").await;
     let request = &harness.model.requests()[0];
     assert_eq!((request.model.id.as_str(), request.thinking), ("other", ThinkingLevel::High));
-    let unknown = harness.worker.send(ClientCommand::SetModel("scripted/none".into())).await;
+    let unknown = harness.worker.send(ClientCommand::SetModel { model: "scripted/none".into() }).await;
     assert!(matches!(unknown, Err(AgentError::Model(_))), "{unknown:?}");
 }
 
@@ -47,9 +48,9 @@ async fn choice_during_a_turn_applies_to_the_next_model_call() {
     let mut listener = harness.begin(ClientCommand::prompt("a")).await;
     let (question, _) = listener.until_asked().await;
     let before = harness.path().await.len();
-    harness.send(ClientCommand::SetModel("scripted/other".into())).await;
+    harness.send(ClientCommand::SetModel { model: "scripted/other".into() }).await;
     assert_eq!(harness.path().await.len(), before);
-    harness.send(ClientCommand::Answer { question, answer: osier_agent::UserAnswer::Once }).await;
+    harness.send(ClientCommand::Answer { question, answer: osier_protocol::UserAnswer::Once }).await;
     assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     assert_eq!(asked(&harness), ["scripted", "other"]);
     assert_eq!(harness.path().await[before..], ["[bash: true]", "[model: other]", "assistant: \"done\""]);
@@ -62,7 +63,7 @@ async fn path_decides_the_model_unless_a_flag_overrides_it() {
             .await;
     harness.say("a").await;
     let first = harness.worker.cursor().place();
-    harness.send(ClientCommand::SetModel("scripted/other".into())).await;
+    harness.send(ClientCommand::SetModel { model: "scripted/other".into() }).await;
     harness.say("b").await;
     let open = |change: fn(&mut AgentConfig)| {
         let turns = [ScriptedTurn::reply("x"), ScriptedTurn::reply("y")];
@@ -92,7 +93,7 @@ async fn path_decides_the_model_unless_a_flag_overrides_it() {
 #[tokio::test]
 async fn unknown_model_is_replaced_with_a_notice() {
     let harness = Harness::with([ScriptedTurn::reply("one")], with_models(&["gone"])).await;
-    harness.send(ClientCommand::SetModel("scripted/gone".into())).await;
+    harness.send(ClientCommand::SetModel { model: "scripted/gone".into() }).await;
     harness.say("a").await;
     let again = harness.reopen([ScriptedTurn::reply("two"), ScriptedTurn::reply("three")]).await;
     let mut listener = again.begin(ClientCommand::prompt("b")).await;

@@ -1,6 +1,7 @@
 //! The next step of the loop, for paths written as scripts.
 
-use osier_agent::{NextStep, PendingWork, Tail, TurnOutcome, next_step};
+use osier_agent::{NextStep, PendingWork, Tail, next_step};
+use osier_protocol::TurnOutcome;
 use osier_testkit::ScriptedSession;
 use osier_tree::EntryReason;
 

@@ -9,11 +9,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use osier_agent::{
-    AgentConfig, AgentError, Client, ClientCommand, PromptTiming, SystemPromptSource, UserAnswer,
-};
+use osier_agent::{AgentConfig, AgentError, SystemPromptSource};
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{Api, ModelError, ModelInfo, Registry, Request, ThinkingLevel, body_json, body_text};
+use osier_protocol::{ClientCommand, Prompt, PromptTiming, UserAnswer};
 use osier_store::MemoryStore;
 use osier_tools::user_bash::UserCommand;
 use proptest::prelude::*;
@@ -190,7 +189,7 @@ impl RandomSession {
             Op::Switch => {
                 let now = self.harness.worker.model_choice().await.unwrap().model.id.clone();
                 let other = self.models.iter().find(|model| model.id != now).unwrap();
-                self.harness.send(ClientCommand::SetModel(other.full_name())).await;
+                self.harness.send(ClientCommand::SetModel { model: other.full_name() }).await;
             }
             Op::Die => self.die().await,
             Op::Move(to) => {
@@ -235,13 +234,13 @@ impl RandomSession {
         let text = "this way".to_owned();
         self.harness
             .send(ClientCommand::Prompt {
-                text,
-                images: Vec::new(),
-                files: Vec::new(),
+                prompt: Prompt { text, ..Prompt::default() },
                 when: PromptTiming::Steer,
             })
             .await;
-        self.harness.send(ClientCommand::Answer { question, answer: UserAnswer::No(String::new()) }).await;
+        self.harness
+            .send(ClientCommand::Answer { question, answer: UserAnswer::No { reason: String::new() } })
+            .await;
         listener.end().await;
     }
 

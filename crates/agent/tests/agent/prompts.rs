@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use osier_agent::{AgentError, Client, ClientCommand, PromptLibrary, PromptTiming, SystemPromptSource};
+use osier_agent::{AgentError, PromptLibrary, SystemPromptSource};
 use osier_model::scripted::ScriptedTurn;
 use osier_model::{ContentBlock, Message};
+use osier_protocol::{ClientCommand, Prompt, PromptTiming};
 use osier_tools::ToolSet;
 use serde_json::json;
 
@@ -96,9 +97,7 @@ async fn queued_prompt_is_expanded_on_delivery() {
     .await;
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     let queued = ClientCommand::Prompt {
-        text: "/fix b.rs".into(),
-        images: vec![],
-        files: Vec::new(),
+        prompt: Prompt { text: "/fix b.rs".into(), ..Prompt::default() },
         when: PromptTiming::FollowUp,
     };
     harness.send(queued).await;

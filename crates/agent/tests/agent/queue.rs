@@ -1,7 +1,7 @@
 //! Prompts that arrive during a turn.
 
-use osier_agent::{Client, ClientCommand, CommandReply, Prompt, PromptTiming, TurnOutcome};
 use osier_model::scripted::ScriptedTurn;
+use osier_protocol::{ClientCommand, CommandReply, Prompt, PromptTiming, TurnOutcome};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
@@ -9,7 +9,7 @@ use crate::counting_store::CountingStore;
 use crate::harness::{EventListener, Harness};
 
 fn say(when: PromptTiming, text: &str) -> ClientCommand {
-    ClientCommand::Prompt { text: text.to_owned(), images: Vec::new(), files: Vec::new(), when }
+    ClientCommand::Prompt { prompt: Prompt { text: text.to_owned(), ..Prompt::default() }, when }
 }
 
 /// A turn that waits for approval of the second of its two calls.
@@ -25,8 +25,8 @@ async fn waiting_for_approval(rest: impl IntoIterator<Item = ScriptedTurn>) -> (
 }
 
 async fn allow(harness: &Harness, question: u64) {
-    harness.send(ClientCommand::SetApproval(osier_tools::ApprovalMode::Yolo)).await;
-    harness.send(ClientCommand::Answer { question, answer: osier_agent::UserAnswer::Once }).await;
+    harness.send(ClientCommand::SetApproval { mode: osier_tools::ApprovalMode::Yolo }).await;
+    harness.send(ClientCommand::Answer { question, answer: osier_protocol::UserAnswer::Once }).await;
 }
 
 fn users(lines: &[String]) -> Vec<&str> {
@@ -82,10 +82,10 @@ async fn queue_is_stored_until_delivery() {
         Some(json!({ "steering": [{ "text": "go left" }], "followUp": [{ "text": "later" }] }))
     );
     let attached = harness.worker.attach(None).await.unwrap();
-    assert_eq!((attached.queue.steering.len(), attached.turn_running), (1, true));
+    assert_eq!((attached.state.queue.steering.len(), attached.state.turn_running), (1, true));
     assert_eq!(
         harness.send(ClientCommand::ClearQueue).await,
-        CommandReply::Returned(vec![Prompt::text("go left"), Prompt::text("later")])
+        CommandReply::Returned { prompts: vec![Prompt::text("go left"), Prompt::text("later")] }
     );
     assert_eq!(kept(&harness), None);
     harness.send(say(PromptTiming::Steer, "go right")).await;
@@ -100,7 +100,7 @@ async fn queued_prompts_return_to_the_editor_after_a_crash() {
     harness.send(say(PromptTiming::Steer, "go left")).await;
     harness.send(say(PromptTiming::FollowUp, "later")).await;
     let again = harness.reopen([ScriptedTurn::reply("fine"), ScriptedTurn::reply("good")]).await;
-    let returned = || async { again.worker.attach(None).await.unwrap().returned_prompts };
+    let returned = || async { again.worker.attach(None).await.unwrap().state.returned_prompts };
     assert_eq!(returned().await, [Prompt::text("go left"), Prompt::text("later")]);
     again.say("never mind").await;
     assert_eq!(users(&again.last_request()), ["go", "never mind"]);
@@ -119,7 +119,7 @@ async fn prompt_delivered_just_before_a_crash_does_not_return() {
         br#"{"type":"message","message":{"role":"user","content":[{"type":"text","text":"go left"}]}}"#;
     harness.session().append_entry(said).await.unwrap();
     let again = harness.reopen([]).await;
-    let returned = again.worker.attach(None).await.unwrap().returned_prompts;
+    let returned = again.worker.attach(None).await.unwrap().state.returned_prompts;
     assert_eq!(returned, [Prompt::text("go left"), Prompt::text("later")]);
 }
 

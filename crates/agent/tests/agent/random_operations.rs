@@ -2,9 +2,9 @@
 //! sees, undo and redo always lead back, summaries cover only the branch that is left, and every request is
 //! valid for its API.
 
-use osier_agent::{ClientCommand, CommandReply, Navigation};
 use osier_model::ModelError;
 use osier_model::scripted::ScriptedTurn;
+use osier_protocol::{ClientCommand, CommandReply, MoveCommand};
 use osier_store::file::verify;
 use osier_testkit::ScriptedSession;
 use osier_tree::{EntryKind, Place, Seq, summary};
@@ -134,17 +134,17 @@ impl RandomSession {
             }
             Op::Move(to, how) => {
                 let Some(target) = self.entry(*to) else { return Ok(()) };
-                let navigation = Navigation { target: Some(target), ..Navigation::default() };
+                let navigation = MoveCommand { target_id: Some(target.into()), ..MoveCommand::default() };
                 let navigation = match how {
                     MoveKind::Plain => navigation,
-                    MoveKind::Exact => Navigation { exact: true, ..navigation },
-                    MoveKind::Labeled => Navigation { label: Some("x".into()), ..navigation },
-                    MoveKind::Summarized => Navigation { summarize: true, ..navigation },
+                    MoveKind::Exact => MoveCommand { exact: true, ..navigation },
+                    MoveKind::Labeled => MoveCommand { label: Some("x".into()), ..navigation },
+                    MoveKind::Summarized => MoveCommand { summarize: true, ..navigation },
                 };
                 self.go(navigation).await?;
             }
             Op::Root(summarize) => {
-                self.go(Navigation { summarize: *summarize, ..Navigation::default() }).await?;
+                self.go(MoveCommand { summarize: *summarize, ..MoveCommand::default() }).await?;
             }
             Op::ThereAndBack(to) => self.there_and_back(*to).await?,
             Op::Undo => drop(self.send(ClientCommand::Undo).await),
@@ -154,7 +154,12 @@ impl RandomSession {
             Op::Graft(tip, summarize) => {
                 let Some(tip) = self.entry(*tip) else { return Ok(()) };
                 drop(
-                    self.send(ClientCommand::Graft { tip, summarize: *summarize, instructions: None }).await,
+                    self.send(ClientCommand::Graft {
+                        tip: tip.into(),
+                        summarize: *summarize,
+                        instructions: None,
+                    })
+                    .await,
                 );
             }
             Op::Label(target) => {
@@ -175,11 +180,10 @@ impl RandomSession {
     }
 
     /// Moves, and checks that undo and redo lead back and forth.
-    async fn go(&self, navigation: Navigation) -> Result<(), TestCaseError> {
+    async fn go(&self, navigation: MoveCommand) -> Result<(), TestCaseError> {
         let (before, asked) = (self.place(), self.model.requests.lock().unwrap().len());
         let entries = self.harness.session().version().entries;
-        let Ok(CommandReply::Navigated(moved)) = self.send(ClientCommand::Navigate(navigation.clone())).await
-        else {
+        let Ok(CommandReply::Moved(moved)) = self.send(ClientCommand::Move(navigation.clone())).await else {
             return Ok(());
         };
         let (script, after) = (self.script().await, self.place());
@@ -208,10 +212,10 @@ impl RandomSession {
         &self,
         script: &ScriptedSession,
         before: Place,
-        navigation: &Navigation,
+        navigation: &MoveCommand,
         asked: usize,
     ) -> Result<(), TestCaseError> {
-        let chosen = navigation.target.as_deref().and_then(|id| script.tree.find(id));
+        let chosen = navigation.target_id.as_deref().and_then(|id| script.tree.find(id));
         let common = script.tree.common_ancestor(before, chosen);
         let common: String = script.tree.path(common).iter().map(|seq| line(script, *seq)).collect();
         let common = words(&common);
@@ -227,11 +231,15 @@ impl RandomSession {
     async fn there_and_back(&self, to: usize) -> Result<(), TestCaseError> {
         let (here, before) = (self.place(), self.script().await);
         let Some(target) = self.entry(to) else { return Ok(()) };
-        let exactly = |target: Option<String>| Navigation { target, exact: true, ..Navigation::default() };
-        if self.send(ClientCommand::Navigate(exactly(Some(target)))).await.is_err() {
+        let exactly = |target: Option<String>| MoveCommand {
+            target_id: target.map(Into::into),
+            exact: true,
+            ..MoveCommand::default()
+        };
+        if self.send(ClientCommand::Move(exactly(Some(target)))).await.is_err() {
             return Ok(());
         }
-        prop_assert!(self.send(ClientCommand::Navigate(exactly(self.id(here)))).await.is_ok());
+        prop_assert!(self.send(ClientCommand::Move(exactly(self.id(here)))).await.is_ok());
         let after = self.script().await;
         prop_assert_eq!(seen(&before, here), seen(&after, self.place()));
         Ok(())

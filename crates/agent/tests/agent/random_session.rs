@@ -4,9 +4,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use osier_agent::{AgentConfig, AgentError, Client, ClientCommand, CommandReply, CompactionConfig};
+use osier_agent::{AgentConfig, AgentError, CompactionConfig};
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{CancellationToken, DeltaStream, Model, Request};
+use osier_protocol::{ClientCommand, CommandReply};
 use osier_store::{MemoryStore, Store, StoreError};
 use osier_testkit::ScriptedSession;
 use osier_tools::{ApprovalMode, ToolSet};

@@ -9,13 +9,11 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use expect_test::Expect;
 use osier_agent::gates::Gates;
-use osier_agent::{
-    AgentConfig, AgentEvent, Client, ClientCommand, CommandReply, CompactionConfig, LiveUpdate, Navigation,
-    TurnOutcome,
-};
+use osier_agent::{AgentConfig, CompactionConfig};
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{ModelError, ModelInfo, StopReason, ThinkingLevel};
-use osier_session::{Durability, IdSource, Session, SessionEnv, SessionEvent, WallClock};
+use osier_protocol::{ClientCommand, ClientEvent, CommandReply, MoveCommand, TurnOutcome};
+use osier_session::{Durability, IdSource, Session, SessionEnv, WallClock};
 use osier_store::{MemoryStore, Store, StoreError};
 use osier_testkit::{ScriptedSession, draw};
 use osier_tools::ApprovalMode;
@@ -216,14 +214,14 @@ impl Scenario {
         let command = match word {
             "say" => return self.run_turn(ClientCommand::prompt(rest), stopped).await,
             "resume" => return self.run_turn(ClientCommand::Resume, stopped).await,
-            "move" => ClientCommand::Navigate(self.navigation(rest).await),
+            "move" => ClientCommand::Move(self.navigation(rest).await),
             "undo" => ClientCommand::Undo,
             "redo" => ClientCommand::Redo,
             "compact" => {
                 ClientCommand::Compact { focus: Some(rest.to_owned()).filter(|rest| !rest.is_empty()) }
             }
             "uncompact" => {
-                let entry = if rest.is_empty() { None } else { Some(self.id(rest).await) };
+                let entry = if rest.is_empty() { None } else { Some(self.id(rest).await.into()) };
                 ClientCommand::UndoCompaction { entry }
             }
             "graft" => {
@@ -231,13 +229,13 @@ impl Scenario {
                     Some(tip) => (tip, true),
                     None => (rest, false),
                 };
-                ClientCommand::Graft { tip: self.id(tip).await, summarize, instructions: None }
+                ClientCommand::Graft { tip: self.id(tip).await.into(), summarize, instructions: None }
             }
             "model" => {
                 let provider = self.harness.worker.model_choice().await.unwrap().model.provider.clone();
-                ClientCommand::SetModel(format!("{provider}/{rest}"))
+                ClientCommand::SetModel { model: format!("{provider}/{rest}") }
             }
-            "thinking" => ClientCommand::SetThinking(ThinkingLevel::parse(rest).unwrap()),
+            "thinking" => ClientCommand::SetThinking { level: ThinkingLevel::parse(rest).unwrap() },
             "bash" => {
                 ClientCommand::RunShell(UserCommand { command: rest.to_owned(), exclude_from_context: false })
             }
@@ -250,15 +248,15 @@ impl Scenario {
         let reply = if stopped { self.stopped(command).await } else { worker.send(command).await };
         match reply {
             Err(error) => Some(format!("{error}")),
-            Ok(CommandReply::Navigated(navigated)) => {
+            Ok(CommandReply::Moved(navigated)) => {
                 let mut results: Vec<String> = Vec::new();
-                results.extend(navigated.editor.map(|editor| format!("editor {:?}", editor.text)));
+                results.extend(navigated.editor_text.map(|text| format!("editor {text:?}")));
                 results.extend(navigated.cancelled.then(|| "cancelled".to_owned()));
                 results.extend(navigated.aborted.then(|| "aborted".to_owned()));
                 results.extend(navigated.returned.iter().map(|said| format!("returned {:?}", said.text)));
                 Some(results.join(", ")).filter(|results| !results.is_empty())
             }
-            Ok(CommandReply::Compacted(compacted)) if compacted.entry.is_none() => Some("refused".to_owned()),
+            Ok(CommandReply::Compacted(compacted)) if !compacted.compressed => Some("refused".to_owned()),
             Ok(_) => None,
         }
     }
@@ -286,10 +284,8 @@ impl Scenario {
         if stopped {
             listener
                 .until(|event| match event {
-                    AgentEvent::Session(SessionEvent::DraftDelta { delta, .. }) => {
-                        delta.contains('!').then_some(())
-                    }
-                    AgentEvent::Live(LiveUpdate::SummaryText { text }) => text.contains('!').then_some(()),
+                    ClientEvent::DraftDelta { delta, .. } => delta.text().contains('!').then_some(()),
+                    ClientEvent::SummaryText { text } => text.contains('!').then_some(()),
                     _ => None,
                 })
                 .await;
@@ -310,20 +306,18 @@ impl Scenario {
         let mut listener = self.harness.listen().await;
         let worker = self.harness.worker.clone();
         let task = tokio::spawn(async move { worker.send(command).await });
-        listener
-            .until(|event| matches!(event, AgentEvent::Live(LiveUpdate::SummaryText { .. })).then_some(()))
-            .await;
+        listener.until(|event| matches!(event, ClientEvent::SummaryText { .. }).then_some(())).await;
         self.harness.send(ClientCommand::Cancel).await;
         task.await.unwrap()
     }
 
     /// `TEXT, option, option`.
-    pub(crate) async fn navigation(&self, rest: &str) -> Navigation {
+    pub(crate) async fn navigation(&self, rest: &str) -> MoveCommand {
         let mut words = rest.split(", ");
-        let mut navigation = Navigation { target: None, ..Navigation::default() };
+        let mut navigation = MoveCommand { target_id: None, ..MoveCommand::default() };
         match words.next() {
             Some("root") | None => {}
-            Some(target) => navigation.target = Some(self.id(target).await),
+            Some(target) => navigation.target_id = Some(self.id(target).await.into()),
         }
         for option in words {
             match option.split_once(' ').unwrap_or((option, "")) {
@@ -331,9 +325,10 @@ impl Scenario {
                 ("summarize", _) => navigation.summarize = true,
                 ("stop", _) => navigation.stop_turn = true,
                 ("label", label) => navigation.label = Some(label.to_owned()),
-                ("about", own) => navigation.instructions = Some(own.to_owned()),
+                ("about", own) => navigation.custom_instructions = Some(own.to_owned()),
                 ("only", own) => {
-                    (navigation.instructions, navigation.replace_instructions) = (Some(own.to_owned()), true);
+                    (navigation.custom_instructions, navigation.replace_instructions) =
+                        (Some(own.to_owned()), true);
                 }
                 (other, _) => panic!("unknown word {other:?}"),
             }

@@ -1,7 +1,7 @@
 //! The files read and the to-do list follow the leaf.
 
-use osier_agent::ClientCommand;
 use osier_model::scripted::ScriptedTurn;
+use osier_protocol::ClientCommand;
 use osier_tools::ApprovalMode;
 use serde_json::json;
 
@@ -75,7 +75,7 @@ async fn files_read_survive_reopening() {
     let harness = harness([read(ScriptedTurn::new(), "c1"), ScriptedTurn::reply("one")]).await;
     harness.say("a").await;
     let again = harness.reopen([edit("c2"), ScriptedTurn::reply("two")]).await;
-    again.send(ClientCommand::SetApproval(ApprovalMode::Yolo)).await;
+    again.send(ClientCommand::SetApproval { mode: ApprovalMode::Yolo }).await;
     again.say("b").await;
     assert!(!again.last_results()[0].contains("read it first"), "{:?}", again.last_results());
 }

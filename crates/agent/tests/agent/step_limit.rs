@@ -1,7 +1,8 @@
 //! The limit of model calls for one prompt.
 
-use osier_agent::{AgentConfig, ClientCommand, PromptTiming, Question, TurnOutcome, UserAnswer};
+use osier_agent::AgentConfig;
 use osier_model::scripted::ScriptedTurn;
+use osier_protocol::{ClientCommand, Prompt, PromptTiming, Question, TurnOutcome, UserAnswer};
 use serde_json::json;
 
 use crate::harness::Harness;
@@ -43,7 +44,7 @@ async fn user_decides_whether_to_continue() {
         let (question, asked) = listener.until_asked().await;
         assert_eq!(asked, Question::Continue { model_calls: 3 });
         assert_eq!(harness.model.requests().len(), calls);
-        let answer = if calls == 3 { UserAnswer::Once } else { UserAnswer::No(String::new()) };
+        let answer = if calls == 3 { UserAnswer::Once } else { UserAnswer::No { reason: String::new() } };
         harness.send(ClientCommand::Answer { question, answer }).await;
     }
     assert_eq!(listener.end().await.0, Some(TurnOutcome::StepLimit));
@@ -71,9 +72,7 @@ async fn steering_resets_the_call_count() {
     let text = "this way".to_owned();
     harness
         .send(ClientCommand::Prompt {
-            text,
-            images: Vec::new(),
-            files: Vec::new(),
+            prompt: Prompt { text, ..Prompt::default() },
             when: PromptTiming::Steer,
         })
         .await;

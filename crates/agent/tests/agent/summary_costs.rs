@@ -114,8 +114,8 @@ async fn long_history_is_summarized_in_parts() {
     for at in 0..9 {
         scenario.harness.model.push(ScriptedTurn::reply(long(&format!("s{at}x"), 700)));
     }
-    let compacted = scenario.harness.send(osier_agent::ClientCommand::Compact { focus: None }).await;
-    assert!(matches!(compacted, osier_agent::CommandReply::Compacted(_)));
+    let compacted = scenario.harness.send(osier_protocol::ClientCommand::Compact { focus: None }).await;
+    assert!(matches!(compacted, osier_protocol::CommandReply::Compacted(_)));
     let requests = scenario.harness.model.requests().split_off(before);
     assert!(requests.len() > 2, "{} parts", requests.len());
     let lines: Vec<String> = requests.iter().map(request_text).collect();

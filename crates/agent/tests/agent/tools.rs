@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use osier_agent::{AgentConfig, ClientCommand, TurnOutcome};
+use osier_agent::AgentConfig;
 use osier_model::scripted::ScriptedTurn;
+use osier_protocol::{ClientCommand, TurnOutcome};
 use osier_tools::{ApprovalMode, Preview, Tool, ToolContext, ToolKind, ToolOutcome, ToolSet, ToolSpec};
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Semaphore};
@@ -109,7 +110,7 @@ async fn left_behind() -> Harness {
     let harness = Harness::new([calls]).await;
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     let (question, _) = listener.until_asked().await;
-    harness.send(ClientCommand::Answer { question, answer: osier_agent::UserAnswer::Once }).await;
+    harness.send(ClientCommand::Answer { question, answer: osier_protocol::UserAnswer::Once }).await;
     listener.until_asked().await;
     harness
 }

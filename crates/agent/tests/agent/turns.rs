@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use osier_agent::{AgentError, Client, ClientCommand, CommandReply, PromptTiming, TurnOutcome};
+use osier_agent::AgentError;
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{
     CancellationToken, ContentBlock, DeltaStream, Image, Message, Model, ModelError, ModelInfo, Price,
     Request,
 };
+use osier_protocol::{ClientCommand, CommandReply, Prompt, PromptTiming, TurnOutcome};
 use osier_tools::user_bash::UserCommand;
 use serde_json::json;
 
@@ -85,7 +86,12 @@ async fn images_are_sent_with_the_prompt() {
     let harness = Harness::new([ScriptedTurn::reply("A cat.")]).await;
     let image = Image { data: "AA==".into(), mime_type: "image/png".into() };
     let (text, images) = ("what is this?".to_owned(), vec![image.clone()]);
-    harness.run(ClientCommand::Prompt { text, images, files: Vec::new(), when: PromptTiming::Now }).await;
+    harness
+        .run(ClientCommand::Prompt {
+            prompt: Prompt { text, images, ..Prompt::default() },
+            when: PromptTiming::Now,
+        })
+        .await;
     let Message::User(said) = &harness.model.requests()[0].messages[0] else { panic!() };
     assert_eq!(said.content, [ContentBlock::text("what is this?"), ContentBlock::Image(image)]);
 }
@@ -143,7 +149,7 @@ async fn retries_are_sent_as_live_events() {
     let harness = Harness::new([ScriptedTurn::reply("at last").retrying(overloaded())]).await;
     let mut listener = harness.begin(ClientCommand::prompt("a")).await;
     listener.end().await;
-    let lines: Vec<String> = listener.received.iter().map(osier_agent::AgentEvent::to_json).collect();
+    let lines: Vec<String> = listener.received.iter().map(osier_protocol::ClientEvent::to_json).collect();
     assert!(
         lines
             .iter()
@@ -185,7 +191,7 @@ async fn shell_command_runs_during_a_turn() {
     let mut listener = harness.begin(ClientCommand::prompt("a")).await;
     let (question, _) = listener.until_asked().await;
     harness.send(ClientCommand::RunShell(UserCommand::parse("!echo beside").unwrap())).await;
-    harness.send(ClientCommand::Answer { question, answer: osier_agent::UserAnswer::Once }).await;
+    harness.send(ClientCommand::Answer { question, answer: osier_protocol::UserAnswer::Once }).await;
     assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     assert_eq!(harness.last_request()[3], "user: The user ran `echo beside`:\n```\nbeside\n```");
 }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use osier_agent::{AgentEvent, Client, ClientCommand, LiveUpdate, TurnOutcome};
 use osier_model::scripted::ScriptedTurn;
-use osier_session::SessionEvent;
+use osier_protocol::{ClientCommand, ClientEvent, TurnOutcome};
 use osier_tools::user_bash::UserCommand;
 use serde_json::json;
 
@@ -27,8 +26,8 @@ async fn harness(turns: impl IntoIterator<Item = ScriptedTurn>) -> (Arc<Counting
 }
 
 async fn until_retrying(listener: &mut EventListener) {
-    let retrying = |event: &AgentEvent| {
-        matches!(event, AgentEvent::Live(LiveUpdate::Retrying { kind: "store", .. })).then_some(())
+    let retrying = |event: &ClientEvent| {
+        matches!(event, ClientEvent::Retrying { kind, .. } if kind == "store").then_some(())
     };
     listener.until(retrying).await;
 }
@@ -37,8 +36,8 @@ async fn until_retrying(listener: &mut EventListener) {
 async fn until_stored(listener: &mut EventListener, text: &str) {
     listener
         .until(|event| match event {
-            AgentEvent::Session(SessionEvent::Committed { line, .. }) => {
-                String::from_utf8_lossy(line).contains(text).then_some(())
+            ClientEvent::Entry(event) => {
+                String::from_utf8_lossy(event.entry.bytes()).contains(text).then_some(())
             }
             _ => None,
         })

@@ -4,12 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use osier_agent::{Prompt, Worker};
+use osier_agent::Worker;
 use osier_engine::{
     AgentSpec, LiveSession, ModelPreferences, ModelSelection, ModelSource, Workspace, reading,
 };
 use osier_model::{ModelInfo, ThinkingLevel};
+use osier_protocol::{LogPosition, Prompt};
 use osier_session::Session;
+use osier_store::LogVersion;
 use osier_tools::ApprovalMode;
 
 use super::args::Args;
@@ -35,7 +37,6 @@ pub(super) struct AgentFactory {
 }
 
 /// An open session with its worker and its events.
-#[derive(Debug)]
 pub(super) struct RunningSession {
     pub(super) live: Arc<LiveSession>,
     pub(super) worker: Worker,
@@ -116,9 +117,9 @@ impl AgentFactory {
     pub(super) async fn start(&self, choice: SessionSelection) -> Result<RunningSession> {
         let live = choice.open(&self.home).await?;
         let session = live.session();
-        let version = session.version();
+        let LogVersion { generation, entries } = session.version();
         let worker = self.start_worker(session).await?;
-        let events = EventStream::subscribe(&worker, session, version).await?;
+        let events = EventStream::subscribe(&worker, LogPosition { generation, entries }).await?;
         Ok(RunningSession { live, worker, events })
     }
 

@@ -4,10 +4,7 @@
 //! terminal everything is printed as it streams. A pipe gets only the answer, which is known only when the message has ended,
 //! unless there are no tools; then all text is printed as it arrives.
 
-use std::sync::Arc;
-
-use osier_agent::AgentEvent;
-use osier_session::SessionEvent;
+use osier_protocol::{ClientEvent, EntryId, ReplyDelta};
 use serde_json::Value;
 
 use super::sanitize::StreamSanitizer;
@@ -18,7 +15,7 @@ pub(crate) struct AnswerFilter {
     eager: bool,
     clean: StreamSanitizer,
     /// The draft that is being printed.
-    streaming: Option<Arc<str>>,
+    streaming: Option<EntryId>,
     /// Something was printed.
     has_output: bool,
     at_line_start: bool,
@@ -43,19 +40,15 @@ impl AnswerFilter {
     }
 
     /// The text to print for this event.
-    pub(crate) fn handle_event(&mut self, event: &AgentEvent) -> String {
+    pub(crate) fn handle_event(&mut self, event: &ClientEvent) -> String {
         match event {
-            AgentEvent::Session(SessionEvent::DraftDelta { id, delta, .. }) if self.eager => {
-                self.draft_text(id, delta)
-            }
-            AgentEvent::Session(SessionEvent::DraftDropped { id }) if self.streaming.as_ref() == Some(id) => {
+            ClientEvent::DraftDelta { id, delta, .. } if self.eager => self.draft_text(id, delta),
+            ClientEvent::DraftDropped { id } if self.streaming.as_ref() == Some(id) => {
                 self.withdrawn = true;
                 self.streaming = None;
                 self.break_line()
             }
-            AgentEvent::Session(SessionEvent::Committed { line, draft_id, .. }) => {
-                self.finished_message(line, draft_id.as_ref())
-            }
+            ClientEvent::Entry(event) => self.finished_message(event.entry.bytes(), event.draft_id.as_ref()),
             _ => String::new(),
         }
     }
@@ -73,23 +66,21 @@ impl AnswerFilter {
         }
     }
 
-    fn draft_text(&mut self, id: &Arc<str>, delta: &str) -> String {
-        let Ok(delta) = serde_json::from_str::<Value>(delta) else { return String::new() };
-        match delta["type"].as_str() {
-            Some("text_delta") => {
-                let text = delta["delta"].as_str().unwrap_or_default();
+    fn draft_text(&mut self, id: &EntryId, delta: &ReplyDelta) -> String {
+        match delta {
+            ReplyDelta::TextDelta { delta, .. } => {
                 let gap =
                     if self.streaming.as_ref() == Some(id) { String::new() } else { self.paragraph_break() };
                 self.streaming = Some(id.clone());
-                gap + &self.clean_text(text)
+                gap + &self.clean_text(delta)
             }
             // Two blocks of text are two paragraphs.
-            Some("text_end") => self.break_line(),
+            ReplyDelta::TextEnd { .. } => self.break_line(),
             _ => String::new(),
         }
     }
 
-    fn finished_message(&mut self, line: &[u8], draft: Option<&Arc<str>>) -> String {
+    fn finished_message(&mut self, line: &[u8], draft: Option<&EntryId>) -> String {
         let Some(message) = assistant_message(line) else { return String::new() };
         let text = message_text(&message);
         let was_shown = self.streaming.take().is_some_and(|id| draft == Some(&id));
@@ -165,35 +156,28 @@ fn calls_tools(message: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use osier_tree::Seq;
+    use osier_protocol::EntryEvent;
     use serde_json::json;
 
-    fn draft(id: &str, delta: &Value) -> AgentEvent {
-        AgentEvent::Session(SessionEvent::DraftDelta {
-            id: id.into(),
-            index: 0,
-            delta: delta.to_string().into(),
-        })
+    fn text(id: &str, text: &str) -> ClientEvent {
+        let delta = ReplyDelta::TextDelta { block: 0, delta: text.to_owned() };
+        ClientEvent::DraftDelta { id: id.into(), index: 0, delta: delta.into() }
     }
 
-    fn text(id: &str, text: &str) -> AgentEvent {
-        draft(id, &json!({ "type": "text_delta", "block": 0, "delta": text }))
-    }
-
-    fn said(id: &str, content: &Value) -> AgentEvent {
+    fn said(id: &str, content: &Value) -> ClientEvent {
         let message = json!({ "role": "assistant", "content": content });
         let line = json!({ "type": "message", "id": id, "parentId": null, "message": message }).to_string();
-        AgentEvent::Session(SessionEvent::Committed {
-            seq: Seq::new(0),
+        ClientEvent::Entry(EntryEvent {
+            seq: 0,
             id: id.into(),
             draft_id: Some(id.into()),
             foreign: false,
-            cursor: None,
-            line: line.into_bytes().into(),
+            off_path: false,
+            entry: line.into_bytes().into(),
         })
     }
 
-    fn turn() -> [AgentEvent; 6] {
+    fn turn() -> [ClientEvent; 6] {
         let look =
             json!([{ "type": "text", "text": "I look." }, { "type": "toolCall", "id": "c", "name": "ls" }]);
         [
@@ -206,7 +190,7 @@ mod tests {
         ]
     }
 
-    fn shown(answer: &mut AnswerFilter, events: &[AgentEvent]) -> Vec<String> {
+    fn shown(answer: &mut AnswerFilter, events: &[ClientEvent]) -> Vec<String> {
         let mut shown: Vec<String> = events.iter().map(|event| answer.handle_event(event)).collect();
         shown.push(answer.finish());
         shown
@@ -233,7 +217,7 @@ mod tests {
     #[test]
     fn a_retried_reply_starts_on_a_new_line() {
         let mut answer = AnswerFilter::new(true);
-        let dropped = AgentEvent::Session(SessionEvent::DraftDropped { id: "a".into() });
+        let dropped = ClientEvent::DraftDropped { id: "a".into() };
         let whole = said("b", &json!([{ "type": "text", "text": "There is one." }]));
         let events = [text("a", "There"), dropped, text("b", "There is one."), whole];
         assert_eq!(shown(&mut answer, &events).concat(), "There\n\nThere is one.\n");

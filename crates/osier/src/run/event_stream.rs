@@ -3,127 +3,108 @@
 use std::collections::VecDeque;
 
 use anyhow::{Context, Result};
-use osier_agent::{AgentEvent, AgentEvents, Attached, Client, LiveUpdate, Prompt, TurnOutcome, Worker};
-use osier_session::{Session, SessionEvent};
-use osier_store::{LogVersion, StoreError};
-use osier_tree::Seq;
+use futures_util::StreamExt;
+use osier_agent::Worker;
+use osier_protocol::{Attached, ClientEvent, LogPosition, OpenQuestion, Prompt, TurnOutcome};
 
 use super::answer::assistant_message;
 
 /// A subscription to the events of a session that reattaches when it falls behind.
-#[derive(Debug)]
 pub(crate) struct EventStream {
     worker: Worker,
-    session: Session,
-    events: AgentEvents,
-    /// Missed events, to deliver first.
-    pending: VecDeque<AgentEvent>,
-    version: LogVersion,
+    events: osier_protocol::EventStream,
+    /// What was missed, besides entries.
+    waiting: VecDeque<ClientEvent>,
+    position: LogPosition,
     running: bool,
     /// Events were lost.
     lagged: bool,
-    /// The prompts that were queued when a previous process died.
+    /// The turn that ran when events were lost has ended since. The last reply tells how.
+    missed_end: Option<LastReply>,
+    /// Prompts that an earlier process queued but never sent.
     pub(crate) returned: Vec<Prompt>,
 }
 
+/// How the last reply among the missed entries ended.
+#[derive(Default)]
+struct LastReply {
+    /// The missed entries end here.
+    until: usize,
+    outcome: Option<TurnOutcome>,
+    error: Option<String>,
+}
+
 impl EventStream {
-    /// Subscribes from a version of the session on.
-    pub(crate) async fn subscribe(
-        worker: &Worker,
-        session: &Session,
-        version: LogVersion,
-    ) -> Result<EventStream> {
-        let attached = worker.attach(Some(version)).await?;
-        let mut waiting = VecDeque::new();
-        queue_missed_entries(session, &attached, &mut waiting).await?;
+    /// Follows from a position of the log on.
+    pub(crate) async fn subscribe(worker: &Worker, position: LogPosition) -> Result<EventStream> {
+        let Attached { state, events } = worker.attach(Some(position)).await?;
         Ok(EventStream {
             worker: worker.clone(),
-            session: session.clone(),
-            pending: waiting,
-            version: attached.state.version,
-            running: attached.turn_running,
+            events,
+            waiting: VecDeque::new(),
+            position: state.position,
+            running: state.turn_running,
             lagged: false,
-            returned: attached.returned_prompts,
-            events: attached.events,
+            missed_end: None,
+            returned: state.returned_prompts,
         })
     }
 
-    /// The next event. Cancel-safe: dropping the future loses no event.
-    pub(crate) async fn next(&mut self) -> Result<AgentEvent> {
+    /// The next event. Nothing is lost if the future is dropped.
+    pub(crate) async fn next(&mut self) -> Result<ClientEvent> {
         if self.lagged {
             self.reattach().await?;
         }
-        if let Some(event) = self.pending.pop_front() {
+        if let Some(event) = self.take_missed_end().or_else(|| self.waiting.pop_front()) {
             return Ok(event);
         }
         let event = self.events.next().await.context("the agent has ended")?;
         match &event {
-            AgentEvent::Session(SessionEvent::Committed { seq, .. }) => {
-                self.version.entries = seq.index() + 1;
+            ClientEvent::Entry(entry) => {
+                self.position.entries = entry.seq + 1;
+                if let Some(last) = &mut self.missed_end {
+                    last.read(entry.entry.bytes());
+                }
             }
-            AgentEvent::Session(SessionEvent::Reset { version }) => self.version = *version,
-            AgentEvent::Session(SessionEvent::Lagged { .. }) => self.lagged = true,
-            AgentEvent::Live(LiveUpdate::TurnStarted) => self.running = true,
-            AgentEvent::Live(LiveUpdate::TurnEnded { .. }) => self.running = false,
+            ClientEvent::Reset(position) => self.position = *position,
+            ClientEvent::Lagged { .. } => self.lagged = true,
+            ClientEvent::TurnStarted => self.running = true,
+            ClientEvent::TurnEnded { .. } => self.running = false,
             _ => {}
         }
         Ok(event)
     }
 
+    /// The entries that were missed arrive first; the rest of the state follows here.
     async fn reattach(&mut self) -> Result<()> {
-        let attached = self.worker.attach(Some(self.version)).await?;
-        let mut news = VecDeque::new();
-        queue_missed_entries(&self.session, &attached, &mut news).await?;
-        for (id, question) in &attached.open_questions {
-            let question = Box::new(question.clone());
-            news.push_back(AgentEvent::Live(LiveUpdate::Asked { id: *id, question }));
+        let Attached { state, events } = self.worker.attach(Some(self.position)).await?;
+        for OpenQuestion { id, question } in state.open_questions {
+            self.waiting.push_back(ClientEvent::Asked { id, question: Box::new(question) });
         }
-        if self.running && !attached.turn_running {
-            news.push_back(AgentEvent::Live(missed_turn_end(&news)));
+        if self.running && !state.turn_running {
+            self.missed_end = Some(LastReply { until: state.position.entries, ..LastReply::default() });
         }
-        self.pending.append(&mut news);
-        (self.version, self.running, self.lagged) = (attached.state.version, attached.turn_running, false);
-        self.events = attached.events;
+        self.position.generation = state.position.generation;
+        (self.running, self.lagged, self.events) = (state.turn_running, false, events);
         Ok(())
+    }
+
+    /// The end of a turn whose end was missed, once all its entries have arrived.
+    fn take_missed_end(&mut self) -> Option<ClientEvent> {
+        let last = self.missed_end.take_if(|last| last.until <= self.position.entries)?;
+        Some(ClientEvent::TurnEnded { finished: last.outcome.or(Some(TurnOutcome::Done)), error: last.error })
     }
 }
 
-/// Queues the entries that were appended since the client's version.
-async fn queue_missed_entries(
-    session: &Session,
-    attached: &Attached,
-    waiting: &mut VecDeque<AgentEvent>,
-) -> Result<()> {
-    let tree = &attached.state.tree;
-    let wanted: Vec<Seq> = (attached.new_from..attached.state.version.entries).map(Seq::new).collect();
-    session
-        .for_each_line(attached.state.version, &wanted, |seq, line| {
-            waiting.push_back(AgentEvent::Session(SessionEvent::Committed {
-                seq,
-                id: tree.id(seq).to_string().into(),
-                draft_id: None,
-                foreign: false,
-                cursor: None,
-                line: line.into(),
-            }));
-            Ok::<_, StoreError>(())
-        })
-        .await?;
-    Ok(())
-}
-
-/// Derives how a turn ended from the last assistant message, for a client that missed the event.
-fn missed_turn_end(missed: &VecDeque<AgentEvent>) -> LiveUpdate {
-    let said = missed.iter().rev().find_map(|event| match event {
-        AgentEvent::Session(SessionEvent::Committed { line, .. }) => assistant_message(line),
-        _ => None,
-    });
-    let word = |key: &str| said.as_ref().and_then(|said| said[key].as_str());
-    let finished = match word("stopReason") {
-        Some("error") => TurnOutcome::Failed,
-        Some("aborted") => TurnOutcome::Cancelled,
-        Some("length") => TurnOutcome::CutOff,
-        _ => TurnOutcome::Done,
-    };
-    LiveUpdate::TurnEnded { finished: Some(finished), error: word("errorMessage").map(str::to_owned) }
+impl LastReply {
+    fn read(&mut self, line: &[u8]) {
+        let Some(message) = assistant_message(line) else { return };
+        self.outcome = Some(match message["stopReason"].as_str() {
+            Some("error") => TurnOutcome::Failed,
+            Some("aborted") => TurnOutcome::Cancelled,
+            Some("length") => TurnOutcome::CutOff,
+            _ => TurnOutcome::Done,
+        });
+        self.error = message["errorMessage"].as_str().map(str::to_owned);
+    }
 }

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, bail};
 use async_trait::async_trait;
-use osier_agent::{Client, ClientCommand, CommandReply, Gates, Worker};
+use osier_agent::{Gates, Worker};
 use osier_engine::{Engine, ForkFrom, ForkRequest, ForkedSession, LiveSession};
+use osier_protocol::{ClientCommand, CommandReply};
 use osier_session::{Session, Stores};
 use osier_tui::msg::{OpenTarget, SessionRef};
 use osier_tui::state::UiConfig;
@@ -91,9 +92,9 @@ impl TerminalHost {
 /// Cancels the turn of a session that you leave: nothing would show it or answer its questions. Returns whether a turn was
 /// running, and the queued prompts.
 async fn cancel_turn(worker: &Worker) -> Result<(bool, Vec<String>)> {
-    let running = worker.attach(None).await?.turn_running;
+    let running = worker.attach(None).await?.state.turn_running;
     let waited = match worker.send(ClientCommand::Cancel).await? {
-        CommandReply::Returned(said) => said.into_iter().map(|said| said.text).collect(),
+        CommandReply::Returned { prompts: said } => said.into_iter().map(|said| said.text).collect(),
         _ => Vec::new(),
     };
     Ok((running, waited))

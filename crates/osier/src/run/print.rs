@@ -6,7 +6,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_agent::{AgentEvent, Client, ClientCommand, LiveUpdate, Prompt, PromptTiming, TurnOutcome, Worker};
+use osier_agent::Worker;
+use osier_protocol::{ClientCommand, ClientEvent, Prompt, PromptTiming, TurnOutcome};
 use osier_session::Session;
 
 use super::agent_factory::RunningSession;
@@ -42,8 +43,7 @@ pub(super) async fn run(open: RunningSession, said: Prompt, form: PrintOptions<'
     let mut signals = Signals::listen()?;
     let mut printer = Printer::new(form);
     printer.print_header(session);
-    let Prompt { text, images, files } = said;
-    worker.send(ClientCommand::Prompt { text, images, files, when: PromptTiming::Now }).await?;
+    worker.send(ClientCommand::Prompt { prompt: said, when: PromptTiming::Now }).await?;
     let mut why = None;
     let ended = loop {
         tokio::select! {
@@ -118,7 +118,7 @@ impl<'f> Printer<'f> {
     }
 
     /// Prints an event. Returns how the turn ended if this event ends it.
-    fn handle_event(&mut self, event: &AgentEvent) -> Option<EndedTurn> {
+    fn handle_event(&mut self, event: &ClientEvent) -> Option<EndedTurn> {
         match self.options.mode {
             OutputMode::Json => self.print_line(event.to_json()),
             OutputMode::Text => {
@@ -129,14 +129,14 @@ impl<'f> Printer<'f> {
             }
         }
         self.denied.handle_event(event, self.options.home);
-        let is_notice = matches!(event, AgentEvent::Live(LiveUpdate::Notice { .. }));
+        let is_notice = matches!(event, ClientEvent::Notice { .. });
         if let Some(line) = progress_lines::progress_line(event, self.options.home)
             .filter(|_| self.options.progress || is_notice)
         {
             notice(&line);
         }
         match event {
-            AgentEvent::Live(LiveUpdate::TurnEnded { finished, error }) => {
+            ClientEvent::TurnEnded { finished, error } => {
                 Some(EndedTurn { finished: *finished, error: error.clone() })
             }
             _ => None,

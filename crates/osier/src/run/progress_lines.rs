@@ -1,7 +1,6 @@
 //! The progress lines of a turn: tool calls, retries, summaries and errors, one line each.
 
-use osier_agent::{AgentEvent, LiveUpdate};
-use osier_session::SessionEvent;
+use osier_protocol::{ClientEvent, SummarySubject};
 use osier_tree::projection::preview::{RawToolCall, one_line};
 use osier_tree::scan::RawJson;
 use serde_json::Value;
@@ -22,20 +21,17 @@ pub(crate) fn format_call(name: &str, arguments: &Value, home: Option<&str>) -> 
 }
 
 /// The progress line for an event, if it has one.
-pub(crate) fn progress_line(event: &AgentEvent, home: Option<&str>) -> Option<String> {
+pub(crate) fn progress_line(event: &ClientEvent, home: Option<&str>) -> Option<String> {
     match event {
-        AgentEvent::Live(LiveUpdate::ToolStarted { name, arguments, .. }) => {
-            Some(format_call(name, arguments, home))
-        }
-        AgentEvent::Live(LiveUpdate::Retrying { attempt, seconds, message, .. }) => {
+        ClientEvent::ToolStarted { name, arguments, .. } => Some(format_call(name, arguments, home)),
+        ClientEvent::Retrying { attempt, seconds, message, .. } => {
             let message = one_line(message, MAX_TEXT);
             Some(format!("{message} (attempt {attempt} failed; retrying in {} s)", seconds.ceil()))
         }
-        AgentEvent::Live(LiveUpdate::SummaryStarted { of }) => {
-            Some(format!("summarizing {}", summary_subject(of)))
-        }
-        AgentEvent::Live(LiveUpdate::Notice { text }) => Some(one_line(text, MAX_TEXT)),
-        AgentEvent::Session(SessionEvent::Committed { line, .. }) => {
+        ClientEvent::SummaryStarted { of } => Some(format!("summarizing {}", summary_subject(*of))),
+        ClientEvent::Notice { text } => Some(one_line(text, MAX_TEXT)),
+        ClientEvent::Entry(event) => {
+            let line = event.entry.bytes();
             tool_error_line(line).or_else(|| special_entry_line(line))
         }
         _ => None,
@@ -43,11 +39,11 @@ pub(crate) fn progress_line(event: &AgentEvent, home: Option<&str>) -> Option<St
 }
 
 /// What a summary is about.
-fn summary_subject(of: &str) -> &'static str {
+fn summary_subject(of: SummarySubject) -> &'static str {
     match of {
-        "branch" => "the branch you are leaving",
-        "graft" => "the other branch",
-        _ => "the older part of the conversation",
+        SummarySubject::Branch => "the branch you are leaving",
+        SummarySubject::Graft => "the other branch",
+        SummarySubject::Compaction => "the older part of the conversation",
     }
 }
 
@@ -88,8 +84,9 @@ pub(super) struct DeniedCalls {
 }
 
 impl DeniedCalls {
-    pub(super) fn handle_event(&mut self, event: &AgentEvent, home: Option<&str>) {
-        let AgentEvent::Session(SessionEvent::Committed { line, .. }) = event else { return };
+    pub(super) fn handle_event(&mut self, event: &ClientEvent, home: Option<&str>) {
+        let ClientEvent::Entry(event) = event else { return };
+        let line = event.entry.bytes();
         if let Some(said) = answer::assistant_message(line) {
             let calls =
                 said["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "toolCall");

@@ -3,7 +3,8 @@
 use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, Result};
-use osier_agent::{Prompt, attachments};
+use osier_agent::attachments;
+use osier_protocol::Prompt;
 use osier_tools::ToolContext;
 
 use crate::failure::usage_error;
@@ -52,7 +53,7 @@ async fn mentioned_files(word: &str, ctx: &ToolContext) -> Result<Vec<String>> {
             Err(usage_error(format!("@{name}: no such file")))
         }
         _ => {
-            let names = attachments::mentions(word);
+            let names = osier_protocol::mentioned_files(word);
             for name in &names {
                 read(name).await?;
             }

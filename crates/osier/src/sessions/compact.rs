@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use osier_agent::{ClientCommand, CommandReply, Compacted};
 use osier_engine::{SummaryModel, reading};
+use osier_protocol::{ClientCommand, CommandReply, CompactionReply};
 use osier_session::Session;
 use osier_tree::Place;
 use osier_tree::tokens::TokenCount;
@@ -56,7 +56,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     }
 }
 
-async fn print_result(session: &Session, compacted: &Compacted, json: bool) -> Result<ExitCode> {
+async fn print_result(session: &Session, compacted: &CompactionReply, json: bool) -> Result<ExitCode> {
     let tree = session.tree();
     let compaction = compacted.entry.as_deref().and_then(|id| tree.find(id));
     let before = tokens_before(

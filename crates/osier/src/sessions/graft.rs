@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use osier_agent::{ClientCommand, CommandReply};
 use osier_engine::{SummaryModel, reading};
+use osier_protocol::{ClientCommand, CommandReply};
 use serde_json::json;
 
 use super::moves;
@@ -52,7 +52,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         false => SummaryModel::Unused,
     };
     let command = ClientCommand::Graft {
-        tip: tip.clone(),
+        tip: tip.as_str().into(),
         summarize: args.summarize,
         instructions: args.instructions.clone(),
     };

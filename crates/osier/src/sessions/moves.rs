@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use osier_agent::{ClientCommand, CommandReply, Navigated, Navigation};
 use osier_engine::{SummaryModel, reading};
+use osier_protocol::{ClientCommand, CommandReply, MoveCommand, MoveReply};
 use osier_session::{CommitOutcome, Session};
 use osier_tree::projection::preview;
 use osier_tree::{MoveRequest, MoveTarget, Place, PlanError, Selection, SessionTree};
@@ -167,19 +167,19 @@ pub(super) async fn editor_text(session: &Session, landing: &MoveTarget) -> Resu
 
 /// Moves with an agent, which lets a model write the summary.
 async fn move_with_summary(session: &Session, args: &MoveArgs, home: &Home) -> Result<ExitCode> {
-    let navigation = Navigation {
-        target: Some(args.entry.clone()).filter(|entry| entry != "root"),
+    let navigation = MoveCommand {
+        target_id: Some(args.entry.as_str()).filter(|entry| *entry != "root").map(Into::into),
         exact: args.exact,
         summarize: true,
-        instructions: args.instructions.clone(),
+        custom_instructions: args.instructions.clone(),
         replace_instructions: args.replace_instructions,
         label: args.label.clone(),
         stop_turn: false,
     };
     let writer = SummaryModel::from(args.model.clone());
-    match one_shot::run(session, home, writer, ClientCommand::Navigate(navigation)).await? {
-        OneShotOutcome::Reply(CommandReply::Navigated(Navigated {
-            editor,
+    match one_shot::run(session, home, writer, ClientCommand::Move(navigation)).await? {
+        OneShotOutcome::Reply(CommandReply::Moved(MoveReply {
+            editor_text,
             cancelled,
             summary_entry,
             ..
@@ -187,7 +187,7 @@ async fn move_with_summary(session: &Session, args: &MoveArgs, home: &Home) -> R
             let result = MoveOutcome {
                 moved: !cancelled,
                 cancelled: Some(cancelled),
-                editor_text: editor.map(|editor| editor.text),
+                editor_text,
                 summary_entry: summary_entry.map(|id| id.to_string()),
                 ..MoveOutcome::default()
             };

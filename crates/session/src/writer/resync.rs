@@ -1,10 +1,8 @@
 //! Reads what other processes appended, and reloads the log when it was replaced.
 
-use std::sync::Arc;
-
 use osier_store::{LineBatch, StoreError};
-use osier_tree::Seq;
 use osier_tree::entry::parse_entry;
+use osier_tree::{EntryId, Seq};
 
 use super::SessionWriter;
 use crate::error::SessionError;
@@ -74,10 +72,9 @@ impl SessionWriter {
         // If a line is no longer a valid entry, this is not the log that was opened.
         let entry = parse_entry(line).map_err(|_| StoreError::Replaced)?;
         let seq = self.fold(&entry, None);
-        let id = Arc::from(&*entry.id);
         Ok(SessionEvent::Committed {
             seq,
-            id,
+            id: EntryId::from(&*entry.id),
             draft_id: None,
             foreign: true,
             cursor: None,

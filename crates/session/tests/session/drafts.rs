@@ -4,16 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use osier_session::{IdSource, SessionEnv, SessionEvent};
+use osier_tree::ReplyDelta;
 
 use crate::support::{Counted, drain, empty, env, memory, message, open, stored};
+
+fn text(delta: &str) -> ReplyDelta {
+    ReplyDelta::TextDelta { block: 0, delta: delta.to_owned() }
+}
 
 #[tokio::test]
 async fn a_draft_streams_deltas_and_ends_with_its_entry() {
     let session = empty(&memory(), env("a")).await;
     let mut events = session.attach(None).await.unwrap().events;
     let draft = session.main_cursor().begin_draft().await.unwrap();
-    draft.push("hel");
-    draft.push("lo");
+    draft.push(text("hel"));
+    draft.push(text("lo"));
     let entry =
         stored(session.main_cursor().commit(message("assistant", "hello").finish_draft(&draft)).await);
     assert_eq!(&*entry.id, draft.id());
@@ -29,22 +34,22 @@ async fn a_draft_streams_deltas_and_ends_with_its_entry() {
     else {
         panic!("{received:?}")
     };
-    assert_eq!((&**delta, begun, draft_id.as_ref()), ("hel", id, Some(id)));
+    assert_eq!((delta.text(), begun, draft_id.as_ref()), ("hel", id, Some(id)));
 }
 
 #[tokio::test]
 async fn attaching_returns_the_open_drafts() {
     let session = empty(&memory(), env("a")).await;
     let draft = session.main_cursor().begin_draft().await.unwrap();
-    draft.push("hel");
+    draft.push(text("hel"));
     let mut attached = session.attach(None).await.unwrap();
     assert_eq!(attached.drafts.len(), 1);
-    assert_eq!(attached.drafts[0].deltas, ["hel".into()]);
-    draft.push("lo");
+    assert_eq!(attached.drafts[0].deltas, [Arc::new(text("hel"))]);
+    draft.push(text("lo"));
     let Some(SessionEvent::DraftDelta { index: 1, delta, .. }) = attached.events.next().await else {
         panic!()
     };
-    assert_eq!(&*delta, "lo");
+    assert_eq!(delta.text(), "lo");
     stored(session.main_cursor().commit(message("assistant", "hello").finish_draft(&draft)).await);
     assert!(session.attach(None).await.unwrap().drafts.is_empty());
 }
@@ -58,7 +63,7 @@ async fn a_dropped_draft_is_discarded() {
     let id = draft.id().to_owned();
     drop(draft);
     assert!(
-        matches!(events.next().await, Some(SessionEvent::DraftDropped { id: dropped }) if *dropped == *id)
+        matches!(events.next().await, Some(SessionEvent::DraftDropped { id: dropped }) if dropped == *id)
     );
     assert_eq!(open(&store, env("b")).await.version().entries, 0, "the draft is never stored");
 }

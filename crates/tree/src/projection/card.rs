@@ -5,6 +5,7 @@ mod first_message;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::preview::display_text;
@@ -27,7 +28,7 @@ const FIRST_MESSAGE_CHARS: usize = 200;
 const VALID_TIMES: RangeInclusive<f64> = 0.0..=253_402_300_799_999.0;
 
 /// The summary of a session for session lists.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Card {
     pub id: String,
@@ -49,9 +50,11 @@ pub struct Card {
     /// The number of branch tips in the conversation.
     pub branches: u64,
     #[serde(with = "iso")]
+    #[schemars(with = "String")]
     pub created: Millis,
     /// The time of the last user or assistant message.
     #[serde(with = "iso")]
+    #[schemars(with = "String")]
     pub modified: Millis,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,

@@ -4,9 +4,11 @@
 
 mod draw;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::entry::{Entry, MessageRole, flag};
 use crate::files::TouchedFiles;
@@ -24,7 +26,7 @@ const MAX_MESSAGES: usize = 100;
 const MAX_FILES: usize = 100;
 
 /// The result of comparing two branches.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparison {
     /// The deepest entry on both paths.
@@ -36,14 +38,14 @@ pub struct Comparison {
 }
 
 /// One of the two branches, after the common ancestor.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComparisonSide {
     /// The end of the branch.
     pub tip_id: Option<String>,
     /// The first entry that is not on the other branch.
     pub first_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     pub messages: usize,
     /// The first message, then the last ones.
@@ -58,13 +60,13 @@ pub struct ComparisonSide {
 }
 
 /// One message of a branch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComparedMessage {
     pub id: String,
-    pub kind: &'static str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub role: &'static str,
+    pub kind: Cow<'static, str>,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub role: Cow<'static, str>,
     /// One sanitized line.
     pub text: String,
 }
@@ -205,8 +207,8 @@ impl<'t> SideReader<'t> {
         if is_in_transcript(head) && !has_only_calls(head) {
             self.push_message(ComparedMessage {
                 id: entry.id.to_string(),
-                kind: entry.kind.name(),
-                role: entry.role.name(),
+                kind: entry.kind.name().into(),
+                role: entry.role.name().into(),
                 text,
             });
         }

@@ -7,7 +7,8 @@ mod branches;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::entry::{Entry, EntryKind, MessageRole, flag};
 use crate::fold::{Place, SessionTree};
@@ -19,7 +20,7 @@ use super::preview::{field, message_field};
 pub use branches::BranchUsage;
 
 /// The tokens, requests and cost of one or more requests.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageTotals {
     pub input: u64,
@@ -89,7 +90,7 @@ impl<'a> std::iter::Sum<&'a UsageTotals> for UsageTotals {
 }
 
 /// The usage of one model, or of tools and summaries if there is no model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelUsage {
     pub provider: Option<String>,
@@ -99,7 +100,7 @@ pub struct ModelUsage {
 }
 
 /// The usage of a session.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageReport {
     /// All branches.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
-use osier_agent::{AgentError, ClientCommand, CommandReply, Worker};
+use osier_agent::{AgentError, Worker};
+use osier_protocol::{ClientCommand, CommandReply};
 use osier_session::{SearchErrors, SearchQuery};
 use osier_tree::projection::card::Card;
 

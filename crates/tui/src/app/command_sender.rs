@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use osier_agent::{Client, ClientCommand, Worker};
+use osier_agent::Worker;
+use osier_protocol::ClientCommand;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
@@ -63,9 +64,9 @@ async fn send_all(mut queue: UnboundedReceiver<OutgoingCommand>, answers: Unboun
 /// Adds the images that a prompt names to the command.
 async fn with_images(command: ClientCommand, setting: &UiConfig) -> ClientCommand {
     match command {
-        ClientCommand::Prompt { text, mut images, files, when } => {
-            images.extend(images::images_in_prompt(&text, setting).await);
-            ClientCommand::Prompt { text, images, files, when }
+        ClientCommand::Prompt { mut prompt, when } => {
+            prompt.images.extend(images::images_in_prompt(&prompt.text, setting).await);
+            ClientCommand::Prompt { prompt, when }
         }
         command => command,
     }

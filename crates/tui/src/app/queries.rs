@@ -53,12 +53,12 @@ pub(super) async fn read_path(
     };
     worker.session().for_each_current_line(&state, &wanted, take).await?;
     let notice = match moved {
-        Some(LeafMove { kind: why, from, to }) => {
+        Some(LeafMove { reason, from, to }) => {
             let [from, to] = [
                 describe_position(worker, tree, from.as_deref()).await?,
                 describe_position(worker, tree, to.as_deref()).await?,
             ];
-            Some(pages::move_notice(why, &from, &to, columns))
+            Some(pages::move_notice(*reason, &from, &to, columns))
         }
         None => None,
     };

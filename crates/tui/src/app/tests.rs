@@ -39,7 +39,7 @@ async fn an_interrupted_step_does_not_lose_what_it_was_about_to_send() {
         App::start(worker().await, Arc::new(NoHost), UiConfig::default(), Theme::dark(), size, answers);
     let (mut app, sender) = started.await.unwrap();
     let send = Action::Send(
-        ClientCommand::SetThinking(ThinkingLevel::High),
+        ClientCommand::SetThinking { level: ThinkingLevel::High },
         Purpose::Change("thinks more".to_owned()),
     );
     app.pending.extend([Pending::Join, Pending::Action(send)]);

@@ -5,7 +5,7 @@ use crate::msg::{Action, Purpose};
 use crate::overlay::{ListPicker, ListRow, OverlayOutcome};
 use crate::state::UiState;
 use crate::update::{send_command, show_error};
-use osier_agent::ClientCommand;
+use osier_protocol::ClientCommand;
 use osier_tools::approvals::ApprovalMode;
 
 pub(super) const COMMAND: SlashCommand = SlashCommand {
@@ -52,5 +52,5 @@ fn describe_mode(mode: ApprovalMode, state: &UiState) -> String {
 }
 
 fn set_mode(mode: ApprovalMode) -> Vec<Action> {
-    send_command(ClientCommand::SetApproval(mode), Purpose::Change(format!("approval: {}", mode.name())))
+    send_command(ClientCommand::SetApproval { mode }, Purpose::Change(format!("approval: {}", mode.name())))
 }

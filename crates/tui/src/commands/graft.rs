@@ -4,7 +4,7 @@ use super::SlashCommand;
 use crate::msg::{Action, Purpose};
 use crate::state::UiState;
 use crate::update::{request_tree, send_command, show_notice};
-use osier_agent::ClientCommand;
+use osier_protocol::ClientCommand;
 
 pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "graft",
@@ -19,6 +19,6 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
         show_notice(state, "Select the end of the branch and press alt+g to graft it");
         return request_tree(state, false);
     }
-    let graft = ClientCommand::Graft { tip: words.to_owned(), summarize: false, instructions: None };
+    let graft = ClientCommand::Graft { tip: words.into(), summarize: false, instructions: None };
     send_command(graft, Purpose::Graft)
 }

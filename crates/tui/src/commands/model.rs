@@ -5,7 +5,7 @@ use crate::msg::{Action, Purpose};
 use crate::overlay::{ListPicker, ListRow, OverlayOutcome};
 use crate::state::UiState;
 use crate::update::send_command;
-use osier_agent::ClientCommand;
+use osier_protocol::ClientCommand;
 
 pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "model",
@@ -32,5 +32,8 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
 }
 
 fn set_model(name: &str) -> Vec<Action> {
-    send_command(ClientCommand::SetModel(name.to_owned()), Purpose::Change(format!("model: {name}")))
+    send_command(
+        ClientCommand::SetModel { model: name.to_owned() },
+        Purpose::Change(format!("model: {name}")),
+    )
 }

@@ -5,8 +5,8 @@ use crate::msg::{Action, Purpose};
 use crate::overlay::{ListPicker, ListRow, OverlayOutcome};
 use crate::state::UiState;
 use crate::update::{send_command, show_error};
-use osier_agent::ClientCommand;
 use osier_model::ThinkingLevel;
+use osier_protocol::ClientCommand;
 
 pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "thinking",
@@ -39,5 +39,5 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
 }
 
 fn set_level(level: ThinkingLevel) -> Vec<Action> {
-    send_command(ClientCommand::SetThinking(level), Purpose::Change(format!("thinking: {}", level.name())))
+    send_command(ClientCommand::SetThinking { level }, Purpose::Change(format!("thinking: {}", level.name())))
 }

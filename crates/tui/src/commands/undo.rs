@@ -4,7 +4,7 @@ use super::SlashCommand;
 use crate::msg::{Action, Purpose};
 use crate::state::UiState;
 use crate::update::send_command;
-use osier_agent::ClientCommand;
+use osier_protocol::ClientCommand;
 
 pub(super) const COMMAND: SlashCommand =
     SlashCommand { name: "undo", aliases: &[], arguments: "", help: "undo the last move", run };

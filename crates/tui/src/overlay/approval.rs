@@ -9,7 +9,7 @@ mod tests;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use osier_agent::{ClientCommand, Question, UserAnswer};
+use osier_protocol::{ClientCommand, Question, UserAnswer};
 use osier_tools::approvals::AskReason;
 use osier_tools::{Allowance, ProposedChange, visible, visible_line};
 
@@ -61,7 +61,7 @@ impl ApprovalPrompt {
             Question::Continue { .. } => {
                 return vec![
                     ('y', "Yes, continue".to_owned(), Some(UserAnswer::Once)),
-                    ('n', "No, stop here".to_owned(), Some(UserAnswer::No(String::new()))),
+                    ('n', "No, stop here".to_owned(), Some(UserAnswer::No { reason: String::new() })),
                 ];
             }
         };
@@ -78,7 +78,7 @@ impl ApprovalPrompt {
                 }
                 Allowance::Tool(name) => ('a', format!("Yes, always {}", visible_line(name))),
             };
-            answers.push((letter, words, Some(UserAnswer::Always(offer.clone()))));
+            answers.push((letter, words, Some(UserAnswer::Always { allowance: offer.clone() })));
         }
         answers.push(('n', "No, and continue without it".to_owned(), None));
         answers
@@ -87,12 +87,16 @@ impl ApprovalPrompt {
     fn submit_answer(&self, answer: Option<UserAnswer>) -> OverlayOutcome {
         let question = self.id;
         match answer {
-            Some(UserAnswer::Once | UserAnswer::Always(_)) if !self.is_read => OverlayOutcome::Stay,
+            Some(UserAnswer::Once | UserAnswer::Always { allowance: _ }) if !self.is_read => {
+                OverlayOutcome::Stay
+            }
             Some(answer) => OverlayOutcome::CloseAndRun(vec![send_answer(question, answer)]),
             None => OverlayOutcome::Open(Box::new(TextPrompt::new(
                 "Why not? The model gets your reason (optional)",
                 "",
-                move |why| OverlayOutcome::CloseAndRun(vec![send_answer(question, UserAnswer::No(why))]),
+                move |why| {
+                    OverlayOutcome::CloseAndRun(vec![send_answer(question, UserAnswer::No { reason: why })])
+                },
             ))),
         }
     }

@@ -1,7 +1,7 @@
 //! Lists your messages on the path, latest first, to fork before one of them: in this session or in a new one. Tab lists all
 //! branches.
 
-use osier_agent::{ClientCommand, Navigation};
+use osier_protocol::{ClientCommand, MoveCommand};
 use osier_tree::projection::preview::one_line;
 use osier_tree::{MessageRole, Seq};
 
@@ -119,6 +119,6 @@ impl Overlay for ForkPicker {
 }
 
 fn navigate_action(target: String) -> Action {
-    let wish = Navigation { target: Some(target), stop_turn: true, ..Navigation::default() };
-    Action::Send(ClientCommand::Navigate(wish), Purpose::Navigate)
+    let wish = MoveCommand { target_id: Some(target.into()), stop_turn: true, ..MoveCommand::default() };
+    Action::Send(ClientCommand::Move(wish), Purpose::Navigate)
 }

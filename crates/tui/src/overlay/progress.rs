@@ -1,6 +1,6 @@
 //! Shows the summary of a move or a graft while it is written. Escape cancels it, and nothing changes.
 
-use osier_agent::ClientCommand;
+use osier_protocol::ClientCommand;
 
 use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::key::{Key, KeyCode};

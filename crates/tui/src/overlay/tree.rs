@@ -8,7 +8,7 @@ mod render;
 
 use std::borrow::Cow;
 
-use osier_agent::ClientCommand;
+use osier_protocol::ClientCommand;
 use osier_tree::Seq;
 use osier_tree::projection::outline::{Outline, OutlineFilter, OutlineOptions, SiblingOrder};
 

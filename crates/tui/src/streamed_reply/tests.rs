@@ -14,16 +14,16 @@ fn look(width: usize, open: bool) -> RenderOptions<'static> {
 
 fn start(draft: &mut StreamedReply) -> Vec<Piece> {
     let deltas = [
-        json!({ "type": "thinking_start" }),
-        json!({ "type": "thinking_delta", "delta": "hm\nlong" }),
-        json!({ "type": "thinking_end" }),
-        json!({ "type": "text_start" }),
+        ReplyDelta::ThinkingStart { block: 0 },
+        ReplyDelta::ThinkingDelta { block: 0, delta: "hm\nlong".to_owned() },
+        ReplyDelta::ThinkingEnd { block: 0 },
+        ReplyDelta::TextStart { block: 1 },
     ];
-    deltas.iter().flat_map(|delta| draft.push_delta(&delta.to_string())).collect()
+    deltas.iter().flat_map(|delta| draft.push_delta(delta)).collect()
 }
 
 fn push(draft: &mut StreamedReply, piece: &str) -> Vec<Piece> {
-    draft.push_delta(&json!({ "type": "text_delta", "delta": piece }).to_string())
+    draft.push_delta(&ReplyDelta::TextDelta { block: 1, delta: piece.to_owned() })
 }
 
 fn stored(text: &str) -> Vec<Piece> {

@@ -1,7 +1,6 @@
 //! Handles events of the session and of the agent.
 
-use osier_agent::{AgentEvent, LiveUpdate, Question, TurnOutcome};
-use osier_session::{CursorId, SessionEvent};
+use osier_protocol::{ClientEvent, EntryEvent, MoveEvent, MoveReason, Question, TurnOutcome};
 use osier_tree::EntryKind;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::preview::one_line;
@@ -19,37 +18,18 @@ use crate::theme::ColorRole;
 /// How many bytes of output are kept to show while a tool or command runs.
 const MAX_KEPT_OUTPUT: usize = 16 << 10;
 
-pub(super) fn handle_event(state: &mut UiState, event: AgentEvent) -> Vec<Action> {
+pub(super) fn handle_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
     match event {
-        AgentEvent::Session(event) => handle_session_event(state, event),
-        AgentEvent::Live(live) => self::handle_live_event(state, live),
-    }
-}
-
-fn handle_session_event(state: &mut UiState, event: SessionEvent) -> Vec<Action> {
-    match event {
-        SessionEvent::Committed { seq, line, draft_id, cursor: Some(CursorId::MAIN), .. } => {
-            let is_draft = draft_id.is_some() && draft_id == state.reply.id;
-            let mut actions = match seq.index() < state.shown_entries {
-                true => already_shown(state, &line, is_draft),
-                false => handle_committed(state, &line, is_draft),
-            };
-            actions.extend(notify_overlays(state, &OverlayEvent::Committed));
-            actions
-        }
-        // An update changes how another entry is shown, whichever cursor appended it.
-        SessionEvent::Committed { line, .. } if is_kind(&line, EntryKind::EntryUpdate) => {
-            vec![Action::ShowPath { moved: None }]
-        }
-        SessionEvent::DraftStarted { id, cursor: CursorId::MAIN } => {
+        ClientEvent::Entry(event) => handle_entry(state, &event),
+        ClientEvent::DraftStarted { id, off_path: false } => {
             state.reply = StreamedReply::new(id);
             Vec::new()
         }
-        SessionEvent::DraftDelta { id, delta, .. } if state.reply.id.as_ref() == Some(&id) => {
+        ClientEvent::DraftDelta { id, delta, .. } if state.reply.id.as_ref() == Some(&id) => {
             state.activity.retrying = None;
             print(state.reply.push_delta(&delta))
         }
-        SessionEvent::DraftDropped { id } if state.reply.id.as_ref() == Some(&id) => {
+        ClientEvent::DraftDropped { id } if state.reply.id.as_ref() == Some(&id) => {
             let draft = std::mem::take(&mut state.reply);
             match (draft.withdrawn, draft.has_final_pieces()) {
                 (false, _) => print(draft.open_pieces()),
@@ -61,18 +41,50 @@ fn handle_session_event(state: &mut UiState, event: SessionEvent) -> Vec<Action>
                 (true, false) => Vec::new(),
             }
         }
-        SessionEvent::CursorMoved { cursor: CursorId::MAIN, .. } => {
-            // The notice is about the old position.
-            state.notice = None;
-            vec![Action::ShowPath { moved: None }]
-        }
-        SessionEvent::ContinuedElsewhere { .. } => {
+        ClientEvent::Moved(moved) => handle_move(state, moved),
+        ClientEvent::ContinuedElsewhere { .. } => {
             show_notice(state, "Another program continued from here; your next message starts a branch");
             Vec::new()
         }
-        SessionEvent::Reset { .. } => vec![Action::ShowPath { moved: None }],
-        _ => Vec::new(),
+        ClientEvent::Reset(_) => vec![Action::ShowPath { moved: None }],
+        event => handle_live_event(state, event),
     }
+}
+
+fn handle_entry(state: &mut UiState, event: &EntryEvent) -> Vec<Action> {
+    let line = event.entry.bytes();
+    if event.off_path {
+        // An update changes how another entry is shown, whoever appended it.
+        let is_update = is_kind(line, EntryKind::EntryUpdate);
+        return if is_update { vec![Action::ShowPath { moved: None }] } else { Vec::new() };
+    }
+    let is_draft = event.draft_id.is_some() && event.draft_id == state.reply.id;
+    let mut actions = match event.seq < state.shown_entries {
+        // The path on the screen was read after this entry was appended.
+        true => {
+            if is_draft {
+                state.reply = StreamedReply::default();
+            }
+            Vec::new()
+        }
+        false => handle_committed(state, line, is_draft),
+    };
+    actions.extend(notify_overlays(state, &OverlayEvent::Committed));
+    actions
+}
+
+/// Shows the new path. If the user moved, a notice says from where.
+fn handle_move(state: &mut UiState, moved: MoveEvent) -> Vec<Action> {
+    if moved.reason == MoveReason::Followed {
+        // The notice is about the old position.
+        state.notice = None;
+        return vec![Action::ShowPath { moved: None }];
+    }
+    if moved.summary_entry.is_some() {
+        return Vec::new();
+    }
+    let moved = LeafMove { reason: moved.reason, from: moved.old_leaf_id, to: moved.new_leaf_id };
+    vec![Action::ShowPath { moved: Some(moved) }]
 }
 
 fn print(pieces: Vec<Piece>) -> Vec<Action> {
@@ -81,17 +93,6 @@ fn print(pieces: Vec<Piece>) -> Vec<Action> {
 
 fn is_kind(line: &[u8], kind: EntryKind) -> bool {
     parse_entry(line).is_ok_and(|entry| entry.kind == kind)
-}
-
-/// The path on the screen was read after this entry was appended, so only the notice of a move is missing.
-fn already_shown(state: &mut UiState, line: &[u8], is_draft: bool) -> Vec<Action> {
-    if is_draft {
-        state.reply = StreamedReply::default();
-    }
-    match is_kind(line, EntryKind::Leaf) {
-        true => vec![Action::ShowPath { moved: Some(parse_move(line)) }],
-        false => Vec::new(),
-    }
 }
 
 fn handle_committed(state: &mut UiState, line: &[u8], is_draft: bool) -> Vec<Action> {
@@ -104,8 +105,8 @@ fn handle_committed(state: &mut UiState, line: &[u8], is_draft: bool) -> Vec<Act
         state.context = TokenCount::default();
     }
     match entry.kind {
-        // The leaf moved: show the new path.
-        EntryKind::Leaf => return vec![Action::ShowPath { moved: Some(parse_move(line)) }],
+        // The event of the move shows the new path.
+        EntryKind::Leaf => return Vec::new(),
         EntryKind::BranchSummary | EntryKind::Backtrack => {
             state.reply = StreamedReply::default();
             return vec![Action::ShowPath { moved: None }];
@@ -121,13 +122,6 @@ fn handle_committed(state: &mut UiState, line: &[u8], is_draft: bool) -> Vec<Act
     print(pieces)
 }
 
-fn parse_move(line: &[u8]) -> LeafMove {
-    let entry: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
-    let id = |value: &serde_json::Value| value.as_str().map(str::to_owned);
-    let why = id(&entry["data"]["why"]).unwrap_or_else(|| "move".to_owned());
-    LeafMove { kind: why, from: id(&entry["data"]["fromId"]), to: id(&entry["parentId"]) }
-}
-
 /// Shows a question on top of all other overlays.
 pub(super) fn show_question(state: &mut UiState, id: u64, question: Question) {
     question_keys::release_held_answer(state);
@@ -136,53 +130,52 @@ pub(super) fn show_question(state: &mut UiState, id: u64, question: Question) {
     state.overlays.push(Box::new(ApprovalPrompt::new(id, question)));
 }
 
-fn handle_live_event(state: &mut UiState, live: LiveUpdate) -> Vec<Action> {
-    match live {
-        LiveUpdate::TurnStarted => {
+fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
+    match event {
+        ClientEvent::TurnStarted => {
             state.activity.turn_running = true;
             state.activity.started = state.now;
         }
-        LiveUpdate::TurnEnded { finished, error } => return handle_turn_end(state, finished, error),
-        LiveUpdate::Retrying { attempt, seconds, message, .. } => {
+        ClientEvent::TurnEnded { finished, error } => return handle_turn_end(state, finished, error),
+        ClientEvent::Retrying { attempt, seconds, message, .. } => {
             let message = one_line(&message, 120);
             state.activity.retrying =
                 Some(format!("{message}; attempt {attempt} failed, retrying in {} s", seconds.ceil()));
         }
-        LiveUpdate::ToolStarted { call, .. } => state.activity.tools.push((call, String::new())),
-        LiveUpdate::ToolOutput { call, text, .. } => {
+        ClientEvent::ToolStarted { call, .. } => state.activity.tools.push((call, String::new())),
+        ClientEvent::ToolOutput { call, text, .. } => {
             if let Some((_, printed)) = state.activity.tools.iter_mut().find(|(id, _)| *id == call) {
                 append_output(printed, &text);
             }
         }
-        LiveUpdate::ToolEnded { call, .. } => state.activity.tools.retain(|(id, _)| *id != call),
-        LiveUpdate::Asked { id, question } => show_question(state, id, *question),
-        LiveUpdate::Answered { id, .. } => {
+        ClientEvent::ToolEnded { call, .. } => state.activity.tools.retain(|(id, _)| *id != call),
+        ClientEvent::Asked { id, question } => show_question(state, id, *question),
+        ClientEvent::Answered { id, .. } => {
             state.held_answer = None;
             state.activity.open_questions.retain(|asked| *asked != id);
             return notify_overlays(state, &OverlayEvent::Answered(id));
         }
-        LiveUpdate::Queue { steering, follow_up } => {
+        ClientEvent::Queue { steering, follow_up } => {
             (state.steering, state.follow_up) = (steering, follow_up);
         }
-        LiveUpdate::BashOutput { text, .. } => {
+        ClientEvent::BashOutput { text, .. } => {
             if let Some((_, printed)) = &mut state.activity.user_command {
                 append_output(printed, &text);
             }
         }
-        LiveUpdate::SummaryStarted { of } => {
+        ClientEvent::SummaryStarted { of } => {
             if !state.activity.is_active() {
                 state.activity.started = state.now;
             }
             state.activity.summary = Some((of, String::new()));
         }
-        LiveUpdate::SummaryText { text } => {
+        ClientEvent::SummaryText { text } => {
             if let Some((_, written)) = &mut state.activity.summary {
                 append_output(written, &text);
             }
             return notify_overlays(state, &OverlayEvent::SummaryText(&text));
         }
-        LiveUpdate::Notice { text } => show_notice(state, &one_line(&text, 400)),
-        #[allow(unreachable_patterns, reason = "events added later are ignored")]
+        ClientEvent::Notice { text } => show_notice(state, &one_line(&text, 400)),
         _ => {}
     }
     Vec::new()

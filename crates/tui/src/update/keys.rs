@@ -1,8 +1,7 @@
 //! Handles keys: global keys, the keys of the editor, and keys that open overlays pass on.
 
-use osier_agent::attachments::mentions;
-use osier_agent::{ClientCommand, PromptTiming};
 use osier_model::ThinkingLevel;
+use osier_protocol::{ClientCommand, Prompt, PromptTiming, mentioned_files};
 use osier_tools::user_bash::UserCommand;
 
 use super::{apply_outcome, question_keys, request_tree, send_command, show_error, show_notice};
@@ -151,8 +150,11 @@ fn submit(state: &mut UiState, while_it_works: PromptTiming) -> Vec<Action> {
     }
     let when = if state.activity.turn_running { while_it_works } else { PromptTiming::Now };
     // Files are attached only by typed text; pastes are still markers in it.
-    let files = mentions(&typed);
-    let prompt = ClientCommand::Prompt { text: text.trim().to_owned(), images, files, when };
+    let files = mentioned_files(&typed);
+    let prompt = ClientCommand::Prompt {
+        prompt: Prompt { text: text.trim().to_owned(), images, files, message: None },
+        when,
+    };
     actions.extend(send_command(prompt, Purpose::Prompt(typed)));
     actions
 }
@@ -219,7 +221,10 @@ fn cycle_thinking(state: &mut UiState) -> Vec<Action> {
     let all = ThinkingLevel::ALL;
     let at = all.iter().position(|level| *level == state.status_info.thinking).unwrap_or(0);
     let next = all[(at + 1) % all.len()];
-    send_command(ClientCommand::SetThinking(next), Purpose::Change(format!("thinking: {}", next.name())))
+    send_command(
+        ClientCommand::SetThinking { level: next },
+        Purpose::Change(format!("thinking: {}", next.name())),
+    )
 }
 
 /// Handles a key while the completion list is open; returns `None` if the key is for the editor.

@@ -10,9 +10,9 @@ mod switching;
 use std::sync::Arc;
 
 use expect_test::expect;
-use osier_agent::{CommandReply, LiveUpdate, Navigated, Prompt, TurnOutcome};
-use osier_session::{CursorId, SessionEvent};
-use osier_tree::move_target::EditorContent;
+use osier_protocol::{
+    ClientEvent, CommandReply, EntryId, MoveReply, Prompt, ReplyDelta, SummarySubject, TurnOutcome,
+};
 use osier_tree::tokens::TokenCount;
 use serde_json::json;
 
@@ -20,18 +20,14 @@ use super::*;
 use crate::testing::{Harness, command_question};
 
 fn stream(harness: &mut Harness, id: &str, text: &str) {
-    let id: Arc<str> = id.into();
-    harness.session(SessionEvent::DraftStarted { id: id.clone(), cursor: CursorId::MAIN });
-    let mut say = |delta: serde_json::Value| {
-        harness.session(SessionEvent::DraftDelta {
-            id: id.clone(),
-            index: 0,
-            delta: delta.to_string().into(),
-        });
+    let id = EntryId::from(id);
+    harness.event(ClientEvent::DraftStarted { id: id.clone(), off_path: false });
+    let mut push = |delta: ReplyDelta| {
+        harness.event(ClientEvent::DraftDelta { id: id.clone(), index: 0, delta: delta.into() });
     };
-    say(json!({ "type": "text_start" }));
+    push(ReplyDelta::TextStart { block: 0 });
     for piece in text.split_inclusive(' ') {
-        say(json!({ "type": "text_delta", "delta": piece }));
+        push(ReplyDelta::TextDelta { block: 0, delta: piece.to_owned() });
     }
 }
 
@@ -53,18 +49,17 @@ fn an_empty_session_shows_the_welcome_lines_and_a_hint() {
 /// The screen after a reply broke off after `text` and a second one was received.
 fn retried(text: &str) -> String {
     let mut harness = Harness::with_session(60, 16, "say a");
-    harness.live(LiveUpdate::TurnStarted);
+    harness.event(ClientEvent::TurnStarted);
     stream(&mut harness, "0000000a", text);
-    let id: Arc<str> = "0000000a".into();
-    let delta = json!({ "type": "withdrawn" }).to_string().into();
-    harness.session(SessionEvent::DraftDelta { id: id.clone(), index: 9, delta });
-    harness.session(SessionEvent::DraftDropped { id });
+    let id = EntryId::from("0000000a");
+    harness.event(ClientEvent::DraftDelta { id: id.clone(), index: 9, delta: ReplyDelta::Withdrawn.into() });
+    harness.event(ClientEvent::DraftDropped { id });
     stream(&mut harness, "0000000b", "the whole answer");
     let content = json!([{ "type": "text", "text": "the whole answer" }]);
     let message = json!({ "role": "assistant", "content": content, "stopReason": "stop" });
     harness
         .run_steps(&format!("entry {}", json!({ "type": "message", "id": "0000000b", "message": message })));
-    harness.live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Done), error: None });
+    harness.event(ClientEvent::TurnEnded { finished: Some(TurnOutcome::Done), error: None });
     harness.text()
 }
 
@@ -80,17 +75,17 @@ fn a_reply_that_breaks_off_is_replaced_by_the_next_one() {
 #[test]
 fn a_long_turn_asks_whether_to_continue() {
     let mut harness = Harness::with_session(70, 12, "say a");
-    harness.live(LiveUpdate::TurnStarted);
-    let question = osier_agent::Question::Continue { model_calls: 200 };
-    harness.live(LiveUpdate::Asked { id: 1, question: Box::new(question) });
+    harness.event(ClientEvent::TurnStarted);
+    let question = osier_protocol::Question::Continue { model_calls: 200 };
+    harness.event(ClientEvent::Asked { id: 1, question: Box::new(question) });
     let text = harness.text();
     for shown in
         ["The model was called 200 times for this prompt. Continue?", "y  Yes, continue", "n  No, stop here"]
     {
         assert!(text.contains(shown), "{text}");
     }
-    harness.live(LiveUpdate::Answered { id: 1, allowed: false });
-    harness.live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::StepLimit), error: None });
+    harness.event(ClientEvent::Answered { id: 1, allowed: false });
+    harness.event(ClientEvent::TurnEnded { finished: Some(TurnOutcome::StepLimit), error: None });
     assert!(
         harness.text().contains("Stopped at the limit of model calls; /retry continues"),
         "{}",
@@ -101,9 +96,11 @@ fn a_long_turn_asks_whether_to_continue() {
 #[test]
 fn a_failed_turn_offers_retry() {
     let mut harness = Harness::with_session(60, 16, "say a");
-    harness.live(LiveUpdate::TurnStarted);
-    harness
-        .live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Failed), error: Some("gone".to_owned()) });
+    harness.event(ClientEvent::TurnStarted);
+    harness.event(ClientEvent::TurnEnded {
+        finished: Some(TurnOutcome::Failed),
+        error: Some("gone".to_owned()),
+    });
     assert!(harness.text().contains("/retry tries again"), "{}", harness.text());
 }
 
@@ -112,10 +109,10 @@ fn a_prompt_is_sent_and_shown_once_it_is_stored() {
     let mut harness = Harness::with_session(60, 16, "say a; reply b");
     harness.submit("and now?");
     expect![[r#"
-        Send(Prompt { text: "and now?", images: [], files: [], when: Now }, Prompt("and now?"))
+        Send(Prompt { prompt: Prompt { text: "and now?", images: [], files: [], message: None }, when: Now }, Prompt("and now?"))
     "#]]
     .assert_eq(&harness.take_actions());
-    harness.live(LiveUpdate::TurnStarted);
+    harness.event(ClientEvent::TurnStarted);
     harness.run_steps("say and now?");
     stream(&mut harness, "00000004", "Some words\n\nand more");
     harness.check(expect![[r#"
@@ -139,7 +136,7 @@ fn a_prompt_is_sent_and_shown_once_it_is_stored() {
         "entry {}",
         json!({ "type": "message", "message": { "role": "assistant", "content": content } })
     ));
-    harness.live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Done), error: None });
+    harness.event(ClientEvent::TurnEnded { finished: Some(TurnOutcome::Done), error: None });
     harness.check(expect![[r#"
 
         > a
@@ -172,13 +169,17 @@ fn live_and_replayed_screens_are_equal() {
 #[test]
 fn a_running_tool_shows_the_end_of_its_output() {
     let mut harness = Harness::with_session(60, 20, "say go");
-    harness.live(LiveUpdate::TurnStarted);
+    harness.event(ClientEvent::TurnStarted);
     harness.run_steps("reply calls bash make test");
-    harness.live(LiveUpdate::ToolStarted { call: "call1".into(), name: "bash".into(), arguments: json!({}) });
+    harness.event(ClientEvent::ToolStarted {
+        call: "call1".into(),
+        name: "bash".into(),
+        arguments: json!({}),
+    });
     let call = harness.state.transcript.pending_calls()[0].id.clone();
     harness.state.activity.tools[0].0.clone_from(&call);
     let printed: String = (1..=9).map(|number| format!("line {number}\n")).collect();
-    harness.live(LiveUpdate::ToolOutput { call, text: printed, skipped: 0 });
+    harness.event(ClientEvent::ToolOutput { call, text: printed, skipped: 0 });
     harness.state.now += 65_000;
     harness.update(Msg::Tick);
     harness.check(expect![[r#"
@@ -213,14 +214,14 @@ fn up_moves_through_the_history_past_commands() {
 #[test]
 fn prompts_during_a_turn_are_queued_and_can_be_edited_again() {
     let mut harness = Harness::with_session(60, 14, "say go");
-    harness.live(LiveUpdate::TurnStarted);
+    harness.event(ClientEvent::TurnStarted);
     harness.press("'stop' enter 'later' alt+enter");
     expect![[r#"
-        Send(Prompt { text: "stop", images: [], files: [], when: Steer }, Prompt("stop"))
-        Send(Prompt { text: "later", images: [], files: [], when: FollowUp }, Prompt("later"))
+        Send(Prompt { prompt: Prompt { text: "stop", images: [], files: [], message: None }, when: Steer }, Prompt("stop"))
+        Send(Prompt { prompt: Prompt { text: "later", images: [], files: [], message: None }, when: FollowUp }, Prompt("later"))
     "#]]
     .assert_eq(&harness.take_actions());
-    harness.live(LiveUpdate::Queue { steering: vec!["stop".into()], follow_up: vec!["later".into()] });
+    harness.event(ClientEvent::Queue { steering: vec!["stop".into()], follow_up: vec!["later".into()] });
     harness.check(expect![[r#"
 
         > go
@@ -235,7 +236,7 @@ fn prompts_during_a_turn_are_queued_and_can_be_edited_again() {
     "#]]);
     harness.press("alt+up");
     let said = |text: &str| Prompt::text(text.to_owned());
-    let back = CommandReply::Returned(vec![said("stop"), said("later")]);
+    let back = CommandReply::Returned { prompts: vec![said("stop"), said("later")] };
     harness.take_actions();
     harness.update(Msg::Replied(Purpose::ClearQueue, Box::new(Ok(back))));
     assert_eq!(harness.state.editor.text(), "stop\n\nlater");
@@ -244,10 +245,10 @@ fn prompts_during_a_turn_are_queued_and_can_be_edited_again() {
 #[test]
 fn escape_stops_the_turn_and_double_escape_opens_the_tree() {
     let mut harness = Harness::with_session(60, 14, "say go");
-    harness.live(LiveUpdate::TurnStarted);
+    harness.event(ClientEvent::TurnStarted);
     harness.press("escape");
     assert_eq!(harness.take_actions(), "Send(Cancel, Cancel)\n");
-    harness.live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Cancelled), error: None });
+    harness.event(ClientEvent::TurnEnded { finished: Some(TurnOutcome::Cancelled), error: None });
     harness.press("escape");
     assert_eq!(harness.take_actions(), "");
     harness.press("escape");
@@ -298,7 +299,7 @@ fn commands_are_completed_and_unknown_ones_get_a_suggestion() {
     assert_eq!(harness.state.editor.text(), "/trxe", "typed text is kept");
     harness.press("ctrl+u '/usr/bin' space 'is' enter");
     assert!(
-        harness.take_actions().starts_with("Send(Prompt { text: \"/usr/bin is\""),
+        harness.take_actions().starts_with("Send(Prompt { prompt: Prompt { text: \"/usr/bin is\""),
         "a path is not a command"
     );
 }
@@ -324,12 +325,12 @@ fn files_are_listed_once_and_completed_anywhere() {
 
 #[test]
 fn a_move_fills_the_editor_only_if_it_is_empty() {
-    let editor = Some(EditorContent { text: "say it again".to_owned(), ..EditorContent::default() });
+    let editor_text = Some("say it again".to_owned());
     let mut harness = Harness::with_session(60, 14, "say a; reply b");
-    harness.moved(Navigated { editor: editor.clone(), ..Navigated::default() });
+    harness.moved(MoveReply { editor_text: editor_text.clone(), ..MoveReply::default() });
     assert_eq!(harness.state.editor.text(), "say it again");
     harness.press("ctrl+c 'mine'");
-    harness.moved(Navigated { editor, ..Navigated::default() });
+    harness.moved(MoveReply { editor_text, ..MoveReply::default() });
     assert_eq!(harness.state.editor.text(), "mine");
 }
 
@@ -338,7 +339,7 @@ fn after_a_move_the_screen_shows_only_the_new_path() {
     let mut harness = Harness::with_session(60, 14, "say a; reply b; say c; reply d");
     harness.run_steps("move b");
     expect![[r#"
-        ShowPath { moved: Some(LeafMove { kind: "move", from: Some("00000004"), to: Some("00000002") }) }
+        ShowPath { moved: Some(LeafMove { reason: Move, from: Some("00000004"), to: Some("00000002") }) }
     "#]]
     .assert_eq(&harness.take_actions());
     harness.show_path();
@@ -370,7 +371,7 @@ fn user_commands_run_one_at_a_time_with_live_output() {
         Send(RunShell(UserCommand { command: "ls -l", exclude_from_context: false }), RunShell)
     "#]]
     .assert_eq(&harness.take_actions());
-    harness.live(LiveUpdate::BashOutput { text: "one\n".into(), skipped: 0 });
+    harness.event(ClientEvent::BashOutput { text: "one\n".into(), skipped: 0 });
     harness.check(expect![[r#"
 
         > a
@@ -462,7 +463,7 @@ fn the_fork_dialog_moves_here_or_opens_a_new_session() {
     "#]]);
     harness.press("up down down down enter");
     expect![[r#"
-        Send(Navigate(Navigation { target: Some("00000001"), exact: false, summarize: false, instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
+        Send(Move(MoveCommand { target_id: Some("00000001"), exact: false, summarize: false, custom_instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
     "#]].assert_eq(&harness.take_actions());
     harness.press("tab up n");
     expect![[r#"
@@ -474,9 +475,9 @@ fn the_fork_dialog_moves_here_or_opens_a_new_session() {
 #[test]
 fn a_compaction_summary_is_shown_live_until_its_card_is_printed() {
     let mut harness = Harness::with_session(60, 20, "say a; reply b");
-    harness.live(LiveUpdate::TurnStarted);
-    harness.live(LiveUpdate::SummaryStarted { of: "compaction" });
-    harness.live(LiveUpdate::SummaryText { text: "## Goal".to_owned() });
+    harness.event(ClientEvent::TurnStarted);
+    harness.event(ClientEvent::SummaryStarted { of: SummarySubject::Compaction });
+    harness.event(ClientEvent::SummaryText { text: "## Goal".to_owned() });
     assert!(harness.text().contains("◆ compaction\n  ## Goal"), "{}", harness.text());
     harness.run_steps("compact keep a It was short");
     assert!(

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::entry::flag;
 use crate::fold::{Place, SessionTree};
@@ -11,7 +12,7 @@ use crate::heads::{Heads, Seq};
 use super::UsageTotals;
 
 /// The usage of the part of a path after its last branch point.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchUsage {
     /// The last entry of the branch that is part of the conversation.

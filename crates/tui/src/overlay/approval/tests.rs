@@ -1,7 +1,7 @@
 //! For any question and any screen size: every character is shown or drawn as a code, no line is too wide, and nothing can be
 //! allowed before its end was drawn.
 
-use osier_agent::ToolQuestion;
+use osier_protocol::ToolQuestion;
 use osier_tools::ToolCall;
 use osier_tree::projection::preview::is_unsafe_char;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! What the keys do to the selected entry: the questions before an action, and the actions.
 
-use osier_agent::{ClientCommand, Navigation};
+use osier_protocol::{ClientCommand, MoveCommand};
 use osier_tree::{MoveRequest, Seq};
 
 use super::TreeView;
@@ -124,7 +124,7 @@ impl TreeView {
     /// Grafts the conclusion of the branch that ends at the selected entry onto the current position.
     pub(super) fn graft(&self) -> OverlayOutcome {
         let Some((_, tip)) = self.selected() else { return OverlayOutcome::Stay };
-        let graft = ClientCommand::Graft { tip, summarize: false, instructions: None };
+        let graft = ClientCommand::Graft { tip: tip.into(), summarize: false, instructions: None };
         OverlayOutcome::OpenAndRun(
             Box::new(SummaryProgress::grafting()),
             vec![Action::Send(graft, Purpose::Graft)],
@@ -163,12 +163,12 @@ impl TreeView {
 
 /// Moves to an entry. Stops a running turn first.
 fn navigate_action(target: &str, summarize: bool, instructions: Option<String>) -> Action {
-    let wish = Navigation {
-        target: Some(target.to_owned()),
+    let wish = MoveCommand {
+        target_id: Some(target.into()),
         summarize,
-        instructions,
+        custom_instructions: instructions,
         stop_turn: true,
-        ..Navigation::default()
+        ..MoveCommand::default()
     };
-    Action::Send(ClientCommand::Navigate(wish), Purpose::Navigate)
+    Action::Send(ClientCommand::Move(wish), Purpose::Navigate)
 }

@@ -1,7 +1,7 @@
 //! Presses keys and checks the screen.
 
 use expect_test::{Expect, expect};
-use osier_agent::Navigated;
+use osier_protocol::MoveReply;
 
 use crate::testing::Harness;
 
@@ -466,7 +466,7 @@ fn selecting_asks_about_a_summary_and_escape_returns_to_the_row() {
     assert_eq!(harness.text(), before);
     harness.press("enter enter");
     expect![[r#"
-        Send(Navigate(Navigation { target: Some("00000003"), exact: false, summarize: false, instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
+        Send(Move(MoveCommand { target_id: Some("00000003"), exact: false, summarize: false, custom_instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
     "#]].assert_eq(&harness.take_actions());
 }
 
@@ -476,10 +476,10 @@ fn a_summary_shows_its_progress_and_canceling_it_returns_to_the_row() {
     harness.press("home down down");
     harness.press("enter 3 'only' space 'files' enter");
     expect![[r#"
-        Send(Navigate(Navigation { target: Some("00000003"), exact: false, summarize: true, instructions: Some("only files"), replace_instructions: false, label: None, stop_turn: true }), Navigate)
+        Send(Move(MoveCommand { target_id: Some("00000003"), exact: false, summarize: true, custom_instructions: Some("only files"), replace_instructions: false, label: None, stop_turn: true }), Navigate)
     "#]].assert_eq(&harness.take_actions());
-    harness.live(osier_agent::LiveUpdate::SummaryStarted { of: "branch" });
-    harness.live(osier_agent::LiveUpdate::SummaryText { text: "## Goal\nto see".to_owned() });
+    harness.event(osier_protocol::ClientEvent::SummaryStarted { of: osier_protocol::SummarySubject::Branch });
+    harness.event(osier_protocol::ClientEvent::SummaryText { text: "## Goal\nto see".to_owned() });
     harness.check(expect![[r#"
 
         > a
@@ -504,7 +504,7 @@ fn a_summary_shows_its_progress_and_canceling_it_returns_to_the_row() {
     "#]]);
     harness.press("escape");
     assert_eq!(harness.take_actions(), "Send(Cancel, Cancel)\n");
-    harness.moved(Navigated { cancelled: true, aborted: true, ..Navigated::default() });
+    harness.moved(MoveReply { cancelled: true, aborted: true, ..MoveReply::default() });
     assert!(harness.text().contains("› ├⊟ user: \"c\""), "{}", harness.text());
     assert!(harness.text().contains("Canceled; nothing changed"), "{}", harness.text());
 }
@@ -514,7 +514,7 @@ fn selecting_the_current_position_asks_nothing() {
     let mut harness = tree(60, 24, TALK);
     harness.press("enter");
     expect![[r#"
-        Send(Navigate(Navigation { target: Some("00000009"), exact: false, summarize: false, instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
+        Send(Move(MoveCommand { target_id: Some("00000009"), exact: false, summarize: false, custom_instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
     "#]].assert_eq(&harness.take_actions());
 }
 

@@ -1,5 +1,6 @@
 //! Replies that are streamed while the terminal changes its size.
 
+use osier_protocol::ReplyDelta;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -22,7 +23,7 @@ impl Streamed {
         let screen = Screen::new(Vec::new(), Theme::dark(), columns, rows);
         let emulator = Emulator::new(columns, rows);
         let mut draft = StreamedReply::default();
-        draft.push_delta(r#"{"type":"text_start"}"#);
+        draft.push_delta(&ReplyDelta::TextStart { block: 0 });
         Streamed { screen, emulator, draft, size: (columns, rows), is_overlay: false }
     }
 
@@ -31,7 +32,7 @@ impl Streamed {
     }
 
     fn push(&mut self, piece: &str) {
-        let delta = serde_json::json!({ "type": "text_delta", "delta": piece }).to_string();
+        let delta = ReplyDelta::TextDelta { block: 0, delta: piece.to_owned() };
         let pieces = self.draft.push_delta(&delta);
         self.draw(pieces);
     }

@@ -5,13 +5,13 @@ use crate::testing::change_question;
 
 fn asked(columns: u16, rows: u16, command: &str, offers: &[&str]) -> Harness {
     let mut harness = Harness::with_session(columns, rows, "say go");
-    harness.live(LiveUpdate::TurnStarted);
+    harness.event(ClientEvent::TurnStarted);
     ask(&mut harness, 7, command, offers);
     harness
 }
 
 fn ask(harness: &mut Harness, id: u64, command: &str, offers: &[&str]) {
-    harness.live(LiveUpdate::Asked { id, question: Box::new(command_question(command, offers)) });
+    harness.event(ClientEvent::Asked { id, question: Box::new(command_question(command, offers)) });
 }
 
 const YES: &str = "Send(Answer { question: 7, answer: Once }, Answer)\n";
@@ -38,7 +38,7 @@ fn an_approval_shows_the_complete_command() {
     assert_eq!(harness.take_actions(), "", "another key may still follow");
     harness.wait(300);
     expect![[r#"
-        Send(Answer { question: 7, answer: Always(Command("git push")) }, Answer)
+        Send(Answer { question: 7, answer: Always { allowance: Command("git push") } }, Answer)
     "#]]
     .assert_eq(&harness.take_actions());
 }
@@ -72,7 +72,7 @@ fn a_key_answers_only_if_no_other_key_arrives_within_300_ms() {
 #[test]
 fn the_draft_can_be_edited_while_a_question_is_visible() {
     let mut harness = Harness::with_session(60, 20, "say go");
-    harness.live(LiveUpdate::TurnStarted);
+    harness.event(ClientEvent::TurnStarted);
     harness.press("'please'");
     ask(&mut harness, 7, "touch x", &["bash"]);
     harness.press("space 'look' space 'at' space 'any'");
@@ -95,7 +95,7 @@ fn the_draft_can_be_edited_while_a_question_is_visible() {
     harness.press("enter");
     harness.wait(1000);
     expect![[r#"
-        Send(Prompt { text: "please look at any", images: [], files: [], when: Steer }, Prompt("please look at any"))
+        Send(Prompt { prompt: Prompt { text: "please look at any", images: [], files: [], message: None }, when: Steer }, Prompt("please look at any"))
     "#]]
     .assert_eq(&harness.take_actions());
     harness.press("enter");
@@ -161,15 +161,15 @@ fn no_asks_for_a_reason_and_an_answer_from_another_client_closes_the_question() 
     );
     harness.press("'not' space 'now' enter");
     expect![[r#"
-        Send(Answer { question: 7, answer: No("not now") }, Answer)
+        Send(Answer { question: 7, answer: No { reason: "not now" } }, Answer)
     "#]]
     .assert_eq(&harness.take_actions());
-    harness.live(LiveUpdate::Answered { id: 7, allowed: false });
+    harness.event(ClientEvent::Answered { id: 7, allowed: false });
     assert!(harness.state.overlays.is_empty());
     ask(&mut harness, 2, "rm x", &[]);
     harness.wait(300);
     harness.press("y");
-    harness.live(LiveUpdate::Answered { id: 2, allowed: true });
+    harness.event(ClientEvent::Answered { id: 2, allowed: true });
     harness.wait(300);
     assert_eq!(harness.take_actions(), "");
     assert!(harness.state.overlays.is_empty() && harness.state.editor.is_empty());
@@ -180,8 +180,8 @@ fn escape_stops_the_turn() {
     let mut harness = asked(60, 20, "rm x", &[]);
     harness.press("'keep' escape");
     assert_eq!(harness.take_actions(), "Send(Cancel, Cancel)\n");
-    harness.live(LiveUpdate::Answered { id: 7, allowed: false });
-    harness.live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Cancelled), error: None });
+    harness.event(ClientEvent::Answered { id: 7, allowed: false });
+    harness.event(ClientEvent::TurnEnded { finished: Some(TurnOutcome::Cancelled), error: None });
     assert_eq!(harness.state.editor.text(), "keep");
     assert!(harness.state.overlays.is_empty());
 }
@@ -189,7 +189,7 @@ fn escape_stops_the_turn() {
 #[test]
 fn quitting_during_a_turn_asks_first() {
     let mut harness = Harness::with_session(60, 20, "say go");
-    harness.live(LiveUpdate::TurnStarted);
+    harness.event(ClientEvent::TurnStarted);
     harness.press("ctrl+d");
     assert_eq!(harness.take_actions(), "");
     assert!(harness.text().contains("Quit while a turn is running?"), "{}", harness.text());
@@ -197,7 +197,7 @@ fn quitting_during_a_turn_asks_first() {
     assert_eq!(harness.take_actions(), "");
     harness.press("ctrl+d 2");
     assert_eq!(harness.take_actions(), "Quit\n");
-    harness.live(LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Done), error: None });
+    harness.event(ClientEvent::TurnEnded { finished: Some(TurnOutcome::Done), error: None });
     harness.press("ctrl+d");
     assert_eq!(harness.take_actions(), "Quit\n");
 }
@@ -206,11 +206,11 @@ fn quitting_during_a_turn_asks_first() {
 fn paging_shows_every_line_of_a_long_question() {
     for (columns, rows) in [(100, 30), (40, 12)] {
         let mut harness = Harness::with_session(columns, rows, "say go");
-        harness.live(LiveUpdate::TurnStarted);
+        harness.event(ClientEvent::TurnStarted);
         let diff: String = (1..=84).map(|number| format!("+line {number}.\n")).collect();
         let what = osier_tools::ProposedChange::Diff { path: "a".to_owned(), diff, created: false };
         let asked = change_question(what, &["bash"]);
-        harness.live(LiveUpdate::Asked { id: 1, question: Box::new(asked) });
+        harness.event(ClientEvent::Asked { id: 1, question: Box::new(asked) });
         let mut seen = String::new();
         for _ in 0..84 {
             seen += &harness.text();
@@ -228,7 +228,7 @@ fn a_long_diff_can_be_paged() {
     let diff: String = (1..=30).map(|number| format!("+line {number}\n")).collect();
     let what = osier_tools::ProposedChange::Diff { path: "src/main.rs".to_owned(), diff, created: false };
     let asked = change_question(what, &[]);
-    harness.live(LiveUpdate::Asked { id: 1, question: Box::new(asked) });
+    harness.event(ClientEvent::Asked { id: 1, question: Box::new(asked) });
     harness.press("pageDown");
     harness.check(expect![[r#"
         > go
@@ -255,12 +255,12 @@ fn asked_about(
     why: osier_tools::approvals::AskReason,
 ) -> Harness {
     let mut harness = Harness::with_session(columns, rows, "say go");
-    harness.live(LiveUpdate::TurnStarted);
+    harness.event(ClientEvent::TurnStarted);
     let mut asked = change_question(what, &[]);
-    if let osier_agent::Question::Tool(asked) = &mut asked {
+    if let osier_protocol::Question::Tool(asked) = &mut asked {
         asked.reason = why;
     }
-    harness.live(LiveUpdate::Asked { id: 7, question: Box::new(asked) });
+    harness.event(ClientEvent::Asked { id: 7, question: Box::new(asked) });
     harness
 }
 

@@ -60,14 +60,14 @@ fn every_dialog_fits_every_screen() {
             rows,
             "say 请看看这个很长很长的问题 👩‍👩‍👧; reply 好的; say b; move 好的; say c",
         );
-        harness.live(LiveUpdate::TurnStarted);
+        harness.event(ClientEvent::TurnStarted);
         harness.open_tree();
         harness.press("home L '名字很长很长很长很长很长很长很长很长很长很长' escape T alt+c alt+d escape");
         harness.press("down down enter down down enter '说明' enter");
-        harness.live(LiveUpdate::SummaryText { text: "很长的总结".repeat(50) });
+        harness.event(ClientEvent::SummaryText { text: "很长的总结".repeat(50) });
         harness.press("escape");
         let asked = command_question("echo 你好 && rm -rf '很长的名字'", &["bash:echo", "bash"]);
-        harness.live(LiveUpdate::Asked { id: 1, question: Box::new(asked) });
+        harness.event(ClientEvent::Asked { id: 1, question: Box::new(asked) });
         harness.state.now += 1000;
         harness.press("pageDown down n '不行'");
         let what = osier_tools::ProposedChange::Diff {
@@ -76,20 +76,20 @@ fn every_dialog_fits_every_screen() {
             created: false,
         };
         let asked = change_question(what, &["bash:echo", "bash"]);
-        harness.live(LiveUpdate::Asked { id: 2, question: Box::new(asked) });
+        harness.event(ClientEvent::Asked { id: 2, question: Box::new(asked) });
         harness.press("pageDown pageDown pageUp tab");
-        harness.live(LiveUpdate::Queue {
+        harness.event(ClientEvent::Queue {
             steering: vec!["先做这个".repeat(20)],
             follow_up: vec!["然后".repeat(40)],
         });
-        harness.live(LiveUpdate::Retrying {
+        harness.event(ClientEvent::Retrying {
             attempt: 1,
             seconds: 2.0,
-            kind: "server",
+            kind: "server".into(),
             message: "服务器".repeat(30),
         });
-        harness.live(LiveUpdate::Answered { id: 1, allowed: false });
-        harness.live(LiveUpdate::Answered { id: 2, allowed: false });
+        harness.event(ClientEvent::Answered { id: 1, allowed: false });
+        harness.event(ClientEvent::Answered { id: 2, allowed: false });
         harness.press("escape escape");
     }
 }

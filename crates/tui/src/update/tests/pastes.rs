@@ -10,7 +10,7 @@ fn a_long_paste_is_stored_in_the_session_and_sent_in_full() {
     harness.press("enter");
     let asked = harness.take_actions();
     assert!(asked.starts_with("StorePastes([(\"[paste #1 +20 lines]\", \"line\\nline"), "{asked}");
-    assert!(asked.contains("Send(Prompt { text: \"line\\nline"), "{asked}");
+    assert!(asked.contains("Send(Prompt { prompt: Prompt { text: \"line\\nline"), "{asked}");
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn the_pasted_path_of_an_image_becomes_a_marker_and_the_image_is_sent_and_stored
         harness.take_actions(),
         format!(
             "StoreImages([(\"[image #1 my shot.png]\", {image})])\n\
-             Send(Prompt {{ text: \"see [image #1 my shot.png] !\", images: [{image}], files: [], when: Now }}, Prompt(\"see [image #1 my shot.png] !\"))\n"
+             Send(Prompt {{ prompt: Prompt {{ text: \"see [image #1 my shot.png] !\", images: [{image}], files: [], message: None }}, when: Now }}, Prompt(\"see [image #1 my shot.png] !\"))\n"
         )
     );
     harness.submit("[image #1 my shot.png] again");
@@ -91,10 +91,7 @@ fn pastes_survive_a_restart_and_are_shown_as_markers() {
     assert_eq!(harness.state.editor.text(), "read [paste #3 +20 lines]");
     let text = format!("once more: {long} [image #2 a.png]");
     harness.press("ctrl+c");
-    harness.moved(Navigated {
-        editor: Some(EditorContent { text, ..EditorContent::default() }),
-        ..Navigated::default()
-    });
+    harness.moved(MoveReply { editor_text: Some(text), ..MoveReply::default() });
     assert_eq!(harness.state.editor.text(), "once more: [paste #3 +20 lines] [image #2 a.png]");
     harness.press("enter");
     let asked = harness.take_actions();
@@ -105,8 +102,7 @@ fn pastes_survive_a_restart_and_are_shown_as_markers() {
 #[test]
 fn images_that_a_returned_message_does_not_name_get_markers() {
     let mut harness = Harness::new(60, 14);
-    let images = vec![json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" })];
-    let editor = EditorContent { text: "look".to_owned(), images, ..EditorContent::default() };
-    harness.moved(Navigated { editor: Some(editor), ..Navigated::default() });
+    let editor_images = vec![Image { data: "AAAA".to_owned(), mime_type: "image/png".to_owned() }];
+    harness.moved(MoveReply { editor_text: Some("look".to_owned()), editor_images, ..MoveReply::default() });
     assert_eq!(harness.state.editor.text(), "look [image #1]");
 }

@@ -21,10 +21,10 @@ fn the_model_picker_filters_as_you_type() {
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("'bsm' enter");
-    assert_eq!(harness.take_actions(), "Send(SetModel(\"b/small\"), Change(\"model: b/small\"))\n");
+    assert_eq!(harness.take_actions(), "Send(SetModel { model: \"b/small\" }, Change(\"model: b/small\"))\n");
     assert!(harness.state.overlays.is_empty());
     harness.submit("/model c/mall");
-    assert_eq!(harness.take_actions(), "Send(SetModel(\"c/mall\"), Change(\"model: c/mall\"))\n");
+    assert_eq!(harness.take_actions(), "Send(SetModel { model: \"c/mall\" }, Change(\"model: c/mall\"))\n");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
     let mut harness = Harness::new(60, 16);
     harness.submit("/thinking");
     harness.press("'hi' enter");
-    assert_eq!(harness.take_actions(), "Send(SetThinking(High), Change(\"thinking: high\"))\n");
+    assert_eq!(harness.take_actions(), "Send(SetThinking { level: High }, Change(\"thinking: high\"))\n");
     harness.submit("/thinking much");
     assert!(harness.text().contains("unknown thinking level much; use one of off, "), "{}", harness.text());
     harness.state.status_info.approval_mode = Some(osier_tools::approvals::ApprovalMode::AutoEdit);
@@ -58,7 +58,7 @@ fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
         code │ a/model │ autoEdit │ #0 │ 5e551011
     "#]]);
     harness.press("down down enter");
-    assert_eq!(harness.take_actions(), "Send(SetApproval(Yolo), Change(\"approval: yolo\"))\n");
+    assert_eq!(harness.take_actions(), "Send(SetApproval { mode: Yolo }, Change(\"approval: yolo\"))\n");
     harness.submit("/approval all");
     assert!(
         harness.text().contains("unknown approval mode all; use one of default, autoEdit,"),

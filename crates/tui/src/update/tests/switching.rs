@@ -1,7 +1,7 @@
 //! Notices about session switches, moves, stopped turns, and reading the tree.
 
 use expect_test::expect;
-use osier_agent::{LiveUpdate, Navigated, Prompt, TurnOutcome};
+use osier_protocol::{ClientEvent, MoveReply, Prompt, TurnOutcome};
 
 use crate::msg::{JoinedSession, Msg, SessionSwitch, SwitchKind};
 use crate::testing::Harness;
@@ -41,19 +41,19 @@ fn a_move_to_a_path_that_is_already_shown_still_gets_its_notice() {
     harness.commit_from(from);
     let asked = harness.take_actions();
     let last = asked.lines().last().unwrap();
-    assert!(last.starts_with("ShowPath { moved: Some(LeafMove { kind: \"undo\""), "{asked}");
+    assert!(last.starts_with("ShowPath { moved: Some(LeafMove { reason: Undo"), "{asked}");
 }
 
 #[test]
 fn a_turn_stopped_by_a_move_is_reported() {
     let mut harness = Harness::with_session(60, 10, "say a; reply b; say c");
-    let cancelled = LiveUpdate::TurnEnded { finished: Some(TurnOutcome::Cancelled), error: None };
-    harness.live(LiveUpdate::TurnStarted);
-    harness.live(cancelled.clone());
+    let cancelled = ClientEvent::TurnEnded { finished: Some(TurnOutcome::Cancelled), error: None };
+    harness.event(ClientEvent::TurnStarted);
+    harness.event(cancelled.clone());
     assert!(harness.text().contains("Turn stopped; /tree shows what it did"), "{}", harness.text());
-    harness.live(LiveUpdate::TurnStarted);
+    harness.event(ClientEvent::TurnStarted);
     harness.press("escape");
-    harness.live(cancelled);
+    harness.event(cancelled);
     assert!(!harness.text().contains("Turn stopped"), "not if the user pressed escape: {}", harness.text());
 }
 
@@ -61,7 +61,7 @@ fn a_turn_stopped_by_a_move_is_reported() {
 fn queued_prompts_return_to_the_editor_after_a_move() {
     let mut harness = Harness::with_session(60, 10, "say a; reply b; say c");
     let returned = vec![Prompt::text("and this".to_owned())];
-    harness.moved(Navigated { returned, ..Navigated::default() });
+    harness.moved(MoveReply { returned, ..MoveReply::default() });
     assert_eq!(harness.state.editor.text(), "and this");
 }
 

@@ -2,58 +2,19 @@
 //! does it: the summary below the new position, or a move. A label is stored afterward as a mark. If anything
 //! fails or is canceled before that entry is stored, nothing changes.
 
-use std::sync::Arc;
-
 use osier_model::CancellationToken;
+use osier_protocol::{ClientEvent, Image, MoveCommand, MoveReply, SummarySubject};
 use osier_session::{Commit, CommitOutcome, SessionState};
 use osier_tree::abandoned_branch::AbandonedBranch;
 use osier_tree::move_target::EditorContent;
 use osier_tree::{MoveRequest, MoveTarget, Place, Selection, SessionTree, summary};
-use serde::Serialize;
+use serde::Deserialize;
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::gates::{ExtensionSummary, TreePreparation};
-use crate::live::LiveUpdate;
 use crate::model_choice::ModelChoice;
-use crate::prompt::Prompt;
 use crate::summarizer::{SummaryError, WrittenSummary, extension_fields};
-
-/// Where to move, and how.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Navigation {
-    /// The chosen entry; `None` means before the first entry.
-    pub target: Option<String>,
-    /// Move the leaf to exactly this entry, even if it is a user message.
-    pub exact: bool,
-    pub summarize: bool,
-    pub instructions: Option<String>,
-    /// Use `instructions` instead of the default summary prompt, not in addition to it.
-    pub replace_instructions: bool,
-    pub label: Option<String>,
-    /// Stop a running turn first. If false, a running turn is an error.
-    pub stop_turn: bool,
-}
-
-/// The result of a move.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Navigated {
-    /// The text to put into the editor.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub editor: Option<EditorContent>,
-    /// A gate refused the move, or the user canceled it. Nothing changed.
-    pub cancelled: bool,
-    pub aborted: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary_entry: Option<Arc<str>>,
-    /// The current leaf.
-    pub leaf: Option<String>,
-    /// Prompts that were queued at the old position. They are not sent at the new one; they go back into the
-    /// editor.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub returned: Vec<Prompt>,
-}
 
 /// The gate's decision about a move.
 enum GateDecision {
@@ -62,47 +23,55 @@ enum GateDecision {
     Stopped,
 }
 
-impl Navigation {
-    /// Where the move ends, starting from `at`.
-    pub(crate) fn resolve(&self, tree: &SessionTree, at: Place) -> Result<MoveTarget, AgentError> {
-        let Some(target) = self.target.as_deref() else {
-            return Ok(
-                tree.resolve_move(at, &MoveRequest { selection: Selection::Root, ..MoveRequest::default() })?
-            );
-        };
-        if self.exact {
-            let place = Some(tree.require_visible(target)?);
-            return Ok(MoveTarget { place, needs_move: !tree.same_place(at, place), editor_entry: None });
-        }
-        Ok(tree.resolve_move(at, &MoveRequest::entry(target))?)
+/// Where a move ends, starting from `at`.
+pub(crate) fn resolve_move(
+    command: &MoveCommand,
+    tree: &SessionTree,
+    at: Place,
+) -> Result<MoveTarget, AgentError> {
+    let Some(target) = &command.target_id else {
+        let root = MoveRequest { selection: Selection::Root, ..MoveRequest::default() };
+        return Ok(tree.resolve_move(at, &root)?);
+    };
+    if command.exact {
+        let place = Some(tree.require_visible(target)?);
+        return Ok(MoveTarget { place, needs_move: !tree.same_place(at, place), editor_entry: None });
     }
+    Ok(tree.resolve_move(at, &MoveRequest::entry(target))?)
+}
+
+/// Adds what goes into the editor.
+fn with_editor(reply: MoveReply, editor: Option<EditorContent>) -> MoveReply {
+    let Some(EditorContent { text, typed, images }) = editor else { return reply };
+    let editor_images = images.into_iter().filter_map(|block| Image::deserialize(block).ok()).collect();
+    MoveReply { editor_text: Some(text), typed_text: typed, editor_images, ..reply }
 }
 
 impl AgentContext {
-    pub(crate) async fn navigate(
+    pub(crate) async fn move_leaf(
         &self,
-        navigation: &Navigation,
+        command: &MoveCommand,
         cancel: &CancellationToken,
-    ) -> Result<Navigated, AgentError> {
+    ) -> Result<MoveReply, AgentError> {
         let (state, at) = self.position();
-        let landing = navigation.resolve(&state.tree, at)?;
+        let landing = resolve_move(command, &state.tree, at)?;
         let text_of: Vec<_> = landing.editor_entry.into_iter().collect();
         let editor = landing.editor_content(&self.read_lines(&state, &text_of).await?);
         if !landing.needs_move {
-            self.set_label(navigation.label.as_deref(), navigation.target.as_deref()).await?;
-            return Ok(Navigated { editor, ..self.current_navigated() });
+            self.set_label(command.label.as_deref(), command.target_id.as_deref()).await?;
+            return Ok(with_editor(self.unmoved(), editor));
         }
         self.cursor.check_no_foreign_turn(&state.tree, landing.place).await?;
         // Text that returns to the editor is not part of the branch left behind, and neither are tool results
         // at the target.
         let leaving = state.tree.abandoned_branch(at, landing.editor_entry.or(landing.place));
-        let (asked, own) = match self.ask_tree_gate(navigation, &state.tree, &leaving, cancel).await {
+        let (asked, own) = match self.ask_tree_gate(command, &state.tree, &leaving, cancel).await {
             GateDecision::Passed(asked, own) => (asked, own),
-            GateDecision::Refused => return Ok(Navigated { cancelled: true, ..self.current_navigated() }),
-            GateDecision::Stopped => return Ok(self.aborted_navigation()),
+            GateDecision::Refused => return Ok(MoveReply { cancelled: true, ..self.unmoved() }),
+            GateDecision::Stopped => return Ok(self.aborted_move()),
         };
         let written = match self.make_branch_summary(&state, &leaving, &asked, own, cancel).await {
-            Err(AgentError::Summary(SummaryError::Canceled)) => return Ok(self.aborted_navigation()),
+            Err(AgentError::Summary(SummaryError::Canceled)) => return Ok(self.aborted_move()),
             written => written?,
         };
         let choice = self.model_choice().await?;
@@ -113,24 +82,24 @@ impl AgentContext {
             Some(written) => self.store_branch_summary(&state.tree, at, landing.place, written).await?,
         };
         if outcome == CommitOutcome::Cancelled {
-            return Ok(Navigated { cancelled: true, ..self.current_navigated() });
+            return Ok(MoveReply { cancelled: true, ..self.unmoved() });
         }
         self.after_move(choice);
         let summary_entry = outcome.stored().filter(|_| written.is_some()).map(|stored| stored.id);
         let labeled = summary_entry.as_deref().or(asked.target_id.as_deref());
         self.set_label(asked.label.as_deref(), labeled).await?;
         let returned = self.clear_queue().await?;
-        Ok(Navigated { editor, summary_entry, returned, ..self.current_navigated() })
+        Ok(with_editor(MoveReply { summary_entry, returned, ..self.unmoved() }, editor))
     }
 
-    fn current_navigated(&self) -> Navigated {
+    /// The reply with nothing but the current leaf.
+    fn unmoved(&self) -> MoveReply {
         let (state, at) = self.position();
-        let leaf = at.map(|seq| state.tree.id(seq).to_string());
-        Navigated { leaf, ..Navigated::default() }
+        MoveReply { leaf_id: at.map(|seq| state.tree.id(seq).to_entry_id()), ..MoveReply::default() }
     }
 
-    fn aborted_navigation(&self) -> Navigated {
-        Navigated { cancelled: true, aborted: true, ..self.current_navigated() }
+    fn aborted_move(&self) -> MoveReply {
+        MoveReply { cancelled: true, aborted: true, ..self.unmoved() }
     }
 
     /// Keeps the model and thinking level of the old position if the configuration says so.
@@ -150,17 +119,17 @@ impl AgentContext {
     /// Asks the gate, which may change the move.
     async fn ask_tree_gate(
         &self,
-        navigation: &Navigation,
+        command: &MoveCommand,
         tree: &SessionTree,
         leaving: &AbandonedBranch,
         cancel: &CancellationToken,
     ) -> GateDecision {
         let mut asked = TreePreparation {
-            user_wants_summary: navigation.summarize,
-            custom_instructions: navigation.instructions.clone(),
-            replace_instructions: navigation.replace_instructions,
-            label: navigation.label.clone(),
-            ..TreePreparation::new(tree, navigation.target.clone(), leaving)
+            user_wants_summary: command.summarize,
+            custom_instructions: command.custom_instructions.clone(),
+            replace_instructions: command.replace_instructions,
+            label: command.label.clone(),
+            ..TreePreparation::new(tree, command.target_id.as_deref().map(str::to_owned), leaving)
         };
         let answer = self.wait_for_gate(self.config.gates.before_tree(&asked, cancel), cancel).await;
         let Some(answer) = answer else { return GateDecision::Stopped };
@@ -200,7 +169,7 @@ impl AgentContext {
         asked: &TreePreparation,
         cancel: &CancellationToken,
     ) -> Result<WrittenSummary, AgentError> {
-        self.live.send(LiveUpdate::SummaryStarted { of: "branch" });
+        self.live.send(ClientEvent::SummaryStarted { of: SummarySubject::Branch });
         let mut summarizer = self.summarizer(cancel).await?;
         let mut preparing = leaving.text_collector(&state.tree, summarizer.input_budget());
         self.supply_lines(state, &mut preparing).await?;

@@ -1,0 +1,98 @@
+//! Turns events of a session into events for a client, whose position is a cursor of the session.
+
+use osier_protocol::{ClientEvent, EntryEvent, LogPosition, MoveEvent, MoveReason};
+use osier_session::{CursorId, SessionEvent};
+use osier_tree::entry::{Entry, parse_entry};
+use osier_tree::scan::RawJson;
+use osier_tree::{EntryId, EntryKind, EntryReason, Seq};
+
+/// The position of a client, as far as it has received events.
+#[derive(Debug)]
+pub(crate) struct ClientPosition {
+    pub(crate) cursor: CursorId,
+    pub(crate) leaf: Option<EntryId>,
+}
+
+impl ClientPosition {
+    /// The event for the client, and the move that follows it, if the entry changes the branch.
+    pub(crate) fn convert(&mut self, event: SessionEvent) -> (ClientEvent, Option<MoveEvent>) {
+        let event = match event {
+            SessionEvent::Committed { seq, id, draft_id, foreign, cursor, line } => {
+                let off_path = cursor != Some(self.cursor);
+                let moved = if off_path { None } else { self.advance(seq, &id, &line) };
+                let entry =
+                    EntryEvent { seq: seq.index(), id, draft_id, foreign, off_path, entry: line.into() };
+                return (ClientEvent::Entry(entry), moved);
+            }
+            SessionEvent::DraftStarted { id, cursor } => {
+                ClientEvent::DraftStarted { id, off_path: cursor != self.cursor }
+            }
+            SessionEvent::DraftDelta { id, index, delta } => ClientEvent::DraftDelta { id, index, delta },
+            SessionEvent::DraftDropped { id } => ClientEvent::DraftDropped { id },
+            SessionEvent::CursorMoved { cursor, place, id } => {
+                let old_leaf_id = if cursor == self.cursor { self.set_leaf(id.clone()) } else { None };
+                ClientEvent::Moved(MoveEvent {
+                    seq: place.map(Seq::index),
+                    new_leaf_id: id,
+                    old_leaf_id,
+                    reason: MoveReason::Followed,
+                    summary_entry: None,
+                    from_hook: false,
+                })
+            }
+            SessionEvent::ContinuedElsewhere { place, .. } => {
+                ClientEvent::ContinuedElsewhere { seq: place.map(Seq::index) }
+            }
+            SessionEvent::Reset { version } => {
+                ClientEvent::Reset(LogPosition { generation: version.generation, entries: version.entries })
+            }
+            SessionEvent::Lagged { missed } => ClientEvent::Lagged { missed },
+        };
+        (event, None)
+    }
+
+    fn set_leaf(&mut self, leaf: Option<EntryId>) -> Option<EntryId> {
+        std::mem::replace(&mut self.leaf, leaf)
+    }
+
+    /// Follows an entry of the client's own cursor. Returns the move, if it is one.
+    fn advance(&mut self, seq: Seq, id: &EntryId, line: &[u8]) -> Option<MoveEvent> {
+        let entry = parse_entry(line).ok();
+        let kind = entry.as_ref().map(|entry| entry.kind);
+        let new_leaf = match (&entry, kind) {
+            (Some(entry), Some(EntryKind::Leaf)) => entry.parent.as_deref().map(EntryId::from),
+            _ => Some(id.clone()),
+        };
+        let old_leaf = self.set_leaf(new_leaf.clone());
+        let entry = entry?;
+        let (reason, summary_entry) = match kind? {
+            EntryKind::Leaf => (move_reason(entry.reason), None),
+            EntryKind::BranchSummary if summarizes_old_branch(&entry, old_leaf.as_ref()) => {
+                (MoveReason::Move, Some(id.clone()))
+            }
+            _ => return None,
+        };
+        Some(MoveEvent {
+            seq: Some(seq.index()),
+            new_leaf_id: new_leaf,
+            old_leaf_id: old_leaf,
+            reason,
+            summary_entry,
+            from_hook: entry.get("fromHook").is_some_and(RawJson::is_true),
+        })
+    }
+}
+
+fn move_reason(reason: EntryReason) -> MoveReason {
+    match reason {
+        EntryReason::Undo => MoveReason::Undo,
+        EntryReason::Redo => MoveReason::Redo,
+        _ => MoveReason::Move,
+    }
+}
+
+/// Whether a summary is about the branch that the client just left. The summary of a graft is about another one.
+fn summarizes_old_branch(entry: &Entry<'_>, old_leaf: Option<&EntryId>) -> bool {
+    let from = entry.get("fromId").and_then(RawJson::text);
+    from.as_deref() == Some(old_leaf.map_or("root", |leaf| leaf.as_str()))
+}

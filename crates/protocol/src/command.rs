@@ -1,0 +1,123 @@
+//! Commands: everything that a client can ask a session to do.
+
+use osier_model::ThinkingLevel;
+use osier_tools::approvals::ApprovalMode;
+use osier_tools::user_bash::UserCommand;
+use osier_tree::EntryId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::prompt::{Prompt, PromptTiming};
+use crate::question::UserAnswer;
+
+/// A command from a client.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ClientCommand {
+    /// Sends a prompt. Replies when the prompt is stored, not when the turn ends.
+    Prompt {
+        #[serde(flatten)]
+        prompt: Prompt,
+        #[serde(default)]
+        when: PromptTiming,
+    },
+    /// Continues an unfinished path after a crash, a failure or a move. A failed reply stays on its own
+    /// branch, and the model is called again next to it.
+    Resume,
+    /// Stops the running turn and the running shell command. Replies when both have ended, with the queued
+    /// prompts, which are not sent.
+    Cancel,
+    /// Empties the queue and returns the queued prompts.
+    ClearQueue,
+    Answer {
+        question: u64,
+        answer: UserAnswer,
+    },
+    /// A model name as the user writes it.
+    SetModel {
+        model: String,
+    },
+    SetThinking {
+        level: ThinkingLevel,
+    },
+    /// Applies to this session from now on.
+    SetApproval {
+        mode: ApprovalMode,
+    },
+    /// Moves to another position in the tree.
+    Move(MoveCommand),
+    /// Undoes or redoes a move.
+    Undo,
+    Redo,
+    /// Replaces the older part of the path with a summary in the context. Stops a running turn first.
+    Compact {
+        #[serde(default)]
+        focus: Option<String>,
+    },
+    /// Moves to the position before a compaction; without an entry, the last one on the path.
+    UndoCompaction {
+        #[serde(default)]
+        entry: Option<EntryId>,
+    },
+    /// Adds the conclusion of the branch that ends in `tip` to the current position. With `summarize`, a
+    /// model writes the conclusion.
+    Graft {
+        tip: EntryId,
+        #[serde(default)]
+        summarize: bool,
+        #[serde(default)]
+        instructions: Option<String>,
+    },
+    /// `!command` and `!!command`. Replies when the command has ended.
+    RunShell(UserCommand),
+    /// Labels an entry; without an entry, the one at the current position. Without a label, removes it.
+    Label {
+        #[serde(default)]
+        entry: Option<EntryId>,
+        #[serde(default)]
+        label: Option<String>,
+    },
+    Rename {
+        name: String,
+    },
+    /// Changes settings of the session.
+    SetConfig {
+        #[serde(default)]
+        set: Map<String, Value>,
+        #[serde(default)]
+        unset: Vec<String>,
+    },
+    /// Hides an entry and everything below it.
+    DeleteBranch {
+        entry: EntryId,
+    },
+    RestoreBranch {
+        entry: EntryId,
+    },
+}
+
+impl ClientCommand {
+    /// A prompt to send now, with the files that it mentions.
+    pub fn prompt(text: impl Into<String>) -> ClientCommand {
+        ClientCommand::Prompt { prompt: Prompt::typed(text), when: PromptTiming::Now }
+    }
+}
+
+/// Where to move, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MoveCommand {
+    /// The chosen entry; `None` means before the first entry.
+    pub target_id: Option<EntryId>,
+    /// Move the leaf to exactly this entry, even if it is a user message.
+    pub exact: bool,
+    /// Summarize the branch that is left.
+    pub summarize: bool,
+    pub custom_instructions: Option<String>,
+    /// Use `custom_instructions` instead of the default summary prompt, not in addition to it.
+    pub replace_instructions: bool,
+    pub label: Option<String>,
+    /// Stop a running turn first. If false, a running turn is an error.
+    pub stop_turn: bool,
+}

@@ -1,0 +1,202 @@
+//! Events: what happens in a session, in one order for every client. `docs/json.md` lists them as `--mode json` prints them.
+//!
+//! Entries are stored before they are announced. Everything else is seen only while it happens.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use osier_tree::{EntryId, ReplyDelta};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::client::LogPosition;
+use crate::entry_line::EntryLine;
+use crate::question::Question;
+
+/// An event that clients receive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ClientEvent {
+    Entry(EntryEvent),
+    /// The model begins to write a reply.
+    #[serde(rename = "draft_begun")]
+    DraftStarted {
+        id: EntryId,
+        /// It is a reply at another position than the client's.
+        #[serde(default, skip_serializing_if = "is_false")]
+        off_path: bool,
+    },
+    /// Delta number `index` of a draft.
+    #[serde(rename = "draft")]
+    DraftDelta {
+        id: EntryId,
+        index: usize,
+        delta: Arc<ReplyDelta>,
+    },
+    /// The draft will not become an entry.
+    DraftDropped {
+        id: EntryId,
+    },
+    Moved(MoveEvent),
+    /// Another program continued from the client's position, which stays where it is.
+    ContinuedElsewhere {
+        seq: Option<usize>,
+    },
+    /// The log was replaced; this is its new end. Earlier sequence numbers are invalid.
+    Reset(LogPosition),
+    /// The client was too slow and missed events. It receives no more: attach again.
+    Lagged {
+        missed: u64,
+    },
+    TurnStarted,
+    /// `finished` is `None` if the turn failed; `error` is the message from the model or from Osier.
+    TurnEnded {
+        finished: Option<TurnOutcome>,
+        error: Option<String>,
+    },
+    /// The model is called again after this delay.
+    Retrying {
+        attempt: u32,
+        seconds: f64,
+        kind: Cow<'static, str>,
+        message: String,
+    },
+    ToolStarted {
+        call: String,
+        name: String,
+        arguments: Value,
+    },
+    /// `skipped` is the number of bytes dropped before this text.
+    ToolOutput {
+        call: String,
+        text: String,
+        skipped: usize,
+    },
+    ToolEnded {
+        call: String,
+        is_error: bool,
+    },
+    /// The user must answer a question.
+    Asked {
+        id: u64,
+        question: Box<Question>,
+    },
+    /// A question was answered, or its turn stopped.
+    Answered {
+        id: u64,
+        allowed: bool,
+    },
+    /// The queued prompts.
+    Queue {
+        steering: Vec<String>,
+        follow_up: Vec<String>,
+    },
+    BashOutput {
+        text: String,
+        skipped: usize,
+    },
+    /// A model starts to write a summary. The stored entry or the reply to the command ends it.
+    SummaryStarted {
+        of: SummarySubject,
+    },
+    SummaryText {
+        text: String,
+    },
+    /// A notice for the user that needs no answer.
+    Notice {
+        text: String,
+    },
+}
+
+impl ClientEvent {
+    /// The event as one line of JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// An entry was stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EntryEvent {
+    /// The position in the log, counted from 0.
+    pub seq: usize,
+    pub id: EntryId,
+    /// The draft that became this entry. Usually it has the same id.
+    pub draft_id: Option<EntryId>,
+    /// Whether another process wrote it.
+    pub foreign: bool,
+    /// The client's position did not advance to it: a label or another mark, or an entry of another branch.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub off_path: bool,
+    pub entry: EntryLine,
+}
+
+/// The client's position changed to another branch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveEvent {
+    /// The position in the log of the new leaf.
+    pub seq: Option<usize>,
+    pub new_leaf_id: Option<EntryId>,
+    pub old_leaf_id: Option<EntryId>,
+    pub reason: MoveReason,
+    /// The summary of the branch that was left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_entry: Option<EntryId>,
+    /// An extension wrote the summary.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub from_hook: bool,
+}
+
+/// Why the position changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MoveReason {
+    Move,
+    Undo,
+    Redo,
+    /// Not a move of this session's clients: the branch was deleted, or another program continued it.
+    Followed,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnOutcome {
+    Done,
+    Cancelled,
+    /// The model call failed; the entry has the error.
+    Failed,
+    /// The reply reached the output limit.
+    CutOff,
+    /// The turn reached the limit of model calls for one prompt.
+    StepLimit,
+}
+
+/// What a summary is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SummarySubject {
+    /// The branch that a move leaves.
+    Branch,
+    /// The older part of the path.
+    Compaction,
+    /// Another branch, whose conclusion is added here.
+    Graft,
+}
+
+impl SummarySubject {
+    pub fn name(self) -> &'static str {
+        match self {
+            SummarySubject::Branch => "branch",
+            SummarySubject::Compaction => "compaction",
+            SummarySubject::Graft => "graft",
+        }
+    }
+}
+
+fn is_false(yes: &bool) -> bool {
+    !*yes
+}

@@ -1,0 +1,191 @@
+//! Queries: what a client reads of a session when it needs it. They change nothing.
+
+use osier_model::ThinkingLevel;
+use osier_tools::approvals::ApprovalMode;
+use osier_tree::projection::card::Card;
+use osier_tree::projection::compare::Comparison;
+use osier_tree::projection::usage::UsageReport;
+use osier_tree::tokens::TokenCount;
+use osier_tree::{EntryId, SessionId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::client::LogPosition;
+use crate::entry_line::EntryLine;
+
+/// A question about a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum SessionQuery {
+    /// The end of the path, as a transcript shows it.
+    Path {
+        /// At most this many entries.
+        #[serde(default)]
+        limit: Option<usize>,
+    },
+    Entry {
+        id: EntryId,
+    },
+    /// The last reply on the path that has text.
+    LastReply,
+    /// The nearest message at or above an entry, which tells people where it is.
+    Landmark {
+        id: Option<EntryId>,
+    },
+    /// What a status line shows.
+    Status,
+    /// The session as lists show it.
+    Card,
+    Usage,
+    /// Compares two branches, each named by its last entry or a prefix of its id.
+    Compare {
+        left: EntryId,
+        right: EntryId,
+    },
+    /// The settings of the session.
+    Settings,
+    /// A compaction and what it dropped; without an entry, the last one on the path.
+    Compaction {
+        #[serde(default)]
+        entry: Option<EntryId>,
+    },
+    /// The user's messages, newest first: a fork may start before each.
+    ForkPoints {
+        #[serde(default)]
+        all_branches: bool,
+    },
+}
+
+/// The answer to a query, in the variant of the same name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "an answer is handled at once, never kept")]
+pub enum QueryAnswer {
+    Path(PathAnswer),
+    Entry(EntryAnswer),
+    LastReply { reply: Option<EntryAnswer> },
+    Landmark(Landmark),
+    Status(SessionStatus),
+    Card { card: Card },
+    Usage { usage: UsageReport },
+    Compare { comparison: Comparison },
+    Settings { settings: Map<String, Value> },
+    Compaction(CompactionDetails),
+    ForkPoints { points: Vec<ForkPoint> },
+}
+
+/// The last entries of a path.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PathAnswer {
+    /// Oldest first. A batch of sub-agents has the status of its latest update.
+    pub entries: Vec<EntryLine>,
+    /// The number of earlier entries.
+    pub hidden_entries: usize,
+    pub leaf_id: Option<EntryId>,
+    /// The end of the log when the path was read. Events report later entries.
+    pub position: LogPosition,
+}
+
+/// A complete entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EntryAnswer {
+    pub entry: EntryLine,
+    /// Its text, as a person copies it.
+    pub text: String,
+}
+
+/// A message that tells people where an entry is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Landmark {
+    pub kind: LandmarkKind,
+    /// One line.
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LandmarkKind {
+    /// Before the first message.
+    Start,
+    UserMessage,
+    Reply,
+    BranchSummary,
+    Compaction,
+    /// The note that a model left itself at a checkpoint.
+    Note,
+}
+
+/// What a status line shows about a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionStatus {
+    pub id: SessionId,
+    /// The shortest prefix of the id that is unique in its store.
+    pub short_id: String,
+    pub name: Option<String>,
+    pub store: String,
+    /// The full name of the model in use.
+    pub model: String,
+    pub thinking: ThinkingLevel,
+    /// `None` if the session has a mode that this version does not know.
+    pub approval_mode: Option<ApprovalMode>,
+    /// The tokens of the current context.
+    pub context: TokenCount,
+    /// The context window of the model, in tokens.
+    pub context_window: u64,
+    pub cost: f64,
+    /// The number of entries on the path.
+    pub depth: usize,
+    /// The number of tips in the tree.
+    pub tips: usize,
+    pub has_messages: bool,
+    /// The session that this one was forked from.
+    pub parent_session_id: Option<SessionId>,
+    /// The last turn on the path did not finish.
+    pub unfinished_turn: bool,
+}
+
+/// A compaction and what it dropped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionDetails {
+    pub entry: EntryId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
+    /// The model that wrote the summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    pub first_kept_entry_id: Option<EntryId>,
+    pub tokens_before: TokenCount,
+    pub tokens_after: TokenCount,
+    /// The entries that the model got before and no longer gets, oldest first.
+    pub dropped: Vec<DroppedEntry>,
+    pub read_files: Vec<String>,
+    pub modified_files: Vec<String>,
+    pub summary: String,
+}
+
+/// An entry that a compaction dropped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DroppedEntry {
+    pub id: EntryId,
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub role: String,
+    /// One sanitized line.
+    pub text: String,
+}
+
+/// A message of the user, before which a fork may start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForkPoint {
+    pub id: EntryId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
+    /// What goes into the editor.
+    pub text: String,
+    /// One line for people.
+    pub preview: String,
+}

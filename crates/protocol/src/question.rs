@@ -1,0 +1,96 @@
+//! Questions to the user, and answers. A question stays open until a client answers it or its turn stops.
+
+use osier_tools::approvals::{Allowance, AskReason};
+use osier_tools::{ProposedChange, ToolCall};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A question to the user.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "QuestionJson", into = "QuestionJson")]
+#[schemars(with = "QuestionJson")]
+#[allow(clippy::large_enum_variant, reason = "few questions are open at a time")]
+pub enum Question {
+    /// Whether a tool may run.
+    Tool(ToolQuestion),
+    /// Whether the turn may continue after this many model calls.
+    Continue { model_calls: u32 },
+}
+
+/// Asks whether a tool call may run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolQuestion {
+    pub call: ToolCall,
+    /// What exactly the call runs or changes.
+    #[serde(rename = "what")]
+    pub change: ProposedChange,
+    #[serde(rename = "why")]
+    pub reason: AskReason,
+    /// What the user can allow for the rest of the session, narrowest first.
+    #[serde(rename = "offers")]
+    pub allowances: Vec<Allowance>,
+    /// Why the first attempt failed, if the call already ran in the sandbox.
+    #[serde(rename = "because", default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_denial: Option<String>,
+}
+
+/// An open question and the id that its answer names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenQuestion {
+    pub id: u64,
+    pub question: Question,
+}
+
+/// The user's answer to a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum UserAnswer {
+    Once,
+    Always {
+        allowance: Allowance,
+    },
+    /// Refused, with the reason that the model gets.
+    No {
+        #[serde(default)]
+        reason: String,
+    },
+}
+
+/// A question in JSON: `why` tells the two kinds apart.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[allow(clippy::large_enum_variant, reason = "it exists only while a question is converted")]
+enum QuestionJson {
+    Tool(ToolQuestion),
+    Continue {
+        why: StepLimit,
+        #[serde(rename = "modelCalls")]
+        model_calls: u32,
+    },
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+enum StepLimit {
+    #[serde(rename = "step_limit")]
+    StepLimit,
+}
+
+impl From<Question> for QuestionJson {
+    fn from(question: Question) -> QuestionJson {
+        match question {
+            Question::Tool(question) => QuestionJson::Tool(question),
+            Question::Continue { model_calls } => {
+                QuestionJson::Continue { why: StepLimit::StepLimit, model_calls }
+            }
+        }
+    }
+}
+
+impl From<QuestionJson> for Question {
+    fn from(question: QuestionJson) -> Question {
+        match question {
+            QuestionJson::Tool(question) => Question::Tool(question),
+            QuestionJson::Continue { model_calls, .. } => Question::Continue { model_calls },
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! References to sessions.
+
+use osier_tree::StoreName;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A session in a certain store. Copies of it may exist in other stores.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct SessionRef {
+    pub store: StoreName,
+    /// The key of the session in its store: its id, or a path.
+    pub key: String,
+}
