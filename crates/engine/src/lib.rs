@@ -14,9 +14,13 @@
 //! | `hooks` | extensions that are asked before operations |
 //! | `operations` | the operations, one module each |
 //! | `sessions` | the operations on the sessions of one store, by id, for programs |
+//! | `client_contract` | tests that every client must pass, whatever its transport |
+//! | `local_client`, `queries` | the client of a session in this process; what it reads |
 //! | `reading` | lines, tokens, models and places of an open session |
 
 mod agents;
+#[cfg(feature = "contract")]
+pub mod client_contract;
 mod config;
 mod configured_store;
 mod create;
@@ -26,9 +30,11 @@ mod error;
 mod find;
 mod hooks;
 mod live;
+mod local_client;
 mod model_catalog;
 mod operations;
 mod provenance;
+mod queries;
 pub mod reading;
 mod sessions;
 mod stored;
@@ -43,6 +49,7 @@ pub use error::{EngineError, join_some};
 pub use find::{FindOptions, FindScope, FoundSession, is_path};
 pub use hooks::{Hook, Hooks, OnTimeout};
 pub use live::LiveSession;
+pub use local_client::LocalClient;
 pub use model_catalog::{ModelCatalog, ModelPreferences, ModelSelection, ModelSource};
 pub use operations::append::{AppendContent, AppendRequest, AppendedEntry};
 pub use operations::delete::{DeletePlan, DeleteReport, KeptReason};

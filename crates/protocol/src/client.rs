@@ -13,6 +13,7 @@ use crate::command::ClientCommand;
 use crate::error::ClientError;
 use crate::event::ClientEvent;
 use crate::prompt::{Prompt, PromptQueue};
+use crate::query::{QueryAnswer, SessionQuery};
 use crate::question::OpenQuestion;
 use crate::reply::CommandReply;
 
@@ -20,6 +21,9 @@ use crate::reply::CommandReply;
 #[async_trait]
 pub trait Client: Send + Sync + fmt::Debug {
     async fn send(&self, command: ClientCommand) -> Result<CommandReply, ClientError>;
+
+    /// Reads something of the session. Changes nothing.
+    async fn query(&self, query: SessionQuery) -> Result<QueryAnswer, ClientError>;
 
     /// Attaches to the session: returns its current state and a stream of all later events without gaps or duplicates.
     /// With `after`, the stream starts with the entries since that position; without, the client queries what it shows.

@@ -8,7 +8,7 @@
 //! | [`query`] | what a client reads, and the answers |
 //! | [`event`], [`entry_line`] | what happens in the session, as every attached client hears it |
 //! | [`prompt`], [`question`] | prompts and their queue; questions to the user and their answers |
-//! | [`error`], [`version`] | errors as a code and facts; the version of the protocol |
+//! | [`error`], [`version`], [`schema`] | errors as a code and facts; the version of the protocol and its JSON schema |
 
 pub mod client;
 pub mod command;
@@ -19,6 +19,7 @@ pub mod prompt;
 pub mod query;
 pub mod question;
 pub mod reply;
+pub mod schema;
 pub mod session_ref;
 pub mod version;
 
@@ -31,6 +32,7 @@ pub use prompt::{Prompt, PromptQueue, PromptTiming, mentioned_files};
 pub use query::{QueryAnswer, SessionQuery};
 pub use question::{OpenQuestion, Question, ToolQuestion, UserAnswer};
 pub use reply::{CommandReply, CompactionReply, MoveReply};
+pub use schema::protocol_schema;
 pub use session_ref::SessionRef;
 pub use version::PROTOCOL_VERSION;
 

@@ -1,6 +1,7 @@
 //! Tests of the engine through its public interface.
 #![allow(clippy::unwrap_used)]
 
+mod clients;
 mod hooks;
 mod live;
 #[path = "../../examples/one_call_each.rs"]

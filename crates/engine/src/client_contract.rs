@@ -1,0 +1,241 @@
+//! The contract of clients: what every implementation of [`Client`] does, whatever its transport. A transport passes if all
+//! cases pass over its [`ClientFixture`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use osier_model::scripted::ScriptedTurn;
+use osier_protocol::{
+    Client, ClientCommand, ClientEvent, CommandReply, EntryEvent, ErrorCode, EventStream, LogPosition,
+    MoveCommand, MoveReason, Prompt, PromptTiming, QueryAnswer, SessionQuery, TurnOutcome, UserAnswer,
+};
+use serde_json::json;
+
+/// If nothing happens for this long, the client is stuck.
+const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A session with a scripted model, and clients of it.
+#[async_trait]
+pub trait ClientFixture: Send + Sync {
+    /// A new client. All clients of a fixture share its session.
+    async fn connect(&self) -> Arc<dyn Client>;
+
+    /// The model's next reply.
+    fn push_turn(&self, turn: ScriptedTurn);
+}
+
+async fn next(events: &mut EventStream) -> ClientEvent {
+    let event = tokio::time::timeout(EVENT_TIMEOUT, events.next()).await;
+    event.expect("an event arrives").expect("the stream is open")
+}
+
+/// The events up to the first that `is_last` accepts.
+async fn until(events: &mut EventStream, is_last: impl Fn(&ClientEvent) -> bool) -> Vec<ClientEvent> {
+    let mut received = Vec::new();
+    while !received.last().is_some_and(&is_last) {
+        received.push(next(events).await);
+    }
+    received
+}
+
+fn is_end(event: &ClientEvent) -> bool {
+    matches!(event, ClientEvent::TurnEnded { .. })
+}
+
+async fn attach(client: &Arc<dyn Client>, after: Option<LogPosition>) -> EventStream {
+    client.attach(after).await.expect("attaching works").events
+}
+
+/// Sends a prompt and waits for the end of its turn.
+async fn run_turn(client: &Arc<dyn Client>, text: &str) -> Vec<ClientEvent> {
+    let mut events = attach(client, None).await;
+    client.send(ClientCommand::prompt(text)).await.expect("the prompt is stored");
+    until(&mut events, is_end).await
+}
+
+fn entries(events: &[ClientEvent]) -> Vec<&EntryEvent> {
+    let mut entries = Vec::new();
+    for event in events {
+        if let ClientEvent::Entry(entry) = event {
+            entries.push(entry);
+        }
+    }
+    entries
+}
+
+async fn path_length(client: &Arc<dyn Client>) -> usize {
+    match client.query(SessionQuery::Path { limit: None }).await {
+        Ok(QueryAnswer::Path(path)) => path.entries.len(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A turn stores its entries, and the path has them.
+pub async fn a_prompt_runs_a_turn(fixture: &dyn ClientFixture) {
+    let client = fixture.connect().await;
+    fixture.push_turn(ScriptedTurn::reply("Hello."));
+    let events = run_turn(&client, "Hi").await;
+    assert!(matches!(events.first(), Some(ClientEvent::TurnStarted)), "{events:?}");
+    assert!(
+        matches!(
+            events.last(),
+            Some(ClientEvent::TurnEnded { finished: Some(TurnOutcome::Done), error: None })
+        ),
+        "{events:?}"
+    );
+    assert_eq!(path_length(&client).await, 2);
+    let Ok(QueryAnswer::LastReply { reply: Some(reply) }) = client.query(SessionQuery::LastReply).await
+    else {
+        panic!("the reply is on the path")
+    };
+    assert_eq!(reply.text, "Hello.");
+}
+
+/// A client that attaches while a reply is written has its pieces so far, and receives its entry once.
+pub async fn attaching_in_a_turn_has_no_gap_and_no_duplicate(fixture: &dyn ClientFixture) {
+    let client = fixture.connect().await;
+    fixture.push_turn(ScriptedTurn::reply("I am thin").hang());
+    let mut first = attach(&client, None).await;
+    client.send(ClientCommand::prompt("go")).await.expect("the prompt is stored");
+    until(
+        &mut first,
+        |event| matches!(event, ClientEvent::DraftDelta { delta, .. } if delta.text().contains("thin")),
+    )
+    .await;
+    let attached = fixture.connect().await.attach(None).await.expect("attaching works");
+    assert!(attached.state.turn_running);
+    let text: String = attached.state.drafts[0].deltas.iter().map(osier_protocol::ReplyDelta::text).collect();
+    assert!(text.contains("thin"), "{text}");
+    let mut second = attached.events;
+    client.send(ClientCommand::Cancel).await.expect("the turn stops");
+    let received = until(&mut second, is_end).await;
+    assert_eq!(entries(&received).len(), 1, "{received:?}");
+}
+
+/// A client that was away gets the entries it missed, each once and in order, and then the later ones.
+pub async fn a_client_that_was_away_misses_no_entry(fixture: &dyn ClientFixture) {
+    let client = fixture.connect().await;
+    let position = client.attach(None).await.expect("attaching works").state.position;
+    fixture.push_turn(ScriptedTurn::reply("one"));
+    let while_away = run_turn(&client, "first").await;
+    let mut events = attach(&client, Some(position)).await;
+    fixture.push_turn(ScriptedTurn::reply("two"));
+    client.send(ClientCommand::prompt("second")).await.expect("the prompt is stored");
+    let received = until(&mut events, is_end).await;
+    let seqs: Vec<usize> = entries(&received).iter().map(|entry| entry.seq).collect();
+    let expected: Vec<usize> = (position.entries..position.entries + seqs.len()).collect();
+    assert_eq!(seqs, expected);
+    assert!(seqs.len() > entries(&while_away).len());
+}
+
+/// A client that does not read is told that it lags, receives no more, and catches up when it attaches again.
+pub async fn a_slow_client_lags_and_catches_up(fixture: &dyn ClientFixture) {
+    let (slow, busy) = (fixture.connect().await, fixture.connect().await);
+    let attached = slow.attach(None).await.expect("attaching works");
+    fixture.push_turn(ScriptedTurn::reply("word ".repeat(3000)));
+    busy.send(ClientCommand::prompt("go")).await.expect("the prompt is stored");
+    while busy.attach(None).await.expect("attaching works").state.turn_running {
+        tokio::task::yield_now().await;
+    }
+    let received: Vec<ClientEvent> = attached.events.collect().await;
+    assert!(matches!(received.last(), Some(ClientEvent::Lagged { .. })), "{:?}", received.last());
+    let mut events = attach(&slow, Some(attached.state.position)).await;
+    let is_reply = |event: &ClientEvent| matches!(event, ClientEvent::Entry(entry) if String::from_utf8_lossy(entry.entry.bytes()).contains("word word"));
+    until(&mut events, is_reply).await;
+}
+
+/// A question reaches every client, and any of them may answer it, once.
+pub async fn any_client_answers_a_question(fixture: &dyn ClientFixture) {
+    let (asking, answering) = (fixture.connect().await, fixture.connect().await);
+    fixture.push_turn(ScriptedTurn::new().call("c1", "bash", &json!({ "command": "true" })));
+    fixture.push_turn(ScriptedTurn::reply("Done."));
+    let mut events = attach(&answering, None).await;
+    asking.send(ClientCommand::prompt("run it")).await.expect("the prompt is stored");
+    let received = until(&mut events, |event| matches!(event, ClientEvent::Asked { .. })).await;
+    let Some(ClientEvent::Asked { id, .. }) = received.last() else { panic!("a question is open") };
+    let open = asking.attach(None).await.expect("attaching works").state.open_questions;
+    assert_eq!(open.iter().map(|open| open.id).collect::<Vec<_>>(), [*id]);
+    let answer = ClientCommand::Answer { question: *id, answer: UserAnswer::Once };
+    assert_eq!(answering.send(answer.clone()).await, Ok(CommandReply::Done));
+    until(&mut events, is_end).await;
+    assert!(asking.send(answer).await.is_err(), "it is answered already");
+}
+
+/// Prompts sent during a turn wait in the queue, and come back when the turn is canceled.
+pub async fn queued_prompts_return_when_the_turn_is_canceled(fixture: &dyn ClientFixture) {
+    let client = fixture.connect().await;
+    fixture.push_turn(ScriptedTurn::reply("thinking").hang());
+    let mut events = attach(&client, None).await;
+    client.send(ClientCommand::prompt("go")).await.expect("the prompt is stored");
+    until(&mut events, |event| matches!(event, ClientEvent::DraftDelta { .. })).await;
+    let busy = client.send(ClientCommand::prompt("now")).await.expect_err("a turn is running");
+    assert_eq!(busy.code, ErrorCode::SessionBusy);
+    let steer = ClientCommand::Prompt { prompt: Prompt::text("to the left"), when: PromptTiming::Steer };
+    assert_eq!(client.send(steer).await, Ok(CommandReply::Queued));
+    let returned = client.send(ClientCommand::Cancel).await;
+    assert_eq!(returned, Ok(CommandReply::Returned { prompts: vec![Prompt::text("to the left")] }));
+}
+
+/// A move returns the text to the editor, and every client hears of it; undo moves back.
+pub async fn moves_are_announced_to_every_client(fixture: &dyn ClientFixture) {
+    let (moving, watching) = (fixture.connect().await, fixture.connect().await);
+    fixture.push_turn(ScriptedTurn::reply("Hello."));
+    let turn = run_turn(&moving, "Hi").await;
+    let reply = entries(&turn).last().expect("the reply is stored").id.clone();
+    let Ok(QueryAnswer::ForkPoints { points }) =
+        moving.query(SessionQuery::ForkPoints { all_branches: false }).await
+    else {
+        panic!("there is a prompt")
+    };
+    let mut events = attach(&watching, None).await;
+    let to_prompt = MoveCommand { target_id: Some(points[0].id.clone()), ..MoveCommand::default() };
+    let Ok(CommandReply::Moved(moved)) = moving.send(ClientCommand::Move(to_prompt)).await else {
+        panic!("the move works")
+    };
+    assert_eq!((moved.editor_text.as_deref(), moved.cancelled), (Some("Hi"), false));
+    let received = until(&mut events, |event| matches!(event, ClientEvent::Moved(_))).await;
+    let Some(ClientEvent::Moved(event)) = received.last() else { panic!("{received:?}") };
+    assert_eq!((event.reason, event.old_leaf_id.as_ref()), (MoveReason::Move, Some(&reply)));
+    assert_eq!(event.new_leaf_id, moved.leaf_id);
+    moving.send(ClientCommand::Undo).await.expect("undo works");
+    let received = until(&mut events, |event| matches!(event, ClientEvent::Moved(_))).await;
+    let Some(ClientEvent::Moved(event)) = received.last() else { panic!("{received:?}") };
+    assert_eq!((event.reason, event.new_leaf_id.as_ref()), (MoveReason::Undo, Some(&reply)));
+}
+
+/// Two clients receive the same events.
+pub async fn two_clients_receive_the_same_events(fixture: &dyn ClientFixture) {
+    let (one, other) = (fixture.connect().await, fixture.connect().await);
+    let (mut first, mut second) = (attach(&one, None).await, attach(&other, None).await);
+    fixture.push_turn(ScriptedTurn::reply("Hello to both."));
+    one.send(ClientCommand::prompt("Hi")).await.expect("the prompt is stored");
+    assert_eq!(until(&mut first, is_end).await, until(&mut second, is_end).await);
+}
+
+/// A turn goes on when the client that started it is gone.
+pub async fn a_client_that_vanishes_disturbs_nobody(fixture: &dyn ClientFixture) {
+    let staying = fixture.connect().await;
+    let mut events = attach(&staying, None).await;
+    fixture.push_turn(ScriptedTurn::reply("Still here."));
+    let leaving = fixture.connect().await;
+    let stream = attach(&leaving, None).await;
+    leaving.send(ClientCommand::prompt("Hi")).await.expect("the prompt is stored");
+    drop((leaving, stream));
+    let received = until(&mut events, is_end).await;
+    assert!(
+        matches!(received.last(), Some(ClientEvent::TurnEnded { finished: Some(TurnOutcome::Done), .. })),
+        "{received:?}"
+    );
+}
+
+/// Errors have a code and facts.
+pub async fn errors_have_a_code(fixture: &dyn ClientFixture) {
+    let client = fixture.connect().await;
+    let unknown =
+        client.query(SessionQuery::Entry { id: "nowhere".into() }).await.expect_err("no such entry");
+    assert_eq!(unknown.code, ErrorCode::EntryNotFound);
+    let empty = client.send(ClientCommand::prompt("  ")).await.expect_err("it is empty");
+    assert_eq!(empty.code, ErrorCode::Empty);
+}

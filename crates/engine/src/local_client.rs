@@ -1,0 +1,59 @@
+//! The client of a session in this process: commands go to the agent, queries read the session.
+
+use std::error::Error;
+
+use async_trait::async_trait;
+use osier_agent::Worker;
+use osier_protocol::{
+    Attached, Client, ClientCommand, ClientError, CommandReply, LogPosition, QueryAnswer, SessionQuery,
+};
+
+use crate::error::EngineError;
+use crate::queries;
+
+/// See the module documentation. Clones use the same agent.
+#[derive(Debug, Clone)]
+pub struct LocalClient {
+    worker: Worker,
+}
+
+impl LocalClient {
+    pub fn new(worker: Worker) -> LocalClient {
+        LocalClient { worker }
+    }
+}
+
+#[async_trait]
+impl Client for LocalClient {
+    async fn send(&self, command: ClientCommand) -> Result<CommandReply, ClientError> {
+        Ok(self.worker.send(command).await.map_err(EngineError::from)?)
+    }
+
+    async fn query(&self, query: SessionQuery) -> Result<QueryAnswer, ClientError> {
+        Ok(queries::answer(&self.worker, query).await?)
+    }
+
+    async fn attach(&self, after: Option<LogPosition>) -> Result<Attached, ClientError> {
+        Ok(self.worker.attach(after).await.map_err(EngineError::from)?)
+    }
+}
+
+impl From<EngineError> for ClientError {
+    fn from(error: EngineError) -> ClientError {
+        ClientError::new(error.code(), error_chain(&error)).with_facts(error.fields())
+    }
+}
+
+/// The error and its causes, without those that it already contains.
+fn error_chain(error: &EngineError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}

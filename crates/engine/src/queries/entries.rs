@@ -1,0 +1,123 @@
+//! Entries: the end of the path, single entries, and the user's messages.
+
+use osier_agent::Worker;
+use osier_protocol::query::{EntryAnswer, ForkPoint, Landmark, LandmarkKind, PathAnswer};
+use osier_protocol::{EntryLine, LogPosition};
+use osier_tree::entry::parse_entry;
+use osier_tree::kind::flag;
+use osier_tree::projection::preview::{editor_text, full_text, one_line, shown_text};
+use osier_tree::projection::transcript::transcript_entries;
+use osier_tree::{EntryKind, MessageRole, Place, Seq, SessionTree, time};
+use rustc_hash::FxHashSet;
+
+use crate::error::EngineError;
+use crate::reading::read_lines;
+
+/// The longest line of a landmark and of a fork point, in characters.
+const MAX_LANDMARK: usize = 200;
+const MAX_PREVIEW: usize = 200;
+
+pub(super) async fn path(worker: &Worker, limit: Option<usize>) -> Result<PathAnswer, EngineError> {
+    let (state, at) = worker.cursor().state_and_place();
+    let tree = &state.tree;
+    let mut wanted = path_entries(tree, at);
+    let hidden_entries = first_shown(tree, &wanted, limit);
+    wanted.drain(..hidden_entries);
+    let mut entries = Vec::with_capacity(wanted.len());
+    let take = |_: Seq, line: &[u8]| -> Result<(), EngineError> {
+        entries.push(EntryLine::from(line));
+        Ok(())
+    };
+    worker.session().for_each_current_line(&state, &wanted, take).await?;
+    let position = LogPosition { generation: state.version.generation, entries: state.version.entries };
+    let leaf_id = at.map(|seq| tree.id(seq).to_entry_id());
+    Ok(PathAnswer { entries, hidden_entries, leaf_id, position })
+}
+
+/// The entries of the transcript that are on the path itself, without updates from elsewhere.
+fn path_entries(tree: &SessionTree, at: Place) -> Vec<Seq> {
+    let on_path: FxHashSet<Seq> = tree.path(at).into_iter().collect();
+    let mut entries = transcript_entries(tree, at);
+    entries.retain(|seq| on_path.contains(seq));
+    entries
+}
+
+/// The index of the first entry to show. A tool result does not come first: people read it with its call.
+fn first_shown(tree: &SessionTree, entries: &[Seq], limit: Option<usize>) -> usize {
+    let mut first = limit.map_or(0, |limit| entries.len().saturating_sub(limit));
+    while entries.get(first).is_some_and(|seq| tree.head(*seq).role == MessageRole::ToolResult) {
+        first += 1;
+    }
+    first
+}
+
+pub(super) async fn entry(worker: &Worker, id: &str) -> Result<EntryAnswer, EngineError> {
+    let state = worker.session().state();
+    let seq = state.tree.require(id)?;
+    let mut answer = None;
+    let take = |_: Seq, line: &[u8]| -> Result<(), EngineError> {
+        let text = parse_entry(line).map(|entry| full_text(&entry)).unwrap_or_default();
+        answer = Some(EntryAnswer { entry: line.into(), text });
+        Ok(())
+    };
+    worker.session().for_each_current_line(&state, &[seq], take).await?;
+    answer.ok_or_else(|| EngineError::EntryNotFound { name: id.to_owned(), similar: Vec::new() })
+}
+
+pub(super) async fn last_reply(worker: &Worker) -> Result<Option<EntryAnswer>, EngineError> {
+    let (state, at) = worker.cursor().state_and_place();
+    let tree = &state.tree;
+    let has_text = |seq: &Seq| {
+        tree.head(*seq).role == MessageRole::Assistant && tree.head(*seq).has_flag(flag::HAS_TEXT)
+    };
+    match tree.heads().ancestors(at).find(has_text) {
+        Some(seq) => entry(worker, tree.id(seq).as_str()).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+pub(super) async fn landmark(worker: &Worker, id: Option<&str>) -> Result<Landmark, EngineError> {
+    let tree = worker.session().tree();
+    for seq in tree.heads().ancestors(id.and_then(|id| tree.find(id))) {
+        let kind = match (tree.head(seq).kind, tree.head(seq).role) {
+            (EntryKind::Message, MessageRole::User) => LandmarkKind::UserMessage,
+            (EntryKind::Message, MessageRole::Assistant) => LandmarkKind::Reply,
+            (EntryKind::BranchSummary, _) => LandmarkKind::BranchSummary,
+            (EntryKind::Compaction, _) => LandmarkKind::Compaction,
+            (EntryKind::Backtrack, _) => LandmarkKind::Note,
+            _ => continue,
+        };
+        let lines = read_lines(worker.session(), &[seq]).await?;
+        let entry = lines.get(&seq).and_then(|line| parse_entry(line).ok());
+        let text =
+            entry.as_ref().map(|entry| one_line(shown_text(entry).trim(), MAX_LANDMARK)).unwrap_or_default();
+        // A reply with only tool calls has no text to recognize it by.
+        if !text.is_empty() {
+            return Ok(Landmark { kind, text });
+        }
+    }
+    Ok(Landmark { kind: LandmarkKind::Start, text: String::new() })
+}
+
+pub(super) async fn fork_points(worker: &Worker, all_branches: bool) -> Result<Vec<ForkPoint>, EngineError> {
+    let (state, at) = worker.cursor().state_and_place();
+    let tree = &state.tree;
+    let is_prompt = |seq: &Seq| tree.head(*seq).is_user();
+    let seqs: Vec<Seq> = match all_branches {
+        false => tree.heads().ancestors(at).filter(is_prompt).collect(),
+        true => {
+            let hidden = tree.hidden_entries();
+            let shown = tree.heads().iter().rev().map(|(seq, _)| seq).filter(|seq| !hidden.contains(seq));
+            shown.filter(is_prompt).collect()
+        }
+    };
+    let lines = read_lines(worker.session(), &seqs).await?;
+    let entries = seqs.iter().filter_map(|seq| parse_entry(lines.get(seq)?).ok());
+    let point = |entry: osier_tree::Entry<'_>| ForkPoint {
+        id: (&*entry.id).into(),
+        timestamp: entry.time.map(time::format),
+        text: editor_text(&entry).unwrap_or_default(),
+        preview: one_line(&shown_text(&entry), MAX_PREVIEW),
+    };
+    Ok(entries.map(point).collect())
+}
