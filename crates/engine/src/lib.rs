@@ -4,19 +4,19 @@
 //! The engine reads no environment variables, prints nothing, and knows no command line. [`EngineConfig`] provides
 //! everything. Errors carry a code and facts; the caller adds hints.
 //!
-//! | module | contents |
+//! | file | contents |
 //! |---|---|
-//! | `config`, `engine` | what the caller provides; the engine itself |
-//! | `configured_store`, `provenance` | the stores; which sessions only this user can have written |
-//! | `find`, `stored` | finding a session by id or path; a session that is stored but not open |
-//! | `live`, `create`, `deferred_store` | open sessions; new sessions, and how one is kept only if it is used |
-//! | `agents`, `workspace`, `model_catalog` | starting agents; what those of a directory share; which model one uses |
-//! | `hooks` | extensions that are asked before operations |
-//! | `operations` | the operations, one module each |
-//! | `sessions` | the operations on the sessions of one store, by id, for programs |
-//! | `client_contract` | tests that every client must pass, whatever its transport |
-//! | `local_client`, `queries` | the client of a session in this process; what it reads |
-//! | `reading` | lines, tokens, models and places of an open session |
+//! | `config.rs`, `engine.rs` | what the caller provides; the engine itself |
+//! | `configured_store.rs`, `provenance.rs` | the stores; which sessions only this user can have written |
+//! | `find.rs`, `stored.rs` | finding a session by id or path; a session that is stored but not open |
+//! | `live.rs`, `create.rs`, `deferred_store.rs` | open sessions; new sessions, and how one is kept only if it is used |
+//! | `agents.rs`, `workspace.rs`, `model_catalog.rs` | starting agents; what those of a directory share; which model one uses |
+//! | `hooks.rs` | extensions that are asked before operations |
+//! | `operations/` | the operations, one module each |
+//! | `sessions.rs`, `sessions/` | the operations on the sessions of one store, by id, for programs |
+//! | `client_contract.rs` | tests that every client must pass, whatever its transport |
+//! | `local_client.rs`, `queries.rs`, `queries/` | the client of a session in this process; what it reads |
+//! | `reading.rs` | lines, tokens, models and places of an open session |
 
 mod agents;
 #[cfg(feature = "contract")]

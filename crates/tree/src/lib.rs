@@ -23,6 +23,8 @@
 //! | `graft.rs` | the conclusion of another branch, with links to its source |
 //! | `fork.rs`, `gc.rs`, `migrate.rs` | a path as a new log; a log without deleted branches; versions 1 and 2 |
 //! | `projection/` | one file per view: `context`, `request`, `transcript`, `outline`, `snapshot`, `card`, `usage`, `compare`, `preview`, `settings`, `json` |
+//! | `ids.rs`, `error_code.rs` | owned ids, a type for each kind; the codes of all errors |
+//! | `reply_delta.rs`, `token_usage.rs` | the pieces of a reply that is being written; the usage of a reply |
 //! | `short_ids.rs` | the shortest unique prefixes of a set of ids |
 //! | `time.rs` | times as milliseconds and as text |
 
