@@ -56,6 +56,7 @@ impl BusySession {
     }
 
     /// Kills the process that runs the turn.
+    #[allow(dead_code, reason = "only the team tests kill it")]
     pub(crate) fn kill(self) -> (ModelServer, World, String) {
         self.running.signal(Signal::KILL);
         self.running.wait();
