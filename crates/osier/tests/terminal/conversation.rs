@@ -16,8 +16,8 @@ fn a_first_conversation_needs_no_api_key_and_prints_how_to_resume() {
     expect![[r#"
         Osier with the built-in model offline/offline, which needs no key and follows
         simple requests only.
-        For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or see
-        `osier models`.
+        For a language model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY,
+        or see `osier models`.
         /help lists commands and keys. alt+t opens the tree; ctrl+d quits.
 
         > type a message, or /help
