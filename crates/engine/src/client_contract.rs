@@ -130,7 +130,7 @@ pub async fn a_client_that_was_away_misses_no_entry(fixture: &dyn ClientFixture)
     assert!(seqs.len() > entries(&while_away).len());
 }
 
-/// A client that does not read is told that it lags, receives no more, and catches up when it attaches again.
+/// A client that does not read gets `Lagged` and no more events, and catches up when it attaches again.
 pub async fn a_slow_client_lags_and_catches_up(fixture: &dyn ClientFixture) {
     let (slow, busy) = (fixture.connect().await, fixture.connect().await);
     let attached = slow.attach(None).await.expect("attaching works");

@@ -1,4 +1,4 @@
-//! Hooks: extensions that are asked before operations, whoever the caller is.
+//! Hooks: extensions that decide about operations before they happen, for every caller.
 //!
 //! Any number of hooks is registered, and they are asked in that order. Each sees what the hooks before it changed. The
 //! first refusal ends the operation, which then does nothing; later hooks are not asked. A hook that returns its default
@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// Records what it is asked, and answers as it is told.
+    /// Records the operations it gets, and returns the configured decision.
     #[derive(Debug, Default)]
     struct TestHook {
         label: Option<String>,

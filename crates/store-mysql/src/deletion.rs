@@ -49,7 +49,7 @@ pub(crate) async fn delete_session(
     Err(StoreError::Busy { id: id.to_owned() }.into())
 }
 
-/// Announces the removal, or only checks who has the session open if the disk has no room for the announcement.
+/// Announces the removal, or, if the disk has no room for the announcement, only checks which processes have the session open.
 async fn announce_removal(
     connection: &mut MySqlConnection,
     id: &str,

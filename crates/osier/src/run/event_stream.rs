@@ -13,7 +13,7 @@ use super::answer::assistant_message;
 pub(crate) struct EventStream {
     worker: Worker,
     events: osier_protocol::EventStream,
-    /// What was missed, besides entries.
+    /// The missed events that are not entries.
     waiting: VecDeque<ClientEvent>,
     position: LogPosition,
     running: bool,

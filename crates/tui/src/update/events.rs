@@ -54,7 +54,7 @@ pub(super) fn handle_event(state: &mut UiState, event: ClientEvent) -> Vec<Actio
 fn handle_entry(state: &mut UiState, event: &EntryEvent) -> Vec<Action> {
     let line = event.entry.bytes();
     if event.off_path {
-        // An update changes how another entry is shown, whoever appended it.
+        // An update changes how another entry is shown, even if another process appended it.
         let is_update = is_kind(line, EntryKind::EntryUpdate);
         return if is_update { vec![Action::ShowPath { moved: None }] } else { Vec::new() };
     }
