@@ -2,9 +2,8 @@
 
 use osier_protocol::{ClientEvent, EntryEvent, LogPosition, MoveEvent, MoveReason};
 use osier_session::{CursorId, SessionEvent};
-use osier_tree::entry::{Entry, parse_entry};
-use osier_tree::scan::RawJson;
-use osier_tree::{EntryId, EntryKind, EntryReason, Seq};
+use osier_tree::projection::entry_view::{BranchSummaryView, EntryContent};
+use osier_tree::{EntryId, EntryKind, EntryLine, EntryReason, Seq};
 
 /// The position of a client, as far as it has received events.
 #[derive(Debug)]
@@ -20,8 +19,7 @@ impl ClientPosition {
             SessionEvent::Committed { seq, id, draft_id, foreign, cursor, line } => {
                 let off_path = cursor != Some(self.cursor);
                 let moved = if off_path { None } else { self.advance(seq, &id, &line) };
-                let entry =
-                    EntryEvent { seq: seq.index(), id, draft_id, foreign, off_path, entry: line.into() };
+                let entry = EntryEvent { seq: seq.index(), id, draft_id, foreign, off_path, entry: line };
                 return (ClientEvent::Entry(entry), moved);
             }
             SessionEvent::DraftStarted { id, cursor } => {
@@ -56,19 +54,18 @@ impl ClientPosition {
     }
 
     /// Follows an entry of the client's own cursor. Returns the move, if it is one.
-    fn advance(&mut self, seq: Seq, id: &EntryId, line: &[u8]) -> Option<MoveEvent> {
-        let entry = parse_entry(line).ok();
-        let kind = entry.as_ref().map(|entry| entry.kind);
-        let new_leaf = match (&entry, kind) {
-            (Some(entry), Some(EntryKind::Leaf)) => entry.parent.as_deref().map(EntryId::from),
+    fn advance(&mut self, seq: Seq, id: &EntryId, line: &EntryLine) -> Option<MoveEvent> {
+        let view = line.view();
+        let new_leaf = match view {
+            Some(view) if view.kind == EntryKind::Leaf => view.parent_id.clone(),
             _ => Some(id.clone()),
         };
         let old_leaf = self.set_leaf(new_leaf.clone());
-        let entry = entry?;
-        let (reason, summary_entry) = match kind? {
-            EntryKind::Leaf => (move_reason(entry.reason), None),
-            EntryKind::BranchSummary if summarizes_old_branch(&entry, old_leaf.as_ref()) => {
-                (MoveReason::Move, Some(id.clone()))
+        let view = view?;
+        let (reason, summary) = match &view.content {
+            _ if view.kind == EntryKind::Leaf => (move_reason(view.reason), None),
+            EntryContent::BranchSummary(summary) if summarizes_old_branch(summary, old_leaf.as_ref()) => {
+                (MoveReason::Move, Some(summary))
             }
             _ => return None,
         };
@@ -77,8 +74,8 @@ impl ClientPosition {
             new_leaf_id: new_leaf,
             old_leaf_id: old_leaf,
             reason,
-            summary_entry,
-            from_hook: entry.get("fromHook").is_some_and(RawJson::is_true),
+            summary_entry: summary.map(|_| id.clone()),
+            from_hook: summary.is_some_and(|summary| summary.from_hook),
         })
     }
 }
@@ -92,7 +89,6 @@ fn move_reason(reason: EntryReason) -> MoveReason {
 }
 
 /// Whether a summary is about the branch that the client just left. The summary of a graft is about another one.
-fn summarizes_old_branch(entry: &Entry<'_>, old_leaf: Option<&EntryId>) -> bool {
-    let from = entry.get("fromId").and_then(RawJson::text);
-    from.as_deref() == Some(old_leaf.map_or("root", |leaf| leaf.as_str()))
+fn summarizes_old_branch(summary: &BranchSummaryView, old_leaf: Option<&EntryId>) -> bool {
+    summary.from_id.as_deref() == Some(old_leaf.map_or("root", |leaf| leaf.as_str()))
 }

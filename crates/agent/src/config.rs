@@ -94,11 +94,18 @@ impl AgentConfig {
 /// Finds models by name.
 pub trait ModelLookup: Send + Sync + Debug {
     fn find(&self, name: &str) -> Result<Arc<ModelInfo>, LookupError>;
+
+    /// The full names of the models that can be used now.
+    fn usable_names(&self) -> Vec<String>;
 }
 
 impl ModelLookup for Registry {
     fn find(&self, name: &str) -> Result<Arc<ModelInfo>, LookupError> {
         Registry::find(self, name)
+    }
+
+    fn usable_names(&self) -> Vec<String> {
+        self.models().iter().map(|model| model.full_name()).collect()
     }
 }
 
@@ -107,5 +114,9 @@ impl ModelLookup for Vec<Arc<ModelInfo>> {
     fn find(&self, name: &str) -> Result<Arc<ModelInfo>, LookupError> {
         let found = self.iter().find(|model| model.full_name() == name).cloned();
         found.ok_or_else(|| LookupError::Unknown { name: name.to_owned(), nearest: Vec::new() })
+    }
+
+    fn usable_names(&self) -> Vec<String> {
+        self.iter().map(|model| model.full_name()).collect()
     }
 }

@@ -55,6 +55,10 @@ impl Worker {
         &self.agent.session
     }
 
+    pub fn config(&self) -> &AgentConfig {
+        &self.agent.config
+    }
+
     /// The model and thinking level in use at the cursor. Writes nothing.
     pub async fn model_choice(&self) -> Result<ModelChoice, AgentError> {
         self.agent.model_choice().await

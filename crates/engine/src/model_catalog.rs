@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use osier_agent::ModelLookup;
 use osier_model::{Api, Environment, LookupError, ModelInfo, ModelRouter, Registry};
 
 /// The default model of each provider. The first provider with a key is used.
@@ -124,6 +125,16 @@ impl ModelCatalog {
             Some(model) => ModelSelection::new(model.clone(), ModelSource::Server),
             None => ModelSelection::new(self.offline_model(), ModelSource::Fallback),
         }
+    }
+}
+
+impl ModelLookup for ModelCatalog {
+    fn find(&self, name: &str) -> Result<Arc<ModelInfo>, LookupError> {
+        self.registry().find(name)
+    }
+
+    fn usable_names(&self) -> Vec<String> {
+        self.usable_models().map(|model| model.full_name()).collect()
     }
 }
 

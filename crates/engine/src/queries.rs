@@ -1,10 +1,14 @@
 //! Answers to the queries of clients. Each reads the current state of a session and changes nothing.
 
 mod compaction;
+mod completions;
 mod entries;
 mod status;
 
+use std::sync::Arc;
+
 use osier_agent::Worker;
+use osier_protocol::TreeSnapshot;
 use osier_protocol::query::{QueryAnswer, SessionQuery};
 use osier_tree::Seq;
 use osier_tree::entry::parse_entry;
@@ -24,6 +28,12 @@ pub(crate) async fn answer(worker: &Worker, query: SessionQuery) -> Result<Query
         SessionQuery::Landmark { id } => {
             QueryAnswer::Landmark(entries::landmark(worker, id.as_deref()).await?)
         }
+        SessionQuery::Tree => QueryAnswer::Tree { tree: tree(worker).await? },
+        SessionQuery::Models => QueryAnswer::Models { models: worker.config().model_lookup.usable_names() },
+        SessionQuery::Commands => QueryAnswer::Commands { commands: completions::commands(worker) },
+        SessionQuery::Files { limit } => {
+            QueryAnswer::Files { files: completions::files(worker, limit).await }
+        }
         SessionQuery::Status => QueryAnswer::Status(status::status(worker).await?),
         SessionQuery::Card => QueryAnswer::Card { card: session.store().card(session.key()).await? },
         SessionQuery::Usage => QueryAnswer::Usage { usage: usage(worker).await? },
@@ -41,6 +51,12 @@ pub(crate) async fn answer(worker: &Worker, query: SessionQuery) -> Result<Query
             QueryAnswer::ForkPoints { points: entries::fork_points(worker, all_branches).await? }
         }
     })
+}
+
+async fn tree(worker: &Worker) -> Result<TreeSnapshot, EngineError> {
+    let (state, leaf) = worker.cursor().state_and_place();
+    let previews = worker.session().previews(&state).await?;
+    Ok(TreeSnapshot { tree: state.tree.clone(), leaf, previews: Arc::new(previews) })
 }
 
 async fn usage(worker: &Worker) -> Result<UsageReport, EngineError> {

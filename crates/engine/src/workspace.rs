@@ -56,7 +56,7 @@ impl Workspace {
             gates,
             ..AgentConfig::new(
                 self.models.router.clone(),
-                self.models.registry().clone(),
+                Arc::new(self.models.clone()),
                 spec.model.clone(),
                 Arc::new(self.tools.clone()),
                 self.tool_context.clone(),
@@ -82,7 +82,7 @@ impl Workspace {
             gates,
             ..AgentConfig::new(
                 self.models.router.clone(),
-                self.models.registry().clone(),
+                Arc::new(self.models.clone()),
                 model,
                 Arc::new(ToolSet::default()),
                 context,

@@ -5,13 +5,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use osier_tree::{EntryId, ReplyDelta};
+use osier_tree::{EntryId, EntryLine, ReplyDelta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::client::LogPosition;
-use crate::entry_line::EntryLine;
 use crate::question::Question;
 
 /// An event that clients receive.

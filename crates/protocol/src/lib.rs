@@ -5,14 +5,13 @@
 //! |---|---|
 //! | [`client`] | the trait [`Client`], and what it returns when a client attaches |
 //! | [`command`], [`reply`] | what a client asks for, and what it gets |
-//! | [`query`] | what a client reads, and the answers |
-//! | [`event`], [`entry_line`] | what happens in the session, as every attached client hears it |
+//! | [`query`], [`tree_snapshot`] | what a client reads, and the answers |
+//! | [`event`] | what happens in the session, as every attached client hears it |
 //! | [`prompt`], [`question`] | prompts and their queue; questions to the user and their answers |
 //! | [`error`], [`version`], [`schema`] | errors as a code and facts; the version of the protocol and its JSON schema |
 
 pub mod client;
 pub mod command;
-pub mod entry_line;
 pub mod error;
 pub mod event;
 pub mod prompt;
@@ -21,11 +20,11 @@ pub mod question;
 pub mod reply;
 pub mod schema;
 pub mod session_ref;
+pub mod tree_snapshot;
 pub mod version;
 
 pub use client::{Attached, Client, EventStream, LogPosition, OpenReply};
 pub use command::{ClientCommand, MoveCommand};
-pub use entry_line::EntryLine;
 pub use error::ClientError;
 pub use event::{ClientEvent, EntryEvent, MoveEvent, MoveReason, SummarySubject, TurnOutcome};
 pub use prompt::{Prompt, PromptQueue, PromptTiming, mentioned_files};
@@ -34,6 +33,7 @@ pub use question::{OpenQuestion, Question, ToolQuestion, UserAnswer};
 pub use reply::{CommandReply, CompactionReply, MoveReply};
 pub use schema::protocol_schema;
 pub use session_ref::SessionRef;
+pub use tree_snapshot::TreeSnapshot;
 pub use version::PROTOCOL_VERSION;
 
 // Value types of lower crates that commands, replies and events contain.
@@ -41,4 +41,4 @@ pub use osier_model::{Image, ThinkingLevel};
 pub use osier_tools::approvals::{Allowance, ApprovalMode, AskReason};
 pub use osier_tools::user_bash::UserCommand;
 pub use osier_tools::{ProposedChange, ToolCall};
-pub use osier_tree::{EntryId, ErrorCode, ReplyDelta, SessionId, StoreName};
+pub use osier_tree::{EntryId, EntryLine, ErrorCode, ReplyDelta, SessionId, StoreName};

@@ -6,13 +6,13 @@ use osier_tree::projection::card::Card;
 use osier_tree::projection::compare::Comparison;
 use osier_tree::projection::usage::UsageReport;
 use osier_tree::tokens::TokenCount;
-use osier_tree::{EntryId, SessionId};
+use osier_tree::{EntryId, EntryLine, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::client::LogPosition;
-use crate::entry_line::EntryLine;
+use crate::tree_snapshot::TreeSnapshot;
 
 /// A question about a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,8 +33,19 @@ pub enum SessionQuery {
     Landmark {
         id: Option<EntryId>,
     },
+    /// The whole tree, for a tree view.
+    Tree,
     /// What a status line shows.
     Status,
+    /// The models that the session can use now.
+    Models,
+    /// The templates and skills, which a prompt names as `/name`.
+    Commands,
+    /// The files below the working directory that version control does not ignore.
+    Files {
+        /// At most this many.
+        limit: usize,
+    },
     /// The session as lists show it.
     Card,
     Usage,
@@ -66,7 +77,11 @@ pub enum QueryAnswer {
     Entry(EntryAnswer),
     LastReply { reply: Option<EntryAnswer> },
     Landmark(Landmark),
+    Tree { tree: TreeSnapshot },
     Status(SessionStatus),
+    Models { models: Vec<String> },
+    Commands { commands: Vec<PromptCommand> },
+    Files { files: Vec<String> },
     Card { card: Card },
     Usage { usage: UsageReport },
     Compare { comparison: Comparison },
@@ -145,6 +160,31 @@ pub struct SessionStatus {
     pub parent_session_id: Option<SessionId>,
     /// The last turn on the path did not finish.
     pub unfinished_turn: bool,
+    #[serde(default)]
+    pub sandbox: SandboxStatus,
+}
+
+/// A template or a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PromptCommand {
+    /// Without the slash.
+    pub name: String,
+    pub description: String,
+}
+
+/// Whether commands of the model run in a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum SandboxStatus {
+    /// The settings disable it.
+    #[default]
+    Disabled,
+    Active {
+        protection: String,
+    },
+    Unavailable {
+        reason: String,
+    },
 }
 
 /// A compaction and what it dropped.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use osier_store::LogVersion;
 use osier_tree::history::MoveHistory;
 use osier_tree::projection::json::stored_form;
-use osier_tree::{EntryDraft, EntryId, Place, PlanError, Seq, SessionTree};
+use osier_tree::{EntryDraft, EntryId, EntryLine, Place, PlanError, Seq, SessionTree};
 
 use crate::cursor::Cursor;
 use crate::cursor_state::CursorId;
@@ -141,7 +141,7 @@ pub struct StoredEntry {
     pub seq: Seq,
     pub id: EntryId,
     /// The stored line, without its newline.
-    pub line: Arc<[u8]>,
+    pub line: EntryLine,
     /// Whether the entry existed already, so that nothing was written.
     pub existed: bool,
     /// The version of the log that includes the entry.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use osier_store::LogVersion;
-use osier_tree::{EntryId, Place, ReplyDelta, Seq};
+use osier_tree::{EntryId, EntryLine, Place, ReplyDelta, Seq};
 use tokio::sync::broadcast;
 
 use crate::cursor_state::CursorId;
@@ -20,8 +20,7 @@ pub enum SessionEvent {
         foreign: bool,
         /// The cursor that advanced to it.
         cursor: Option<CursorId>,
-        /// The stored line, without its newline.
-        line: Arc<[u8]>,
+        line: EntryLine,
     },
     DraftStarted {
         id: EntryId,

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use osier_tree::Seq;
 use osier_tree::entry::parse_entry;
-use osier_tree::projection::preview::Previews;
+use osier_tree::projection::preview::{EntryPreviews, Previews};
 use rustc_hash::FxHashMap;
 
 /// The number of bytes read from the file at once.
@@ -120,6 +120,12 @@ impl PreviewTexts {
                 Cow::Owned(String::from_utf8_lossy(bytes).into_owned())
             }
         }
+    }
+}
+
+impl EntryPreviews for PreviewTexts {
+    fn get(&self, seq: Seq) -> Cow<'_, str> {
+        PreviewTexts::get(self, seq)
     }
 }
 

@@ -77,6 +77,11 @@ impl EntryKind {
         }
     }
 
+    /// The kind with this name in JSON output.
+    pub fn from_name(name: &str) -> EntryKind {
+        EntryKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or(EntryKind::Unknown)
+    }
+
     /// The `customType` on disk, for Osier's own kinds.
     pub fn custom_type(self) -> Option<&'static str> {
         Some(match self {
@@ -254,6 +259,25 @@ impl EntryReason {
         EntryReason::Undo,
         EntryReason::Redo,
     ];
+
+    /// The name in entries; empty for none.
+    pub fn name(self) -> &'static str {
+        match self {
+            EntryReason::None => "",
+            EntryReason::Stop => "stop",
+            EntryReason::Length => "length",
+            EntryReason::ToolUse => "toolUse",
+            EntryReason::Error => "error",
+            EntryReason::Aborted => "aborted",
+            EntryReason::Move => "move",
+            EntryReason::Undo => "undo",
+            EntryReason::Redo => "redo",
+        }
+    }
+
+    pub fn from_name(name: &str) -> EntryReason {
+        EntryReason::ALL.into_iter().find(|reason| reason.name() == name).unwrap_or(EntryReason::None)
+    }
 
     pub(crate) fn from_stop_reason(reason: &str) -> EntryReason {
         match reason {

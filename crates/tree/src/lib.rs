@@ -6,6 +6,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `kind.rs`, `entry.rs` | kinds and roles; parsing a line into what the fold needs |
+//! | `entry_line.rs` | a stored line that clients share, with its content read once |
 //! | `scan.rs` | the JSON scanner: slices of the line, no values |
 //! | `header.rs` | the first line |
 //! | `heads.rs`, `heads/` | heads in log order, shared by copies; lookup of ids; late parents, repeated ids and cycles |
@@ -22,7 +23,7 @@
 //! | `backtrack.rs`, `backtrack/` | returns to checkpoints, and what the program adds to the model's note |
 //! | `graft.rs` | the conclusion of another branch, with links to its source |
 //! | `fork.rs`, `gc.rs`, `migrate.rs` | a path as a new log; a log without deleted branches; versions 1 and 2 |
-//! | `projection/` | one file per view: `context`, `request`, `transcript`, `outline`, `snapshot`, `card`, `usage`, `compare`, `preview`, `settings`, `json` |
+//! | `projection/` | one file per view: `context`, `request`, `entry_view`, `transcript`, `outline`, `snapshot`, `card`, `usage`, `compare`, `preview`, `settings`, `json` |
 //! | `ids.rs`, `error_code.rs` | owned ids, a type for each kind; the codes of all errors |
 //! | `reply_delta.rs`, `token_usage.rs` | the pieces of a reply that is being written; the usage of a reply |
 //! | `short_ids.rs` | the shortest unique prefixes of a set of ids |
@@ -34,6 +35,7 @@ pub mod children;
 pub mod compaction_cut;
 pub mod draft;
 pub mod entry;
+pub mod entry_line;
 pub mod error_code;
 pub mod files;
 pub mod fold;
@@ -64,6 +66,7 @@ pub mod walk;
 
 pub use draft::{DraftParent, EntryDraft};
 pub use entry::{Entry, EntryKind, EntryReason, InvalidLine, MessageRole, ParsedLine};
+pub use entry_line::EntryLine;
 pub use error_code::ErrorCode;
 pub use fold::{Checkpoint, Place, SessionTree};
 pub use header::Header;

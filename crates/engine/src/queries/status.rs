@@ -2,7 +2,7 @@
 
 use osier_agent::Worker;
 use osier_agent::tail::{Tail, tail_entries};
-use osier_protocol::query::SessionStatus;
+use osier_protocol::query::{SandboxStatus, SessionStatus};
 use osier_session::Session;
 use osier_tools::approvals::ApprovalMode;
 use osier_tree::SessionTree;
@@ -35,7 +35,18 @@ pub(super) async fn status(worker: &Worker) -> Result<SessionStatus, EngineError
         has_messages: tree.heads().iter().any(|(_, head)| head.is_message()),
         parent_session_id: session.header().parent_session_id.as_deref().map(Into::into),
         unfinished_turn: Tail::from_path(tree, at, &tail).is_open(),
+        sandbox: sandbox(worker).await,
     })
+}
+
+/// The first call tests the sandbox, which may take a moment.
+async fn sandbox(worker: &Worker) -> SandboxStatus {
+    let Some(sandbox) = worker.config().tool_context.sandbox.clone() else { return SandboxStatus::Disabled };
+    let test = move || match sandbox.state() {
+        Ok(protection) => SandboxStatus::Active { protection: protection.to_owned() },
+        Err(reason) => SandboxStatus::Unavailable { reason: reason.to_owned() },
+    };
+    tokio::task::spawn_blocking(test).await.unwrap_or_default()
 }
 
 /// The shortest unique prefix of the id, or its first eight characters if the store does not answer.

@@ -1,12 +1,11 @@
 //! The last three steps of a change: append, apply, announce.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use osier_store::{Lease, StoreError};
 use osier_tree::entry::{Entry, parse_entry};
 use osier_tree::history::MoveHistory;
-use osier_tree::{DraftParent, EntryKind, Place, PlanError, Seq};
+use osier_tree::{DraftParent, EntryKind, EntryLine, Place, PlanError, Seq};
 
 use super::SessionWriter;
 use crate::commit::{PlanView, StoredEntry};
@@ -253,7 +252,7 @@ impl SessionWriter {
         Ok(self.stored_entry(seq, line.into(), true))
     }
 
-    fn stored_entry(&self, seq: Seq, line: Arc<[u8]>, existed: bool) -> StoredEntry {
+    fn stored_entry(&self, seq: Seq, line: EntryLine, existed: bool) -> StoredEntry {
         StoredEntry { seq, id: self.tree.id(seq).as_str().into(), line, existed, version: self.version }
     }
 }

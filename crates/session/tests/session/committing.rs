@@ -18,7 +18,7 @@ async fn an_entry_is_appended_at_the_cursor_and_moves_it() {
     let (prompt, reply) = exchange(&session.main_cursor(), "hello").await;
     assert_eq!((&*prompt.id, prompt.seq.index(), prompt.version.entries), ("a0000001", 0, 1));
     assert_eq!(
-        String::from_utf8_lossy(&reply.line),
+        String::from_utf8_lossy(reply.line.bytes()),
         r#"{"type":"message","id":"a0000002","parentId":"a0000001","timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"assistant","content":"HELLO"}}"#
     );
     expect![[r#"

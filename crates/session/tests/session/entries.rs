@@ -10,7 +10,7 @@ async fn append(session: &Session, object: &str) -> StoredEntry {
 }
 
 fn line(stored: &StoredEntry) -> String {
-    String::from_utf8(stored.line.to_vec()).unwrap()
+    String::from_utf8(stored.line.bytes().to_vec()).unwrap()
 }
 
 #[tokio::test]

@@ -163,7 +163,7 @@ async fn a_replaced_log_is_reloaded() {
     let side = one.new_cursor(one.tree().find("a0000001")).await.unwrap();
     let mut attached = one.attach(None).await.unwrap();
     let old = one.version();
-    let kept = [&b"{\"type\":\"custom\",\"id\":\"new\"}"[..], &entry.line].map(<[u8]>::to_vec);
+    let kept = [&b"{\"type\":\"custom\",\"id\":\"new\"}"[..], entry.line.bytes()].map(<[u8]>::to_vec);
     let new = store.rewrite_in_use("s", one.version(), &kept).await.unwrap();
     loop {
         match attached.events.next().await.unwrap() {

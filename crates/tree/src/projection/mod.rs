@@ -4,6 +4,7 @@
 pub mod card;
 pub mod compare;
 pub mod context;
+pub mod entry_view;
 pub mod json;
 pub mod model;
 pub mod outline;

@@ -7,10 +7,12 @@ mod entry_text;
 mod log_previews;
 mod sanitize;
 
-use std::fmt::Write;
+use std::borrow::Cow;
+use std::fmt::{Debug, Write};
 
 use crate::entry::{Entry, EntryKind, EntryReason, MessageRole};
 use crate::graft::{ParsedGraft, parse_graft};
+use crate::heads::Seq;
 use crate::scan::RawJson;
 use crate::summary::without_preamble;
 
@@ -19,6 +21,18 @@ pub(crate) use entry_text::{content_text, count_images, each_block, field, messa
 pub use entry_text::{display_text, editor_text, full_text, shown_text, tool_calls};
 pub use log_previews::Previews;
 pub use sanitize::{is_unsafe_char, one_line, sanitize};
+
+/// The previews of all entries of a log.
+pub trait EntryPreviews: Debug + Send + Sync {
+    /// The preview of an entry; empty if there is none.
+    fn get(&self, seq: Seq) -> Cow<'_, str>;
+}
+
+impl EntryPreviews for Vec<String> {
+    fn get(&self, seq: Seq) -> Cow<'_, str> {
+        Cow::Borrowed(self.as_slice().get(seq.index()).map_or("", String::as_str))
+    }
+}
 
 /// The maximum number of characters of an entry's text in a preview.
 const MAX_CHARS: usize = 200;

@@ -18,10 +18,7 @@ use crate::scan::RawJson;
 use super::Lines;
 use super::preview::{RawToolCall, field, message_field, tool_calls};
 
-pub use item::{
-    AssistantItem, BacktrackItem, BashItem, BranchSummaryItem, CompactionItem, ItemDetails, SubagentsItem,
-    ToolCallItem, ToolResultItem, TranscriptItem,
-};
+pub use item::{AssistantItem, ItemDetails, SubagentsItem, ToolCallItem, ToolResultItem, TranscriptItem};
 pub use markdown::{MarkdownWriter, markdown};
 
 /// The entries whose lines [`transcript`] needs.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::projection::entry_view::{BacktrackView, BranchSummaryView, CompactionView, UserCommandView};
 use crate::projection::usage::UsageTotals;
 
 /// One entry of a transcript.
@@ -36,11 +37,11 @@ pub enum ItemDetails {
     None {},
     Assistant(AssistantItem),
     ToolResult { tool_result: ToolResultItem },
-    Bash { bash: BashItem },
+    Bash { bash: UserCommandView },
     Custom { custom_type: String },
-    Compaction { compaction: CompactionItem },
-    BranchSummary { branch_summary: BranchSummaryItem },
-    Backtrack { backtrack: BacktrackItem },
+    Compaction { compaction: CompactionView },
+    BranchSummary { branch_summary: BranchSummaryView },
+    Backtrack { backtrack: BacktrackView },
     Subagents { subagents: SubagentsItem },
 }
 
@@ -79,47 +80,6 @@ pub struct ToolResultItem {
     pub tool_call_id: String,
     pub tool_name: String,
     pub is_error: bool,
-}
-
-/// A command that the user ran.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BashItem {
-    pub command: String,
-    pub output: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i64>,
-    pub cancelled: bool,
-    pub truncated: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub full_output_path: Option<String>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CompactionItem {
-    pub summary: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens_before: Option<u64>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BranchSummaryItem {
-    pub summary: String,
-    /// The former leaf.
-    pub from_id: Option<String>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BacktrackItem {
-    pub checkpoint_id: Option<u64>,
-    pub note: String,
-    pub addendum: String,
-    pub from_id: Option<String>,
-    pub original_user_message: String,
-    pub discarded: u64,
 }
 
 /// A batch of sub-agents, or its results.

@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::item::{
-    AssistantItem, BacktrackItem, BashItem, ItemDetails, SubagentsItem, ToolCallItem, ToolResultItem,
-    TranscriptItem,
-};
+use crate::projection::entry_view::{BacktrackView, UserCommandView};
+
+use super::item::{AssistantItem, ItemDetails, SubagentsItem, ToolCallItem, ToolResultItem, TranscriptItem};
 use crate::projection::preview::{one_line, sanitize};
 
 /// Renders the whole transcript, with an optional title.
@@ -152,7 +151,7 @@ impl MarkdownPage {
         }
     }
 
-    fn push_bash(&mut self, item: &TranscriptItem, bash: &BashItem) {
+    fn push_bash(&mut self, item: &TranscriptItem, bash: &UserCommandView) {
         self.push_heading(item, "Command");
         let output = if bash.output.is_empty() { "(no output)" } else { &bash.output };
         self.push_block(&code_block(&format!("$ {}\n{output}", bash.command), "console"));
@@ -163,7 +162,7 @@ impl MarkdownPage {
         }
     }
 
-    fn push_backtrack(&mut self, item: &TranscriptItem, backtrack: &BacktrackItem) {
+    fn push_backtrack(&mut self, item: &TranscriptItem, backtrack: &BacktrackView) {
         let number = backtrack.checkpoint_id.map(|number| format!(" to checkpoint {number}"));
         self.push_heading(item, &format!("Backtracked{}", number.unwrap_or_default()));
         if backtrack.discarded > 0 {

@@ -1,57 +1,78 @@
-//! An entry as it is stored. In JSON it appears in the form of `docs/json.md`: copied, with Osier's own kinds under their
-//! own names.
+//! A stored line that all clients of a session share. Its content is read once, when the first of them needs it. In JSON
+//! it appears in the form of `docs/json.md`: copied, with Osier's own kinds under their own names.
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use osier_tree::entry::parse_entry;
-use osier_tree::projection::json::{entry_json, stored_form};
-use osier_tree::scan::RawJson;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The stored line of an entry, without its newline.
-#[derive(Clone, PartialEq, Eq)]
-pub struct EntryLine(Arc<[u8]>);
+use crate::entry::parse_entry;
+use crate::projection::entry_view::EntryView;
+use crate::projection::json::{entry_json, stored_form};
+use crate::scan::RawJson;
+
+/// The stored line of an entry, without its newline. Clones share it.
+#[derive(Clone)]
+pub struct EntryLine(Arc<SharedLine>);
+
+struct SharedLine {
+    bytes: Box<[u8]>,
+    view: OnceLock<Option<EntryView>>,
+}
 
 impl EntryLine {
     pub fn bytes(&self) -> &[u8] {
-        &self.0
+        &self.0.bytes
+    }
+
+    /// The content. `None` if the line is not an entry.
+    pub fn view(&self) -> Option<&EntryView> {
+        let read = || parse_entry(self.bytes()).ok().map(|entry| EntryView::read(&entry));
+        self.0.view.get_or_init(read).as_ref()
     }
 }
 
-impl From<Arc<[u8]>> for EntryLine {
-    fn from(line: Arc<[u8]>) -> EntryLine {
-        EntryLine(line)
+impl From<Box<[u8]>> for EntryLine {
+    fn from(bytes: Box<[u8]>) -> EntryLine {
+        EntryLine(Arc::new(SharedLine { bytes, view: OnceLock::new() }))
     }
 }
 
 impl From<&[u8]> for EntryLine {
     fn from(line: &[u8]) -> EntryLine {
-        EntryLine(line.into())
+        Box::<[u8]>::from(line).into()
     }
 }
 
 impl From<Vec<u8>> for EntryLine {
     fn from(line: Vec<u8>) -> EntryLine {
-        EntryLine(line.into())
+        line.into_boxed_slice().into()
     }
 }
 
+impl PartialEq for EntryLine {
+    fn eq(&self, other: &EntryLine) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for EntryLine {}
+
 impl fmt::Debug for EntryLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&String::from_utf8_lossy(&self.0))
+        f.write_str(&String::from_utf8_lossy(self.bytes()))
     }
 }
 
 impl Serialize for EntryLine {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let json =
-            parse_entry(&self.0).map_or(Cow::Borrowed(&b"null"[..]), |entry| match entry_json(&entry) {
-                Cow::Borrowed(_) => Cow::Borrowed(&self.0[..]),
+            parse_entry(self.bytes()).map_or(Cow::Borrowed(&b"null"[..]), |entry| match entry_json(&entry) {
+                Cow::Borrowed(_) => Cow::Borrowed(self.bytes()),
                 Cow::Owned(json) => Cow::Owned(json),
             });
         let json = String::from_utf8_lossy(&json).into_owned();
@@ -63,7 +84,7 @@ impl<'de> Deserialize<'de> for EntryLine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<EntryLine, D::Error> {
         let json = Value::deserialize(deserializer)?.to_string().into_bytes();
         let stored = RawJson::parse(&json).ok().and_then(stored_form);
-        Ok(EntryLine(stored.unwrap_or(json).into()))
+        Ok(stored.unwrap_or(json).into())
     }
 }
 

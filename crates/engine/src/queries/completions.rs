@@ -1,0 +1,24 @@
+//! What an editor completes: commands and files.
+
+use osier_agent::Worker;
+use osier_protocol::query::PromptCommand;
+
+pub(super) fn commands(worker: &Worker) -> Vec<PromptCommand> {
+    let (templates, skills, _) = worker.config().prompt_library.find_all();
+    let templates = templates.into_iter().map(|template| (template.name, template.description));
+    let skills = skills.into_iter().map(|skill| (format!("skill:{}", skill.name), skill.description));
+    templates.chain(skills).map(|(name, description)| PromptCommand { name, description }).collect()
+}
+
+/// The files below the working directory, without those that version control ignores.
+pub(super) async fn files(worker: &Worker, limit: usize) -> Vec<String> {
+    let folder = worker.config().tool_context.cwd.clone();
+    let walk = move || {
+        let files = osier_tools::unignored_files(&folder);
+        let names = files.filter_map(|entry| {
+            entry.path().strip_prefix(&folder).ok().map(|path| path.display().to_string())
+        });
+        names.take(limit).collect()
+    };
+    tokio::task::spawn_blocking(walk).await.unwrap_or_default()
+}
