@@ -41,7 +41,7 @@ impl Engine {
         Ok(Engine::from_variables(&variables))
     }
 
-    fn from_variables(variables: &[(String, String)]) -> Engine {
+    pub(crate) fn from_variables(variables: &[(String, String)]) -> Engine {
         let get = |name: &str| {
             let found = variables.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
             found.map_or("", |(_, value)| value.as_str())

@@ -181,3 +181,58 @@ async fn check_writable(connection: &mut MySqlConnection) -> Result<(), AttemptE
     written?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use rustc_hash::FxHashMap;
+
+    use super::{collect_warnings, describe_engine};
+    use crate::engine::Engine;
+
+    /// The description and the warnings of a server with these variables.
+    fn report(variables: &[(&str, &str)]) -> (String, Vec<String>) {
+        let pairs: Vec<(String, String)> =
+            variables.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let (engine, facts) =
+            (Engine::from_variables(&pairs), pairs.into_iter().collect::<FxHashMap<_, _>>());
+        let warnings = collect_warnings(&engine, &facts).into_iter().map(|(warning, _)| warning);
+        (describe_engine(&engine, &facts), warnings.collect())
+    }
+
+    const GALERA: [(&str, &str); 5] = [
+        ("version", "10.11.14-MariaDB-0+deb12u2"),
+        ("wsrep_on", "ON"),
+        ("wsrep_cluster_size", "3"),
+        ("wsrep_cluster_status", "Primary"),
+        ("wsrep_local_state_comment", "Synced"),
+    ];
+
+    #[test]
+    fn node_of_a_galera_cluster_is_described() {
+        let (description, warnings) = report(&GALERA);
+        assert_eq!(description, "MariaDB 10.11.14, one of 3 nodes of a Galera cluster");
+        assert!(warnings.is_empty(), "{warnings:?}");
+    }
+
+    #[test]
+    fn unsafe_states_of_a_galera_node_are_reported() {
+        let mut node = GALERA;
+        node[2].1 = "1";
+        node[3].1 = "non-Primary";
+        node[4].1 = "Initialized";
+        let (_, warnings) = report(&node);
+        for expected in ["no majority", "not in sync: Initialized", "fewer than three nodes"] {
+            assert!(warnings.iter().any(|warning| warning.contains(expected)), "{expected}: {warnings:?}");
+        }
+    }
+
+    #[test]
+    fn replication_groups_and_untested_engines_are_described() {
+        let group = ("group_replication_group_name", "aa-bb");
+        let several = [("version", "9.7.4"), group, ("group_replication_single_primary_mode", "OFF")];
+        assert_eq!(report(&several).0, "MySQL 9.7.4, in a replication group with several primaries");
+        let (description, warnings) = report(&[("version", "8.0.11-TiDB-v7.5.0")]);
+        assert_eq!(description, "TiDB 8.0.11-TiDB-v7.5.0");
+        assert_eq!(warnings, ["Osier has not been tested on this engine"]);
+    }
+}

@@ -19,6 +19,8 @@ const CHANGE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Seconds after which a process that is changing a table counts as dead.
 const LOCK_SECONDS: u64 = 600;
 
+const UNLOCK_ATTEMPTS: usize = 10;
+
 /// Creates all tables in an empty database. Many processes can run these statements at once, on every node of a cluster.
 const TABLES: &[&str] = &[
     "CREATE TABLE IF NOT EXISTS osier_schema (version INT UNSIGNED NOT NULL PRIMARY KEY) ENGINE=InnoDB",
@@ -130,11 +132,8 @@ async fn add_column(
     let begin = Instant::now();
     while !has_column(connection, table, column).await? {
         if lock_schema(connection, holder).await? {
-            let added = match has_column(connection, table, column).await? {
-                true => Ok(()),
-                false => alter_table(connection, table, column, definition).await,
-            };
-            unlock_schema(connection, holder).await?;
+            let added = add_missing_column(connection, table, column, definition).await;
+            unlock_schema(connection, holder).await;
             return added;
         }
         if begin.elapsed() > CHANGE_TIMEOUT {
@@ -145,14 +144,17 @@ async fn add_column(
     Ok(())
 }
 
-async fn alter_table(
+/// Another process may have added the column before this one got the lock.
+async fn add_missing_column(
     connection: &mut MySqlConnection,
     table: &str,
     column: &str,
     definition: &str,
 ) -> Result<(), AttemptError> {
-    let sql = format!("ALTER TABLE {table} ADD COLUMN {column} {definition}");
-    connection.execute(sqlx::AssertSqlSafe(sql)).await?;
+    if !has_column(connection, table, column).await? {
+        let sql = format!("ALTER TABLE {table} ADD COLUMN {column} {definition}");
+        connection.execute(sqlx::AssertSqlSafe(sql)).await?;
+    }
     Ok(())
 }
 
@@ -185,9 +187,14 @@ async fn lock_schema(connection: &mut MySqlConnection, holder: Holder) -> Result
     Ok(update.bind(holder.0).bind(LOCK_SECONDS).execute(connection).await?.rows_affected() == 1)
 }
 
-async fn unlock_schema(connection: &mut MySqlConnection, holder: Holder) -> Result<(), AttemptError> {
-    let query =
-        sqlx::query("DELETE FROM osier_locks WHERE session = '' AND purpose = 'schema' AND holder = ?");
-    query.bind(holder.0).execute(connection).await?;
-    Ok(())
+/// Releases the lock. A cluster rolls this back if another node changes a table at the same moment, so it is tried several
+/// times. Otherwise, the lock expires.
+async fn unlock_schema(connection: &mut MySqlConnection, holder: Holder) {
+    for _ in 0..UNLOCK_ATTEMPTS {
+        let query =
+            sqlx::query("DELETE FROM osier_locks WHERE session = '' AND purpose = 'schema' AND holder = ?");
+        if query.bind(holder.0).execute(&mut *connection).await.is_ok() {
+            break;
+        }
+    }
 }

@@ -1,14 +1,13 @@
 //! The store and its state between calls: the connection pool, the logs it writes to, and the watched sessions.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use osier_store::{LogVersion, StoreError};
 use rustc_hash::FxHashMap;
 use sqlx::MySqlConnection;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, OnceCell};
 
 use crate::attempt_error::{AttemptError, Remedy};
 use crate::cached_log::CachedLog;
@@ -39,7 +38,7 @@ pub(crate) struct StoreInner {
     pub(crate) watcher: SessionWatcher,
     pub(crate) leases: HeldLeases,
     pub(crate) extra_rows: ExtraRows,
-    is_schema_ready: AtomicBool,
+    schema: OnceCell<()>,
     log_states: Mutex<FxHashMap<String, SharedLogState>>,
     /// The longest version of each log that this process has seen.
     seen_versions: Mutex<FxHashMap<String, LogVersion>>,
@@ -65,7 +64,7 @@ impl MySqlStore {
             watcher: SessionWatcher::new(Holder(log_creation::random_id())),
             leases: HeldLeases::default(),
             extra_rows: ExtraRows::default(),
-            is_schema_ready: AtomicBool::new(false),
+            schema: OnceCell::new(),
             log_states: Mutex::default(),
             seen_versions: Mutex::default(),
         };
@@ -88,10 +87,7 @@ impl fmt::Debug for StoreInner {
 impl StoreInner {
     /// Creates the tables that the database lacks, once per store.
     pub(crate) async fn ensure_schema(&self, connection: &mut MySqlConnection) -> Result<(), AttemptError> {
-        if !self.is_schema_ready.load(Ordering::Relaxed) {
-            schema::upgrade(connection, self.holder()).await?;
-            self.is_schema_ready.store(true, Ordering::Relaxed);
-        }
+        self.schema.get_or_try_init(|| schema::upgrade(connection, self.holder())).await?;
         Ok(())
     }
 

@@ -12,8 +12,9 @@ const WRITERS: usize = 24;
 
 const DURATION: Duration = Duration::from_secs(20);
 
-/// The maximum ratio between the appends of the fastest and the slowest writer.
-const MAX_RATIO: usize = 20;
+/// A writer whose append takes longer starves. The numbers of appends differ much more than the times: between two rounds of the
+/// queue, the last writer appends as fast as it can.
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(group: &'static TestCluster) -> Result<()> {
     println!("== {WRITERS} writers in one session");
@@ -30,8 +31,10 @@ pub(crate) async fn run(group: &'static TestCluster) -> Result<()> {
     }
     let (fewest, most) = (all.iter().map(Vec::len).min(), all.iter().map(Vec::len).max());
     let (fewest, most) = (fewest.unwrap_or_default(), most.unwrap_or_default());
-    println!("{}; each writer {fewest} to {most}", percentiles(all.concat()));
-    match fewest > 0 && most / fewest <= MAX_RATIO {
+    let times = all.concat();
+    let longest = times.iter().max().copied().unwrap_or_default();
+    println!("{}; each writer {fewest} to {most}", percentiles(times));
+    match fewest > 0 && longest <= MAX_WAIT {
         true => Ok(()),
         false => Err("a writer starved".into()),
     }

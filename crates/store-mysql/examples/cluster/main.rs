@@ -4,8 +4,10 @@
 mod contract;
 mod fairness;
 mod faults;
+mod inspection;
 mod races;
 mod sessions;
+mod upgrade;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,8 +19,8 @@ use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, Row};
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 const USAGE: &str =
-    "cluster [--seconds N] [--seed N] [--ports PORT,PORT,PORT] [contract] [races] [fairness] [faults]
---ports: use servers that already run on this machine, with the users osier and admin; skips faults";
+    "cluster [--seconds N] [--seed N] [--ports PORT,PORT,PORT] [contract] [upgrade] [races] [fairness] [inspection] [faults]
+--ports: use servers that already run on this machine, with the users osier and admin; skips inspection and faults";
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 4)]
 async fn main() -> Result<()> {
@@ -32,7 +34,7 @@ async fn main() -> Result<()> {
                 let given = words.next().ok_or(USAGE)?;
                 ports = given.split(',').map(str::parse).collect::<std::result::Result<Vec<u16>, _>>()?;
             }
-            "contract" | "races" | "fairness" | "faults" => parts.push(word),
+            "contract" | "upgrade" | "races" | "fairness" | "inspection" | "faults" => parts.push(word),
             _ => return Err(USAGE.into()),
         }
     }
@@ -63,15 +65,20 @@ async fn run(
     if wanted("contract") {
         contract::run(group).await?;
     }
+    if wanted("upgrade") {
+        upgrade::run(group).await?;
+    }
     if wanted("races") {
         races::run(group).await?;
     }
     if wanted("fairness") {
         fairness::run(group).await?;
     }
-    if wanted("faults")
-        && let Some(cluster) = &group.cluster
-    {
+    let Some(cluster) = &group.cluster else { return Ok(()) };
+    if wanted("inspection") {
+        inspection::run(group, cluster).await?;
+    }
+    if wanted("faults") {
         faults::run(group, cluster, seconds, seed).await?;
     }
     Ok(())

@@ -14,4 +14,5 @@ mod refusals;
 mod router;
 mod support;
 mod tables;
+mod upgrades;
 mod writers;

@@ -7,9 +7,7 @@ use osier_store_mysql::Limits;
 use osier_store_mysql::server::MariaDbServer;
 use sqlx::{AssertSqlSafe, Executor, Row};
 
-use crate::support::{
-    admin_connection, append_message, create_database, create_session, run_sql, short_limits, store_at,
-};
+use crate::support::{admin_connection, append_message, create_database, create_session, run_sql, store_at};
 
 /// How long a test waits for something that must happen.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -126,24 +124,6 @@ async fn watching_a_missing_session_fails_and_leaves_no_record() {
     let error = store.watch("one").await.unwrap_err();
     assert!(matches!(error, StoreError::NotFound { .. }), "{error:?}");
     assert_eq!(count_open_records(server, &database).await, 0);
-}
-
-/// Like after an update of Osier: the first user with the required privileges upgrades the tables.
-#[tokio::test]
-async fn older_database_is_upgraded_by_the_first_user_with_privileges() {
-    let server = MariaDbServer::shared();
-    let database = create_database(server).await;
-    let version = create_session(&store_at(&server.url(&database), Limits::default()), 2).await;
-    run_sql(server, format!("DROP TABLE {database}.osier_watches, {database}.osier_leases")).await;
-    run_sql(server, format!("ALTER TABLE {database}.osier_entries DROP COLUMN tally")).await;
-    run_sql(server, format!("DELETE FROM {database}.osier_schema WHERE version > 1")).await;
-    let reader = store_at(&server.url(&database).replace("osier:", "reader:"), short_limits());
-    let refused = reader.open("one").await.unwrap_err();
-    assert!(matches!(refused, StoreError::Refused { .. }), "{refused:?}");
-    let store = store_at(&server.url(&database), Limits::default());
-    let _open = store.watch("one").await.unwrap();
-    let version = append_message(&store, version, "next").await.unwrap();
-    assert_eq!(reader.open("one").await.unwrap().version, version);
 }
 
 #[tokio::test]

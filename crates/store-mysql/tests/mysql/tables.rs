@@ -1,4 +1,4 @@
-//! The contents of the tables: concurrent creation and upgrades, other versions, deletion, and size limits.
+//! The contents of the tables: concurrent creation, other versions, deletion, and size limits.
 
 use async_trait::async_trait;
 use osier_store::{LineSource, LogVersion, PagedHeads, SessionFilter, Store, StoreError};
@@ -95,33 +95,6 @@ async fn a_partly_stored_batch_is_retried() {
     let tries = admin_connection(server).await.fetch_one(AssertSqlSafe(tries)).await.unwrap();
     assert_eq!(tries.try_get::<i64, _>(0).unwrap(), 2, "it did fail");
     assert_eq!(read_lines(&store).await, rest);
-}
-
-/// Only one of them changes a table of an earlier version. The lock of a killed process expires.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_processes_can_upgrade_the_tables_at_once() {
-    let server = MariaDbServer::shared();
-    let database = create_database(server).await;
-    let url = server.url(&database);
-    create_session(&store_at(&url, Limits::default()), 2).await;
-    run_sql(server, format!("ALTER TABLE {database}.osier_entries DROP COLUMN tally")).await;
-    run_sql(server, format!("DELETE FROM {database}.osier_schema WHERE version > 2")).await;
-    let dead = format!(
-        "INSERT INTO {database}.osier_locks (session, purpose, holder, expires) VALUES ('', 'schema', 7, UNIX_TIMESTAMP() - 1)"
-    );
-    run_sql(server, dead).await;
-    let mut makers = tokio::task::JoinSet::new();
-    for _ in 0..8 {
-        let store = store_at(&url, Limits::default());
-        makers.spawn(async move { store.find_ids("").await.unwrap() });
-    }
-    makers.join_all().await;
-    let query = format!(
-        "SELECT (SELECT COUNT(*) FROM {database}.osier_locks), (SELECT COUNT(*) FROM {database}.osier_schema),
-         (SELECT COUNT(tally) FROM {database}.osier_entries)"
-    );
-    let row = admin_connection(server).await.fetch_one(AssertSqlSafe(query)).await.unwrap();
-    assert_eq!((row.get::<i64, _>(0), row.get::<i64, _>(1), row.get::<i64, _>(2)), (0, 5, 0));
 }
 
 /// MySQL 9.6 has no `SHA1`, Percona's strict mode has no `GET_LOCK`, and Vitess has no `REPLACE`.
