@@ -85,6 +85,18 @@ impl AgentContext {
         Ok(())
     }
 
+    /// Whether results wait for the store. Results that are being stored count too.
+    pub(crate) fn has_unstored(&self) -> bool {
+        self.unstored.try_lock().map_or(true, |unstored| !unstored.is_empty())
+    }
+
+    /// Stores the results that were kept, as soon as the store is available.
+    pub(crate) async fn store_unstored_eventually(&self) {
+        while self.store_unstored().await.is_err() {
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+    }
+
     /// Waits a moment, then tries to store the results that were kept. Waits forever if there are none.
     pub(crate) async fn retry_unstored(&self) {
         if self.unstored.lock().await.is_empty() {

@@ -80,11 +80,19 @@ impl Worker {
         &self.agent.cursor
     }
 
-    /// Stops what runs, and stores the cost of failed requests, which would otherwise wait for the next change of the
-    /// session. For the end of the process, which does not wait for the loop to end.
+    /// Stops what runs, and stores what waits for the store: results, and the cost of failed requests. For the end of the
+    /// process, which does not wait for the loop to end.
     pub async fn finish(&self) -> Result<(), AgentError> {
-        self.send(ClientCommand::Cancel).await?;
-        self.agent.store_unrecorded_usage().await
+        // This fails if the queue cannot be stored; the rest may still succeed.
+        let cancelled = self.send(ClientCommand::Cancel).await;
+        self.agent.store_unstored().await?;
+        self.agent.store_unrecorded_usage().await?;
+        cancelled.map(drop)
+    }
+
+    /// Whether results are only in memory, because the store is unavailable.
+    pub fn has_unstored_results(&self) -> bool {
+        self.agent.has_unstored()
     }
 
     pub async fn send(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
@@ -163,8 +171,8 @@ impl WorkerLoop {
             }
         }
         self.stop_all().await;
-        // The last chance to store what is in memory. If this fails, there is no client left to tell.
-        let _ = self.agent.store_unstored().await;
+        // There are no clients any more, but the process may live much longer, with another session.
+        self.agent.store_unstored_eventually().await;
         let _ = self.agent.store_unrecorded_usage().await;
     }
 

@@ -130,3 +130,18 @@ async fn output_of_a_shell_command_is_stored_when_the_store_is_back() {
     tokio::join!(run, restore);
     assert_eq!(harness.messages().await.pop().unwrap()["output"], json!("hello"));
 }
+
+/// As when the user opens another session.
+#[tokio::test]
+async fn result_is_stored_even_if_the_worker_is_dropped() {
+    let (store, harness) = harness([two_calls()]).await;
+    store.fail_at("toolResult");
+    let mut listener = harness.begin(ClientCommand::prompt("go")).await;
+    until_retrying(&mut listener).await;
+    let _ = harness.worker.send(ClientCommand::Cancel).await;
+    listener.end().await;
+    assert!(harness.worker.has_unstored_results());
+    drop(harness.worker);
+    store.recover();
+    until_stored(&mut listener, "toolResult").await;
+}

@@ -67,7 +67,14 @@ fn supports_background_query() -> bool {
 /// Cancels the running turn, and prints how to resume the session.
 async fn close_session(worker: &Worker) {
     // A turn that does not end in time is handled like a crash at the next start.
-    let _ = tokio::time::timeout(EXIT_TIMEOUT, worker.finish()).await;
+    let finished = tokio::time::timeout(EXIT_TIMEOUT, worker.finish()).await;
+    if worker.has_unstored_results() {
+        let reason = match finished {
+            Ok(Err(error)) => sanitize_line(&error.to_string()),
+            _ => "the store did not answer in time".to_owned(),
+        };
+        out::notice(&format!("osier: the last results could not be stored and are lost: {reason}"));
+    }
     let session = worker.session();
     session.store().close().await;
     let is_kept = session.store().name() != MemoryStore::default().name();

@@ -18,7 +18,7 @@ Examples:
   osier sessions delete-branch 4f89da11 c55d6ff3
   osier sessions restore-branch 4f89da11 c55d6ff3
 
-Deleting only hides the branch; `osier sessions gc` removes it from the file. If the current position is inside the branch, it \
+Deleting only hides the branch; `osier sessions gc` removes it from the log. If the current position is inside the branch, it \
 moves to above it. Fails for a branch in which another process runs a turn.
 Prints the number of affected entries on standard error.")]
 pub(crate) struct Args {

@@ -99,6 +99,26 @@ async fn a_database_session_is_found_and_changed_with_any_store_option() {
 }
 
 #[tokio::test]
+async fn gc_of_a_database_session_keeps_its_old_rows() {
+    let world = world_with_team().await;
+    let id = new_session(&world, "hello --store team");
+    let entry = world.json(&format!("append {id} more"))["id"].as_str().unwrap().to_owned();
+    world.check(
+        &[&format!("delete-branch {id} {entry}"), &format!("gc {id} --dry-run"), &format!("gc {id}")],
+        expect![[r#"
+            $ delete-branch <1> <2>
+            ! Hid 1 entry; undo with `osier sessions restore-branch`
+            ! Moved to <3>
+            $ gc <1> --dry-run
+            ! Would remove 2 entries and keep 1
+            $ gc <1>
+            ! Removed 2 entries, kept 1
+            ! The old rows are kept in the database until the session is deleted
+        "#]],
+    );
+}
+
+#[tokio::test]
 async fn a_session_copied_to_the_database_and_back_is_byte_identical() {
     let world = world_with_team().await;
     let id = new_session(&world, "hello");

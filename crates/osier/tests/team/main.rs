@@ -23,4 +23,5 @@ mod database;
 mod doctor;
 mod facade;
 mod lost_entries;
+mod unstored_results;
 mod writers;
