@@ -79,6 +79,7 @@ impl AgentError {
             AgentError::UnknownSkill { .. } => ErrorCode::SkillNotFound,
             AgentError::Attachment(_) => ErrorCode::Attachment,
             AgentError::Command(_) => ErrorCode::Io,
+            AgentError::Summary(SummaryError::Canceled) => ErrorCode::Cancelled,
             AgentError::Summary(_) => ErrorCode::SummaryFailed,
             AgentError::NothingToCompact(_) => ErrorCode::NothingToCompact,
             AgentError::NoCompaction | AgentError::NotACompaction { .. } => ErrorCode::NotACompaction,

@@ -68,6 +68,7 @@ pub use config::{AgentConfig, DEFAULT_MAX_STEPS, ModelLookup};
 pub use error::AgentError;
 pub use gates::Gates;
 pub use model_choice::ModelChoice;
+pub use moves::resolve_move;
 pub use next_step::{NextStep, PendingWork, next_step};
 pub use prompt_library::PromptLibrary;
 pub use request::PreparedRequest;

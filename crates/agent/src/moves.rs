@@ -4,7 +4,7 @@
 
 use osier_model::CancellationToken;
 use osier_protocol::{ClientEvent, Image, MoveCommand, MoveReply, SummarySubject};
-use osier_session::{Commit, CommitOutcome, SessionState};
+use osier_session::{Commit, CommitOutcome, SessionError, SessionState};
 use osier_tree::abandoned_branch::AbandonedBranch;
 use osier_tree::move_target::EditorContent;
 use osier_tree::{MoveRequest, MoveTarget, Place, Selection, SessionTree, summary};
@@ -24,11 +24,7 @@ enum GateDecision {
 }
 
 /// Where a move ends, starting from `at`.
-pub(crate) fn resolve_move(
-    command: &MoveCommand,
-    tree: &SessionTree,
-    at: Place,
-) -> Result<MoveTarget, AgentError> {
+pub fn resolve_move(command: &MoveCommand, tree: &SessionTree, at: Place) -> Result<MoveTarget, AgentError> {
     let Some(target) = &command.target_id else {
         let root = MoveRequest { selection: Selection::Root, ..MoveRequest::default() };
         return Ok(tree.resolve_move(at, &root)?);
@@ -53,6 +49,9 @@ impl AgentContext {
         command: &MoveCommand,
         cancel: &CancellationToken,
     ) -> Result<MoveReply, AgentError> {
+        if let Some(expected) = &command.expected_leaf_id {
+            self.check_leaf(expected.as_deref()).await?;
+        }
         let (state, at) = self.position();
         let landing = resolve_move(command, &state.tree, at)?;
         let text_of: Vec<_> = landing.editor_entry.into_iter().collect();
@@ -76,9 +75,7 @@ impl AgentContext {
         };
         let choice = self.model_choice().await?;
         let outcome = match &written {
-            None => {
-                self.cursor.move_to_entry(landing.place.map(|seq| state.tree.id(seq).to_string())).await?
-            }
+            None => self.move_cursor(command, &state, landing.place).await?,
             Some(written) => self.store_branch_summary(&state.tree, at, landing.place, written).await?,
         };
         if outcome == CommitOutcome::Cancelled {
@@ -90,6 +87,30 @@ impl AgentContext {
         self.set_label(asked.label.as_deref(), labeled).await?;
         let returned = self.clear_queue().await?;
         Ok(with_editor(MoveReply { summary_entry, returned, ..self.unmoved() }, editor))
+    }
+
+    /// Fails unless the cursor is at this entry, also after what other processes appended.
+    async fn check_leaf(&self, expected: Option<&str>) -> Result<(), AgentError> {
+        self.session.refresh().await?;
+        let (state, at) = self.position();
+        let place = expected.map(|id| state.tree.find(id));
+        let is_there =
+            place.is_none_or(|place| place.is_some()) && state.tree.same_place(place.flatten(), at);
+        let now = || at.map(|seq| state.tree.id(seq).to_string());
+        if is_there { Ok(()) } else { Err(SessionError::LeafChanged { now: now() }.into()) }
+    }
+
+    /// Moves without a summary.
+    async fn move_cursor(
+        &self,
+        command: &MoveCommand,
+        state: &SessionState,
+        to: Place,
+    ) -> Result<CommitOutcome, AgentError> {
+        Ok(match &command.expected_leaf_id {
+            Some(expected) => self.cursor.move_if_at(expected.as_deref(), to).await?,
+            None => self.cursor.move_to_entry(to.map(|seq| state.tree.id(seq).to_string())).await?,
+        })
     }
 
     /// The reply with nothing but the current leaf.

@@ -31,7 +31,15 @@ use crate::turn::{ReplySender, Turn, TurnResult, TurnStart};
 #[derive(Debug, Clone)]
 pub struct Worker {
     agent: Arc<AgentContext>,
-    commands: mpsc::UnboundedSender<(ClientCommand, ReplySender)>,
+    mailbox: mpsc::UnboundedSender<WorkerMessage>,
+}
+
+/// A message to the loop.
+#[derive(Debug)]
+enum WorkerMessage {
+    Command(ClientCommand, ReplySender),
+    /// Answer as soon as nothing runs.
+    WhenIdle(oneshot::Sender<()>),
 }
 
 impl Worker {
@@ -46,9 +54,9 @@ impl Worker {
         let work = Arc::new(AgentContext::new(cursor, parts));
         let returned = work.read_leftover_queue().await?;
         work.state().returned_prompts = returned;
-        let (mailbox, commands) = mpsc::unbounded_channel();
-        tokio::spawn(WorkerLoop::new(work.clone()).run(commands));
-        Ok(Worker { agent: work, commands: mailbox })
+        let (mailbox, messages) = mpsc::unbounded_channel();
+        tokio::spawn(WorkerLoop::new(work.clone()).run(messages));
+        Ok(Worker { agent: work, mailbox })
     }
 
     pub fn session(&self) -> &Session {
@@ -97,8 +105,17 @@ impl Worker {
 
     pub async fn send(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
         let (reply, answer) = oneshot::channel();
-        self.commands.send((command, reply)).map_err(|_| AgentError::Closed)?;
+        self.mailbox.send(WorkerMessage::Command(command, reply)).map_err(|_| AgentError::Closed)?;
         answer.await.map_err(|_| AgentError::Closed)?
+    }
+
+    /// Waits until nothing runs: no turn, no shell command, no move or summary, and nothing that waits for the store. A turn
+    /// that asks the user a question runs until a client answers it.
+    pub async fn wait_until_idle(&self) {
+        let (reply, idle) = oneshot::channel();
+        // If the loop has ended, nothing runs.
+        let _ = self.mailbox.send(WorkerMessage::WhenIdle(reply));
+        let _ = idle.await;
     }
 
     /// Attaches a client: returns the current state, and a stream of all later events without gaps or duplicates.
@@ -131,6 +148,7 @@ struct WorkerLoop {
     exclusive_is_undo_or_redo: bool,
     /// Commands that wait until the exclusive command ends.
     deferred: VecDeque<(ClientCommand, ReplySender)>,
+    waiting_for_idle: Vec<oneshot::Sender<()>>,
 }
 
 impl WorkerLoop {
@@ -143,14 +161,16 @@ impl WorkerLoop {
             exclusive_start: (0, None),
             exclusive_is_undo_or_redo: false,
             deferred: VecDeque::new(),
+            waiting_for_idle: Vec::new(),
         }
     }
 
-    async fn run(mut self, mut commands: mpsc::UnboundedReceiver<(ClientCommand, ReplySender)>) {
+    async fn run(mut self, mut messages: mpsc::UnboundedReceiver<WorkerMessage>) {
         loop {
             tokio::select! {
-                command = commands.recv() => match command {
-                    Some((command, reply)) => self.receive(command, reply).await,
+                message = messages.recv() => match message {
+                    Some(WorkerMessage::Command(command, reply)) => self.receive(command, reply).await,
+                    Some(WorkerMessage::WhenIdle(reply)) => self.waiting_for_idle.push(reply),
                     None => break,
                 },
                 ended = wait_for_end(&mut self.turn) => self.handle_turn_end(ended, true),
@@ -169,11 +189,24 @@ impl WorkerLoop {
             {
                 self.execute(command, reply).await;
             }
+            self.report_idle().await;
         }
         self.stop_all().await;
         // There are no clients any more, but the process may live much longer, with another session.
         self.agent.store_unstored_eventually().await;
         let _ = self.agent.store_unrecorded_usage().await;
+    }
+
+    /// Tells those who wait that nothing runs.
+    async fn report_idle(&mut self) {
+        let is_running = self.turn.is_some() || self.bash.is_some() || self.exclusive.is_some();
+        if is_running || self.waiting_for_idle.is_empty() || !self.agent.unstored.lock().await.is_empty() {
+            return;
+        }
+        for reply in self.waiting_for_idle.drain(..) {
+            // The one who asked may be gone.
+            let _ = reply.send(());
+        }
     }
 
     /// Whether the exclusive command has already moved the cursor. Clients know about the move and may send

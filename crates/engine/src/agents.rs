@@ -2,21 +2,26 @@
 
 use std::sync::Arc;
 
-use osier_agent::{AgentConfig, PreparedRequest, Worker};
+use osier_agent::{AgentConfig, Gates, PreparedRequest, Worker};
 use osier_model::{ModelInfo, ThinkingLevel};
 use osier_protocol::ClientCommand;
-use osier_session::Session;
+use osier_session::{Cursor, Session};
 use osier_tools::ApprovalMode;
 use osier_tree::Place;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::live::LiveSession;
+use crate::live_agents::{AgentConnection, LiveAgent};
+use crate::local_client::LocalClient;
 use crate::model_catalog::ModelPreferences;
 use crate::workspace::Workspace;
 
-/// What distinguishes an agent from others in its workspace.
+/// The agent to start.
 #[derive(Debug, Clone)]
 pub struct AgentSpec {
+    /// What it has in common with other agents of its directory.
+    pub workspace: Arc<Workspace>,
     pub model: Arc<ModelInfo>,
     /// Use the model even if the path of the session names another one.
     pub overrides_session: bool,
@@ -28,6 +33,42 @@ pub struct AgentSpec {
     pub summary_model: Option<Arc<ModelInfo>>,
     /// Whether a user is present to answer questions.
     pub has_user: bool,
+    /// It runs one command, which may need a summary. It has no tools and asks nothing.
+    pub is_one_shot: bool,
+}
+
+impl AgentSpec {
+    /// An agent for a conversation without a user who answers questions.
+    pub fn new(workspace: Arc<Workspace>, model: Arc<ModelInfo>) -> AgentSpec {
+        AgentSpec {
+            workspace,
+            model,
+            overrides_session: false,
+            thinking: None,
+            approval: None,
+            summary_model: None,
+            has_user: false,
+            is_one_shot: false,
+        }
+    }
+
+    /// An agent for one command on a session.
+    pub async fn one_shot(
+        workspace: Arc<Workspace>,
+        session: &Session,
+        summary: &SummaryModel,
+    ) -> Result<AgentSpec, EngineError> {
+        let (model, is_chosen) = workspace.summary_model(session, summary).await?;
+        let summary_model = is_chosen.then(|| model.clone());
+        Ok(AgentSpec { summary_model, is_one_shot: true, ..AgentSpec::new(workspace, model) })
+    }
+
+    fn agent_config(&self, gates: Arc<dyn Gates>) -> AgentConfig {
+        match self.is_one_shot {
+            true => self.workspace.one_shot_config(self.model.clone(), self.summary_model.clone(), gates),
+            false => self.workspace.agent_config(self, gates),
+        }
+    }
 }
 
 /// Which model writes the summary that a command needs.
@@ -47,47 +88,54 @@ impl From<Option<String>> for SummaryModel {
     }
 }
 
-/// An agent that runs one command.
-#[derive(Debug)]
-pub struct OneShotAgent {
-    pub worker: Worker,
-    /// The full name of the model that writes summaries.
-    pub model: String,
-}
-
 impl Engine {
-    /// Starts an agent on the main cursor of a session.
+    /// Connects a client to the agent of a session, which all clients of the process share.
+    pub async fn connect(
+        &self,
+        live: &Arc<LiveSession>,
+        spec: &AgentSpec,
+    ) -> Result<LocalClient, EngineError> {
+        self.start_agent(live, live.session().main_cursor(), spec).await
+    }
+
+    /// Starts an agent on a cursor of a session and connects a client to it. If an agent already works there, the client
+    /// shares it, and `spec` has no effect: its owner chose its model and its tools. The one exception is an agent that
+    /// runs only one command; a conversation waits for its end.
     pub async fn start_agent(
         &self,
+        live: &Arc<LiveSession>,
+        cursor: Cursor,
+        spec: &AgentSpec,
+    ) -> Result<LocalClient, EngineError> {
+        let agent = match live.agents.find(cursor.id(), spec.is_one_shot).await {
+            Ok(agent) => agent,
+            Err(vacant) => {
+                let worker = self.start_worker(live.session(), cursor, spec).await?;
+                let agent = LiveAgent::new(worker, live.clone(), spec.is_one_shot);
+                vacant.insert(&agent);
+                agent
+            }
+        };
+        Ok(LocalClient::new(AgentConnection::new(agent)))
+    }
+
+    async fn start_worker(
+        &self,
         session: &Session,
-        workspace: &Workspace,
+        cursor: Cursor,
         spec: &AgentSpec,
     ) -> Result<Worker, EngineError> {
         let is_new = session.version().entries == 0;
         let config = AgentConfig {
             trust_session_approvals: self.is_own_session(session),
-            ..workspace.agent_config(spec, self.config().hooks.clone())
+            ..spec.agent_config(self.config().hooks.clone())
         };
-        let worker = Worker::start(session.clone(), config).await?;
-        let mode = workspace.approval_mode;
-        if is_new && mode != ApprovalMode::default() && spec.approval.is_none() {
+        let worker = Worker::start_at(cursor, config).await?;
+        let mode = spec.workspace.approval_mode;
+        if is_new && mode != ApprovalMode::default() && spec.approval.is_none() && !spec.is_one_shot {
             worker.send(ClientCommand::SetApproval { mode }).await?;
         }
         Ok(worker)
-    }
-
-    /// Starts an agent for one command.
-    pub async fn start_one_shot(
-        &self,
-        session: &Session,
-        workspace: &Workspace,
-        summary: &SummaryModel,
-    ) -> Result<OneShotAgent, EngineError> {
-        let (model, is_chosen) = workspace.summary_model(session, summary).await?;
-        let name = model.full_name();
-        let summary_model = is_chosen.then(|| model.clone());
-        let config = workspace.one_shot_config(model, summary_model, self.config().hooks.clone());
-        Ok(OneShotAgent { worker: Worker::start(session.clone(), config).await?, model: name })
     }
 
     /// The request that a prompt at a place of a session would send. Writes nothing.

@@ -230,6 +230,35 @@ pub async fn a_client_that_vanishes_disturbs_nobody(fixture: &dyn ClientFixture)
     );
 }
 
+/// A turn goes on when all clients are gone, and a later client finds it.
+pub async fn a_turn_goes_on_when_all_clients_are_gone(fixture: &dyn ClientFixture) {
+    let leaving = fixture.connect().await;
+    let mut events = attach(&leaving, None).await;
+    fixture.push_turn(ScriptedTurn::reply("Nobody listens").hang());
+    leaving.send(ClientCommand::prompt("Hi")).await.expect("the prompt is stored");
+    until(&mut events, |event| matches!(event, ClientEvent::DraftDelta { .. })).await;
+    drop((leaving, events));
+    let client = fixture.connect().await;
+    let attached = client.attach(None).await.expect("attaching works");
+    assert!(attached.state.turn_running, "{:?}", attached.state);
+    assert_eq!(attached.state.drafts.len(), 1);
+    client.send(ClientCommand::Cancel).await.expect("the turn stops");
+    assert_eq!(path_length(&client).await, 2);
+}
+
+/// A session that closed because its last client left is there again for the next one.
+pub async fn a_session_without_clients_can_be_opened_again(fixture: &dyn ClientFixture) {
+    let leaving = fixture.connect().await;
+    fixture.push_turn(ScriptedTurn::reply("Hello."));
+    run_turn(&leaving, "Hi").await;
+    drop(leaving);
+    let client = fixture.connect().await;
+    assert_eq!(path_length(&client).await, 2);
+    fixture.push_turn(ScriptedTurn::reply("Hello again."));
+    run_turn(&client, "Hi again").await;
+    assert_eq!(path_length(&client).await, 4);
+}
+
 /// Errors have a code and facts.
 pub async fn errors_have_a_code(fixture: &dyn ClientFixture) {
     let client = fixture.connect().await;

@@ -10,6 +10,7 @@
 //! | `configured_store.rs`, `provenance.rs` | the stores; which sessions only this user can have written |
 //! | `find.rs`, `stored.rs` | finding a session by id or path; a session that is stored but not open |
 //! | `live.rs`, `create.rs`, `deferred_store.rs` | open sessions; new sessions, and how one is kept only if it is used |
+//! | `live_agents.rs` | the agents that work in a live session, and how long they stay |
 //! | `agents.rs`, `workspace.rs`, `model_catalog.rs` | starting agents; what those of a directory share; which model one uses |
 //! | `hooks.rs` | extensions that are asked before operations |
 //! | `operations/` | the operations, one module each |
@@ -30,6 +31,7 @@ mod error;
 mod find;
 mod hooks;
 mod live;
+mod live_agents;
 mod local_client;
 mod model_catalog;
 mod operations;
@@ -40,7 +42,7 @@ mod sessions;
 mod stored;
 mod workspace;
 
-pub use agents::{AgentSpec, OneShotAgent, SummaryModel};
+pub use agents::{AgentSpec, SummaryModel};
 pub use config::EngineConfig;
 pub use configured_store::ConfiguredStore;
 pub use create::{KeepWhen, NewSession};

@@ -1,8 +1,9 @@
-//! The live sessions of the process: at most one writer per session, shared by everyone who opens it. A session is closed
-//! when the last one drops it.
+//! The live sessions of the process: at most one writer per session and one agent per cursor, shared by everyone who uses
+//! the session. A session closes when the last client has left and nothing runs in it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use osier_session::{Session, SessionEnv};
 use osier_store::{OpenedLog, Store};
@@ -10,12 +11,14 @@ use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::live_agents::LiveAgents;
 use crate::stored::StoredSession;
 
-/// An open session.
+/// An open session and the agents that work in it.
 #[derive(Debug)]
 pub struct LiveSession {
     session: Session,
+    pub(crate) agents: LiveAgents,
 }
 
 impl LiveSession {
@@ -61,6 +64,16 @@ impl LiveSessions {
         });
         slots.entry(key).or_default().clone()
     }
+
+    /// The sessions that are open now.
+    async fn open_sessions(&self) -> Vec<Arc<LiveSession>> {
+        let slots: Vec<LiveSlot> = self.slots().values().cloned().collect();
+        let mut open = Vec::new();
+        for slot in slots {
+            open.extend(slot.lock().await.upgrade());
+        }
+        open
+    }
 }
 
 impl Engine {
@@ -74,24 +87,52 @@ impl Engine {
         store: Arc<dyn Store>,
         key: &str,
     ) -> Result<Arc<LiveSession>, EngineError> {
-        let slot = self.live().slot(LiveKey::new(&*store, &store.open(key).await?));
-        let mut slot = slot.lock().await;
-        if let Some(live) = slot.upgrade() {
-            return Ok(live);
-        }
-        let env = SessionEnv { watch: true, ..self.config().session_env.clone() };
-        let live = Arc::new(LiveSession { session: Session::open(store, key, env).await? });
-        *slot = Arc::downgrade(&live);
+        let live_key = LiveKey::new(&*store, &store.open(key).await?);
+        let live = self.share_or_open(live_key, store, key, true).await?;
+        // An operation may have opened it briefly.
+        live.session.start_watching().await?;
         Ok(live)
     }
 
     /// Opens a session for one operation. It does not count as open for other processes, unless it is live anyway.
-    pub async fn open_briefly(&self, stored: &StoredSession) -> Result<Session, EngineError> {
-        let slot = self.live().slot(LiveKey::new(&*stored.store, &stored.opened));
-        if let Some(live) = slot.lock().await.upgrade() {
-            return Ok(live.session.clone());
+    pub async fn open_briefly(&self, stored: &StoredSession) -> Result<Arc<LiveSession>, EngineError> {
+        let live_key = LiveKey::new(&*stored.store, &stored.opened);
+        self.share_or_open(live_key, stored.store.clone(), &stored.key, false).await
+    }
+
+    async fn share_or_open(
+        &self,
+        live_key: LiveKey,
+        store: Arc<dyn Store>,
+        key: &str,
+        watch: bool,
+    ) -> Result<Arc<LiveSession>, EngineError> {
+        let slot = self.live().slot(live_key);
+        let mut slot = slot.lock().await;
+        if let Some(live) = slot.upgrade() {
+            // It may not be watched.
+            live.session.refresh().await?;
+            return Ok(live);
         }
-        let env = SessionEnv { watch: false, ..self.config().session_env.clone() };
-        Ok(Session::open(stored.store.clone(), &stored.key, env).await?)
+        let env = SessionEnv { watch, ..self.config().session_env.clone() };
+        let session = Session::open(store, key, env).await?;
+        let live = Arc::new(LiveSession { session, agents: LiveAgents::default() });
+        *slot = Arc::downgrade(&live);
+        Ok(live)
+    }
+
+    /// Closes all sessions at the end of the process: cancels what runs, waits at most `limit` for its end, and closes the
+    /// stores. What does not end in time is handled like a crash at the next start.
+    pub async fn close(&self, limit: Duration) {
+        let open = self.live().open_sessions().await;
+        let stop = async {
+            for live in &open {
+                live.agents.finish().await;
+            }
+        };
+        let _ = tokio::time::timeout(limit, stop).await;
+        for live in open {
+            live.session.store().close().await;
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The client of a session in this process: commands go to the agent, queries read the session.
 
 use std::error::Error;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use osier_agent::Worker;
@@ -9,32 +10,44 @@ use osier_protocol::{
 };
 
 use crate::error::EngineError;
+use crate::live::LiveSession;
+use crate::live_agents::AgentConnection;
 use crate::queries;
 
-/// See the module documentation. Clones use the same agent.
+/// See the module documentation. Clones are one client. When it is dropped, what it started goes on.
 #[derive(Debug, Clone)]
 pub struct LocalClient {
-    worker: Worker,
+    connection: Arc<AgentConnection>,
 }
 
 impl LocalClient {
-    pub fn new(worker: Worker) -> LocalClient {
-        LocalClient { worker }
+    pub(crate) fn new(connection: AgentConnection) -> LocalClient {
+        LocalClient { connection: Arc::new(connection) }
+    }
+
+    /// The session of the agent.
+    pub fn live(&self) -> &Arc<LiveSession> {
+        &self.connection.agent().live
+    }
+
+    /// The agent, for callers in this process that need more than the protocol.
+    pub fn worker(&self) -> &Worker {
+        &self.connection.agent().worker
     }
 }
 
 #[async_trait]
 impl Client for LocalClient {
     async fn send(&self, command: ClientCommand) -> Result<CommandReply, ClientError> {
-        Ok(self.worker.send(command).await.map_err(EngineError::from)?)
+        Ok(self.worker().send(command).await.map_err(EngineError::from)?)
     }
 
     async fn query(&self, query: SessionQuery) -> Result<QueryAnswer, ClientError> {
-        Ok(queries::answer(&self.worker, query).await?)
+        Ok(queries::answer(self.worker(), query).await?)
     }
 
     async fn attach(&self, after: Option<LogPosition>) -> Result<Attached, ClientError> {
-        Ok(self.worker.attach(after).await.map_err(EngineError::from)?)
+        Ok(self.worker().attach(after).await.map_err(EngineError::from)?)
     }
 }
 

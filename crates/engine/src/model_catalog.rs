@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use osier_agent::ModelLookup;
-use osier_model::{Api, Environment, LookupError, ModelInfo, ModelRouter, Registry};
+use osier_model::{Api, Environment, LookupError, Model, ModelInfo, Registry};
 
 /// The default model of each provider. The first provider with a key is used.
 const DEFAULT_MODELS: [(&str, &str); 3] =
@@ -15,7 +15,9 @@ const DEFAULT_MODELS: [(&str, &str); 3] =
 /// All models, and the configured preferences.
 #[derive(Debug, Clone)]
 pub struct ModelCatalog {
-    pub router: Arc<ModelRouter>,
+    /// Handles requests for every model of the registry.
+    pub model: Arc<dyn Model>,
+    pub registry: Arc<Registry>,
     /// Where the keys of providers come from.
     pub environment: Environment,
     /// The configured model.
@@ -67,7 +69,7 @@ impl ModelSelection {
 
 impl ModelCatalog {
     pub fn registry(&self) -> &Arc<Registry> {
-        self.router.registry()
+        &self.registry
     }
 
     pub fn select(&self, wanted: ModelPreferences<'_>) -> Result<ModelSelection, LookupError> {

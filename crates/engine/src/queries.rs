@@ -17,7 +17,7 @@ use osier_tree::projection::compare::ComparisonBuilder;
 use osier_tree::projection::usage::{UsageMeter, UsageReport, usage_entries};
 
 use crate::error::EngineError;
-use crate::reading::{feed_lines, resolve_entry};
+use crate::reading::{feed_lines, resolve_place};
 
 pub(crate) async fn answer(worker: &Worker, query: SessionQuery) -> Result<QueryAnswer, EngineError> {
     let session = worker.session();
@@ -75,8 +75,8 @@ async fn usage(worker: &Worker) -> Result<UsageReport, EngineError> {
 
 async fn compare(worker: &Worker, left: &str, right: &str) -> Result<Comparison, EngineError> {
     let tree = worker.session().tree();
-    let (left, right) = (resolve_entry(&tree, left)?, resolve_entry(&tree, right)?);
-    let mut builder = ComparisonBuilder::new(&tree, Some(left), Some(right));
+    let (left, right) = (resolve_place(&tree, Some(left))?, resolve_place(&tree, Some(right))?);
+    let mut builder = ComparisonBuilder::new(&tree, left, right);
     feed_lines(worker.session(), &mut builder).await?;
     Ok(builder.finish())
 }

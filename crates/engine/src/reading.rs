@@ -1,10 +1,11 @@
 //! Reads from an open session what projections need: lines, tokens, the model of a path, and places by their names.
 
+use osier_protocol::MoveCommand;
 use osier_session::Session;
 use osier_store::StoreError;
 use osier_tree::line_consumer::LineConsumer;
 use osier_tree::tokens::TokenCount;
-use osier_tree::{Place, PlanError, Seq, SessionTree};
+use osier_tree::{MoveTarget, Place, PlanError, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
 use crate::error::{EngineError, similar_ids};
@@ -80,6 +81,11 @@ pub fn resolve_place(tree: &SessionTree, name: Option<&str>) -> Result<Place, En
         Some(ROOT) => Ok(None),
         Some(name) => resolve_entry(tree, name).map(Some),
     }
+}
+
+/// Where a move would end, starting from `at`.
+pub fn move_target(tree: &SessionTree, at: Place, command: &MoveCommand) -> Result<MoveTarget, EngineError> {
+    Ok(osier_agent::resolve_move(command, tree, at)?)
 }
 
 /// The entry of a position. A mark, such as a label, is not a position: the entry above it is.

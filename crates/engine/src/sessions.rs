@@ -10,7 +10,7 @@ mod path;
 
 use std::sync::Arc;
 
-use osier_session::{Session, SnapshotOptions, chain_drafts};
+use osier_session::{SnapshotOptions, chain_drafts};
 use osier_store::{DeleteResult, DeletedCounts, Store, StoreError};
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::entry_json;
@@ -23,6 +23,7 @@ use crate::configured_store::ConfiguredStore;
 use crate::create::MAIN_AGENT;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::live::LiveSession;
 use crate::operations::fork::{ForkFrom, ForkRequest};
 use crate::stored::StoredSession;
 
@@ -67,7 +68,7 @@ impl Sessions {
         &self.store
     }
 
-    async fn open(&self, id: &str) -> Result<Session, EngineError> {
+    async fn open(&self, id: &str) -> Result<Arc<LiveSession>, EngineError> {
         // The file store would interpret any other id as a path.
         if !header::is_valid_id(id) {
             return Err(self.not_found(id));
@@ -94,7 +95,7 @@ impl Sessions {
     }
 
     async fn describe(&self, id: &str) -> Result<Value, EngineError> {
-        Ok(self.open(id).await?.describe().await?)
+        Ok(self.open(id).await?.session().describe().await?)
     }
 
     /// `getSession`: the `session` of a snapshot; `None` if there is no such session.
@@ -107,7 +108,8 @@ impl Sessions {
 
     /// `updateSession`: writes one entry for the name and one for everything else.
     pub async fn update(&self, id: &str, update: SessionUpdate) -> Result<Value, EngineError> {
-        let session = self.open(id).await?;
+        let live = self.open(id).await?;
+        let session = live.session();
         let mut set = Map::new();
         let texts = [("status", update.status), ("cwd", update.cwd), ("agentId", update.agent_id)];
         set.extend(texts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))));
@@ -183,14 +185,15 @@ impl Sessions {
     /// `createBranchedSession`: a new session with the path to `leaf`, or to the current leaf. The entries keep their
     /// ids.
     pub async fn create_branched(&self, id: &str, leaf: Option<&str>) -> Result<Value, EngineError> {
-        let source = self.open(id).await?;
+        let live = self.open(id).await?;
+        let source = live.session();
         let from = match leaf {
             Some(leaf) => {
                 ForkFrom::Exactly(source.tree().id(source.tree().require_visible(leaf)?).to_string())
             }
             None => ForkFrom::CurrentPosition,
         };
-        let forked = self.engine.fork(&source, &ForkRequest { from, ..ForkRequest::default() }).await?;
+        let forked = self.engine.fork(source, &ForkRequest { from, ..ForkRequest::default() }).await?;
         self.describe(&forked.stored.key).await
     }
 
@@ -201,7 +204,7 @@ impl Sessions {
             json.extend_from_slice(piece);
             Ok(())
         };
-        self.open(id).await?.write_snapshot(ask, write).await?;
+        self.open(id).await?.session().write_snapshot(ask, write).await?;
         Ok(json)
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use osier_agent::{AgentConfig, CompactionConfig, Gates, PromptLibrary, SystemPromptSource};
+use osier_agent::{
+    AgentConfig, CompactionConfig, DEFAULT_MAX_STEPS, Gates, PromptLibrary, SystemPromptSource,
+};
 use osier_model::{ModelInfo, ThinkingLevel};
 use osier_session::Session;
 use osier_tools::{ApprovalMode, CommandEnv, ToolContext, ToolSet, Toolbox};
@@ -34,6 +36,23 @@ pub struct Workspace {
 }
 
 impl Workspace {
+    /// A workspace with these models and the default of everything else: no tools, an empty system prompt.
+    pub fn new(models: ModelCatalog, tool_context: ToolContext) -> Workspace {
+        Workspace {
+            models,
+            thinking: ThinkingLevel::default(),
+            tools: ToolSet::default(),
+            backtracking: false,
+            tool_context,
+            system_prompt: Arc::new(Vec::new()),
+            prompt_library: PromptLibrary::default(),
+            compaction: CompactionConfig::default(),
+            restore_on_move: true,
+            approval_mode: ApprovalMode::default(),
+            max_steps: DEFAULT_MAX_STEPS,
+        }
+    }
+
     pub fn has_tools(&self) -> bool {
         self.backtracking || !self.tools.specs().is_empty()
     }
@@ -55,7 +74,7 @@ impl Workspace {
             max_steps: self.max_steps,
             gates,
             ..AgentConfig::new(
-                self.models.router.clone(),
+                self.models.model.clone(),
                 Arc::new(self.models.clone()),
                 spec.model.clone(),
                 Arc::new(self.tools.clone()),
@@ -81,7 +100,7 @@ impl Workspace {
             one_shot: true,
             gates,
             ..AgentConfig::new(
-                self.models.router.clone(),
+                self.models.model.clone(),
                 Arc::new(self.models.clone()),
                 model,
                 Arc::new(ToolSet::default()),

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use anyhow::Error;
 use osier_engine::EngineError;
+use osier_protocol::ClientError;
 use osier_session::SessionError;
 use osier_store::StoreError;
 use osier_tree::{ErrorCode, PlanError};
@@ -100,6 +101,7 @@ pub(crate) fn error_code(error: &Error) -> ErrorCode {
 
 fn cause_code(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
     let own = cause.downcast_ref::<CodedError>().map(|failure| failure.code);
+    let client = || cause.downcast_ref::<ClientError>().map(|error| error.code);
     let engine = || cause.downcast_ref::<EngineError>().map(EngineError::code);
     let agent = || cause.downcast_ref::<osier_agent::AgentError>().map(osier_agent::AgentError::code);
     let session = || cause.downcast_ref::<SessionError>().map(SessionError::code);
@@ -108,7 +110,8 @@ fn cause_code(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
     let usage = || cause.is::<UsageError>().then_some(ErrorCode::Usage);
     let model = || cause.is::<osier_model::LookupError>().then_some(ErrorCode::ModelNotFound);
     let io = || cause.is::<std::io::Error>().then_some(ErrorCode::Io);
-    own.or_else(usage)
+    own.or_else(client)
+        .or_else(usage)
         .or_else(engine)
         .or_else(agent)
         .or_else(session)
@@ -121,12 +124,13 @@ fn cause_code(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
 /// The fields that a JSON error adds: those of the outermost cause that has any.
 fn fields_of(error: &Error) -> Value {
     let fields = error.chain().find_map(|cause| {
-        let engine = cause.downcast_ref::<EngineError>().map(EngineError::fields);
+        let client = cause.downcast_ref::<ClientError>().map(|error| Value::Object(error.facts.clone()));
+        let engine = || cause.downcast_ref::<EngineError>().map(EngineError::fields);
         let agent = || cause.downcast_ref::<osier_agent::AgentError>().map(osier_agent::AgentError::fields);
         let session = || cause.downcast_ref::<SessionError>().map(SessionError::fields);
         let store = || cause.downcast_ref::<StoreError>().map(StoreError::fields);
         let plan = || cause.downcast_ref::<PlanError>().map(PlanError::fields);
-        engine.or_else(agent).or_else(session).or_else(store).or_else(plan)
+        client.or_else(engine).or_else(agent).or_else(session).or_else(store).or_else(plan)
     });
     fields.unwrap_or_else(|| json!({}))
 }
@@ -144,7 +148,14 @@ fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
         (Some(SessionError::Plan(plan)), _) | (_, Some(EngineError::Plan(plan))) => Some(plan),
         _ => None,
     });
+    let is_usage_code = |error: &ClientError| {
+        matches!(
+            error.code,
+            ErrorCode::Usage | ErrorCode::NotAnEntry | ErrorCode::Empty | ErrorCode::WrongSetting
+        )
+    };
     cause.is::<UsageError>()
+        || cause.downcast_ref().is_some_and(is_usage_code)
         || cause.downcast_ref().is_some_and(|error: &EngineError| error.code() == ErrorCode::Usage)
         || matches!(
             plan,

@@ -58,7 +58,7 @@ struct ModelRow {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     trust::print_untrusted(home);
-    let models = home.model_catalog().router;
+    let models = Arc::new(home.settings.model_router(home.environment()));
     for problem in models.registry().problems() {
         notice(&format!("osier: {problem}"));
     }

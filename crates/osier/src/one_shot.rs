@@ -1,13 +1,15 @@
-//! A one-shot agent run for an `osier sessions` command: it writes a summary and the entry that holds it. The agent has no
-//! tools and asks no questions.
+//! One command of `osier sessions` on one session, through the agent of the session: the hooks are asked, and a model can write
+//! a summary. The agent has no tools and asks no questions.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
 use futures_util::StreamExt;
-use osier_agent::{AgentError, SummaryError, Worker};
-use osier_engine::{OneShotAgent, SummaryModel};
-use osier_protocol::{ClientCommand, ClientEvent, CommandReply};
+use osier_engine::{AgentSpec, LiveSession, SummaryModel};
+use osier_protocol::{
+    Client, ClientCommand, ClientError, ClientEvent, CommandReply, ErrorCode, QueryAnswer, SessionQuery,
+};
 use osier_session::Session;
 
 use crate::home::Home;
@@ -15,9 +17,20 @@ use crate::out::notice;
 use crate::progress::{ProgressLine, show_progress};
 use crate::run::progress_lines;
 use crate::run::signals::{Signals, TerminationSignal};
+use crate::target;
 use crate::workspace::WorkspaceOptions;
 
-/// The result of a one-shot run.
+/// A connection to the session that a command names.
+#[derive(Debug)]
+pub(crate) struct OneShot {
+    live: Arc<LiveSession>,
+    client: Arc<dyn Client>,
+    /// The full name of the model that writes summaries.
+    model: String,
+    user_folder: Option<String>,
+}
+
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) enum OneShotOutcome {
     Reply(CommandReply),
@@ -25,63 +38,105 @@ pub(crate) enum OneShotOutcome {
     Stopped(ExitCode),
 }
 
-/// Runs a command on a session and shows progress while the summary is written.
-pub(crate) async fn run(
-    session: &Session,
-    home: &Home,
-    summary: SummaryModel,
-    command: ClientCommand,
-) -> Result<OneShotOutcome> {
-    let workspace = home.workspace_without_tools(&WorkspaceOptions::default());
-    let OneShotAgent { worker, model } = home.engine.start_one_shot(session, &workspace, &summary).await?;
-    let (reply, signal) = wait_for_reply(&worker, command, &model, home).await?;
-    session.sync_if_configured().await?;
-    let was_stopped = match &reply {
-        Ok(CommandReply::Moved(went)) => went.aborted,
-        Err(error) => matches!(error, AgentError::Summary(SummaryError::Canceled)),
-        Ok(_) => false,
-    };
-    if was_stopped {
-        notice("Canceled; nothing changed");
-        return Ok(OneShotOutcome::Stopped(ExitCode::from(signal.map_or(1, TerminationSignal::exit_code))));
+impl OneShot {
+    /// Connects to a session for a command that needs no model.
+    pub(crate) async fn open(home: &Home, word: &str) -> Result<OneShot> {
+        let live = target::open_live(home, &target::find(home, word).await?).await?;
+        OneShot::connect(home, live, &SummaryModel::Unused).await
     }
-    Ok(OneShotOutcome::Reply(reply?))
-}
 
-/// Waits for the reply, and cancels the command on a signal.
-async fn wait_for_reply(
-    worker: &Worker,
-    command: ClientCommand,
-    writer: &str,
-    home: &Home,
-) -> Result<(Result<CommandReply, AgentError>, Option<TerminationSignal>)> {
-    let mut signals = Signals::listen()?;
-    let mut events = worker.attach(None).await?.events;
-    let (mut stopped, mut _progress): (Option<TerminationSignal>, Option<ProgressLine>) = (None, None);
-    let sent = worker.send(command);
-    tokio::pin!(sent);
-    loop {
-        tokio::select! {
-            reply = &mut sent => return Ok((reply, stopped)),
-            signal = signals.next() => match stopped.replace(signal) {
-                None => cancel(worker),
-                // A second signal: do not wait for the cancellation.
-                Some(_) => return Ok((Err(SummaryError::Canceled.into()), stopped)),
-            },
-            Some(event) = events.next() => match event {
-                ClientEvent::SummaryStarted { .. } => {
-                    _progress = Some(show_progress(&format!("{writer} is writing the summary")));
-                }
-                // The caller reports what was stored.
-                ClientEvent::Entry(_) | ClientEvent::Moved(_) => {}
-                event => progress_lines::progress_line(&event, home.user.as_deref()).iter().for_each(|line| notice(line)),
-            },
+    /// Connects to a session; `summary` chooses the model that writes a summary.
+    pub(crate) async fn connect(
+        home: &Home,
+        live: Arc<LiveSession>,
+        summary: &SummaryModel,
+    ) -> Result<OneShot> {
+        let workspace = Arc::new(home.workspace_without_tools(&WorkspaceOptions::default()));
+        let spec = AgentSpec::one_shot(workspace, live.session(), summary).await?;
+        let client = Arc::new(home.engine.connect(&live, &spec).await?);
+        Ok(OneShot { live, client, model: spec.model.full_name(), user_folder: home.user.clone() })
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        self.live.session()
+    }
+
+    pub(crate) fn client(&self) -> &dyn Client {
+        &*self.client
+    }
+
+    pub(crate) async fn query(&self, query: SessionQuery) -> Result<QueryAnswer> {
+        Ok(self.client.query(query).await?)
+    }
+
+    /// Runs a command that needs no model.
+    pub(crate) async fn send(&self, command: ClientCommand) -> Result<CommandReply> {
+        let reply = self.client.send(command).await;
+        self.session().sync_if_configured().await?;
+        Ok(reply?)
+    }
+
+    /// Runs a command, and shows progress while a summary is written. A signal cancels it.
+    pub(crate) async fn run(&self, command: ClientCommand) -> Result<OneShotOutcome> {
+        let (reply, signal) = self.wait_for_reply(command).await?;
+        self.session().sync_if_configured().await?;
+        let was_stopped = match &reply {
+            Ok(CommandReply::Moved(went)) => went.aborted,
+            Err(error) => error.code == ErrorCode::Cancelled && signal.is_some(),
+            Ok(_) => false,
+        };
+        if was_stopped {
+            notice("Canceled; nothing changed");
+            let code = signal.map_or(1, TerminationSignal::exit_code);
+            return Ok(OneShotOutcome::Stopped(ExitCode::from(code)));
+        }
+        Ok(OneShotOutcome::Reply(reply?))
+    }
+
+    /// Waits for the reply, and cancels the command on a signal.
+    async fn wait_for_reply(
+        &self,
+        command: ClientCommand,
+    ) -> Result<(Result<CommandReply, ClientError>, Option<TerminationSignal>)> {
+        let mut signals = Signals::listen()?;
+        let mut events = self.client.attach(None).await?.events;
+        let (mut stopped, mut _progress): (Option<TerminationSignal>, Option<ProgressLine>) = (None, None);
+        let sent = self.client.send(command);
+        tokio::pin!(sent);
+        loop {
+            tokio::select! {
+                reply = &mut sent => return Ok((reply, stopped)),
+                signal = signals.next() => match stopped.replace(signal) {
+                    None => self.cancel(),
+                    // A second signal: do not wait for the cancellation.
+                    Some(_) => {
+                        let canceled = ClientError::new(ErrorCode::Cancelled, "canceled");
+                        return Ok((Err(canceled), stopped));
+                    }
+                },
+                Some(event) = events.next() => _progress = self.show_event(&event).or(_progress),
+            }
         }
     }
-}
 
-/// The cancellation arrives as the reply to the command itself.
-fn cancel(worker: &Worker) {
-    let worker = worker.clone();
-    tokio::spawn(async move { worker.send(ClientCommand::Cancel).await.map(drop) });
+    /// Shows an event. Returns the progress line of a summary, which stays until it is dropped.
+    fn show_event(&self, event: &ClientEvent) -> Option<ProgressLine> {
+        match event {
+            ClientEvent::SummaryStarted { .. } => {
+                return Some(show_progress(&format!("{} is writing the summary", self.model)));
+            }
+            // The caller reports what was stored.
+            ClientEvent::Entry(_) | ClientEvent::Moved(_) => {}
+            event => progress_lines::progress_line(event, self.user_folder.as_deref())
+                .iter()
+                .for_each(|line| notice(line)),
+        }
+        None
+    }
+
+    /// The cancellation arrives as the reply to the command itself.
+    fn cancel(&self) {
+        let client = self.client.clone();
+        tokio::spawn(async move { client.send(ClientCommand::Cancel).await.map(drop) });
+    }
 }

@@ -1,7 +1,9 @@
 //! The session that a command names: by the first characters of its id, or by the path of its file.
 
+use std::sync::Arc;
+
 use anyhow::Result;
-use osier_engine::{EngineError, FindOptions, FindScope, FoundSession, StoredSession, is_path};
+use osier_engine::{EngineError, FindOptions, FindScope, FoundSession, LiveSession, StoredSession, is_path};
 use osier_session::Session;
 
 use crate::failure::usage_error;
@@ -57,8 +59,13 @@ pub(crate) async fn locate(home: &Home, word: &str, scope: FindScope<'_>) -> Res
     Ok(found)
 }
 
-/// Opens a session that was found, with its whole tree in memory.
+/// Opens a session that was found, to read it with its whole tree in memory.
 pub(crate) async fn open(home: &Home, stored: &StoredSession) -> Result<Session> {
+    Ok(open_live(home, stored).await?.session().clone())
+}
+
+/// Opens a session that was found, for one command.
+pub(crate) async fn open_live(home: &Home, stored: &StoredSession) -> Result<Arc<LiveSession>> {
     let _progress = show_progress(&format!("reading {}", stored.opened.header.id));
     Ok(home.engine.open_briefly(stored).await?)
 }

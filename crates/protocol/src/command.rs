@@ -5,7 +5,7 @@ use osier_tools::approvals::ApprovalMode;
 use osier_tools::user_bash::UserCommand;
 use osier_tree::EntryId;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::prompt::{Prompt, PromptTiming};
@@ -118,6 +118,28 @@ pub struct MoveCommand {
     /// Use `custom_instructions` instead of the default summary prompt, not in addition to it.
     pub replace_instructions: bool,
     pub label: Option<String>,
+    /// Fail unless this is the current leaf; `null` means before the first entry.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<EntryId>")]
+    pub expected_leaf_id: Option<Option<EntryId>>,
     /// Stop a running turn first. If false, a running turn is an error.
     pub stop_turn: bool,
+}
+
+/// Distinguishes `null` from a missing field.
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<EntryId>>, D::Error> {
+    Option::deserialize(value).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_can_expect_an_entry_or_the_beginning_or_nothing() {
+        let expected = |json: &str| serde_json::from_str::<MoveCommand>(json).unwrap().expected_leaf_id;
+        assert_eq!(expected("{}"), None);
+        assert_eq!(expected(r#"{"expectedLeafId":null}"#), Some(None));
+        assert_eq!(expected(r#"{"expectedLeafId":"0000000a"}"#), Some(Some("0000000a".into())));
+    }
 }

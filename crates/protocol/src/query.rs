@@ -49,7 +49,7 @@ pub enum SessionQuery {
     /// The session as lists show it.
     Card,
     Usage,
-    /// Compares two branches, each named by its last entry or a prefix of its id.
+    /// Compares two branches, each named by its last entry, a prefix of its id, or `root`.
     Compare {
         left: EntryId,
         right: EntryId,

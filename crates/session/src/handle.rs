@@ -145,6 +145,11 @@ impl Session {
         self.request(|reply| WriterMessage::Refresh { reply }).await
     }
 
+    /// Watches the log from now on, if it is not watched already: the session then counts as open.
+    pub async fn start_watching(&self) -> Result<(), SessionError> {
+        self.request(|reply| WriterMessage::StartWatching { reply }).await
+    }
+
     /// Labels an entry, or removes its label. Moves no cursor.
     pub async fn label(&self, target: &str, label: Option<&str>) -> Result<CommitOutcome, SessionError> {
         let (target, label) = (target.to_owned(), label.map(str::to_owned));

@@ -44,6 +44,7 @@ pub(crate) struct SessionWriter {
     events: broadcast::Sender<SessionEvent>,
     /// Whether there are acknowledged entries that are not synced.
     unsynced: bool,
+    watch: Option<Watch>,
 }
 
 impl SessionWriter {
@@ -69,6 +70,7 @@ impl SessionWriter {
             published: watch::Sender::new(Arc::new(state)),
             events: broadcast::Sender::new(EVENT_CAPACITY),
             unsynced: false,
+            watch: None,
         }
     }
 
@@ -80,12 +82,13 @@ impl SessionWriter {
     pub(crate) async fn run(
         mut self,
         mut mailbox: mpsc::UnboundedReceiver<WriterMessage>,
-        mut watch: Option<Watch>,
+        watch: Option<Watch>,
     ) {
+        self.watch = watch;
         loop {
             let mail = tokio::select! {
                 mail = mailbox.recv() => mail,
-                () = changed(&mut watch) => Some(WriterMessage::Changed),
+                () = changed(&mut self.watch) => Some(WriterMessage::Changed),
             };
             match mail {
                 Some(mail) => self.handle_message(mail).await,
@@ -107,6 +110,7 @@ impl SessionWriter {
             WriterMessage::Refresh { reply } => {
                 drop(reply.send(self.read_appended().await.map(|()| self.version)));
             }
+            WriterMessage::StartWatching { reply } => drop(reply.send(self.start_watching().await)),
             WriterMessage::Sync { whatever_the_setting, reply } => {
                 drop(reply.send(self.sync(whatever_the_setting).await.map_err(SessionError::from)));
             }
@@ -163,6 +167,15 @@ impl SessionWriter {
         if self.unsynced && (whatever_the_setting || self.env.durability != Durability::Os) {
             self.store.sync(&self.key).await?;
             self.unsynced = false;
+        }
+        Ok(())
+    }
+
+    /// Continues if the store cannot watch, as when a session is opened.
+    async fn start_watching(&mut self) -> Result<(), SessionError> {
+        if self.watch.is_none() {
+            self.watch = self.store.watch(&self.key).await.ok();
+            self.read_appended().await?;
         }
         Ok(())
     }

@@ -32,6 +32,9 @@ pub(crate) enum WriterMessage {
     Refresh {
         reply: ReplySender<LogVersion>,
     },
+    StartWatching {
+        reply: ReplySender<()>,
+    },
     Sync {
         whatever_the_setting: bool,
         reply: ReplySender<()>,

@@ -47,9 +47,10 @@ impl Engine {
         stored: &StoredSession,
         request: &AppendRequest,
     ) -> Result<AppendedEntry, EngineError> {
-        let session = self.open_briefly(stored).await?;
+        let live = self.open_briefly(stored).await?;
+        let session = live.session();
         let parent = request.parent.as_deref().map(|name| resolve_id(&session.tree(), name)).transpose()?;
-        let entry = commit(&session, request, parent.as_deref()).await?;
+        let entry = commit(session, request, parent.as_deref()).await?;
         session.sync_if_configured().await?;
         let file = session.file().map(Path::to_owned);
         Ok(AppendedEntry { session: session.id().to_owned(), file, id: entry.id.to_string(), seq: entry.seq })

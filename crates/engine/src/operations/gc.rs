@@ -46,7 +46,8 @@ impl Engine {
 
     async fn try_gc(&self, stored: &StoredSession, options: GcOptions) -> Result<GcReport, EngineError> {
         // The session must not be watched: it would count as open.
-        let session = self.open_briefly(stored).await?;
+        let live = self.open_briefly(stored).await?;
+        let session = live.session();
         let (tree, version) = (session.tree(), session.version());
         if stored.opened.invalid_lines > 0 || !tree.heads().is_regular() {
             return Err(EngineError::DamagedLog);
@@ -57,7 +58,7 @@ impl Engine {
         if options.dry_run || removed == 0 {
             return Ok(report);
         }
-        let lines = collected_lines(&session, &tree, &plan).await?;
+        let lines = collected_lines(session, &tree, &plan).await?;
         let leases = stored.store.leases(&stored.key).await?;
         if let Some(lease) = leases.into_iter().find(|lease| removes_branch_of(&plan, &tree, lease)) {
             let source = Box::new(StoreError::Leased { lease: Box::new(lease) });

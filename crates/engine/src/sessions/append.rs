@@ -50,9 +50,10 @@ impl Sessions {
     /// `appendEntry`: an entry as a JSON object. Missing `id`, `parentId` and `timestamp` are filled in; an explicit
     /// `null` parent makes a new root. Appending the same entry again succeeds without a write.
     pub async fn append_entry(&self, id: &str, object: &[u8]) -> Result<CommitOutcome, EngineError> {
-        let session = self.open(id).await?;
+        let live = self.open(id).await?;
+        let session = live.session();
         let outcome = session.append_entry(object).await?;
-        sync_outcome(&session, outcome).await
+        sync_outcome(session, outcome).await
     }
 
     /// `appendMessage`: a message as a JSON object, stored unchanged.
@@ -133,16 +134,18 @@ impl Sessions {
         target: &str,
         label: Option<&str>,
     ) -> Result<CommitOutcome, EngineError> {
-        let session = self.open(id).await?;
+        let live = self.open(id).await?;
+        let session = live.session();
         let outcome = session.label(target, label).await?;
-        sync_outcome(&session, outcome).await
+        sync_outcome(session, outcome).await
     }
 
     /// `appendSessionInfo`: sets the name of the session. An empty name removes it.
     pub async fn append_session_info(&self, id: &str, name: &str) -> Result<CommitOutcome, EngineError> {
-        let session = self.open(id).await?;
+        let live = self.open(id).await?;
+        let session = live.session();
         let outcome = session.rename(name).await?;
-        sync_outcome(&session, outcome).await
+        sync_outcome(session, outcome).await
     }
 
     /// `updateEntry`: ends a running sub-agent batch, by appending an update entry. No other entry can be updated.
@@ -153,11 +156,12 @@ impl Sessions {
         status: &str,
         payload: &Value,
     ) -> Result<CommitOutcome, EngineError> {
-        let session = self.open(id).await?;
+        let live = self.open(id).await?;
+        let session = live.session();
         let (entry, status, payload) = (entry.to_owned(), status.to_owned(), payload.clone());
         let update = Commit::new(move |tree, _| tree.plan_entry_update(&entry, &status, &payload));
         let outcome = session.commit(update).await?;
-        sync_outcome(&session, outcome).await
+        sync_outcome(session, outcome).await
     }
 
     /// `switchLeaf`. With `expected`, fails with [`SessionError::LeafChanged`] unless that is the current leaf; `Some(None)`
@@ -186,13 +190,14 @@ impl Sessions {
         to: Option<&str>,
         expected: Option<Option<&str>>,
     ) -> Result<CommitOutcome, EngineError> {
-        let session = self.open(id).await?;
+        let live = self.open(id).await?;
+        let session = live.session();
         let to = to.map(|to| session.tree().require_visible(to)).transpose()?;
         let outcome = match expected {
             Some(from) => session.main_cursor().move_if_at(from, to).await?,
             None => session.main_cursor().move_to(to).await?,
         };
-        sync_outcome(&session, outcome).await
+        sync_outcome(session, outcome).await
     }
 
     async fn append_planned(
@@ -201,7 +206,8 @@ impl Sessions {
         put: &EntryPlacement,
         plan: impl Fn(&SessionTree, Place) -> Result<EntryDraft, PlanError> + Send + Sync + 'static,
     ) -> Result<CommitOutcome, EngineError> {
-        let session = self.open(id).await?;
+        let live = self.open(id).await?;
+        let session = live.session();
         let below = put.parent.clone();
         let mut commit = Commit::new(move |tree, leaf| plan(tree, below.place(tree, leaf)?));
         if let Some(id) = &put.id {
@@ -214,7 +220,7 @@ impl Sessions {
                 Err(SessionError::ParentNotFound { id }.into())
             }
             Err(error) => Err(error.into()),
-            Ok(outcome) => sync_outcome(&session, outcome).await,
+            Ok(outcome) => sync_outcome(session, outcome).await,
         }
     }
 }

@@ -43,7 +43,7 @@ impl Sessions {
     }
 
     async fn path_error(&self, session: &str, id: String, parent: String) -> Result<PathError, EngineError> {
-        Ok(match self.open(session).await?.tree().find(&parent) {
+        Ok(match self.open(session).await?.session().tree().find(&parent) {
             Some(_) => PathError::Cycle { id, parent },
             None => PathError::MissingParent { id, parent },
         })

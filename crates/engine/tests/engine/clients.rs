@@ -4,20 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use osier_agent::{AgentConfig, Worker};
-use osier_engine::LocalClient;
 use osier_engine::client_contract::{self, ClientFixture};
-use osier_model::ModelInfo;
-use osier_model::scripted::{ScriptedModel, ScriptedTurn};
+use osier_engine::{KeepWhen, LocalClient};
+use osier_model::scripted::ScriptedTurn;
 use osier_protocol::{
     Attached, Client, ClientCommand, ClientError, CommandReply, LogPosition, QueryAnswer, SessionQuery,
 };
-use osier_session::{Session, SessionEnv};
-use osier_store::MemoryStore;
-use osier_tools::{CommandEnv, ToolContext, ToolSet};
-use osier_tree::Header;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::support::TestEngine;
 
 /// A value after it was sent as JSON.
 fn sent<T: Serialize + DeserializeOwned>(value: &T) -> T {
@@ -52,41 +48,29 @@ impl Client for JsonClient {
 }
 
 struct LocalFixture {
-    worker: Worker,
-    model: ScriptedModel,
+    engine: TestEngine,
+    session: String,
     as_json: bool,
-    _folder: tempfile::TempDir,
 }
 
 impl LocalFixture {
     async fn new(as_json: bool) -> LocalFixture {
-        let folder = tempfile::tempdir().unwrap();
-        let header = Header::new("s", 0, "/x");
-        let store = Arc::new(MemoryStore::default());
-        let session = Session::create(store, &header, &[], SessionEnv::default()).await.unwrap();
-        let model = ScriptedModel::new([]);
-        let info = Arc::new(ScriptedModel::info());
-        let lookup: Vec<Arc<ModelInfo>> = vec![info.clone()];
-        let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
-        let context = ToolContext::new(folder.path(), folder.path().join("output"), CommandEnv::new(path));
-        let tools = Arc::new(ToolSet::standard());
-        let mut config = AgentConfig::new(Arc::new(model.clone()), Arc::new(lookup), info, tools, context);
-        config.has_user = true;
-        config.backtracking = false;
-        let worker = Worker::start(session, config).await.unwrap();
-        LocalFixture { worker, model, as_json, _folder: folder }
+        let engine = TestEngine::new();
+        let session = engine.create(KeepWhen::Always).await.session().id().to_owned();
+        LocalFixture { engine, session, as_json }
     }
 }
 
 #[async_trait]
 impl ClientFixture for LocalFixture {
     async fn connect(&self) -> Arc<dyn Client> {
-        let client = LocalClient::new(self.worker.clone());
+        let live = self.engine.open(&self.session).await;
+        let client = self.engine.engine.connect(&live, &self.engine.agent()).await.unwrap();
         if self.as_json { Arc::new(JsonClient(client)) } else { Arc::new(client) }
     }
 
     fn push_turn(&self, turn: ScriptedTurn) {
-        self.model.push(turn);
+        self.engine.push_turn(turn);
     }
 }
 
@@ -120,5 +104,7 @@ client_contract! {
     moves_are_announced_to_every_client,
     two_clients_receive_the_same_events,
     a_client_that_vanishes_disturbs_nobody,
+    a_turn_goes_on_when_all_clients_are_gone,
+    a_session_without_clients_can_be_opened_again,
     errors_have_a_code,
 }

@@ -8,6 +8,7 @@ mod live;
 #[allow(dead_code)]
 mod one_call_each;
 mod sessions;
+mod support;
 
 #[tokio::test]
 async fn a_repeated_call_writes_once() {

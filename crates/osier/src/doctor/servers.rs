@@ -14,7 +14,7 @@ const AREA: &str = "server";
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) async fn checks(home: &Home) -> Vec<DoctorCheck> {
-    let models = home.model_catalog().router;
+    let models = Arc::new(home.settings.model_router(home.environment()));
     let registry = models.registry().clone();
     let surroundings = home.environment();
     let default = home.model_catalog().select(ModelPreferences::default());

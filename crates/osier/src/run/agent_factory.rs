@@ -4,13 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use osier_agent::Worker;
 use osier_engine::{
-    AgentSpec, LiveSession, ModelPreferences, ModelSelection, ModelSource, Workspace, reading,
+    AgentSpec, LiveSession, LocalClient, ModelPreferences, ModelSelection, ModelSource, Workspace, reading,
 };
 use osier_model::{ModelInfo, ThinkingLevel};
-use osier_protocol::{LogPosition, Prompt};
-use osier_session::Session;
+use osier_protocol::{Client, ClientCommand, LogPosition, Prompt};
 use osier_store::LogVersion;
 use osier_tools::ApprovalMode;
 
@@ -29,17 +27,17 @@ pub(super) struct AgentFactory {
     pub(super) args: Args,
     /// A user is present to answer questions.
     attended: bool,
-    pub(super) workspace: Workspace,
+    pub(super) workspace: Arc<Workspace>,
     model: ModelSelection,
     summary_model: Option<Arc<ModelInfo>>,
     /// Notices to show at startup.
     pub(super) notices: Vec<String>,
 }
 
-/// An open session with its worker and its events.
+/// An open session with a client of its agent and the events.
 pub(super) struct RunningSession {
     pub(super) live: Arc<LiveSession>,
-    pub(super) worker: Worker,
+    pub(super) client: Arc<dyn Client>,
     pub(super) events: EventStream,
 }
 
@@ -55,7 +53,7 @@ impl AgentFactory {
             Some(cwd) => home_of_session(&home, cwd, &mut remarks)?,
             None => home,
         };
-        let workspace = home.workspace(&args.workspace_options())?;
+        let workspace = Arc::new(home.workspace(&args.workspace_options())?);
         remarks.extend(workspace.models.registry().problems().iter().map(ToString::to_string));
         let of_session = match choice {
             SessionSelection::Existing(live) => reading::model_on_path(live.session()).await?,
@@ -116,32 +114,33 @@ impl AgentFactory {
     /// Opens the chosen session, starts an agent on it, and subscribes to its events.
     pub(super) async fn start(&self, choice: SessionSelection) -> Result<RunningSession> {
         let live = choice.open(&self.home).await?;
-        let session = live.session();
-        let LogVersion { generation, entries } = session.version();
-        let worker = self.start_worker(session).await?;
-        let events = EventStream::subscribe(&worker, LogPosition { generation, entries }).await?;
-        Ok(RunningSession { live, worker, events })
+        let LogVersion { generation, entries } = live.session().version();
+        let client = Arc::new(self.connect(&live).await?);
+        let events = EventStream::subscribe(client.clone(), LogPosition { generation, entries }).await?;
+        Ok(RunningSession { live, client, events })
     }
 
-    /// Starts an agent on a session.
-    pub(super) async fn start_worker(&self, session: &Session) -> Result<Worker> {
-        if let Some(name) =
-            self.args.name.as_deref().filter(|name| session.tree().marks().name() != Some(name))
-        {
-            session.rename(name).await?;
+    /// Connects to the agent of a session, and starts it if it does not run.
+    pub(super) async fn connect(&self, live: &Arc<LiveSession>) -> Result<LocalClient> {
+        let client = self.home.engine.connect(live, &self.agent_spec()).await?;
+        let tree = live.session().tree();
+        if let Some(name) = self.args.name.as_ref().filter(|name| tree.marks().name() != Some(name)) {
+            client.send(ClientCommand::Rename { name: name.clone() }).await?;
         }
-        Ok(self.home.engine.start_agent(session, &self.workspace, &self.agent_spec()).await?)
+        Ok(client)
     }
 
     fn agent_spec(&self) -> AgentSpec {
         let ModelSelection { model, source, notice } = &self.model;
         AgentSpec {
+            workspace: self.workspace.clone(),
             model: model.clone(),
             overrides_session: *source == ModelSource::Requested || notice.is_some(),
             thinking: self.args.thinking.as_deref().and_then(ThinkingLevel::parse),
             approval: self.args.approval.as_deref().and_then(ApprovalMode::from_name),
             summary_model: self.summary_model.clone(),
             has_user: self.attended,
+            is_one_shot: false,
         }
     }
 }

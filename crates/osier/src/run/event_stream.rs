@@ -1,17 +1,17 @@
 //! The events of a session for one client. A client that falls behind reattaches and misses no entry.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use futures_util::StreamExt;
-use osier_agent::Worker;
-use osier_protocol::{Attached, ClientEvent, LogPosition, OpenQuestion, Prompt, TurnOutcome};
+use osier_protocol::{Attached, Client, ClientEvent, LogPosition, OpenQuestion, Prompt, TurnOutcome};
 
 use super::answer::assistant_message;
 
 /// A subscription to the events of a session that reattaches when it falls behind.
 pub(crate) struct EventStream {
-    worker: Worker,
+    client: Arc<dyn Client>,
     events: osier_protocol::EventStream,
     /// The missed events that are not entries.
     waiting: VecDeque<ClientEvent>,
@@ -36,10 +36,10 @@ struct LastReply {
 
 impl EventStream {
     /// Follows from a position of the log on.
-    pub(crate) async fn subscribe(worker: &Worker, position: LogPosition) -> Result<EventStream> {
-        let Attached { state, events } = worker.attach(Some(position)).await?;
+    pub(crate) async fn subscribe(client: Arc<dyn Client>, position: LogPosition) -> Result<EventStream> {
+        let Attached { state, events } = client.attach(Some(position)).await?;
         Ok(EventStream {
-            worker: worker.clone(),
+            client,
             events,
             waiting: VecDeque::new(),
             position: state.position,
@@ -77,7 +77,7 @@ impl EventStream {
 
     /// The entries that were missed arrive first; the rest of the state follows here.
     async fn reattach(&mut self) -> Result<()> {
-        let Attached { state, events } = self.worker.attach(Some(self.position)).await?;
+        let Attached { state, events } = self.client.attach(Some(self.position)).await?;
         for OpenQuestion { id, question } in state.open_questions {
             self.waiting.push_back(ClientEvent::Asked { id, question: Box::new(question) });
         }

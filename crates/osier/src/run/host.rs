@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Result, bail};
 use async_trait::async_trait;
 use osier_agent::{Gates, Worker};
-use osier_engine::{Engine, ForkFrom, ForkRequest, ForkedSession, LiveSession};
+use osier_engine::{Engine, ForkFrom, ForkRequest, ForkedSession, LocalClient};
+use osier_protocol::query::CompactionDetails;
 use osier_protocol::{ClientCommand, CommandReply};
 use osier_session::{Session, Stores};
 use osier_tui::msg::{OpenTarget, SessionRef};
@@ -23,25 +24,23 @@ use crate::failure::error_chain;
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
 use crate::out::{self, TextStyle};
-use crate::sessions::compaction::{self, CompactionReport};
+use crate::sessions::compaction;
 use crate::themes;
 
 /// The [`Host`] of the terminal interface.
 #[derive(Debug)]
 pub(super) struct TerminalHost(Mutex<HostState>);
 
-/// The current session's worker and configuration.
+/// The client of the current session, and the configuration.
 #[derive(Debug, Clone)]
 struct HostState {
     factory: Arc<AgentFactory>,
-    /// Keeps the session open.
-    _live: Arc<LiveSession>,
-    worker: Worker,
+    client: LocalClient,
 }
 
 impl TerminalHost {
-    pub(super) fn new(factory: Arc<AgentFactory>, live: Arc<LiveSession>, worker: Worker) -> TerminalHost {
-        TerminalHost(Mutex::new(HostState { factory, _live: live, worker }))
+    pub(super) fn new(factory: Arc<AgentFactory>, client: LocalClient) -> TerminalHost {
+        TerminalHost(Mutex::new(HostState { factory, client }))
     }
 
     fn state(&self) -> MutexGuard<'_, HostState> {
@@ -62,20 +61,24 @@ impl TerminalHost {
 
     /// The worker of the current session.
     pub(super) fn worker(&self) -> Worker {
-        self.state().worker.clone()
+        self.client().worker().clone()
+    }
+
+    fn client(&self) -> LocalClient {
+        self.state().client.clone()
     }
 
     async fn switch_session(&self, which: OpenTarget, from: &Worker) -> Result<OpenedSession> {
         let factory = self.factory();
         let (choice, text) = select_session(which, from, &factory).await?;
         let factory = Arc::new(factory.for_session(&choice).await?);
-        let live = choice.open_deferred(&factory.home).await?;
-        let worker = factory.start_worker(live.session()).await?;
+        let client = factory.connect(&choice.open_deferred(&factory.home).await?).await?;
+        let worker = client.worker().clone();
         let (stopped, waited) = cancel_turn(from).await?;
         let text: Vec<String> = text.into_iter().chain(waited).collect();
         let opened = OpenedSession {
-            worker: worker.clone(),
             config: ui_config(&factory, &factory.home, &worker),
+            worker,
             editor_text: (!text.is_empty()).then(|| text.join("\n\n")),
             turn_stopped: stopped,
             notices: out::take_held_notices()
@@ -84,7 +87,7 @@ impl TerminalHost {
                 .map(|text| sanitize_line(&text))
                 .collect(),
         };
-        *self.state() = HostState { factory, _live: live, worker };
+        *self.state() = HostState { factory, client };
         Ok(opened)
     }
 }
@@ -169,15 +172,16 @@ impl Host for TerminalHost {
         self.factory().home.engine.listed_stores(None)
     }
 
-    async fn compaction_lines(&self, from: &Worker, columns: usize) -> Result<Vec<Line>, String> {
-        let dropped =
-            last_compaction(from, &self.factory().home).await.map_err(|error| error_chain(&error))?;
+    async fn compaction_lines(&self, _from: &Worker, columns: usize) -> Result<Vec<Line>, String> {
+        let details = last_compaction(&self.client(), &self.factory().home)
+            .await
+            .map_err(|error| error_chain(&error))?;
         let role = |style| match style {
             Some(TextStyle::Bold) => ColorRole::Accent,
             Some(_) => ColorRole::Dim,
             None => ColorRole::Text,
         };
-        let lines = dropped.lines(columns, usize::MAX).into_iter();
+        let lines = compaction::lines(&details, columns, usize::MAX).into_iter();
         Ok(lines.flat_map(|(style, text)| wrap(&Line::styled(role(style), &text), columns)).collect())
     }
 
@@ -238,9 +242,10 @@ async fn delete_session(engine: &Engine, target: &SessionRef) -> Result<()> {
 }
 
 /// What the last compaction on the current path dropped.
-async fn last_compaction(from: &Worker, home: &Home) -> Result<CompactionReport> {
-    let (state, at) = from.cursor().state_and_place();
-    CompactionReport::read(from.session(), compaction::find_compaction(&state.tree, at, None)?, home).await
+async fn last_compaction(client: &LocalClient, home: &Home) -> Result<CompactionDetails> {
+    let (state, at) = client.worker().cursor().state_and_place();
+    let seq = compaction::find_compaction(&state.tree, at, None)?;
+    compaction::read_details(client, state.tree.id(seq).to_entry_id(), home).await
 }
 
 /// The settings as they are now in the files.

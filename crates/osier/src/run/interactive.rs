@@ -41,8 +41,8 @@ async fn run_session(choice: SessionSelection, args: Args, home: Home) -> Result
         out::notice(&format!("osier: {}", sanitize_line(&problem)));
     }
     let first = factory.first_prompt().await?;
-    let live = choice.open_deferred(&factory.home).await?;
-    let worker = factory.start_worker(live.session()).await?;
+    let client = factory.connect(&choice.open_deferred(&factory.home).await?).await?;
+    let worker = client.worker().clone();
     let setup = UiSetup {
         config: ui_config(&factory, &factory.home, &worker),
         theme: load_theme(&factory.home),
@@ -50,7 +50,7 @@ async fn run_session(choice: SessionSelection, args: Args, home: Home) -> Result
         first_prompt: Some(first).filter(|said| !said.is_empty()),
         choose_session,
     };
-    let program = Arc::new(TerminalHost::new(factory, live, worker.clone()));
+    let program = Arc::new(TerminalHost::new(factory, client));
     out::hold_notices();
     let code = osier_tui::run(worker, program.clone(), setup).await;
     out::release_notices();

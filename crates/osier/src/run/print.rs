@@ -4,10 +4,10 @@
 //! has a result and the session can be continued.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
-use osier_agent::Worker;
-use osier_protocol::{ClientCommand, ClientEvent, Prompt, PromptTiming, TurnOutcome};
+use osier_protocol::{Client, ClientCommand, ClientEvent, Prompt, PromptTiming, TurnOutcome};
 use osier_session::Session;
 
 use super::agent_factory::RunningSession;
@@ -35,7 +35,7 @@ pub(super) struct PrintOptions<'f> {
 
 /// Sends a prompt and prints the result.
 pub(super) async fn run(open: RunningSession, said: Prompt, form: PrintOptions<'_>) -> Result<ExitCode> {
-    let RunningSession { live, worker, events: mut follow } = open;
+    let RunningSession { live, client, events: mut follow } = open;
     let session = live.session();
     for said in &follow.returned {
         notice(&format!("osier: this prompt was queued but never sent:\n{}", said.text));
@@ -43,24 +43,24 @@ pub(super) async fn run(open: RunningSession, said: Prompt, form: PrintOptions<'
     let mut signals = Signals::listen()?;
     let mut printer = Printer::new(form);
     printer.print_header(session);
-    worker.send(ClientCommand::Prompt { prompt: said, when: PromptTiming::Now }).await?;
+    client.send(ClientCommand::Prompt { prompt: said, when: PromptTiming::Now }).await?;
     let mut why = None;
     let ended = loop {
         tokio::select! {
             asked = signals.next() => match why.replace(CancelReason::Signal(asked)) {
-                None => cancel(&worker),
+                None => cancel(&client),
                 // A second signal: stop waiting for the turn to end.
                 Some(_) => return Ok(ExitCode::from(asked.exit_code())),
             },
             () = printer.sink.closed(), if why.is_none() => {
                 why = Some(CancelReason::OutputClosed);
-                cancel(&worker);
+                cancel(&client);
             }
             event = follow.next() => if let Some(end) = printer.handle_event(&event?) { break end },
         }
         if printer.answer.is_withdrawn() && !form.terminal && why.is_none() {
             why = Some(CancelReason::ReplyWithdrawn);
-            cancel(&worker);
+            cancel(&client);
         }
     };
     session.sync_if_configured().await?;
@@ -82,12 +82,12 @@ enum CancelReason {
 }
 
 /// Requests the cancellation; the end of the turn arrives as an event.
-fn cancel(worker: &Worker) {
-    let worker = worker.clone();
-    tokio::spawn(async move { worker.send(ClientCommand::Cancel).await.map(drop) });
+fn cancel(client: &Arc<dyn Client>) {
+    let client = client.clone();
+    tokio::spawn(async move { client.send(ClientCommand::Cancel).await.map(drop) });
 }
 
-/// How a turn ended, as reported by the worker.
+/// How a turn ended, as reported by the agent.
 struct EndedTurn {
     finished: Option<TurnOutcome>,
     error: Option<String>,

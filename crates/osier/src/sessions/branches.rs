@@ -4,13 +4,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use osier_engine::reading;
+use osier_protocol::ClientCommand;
 use serde_json::json;
 
 use super::moves;
 use crate::home::Home;
 use crate::layout::{pluralize, sanitize_line};
+use crate::one_shot::OneShot;
 use crate::out::{Out, notice};
-use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -38,14 +39,15 @@ pub(crate) enum BranchAction {
 }
 
 pub(crate) async fn run(args: Args, home: &Home, action: BranchAction) -> Result<ExitCode> {
-    let session = target::open_session(home, &args.session).await?;
+    let one_shot = OneShot::open(home, &args.session).await?;
+    let session = one_shot.session();
     let before = session.tree();
-    let first = before.id(reading::resolve_entry(&before, &args.entry)?).to_string();
-    match action {
-        BranchAction::Delete => session.delete_branch(&first).await?,
-        BranchAction::Restore => session.restore_branch(&first).await?,
+    let entry = before.id(reading::resolve_entry(&before, &args.entry)?).to_entry_id();
+    let command = match action {
+        BranchAction::Delete => ClientCommand::DeleteBranch { entry },
+        BranchAction::Restore => ClientCommand::RestoreBranch { entry },
     };
-    session.sync_if_configured().await?;
+    one_shot.send(command).await?;
     let tree = session.tree();
     let entries = tree.hidden_entries().len().abs_diff(before.hidden_entries().len());
     let leaf = tree.leaf().map(|seq| tree.id(seq).to_string());
@@ -60,8 +62,7 @@ pub(crate) async fn run(args: Args, home: &Home, action: BranchAction) -> Result
         BranchAction::Restore => format!("Restored {entries}"),
     });
     if !tree.same_place(before.leaf(), tree.leaf()) {
-        let place =
-            moves::place_id(&tree).map_or_else(|| "the beginning".to_owned(), |id| sanitize_line(&id));
+        let place = moves::leaf_id(&tree).map_or_else(|| "the beginning".to_owned(), |id| sanitize_line(&id));
         notice(&format!("Moved to {place}"));
     }
     out.finish()

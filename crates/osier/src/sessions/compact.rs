@@ -13,7 +13,7 @@ use serde_json::json;
 use super::moves;
 use crate::home::Home;
 use crate::layout::sanitize_line;
-use crate::one_shot::{self, OneShotOutcome};
+use crate::one_shot::{OneShot, OneShotOutcome};
 use crate::out::{Out, notice};
 use crate::target;
 
@@ -45,14 +45,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = target::open_session(home, &args.session).await?;
+    let live = target::open_live(home, &target::find(home, &args.session).await?).await?;
+    let one_shot = OneShot::connect(home, live, &SummaryModel::from(args.model.clone())).await?;
     let command = ClientCommand::Compact { focus: args.focus.clone() };
-    match one_shot::run(&session, home, SummaryModel::from(args.model.clone()), command).await? {
+    match one_shot.run(command).await? {
         OneShotOutcome::Reply(CommandReply::Compacted(compacted)) => {
-            print_result(&session, &compacted, args.json).await
+            print_result(one_shot.session(), &compacted, args.json).await
         }
         OneShotOutcome::Reply(_) => bail!("the agent sent no reply"),
-        OneShotOutcome::Stopped(code) => moves::print_canceled(&session, args.json, code),
+        OneShotOutcome::Stopped(code) => moves::print_canceled(one_shot.session(), args.json, code),
     }
 }
 

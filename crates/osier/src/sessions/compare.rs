@@ -2,16 +2,14 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use osier_engine::reading;
-use osier_session::Session;
-use osier_tree::Place;
-use osier_tree::projection::compare::{Comparison, ComparisonBuilder};
+use osier_protocol::{EntryId, QueryAnswer, SessionQuery};
 
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
+use crate::one_shot::OneShot;
 use crate::out::{Out, TextStyle};
-use crate::target;
 
 /// The total width without a terminal.
 const DEFAULT_WIDTH: usize = 120;
@@ -37,36 +35,31 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = target::open_session(home, &args.session).await?;
-    let tree = session.tree();
+    let one_shot = OneShot::open(home, &args.session).await?;
+    let tree = one_shot.session().tree();
+    let branch = |name: Option<&str>| -> Result<EntryId> {
+        let place = reading::resolve_place(&tree, name)?;
+        Ok(place.map_or_else(|| reading::ROOT.into(), |seq| tree.id(seq).to_entry_id()))
+    };
     let (left, right) = match args.branches.as_slice() {
-        [left, right] => (reading::resolve_place(&tree, Some(left))?, right),
-        [right, ..] => (tree.leaf(), right),
+        [left, right] => (branch(Some(left))?, branch(Some(right))?),
+        [right, ..] => (branch(None)?, branch(Some(right))?),
         [] => return Ok(ExitCode::FAILURE),
     };
-    let right = reading::resolve_place(&tree, Some(right))?;
-    let comparison = compare(&session, left, right).await?;
+    let QueryAnswer::Compare { comparison } = one_shot.query(SessionQuery::Compare { left, right }).await?
+    else {
+        bail!("the agent sent another answer")
+    };
     let mut out = Out::new();
     if args.json {
         out.json(&comparison)?;
         return out.finish();
     }
-    for (at, line) in comparison_lines(&comparison).iter().enumerate() {
-        let line = if at == 0 { out.paint(TextStyle::Dim, line) } else { line.clone() };
-        out.line(&line)?;
+    let lines = comparison.draw(home::columns().unwrap_or(DEFAULT_WIDTH));
+    for (at, line) in lines.iter().enumerate() {
+        // Ids may contain anything.
+        let line = sanitize_line(line);
+        out.line(&if at == 0 { out.paint(TextStyle::Dim, &line) } else { line })?;
     }
     out.finish()
-}
-
-pub(crate) async fn compare(session: &Session, left: Place, right: Place) -> Result<Comparison> {
-    let tree = session.tree();
-    let mut comparing = ComparisonBuilder::new(&tree, left, right);
-    reading::feed_lines(session, &mut comparing).await?;
-    Ok(comparing.finish())
-}
-
-/// The lines for the width of the terminal, sanitized: ids may contain anything.
-pub(crate) fn comparison_lines(comparison: &Comparison) -> Vec<String> {
-    let lines = comparison.draw(home::columns().unwrap_or(DEFAULT_WIDTH));
-    lines.iter().map(|line| sanitize_line(line)).collect()
 }

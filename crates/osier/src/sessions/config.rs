@@ -3,14 +3,15 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use osier_protocol::ClientCommand;
 use osier_tree::projection::settings::{parse_setting, settings};
 use serde_json::{Map, Value};
 
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
+use crate::one_shot::OneShot;
 use crate::out::{Out, TextStyle};
-use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -37,12 +38,11 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let set = parse_pairs(&args.set)?;
-    let session = target::open_session(home, &args.session).await?;
+    let one_shot = OneShot::open(home, &args.session).await?;
     if !set.is_empty() || !args.unset.is_empty() {
-        session.set_config(set, args.unset).await?;
-        session.sync_if_configured().await?;
+        one_shot.send(ClientCommand::SetConfig { set, unset: args.unset }).await?;
     }
-    let tree = session.tree();
+    let tree = one_shot.session().tree();
     let all = settings(&tree);
     let mut out = Out::new();
     if args.json {

@@ -2,19 +2,17 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
-use osier_engine::{ForkFrom, ForkRequest, ForkedSession, reading};
-use osier_session::Session;
-use osier_tree::Seq;
-use osier_tree::entry::parse_entry;
-use osier_tree::projection::preview::{editor_text, one_line, sanitize, shown_text};
-use osier_tree::time::{self, Millis};
-use serde::Serialize;
+use anyhow::{Result, bail};
+use osier_engine::{ForkFrom, ForkRequest, ForkedSession};
+use osier_protocol::{QueryAnswer, SessionQuery};
+use osier_tree::projection::preview::{one_line, sanitize};
+use osier_tree::time;
 use serde_json::json;
 
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::{format_age, pad_left, sanitize_line};
+use crate::one_shot::OneShot;
 use crate::out::{Out, TextStyle, notice};
 use crate::target;
 
@@ -59,16 +57,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
+    if args.list {
+        return write_list(&args, home).await;
+    }
     let source = target::open_session(home, &args.session).await?;
     let mut out = Out::new();
-    if args.list {
-        let said = fork_points(&source, args.all).await?;
-        match args.json {
-            true => out.json(&said)?,
-            false => write_list(&said, home.now(), &mut out)?,
-        }
-        return out.finish();
-    }
     let request = ForkRequest {
         from: fork_from(&args)?,
         store: home.named_store().map(str::to_owned),
@@ -106,63 +99,33 @@ fn fork_from(args: &Args) -> Result<ForkFrom> {
     }
 }
 
-/// A user message to fork before.
-#[derive(Debug, Serialize)]
-pub(crate) struct ForkPoint {
-    pub(crate) id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timestamp: Option<String>,
-    /// The text for the editor.
-    text: String,
-    #[serde(skip)]
-    time: Option<Millis>,
-    /// The text as displayed.
-    #[serde(skip)]
-    shown: String,
-}
-
-impl ForkPoint {
-    /// The age and the text.
-    pub(crate) fn row(&self, now: Millis) -> String {
-        let age = self.time.map(|then| format_age(then, now)).unwrap_or_default();
-        format!("{}  {}", pad_left(&age, 4), self.shown)
-    }
-}
-
 /// The user messages on the path or, with `all`, on every branch that is not deleted; newest first.
-pub(crate) async fn fork_points(session: &Session, all: bool) -> Result<Vec<ForkPoint>> {
-    let (state, at) = session.main_cursor().state_and_place();
-    let tree = &state.tree;
-    let said = |seq: &Seq| tree.head(*seq).is_user();
-    let seqs: Vec<Seq> = match all {
-        false => tree.heads().ancestors(at).filter(said).collect(),
-        true => {
-            let hidden = tree.hidden_entries();
-            let shown = tree.heads().iter().rev().map(|(seq, _)| seq).filter(|seq| !hidden.contains(seq));
-            shown.filter(said).collect()
-        }
+async fn write_list(args: &Args, home: &Home) -> Result<ExitCode> {
+    let one_shot = OneShot::open(home, &args.session).await?;
+    let query = SessionQuery::ForkPoints { all_branches: args.all };
+    let QueryAnswer::ForkPoints { points } = one_shot.query(query).await? else {
+        bail!("the agent sent another answer")
     };
-    let lines = reading::read_lines(session, &seqs).await?;
-    let entries = seqs.iter().filter_map(|seq| parse_entry(lines.get(seq)?).ok());
-    let forkable = entries.map(|entry| {
-        let text = editor_text(&entry).unwrap_or_default();
-        ForkPoint {
-            id: entry.id.to_string(),
-            timestamp: entry.time.map(time::format),
-            time: entry.time,
-            shown: one_line(&shown_text(&entry), MAX_TEXT),
-            text,
-        }
-    });
-    Ok(forkable.collect())
-}
-
-fn write_list(said: &[ForkPoint], now: Millis, out: &mut Out) -> Result<()> {
-    for one in said {
-        out.line(&format!("{}  {}", out.paint(TextStyle::Dim, &sanitize_line(&one.id)), one.row(now)))?;
+    let mut out = Out::new();
+    if args.json {
+        let json = points.iter().map(|point| {
+            let mut json = json!({ "id": point.id, "timestamp": point.timestamp, "text": point.text });
+            if let (None, Some(fields)) = (&point.timestamp, json.as_object_mut()) {
+                fields.remove("timestamp");
+            }
+            json
+        });
+        out.json(&json.collect::<Vec<_>>())?;
+        return out.finish();
     }
-    if said.is_empty() {
+    for point in &points {
+        let then = point.timestamp.as_deref().and_then(time::parse);
+        let age = then.map(|then| format_age(then, home.now())).unwrap_or_default();
+        let id = out.paint(TextStyle::Dim, &sanitize_line(&point.id));
+        out.line(&format!("{id}  {}  {}", pad_left(&age, 4), one_line(&point.preview, MAX_TEXT)))?;
+    }
+    if points.is_empty() {
         notice("no user messages on this path; --all includes other branches");
     }
-    Ok(())
+    out.finish()
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::moves;
 use crate::home::Home;
 use crate::layout::sanitize_line;
-use crate::one_shot::{self, OneShotOutcome};
+use crate::one_shot::{OneShot, OneShotOutcome};
 use crate::out::{Out, notice};
 use crate::target;
 
@@ -45,21 +45,23 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = target::open_session(home, &args.session).await?;
-    let tip = session.tree().id(reading::resolve_entry(&session.tree(), &args.branch)?).to_string();
+    let live = target::open_live(home, &target::find(home, &args.session).await?).await?;
+    let tree = live.session().tree();
+    let tip = tree.id(reading::resolve_entry(&tree, &args.branch)?).to_entry_id();
     let writer = match args.summarize {
         true => SummaryModel::from(args.model.clone()),
         false => SummaryModel::Unused,
     };
     let command = ClientCommand::Graft {
-        tip: tip.as_str().into(),
+        tip: tip.clone(),
         summarize: args.summarize,
         instructions: args.instructions.clone(),
     };
-    let entry = match one_shot::run(&session, home, writer, command).await? {
+    let one_shot = OneShot::connect(home, live, &writer).await?;
+    let entry = match one_shot.run(command).await? {
         OneShotOutcome::Reply(CommandReply::Stored { entry }) => entry,
         OneShotOutcome::Reply(_) => bail!("the agent sent no reply"),
-        OneShotOutcome::Stopped(code) => return moves::print_canceled(&session, args.json, code),
+        OneShotOutcome::Stopped(code) => return moves::print_canceled(one_shot.session(), args.json, code),
     };
     let mut out = Out::new();
     if args.json {

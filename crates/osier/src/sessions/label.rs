@@ -4,13 +4,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use osier_engine::reading;
+use osier_protocol::ClientCommand;
 use osier_tree::projection::preview::one_line;
 use serde_json::{Map, Value};
 
 use crate::home::Home;
 use crate::layout::sanitize_line;
+use crate::one_shot::OneShot;
 use crate::out::{Out, TextStyle, notice};
-use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -37,15 +38,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = target::open_session(home, &args.session).await?;
+    let one_shot = OneShot::open(home, &args.session).await?;
+    let session = one_shot.session();
     let entry = args.entry.as_deref().map(|word| {
         let tree = session.tree();
         Ok::<_, anyhow::Error>(tree.id(reading::resolve_entry(&tree, word)?).to_string())
     });
     let entry = entry.transpose()?;
     if let Some(entry) = entry.as_ref().filter(|_| args.clear || args.text.is_some()) {
-        session.label(entry, args.text.as_deref()).await?;
-        session.sync_if_configured().await?;
+        let command = ClientCommand::Label { entry: Some(entry.as_str().into()), label: args.text.clone() };
+        one_shot.send(command).await?;
     }
     let tree = session.tree();
     let wanted = |id: &str| entry.as_deref().is_none_or(|entry| entry == id);

@@ -3,17 +3,18 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use osier_engine::{SummaryModel, reading};
-use osier_protocol::{ClientCommand, CommandReply, MoveCommand, MoveReply};
-use osier_session::{CommitOutcome, Session};
+use osier_engine::SummaryModel;
+use osier_engine::reading::{self, ROOT};
+use osier_protocol::{ClientCommand, CommandReply, EntryId, MoveCommand};
+use osier_session::Session;
 use osier_tree::projection::preview;
-use osier_tree::{MoveRequest, MoveTarget, Place, PlanError, Selection, SessionTree};
+use osier_tree::{Place, PlanError, SessionTree};
 use serde::Serialize;
 
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
-use crate::one_shot::{self, OneShotOutcome};
+use crate::one_shot::{OneShot, OneShotOutcome};
 use crate::out::{Out, TextStyle, notice};
 use crate::target;
 
@@ -89,52 +90,65 @@ pub(crate) enum UndoDirection {
 /// The result of a move, as JSON.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct MoveOutcome {
+struct MoveOutcome {
     leaf_id: Option<String>,
-    pub(super) moved: bool,
+    moved: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cancelled: Option<bool>,
+    cancelled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) aborted: Option<bool>,
+    aborted: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     editor_text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary_entry: Option<String>,
 }
 
-pub(crate) async fn run_move(mut args: MoveArgs, home: &Home) -> Result<ExitCode> {
-    if args.label.is_some() && args.entry == "root" && !args.summarize {
+pub(crate) async fn run_move(args: MoveArgs, home: &Home) -> Result<ExitCode> {
+    if args.label.is_some() && args.entry == ROOT && !args.summarize {
         return Err(usage_error("cannot label the root: it is not an entry"));
     }
-    let session = target::open_session(home, &args.session).await?;
-    let (state, at) = session.main_cursor().state_and_place();
-    let tree = &state.tree;
-    args.entry = reading::resolve_id(tree, &args.entry)?;
-    let landing = move_target(tree, at, &args.entry, args.exact)?;
-    if args.summarize {
-        if landing.needs_move
-            && !tree.abandoned_branch(at, landing.editor_entry.or(landing.place)).entries.is_empty()
-        {
-            return move_with_summary(&session, &args, home).await;
-        }
+    let live = target::open_live(home, &target::find(home, &args.session).await?).await?;
+    let (state, at) = live.session().main_cursor().state_and_place();
+    let command = move_command(&args, &state.tree)?;
+    let summarizes = args.summarize && leaves_entries(&state.tree, at, &command)?;
+    if args.summarize && !summarizes {
         notice("nothing to summarize: this move leaves no entries behind");
     }
-    let text = editor_text(&session, &landing).await?;
-    let cursor = session.main_cursor();
-    let outcome = match &args.expect {
-        Some(leaf) => {
-            let leaf = expected_leaf(tree, leaf)?;
-            cursor.move_if_at(Some(leaf.as_str()).filter(|leaf| *leaf != "root"), landing.place).await?
+    let writer = if summarizes { SummaryModel::from(args.model) } else { SummaryModel::Unused };
+    let one_shot = OneShot::connect(home, live, &writer).await?;
+    match one_shot.run(ClientCommand::Move(command)).await? {
+        OneShotOutcome::Reply(CommandReply::Moved(reply)) => {
+            let result = MoveOutcome {
+                cancelled: Some(reply.cancelled),
+                editor_text: reply.editor_text,
+                summary_entry: reply.summary_entry.map(|id| id.to_string()),
+                ..moved_from(&one_shot, at)
+            };
+            print_outcome(one_shot.session(), result, args.json)
         }
-        None => cursor.move_to(landing.place).await?,
-    };
-    let label = args.label.as_ref().filter(|_| args.entry != "root" && outcome != CommitOutcome::Cancelled);
-    if let Some(label) = label {
-        session.label(&args.entry, Some(label)).await?;
+        OneShotOutcome::Reply(_) => bail!("the agent sent no reply"),
+        OneShotOutcome::Stopped(code) => print_canceled(one_shot.session(), args.json, code),
     }
-    let cancelled = Some(outcome == CommitOutcome::Cancelled);
-    print_outcome(&session, MoveOutcome { cancelled, editor_text: text, ..move_outcome(&outcome) }, args.json)
-        .await
+}
+
+fn move_command(args: &MoveArgs, tree: &SessionTree) -> Result<MoveCommand> {
+    Ok(MoveCommand {
+        target_id: entry_or_root(&reading::resolve_id(tree, &args.entry)?),
+        exact: args.exact,
+        summarize: args.summarize,
+        custom_instructions: args.instructions.clone(),
+        replace_instructions: args.replace_instructions,
+        label: args.label.clone(),
+        expected_leaf_id: match &args.expect {
+            Some(leaf) => Some(entry_or_root(&expected_leaf(tree, leaf)?)),
+            None => None,
+        },
+        stop_turn: false,
+    })
+}
+
+fn entry_or_root(id: &str) -> Option<EntryId> {
+    Some(id).filter(|id| *id != ROOT).map(Into::into)
 }
 
 /// The id of the expected leaf. An unknown id is returned as is: the move then reports that it is not the leaf.
@@ -145,57 +159,11 @@ fn expected_leaf(tree: &SessionTree, leaf: &str) -> Result<String> {
     }
 }
 
-/// The place that choosing an entry leads to.
-pub(super) fn move_target(tree: &SessionTree, at: Place, entry: &str, exact: bool) -> Result<MoveTarget> {
-    let id = reading::resolve_id(tree, entry)?;
-    let chosen = match id.as_str() {
-        "root" => Selection::Root,
-        id => Selection::Entry(id),
-    };
-    if exact && let Selection::Entry(id) = chosen {
-        let place = Some(tree.require_visible(id)?);
-        return Ok(MoveTarget { place, needs_move: !tree.same_place(at, place), editor_entry: None });
-    }
-    Ok(tree.resolve_move(at, &MoveRequest { selection: chosen, ..MoveRequest::default() })?)
-}
-
-/// The text for the editor.
-pub(super) async fn editor_text(session: &Session, landing: &MoveTarget) -> Result<Option<String>> {
-    let lines = reading::read_lines(session, landing.editor_entry.as_slice()).await?;
-    Ok(landing.editor_content(&lines).map(|editor| editor.text))
-}
-
-/// Moves with an agent, which lets a model write the summary.
-async fn move_with_summary(session: &Session, args: &MoveArgs, home: &Home) -> Result<ExitCode> {
-    let navigation = MoveCommand {
-        target_id: Some(args.entry.as_str()).filter(|entry| *entry != "root").map(Into::into),
-        exact: args.exact,
-        summarize: true,
-        custom_instructions: args.instructions.clone(),
-        replace_instructions: args.replace_instructions,
-        label: args.label.clone(),
-        stop_turn: false,
-    };
-    let writer = SummaryModel::from(args.model.clone());
-    match one_shot::run(session, home, writer, ClientCommand::Move(navigation)).await? {
-        OneShotOutcome::Reply(CommandReply::Moved(MoveReply {
-            editor_text,
-            cancelled,
-            summary_entry,
-            ..
-        })) => {
-            let result = MoveOutcome {
-                moved: !cancelled,
-                cancelled: Some(cancelled),
-                editor_text,
-                summary_entry: summary_entry.map(|id| id.to_string()),
-                ..MoveOutcome::default()
-            };
-            print_outcome(session, result, args.json).await
-        }
-        OneShotOutcome::Reply(_) => bail!("the agent sent no reply"),
-        OneShotOutcome::Stopped(code) => print_canceled(session, args.json, code),
-    }
+/// Whether a move leaves entries that a summary could be about.
+fn leaves_entries(tree: &SessionTree, at: Place, command: &MoveCommand) -> Result<bool> {
+    let target = reading::move_target(tree, at, command)?;
+    let left = tree.abandoned_branch(at, target.editor_entry.or(target.place));
+    Ok(target.needs_move && !left.entries.is_empty())
 }
 
 /// Prints the JSON of a canceled command; the notice is already printed.
@@ -203,40 +171,45 @@ pub(super) fn print_canceled(session: &Session, json: bool, code: ExitCode) -> R
     if json {
         let stopped = MoveOutcome { cancelled: Some(true), aborted: Some(true), ..MoveOutcome::default() };
         let mut out = Out::new();
-        out.json(&MoveOutcome { leaf_id: place_id(&session.tree()), ..stopped })?;
+        out.json(&MoveOutcome { leaf_id: leaf_id(&session.tree()), ..stopped })?;
         out.finish()?;
     }
     Ok(code)
 }
 
 pub(crate) async fn run_undo(args: UndoArgs, home: &Home, direction: UndoDirection) -> Result<ExitCode> {
-    let session = target::open_session(home, &args.session).await?;
-    let cursor = session.main_cursor();
-    let outcome = match direction {
-        UndoDirection::Back => cursor.undo().await?,
-        UndoDirection::Forward => cursor.redo().await?,
+    let command = match direction {
+        UndoDirection::Back => ClientCommand::Undo,
+        UndoDirection::Forward => ClientCommand::Redo,
     };
-    print_outcome(&session, move_outcome(&outcome), args.json).await
+    let one_shot = OneShot::open(home, &args.session).await?;
+    move_without_summary(&one_shot, command, args.json).await
 }
 
-pub(super) fn move_outcome(outcome: &CommitOutcome) -> MoveOutcome {
-    MoveOutcome { moved: matches!(outcome, CommitOutcome::Stored(_)), ..MoveOutcome::default() }
+/// Runs a command that moves the leaf, and prints the new position.
+pub(super) async fn move_without_summary(
+    one_shot: &OneShot,
+    command: ClientCommand,
+    json: bool,
+) -> Result<ExitCode> {
+    let from = one_shot.session().main_cursor().place();
+    one_shot.send(command).await?;
+    print_outcome(one_shot.session(), moved_from(one_shot, from), json)
 }
 
-/// The entry of the current position. A mark, such as a label, is not a position: the entry above it is.
-pub(super) fn place_id(tree: &SessionTree) -> Option<String> {
-    let place = tree.heads().ancestors(tree.leaf()).find(|seq| !tree.head(*seq).kind.is_mark());
-    place.map(|seq| tree.id(seq).to_string())
+fn moved_from(one_shot: &OneShot, from: Place) -> MoveOutcome {
+    let (state, at) = one_shot.session().main_cursor().state_and_place();
+    MoveOutcome { moved: !state.tree.same_place(from, at), ..MoveOutcome::default() }
+}
+
+/// The entry of the current position.
+pub(super) fn leaf_id(tree: &SessionTree) -> Option<String> {
+    reading::position_id(tree, tree.leaf())
 }
 
 /// Prints the new position.
-pub(super) async fn print_outcome(
-    session: &Session,
-    mut result: MoveOutcome,
-    json: bool,
-) -> Result<ExitCode> {
-    session.sync_if_configured().await?;
-    result.leaf_id = place_id(&session.tree());
+fn print_outcome(session: &Session, mut result: MoveOutcome, json: bool) -> Result<ExitCode> {
+    result.leaf_id = leaf_id(&session.tree());
     let mut out = Out::new();
     if json {
         out.json(&result)?;

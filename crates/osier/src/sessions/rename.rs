@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use osier_protocol::ClientCommand;
 use serde_json::json;
 
 use crate::home::Home;
+use crate::one_shot::OneShot;
 use crate::out::Out;
-use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -27,9 +28,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = target::open_session(home, &args.session).await?;
-    session.rename(&args.name).await?;
-    session.sync_if_configured().await?;
+    let one_shot = OneShot::open(home, &args.session).await?;
+    one_shot.send(ClientCommand::Rename { name: args.name }).await?;
+    let session = one_shot.session();
     let mut out = Out::new();
     if args.json {
         out.json(&json!({ "session": session.id(), "name": session.tree().marks().name() }))?;

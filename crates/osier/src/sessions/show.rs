@@ -2,20 +2,17 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
-use osier_session::Session;
-use osier_store::StoreError;
-use osier_tree::entry::parse_entry;
+use anyhow::{Result, bail};
+use osier_protocol::{QueryAnswer, SessionQuery};
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
 use osier_tree::projection::transcript::MarkdownWriter;
-use osier_tree::projection::usage::{
-    UsageMeter, UsageReport, UsageTotals, format_cost, format_tokens, usage_entries,
-};
-use osier_tree::{Seq, time};
+use osier_tree::projection::usage::{UsageReport, UsageTotals, format_cost, format_tokens};
+use osier_tree::time;
 
 use crate::home::Home;
 use crate::layout::{align_table, pad_left, pluralize, sanitize_line};
+use crate::one_shot::OneShot;
 use crate::out::{Out, TextStyle};
 use crate::target;
 
@@ -40,16 +37,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let stored = target::find(home, &args.session).await?;
     let mut out = Out::new();
     if args.usage {
-        let report = usage_report(&target::open(home, &stored).await?).await?;
+        let one_shot = OneShot::open(home, &args.session).await?;
+        let QueryAnswer::Usage { usage } = one_shot.query(SessionQuery::Usage).await? else {
+            bail!("the agent sent another answer")
+        };
         match args.json {
-            true => out.json(&report)?,
-            false => write_usage(&report, &mut out)?,
+            true => out.json(&usage)?,
+            false => write_usage(&usage, &mut out)?,
         }
         return out.finish();
     }
+    let stored = target::find(home, &args.session).await?;
     let card = stored.card().await?;
     if args.json {
         out.json(&card)?;
@@ -97,21 +97,6 @@ fn write_card(card: &Card, out: &mut Out) -> Result<()> {
         out.line(&format!("{}  {value}", out.paint(TextStyle::Dim, &pad_left(key, 9))))?;
     }
     Ok(())
-}
-
-async fn usage_report(session: &Session) -> Result<UsageReport> {
-    let tree = session.tree();
-    let wanted: Vec<Seq> = usage_entries(&tree).collect();
-    let mut meter = UsageMeter::default();
-    session
-        .for_each_line(session.version(), &wanted, |seq, line| {
-            if let Ok(entry) = parse_entry(line) {
-                meter.add_entry(seq, &entry);
-            }
-            Ok::<_, StoreError>(())
-        })
-        .await?;
-    Ok(meter.report(&tree, tree.leaf()))
 }
 
 fn write_usage(report: &UsageReport, out: &mut Out) -> Result<()> {

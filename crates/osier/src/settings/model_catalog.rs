@@ -10,14 +10,21 @@ use super::Settings;
 impl Settings {
     /// All models, including those of the configured servers, and which ones to prefer.
     pub(crate) fn model_catalog(&self, environment: Environment) -> ModelCatalog {
-        let registry = Arc::new(Registry::new(self.providers.clone()));
+        let router = self.model_router(environment.clone());
         ModelCatalog {
-            router: Arc::new(ModelRouter::new(registry, environment.clone()).with_retry(self.retry)),
+            registry: router.registry().clone(),
+            model: Arc::new(router),
             environment,
             default_model: self.model.clone(),
             summary_model: self.summary_model.clone(),
             own_providers: self.providers.keys().cloned().collect(),
         }
+    }
+
+    /// Handles requests for all models.
+    pub(crate) fn model_router(&self, environment: Environment) -> ModelRouter {
+        let registry = Arc::new(Registry::new(self.providers.clone()));
+        ModelRouter::new(registry, environment).with_retry(self.retry)
     }
 }
 

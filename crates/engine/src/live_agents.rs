@@ -1,0 +1,112 @@
+//! The agents of a live session: at most one per cursor. An agent stays as long as a client is connected to it or something
+//! runs; then it ends, and with the last one its session closes.
+
+use std::sync::{Arc, Weak};
+
+use osier_agent::Worker;
+use osier_model::CancellationToken;
+use osier_session::CursorId;
+use rustc_hash::FxHashMap;
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::live::LiveSession;
+
+/// An agent that works in a live session.
+#[derive(Debug)]
+pub(crate) struct LiveAgent {
+    pub(crate) worker: Worker,
+    /// It has no tools and runs one command, so it cannot serve a conversation.
+    is_one_shot: bool,
+    /// Keeps the session open.
+    pub(crate) live: Arc<LiveSession>,
+    /// Canceled when the agent ends.
+    ended: CancellationToken,
+}
+
+impl LiveAgent {
+    pub(crate) fn new(worker: Worker, live: Arc<LiveSession>, is_one_shot: bool) -> Arc<LiveAgent> {
+        Arc::new(LiveAgent { worker, is_one_shot, live, ended: CancellationToken::new() })
+    }
+}
+
+impl Drop for LiveAgent {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
+}
+
+/// The connection of one client to an agent.
+#[derive(Debug)]
+pub(crate) struct AgentConnection(Arc<LiveAgent>);
+
+impl AgentConnection {
+    pub(crate) fn new(agent: Arc<LiveAgent>) -> AgentConnection {
+        AgentConnection(agent)
+    }
+
+    pub(crate) fn agent(&self) -> &LiveAgent {
+        &self.0
+    }
+}
+
+/// What the client started goes on without it, and the agent ends no earlier.
+impl Drop for AgentConnection {
+    fn drop(&mut self) {
+        if let Ok(runtime) = Handle::try_current() {
+            let agent = self.0.clone();
+            runtime.spawn(async move { agent.worker.wait_until_idle().await });
+        }
+    }
+}
+
+/// The agents that work now, by cursor.
+type AgentsByCursor = FxHashMap<CursorId, Weak<LiveAgent>>;
+
+/// All agents of a session. The map is locked while an agent starts, so that a second caller waits for the first.
+#[derive(Debug, Default)]
+pub(crate) struct LiveAgents(Mutex<AgentsByCursor>);
+
+impl LiveAgents {
+    /// The agent at a cursor, if it can serve the caller; else the place to put a new one. Waits for the end of an agent that
+    /// runs only one command, if the caller needs more.
+    pub(crate) async fn find(
+        &self,
+        cursor: CursorId,
+        is_one_shot: bool,
+    ) -> Result<Arc<LiveAgent>, VacantCursor<'_>> {
+        loop {
+            let mut agents = self.0.lock().await;
+            agents.retain(|_, agent| agent.strong_count() > 0);
+            let ended = match agents.get(&cursor).and_then(Weak::upgrade) {
+                Some(agent) if is_one_shot || !agent.is_one_shot => return Ok(agent),
+                Some(agent) => agent.ended.clone(),
+                None => return Err(VacantCursor { agents, cursor }),
+            };
+            drop(agents);
+            ended.cancelled().await;
+        }
+    }
+
+    /// Cancels what runs, and stores what is still in memory.
+    pub(crate) async fn finish(&self) {
+        let agents: Vec<Arc<LiveAgent>> = self.0.lock().await.values().filter_map(Weak::upgrade).collect();
+        for agent in agents {
+            // The process ends: there is no client left to tell.
+            let _ = agent.worker.finish().await;
+        }
+    }
+}
+
+/// A cursor without an agent. Nobody else can start one there in the meantime.
+#[derive(Debug)]
+pub(crate) struct VacantCursor<'a> {
+    agents: MutexGuard<'a, AgentsByCursor>,
+    cursor: CursorId,
+}
+
+impl VacantCursor<'_> {
+    pub(crate) fn insert(mut self, agent: &Arc<LiveAgent>) {
+        self.agents.insert(self.cursor, Arc::downgrade(agent));
+    }
+}

@@ -1,0 +1,70 @@
+//! An engine with a file store and a scripted model.
+
+use std::sync::Arc;
+
+use osier_engine::{
+    AgentSpec, ConfiguredStore, Engine, EngineConfig, FindOptions, KeepWhen, LiveSession, ModelCatalog,
+    NewSession, StoredSession, Workspace,
+};
+use osier_model::scripted::{ScriptedModel, ScriptedTurn};
+use osier_model::{Environment, Registry};
+use osier_store::FileStore;
+use osier_tools::{CommandEnv, ToolContext, ToolSet};
+use tempfile::TempDir;
+
+pub(crate) struct TestEngine {
+    pub(crate) engine: Engine,
+    pub(crate) model: ScriptedModel,
+    pub(crate) folder: TempDir,
+}
+
+impl TestEngine {
+    pub(crate) fn new() -> TestEngine {
+        TestEngine::with_config(EngineConfig::default())
+    }
+
+    /// An engine with this configuration and a file store.
+    pub(crate) fn with_config(config: EngineConfig) -> TestEngine {
+        let folder = tempfile::tempdir().unwrap();
+        let (sessions, caches) = (folder.path().join("sessions"), folder.path().join("cache"));
+        let files = Arc::new(FileStore::new(&sessions, Some(caches.clone())));
+        let name = "file".to_owned();
+        let store = ConfiguredStore::Files { name, folder: sessions, caches, is_own: true };
+        let engine = Engine::new(EngineConfig { stores: vec![store], files, ..config });
+        TestEngine { engine, model: ScriptedModel::new([]), folder }
+    }
+
+    pub(crate) async fn create(&self, keep: KeepWhen) -> Arc<LiveSession> {
+        let (store, cwd, agent) = ("file".to_owned(), "/here".to_owned(), "main".to_owned());
+        self.engine.create(&NewSession { store, cwd, agent, keep }).await.unwrap()
+    }
+
+    pub(crate) async fn find(&self, name: &str) -> StoredSession {
+        self.engine.find(name, FindOptions::default()).await.unwrap().read().await.unwrap()
+    }
+
+    pub(crate) async fn open(&self, name: &str) -> Arc<LiveSession> {
+        self.engine.open(&self.find(name).await).await.unwrap()
+    }
+
+    pub(crate) fn push_turn(&self, turn: ScriptedTurn) {
+        self.model.push(turn);
+    }
+
+    /// An agent with tools that asks its user.
+    pub(crate) fn agent(&self) -> AgentSpec {
+        let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
+        let (folder, output) = (self.folder.path(), self.folder.path().join("output"));
+        let models = ModelCatalog {
+            model: Arc::new(self.model.clone()),
+            registry: Arc::new(Registry::built_in()),
+            environment: Environment::new(|_| None),
+            default_model: None,
+            summary_model: None,
+            own_providers: Vec::new(),
+        };
+        let context = ToolContext::new(folder, output, CommandEnv::new(path));
+        let workspace = Workspace { tools: ToolSet::standard(), ..Workspace::new(models, context) };
+        AgentSpec { has_user: true, ..AgentSpec::new(Arc::new(workspace), Arc::new(ScriptedModel::info())) }
+    }
+}
