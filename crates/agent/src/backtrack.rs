@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::error::AgentError;
+use crate::hooks::entry_id;
 use crate::turn::Turn;
 
 pub(crate) const TOOL_NAME: &str = "backtrack";
@@ -107,7 +108,9 @@ impl Turn {
         // Only the conversation goes back. The user's model choice and the current system prompt stay.
         self.agent.keep_model_choice(choice);
         self.agent.record_model_choice().await?;
-        self.agent.update_system_prompt().await
+        self.agent.update_system_prompt().await?;
+        self.agent.observe_move(entry_id(&state.tree, at), None, false).await;
+        Ok(())
     }
 }
 

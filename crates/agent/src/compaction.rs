@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
-use crate::gates::{CompactDecision, CompactPreparation, ExtensionCompaction};
+use crate::hooks::{CompactionDecision, CompactionPreparation, ExtensionCompaction, HookEvent};
 use crate::summarizer::{Summarizer, SummaryError, extension_fields};
 use crate::tail::last_reply;
 
@@ -34,6 +34,11 @@ impl CompactionReason {
             CompactionReason::Threshold => "threshold",
             CompactionReason::Overflow => "overflow",
         }
+    }
+
+    /// Whether a failed model call is repeated afterward.
+    fn will_retry(self) -> bool {
+        self == CompactionReason::Overflow
     }
 }
 
@@ -100,7 +105,7 @@ impl AgentContext {
         self.supply_lines(state, &mut preparing).await?;
         let text = preparing.finish();
         let asked = prepare_gate_input(tree, at, &cut, &text, reason, focus, &model);
-        let answer = self.wait_for_gate(self.config.gates.before_compact(&asked, cancel), cancel).await;
+        let answer = self.ask_before_compaction(&asked, cancel).await;
         let refused = CompactionReply {
             compressed: false,
             summary: String::new(),
@@ -109,13 +114,14 @@ impl AgentContext {
             details: None,
             entry: None,
         };
+        let from_hook = answer.as_ref().is_some_and(|answer| answer.compaction.is_some());
         let (made, mut extra) = match answer.ok_or(SummaryError::Canceled)? {
-            CompactDecision { cancel: true, .. } => return Ok(refused),
-            CompactDecision { compaction: Some(own), .. } => {
+            CompactionDecision { cancel: true, .. } => return Ok(refused),
+            CompactionDecision { compaction: Some(own), .. } => {
                 let extra = extension_fields(own.details.as_ref());
                 (own, extra)
             }
-            CompactDecision { compaction: None, .. } => {
+            CompactionDecision { compaction: None, .. } => {
                 self.live.send(ClientEvent::SummaryStarted { of: SummarySubject::Compaction });
                 let summary = write_summary(&mut summarizer, &text, focus).await?;
                 let (first_kept_entry_id, tokens_before) = (asked.first_kept_entry_id, cut.tokens_before);
@@ -128,7 +134,13 @@ impl AgentContext {
         }
         let prompt = self.system_prompt_at(state, at).await?.full_message(self.timestamp());
         extra.extend(prompt.map(|prompt| ("systemMessage".to_owned(), prompt)));
-        self.store_compaction(state, from, at, made, extra).await.map(|made| made.unwrap_or(refused))
+        let made = self.store_compaction(state, from, at, made, extra).await?.unwrap_or(refused);
+        if let Some(entry) = made.entry.clone() {
+            let (reason, will_retry) = (reason.name(), reason.will_retry());
+            self.observe(|| HookEvent::Compacted { compaction_entry: entry, from_hook, reason, will_retry })
+                .await;
+        }
+        Ok(made)
     }
 
     async fn store_compaction(
@@ -220,14 +232,15 @@ fn prepare_gate_input(
     reason: CompactionReason,
     focus: Option<&str>,
     model: &ModelInfo,
-) -> CompactPreparation {
+) -> CompactionPreparation {
     let id = |seq: osier_tree::Seq| tree.id(seq).to_string();
     let ids =
         |items: &[osier_tree::walk::ContextItem]| items.iter().map(|item| id(item.seq)).collect::<Vec<_>>();
     let path = tree.path(at);
     let compactions = path.iter().rev().filter(|seq| tree.head(**seq).kind == EntryKind::Compaction);
-    CompactPreparation {
+    CompactionPreparation {
         reason: reason.name(),
+        will_retry: reason.will_retry(),
         first_kept_entry_id: id(cut.first_kept),
         entries_to_summarize: [ids(&cut.history), ids(&cut.turn_prefix)].concat(),
         turn_prefix: ids(&cut.turn_prefix),

@@ -9,7 +9,7 @@ use osier_tools::approvals::ApprovalMode;
 use osier_tools::{ToolContext, Toolbox};
 
 use crate::compaction::CompactionConfig;
-use crate::gates::{AllowAllGates, Gates};
+use crate::hooks::Hooks;
 use crate::prompt_library::PromptLibrary;
 use crate::system_prompt_source::SystemPromptSource;
 
@@ -42,7 +42,7 @@ pub struct AgentConfig {
     pub compaction: CompactionConfig,
     /// After a move, use the model and thinking level of the new path. If false, they stay as they are.
     pub restore_on_move: bool,
-    pub gates: Arc<dyn Gates>,
+    pub hooks: Arc<Hooks>,
     /// The approval mode of this run. It overrides the session's mode and is not stored.
     pub approval_mode: Option<ApprovalMode>,
     /// Whether to trust the approvals stored in the session. If false, the session may come from another user
@@ -81,7 +81,7 @@ impl AgentConfig {
             summary_model: None,
             compaction: CompactionConfig::default(),
             restore_on_move: true,
-            gates: Arc::new(AllowAllGates),
+            hooks: Arc::default(),
             approval_mode: None,
             trust_session_approvals: true,
             has_user: false,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use osier_model::{ModelInfo, ThinkingLevel};
+use osier_model::{CancellationToken, ModelInfo, ThinkingLevel};
 use osier_protocol::{Prompt, PromptQueue};
 use osier_session::{Commit, CommitOutcome, Cursor, Session, SessionState, StoredEntry};
 use osier_store::StoreError;
@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::backtrack;
 use crate::config::AgentConfig;
 use crate::error::AgentError;
+use crate::hooks::HookLifetime;
 use crate::live::LiveSender;
 use crate::questions::PendingQuestion;
 use crate::queue::QueueKind;
@@ -33,6 +34,8 @@ pub(crate) struct AgentContext {
     pub(crate) live: LiveSender,
     pub(crate) side_state_replay: tokio::sync::Mutex<SideStateReplay>,
     pub(crate) unstored: UnstoredResults,
+    /// Held while hooks are asked about a prompt, so that prompts stay in order.
+    pub(crate) prompt_order: tokio::sync::Mutex<()>,
     state: Mutex<AgentState>,
 }
 
@@ -55,6 +58,9 @@ pub(crate) struct AgentState {
     pub(crate) run_approvals: Approvals,
     /// The cost of failed summaries and replies, as `usage` entries that are not stored yet.
     pub(crate) unrecorded_usage: Vec<Value>,
+    /// Canceled with the prompts that hooks are still asked about.
+    pub(crate) cancel_prompts: CancellationToken,
+    pub(crate) lifetime: HookLifetime,
 }
 
 impl AgentContext {
@@ -73,6 +79,7 @@ impl AgentContext {
             config: parts,
             side_state_replay: tokio::sync::Mutex::default(),
             unstored: UnstoredResults::default(),
+            prompt_order: tokio::sync::Mutex::default(),
             state: Mutex::new(agent_state),
         }
     }

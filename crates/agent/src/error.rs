@@ -23,8 +23,8 @@ pub enum AgentError {
     ShellCommandRunning,
     #[error("the message is empty; type something first")]
     EmptyPrompt,
-    #[error("a prompt must be text, or a message with the role `user` or `custom`")]
-    NotAPrompt,
+    #[error("canceled before the prompt was sent")]
+    PromptCanceled,
     #[error("there is nothing to resume; send a message to continue")]
     NothingToResume,
     #[error("question {id} is not open; it was answered, or its turn has ended")]
@@ -70,9 +70,8 @@ impl AgentError {
             AgentError::TurnRunning | AgentError::ExclusiveRunning | AgentError::ShellCommandRunning => {
                 ErrorCode::SessionBusy
             }
-            AgentError::RefusedByGate => ErrorCode::Cancelled,
+            AgentError::RefusedByGate | AgentError::PromptCanceled => ErrorCode::Cancelled,
             AgentError::EmptyPrompt => ErrorCode::Empty,
-            AgentError::NotAPrompt => ErrorCode::NotAnEntry,
             AgentError::NothingToResume => ErrorCode::NothingToResume,
             AgentError::QuestionNotOpen { .. } => ErrorCode::Failed,
             AgentError::Model(_) => ErrorCode::ModelNotFound,

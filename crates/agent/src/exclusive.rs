@@ -9,7 +9,7 @@ use osier_tree::Place;
 use crate::compaction::{CompactionReason, before_compaction};
 use crate::context::AgentContext;
 use crate::error::AgentError;
-use crate::gates::TreePreparation;
+use crate::hooks::{MovePreparation, entry_id};
 use crate::moves::resolve_move;
 
 /// Undo or redo.
@@ -117,7 +117,7 @@ impl AgentContext {
         }
     }
 
-    /// Asks the gate and moves between two places of one state. Replies `Done` if the gate refuses.
+    /// Asks the hooks and moves between two places of one state. Replies `Done` if there is nothing to move.
     async fn move_through_gate<F>(
         &self,
         (state, at): (&SessionState, Place),
@@ -131,22 +131,26 @@ impl AgentContext {
         if !state.tree.same_place(at, to) {
             let leaving = state.tree.abandoned_branch(at, to);
             let target_id = to.map(|seq| state.tree.id(seq).to_string());
-            let asked = TreePreparation::new(&state.tree, target_id, &leaving);
-            let answer = self.wait_for_gate(self.config.gates.before_tree(&asked, cancel), cancel).await;
+            let asked = MovePreparation::new(&state.tree, target_id, &leaving);
+            let answer = self.ask_before_move(&asked, cancel).await;
             if answer.is_none_or(|answer| answer.cancel) {
-                return Ok(CommandReply::Done);
+                return Ok(CommandReply::Cancelled);
             }
         }
         let choice = self.model_choice().await?;
         let outcome = go().await?;
         self.after_move(choice);
-        Ok(match outcome {
-            CommitOutcome::Stored(stored) => CommandReply::Stored { entry: stored.id },
-            CommitOutcome::Nothing | CommitOutcome::Cancelled => CommandReply::Done,
-        })
+        match outcome {
+            CommitOutcome::Stored(stored) => {
+                self.observe_move(entry_id(&state.tree, at), None, false).await;
+                Ok(CommandReply::Stored { entry: stored.id })
+            }
+            CommitOutcome::Nothing => Ok(CommandReply::Done),
+            CommitOutcome::Cancelled => Ok(CommandReply::Cancelled),
+        }
     }
 
-    /// Waits for a gate. Returns `None` if the user cancels.
+    /// Waits for hooks. Returns `None` if the user cancels.
     pub(crate) async fn wait_for_gate<T>(
         &self,
         answer: impl Future<Output = T>,

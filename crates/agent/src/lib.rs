@@ -14,7 +14,7 @@
 //! | `questions.rs`, `queue.rs`, `leftover_queue.rs`, `prompt.rs` | questions to the user; queued prompts; what a crash left in the queue; storing a prompt |
 //! | `moves.rs`, `compaction.rs`, `graft.rs`, `summarizer.rs`, `marks.rs` | moves and compactions: each ends in one entry, or changes nothing; the model that writes summaries; labels, names and settings |
 //! | `backtrack.rs` | the model's tool to return to a checkpoint |
-//! | `gates.rs` | where extensions are asked before a move, a compaction, a fork or a switch |
+//! | `hooks.rs`, `hooks/`, `hooked_calls.rs`, `step_events.rs` | where extensions are asked before something happens, and observe it afterward; for tool calls; for turns and their steps |
 //! | `model_choice.rs`, `side_state.rs` | what belongs to the path: model and thinking level; files read and to-do list |
 //! | `system_prompt.rs`, `system_prompt_source.rs`, `instructions.rs`, `skills.rs` | the system prompt as entries; its sections and their sources |
 //! | `prompt_library.rs`, `templates.rs`, `frontmatter.rs`, `text_file.rs` | templates and skills: what `/name` expands to |
@@ -31,8 +31,9 @@ mod error;
 mod events;
 mod exclusive;
 mod frontmatter;
-pub mod gates;
 mod graft;
+mod hooked_calls;
+pub mod hooks;
 pub mod instructions;
 mod leftover_queue;
 mod live;
@@ -51,6 +52,7 @@ mod sandboxing;
 mod shown;
 mod side_state;
 pub mod skills;
+mod step_events;
 mod summarizer;
 pub mod system_prompt;
 pub mod system_prompt_source;
@@ -66,7 +68,7 @@ mod worker;
 pub use compaction::{CompactionConfig, CompactionReason};
 pub use config::{AgentConfig, DEFAULT_MAX_STEPS, ModelLookup};
 pub use error::AgentError;
-pub use gates::Gates;
+pub use hooks::{Hook, Hooks, RegisteredHook};
 pub use model_choice::ModelChoice;
 pub use moves::resolve_move;
 pub use next_step::{NextStep, PendingWork, next_step};

@@ -8,13 +8,20 @@ use osier_session::DraftHandle;
 use osier_tree::ReplyDelta;
 
 use crate::error::AgentError;
+use crate::hooks::RequestPurpose;
 use crate::shown::ShownDeltas;
 use crate::turn::{OverflowState, Turn};
 
 impl Turn {
     pub(crate) async fn call_model(&mut self) -> Result<(), AgentError> {
         let work = self.agent.clone();
+        self.unanswered_custom = false;
         let request = work.request().await?;
+        let purpose = RequestPurpose::Reply;
+        // If the user cancels, the next step ends the turn.
+        let Some(request) = work.ask_before_request(request, purpose, &self.cancel).await else {
+            return Ok(());
+        };
         let model = request.model.clone();
         let mut draft = work.cursor.begin_draft().await?;
         let mut partial = ReplyDraft::new(&model, work.timestamp());
@@ -25,6 +32,7 @@ impl Turn {
             match delta.unwrap_or_else(|| partial.end_without_final_delta(self.cancel.is_cancelled())) {
                 Delta::Done(message) => {
                     self.overflow = OverflowState::None;
+                    work.observe_response(&model.full_name(), purpose, message.usage, None).await;
                     return self.store_reply(&draft, with_cost(*message, &model)).await;
                 }
                 Delta::Failed(failure, message) => {
@@ -34,6 +42,8 @@ impl Turn {
                     {
                         self.overflow = OverflowState::Detected;
                     }
+                    let error = Some(failure.message());
+                    work.observe_response(&model.full_name(), purpose, message.usage, error).await;
                     return self.store_reply(&draft, with_cost(*message, &model)).await;
                 }
                 Delta::Retrying { attempt, delay, error: why, usage } => {

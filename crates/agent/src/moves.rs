@@ -12,13 +12,13 @@ use serde::Deserialize;
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
-use crate::gates::{ExtensionSummary, TreePreparation};
+use crate::hooks::{ExtensionSummary, MovePreparation, entry_id};
 use crate::model_choice::ModelChoice;
 use crate::summarizer::{SummaryError, WrittenSummary, extension_fields};
 
-/// The gate's decision about a move.
+/// The hooks' decision about a move.
 enum GateDecision {
-    Passed(Box<TreePreparation>, Option<ExtensionSummary>),
+    Passed(Box<MovePreparation>, Option<ExtensionSummary>),
     Refused,
     Stopped,
 }
@@ -69,6 +69,7 @@ impl AgentContext {
             GateDecision::Refused => return Ok(MoveReply { cancelled: true, ..self.unmoved() }),
             GateDecision::Stopped => return Ok(self.aborted_move()),
         };
+        let from_hook = asked.user_wants_summary && own.is_some();
         let written = match self.make_branch_summary(&state, &leaving, &asked, own, cancel).await {
             Err(AgentError::Summary(SummaryError::Canceled)) => return Ok(self.aborted_move()),
             written => written?,
@@ -86,6 +87,8 @@ impl AgentContext {
         let labeled = summary_entry.as_deref().or(asked.target_id.as_deref());
         self.set_label(asked.label.as_deref(), labeled).await?;
         let returned = self.clear_queue().await?;
+        let from_hook = from_hook && summary_entry.is_some();
+        self.observe_move(entry_id(&state.tree, at), summary_entry.clone(), from_hook).await;
         Ok(with_editor(MoveReply { summary_entry, returned, ..self.unmoved() }, editor))
     }
 
@@ -137,7 +140,7 @@ impl AgentContext {
         Ok(())
     }
 
-    /// Asks the gate, which may change the move.
+    /// Asks the hooks, which may change the move.
     async fn ask_tree_gate(
         &self,
         command: &MoveCommand,
@@ -145,15 +148,14 @@ impl AgentContext {
         leaving: &AbandonedBranch,
         cancel: &CancellationToken,
     ) -> GateDecision {
-        let mut asked = TreePreparation {
+        let mut asked = MovePreparation {
             user_wants_summary: command.summarize,
             custom_instructions: command.custom_instructions.clone(),
             replace_instructions: command.replace_instructions,
             label: command.label.clone(),
-            ..TreePreparation::new(tree, command.target_id.as_deref().map(str::to_owned), leaving)
+            ..MovePreparation::new(tree, command.target_id.as_deref().map(str::to_owned), leaving)
         };
-        let answer = self.wait_for_gate(self.config.gates.before_tree(&asked, cancel), cancel).await;
-        let Some(answer) = answer else { return GateDecision::Stopped };
+        let Some(answer) = self.ask_before_move(&asked, cancel).await else { return GateDecision::Stopped };
         if answer.cancel {
             return GateDecision::Refused;
         }
@@ -168,7 +170,7 @@ impl AgentContext {
         &self,
         state: &SessionState,
         leaving: &AbandonedBranch,
-        asked: &TreePreparation,
+        asked: &MovePreparation,
         own: Option<ExtensionSummary>,
         cancel: &CancellationToken,
     ) -> Result<Option<WrittenSummary>, AgentError> {
@@ -187,7 +189,7 @@ impl AgentContext {
         &self,
         state: &SessionState,
         leaving: &AbandonedBranch,
-        asked: &TreePreparation,
+        asked: &MovePreparation,
         cancel: &CancellationToken,
     ) -> Result<WrittenSummary, AgentError> {
         self.live.send(ClientEvent::SummaryStarted { of: SummarySubject::Branch });

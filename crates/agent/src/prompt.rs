@@ -2,18 +2,20 @@
 //! was typed.
 
 use osier_model::ContentBlock;
-use osier_protocol::{ClientEvent, Prompt};
-use osier_tree::EntryId;
+use osier_protocol::{ClientEvent, CommandReply, CustomMessage, Prompt, ReadyMessage};
+use osier_session::StoredEntry;
+use osier_tree::SessionTree;
 use serde_json::{Value, json};
 
 use crate::attachments;
 use crate::context::AgentContext;
 use crate::error::AgentError;
+use crate::hooks::StoredPrompt;
 
 /// The message to store: the ready one, or one with the expanded text, if any, or the typed text.
 fn to_message(prompt: &Prompt, expanded: Option<&str>, timestamp: i64) -> Value {
     if let Some(message) = &prompt.message {
-        let mut message = message.clone();
+        let mut message = json!(message);
         if message.get("timestamp").is_none() {
             message["timestamp"] = json!(timestamp);
         }
@@ -30,20 +32,11 @@ fn to_message(prompt: &Prompt, expanded: Option<&str>, timestamp: i64) -> Value 
     message
 }
 
-/// A ready message must be one that a client may send: a model's replies and tool results are not.
-fn check_ready_message(message: &Value) -> Result<(), AgentError> {
-    match message["role"].as_str() {
-        Some("user" | "custom") => Ok(()),
-        _ => Err(AgentError::NotAPrompt),
-    }
-}
-
 impl AgentContext {
     /// Expands a prompt: attached files first, then the text or the template or skill that it names. Adds
     /// attached images to the prompt. Returns `None` if the model gets exactly the typed text.
     pub(crate) async fn expand_prompt(&self, prompt: &mut Prompt) -> Result<Option<String>, AgentError> {
-        if let Some(message) = &prompt.message {
-            check_ready_message(message)?;
+        if prompt.message.is_some() {
             return Ok(None);
         }
         let expanded = self.expand_template(&prompt.text).await?;
@@ -84,18 +77,44 @@ impl AgentContext {
         tokio::task::spawn_blocking(move || prompts.expand(&typed)).await.unwrap_or(Ok(None))
     }
 
-    /// Stores a prompt with the configured durability and returns the id of its entry.
+    /// Stores a prompt with the configured durability.
     pub(crate) async fn append_prompt(
         &self,
         prompt: &Prompt,
         expanded: Option<String>,
-    ) -> Result<EntryId, AgentError> {
-        let stored = self.append_message(&to_message(prompt, expanded.as_deref(), self.timestamp())).await?;
+    ) -> Result<StoredPrompt, AgentError> {
+        let message = to_message(prompt, expanded.as_deref(), self.timestamp());
+        let stored = match &prompt.message {
+            Some(ReadyMessage::Custom(message)) => self.append_custom_message(message).await?,
+            Some(ReadyMessage::User { .. }) | None => self.append_message(&message).await?,
+        };
         self.session.sync_if_configured().await?;
-        if !prompt.images.is_empty() {
-            self.warn_if_images_unsupported(prompt.images.len()).await?;
+        let ready_images = prompt.message.as_ref().map_or(0, |message| message.content().image_count());
+        let images = prompt.images.len() + ready_images;
+        if images > 0 {
+            self.warn_if_images_unsupported(images).await?;
         }
-        Ok(stored.id)
+        Ok(StoredPrompt { entry_id: stored.id, message })
+    }
+
+    /// Stores a prompt without starting a turn.
+    pub(crate) async fn store_prompt_only(&self, mut prompt: Prompt) -> Result<CommandReply, AgentError> {
+        let expanded = self.expand_prompt(&mut prompt).await?;
+        let stored = self.append_prompt(&prompt, expanded).await?;
+        Ok(CommandReply::Stored { entry: stored.entry_id })
+    }
+
+    /// Stores a message of an extension at the cursor.
+    pub(crate) async fn append_custom_message(
+        &self,
+        message: &CustomMessage,
+    ) -> Result<StoredEntry, AgentError> {
+        let (message, content) = (message.clone(), json!(message.content));
+        let plan = move |tree: &SessionTree, at| {
+            let CustomMessage { custom_type, display, details, .. } = &message;
+            Ok(tree.plan_custom_message(at, custom_type, &content, *display, details.as_ref()))
+        };
+        self.commit(plan).await
     }
 
     /// Warns the user if the model does not accept images.

@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
+use crate::hooks::RequestPurpose;
 
 /// Why a summary failed. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -182,6 +183,9 @@ impl Summarizer<'_> {
         request.system = summary::SYSTEM_PROMPT.to_owned();
         request.cache = CacheRetention::Off;
         request.max_tokens = max_tokens;
+        let purpose = RequestPurpose::Summary;
+        let request = self.work.ask_before_request(request, purpose, self.cancel).await;
+        let request = request.ok_or(SummaryError::Canceled)?;
         let mut deltas = self.work.config.model.stream(request, self.cancel.clone());
         let mut partial = ReplyDraft::new(&self.model, self.work.timestamp());
         let keys = self.work.config.tool_context.secrets.clone();
@@ -207,11 +211,14 @@ impl Summarizer<'_> {
                     self.usage += message.usage;
                     self.requests += 1;
                     self.work.live.send(ClientEvent::SummaryText { text: redactor.finish_text() });
+                    self.work.observe_response(&self.model.full_name(), purpose, message.usage, None).await;
                     return summary_text(&message).map(|text| keys.redact(text));
                 }
                 Delta::Failed(failure, message) => {
                     self.usage += message.usage;
                     self.requests += u64::from(message.usage.total_tokens > 0);
+                    let (name, reason) = (self.model.full_name(), Some(failure.message()));
+                    self.work.observe_response(&name, purpose, message.usage, reason).await;
                     let stopped = self.cancel.is_cancelled();
                     let error = if stopped {
                         SummaryError::Canceled

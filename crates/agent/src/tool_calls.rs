@@ -12,12 +12,12 @@ use osier_protocol::{ClientEvent, Question, ToolQuestion, UserAnswer};
 use osier_tools::approvals::{Allowance, Approvals, Decision, denied_outcome};
 use osier_tools::{Progress, ToolCall, ToolContext, ToolKind, ToolOutcome, ToolSpec};
 use osier_tree::EntryReason;
-use osier_tree::backtrack::INVALID_ARGUMENTS;
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::backtrack;
 use crate::error::AgentError;
+use crate::hooked_calls::CheckedCall;
 use crate::tail::RecordedCall;
 use crate::turn::Turn;
 
@@ -29,21 +29,22 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Turn {
     pub(crate) async fn run_tools(&self, calls: Vec<RecordedCall>) -> Result<(), AgentError> {
-        let calls: Vec<CheckedCall> = calls.into_iter().map(CheckedCall::new).collect();
+        let mut calls: Vec<CheckedCall> = calls.into_iter().map(CheckedCall::new).collect();
         let specs = self.agent.tool_specs();
         let spec = |call: &ToolCall| specs.iter().find(|spec| spec.name == call.name);
         let reads = |call: &CheckedCall| spec(&call.call).is_some_and(|spec| spec.kind == ToolKind::Reads);
-        let mut rest = calls.as_slice();
+        let mut rest = calls.as_mut_slice();
         while !rest.is_empty() && !self.cancel.is_cancelled() {
             let batch = rest.iter().take_while(|call| reads(call)).count().max(1);
-            let (batch, later) = rest.split_at(batch);
+            let (batch, later) = rest.split_at_mut(batch);
+            self.ask_before_calls(batch).await;
             let ctx = self.tool_context().await?;
             let mut runs = Vec::with_capacity(batch.len());
-            for call in batch {
+            for call in &*batch {
                 runs.push(self.outcome_of_call(call, spec(&call.call), &ctx).boxed());
             }
             let mut outcomes = stream::iter(runs).buffered(MAX_PARALLEL);
-            for call in batch {
+            for call in &*batch {
                 let Some(outcome) = outcomes.next().await else { break };
                 let message = outcome?.message(&call.call, self.agent.timestamp());
                 let (line, id) = (message.to_string().into_bytes(), self.agent.session.new_entry_id());
@@ -85,20 +86,22 @@ impl Turn {
         spec: Option<&ToolSpec>,
         ctx: &ToolContext,
     ) -> Result<ToolOutcome, AgentError> {
-        match &call.invalid {
-            Some(error) => Ok(ToolOutcome::failed(format!("{INVALID_ARGUMENTS}{error}"))),
-            None => self.run_call(&call.call, spec, ctx).await,
+        match &call.refusal {
+            Some(refusal) => Ok(refusal.clone()),
+            None => self.run_call(call, spec, ctx).await,
         }
     }
 
     async fn run_call(
         &self,
-        call: &ToolCall,
+        checked: &CheckedCall,
         spec: Option<&ToolSpec>,
         ctx: &ToolContext,
     ) -> Result<ToolOutcome, AgentError> {
+        let call = &checked.call;
         if backtrack::is_backtrack(call) {
-            return self.schedule_backtrack(call).await;
+            let outcome = self.schedule_backtrack(call).await?;
+            return Ok(self.edit_result(checked, outcome).await);
         }
         let (progress, mut output) = Progress::channel(64);
         let mut ctx = ToolContext { progress, ..ctx.clone() };
@@ -121,6 +124,7 @@ impl Turn {
                 }
             };
         }
+        let outcome = self.edit_result(checked, outcome).await;
         live.send(ClientEvent::ToolEnded { call: call.id.clone(), is_error: outcome.is_error });
         Ok(outcome)
     }
@@ -215,17 +219,4 @@ impl Turn {
 
 fn panicked_outcome(name: &str) -> ToolOutcome {
     ToolOutcome::failed(format!("{name} crashed; its effects are unknown. Try another way."))
-}
-
-/// A tool call, and why its arguments could not be parsed.
-struct CheckedCall {
-    call: ToolCall,
-    invalid: Option<String>,
-}
-
-impl CheckedCall {
-    fn new(call: RecordedCall) -> CheckedCall {
-        let RecordedCall { id, name, arguments, invalid } = call;
-        CheckedCall { call: ToolCall { id, name, arguments }, invalid }
-    }
 }

@@ -13,8 +13,10 @@ use crate::backtrack::ScheduledBacktrack;
 use crate::compaction::CompactionReason;
 use crate::context::AgentContext;
 use crate::error::AgentError;
+use crate::hooks::{HookEvent, StoredPrompt, entry_id};
 use crate::next_step::{NextStep, PendingWork, next_step};
 use crate::queue::QueueKind;
+use crate::step_events::TurnSteps;
 use crate::summarizer::SummaryError;
 use crate::tail::{Tail, last_reply, tail_entries};
 
@@ -24,7 +26,7 @@ const MAX_REPLACED_RETRIES: usize = 3;
 /// Why a turn starts.
 #[derive(Debug)]
 pub(crate) enum TurnStart {
-    Prompt(Prompt),
+    Prompt(Box<Prompt>),
     Resume,
     /// Queued prompts are waiting.
     Queued,
@@ -58,6 +60,9 @@ pub(crate) struct Turn {
     /// Whether compacting has been given up.
     compaction_given_up: CompactionGiveUp,
     scheduled_backtrack: Mutex<Option<ScheduledBacktrack>>,
+    /// A message of an extension was stored, and the model has not seen it yet.
+    pub(crate) unanswered_custom: bool,
+    pub(crate) steps: TurnSteps,
 }
 
 /// How this turn has handled a context overflow.
@@ -84,6 +89,7 @@ enum CompactionGiveUp {
 impl Turn {
     pub(crate) fn new(work: Arc<AgentContext>, cancel: CancellationToken) -> Turn {
         Turn {
+            steps: TurnSteps::new(work.session.version()),
             agent: work,
             cancel,
             reply_id: None,
@@ -92,12 +98,16 @@ impl Turn {
             overflow: OverflowState::None,
             compaction_given_up: CompactionGiveUp::No,
             scheduled_backtrack: Mutex::default(),
+            unanswered_custom: false,
         }
     }
 
     pub(crate) async fn run(mut self, begin: TurnStart, starter: Option<ReplySender>) -> TurnResult {
         let mut ended = TurnResult::default();
         let finished = self.run_to_end(begin, starter, &mut ended.started).await;
+        if ended.started {
+            self.observe_turn_end(finished.as_ref().ok().copied()).await;
+        }
         match finished {
             Ok(finished) => {
                 ended.outcome = Some(finished);
@@ -127,6 +137,7 @@ impl Turn {
             let guard = self.agent.cursor.begin_turn().await?;
             *began = true;
             self.agent.live.send(ClientEvent::TurnStarted);
+            self.agent.observe(|| HookEvent::TurnStarted).await;
             let reply = self.store_start(begin).await?;
             Ok((guard, reply))
         };
@@ -164,7 +175,21 @@ impl Turn {
         self.agent.clear_returned_prompts().await?;
         self.agent.record_model_choice().await?;
         self.agent.update_system_prompt().await?;
-        Ok(CommandReply::Started { entry: self.agent.append_prompt(&prompt, expanded).await? })
+        let stored = self.agent.append_prompt(&prompt, expanded).await?;
+        self.unanswered_custom = prompt.is_custom();
+        self.store_hook_messages(&stored).await?;
+        Ok(CommandReply::Started { entry: stored.entry_id })
+    }
+
+    /// Stores the messages that hooks add to a prompt.
+    async fn store_hook_messages(&self, prompt: &StoredPrompt) -> Result<(), AgentError> {
+        let Some(hooks) = self.agent.hooks() else { return Ok(()) };
+        let ctx = self.agent.hook_context(Some(&prompt.entry_id), &self.cancel);
+        let messages = self.agent.wait_for_gate(hooks.before_turn(prompt, &ctx), &self.cancel).await;
+        for message in messages.unwrap_or_default() {
+            self.agent.append_custom_message(&message).await?;
+        }
+        Ok(())
     }
 
     /// Prepares a path for resuming: a failed or stopped reply stays on its own branch, and the model is
@@ -176,6 +201,7 @@ impl Turn {
             Tail::Replied(EntryReason::Error | EntryReason::Aborted) | Tail::BrokenOff(..) => {
                 let above = last_reply(&state.tree, at).and_then(|seq| state.tree.head(seq).parent);
                 self.agent.cursor.move_to_entry(above.map(|seq| state.tree.id(seq).to_string())).await?;
+                self.agent.observe_move(entry_id(&state.tree, at), None, false).await;
                 Ok(())
             }
             Tail::Replied(_) | Tail::Empty => Err(AgentError::NothingToResume),
@@ -203,7 +229,10 @@ impl Turn {
         let tail = self.read_tail().await?;
         match next_step(&tail, self.pending_work(&tail).await?) {
             NextStep::CallModel => match self.check_step_limit().await {
-                Some(true) => self.call_model().await?,
+                Some(true) => {
+                    self.observe_step_start().await;
+                    self.call_model().await?;
+                }
                 Some(false) => return Ok(Some(TurnOutcome::StepLimit)),
                 // The turn was stopped; the next step ends it.
                 None => {}
@@ -310,7 +339,11 @@ impl Turn {
     async fn read_tail(&self) -> Result<Tail, AgentError> {
         let (state, at) = self.agent.position();
         let lines = self.agent.read_lines(&state, &tail_entries(&state.tree, at)).await?;
-        Ok(Tail::from_path(&state.tree, at, &lines))
+        match Tail::from_path(&state.tree, at, &lines) {
+            // The path does not show that a message of an extension wants an answer.
+            Tail::Empty | Tail::Replied(_) if self.unanswered_custom => Ok(Tail::Prompted),
+            tail => Ok(tail),
+        }
     }
 
     /// Stores the oldest queued prompt, then removes it from the queue.
@@ -320,6 +353,7 @@ impl Turn {
         // A skill or file that no longer exists must not block the queue.
         let expanded = self.agent.expand_prompt(&mut prompt).await.unwrap_or_default();
         let stored = self.agent.append_prompt(&prompt, expanded).await;
+        self.unanswered_custom |= prompt.is_custom() && stored.is_ok();
         self.agent.finish_delivery(line, stored.is_ok()).await?;
         stored.map(drop)
     }

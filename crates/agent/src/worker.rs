@@ -27,10 +27,13 @@ use crate::request::PreparedRequest;
 use crate::side_state::SideState;
 use crate::turn::{ReplySender, Turn, TurnResult, TurnStart};
 
+/// The reply to a command that the loop has.
+pub(crate) type ReplyReceiver = oneshot::Receiver<Result<CommandReply, AgentError>>;
+
 /// A handle to an agent loop. Clones share the loop, which ends when the last handle is dropped.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    agent: Arc<AgentContext>,
+    pub(crate) agent: Arc<AgentContext>,
     mailbox: mpsc::UnboundedSender<WorkerMessage>,
 }
 
@@ -93,6 +96,7 @@ impl Worker {
     pub async fn finish(&self) -> Result<(), AgentError> {
         // This fails if the queue cannot be stored; the rest may still succeed.
         let cancelled = self.send(ClientCommand::Cancel).await;
+        self.agent.announce_end().await;
         self.agent.store_unstored().await?;
         self.agent.store_unrecorded_usage().await?;
         cancelled.map(drop)
@@ -103,10 +107,20 @@ impl Worker {
         self.agent.has_unstored()
     }
 
+    /// Sends a command and waits for the reply. Hooks are asked about prompts, and observe a choice of model or thinking
+    /// level, in the caller's task.
     pub async fn send(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
+        if self.agent.hooks().is_some() {
+            return self.send_with_hooks(command).await;
+        }
+        self.post(command)?.await.map_err(|_| AgentError::Closed)?
+    }
+
+    /// Gives a command to the loop.
+    pub(crate) fn post(&self, command: ClientCommand) -> Result<ReplyReceiver, AgentError> {
         let (reply, answer) = oneshot::channel();
         self.mailbox.send(WorkerMessage::Command(command, reply)).map_err(|_| AgentError::Closed)?;
-        answer.await.map_err(|_| AgentError::Closed)?
+        Ok(answer)
     }
 
     /// Waits until nothing runs: no turn, no shell command, no move or summary, and nothing that waits for the store. A turn
@@ -192,6 +206,7 @@ impl WorkerLoop {
             self.report_idle().await;
         }
         self.stop_all().await;
+        self.agent.announce_end().await;
         // There are no clients any more, but the process may live much longer, with another session.
         self.agent.store_unstored_eventually().await;
         let _ = self.agent.store_unrecorded_usage().await;
@@ -266,10 +281,17 @@ impl WorkerLoop {
         let line = match when {
             _ if prompt.is_empty() => return send_reply(reply, Err(AgentError::EmptyPrompt)),
             _ if self.exclusive.is_some() => return send_reply(reply, Err(AgentError::ExclusiveRunning)),
-            _ if self.turn.is_none() => return self.start_turn(TurnStart::Prompt(prompt), Some(reply)),
-            PromptTiming::Now => return send_reply(reply, Err(AgentError::TurnRunning)),
-            PromptTiming::Steer => QueueKind::Steering,
+            PromptTiming::NoTurn if self.turn.is_none() => {
+                return send_reply(reply, self.agent.store_prompt_only(prompt).await);
+            }
+            _ if self.turn.is_none() => {
+                return self.start_turn(TurnStart::Prompt(Box::new(prompt)), Some(reply));
+            }
+            PromptTiming::Now if !prompt.is_custom() => {
+                return send_reply(reply, Err(AgentError::TurnRunning));
+            }
             PromptTiming::FollowUp => QueueKind::FollowUp,
+            PromptTiming::Now | PromptTiming::Steer | PromptTiming::NoTurn => QueueKind::Steering,
         };
         send_reply(reply, self.agent.enqueue(line, prompt).await.map(|()| CommandReply::Queued));
     }

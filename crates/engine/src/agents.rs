@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use osier_agent::{AgentConfig, Gates, PreparedRequest, Worker};
+use osier_agent::hooks::SessionStartReason;
+use osier_agent::{AgentConfig, Hooks, PreparedRequest, Worker};
 use osier_model::{ModelInfo, ThinkingLevel};
 use osier_protocol::ClientCommand;
 use osier_session::{Cursor, Session};
@@ -35,6 +36,16 @@ pub struct AgentSpec {
     pub has_user: bool,
     /// It runs one command, which may need a summary. It has no tools and asks nothing.
     pub is_one_shot: bool,
+    /// What hooks learn at its start.
+    pub start: AgentStart,
+}
+
+/// Why an agent starts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentStart {
+    pub reason: SessionStartReason,
+    /// The file or id of the session that the client left for this one.
+    pub previous_session_file: Option<String>,
 }
 
 impl AgentSpec {
@@ -49,6 +60,7 @@ impl AgentSpec {
             summary_model: None,
             has_user: false,
             is_one_shot: false,
+            start: AgentStart::default(),
         }
     }
 
@@ -63,10 +75,10 @@ impl AgentSpec {
         Ok(AgentSpec { summary_model, is_one_shot: true, ..AgentSpec::new(workspace, model) })
     }
 
-    fn agent_config(&self, gates: Arc<dyn Gates>) -> AgentConfig {
+    fn agent_config(&self, hooks: Arc<Hooks>) -> AgentConfig {
         match self.is_one_shot {
-            true => self.workspace.one_shot_config(self.model.clone(), self.summary_model.clone(), gates),
-            false => self.workspace.agent_config(self, gates),
+            true => self.workspace.one_shot_config(self.model.clone(), self.summary_model.clone(), hooks),
+            false => self.workspace.agent_config(self, hooks),
         }
     }
 }
@@ -135,6 +147,8 @@ impl Engine {
         if is_new && mode != ApprovalMode::default() && spec.approval.is_none() && !spec.is_one_shot {
             worker.send(ClientCommand::SetApproval { mode }).await?;
         }
+        let AgentStart { reason, previous_session_file } = spec.start.clone();
+        worker.announce_start(reason, previous_session_file).await;
         Ok(worker)
     }
 

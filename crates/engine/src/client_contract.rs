@@ -6,12 +6,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
+use osier_model::Request;
 use osier_model::scripted::ScriptedTurn;
 use osier_protocol::{
-    Client, ClientCommand, ClientEvent, CommandReply, EntryEvent, ErrorCode, EventStream, LogPosition,
-    MoveCommand, MoveReason, Prompt, PromptTiming, QueryAnswer, SessionQuery, TurnOutcome, UserAnswer,
+    Client, ClientCommand, ClientEvent, CommandReply, CustomMessage, EntryEvent, ErrorCode, EventStream,
+    LogPosition, MoveCommand, MoveReason, Prompt, PromptTiming, QueryAnswer, SessionQuery, TurnOutcome,
+    UserAnswer,
 };
 use serde_json::json;
+
+use crate::recording_hook::RecordingHook;
 
 /// If nothing happens for this long, the client is stuck.
 const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -24,6 +28,12 @@ pub trait ClientFixture: Send + Sync {
 
     /// The model's next reply.
     fn push_turn(&self, turn: ScriptedTurn);
+
+    /// The last request to the model.
+    fn last_request(&self) -> Request;
+
+    /// The only hook.
+    fn hook(&self) -> Arc<RecordingHook>;
 }
 
 async fn next(events: &mut EventStream) -> ClientEvent {
@@ -32,7 +42,10 @@ async fn next(events: &mut EventStream) -> ClientEvent {
 }
 
 /// The events up to the first that `is_last` accepts.
-async fn until(events: &mut EventStream, is_last: impl Fn(&ClientEvent) -> bool) -> Vec<ClientEvent> {
+pub(crate) async fn until(
+    events: &mut EventStream,
+    is_last: impl Fn(&ClientEvent) -> bool,
+) -> Vec<ClientEvent> {
     let mut received = Vec::new();
     while !received.last().is_some_and(&is_last) {
         received.push(next(events).await);
@@ -40,22 +53,22 @@ async fn until(events: &mut EventStream, is_last: impl Fn(&ClientEvent) -> bool)
     received
 }
 
-fn is_end(event: &ClientEvent) -> bool {
+pub(crate) fn is_end(event: &ClientEvent) -> bool {
     matches!(event, ClientEvent::TurnEnded { .. })
 }
 
-async fn attach(client: &Arc<dyn Client>, after: Option<LogPosition>) -> EventStream {
+pub(crate) async fn attach(client: &Arc<dyn Client>, after: Option<LogPosition>) -> EventStream {
     client.attach(after).await.expect("attaching works").events
 }
 
 /// Sends a prompt and waits for the end of its turn.
-async fn run_turn(client: &Arc<dyn Client>, text: &str) -> Vec<ClientEvent> {
+pub(crate) async fn run_turn(client: &Arc<dyn Client>, text: &str) -> Vec<ClientEvent> {
     let mut events = attach(client, None).await;
     client.send(ClientCommand::prompt(text)).await.expect("the prompt is stored");
     until(&mut events, is_end).await
 }
 
-fn entries(events: &[ClientEvent]) -> Vec<&EntryEvent> {
+pub(crate) fn entries(events: &[ClientEvent]) -> Vec<&EntryEvent> {
     let mut entries = Vec::new();
     for event in events {
         if let ClientEvent::Entry(entry) = event {
@@ -267,4 +280,33 @@ pub async fn errors_have_a_code(fixture: &dyn ClientFixture) {
     assert_eq!(unknown.code, ErrorCode::EntryNotFound);
     let empty = client.send(ClientCommand::prompt("  ")).await.expect_err("it is empty");
     assert_eq!(empty.code, ErrorCode::Empty);
+}
+
+/// A message of an extension is stored as such; whether it starts a turn is the client's choice.
+pub async fn a_message_of_an_extension_is_stored_or_answered(fixture: &dyn ClientFixture) {
+    let client = fixture.connect().await;
+    let message =
+        CustomMessage { details: Some(json!({ "run": 7 })), ..CustomMessage::text("ci", "the build is red") };
+    let prompt = |when| ClientCommand::Prompt { prompt: Prompt::custom(message.clone()), when };
+    let stored = client.send(prompt(PromptTiming::NoTurn)).await.expect("it is stored");
+    let CommandReply::Stored { entry } = stored else { panic!("{stored:?}") };
+    assert_eq!(path_length(&client).await, 1);
+    fixture.push_turn(ScriptedTurn::reply("I will look."));
+    let mut events = attach(&client, None).await;
+    let started = client.send(prompt(PromptTiming::Now)).await.expect("a turn starts");
+    assert!(matches!(&started, CommandReply::Started { entry: other } if *other != entry), "{started:?}");
+    let received = until(&mut events, is_end).await;
+    let lines: Vec<_> = entries(&received).iter().map(|entry| entry.entry.bytes().to_vec()).collect();
+    let is_custom = |line: &Vec<u8>| {
+        let entry: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
+        entry["type"] == "custom_message" && entry["customType"] == "ci" && entry["details"]["run"] == 7
+    };
+    assert_eq!(lines.iter().filter(|line| is_custom(line)).count(), 1);
+    let ready = json!({ "type": "prompt", "message": { "role": "user", "content": "as it is" } });
+    let ready: ClientCommand = serde_json::from_value(ready).expect("a ready message is a prompt");
+    fixture.push_turn(ScriptedTurn::reply("Thanks."));
+    let mut events = attach(&client, None).await;
+    client.send(ready).await.expect("the prompt is stored");
+    until(&mut events, is_end).await;
+    assert_eq!(fixture.last_request().messages.len(), 4);
 }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use osier_agent::Hooks;
 use osier_session::SessionEnv;
 use osier_store::FileStore;
 
 use crate::configured_store::ConfiguredStore;
-use crate::hooks::Hooks;
 
 /// The configuration of an [`crate::Engine`].
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct EngineConfig {
     pub files: Arc<FileStore>,
     /// Clock, ids and durability of sessions. Whether a session is watched depends on the operation.
     pub session_env: SessionEnv,
-    /// Asked before operations that are larger than one entry.
+    /// Asked before operations, and observe them, whoever the caller is.
     pub hooks: Arc<Hooks>,
     /// A folder with one empty file per session that came from a place where others can write.
     pub foreign_marks: Option<PathBuf>,

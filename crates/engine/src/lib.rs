@@ -12,10 +12,9 @@
 //! | `live.rs`, `create.rs`, `deferred_store.rs` | open sessions; new sessions, and how one is kept only if it is used |
 //! | `live_agents.rs` | the agents that work in a live session, and how long they stay |
 //! | `agents.rs`, `workspace.rs`, `model_catalog.rs` | starting agents; what those of a directory share; which model one uses |
-//! | `hooks.rs` | extensions that are asked before operations |
 //! | `operations/` | the operations, one module each |
 //! | `sessions.rs`, `sessions/` | the operations on the sessions of one store, by id, for programs |
-//! | `client_contract.rs` | tests that every client must pass, whatever its transport |
+//! | `client_contract.rs`, `hook_contract.rs`, `recording_hook.rs` | tests that every client must pass, whatever its transport |
 //! | `local_client.rs`, `queries.rs`, `queries/` | the client of a session in this process; what it reads |
 //! | `reading.rs` | lines, tokens, models and places of an open session |
 
@@ -29,7 +28,8 @@ mod deferred_store;
 mod engine;
 mod error;
 mod find;
-mod hooks;
+#[cfg(feature = "contract")]
+pub mod hook_contract;
 mod live;
 mod live_agents;
 mod local_client;
@@ -38,18 +38,19 @@ mod operations;
 mod provenance;
 mod queries;
 pub mod reading;
+#[cfg(feature = "contract")]
+pub mod recording_hook;
 mod sessions;
 mod stored;
 mod workspace;
 
-pub use agents::{AgentSpec, SummaryModel};
+pub use agents::{AgentSpec, AgentStart, SummaryModel};
 pub use config::EngineConfig;
 pub use configured_store::ConfiguredStore;
 pub use create::{KeepWhen, NewSession};
 pub use engine::Engine;
 pub use error::{EngineError, join_some};
 pub use find::{FindOptions, FindScope, FoundSession, is_path};
-pub use hooks::{Hook, Hooks, OnTimeout};
 pub use live::LiveSession;
 pub use local_client::LocalClient;
 pub use model_catalog::{ModelCatalog, ModelPreferences, ModelSelection, ModelSource};
@@ -59,7 +60,10 @@ pub use operations::export::{ExportFile, ExportFormat, export};
 pub use operations::fork::{ForkFrom, ForkRequest, ForkedSession};
 pub use operations::gc::{GcOptions, GcReport};
 pub use operations::list::{ListOptions, SessionList};
+pub use operations::switch::session_location;
 pub use operations::verify::VerifiedSession;
+pub use osier_agent::hooks;
+pub use osier_agent::{Hook, Hooks, RegisteredHook};
 pub use provenance::is_owned_by_another;
 #[cfg(feature = "contract")]
 pub use sessions::contract;

@@ -194,6 +194,7 @@ impl Sessions {
             None => ForkFrom::CurrentPosition,
         };
         let forked = self.engine.fork(source, &ForkRequest { from, ..ForkRequest::default() }).await?;
+        let forked = forked.ok_or(EngineError::Refused)?;
         self.describe(&forked.stored.key).await
     }
 

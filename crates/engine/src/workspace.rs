@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use osier_agent::{
-    AgentConfig, CompactionConfig, DEFAULT_MAX_STEPS, Gates, PromptLibrary, SystemPromptSource,
+    AgentConfig, CompactionConfig, DEFAULT_MAX_STEPS, Hooks, PromptLibrary, SystemPromptSource,
 };
 use osier_model::{ModelInfo, ThinkingLevel};
 use osier_session::Session;
@@ -58,7 +58,7 @@ impl Workspace {
     }
 
     /// The configuration of an agent that answers prompts.
-    pub(crate) fn agent_config(&self, spec: &AgentSpec, gates: Arc<dyn Gates>) -> AgentConfig {
+    pub(crate) fn agent_config(&self, spec: &AgentSpec, hooks: Arc<Hooks>) -> AgentConfig {
         AgentConfig {
             default_thinking: self.thinking,
             chosen_model: spec.overrides_session.then(|| spec.model.clone()),
@@ -72,7 +72,7 @@ impl Workspace {
             approval_mode: spec.approval,
             has_user: spec.has_user,
             max_steps: self.max_steps,
-            gates,
+            hooks,
             ..AgentConfig::new(
                 self.models.model.clone(),
                 Arc::new(self.models.clone()),
@@ -88,7 +88,7 @@ impl Workspace {
         &self,
         model: Arc<ModelInfo>,
         summary_model: Option<Arc<ModelInfo>>,
-        gates: Arc<dyn Gates>,
+        hooks: Arc<Hooks>,
     ) -> AgentConfig {
         let ToolContext { cwd, artifacts, secrets, .. } = &self.tool_context;
         let context =
@@ -98,7 +98,7 @@ impl Workspace {
             compaction: self.compaction,
             backtracking: false,
             one_shot: true,
-            gates,
+            hooks,
             ..AgentConfig::new(
                 self.models.model.clone(),
                 Arc::new(self.models.clone()),

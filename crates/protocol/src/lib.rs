@@ -7,7 +7,7 @@
 //! | [`command`], [`reply`] | what a client asks for, and what it gets |
 //! | [`query`], [`tree_snapshot`] | what a client reads, and the answers |
 //! | [`event`] | what happens in the session, as every attached client hears it |
-//! | [`prompt`], [`question`] | prompts and their queue; questions to the user and their answers |
+//! | [`prompt`], [`ready_message`], [`question`] | prompts and their queue; messages that a program builds; questions to the user and their answers |
 //! | [`error`], [`version`], [`schema`] | errors as a code and facts; the version of the protocol and its JSON schema |
 
 pub mod client;
@@ -17,6 +17,7 @@ pub mod event;
 pub mod prompt;
 pub mod query;
 pub mod question;
+pub mod ready_message;
 pub mod reply;
 pub mod schema;
 pub mod session_ref;
@@ -30,6 +31,7 @@ pub use event::{ClientEvent, EntryEvent, MoveEvent, MoveReason, SummarySubject, 
 pub use prompt::{Prompt, PromptQueue, PromptTiming, mentioned_files};
 pub use query::{QueryAnswer, SessionQuery};
 pub use question::{OpenQuestion, Question, ToolQuestion, UserAnswer};
+pub use ready_message::{CustomMessage, MessageBlock, MessageContent, ReadyMessage};
 pub use reply::{CommandReply, CompactionReply, MoveReply};
 pub use schema::protocol_schema;
 pub use session_ref::SessionRef;

@@ -3,7 +3,8 @@
 use osier_model::Image;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use crate::ready_message::{CustomMessage, ReadyMessage};
 
 /// A prompt: the text that the user typed, with images and attached files; or a ready message.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -17,7 +18,7 @@ pub struct Prompt {
     pub files: Vec<String>,
     /// A message of role `user` or `custom` that is stored as it is. `text` then only describes it to people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<Value>,
+    pub message: Option<ReadyMessage>,
 }
 
 impl Prompt {
@@ -31,8 +32,21 @@ impl Prompt {
         Prompt { files: mentioned_files(&text), text, ..Prompt::default() }
     }
 
+    /// A message of an extension.
+    pub fn custom(message: CustomMessage) -> Prompt {
+        Prompt { message: Some(ReadyMessage::Custom(message)), ..Prompt::default() }
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.text.trim().is_empty() && self.images.is_empty() && self.message.is_none()
+        match &self.message {
+            Some(message) => message.content().is_empty(),
+            None => self.text.trim().is_empty() && self.images.is_empty(),
+        }
+    }
+
+    /// Whether it is a message of an extension.
+    pub fn is_custom(&self) -> bool {
+        matches!(self.message, Some(ReadyMessage::Custom(_)))
     }
 }
 
@@ -48,13 +62,15 @@ pub fn mentioned_files(typed: &str) -> Vec<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptTiming {
-    /// Refuse the prompt during a turn.
+    /// Refuse the prompt during a turn. A message of an extension is queued instead, as with `Steer`.
     #[default]
     Now,
     /// Before the next model call.
     Steer,
     /// When the turn would otherwise end.
     FollowUp,
+    /// Before the next model call; without a running turn, only store it: no turn starts.
+    NoTurn,
 }
 
 /// The queued prompts.

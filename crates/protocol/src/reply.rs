@@ -18,6 +18,10 @@ pub enum CommandReply {
         entry: EntryId,
     },
     Queued,
+    /// An extension handled the prompt. Nothing was stored, and no turn starts.
+    Handled,
+    /// A hook refused the command, or the user canceled it. Nothing changed.
+    Cancelled,
     /// The prompts taken out of the queue.
     Returned {
         prompts: Vec<Prompt>,

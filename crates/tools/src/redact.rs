@@ -78,7 +78,7 @@ impl Secrets {
     }
 
     /// Redacts secrets in a tool outcome.
-    pub(crate) fn redact_outcome(&self, mut outcome: ToolOutcome) -> ToolOutcome {
+    pub fn redact_outcome(&self, mut outcome: ToolOutcome) -> ToolOutcome {
         if !self.0.is_empty() {
             for content in &mut outcome.content {
                 if let ResultBlock::Text { text } = content {

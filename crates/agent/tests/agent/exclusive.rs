@@ -5,9 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use osier_agent::AgentError;
 use osier_agent::SummaryError;
-use osier_agent::gates::{CompactDecision, CompactPreparation, Gates, TreeDecision, TreePreparation};
+use osier_agent::hooks::{
+    CompactionDecision, CompactionPreparation, Hook, HookContext, HookResult, MoveDecision, MovePreparation,
+};
+use osier_model::ThinkingLevel;
 use osier_model::scripted::ScriptedTurn;
-use osier_model::{CancellationToken, ThinkingLevel};
 use osier_protocol::{
     ClientCommand, ClientEvent, CommandReply, MoveCommand, MoveReply, Prompt, PromptTiming, TurnOutcome,
     UserAnswer,
@@ -165,20 +167,24 @@ impl GateBarrier {
     }
 }
 
-/// Gates that block until they are released.
+/// A hook that blocks until it is released.
 #[derive(Debug)]
-struct SlowGates(Arc<GateBarrier>);
+struct SlowHook(Arc<GateBarrier>);
 
 #[async_trait]
-impl Gates for SlowGates {
-    async fn before_tree(&self, _: &TreePreparation, _: &CancellationToken) -> TreeDecision {
+impl Hook for SlowHook {
+    async fn before_move(&self, _: &MovePreparation, _: &HookContext<'_>) -> HookResult<MoveDecision> {
         self.0.pass().await;
-        TreeDecision::default()
+        Ok(MoveDecision::default())
     }
 
-    async fn before_compact(&self, _: &CompactPreparation, _: &CancellationToken) -> CompactDecision {
+    async fn before_compaction(
+        &self,
+        _: &CompactionPreparation,
+        _: &HookContext<'_>,
+    ) -> HookResult<CompactionDecision> {
         self.0.pass().await;
-        CompactDecision::default()
+        Ok(CompactionDecision::default())
     }
 }
 
@@ -186,7 +192,7 @@ impl Gates for SlowGates {
 #[tokio::test]
 async fn move_survives_a_log_that_shrinks() {
     let barrier = GateBarrier::new();
-    let scenario = Scenario::set_up(ScenarioConfig::gated(SlowGates(barrier.clone())), SCENE).await;
+    let scenario = Scenario::set_up(ScenarioConfig::hooked(SlowHook(barrier.clone())), SCENE).await;
     let (worker, navigation) = (scenario.harness.worker.clone(), to(&scenario, "first").await);
     let moving = tokio::spawn(async move { worker.send(navigation).await });
     barrier.wait_for_arrival().await;
@@ -214,7 +220,7 @@ async fn move_survives_a_log_that_shrinks() {
 #[tokio::test]
 async fn other_commands_are_refused_during_a_move_and_model_changes_wait() {
     let barrier = GateBarrier::new();
-    let mut scenario = Scenario::set_up(ScenarioConfig::gated(SlowGates(barrier.clone())), SCENE).await;
+    let mut scenario = Scenario::set_up(ScenarioConfig::hooked(SlowHook(barrier.clone())), SCENE).await;
     let (worker, navigation) = (scenario.harness.worker.clone(), to(&scenario, "first").await);
     let moving = tokio::spawn(async move { worker.send(navigation).await });
     barrier.wait_for_arrival().await;
@@ -279,7 +285,7 @@ async fn next_command_waits_until_a_stored_move_is_done() {
 #[tokio::test]
 async fn undo_and_redo_wait_for_each_other() {
     let barrier = GateBarrier::new();
-    let scenario = Scenario::set_up(ScenarioConfig::gated(SlowGates(barrier.clone())), SCENE).await;
+    let scenario = Scenario::set_up(ScenarioConfig::hooked(SlowHook(barrier.clone())), SCENE).await;
     let ask = |command: ClientCommand| {
         let worker = scenario.harness.worker.clone();
         tokio::spawn(async move { worker.send(command).await })
@@ -305,7 +311,7 @@ async fn undo_and_redo_wait_for_each_other() {
     let (waits, follows) = (ask(ClientCommand::Redo), ask(ClientCommand::Undo));
     barrier.wait_for_arrival().await;
     scenario.harness.send(ClientCommand::Cancel).await;
-    assert_eq!(waits.await.unwrap().unwrap(), CommandReply::Done, "it was canceled");
+    assert_eq!(waits.await.unwrap().unwrap(), CommandReply::Cancelled, "it was canceled");
     assert!(
         matches!(follows.await.unwrap(), Err(AgentError::ExclusiveRunning)),
         "cancel also drops deferred commands"
@@ -318,7 +324,7 @@ async fn waiting_for_a_gate_can_be_canceled() {
     let scene =
         "say one, a question of many words that fill the line > first, with many words in its answer as well
         say two, a question of many words that fill the line > second, with many words in its answer as well";
-    let scenario = Scenario::set_up(ScenarioConfig::gated(SlowGates(barrier.clone())), scene).await;
+    let scenario = Scenario::set_up(ScenarioConfig::hooked(SlowHook(barrier.clone())), scene).await;
     let before = scenario.session().version();
     let stopped = |command: ClientCommand| async {
         let worker = scenario.harness.worker.clone();
@@ -335,27 +341,31 @@ async fn waiting_for_a_gate_can_be_canceled() {
 }
 
 #[tokio::test]
-async fn gates_also_decide_about_undo() {
+async fn hooks_also_decide_about_undo() {
     #[derive(Debug)]
-    struct RefusingGates;
+    struct RefusingHook;
     #[async_trait]
-    impl Gates for RefusingGates {
-        async fn before_tree(&self, asked: &TreePreparation, _: &CancellationToken) -> TreeDecision {
-            TreeDecision { cancel: asked.old_leaf_id.is_some(), ..TreeDecision::default() }
+    impl Hook for RefusingHook {
+        async fn before_move(
+            &self,
+            asked: &MovePreparation,
+            _: &HookContext<'_>,
+        ) -> HookResult<MoveDecision> {
+            Ok(MoveDecision { cancel: asked.old_leaf_id.is_some(), ..MoveDecision::default() })
         }
     }
-    let scenario = Scenario::set_up(ScenarioConfig::gated(RefusingGates), SCENE).await;
+    let scenario = Scenario::set_up(ScenarioConfig::hooked(RefusingHook), SCENE).await;
     let tree = scenario.session().tree();
     scenario.harness.worker.cursor().move_to(tree.find(&scenario.id("first").await)).await.unwrap();
     let before = scenario.session().version();
-    assert_eq!(scenario.harness.send(ClientCommand::Undo).await, CommandReply::Done);
+    assert_eq!(scenario.harness.send(ClientCommand::Undo).await, CommandReply::Cancelled);
     assert_eq!(scenario.session().version(), before);
 }
 
 /// Starts a move with a summary, and runs `happens` before it ends.
 async fn while_moving(happens: impl AsyncFnOnce(&Scenario)) -> (Scenario, Result<CommandReply, AgentError>) {
     let barrier = GateBarrier::new();
-    let mut scenario = Scenario::set_up(ScenarioConfig::gated(SlowGates(barrier.clone())), SCENE).await;
+    let mut scenario = Scenario::set_up(ScenarioConfig::hooked(SlowHook(barrier.clone())), SCENE).await;
     let summary = scenario.turn("Two was tried.");
     scenario.harness.model.push(summary);
     let (worker, navigation) =

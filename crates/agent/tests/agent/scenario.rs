@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use expect_test::Expect;
-use osier_agent::gates::Gates;
-use osier_agent::{AgentConfig, CompactionConfig};
+use osier_agent::{AgentConfig, CompactionConfig, Hook, Hooks, RegisteredHook};
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
 use osier_model::{ModelError, ModelInfo, StopReason, ThinkingLevel};
 use osier_protocol::{ClientCommand, ClientEvent, CommandReply, MoveCommand, TurnOutcome};
@@ -79,7 +78,7 @@ pub(crate) struct ScenarioConfig {
     pub(crate) backtracking: bool,
     pub(crate) restore_on_move: bool,
     pub(crate) summary_model: Option<Arc<ModelInfo>>,
-    pub(crate) gates: Option<Arc<dyn Gates>>,
+    pub(crate) hook: Option<Arc<dyn Hook>>,
 }
 
 impl Default for ScenarioConfig {
@@ -92,7 +91,7 @@ impl Default for ScenarioConfig {
             backtracking: false,
             restore_on_move: true,
             summary_model: None,
-            gates: None,
+            hook: None,
         }
     }
 }
@@ -102,8 +101,8 @@ impl ScenarioConfig {
         ScenarioConfig { backtracking: true, ..ScenarioConfig::default() }
     }
 
-    pub(crate) fn gated(gates: impl Gates + 'static) -> ScenarioConfig {
-        ScenarioConfig { gates: Some(Arc::new(gates)), ..ScenarioConfig::default() }
+    pub(crate) fn hooked(hook: impl Hook + 'static) -> ScenarioConfig {
+        ScenarioConfig { hook: Some(Arc::new(hook)), ..ScenarioConfig::default() }
     }
 
     /// A model with this context window.
@@ -121,7 +120,8 @@ impl ScenarioConfig {
         parts.backtracking = self.backtracking;
         parts.restore_on_move = self.restore_on_move;
         parts.summary_model = self.summary_model.clone();
-        parts.gates = self.gates.clone().unwrap_or_else(|| parts.gates.clone());
+        let hook = self.hook.clone().map(|hook| RegisteredHook::new("test", hook));
+        parts.hooks = Arc::new(Hooks::new(hook.into_iter().collect()));
         parts.approval_mode = Some(ApprovalMode::Yolo);
     }
 }

@@ -1,12 +1,14 @@
 //! Forking: a path of one session becomes the start of another. The source stays unchanged.
 
-use osier_agent::Gates;
+use osier_agent::hooks::{ForkPosition, ForkPreparation, HookContext, HookEvent, Permission};
+use osier_model::CancellationToken;
 use osier_session::Session;
 use osier_tree::move_target::EditorContent;
 use osier_tree::{MoveRequest, Place};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::operations::switch::{leaf_id, session_location};
 use crate::reading::{read_lines, resolve_place};
 use crate::stored::StoredSession;
 
@@ -40,16 +42,19 @@ pub struct ForkedSession {
 }
 
 impl Engine {
-    /// Creates a session with a path of another one.
-    pub async fn fork(&self, source: &Session, request: &ForkRequest) -> Result<ForkedSession, EngineError> {
+    /// Creates a session with a path of another one. `None` if a hook refused; then nothing changed.
+    pub async fn fork(
+        &self,
+        source: &Session,
+        request: &ForkRequest,
+    ) -> Result<Option<ForkedSession>, EngineError> {
         let (at, editor) = fork_point(source, &request.from).await?;
         // An empty path is of use only if there is text to send next.
         if at.is_none() && editor.is_none() {
             return Err(EngineError::NothingToFork);
         }
-        let last = at.map(|seq| source.tree().id(seq).to_string());
-        if !self.config().hooks.before_fork(last.as_deref()).await {
-            return Err(EngineError::Refused);
+        if self.ask_before_fork(source, request, at).await == Permission::Refuse {
+            return Ok(None);
         }
         let store = match &request.store {
             Some(name) => self.require_store(name, "")?,
@@ -57,7 +62,38 @@ impl Engine {
         };
         let header = source.fork_header(&*store).await?;
         let opened = store.create_from(&header, &mut source.fork_lines(at, request.name.as_deref())).await?;
-        Ok(ForkedSession { stored: StoredSession { store, key: header.id, opened }, editor })
+        let stored = StoredSession { store, key: header.id, opened };
+        let location = stored.file().map(|file| file.to_string_lossy().into_owned());
+        let location = location.unwrap_or_else(|| stored.key.clone());
+        self.observe(source, || HookEvent::SessionForked {
+            previous_session_file: session_location(source),
+            new_session_file: location,
+        })
+        .await;
+        Ok(Some(ForkedSession { stored, editor }))
+    }
+
+    async fn ask_before_fork(&self, source: &Session, request: &ForkRequest, at: Place) -> Permission {
+        let hooks = &self.config().hooks;
+        if hooks.is_empty() {
+            return Permission::Allow;
+        }
+        let last = at.map(|seq| source.tree().id(seq).to_string());
+        let preparation = match &request.from {
+            ForkFrom::Entry(entry) => {
+                // The user may have typed the start of an id.
+                let tree = source.tree();
+                let chosen = tree.resolve(entry).ok().map(|seq| tree.id(seq).to_string());
+                let is_before = chosen != last;
+                let position = if is_before { ForkPosition::Before } else { ForkPosition::At };
+                ForkPreparation { entry_id: chosen, position }
+            }
+            ForkFrom::CurrentPosition | ForkFrom::Exactly(_) => {
+                ForkPreparation { entry_id: last, position: ForkPosition::At }
+            }
+        };
+        let (leaf, cancel) = (leaf_id(source), CancellationToken::new());
+        hooks.before_fork(&preparation, &HookContext::new(source, leaf.as_ref(), &cancel)).await
     }
 }
 

@@ -7,4 +7,5 @@ pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod gc;
 pub(crate) mod list;
+pub(crate) mod switch;
 pub(crate) mod verify;

@@ -1,48 +1,48 @@
-//! Hooks are asked exactly once by an operation, and can refuse it.
+//! Hooks of operations on whole sessions: forks and switches.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use async_trait::async_trait;
-use osier_agent::Gates;
+use osier_engine::recording_hook::RecordingHook;
 use osier_engine::{
-    ConfiguredStore, Engine, EngineConfig, EngineError, ForkRequest, Hook, Hooks, KeepWhen, NewSession,
-    OnTimeout,
+    ConfiguredStore, Engine, EngineConfig, ForkRequest, KeepWhen, LiveSession, NewSession,
+    hooks::SwitchReason,
 };
 use osier_store::{MemoryStore, Store};
 
-/// Counts the forks it is asked about, and allows only the first ones.
-#[derive(Debug)]
-struct ForkHook {
-    asked: AtomicUsize,
-    allowed: usize,
-}
-
-#[async_trait]
-impl Gates for ForkHook {
-    async fn before_fork(&self, _entry: Option<&str>) -> bool {
-        self.asked.fetch_add(1, Ordering::Relaxed) < self.allowed
-    }
-}
-
-#[tokio::test]
-async fn a_fork_asks_once_and_can_be_refused() {
-    let store = Arc::new(MemoryStore::default());
-    let gates = Arc::new(ForkHook { asked: AtomicUsize::new(0), allowed: 1 });
-    let hook = Hook { gates: gates.clone(), timeout: Duration::from_secs(5), on_timeout: OnTimeout::Refuse };
+/// An engine with one session that has one message.
+async fn engine() -> (Engine, Arc<RecordingHook>, Arc<MemoryStore>, Arc<LiveSession>) {
+    let (store, hook) = (Arc::new(MemoryStore::default()), Arc::new(RecordingHook::default()));
     let engine = Engine::new(EngineConfig {
         stores: vec![ConfiguredStore::Shared(store.clone())],
-        hooks: Arc::new(Hooks::new(vec![hook])),
+        hooks: hook.registered(),
         ..EngineConfig::default()
     });
     let new = NewSession { store: "memory".to_owned(), keep: KeepWhen::Always, ..NewSession::default() };
     let source = engine.create(&new).await.unwrap();
     let message = br#"{"type":"message","message":{"role":"user","content":"hello"}}"#;
     source.session().append_entry(message).await.unwrap();
-    engine.fork(source.session(), &ForkRequest::default()).await.unwrap();
-    assert_eq!(gates.asked.load(Ordering::Relaxed), 1);
-    let refused = engine.fork(source.session(), &ForkRequest::default()).await;
-    assert!(matches!(refused, Err(EngineError::Refused)));
+    hook.take_calls();
+    (engine, hook, store, source)
+}
+
+#[tokio::test]
+async fn a_fork_is_asked_once_and_can_be_refused() {
+    let (engine, hook, store, source) = engine().await;
+    assert!(engine.fork(source.session(), &ForkRequest::default()).await.unwrap().is_some());
+    assert_eq!(hook.take_calls(), ["session_before_fork", "session_fork"]);
+    hook.refuse(&["session_before_fork"]);
+    assert!(engine.fork(source.session(), &ForkRequest::default()).await.unwrap().is_none());
+    assert_eq!(hook.take_calls(), ["session_before_fork"]);
     assert_eq!(store.find_ids("").await.unwrap().len(), 2, "a refused fork creates nothing");
+}
+
+#[tokio::test]
+async fn a_switch_is_asked_once_and_can_be_refused() {
+    let (engine, hook, _, source) = engine().await;
+    hook.refuse(&["session_before_switch"]);
+    assert!(!engine.may_switch(source.session(), None).await);
+    hook.refuse(&[]);
+    assert!(engine.may_switch(source.session(), Some("other".to_owned())).await);
+    engine.announce_switch(source.session(), source.session(), SwitchReason::New).await;
+    assert_eq!(hook.take_calls(), ["session_before_switch", "session_before_switch", "session_switch"]);
 }

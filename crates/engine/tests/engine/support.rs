@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use osier_agent::CompactionConfig;
 use osier_engine::{
     AgentSpec, ConfiguredStore, Engine, EngineConfig, FindOptions, KeepWhen, LiveSession, ModelCatalog,
     NewSession, StoredSession, Workspace,
@@ -64,7 +65,10 @@ impl TestEngine {
             own_providers: Vec::new(),
         };
         let context = ToolContext::new(folder, output, CommandEnv::new(path));
-        let workspace = Workspace { tools: ToolSet::standard(), ..Workspace::new(models, context) };
+        // Short conversations can be compacted too.
+        let compaction = CompactionConfig { automatic: false, reserve: None, keep_recent: Some(20) };
+        let workspace =
+            Workspace { tools: ToolSet::standard(), compaction, ..Workspace::new(models, context) };
         AgentSpec { has_user: true, ..AgentSpec::new(Arc::new(workspace), Arc::new(ScriptedModel::info())) }
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use osier_engine::{
-    AgentSpec, LiveSession, LocalClient, ModelPreferences, ModelSelection, ModelSource, Workspace, reading,
+    AgentSpec, AgentStart, LiveSession, LocalClient, ModelPreferences, ModelSelection, ModelSource,
+    Workspace, reading,
 };
 use osier_model::{ModelInfo, ThinkingLevel};
 use osier_protocol::{Client, ClientCommand, LogPosition, Prompt};
@@ -141,6 +142,7 @@ impl AgentFactory {
             summary_model: self.summary_model.clone(),
             has_user: self.attended,
             is_one_shot: false,
+            start: AgentStart::default(),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, bail};
 use async_trait::async_trait;
-use osier_agent::{Gates, Worker};
-use osier_engine::{Engine, ForkFrom, ForkRequest, ForkedSession, LocalClient};
+use osier_agent::Worker;
+use osier_engine::{Engine, ForkFrom, ForkRequest, ForkedSession, LocalClient, session_location};
 use osier_protocol::query::CompactionDetails;
 use osier_protocol::{ClientCommand, CommandReply};
 use osier_session::{Session, Stores};
@@ -111,17 +111,17 @@ async fn select_session(
 ) -> Result<(SessionSelection, Option<String>)> {
     match which {
         OpenTarget::New => {
-            check_switch(factory, None).await?;
+            check_switch(factory, from, None).await?;
             Ok((SessionSelection::New { kept: !factory.args.no_session }, None))
         }
         OpenTarget::Named(word) => {
             let choice = session_selection::find_session(&word, &factory.home).await?;
-            check_switch_to(factory, &choice).await?;
+            check_switch_to(factory, from, &choice).await?;
             Ok((choice, None))
         }
         OpenTarget::Listed(target) => {
             let choice = open_listed(&target, &factory.home).await?;
-            check_switch_to(factory, &choice).await?;
+            check_switch_to(factory, from, &choice).await?;
             Ok((choice, None))
         }
         OpenTarget::Fork { before } => fork_session(before, from, factory).await,
@@ -133,15 +133,13 @@ async fn open_listed(target: &SessionRef, home: &Home) -> Result<SessionSelectio
     session_selection::open_stored(home.engine.session_at(&target.store, &target.key).await?, home).await
 }
 
-async fn check_switch_to(factory: &AgentFactory, choice: &SessionSelection) -> Result<()> {
+async fn check_switch_to(factory: &AgentFactory, from: &Worker, choice: &SessionSelection) -> Result<()> {
     let SessionSelection::Existing(live) = choice else { return Ok(()) };
-    let session = live.session();
-    let file = session.file().map(|file| file.to_string_lossy().into_owned());
-    check_switch(factory, Some(file.as_deref().unwrap_or(session.id()))).await
+    check_switch(factory, from, Some(session_location(live.session()))).await
 }
 
-async fn check_switch(factory: &AgentFactory, file: Option<&str>) -> Result<()> {
-    match factory.home.engine.config().hooks.before_switch(file).await {
+async fn check_switch(factory: &AgentFactory, from: &Worker, target: Option<String>) -> Result<()> {
+    match factory.home.engine.may_switch(from.session(), target).await {
         true => Ok(()),
         false => bail!("an extension blocked the switch to another session"),
     }
@@ -158,7 +156,9 @@ async fn fork_session(
         store: home.named_store().map(str::to_owned),
         name: None,
     };
-    let ForkedSession { stored, editor } = home.engine.fork(from.session(), &request).await?;
+    let Some(ForkedSession { stored, editor }) = home.engine.fork(from.session(), &request).await? else {
+        bail!("an extension refused the fork");
+    };
     Ok((session_selection::open_stored(stored, home).await?, editor.map(|editor| editor.text)))
 }
 

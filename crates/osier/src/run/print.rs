@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use osier_protocol::{Client, ClientCommand, ClientEvent, Prompt, PromptTiming, TurnOutcome};
+use osier_protocol::{Client, ClientCommand, ClientEvent, CommandReply, Prompt, PromptTiming, TurnOutcome};
 use osier_session::Session;
 
 use super::agent_factory::RunningSession;
@@ -43,7 +43,11 @@ pub(super) async fn run(open: RunningSession, said: Prompt, form: PrintOptions<'
     let mut signals = Signals::listen()?;
     let mut printer = Printer::new(form);
     printer.print_header(session);
-    client.send(ClientCommand::Prompt { prompt: said, when: PromptTiming::Now }).await?;
+    let sent = client.send(ClientCommand::Prompt { prompt: said, when: PromptTiming::Now }).await?;
+    if sent == CommandReply::Handled {
+        // An extension did what the prompt asked for; there is no turn to wait for.
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut why = None;
     let ended = loop {
         tokio::select! {

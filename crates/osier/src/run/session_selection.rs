@@ -9,7 +9,7 @@ use osier_tree::projection::card::Card;
 
 use super::args::{Args, FrontEnd};
 use super::resume_error;
-use crate::failure::usage_error;
+use crate::failure::{fail, usage_error};
 use crate::home::Home;
 use crate::out::notice;
 use crate::target;
@@ -140,6 +140,7 @@ async fn fork_selection(word: &str, home: &Home) -> Result<SessionSelection> {
     let from = entry.map_or(ForkFrom::CurrentPosition, |entry| ForkFrom::Exactly(entry.to_owned()));
     let store = home.named_store().map(str::to_owned);
     let fork = home.engine.fork(&source, &ForkRequest { from, store, name: None }).await?;
+    let Some(fork) = fork else { fail!(Cancelled, "an extension refused the fork") };
     notice(&format!("osier: forked to session {}", fork.stored.opened.header.id));
     open_stored(fork.stored, home).await
 }

@@ -49,6 +49,9 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let one_shot = OneShot::connect(home, live, &SummaryModel::from(args.model.clone())).await?;
     let command = ClientCommand::Compact { focus: args.focus.clone() };
     match one_shot.run(command).await? {
+        OneShotOutcome::Reply(CommandReply::Compacted(refused)) if !refused.compressed => {
+            moves::print_refused(one_shot.session(), args.json)
+        }
         OneShotOutcome::Reply(CommandReply::Compacted(compacted)) => {
             print_result(one_shot.session(), &compacted, args.json).await
         }

@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// With --undo: do not ask for confirmation
     #[arg(long, short, requires = "undo")]
     yes: bool,
-    /// Print {entry, tokensBefore, tokensAfter, dropped, …}, with --undo {leafId, moved} as JSON
+    /// Print {entry, tokensBefore, tokensAfter, dropped, …}, with --undo {leafId, moved, cancelled?} as JSON
     #[arg(long)]
     json: bool,
 }

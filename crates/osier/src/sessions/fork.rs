@@ -9,6 +9,7 @@ use osier_tree::projection::preview::{one_line, sanitize};
 use osier_tree::time;
 use serde_json::json;
 
+use super::moves::REFUSED;
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::{format_age, pad_left, sanitize_line};
@@ -51,7 +52,7 @@ pub(crate) struct Args {
     /// Name of the new session
     #[arg(long)]
     name: Option<String>,
-    /// Print {session, file, leafId, editorText?}, with --list [{id, timestamp?, text}] as JSON
+    /// Print {session, file, leafId, editorText?} or {cancelled}, with --list [{id, timestamp?, text}] as JSON
     #[arg(long)]
     json: bool,
 }
@@ -67,7 +68,14 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         store: home.named_store().map(str::to_owned),
         name: args.name.clone(),
     };
-    let ForkedSession { stored, editor } = home.engine.fork(&source, &request).await?;
+    let Some(ForkedSession { stored, editor }) = home.engine.fork(&source, &request).await? else {
+        if args.json {
+            out.json(&json!({ "cancelled": true }))?;
+        } else {
+            notice(REFUSED);
+        }
+        return out.finish();
+    };
     let text = editor.map(|editor| editor.text);
     let id = &stored.opened.header.id;
     if args.json {

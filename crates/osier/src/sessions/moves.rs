@@ -76,7 +76,7 @@ Prints the new position on standard error.")]
 pub(crate) struct UndoArgs {
     /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// Print {leafId, moved} as JSON
+    /// Print {leafId, moved, cancelled?} as JSON
     #[arg(long)]
     json: bool,
 }
@@ -193,8 +193,9 @@ pub(super) async fn move_without_summary(
     json: bool,
 ) -> Result<ExitCode> {
     let from = one_shot.session().main_cursor().place();
-    one_shot.send(command).await?;
-    print_outcome(one_shot.session(), moved_from(one_shot, from), json)
+    let reply = one_shot.send(command).await?;
+    let cancelled = (reply == CommandReply::Cancelled).then_some(true);
+    print_outcome(one_shot.session(), MoveOutcome { cancelled, ..moved_from(one_shot, from) }, json)
 }
 
 fn moved_from(one_shot: &OneShot, from: Place) -> MoveOutcome {
@@ -207,6 +208,14 @@ pub(super) fn leaf_id(tree: &SessionTree) -> Option<String> {
     reading::position_id(tree, tree.leaf())
 }
 
+/// Prints that a hook refused a command.
+pub(super) fn print_refused(session: &Session, json: bool) -> Result<ExitCode> {
+    print_outcome(session, MoveOutcome { cancelled: Some(true), ..MoveOutcome::default() }, json)
+}
+
+/// The notice for a command that a hook refused.
+pub(super) const REFUSED: &str = "An extension refused it; nothing changed";
+
 /// Prints the new position.
 fn print_outcome(session: &Session, mut result: MoveOutcome, json: bool) -> Result<ExitCode> {
     result.leaf_id = leaf_id(&session.tree());
@@ -218,6 +227,7 @@ fn print_outcome(session: &Session, mut result: MoveOutcome, json: bool) -> Resu
     let is_summary = result.summary_entry.is_some() && result.summary_entry == result.leaf_id;
     let place = result.leaf_id.map_or_else(|| "the beginning".to_owned(), |leaf| sanitize_line(&leaf));
     notice(&match (result.moved, result.summary_entry) {
+        _ if result.cancelled == Some(true) => REFUSED.to_owned(),
         (true, Some(_)) if is_summary => format!("Moved to {place}, a summary of the branch you left"),
         (true, Some(summary)) => {
             format!("Moved to {place}, below {}, a summary of the branch you left", sanitize_line(&summary))

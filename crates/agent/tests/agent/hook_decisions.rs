@@ -1,34 +1,33 @@
-//! Gates for moves and compactions.
+//! Hooks that decide about moves and compactions.
 
 use async_trait::async_trait;
 use expect_test::expect;
-use osier_agent::gates::{
-    CompactDecision, CompactPreparation, ExtensionCompaction, ExtensionSummary, Gates, TreeDecision,
-    TreePreparation,
+use osier_agent::hooks::{
+    CompactionDecision, CompactionPreparation, ExtensionCompaction, ExtensionSummary, Hook, HookContext,
+    HookResult, MoveDecision, MovePreparation,
 };
-use osier_model::CancellationToken;
 use serde_json::json;
 
 use crate::scenario::{ScenarioConfig, check_with};
 
 #[derive(Debug)]
-struct MoveGates(TreeDecision);
+struct MoveHook(MoveDecision);
 
 #[async_trait]
-impl Gates for MoveGates {
-    async fn before_tree(&self, _: &TreePreparation, _: &CancellationToken) -> TreeDecision {
-        self.0.clone()
+impl Hook for MoveHook {
+    async fn before_move(&self, _: &MovePreparation, _: &HookContext<'_>) -> HookResult<MoveDecision> {
+        Ok(self.0.clone())
     }
 }
 
-fn on_moves(answer: TreeDecision) -> ScenarioConfig {
-    ScenarioConfig::gated(MoveGates(answer))
+fn on_moves(answer: MoveDecision) -> ScenarioConfig {
+    ScenarioConfig::hooked(MoveHook(answer))
 }
 
 #[tokio::test]
-async fn gate_refuses_a_move_without_an_error() {
+async fn hook_refuses_a_move_without_an_error() {
     check_with(
-        on_moves(TreeDecision { cancel: true, ..TreeDecision::default() }),
+        on_moves(MoveDecision { cancel: true, ..MoveDecision::default() }),
         "
         say one > first
         say two > second
@@ -50,11 +49,11 @@ async fn gate_refuses_a_move_without_an_error() {
 }
 
 #[tokio::test]
-async fn gate_provides_the_summary() {
+async fn hook_provides_the_summary() {
     check_with(
-        on_moves(TreeDecision {
+        on_moves(MoveDecision {
             summary: Some(ExtensionSummary { summary: "Mine.".into(), details: Some(json!({ "own": 1 })) }),
-            ..TreeDecision::default()
+            ..MoveDecision::default()
         }),
         "
         say one > first
@@ -75,11 +74,11 @@ async fn gate_provides_the_summary() {
 }
 
 #[tokio::test]
-async fn gate_summary_is_ignored_if_none_was_requested() {
+async fn hook_summary_is_ignored_if_none_was_requested() {
     check_with(
-        on_moves(TreeDecision {
+        on_moves(MoveDecision {
             summary: Some(ExtensionSummary { summary: "Mine.".into(), details: None }),
-            ..TreeDecision::default()
+            ..MoveDecision::default()
         }),
         "
         say one > first
@@ -99,13 +98,13 @@ async fn gate_summary_is_ignored_if_none_was_requested() {
 }
 
 #[tokio::test]
-async fn gate_changes_label_and_instructions() {
+async fn hook_changes_label_and_instructions() {
     check_with(
-        on_moves(TreeDecision {
+        on_moves(MoveDecision {
             custom_instructions: Some("Answer in one word.".into()),
             replace_instructions: Some(true),
             label: Some("its".into()),
-            ..TreeDecision::default()
+            ..MoveDecision::default()
         }),
         "
         say one > first
@@ -131,16 +130,20 @@ async fn gate_changes_label_and_instructions() {
 }
 
 #[derive(Debug)]
-struct CompactionGates(CompactDecision);
+struct CompactionHook(CompactionDecision);
 
 #[async_trait]
-impl Gates for CompactionGates {
-    async fn before_compact(&self, asked: &CompactPreparation, _: &CancellationToken) -> CompactDecision {
+impl Hook for CompactionHook {
+    async fn before_compaction(
+        &self,
+        asked: &CompactionPreparation,
+        _: &HookContext<'_>,
+    ) -> HookResult<CompactionDecision> {
         let mut answer = self.0.clone();
         if let Some(own) = &mut answer.compaction {
             own.first_kept_entry_id.clone_from(&asked.first_kept_entry_id);
         }
-        answer
+        Ok(answer)
     }
 }
 
@@ -150,14 +153,14 @@ fn on_compactions(summary: Option<&str>) -> ScenarioConfig {
         tokens_before: 7,
         ..ExtensionCompaction::default()
     };
-    ScenarioConfig::gated(CompactionGates(CompactDecision {
+    ScenarioConfig::hooked(CompactionHook(CompactionDecision {
         cancel: summary.is_none(),
         compaction: summary.map(own),
     }))
 }
 
 #[tokio::test]
-async fn gate_refuses_a_compaction_without_an_error() {
+async fn hook_refuses_a_compaction_without_an_error() {
     check_with(
         on_compactions(None),
         "
@@ -181,7 +184,7 @@ async fn gate_refuses_a_compaction_without_an_error() {
 }
 
 #[tokio::test]
-async fn gate_provides_the_compaction() {
+async fn hook_provides_the_compaction() {
     check_with(
         on_compactions(Some("Mine.")),
         "

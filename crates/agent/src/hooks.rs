@@ -1,0 +1,177 @@
+//! Hooks: how extensions and programs take part in what an agent does, whichever client asked for it.
+//!
+//! A hook is a [`Hook`] with a name, a time-out and a meaning of failure: [`RegisteredHook`]. Any number is registered in
+//! [`Hooks`]. They are asked one after another, in the order of registration, and each sees what the ones before it changed.
+//!
+//! - A *gate* is a method with an answer. The default answer means "no opinion". The first refusal ends an operation: later
+//!   hooks are not asked, nothing changes, and the reply says `cancelled`, without an error.
+//! - [`Hook::observe`] receives events: what happened. It cannot change anything. The operation continues when all hooks have
+//!   returned.
+//!
+//! A hook fails if it returns an error, panics, or does not answer in time. A failure never stops the agent: users get a
+//! notice, the log gets a line, and the other hooks are asked. It counts as "no opinion", except that a failure of a hook
+//! registered with [`OnFailure::Refuse`] refuses the operation, and that any failure in [`Hook::before_tool_call`] blocks
+//! the call.
+//!
+//! | module | content |
+//! |---|---|
+//! | `preparation.rs` | what gates are asked, and what they answer |
+//! | `event.rs` | the events that observers receive |
+//! | `registry.rs`, `chain.rs` | the registered hooks; asking them one after another |
+//! | `agent.rs`, `client.rs`, `lifetime.rs` | the hooks of an agent; around the commands of clients; at its start and end |
+
+mod agent;
+mod chain;
+mod client;
+mod event;
+mod lifetime;
+mod preparation;
+mod registry;
+
+use std::fmt::{self, Debug};
+
+use async_trait::async_trait;
+use osier_model::{CancellationToken, Message, Request};
+use osier_protocol::CustomMessage;
+use osier_session::Session;
+use osier_tools::{ToolCall, ToolOutcome};
+use osier_tree::EntryId;
+
+pub(crate) use agent::entry_id;
+pub(crate) use chain::ToolCallOutcome;
+pub use event::{HookEvent, SessionEndReason, SessionStartReason};
+pub(crate) use lifetime::HookLifetime;
+pub use preparation::{
+    CompactionDecision, CompactionPreparation, ExtensionCompaction, ExtensionSummary, ForkPosition,
+    ForkPreparation, MoveDecision, MovePreparation, Permission, PromptDecision, PromptPreparation,
+    RequestPurpose, StoredPrompt, SwitchPreparation, SwitchReason, ToolCallDecision, ToolResultChange,
+};
+pub use registry::{DEFAULT_TIMEOUT, Hooks, OnFailure, RegisteredHook};
+
+use crate::live::LiveSender;
+
+/// The answer of a hook, or why it failed.
+pub type HookResult<T> = Result<T, HookError>;
+
+/// Takes part in what agents do. Every method has a default that changes nothing. Methods must not block their thread.
+///
+/// The names in quotes are those of pi's extension events.
+#[async_trait]
+pub trait Hook: Send + Sync + Debug {
+    /// "session_before_tree": before the leaf moves, with or without a summary. Asked for moves, undo, redo, and undoing a
+    /// compaction.
+    async fn before_move(&self, _: &MovePreparation, _: &HookContext<'_>) -> HookResult<MoveDecision> {
+        Ok(MoveDecision::default())
+    }
+
+    /// "session_before_compact": before a path is compacted, by a command or automatically.
+    async fn before_compaction(
+        &self,
+        _: &CompactionPreparation,
+        _: &HookContext<'_>,
+    ) -> HookResult<CompactionDecision> {
+        Ok(CompactionDecision::default())
+    }
+
+    /// "session_before_fork": before a path is copied into a new session.
+    async fn before_fork(&self, _: &ForkPreparation, _: &HookContext<'_>) -> HookResult<Permission> {
+        Ok(Permission::Allow)
+    }
+
+    /// "session_before_switch": before a client leaves the session for another one.
+    async fn before_switch(&self, _: &SwitchPreparation, _: &HookContext<'_>) -> HookResult<Permission> {
+        Ok(Permission::Allow)
+    }
+
+    /// "input": a prompt of the user arrived. Templates and attached files are not expanded yet. Not asked for messages
+    /// of extensions.
+    async fn before_prompt(&self, _: &PromptPreparation, _: &HookContext<'_>) -> HookResult<PromptDecision> {
+        Ok(PromptDecision::Continue)
+    }
+
+    /// "before_agent_start": a prompt is stored and starts a turn. The returned message is stored after it. Asked once per
+    /// prompt that starts a turn; queued prompts are delivered into a running one.
+    async fn before_turn(&self, _: &StoredPrompt, _: &HookContext<'_>) -> HookResult<Option<CustomMessage>> {
+        Ok(None)
+    }
+
+    /// "context": the messages of the next model call. Returned messages replace them in this request; nothing is stored.
+    async fn edit_context(&self, _: &[Message], _: &HookContext<'_>) -> HookResult<Option<Vec<Message>>> {
+        Ok(None)
+    }
+
+    /// "before_provider_request": a complete request, for a reply or a summary. A returned request replaces it.
+    async fn before_request(
+        &self,
+        _: &Request,
+        _: RequestPurpose,
+        _: &HookContext<'_>,
+    ) -> HookResult<Option<Request>> {
+        Ok(None)
+    }
+
+    /// "tool_call": the model called a tool. Asked before the user is asked for approval, so that the user approves the call
+    /// that runs.
+    async fn before_tool_call(&self, _: &ToolCall, _: &HookContext<'_>) -> HookResult<ToolCallDecision> {
+        Ok(ToolCallDecision::Continue)
+    }
+
+    /// "tool_result": a call has run. Returned fields replace those of the result before it is stored.
+    async fn edit_tool_result(
+        &self,
+        _: &ToolCall,
+        _: &ToolOutcome,
+        _: &HookContext<'_>,
+    ) -> HookResult<ToolResultChange> {
+        Ok(ToolResultChange::default())
+    }
+
+    /// Something happened.
+    async fn observe(&self, _: &HookEvent, _: &HookContext<'_>) -> HookResult<()> {
+        Ok(())
+    }
+}
+
+/// Where a hook is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct HookContext<'a> {
+    /// The session that the hook is asked about. Entries are read from here, by the ids that hooks get.
+    pub session: &'a Session,
+    /// The position of the agent, or the leaf of the log.
+    pub leaf_id: Option<&'a EntryId>,
+    /// Whether a user is present to answer questions.
+    pub has_user: bool,
+    /// Canceled when the answer is no longer needed.
+    pub cancel: &'a CancellationToken,
+    /// Reports failures to clients.
+    pub(crate) live: Option<&'a LiveSender>,
+}
+
+impl<'a> HookContext<'a> {
+    /// For an operation without an agent. Failures are only logged.
+    pub fn new(
+        session: &'a Session,
+        leaf_id: Option<&'a EntryId>,
+        cancel: &'a CancellationToken,
+    ) -> HookContext<'a> {
+        HookContext { session, leaf_id, has_user: false, cancel, live: None }
+    }
+}
+
+/// Why a hook failed, in words for the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookError(String);
+
+impl HookError {
+    pub fn new(reason: impl Into<String>) -> HookError {
+        HookError(reason.into())
+    }
+}
+
+impl fmt::Display for HookError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for HookError {}

@@ -1,0 +1,110 @@
+//! Hooks around the commands of clients: prompts, and the choice of model and thinking level.
+
+use osier_model::{CancellationToken, Image};
+use osier_protocol::{
+    ClientCommand, CommandReply, MessageBlock, MessageContent, Prompt, PromptTiming, ReadyMessage,
+};
+
+use super::chain::PromptOutcome;
+use super::event::HookEvent;
+use super::preparation::PromptPreparation;
+use crate::error::AgentError;
+use crate::model_choice::ModelChoice;
+use crate::worker::{ReplyReceiver, Worker};
+
+impl Worker {
+    pub(crate) async fn send_with_hooks(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
+        let answer = match command {
+            ClientCommand::Prompt { prompt, when } => match self.post_prompt(prompt, when).await? {
+                Some(answer) => answer,
+                None => return Ok(CommandReply::Handled),
+            },
+            command @ (ClientCommand::SetModel { .. } | ClientCommand::SetThinking { .. }) => {
+                return self.send_choice(command).await;
+            }
+            ClientCommand::Cancel => {
+                std::mem::take(&mut self.agent.state().cancel_prompts).cancel();
+                self.post(ClientCommand::Cancel)?
+            }
+            command => self.post(command)?,
+        };
+        answer.await.map_err(|_| AgentError::Closed)?
+    }
+
+    /// Asks the hooks and gives the prompt to the loop. `None` if a hook handled it.
+    async fn post_prompt(
+        &self,
+        prompt: Prompt,
+        when: PromptTiming,
+    ) -> Result<Option<ReplyReceiver>, AgentError> {
+        let cancel = self.agent.state().cancel_prompts.clone();
+        let _order = self.agent.prompt_order.lock().await;
+        let is_refused = when == PromptTiming::Now && self.agent.state().turn_running;
+        if prompt.is_empty() || prompt.is_custom() || is_refused {
+            return self.post(ClientCommand::Prompt { prompt, when }).map(Some);
+        }
+        match self.ask_before_prompt(prompt, when, &cancel).await? {
+            Some(prompt) => self.post(ClientCommand::Prompt { prompt, when }).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn ask_before_prompt(
+        &self,
+        prompt: Prompt,
+        when: PromptTiming,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Prompt>, AgentError> {
+        let Some(hooks) = self.agent.hooks() else { return Ok(Some(prompt)) };
+        let preparation = to_preparation(&prompt, when);
+        let leaf = self.agent.leaf_id();
+        let ctx = self.agent.hook_context(leaf.as_ref(), cancel);
+        let asked = hooks.before_prompt(preparation.clone(), &ctx);
+        match self.agent.wait_for_gate(asked, cancel).await {
+            None => Err(AgentError::PromptCanceled),
+            Some(PromptOutcome::Handled) => Ok(None),
+            Some(PromptOutcome::Send(answer)) if answer == preparation => Ok(Some(prompt)),
+            Some(PromptOutcome::Send(PromptPreparation { text, images, .. })) => {
+                Ok(Some(Prompt { text, images, message: None, ..prompt }))
+            }
+        }
+    }
+
+    /// Sends a choice. Hooks observe it if it changed something.
+    async fn send_choice(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
+        let before = self.agent.model_choice().await?;
+        let reply = self.post(command)?.await.map_err(|_| AgentError::Closed)??;
+        self.observe_choice(&before, &self.agent.model_choice().await?).await;
+        Ok(reply)
+    }
+
+    async fn observe_choice(&self, before: &ModelChoice, now: &ModelChoice) {
+        let (model, previous_model) = (now.model.full_name(), before.model.full_name());
+        if model != previous_model {
+            self.agent.observe(|| HookEvent::ModelChanged { model, previous_model }).await;
+        }
+        let (level, previous_level) = (now.thinking, before.thinking);
+        if level != previous_level {
+            self.agent.observe(|| HookEvent::ThinkingChanged { level, previous_level }).await;
+        }
+    }
+}
+
+fn to_preparation(prompt: &Prompt, when: PromptTiming) -> PromptPreparation {
+    match prompt.message.as_ref().map(ReadyMessage::content) {
+        None => PromptPreparation { text: prompt.text.clone(), images: prompt.images.clone(), when },
+        Some(MessageContent::Text(text)) => {
+            PromptPreparation { text: text.clone(), images: Vec::new(), when }
+        }
+        Some(MessageContent::Blocks(blocks)) => {
+            let (mut texts, mut images) = (Vec::new(), Vec::new());
+            for block in blocks.iter().cloned() {
+                match block {
+                    MessageBlock::Text { text } => texts.push(text),
+                    MessageBlock::Image { data, mime_type } => images.push(Image { data, mime_type }),
+                }
+            }
+            PromptPreparation { text: texts.join("\n"), images, when }
+        }
+    }
+}
