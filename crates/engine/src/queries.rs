@@ -29,6 +29,7 @@ pub(crate) async fn answer(worker: &Worker, query: SessionQuery) -> Result<Query
             QueryAnswer::Landmark(entries::landmark(worker, id.as_deref()).await?)
         }
         SessionQuery::Tree => QueryAnswer::Tree { tree: tree(worker).await? },
+        SessionQuery::Sandbox => QueryAnswer::Sandbox { sandbox: status::sandbox(worker).await },
         SessionQuery::Models => QueryAnswer::Models { models: worker.config().model_lookup.usable_names() },
         SessionQuery::Commands => QueryAnswer::Commands { commands: completions::commands(worker) },
         SessionQuery::Files { limit } => {

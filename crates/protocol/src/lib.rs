@@ -3,7 +3,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`client`] | the trait [`Client`], and what it returns when a client attaches |
+//! | [`client`], `client_queries` | the trait [`Client`], what it returns when a client attaches, and its queries as methods |
 //! | [`command`], [`reply`] | what a client asks for, and what it gets |
 //! | [`query`], [`tree_snapshot`] | what a client reads, and the answers |
 //! | [`event`] | what happens in the session, as every attached client hears it |
@@ -11,6 +11,7 @@
 //! | [`error`], [`version`], [`schema`] | errors as a code and facts; the version of the protocol and its JSON schema |
 
 pub mod client;
+mod client_queries;
 pub mod command;
 pub mod error;
 pub mod event;
@@ -38,9 +39,19 @@ pub use session_ref::SessionRef;
 pub use tree_snapshot::TreeSnapshot;
 pub use version::PROTOCOL_VERSION;
 
-// Value types of lower crates that commands, replies and events contain.
+// Value types of lower crates that commands, replies, answers and events contain, and pure functions over them. Clients use
+// them from here, and depend on no lower crate.
 pub use osier_model::{Image, ThinkingLevel};
 pub use osier_tools::approvals::{Allowance, ApprovalMode, AskReason};
 pub use osier_tools::user_bash::UserCommand;
-pub use osier_tools::{ProposedChange, ToolCall};
+pub use osier_tools::{
+    ProposedChange, ResultDetails, Todo, TodoStatus, ToolCall, is_hidden, visible, visible_line,
+};
+pub use osier_tree::projection::card::Card;
+pub use osier_tree::projection::preview::{one_line, sanitize};
+pub use osier_tree::projection::{compare, entry_view, outline, usage};
+pub use osier_tree::summary::without_file_lists;
+pub use osier_tree::tokens::TokenCount;
 pub use osier_tree::{EntryId, EntryLine, ErrorCode, ReplyDelta, SessionId, StoreName};
+pub use osier_tree::{EntryKind, EntryReason, MessageRole, MoveRequest, Place, Seq, SessionTree};
+pub use osier_tree::{graft, search_query, time};

@@ -37,6 +37,8 @@ pub enum SessionQuery {
     Tree,
     /// What a status line shows.
     Status,
+    /// Whether commands of the model run in a sandbox.
+    Sandbox,
     /// The models that the session can use now.
     Models,
     /// The templates and skills, which a prompt names as `/name`.
@@ -79,6 +81,7 @@ pub enum QueryAnswer {
     Landmark(Landmark),
     Tree { tree: TreeSnapshot },
     Status(SessionStatus),
+    Sandbox { sandbox: SandboxStatus },
     Models { models: Vec<String> },
     Commands { commands: Vec<PromptCommand> },
     Files { files: Vec<String> },
@@ -101,6 +104,9 @@ pub struct PathAnswer {
     pub leaf_id: Option<EntryId>,
     /// The end of the log when the path was read. Events report later entries.
     pub position: LogPosition,
+    /// The last turn on the path did not finish.
+    #[serde(default)]
+    pub unfinished_turn: bool,
 }
 
 /// A complete entry.
@@ -133,7 +139,7 @@ pub enum LandmarkKind {
 }
 
 /// What a status line shows about a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStatus {
     pub id: SessionId,
@@ -158,10 +164,6 @@ pub struct SessionStatus {
     pub has_messages: bool,
     /// The session that this one was forked from.
     pub parent_session_id: Option<SessionId>,
-    /// The last turn on the path did not finish.
-    pub unfinished_turn: bool,
-    #[serde(default)]
-    pub sandbox: SandboxStatus,
 }
 
 /// A template or a skill.

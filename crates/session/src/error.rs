@@ -30,9 +30,6 @@ pub enum SessionError {
     /// A copy is refused because the session in the target store has different content.
     #[error("store {store} has a different session {id}: the first difference is in {}; the store was not changed", place(*at))]
     CopyConflict { store: String, id: String, at: Option<usize> },
-    /// `why` can have several lines. The last one is the shortest description.
-    #[error("invalid regular expression: {why}")]
-    InvalidPattern { why: String },
 }
 
 fn place(at: Option<usize>) -> String {
@@ -53,7 +50,6 @@ impl SessionError {
             SessionError::NotDurable { .. } => ErrorCode::NotDurable,
             SessionError::Closed => ErrorCode::SessionClosed,
             SessionError::CopyConflict { .. } => ErrorCode::AlreadyExists,
-            SessionError::InvalidPattern { .. } => ErrorCode::BadPattern,
         }
     }
 
@@ -70,7 +66,7 @@ impl SessionError {
             }
             SessionError::Busy { at } => json!({ "entry": at }),
             SessionError::CopyConflict { store, id, .. } => json!({ "store": store, "session": id }),
-            SessionError::Contended | SessionError::Closed | SessionError::InvalidPattern { .. } => json!({}),
+            SessionError::Contended | SessionError::Closed => json!({}),
         }
     }
 }

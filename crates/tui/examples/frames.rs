@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use osier_protocol::{ClientEvent, EntryId, ReplyDelta};
+use osier_protocol::{ClientEvent, EntryId, ReplyDelta, TreeSnapshot};
 use osier_store::{MemoryStore, Store};
 use osier_testkit::ScriptedSession;
 use osier_tree::Header;
 use osier_tui::key::{Input, Key};
-use osier_tui::msg::{Msg, TreeSnapshot};
+use osier_tui::msg::Msg;
 use osier_tui::state::{UiConfig, UiState};
 use osier_tui::update::update;
 use osier_tui::view::view;
@@ -78,5 +78,5 @@ async fn tree_snapshot(entries: usize) -> Result<TreeSnapshot, Failure> {
     let store = MemoryStore::default();
     let made = store.create(&Header::new("s", 0, "/x"), &script.lines).await?;
     let texts = store.previews("s", made.version).await?;
-    Ok(TreeSnapshot { leaf: script.tree.leaf(), tree: Arc::new(script.tree), texts: Arc::new(texts) })
+    Ok(TreeSnapshot { leaf: script.tree.leaf(), tree: Arc::new(script.tree), previews: Arc::new(texts) })
 }

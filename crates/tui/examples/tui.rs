@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use osier_agent::{AgentConfig, StandardSystemPrompt, Worker};
+use osier_engine::LocalClient;
 use osier_model::{Environment, ModelRouter, Registry};
+use osier_protocol::SessionRef;
 use osier_session::{Session, SessionEnv};
-use osier_store::{FileStore, Store};
+use osier_store::{FileStore, SessionFilter, Store};
 use osier_tools::{ToolContext, ToolSet};
 use osier_tree::Header;
 use osier_tree::short_ids::first_eight;
-use osier_tui::msg::{OpenTarget, SessionRef};
+use osier_tui::msg::OpenTarget;
 use osier_tui::state::UiConfig;
 use osier_tui::theme::{ColorDepth, Theme, detect_color_depth, detect_light_background};
-use osier_tui::{Host, OpenedSession, UiSetup, run};
+use osier_tui::{Host, OpenedSession, SessionListing, UiSetup, run};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -72,7 +74,7 @@ fn facts() -> StandardSystemPrompt {
 
 #[async_trait]
 impl Host for Folder {
-    async fn open(&self, which: OpenTarget, _from: &Worker) -> Result<OpenedSession, String> {
+    async fn open(&self, which: OpenTarget) -> Result<OpenedSession, String> {
         let session = match which {
             OpenTarget::New => self.create_session(&[]).await.map_err(|error| error.to_string())?,
             OpenTarget::Named(key) | OpenTarget::Listed(SessionRef { key, .. }) => {
@@ -82,12 +84,18 @@ impl Host for Folder {
         };
         let worker = self.start_worker(session).await.map_err(|error| error.to_string())?;
         Ok(OpenedSession {
-            worker,
+            client: Arc::new(LocalClient::new(worker)),
             config: setting(&self.cwd),
             editor_text: None,
             turn_stopped: false,
             notices: Vec::new(),
         })
+    }
+
+    async fn list_sessions(&self, limit: usize) -> Result<SessionListing, String> {
+        let filter = SessionFilter { limit: Some(limit), ..SessionFilter::default() };
+        let page = self.store.list(&filter).await.map_err(|error| error.to_string())?;
+        Ok(SessionListing { cards: page.cards, missing: None })
     }
 
     fn editor(&self) -> Option<String> {
@@ -108,7 +116,7 @@ async fn main() -> Result<std::process::ExitCode, Failure> {
     };
     let short = first_eight(session.id()).to_owned();
     let worker = host.start_worker(session).await?;
-    let code = run(worker, host, setup(&cwd)).await?;
+    let code = run(Arc::new(LocalClient::new(worker)), host, setup(&cwd)).await?;
     println!("session {short}");
     Ok(code.into())
 }
@@ -133,8 +141,6 @@ fn setting(cwd: &Path) -> UiConfig {
     UiConfig {
         directory: name,
         cwd: cwd.to_string_lossy().into_owned(),
-        store: "file".to_owned(),
-        models: vec!["offline/offline".to_owned()],
         welcome: vec![
             "Osier with the built-in model, which needs no key and follows simple requests only.".to_owned(),
             "/help lists the commands; esc twice opens the tree.".to_owned(),

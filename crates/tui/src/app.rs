@@ -16,9 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use osier_agent::Worker;
-use osier_protocol::{Attached, ClientCommand, ClientEvent, EventStream, Prompt, PromptTiming};
-use osier_session::Session;
+use osier_protocol::{Client, ClientCommand, ClientEvent, EventStream, Prompt, PromptTiming};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
@@ -26,12 +24,11 @@ use tokio::time::Instant;
 use self::command_sender::OutgoingCommand;
 use self::signals::{SignalEvent, Signals};
 use self::waiting::{WaitOutcome, wait_or_cancel};
-use crate::editor::Pastes;
 use crate::error::{TuiError, error_chain};
 use crate::host::{Host, OpenedSession, UiSetup};
 use crate::input::Keyboard;
 use crate::key::Input;
-use crate::msg::{Action, JoinedSession, Msg, Purpose};
+use crate::msg::{Action, Msg, Purpose};
 use crate::overlay::SessionPicker;
 use crate::screen::{Screen, ScreenOutput};
 use crate::state::{UiConfig, UiState};
@@ -62,7 +59,7 @@ enum TaskResult {
 }
 
 struct App {
-    worker: Worker,
+    client: Arc<dyn Client>,
     host: Arc<dyn Host>,
     state: UiState,
     screen: Screen<BufWriter<Stdout>>,
@@ -101,8 +98,8 @@ enum Pending {
     Join,
     /// Show a notice about the session switch.
     Switched {
-        before: Session,
-        now: Session,
+        before: Arc<dyn Client>,
+        now: Arc<dyn Client>,
         stopped: bool,
     },
 }
@@ -131,7 +128,7 @@ enum Pause {
 }
 
 /// Runs the interface until the user quits; returns the exit code.
-pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: UiSetup) -> Result<u8, TuiError> {
+pub async fn run(client: Arc<dyn Client>, host: Arc<dyn Host>, setup: UiSetup) -> Result<u8, TuiError> {
     let (columns, rows) = terminal_size()?;
     let entered = TerminalGuard::enter()?;
     let (answers, mut results) = unbounded_channel();
@@ -139,7 +136,7 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: UiSetup) -> Result<
     let mut terminal = Some(entered);
     let depth = setup.theme.color_depth;
     let size = (columns.into(), rows.into());
-    let (mut app, sender) = App::start(worker, host, setup.config, setup.theme, size, answers).await?;
+    let (mut app, sender) = App::start(client, host, setup.config, setup.theme, size, answers).await?;
     app.screen.set_reflows(terminal_reflows());
     if setup.ask_background && depth != ColorDepth::None {
         app.query_background()?;
@@ -195,21 +192,21 @@ fn panic_reporter(answers: UnboundedSender<TaskResult>) -> impl Fn(String) + Sen
 }
 
 impl App {
-    /// Attaches to the session of the worker, and starts the task that sends commands to it.
+    /// Attaches to the session, and starts the task that sends commands to it.
     async fn start(
-        worker: Worker,
+        client: Arc<dyn Client>,
         host: Arc<dyn Host>,
         setting: UiConfig,
         theme: Theme,
         (columns, rows): (usize, usize),
         answers: UnboundedSender<TaskResult>,
     ) -> Result<(App, JoinHandle<()>), TuiError> {
-        let events = worker.attach(None).await?.events;
+        let events = client.attach(None).await?.events;
         let began = Instant::now();
         let (commands, sender) = command_sender::start(answers.clone());
         let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
         let app = App {
-            worker,
+            client,
             host,
             state: UiState::new(setting, columns, rows),
             screen: Screen::new(out, theme, columns, rows),
@@ -327,15 +324,16 @@ impl App {
                 Pending::Msg(msg) => self.apply_msg(msg),
                 Pending::Action(Action::ShowPath { moved }) => {
                     self.rejoin_at = Some(Instant::now() + REJOIN_DELAY);
-                    let path = queries::read_path(&self.worker, moved.as_ref(), self.state.columns).await;
+                    let path = queries::read_path(&*self.client, moved.as_ref(), self.state.columns).await;
                     self.rejoin_at = None;
-                    self.apply_msg(path.map_or_else(|error| Msg::Failed(error.to_string()), Msg::Path));
-                    self.read_status_info();
+                    self.apply_msg(path.map_or_else(|error| Msg::Failed(error_chain(&error)), Msg::Path));
+                    self.read_status();
                 }
                 Pending::Action(action) => self.run_action(action),
                 Pending::Switched { before, now, stopped } => {
-                    let switched = queries::describe_switch(&before, &now, stopped).await;
-                    self.apply_msg(Msg::Switched(switched));
+                    let switched = queries::describe_switch(&*before, &*now, stopped).await;
+                    let failed = |error| Msg::Failed(error_chain(&error));
+                    self.apply_msg(switched.map_or_else(failed, Msg::Switched));
                 }
                 Pending::Join => {
                     self.rejoin_at = Some(Instant::now() + REJOIN_DELAY);
@@ -423,7 +421,7 @@ impl App {
                 let ended = matches!(event, ClientEvent::TurnEnded { .. });
                 self.queue_msg(Msg::Event(event));
                 if ended {
-                    self.read_status_info();
+                    self.read_status();
                 }
             }
         }
@@ -451,8 +449,8 @@ impl App {
 
     /// Switches to another session.
     fn switch_session(&mut self, opened: OpenedSession) {
-        let [before, now] = [&self.worker, &opened.worker].map(|worker| worker.session().clone());
-        self.worker = opened.worker;
+        let now = opened.client;
+        let before = std::mem::replace(&mut self.client, now.clone());
         self.state.config = Arc::new(opened.config);
         self.state.overlays.clear();
         self.pending.push_back(Pending::Join);
@@ -469,26 +467,15 @@ impl App {
     /// Joins the session and shows its current path. If that fails or is canceled, the screen stays as it is and the loop tries
     /// again later.
     async fn join(&mut self) -> Result<(), TuiError> {
-        let Attached { state: attached, events } = self.worker.attach(None).await?;
-        let path = queries::read_path(&self.worker, None, self.state.columns).await?;
-        let joined = JoinedSession {
-            turn_running: attached.turn_running,
-            drafts: attached.drafts,
-            open_questions: attached.open_questions,
-            queue: attached.queue,
-            returned_prompts: attached.returned_prompts,
-            images: queries::stored_images(&self.worker),
-            path_prompts: queries::user_messages(&path),
-            history: self.host.history(),
-            unfinished: queries::has_unfinished_turn(&self.worker).await?,
-        };
-        self.events = events;
+        let attached = self.client.attach(None).await?;
+        let (joined, path) = queries::joined_session(&*self.client, &attached, &*self.host).await?;
+        self.events = attached.events;
         self.rejoin_at = None;
-        self.state.editor.pastes = Pastes::new(queries::stored_pastes(&self.worker));
         self.state.reply = StreamedReply::default();
         self.pending.push_front(Pending::Msg(Msg::Joined(Box::new(joined))));
         self.pending.push_front(Pending::Msg(Msg::Path(path)));
-        self.read_status_info();
+        self.read_status();
+        self.read_sandbox();
         Ok(())
     }
 
@@ -500,14 +487,14 @@ impl App {
     /// Applies a message now. The actions it causes run next.
     fn apply_msg(&mut self, msg: Msg) {
         self.state.now = self.started.elapsed().as_millis() as u64;
-        self.state.clock.now = self.worker.session().env().clock.now();
+        self.state.clock.now = self.host.now();
         self.dirty = true;
         let refresh = matches!(&msg, Msg::Replied(_, reply) if reply.is_ok());
         for action in update(&mut self.state, msg).into_iter().rev() {
             self.pending.push_front(Pending::Action(action));
         }
         if refresh {
-            self.read_status_info();
+            self.read_status();
         }
     }
 

@@ -1,6 +1,6 @@
 //! Times and ages as text in the user's time zone. The caller reads the system clock.
 
-use osier_tree::time::{Millis, format};
+use osier_protocol::time::{Millis, format};
 
 /// The current time, and the user's offset from UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,7 +55,7 @@ impl LocalClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use osier_tree::time::parse;
+    use osier_protocol::time::parse;
 
     #[test]
     fn times_omit_the_date_today_and_the_year_this_year() {

@@ -78,7 +78,8 @@ pub(crate) fn completions(state: &UiState, typed: &str) -> Vec<CompletionItem> {
         let aliases = spec.aliases.iter().filter(|alias| !typed.is_empty() && alias.starts_with(typed));
         std::iter::once(&spec.name).chain(aliases).map(|name| (*name, spec.help))
     });
-    let templates = state.config.templates.iter().map(|(name, help)| (name.as_str(), help.as_str()));
+    let templates =
+        state.prompt_commands.iter().map(|command| (command.name.as_str(), command.description.as_str()));
     let fit = |(name, help): (&str, &str)| CompletionItem {
         text: format!("/{name}"),
         description: help.to_owned(),
@@ -103,7 +104,7 @@ pub(crate) fn run(state: &mut UiState, typed: &str) -> Option<Vec<Action>> {
         state.editor.take_text();
         return Some((spec.run)(state, words.trim()));
     }
-    if name.starts_with("skill:") || state.config.templates.iter().any(|(template, _)| template == name) {
+    if name.starts_with("skill:") || state.prompt_commands.iter().any(|command| command.name == name) {
         return None;
     }
     let near = COMMANDS

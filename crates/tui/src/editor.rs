@@ -62,7 +62,7 @@ impl Editor {
     }
 
     /// Replaces the path of an image with its marker, or inserts the marker at the cursor if the path is gone.
-    pub(crate) fn insert_image(&mut self, path: &str, image: osier_model::Image) {
+    pub(crate) fn insert_image(&mut self, path: &str, image: osier_protocol::Image) {
         let name = path.rsplit('/').next().unwrap_or_default().to_owned();
         let marker = self.images.add(&name, image);
         self.push_undo();

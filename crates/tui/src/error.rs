@@ -1,6 +1,6 @@
 //! Errors that end the interface, and errors as text. All other errors are notices on the screen.
 
-use osier_tree::projection::preview::sanitize;
+use osier_protocol::{ClientError, sanitize};
 
 /// See the module.
 #[derive(Debug, thiserror::Error)]
@@ -8,7 +8,7 @@ pub enum TuiError {
     #[error("cannot use the terminal")]
     Terminal(#[from] std::io::Error),
     #[error(transparent)]
-    Agent(#[from] osier_agent::AgentError),
+    Client(#[from] ClientError),
 }
 
 /// An error and its causes as text. Leaves out a cause that the error above it already contains. Indents all lines but the

@@ -1,26 +1,37 @@
 //! What the interface needs from the program that runs it: other sessions, settings, and information about the environment.
+//! The program may have its sessions in this process or on another machine.
 
 use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use osier_agent::Worker;
-use osier_protocol::Prompt;
-use osier_session::{Session, Stores};
+use osier_protocol::search_query::SearchQuery;
+use osier_protocol::time::Millis;
+use osier_protocol::{Card, Client, Image, Prompt, SessionRef};
 
-use crate::msg::{OpenTarget, SessionRef};
+use crate::msg::OpenTarget;
 use crate::state::UiConfig;
-use crate::text::Line;
 use crate::theme::Theme;
 
 /// The program that runs the interface. Errors are texts for the user.
 #[async_trait]
 pub trait Host: Send + Sync + Debug {
-    /// Opens another session instead of the current one, and starts an agent on it.
-    async fn open(&self, which: OpenTarget, from: &Worker) -> Result<OpenedSession, String>;
+    /// Opens another session instead of the current one.
+    async fn open(&self, target: OpenTarget) -> Result<OpenedSession, String>;
 
-    /// The stores whose sessions you can list, rename and delete.
-    fn stores(&self, session: &Session) -> Stores {
-        Stores::new(vec![session.store().clone()])
+    /// The sessions that you can open, rename and delete, most recently used first; at most `limit`.
+    async fn list_sessions(&self, _limit: usize) -> Result<SessionListing, String> {
+        Ok(SessionListing::default())
+    }
+
+    /// Whether the messages of a session match a query that its card does not match.
+    async fn search_messages(&self, _query: &SearchQuery, _card: &Card) -> Result<bool, String> {
+        Ok(false)
+    }
+
+    async fn rename_session(&self, _session: &SessionRef, _name: &str) -> Result<(), String> {
+        Err("cannot rename sessions here".to_owned())
     }
 
     /// Deletes a session and the sessions of its sub-agents, unless it is in use.
@@ -28,9 +39,18 @@ pub trait Host: Send + Sync + Debug {
         Err("cannot delete sessions here".to_owned())
     }
 
-    /// What the last compaction on the path left out, as lines of a page.
-    async fn compaction_lines(&self, _from: &Worker, _columns: usize) -> Result<Vec<Line>, String> {
-        Err("compaction details are not available here".to_owned())
+    /// Exports the current path to a new file: the named one, or one in the named folder or in the working directory.
+    async fn export(&self, _file: Option<&str>) -> Result<PathBuf, String> {
+        Err("cannot export here".to_owned())
+    }
+
+    /// The image at a path. `None` if there is none.
+    async fn read_image(&self, _path: &str) -> Option<Image> {
+        None
+    }
+
+    fn now(&self) -> Millis {
+        0
     }
 
     /// The git branch of the working directory. Called often, so it must be fast.
@@ -65,7 +85,7 @@ pub trait Host: Send + Sync + Debug {
 /// A newly opened session.
 #[derive(Debug)]
 pub struct OpenedSession {
-    pub worker: Worker,
+    pub client: Arc<dyn Client>,
     /// The configuration for this session, such as its working directory.
     pub config: UiConfig,
     /// The text to put into the editor, so that you can edit and send it again.
@@ -74,6 +94,14 @@ pub struct OpenedSession {
     pub turn_stopped: bool,
     /// Notices for the user.
     pub notices: Vec<String>,
+}
+
+/// The sessions of all stores.
+#[derive(Debug, Default)]
+pub struct SessionListing {
+    pub cards: Vec<Card>,
+    /// What is missing in the list, and why.
+    pub missing: Option<String>,
 }
 
 /// A row of `/settings`.

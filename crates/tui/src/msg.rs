@@ -3,19 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use osier_model::Image;
+use osier_protocol::query::{PathAnswer, PromptCommand, SandboxStatus, SessionStatus};
 use osier_protocol::{
-    ClientCommand, ClientEvent, CommandReply, EntryId, MoveReason, OpenQuestion, OpenReply, Prompt,
-    PromptQueue,
+    Card, ClientCommand, ClientEvent, CommandReply, EntryId, EntryLine, Image, MoveReason, OpenQuestion,
+    OpenReply, Prompt, PromptQueue, SessionRef, TreeSnapshot,
 };
-use osier_store::PreviewTexts;
-use osier_tree::projection::card::Card;
-use osier_tree::{Place, SessionTree};
 
 use crate::host::SettingRow;
 use crate::key::Input;
 use crate::piece::Piece;
-use crate::state::StatusInfo;
 use crate::text::Line;
 
 /// An event that may change the state.
@@ -29,7 +25,9 @@ pub enum Msg {
     Switched(SessionSwitch),
     /// The current path, which replaces the one on the screen.
     Path(PathTail),
-    StatusInfo(Box<StatusInfo>),
+    /// The status of the session, and the git branch of the working directory.
+    Status(Box<SessionStatus>, Option<String>),
+    Sandbox(SandboxStatus),
     Tree(Box<TreeSnapshot>),
     /// The changed tree, for overlays that show it.
     TreeChanged(Box<TreeSnapshot>),
@@ -68,7 +66,8 @@ pub struct JoinedSession {
     pub queue: PromptQueue,
     /// Prompts that an earlier process queued but never sent.
     pub returned_prompts: Vec<Prompt>,
-    /// The session's pasted images, by marker.
+    /// The session's pasted texts and images, by marker.
+    pub pastes: BTreeMap<String, String>,
     pub images: BTreeMap<String, Image>,
     /// The user's messages on the path, for the prompt history.
     pub path_prompts: Vec<String>,
@@ -76,6 +75,10 @@ pub struct JoinedSession {
     pub history: Vec<String>,
     /// The last turn on the path did not finish.
     pub unfinished: bool,
+    /// The names of the models that the session can use.
+    pub models: Vec<String>,
+    /// Templates and skills, which you run like commands.
+    pub commands: Vec<PromptCommand>,
 }
 
 /// A switch between two sessions, each by name or short id.
@@ -100,10 +103,10 @@ pub enum SwitchKind {
     Forked,
 }
 
-/// The last entries of a path, as log lines.
+/// The last entries of a path.
 #[derive(Debug, Clone, Default)]
 pub struct PathTail {
-    pub lines: Vec<Vec<u8>>,
+    pub lines: Vec<EntryLine>,
     /// The number of earlier entries that are not shown.
     pub hidden_entries: usize,
     /// A notice about the move that led here.
@@ -112,12 +115,15 @@ pub struct PathTail {
     pub log_entries: usize,
 }
 
-/// A snapshot of the session tree for a tree view.
-#[derive(Debug, Clone)]
-pub struct TreeSnapshot {
-    pub tree: Arc<SessionTree>,
-    pub leaf: Place,
-    pub texts: Arc<PreviewTexts>,
+impl PathTail {
+    pub(crate) fn new(path: PathAnswer, notice: Option<String>) -> PathTail {
+        PathTail {
+            lines: path.entries,
+            hidden_entries: path.hidden_entries,
+            notice,
+            log_entries: path.position.entries,
+        }
+    }
 }
 
 /// Why a command was sent. The reply comes back with it.
@@ -134,6 +140,9 @@ pub enum Purpose {
     Redo,
     Compact,
     UndoCompaction,
+    /// A change that shows itself.
+    Mark,
+    /// A change with a notice for the user.
     Change(String),
 }
 
@@ -155,15 +164,7 @@ pub enum Action {
     /// Read the tree again, for overlays that show it.
     RefreshTree,
     /// Show a complete entry.
-    ReadEntry(String),
-    /// Label an entry; without an id, the one at the current position.
-    Label {
-        entry: Option<String>,
-        label: Option<String>,
-    },
-    Rename(String),
-    DeleteBranch(String),
-    RestoreBranch(String),
+    ReadEntry(EntryId),
     /// Store pastes in the session.
     StorePastes(Vec<(String, String)>),
     StoreImages(Vec<(String, Image)>),
@@ -172,7 +173,7 @@ pub enum Action {
     /// Paste an image from the clipboard.
     PasteImage,
     /// Copy the complete text of an entry to the clipboard.
-    CopyEntry(String),
+    CopyEntry(EntryId),
     /// Copy the last answer on the path to the clipboard.
     CopyAnswer,
     ListSessions,
@@ -184,7 +185,7 @@ pub enum Action {
     },
     StopSearch,
     ListFiles,
-    Compare(String, String),
+    Compare(EntryId, EntryId),
     PrintUsage,
     /// Print tokens and cost.
     PrintCost,
@@ -221,20 +222,6 @@ pub struct LeafMove {
     pub to: Option<EntryId>,
 }
 
-/// A reference to a session in a certain store. Copies of it may exist in other stores.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionRef {
-    pub store: String,
-    /// The key of the session in its store.
-    pub key: String,
-}
-
-impl SessionRef {
-    pub fn from_card(card: &Card) -> SessionRef {
-        SessionRef { store: card.store.clone(), key: card.file.as_ref().unwrap_or(&card.id).clone() }
-    }
-}
-
 /// The session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenTarget {
@@ -245,6 +232,6 @@ pub enum OpenTarget {
     Listed(SessionRef),
     /// A new session with the path up to but excluding an entry, or with the whole path.
     Fork {
-        before: Option<String>,
+        before: Option<EntryId>,
     },
 }

@@ -16,7 +16,7 @@ mod tree;
 
 use std::fmt::Debug;
 
-use osier_protocol::CommandReply;
+use osier_protocol::{Card, CommandReply, TreeSnapshot};
 
 pub(crate) use approval::ApprovalPrompt;
 pub(crate) use choice::ChoicePrompt;
@@ -35,7 +35,7 @@ pub(crate) use tree::{TreeView, key_help};
 use crate::clock::LocalClock;
 use crate::host::SettingRow;
 use crate::key::Key;
-use crate::msg::{Action, Purpose, TreeSnapshot};
+use crate::msg::{Action, Purpose};
 use crate::screen::Frame;
 
 /// A key counts as an answer if no other key arrives within this many milliseconds before or after it.
@@ -73,7 +73,7 @@ pub(crate) enum OverlayOutcome {
 #[derive(Debug)]
 pub(crate) enum OverlayEvent<'a> {
     Tree(&'a TreeSnapshot),
-    Sessions(&'a [osier_tree::projection::card::Card]),
+    Sessions(&'a [Card]),
     /// The search matched the session of this card; `None`: the search is complete.
     SearchHit(Option<usize>),
     Settings(&'a [SettingRow]),

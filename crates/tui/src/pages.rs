@@ -1,15 +1,14 @@
 //! Longer texts: information about a session, its usage, branch comparisons, and notices about moves and session switches.
 
-use osier_protocol::MoveReason;
-use osier_tree::projection::card::Card;
-use osier_tree::projection::compare::{Comparison, ComparisonSide};
-use osier_tree::projection::preview::one_line;
-use osier_tree::projection::usage::{UsageReport, UsageTotals, format_cost, format_tokens};
+use osier_protocol::compare::{Comparison, ComparisonSide};
+use osier_protocol::query::CompactionDetails;
+use osier_protocol::usage::{UsageReport, UsageTotals, format_cost, format_tokens};
+use osier_protocol::{Card, MoveReason, one_line, without_file_lists};
 
 use crate::clock::LocalClock;
 use crate::markdown::highlight;
 use crate::msg::{SessionSwitch, SwitchKind};
-use crate::text::{Line, Style, hard_wrap, sanitize, width};
+use crate::text::{Line, Style, hard_wrap, sanitize, width, wrap};
 use crate::theme::ColorRole;
 
 /// From this width on, content is shown side by side instead of one below the other.
@@ -114,6 +113,38 @@ pub(crate) fn raw_entry_lines(line: &[u8], columns: usize) -> Vec<Line> {
     let entry: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
     let text = serde_json::to_string_pretty(&entry).unwrap_or_default();
     highlight(&sanitize(&text), "json").iter().flat_map(|line| hard_wrap(line, columns)).collect()
+}
+
+/// A compaction and what it left out.
+pub(crate) fn compaction_lines(details: &CompactionDetails, columns: usize) -> Vec<Line> {
+    let text = |text: String| Line::styled(ColorRole::Text, &text);
+    let by = details.model.as_ref().map(|model| format!(" by {}", one_line(model, 80))).unwrap_or_default();
+    let kept = details.first_kept_entry_id.as_deref().map(|id| one_line(id, 80)).unwrap_or_default();
+    let entries = match details.dropped.len() {
+        1 => "1 entry".to_owned(),
+        count => format!("{count} entries"),
+    };
+    let mut lines = vec![
+        Line::styled(ColorRole::Accent, &format!("compaction {}{by}", one_line(&details.entry, 80))),
+        text(format!("{} tokens before, {} after", details.tokens_before, details.tokens_after)),
+        text(format!("{entries} dropped, kept from {kept}")),
+    ];
+    lines.extend(details.dropped.iter().map(|entry| {
+        let row = format!("  {}  {}", one_line(&entry.id, 80), entry.text);
+        Line::styled(ColorRole::Dim, &row).truncate(columns)
+    }));
+    for (title, files) in [("changed:", &details.modified_files), ("read:", &details.read_files)] {
+        if !files.is_empty() {
+            lines.push(text(format!("{title} {}", files.join(", "))));
+        }
+    }
+    lines.push(Line::new());
+    let summary = sanitize(without_file_lists(&details.summary));
+    lines.extend(summary.lines().map(|line| Line::styled(ColorRole::Text, line)));
+    lines.push(Line::new());
+    let hint = "/compaction undo moves to before it; all of this is sent again";
+    lines.push(Line::styled(ColorRole::Dim, hint));
+    lines.iter().flat_map(|line| wrap(line, columns)).collect()
 }
 
 /// A comparison of two branches, side by side if there is room.

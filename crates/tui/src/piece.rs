@@ -3,16 +3,15 @@
 
 use std::hash::{Hash, Hasher};
 
-use osier_tree::{EntryKind, MessageRole};
+use osier_protocol::EntryLine;
+use osier_protocol::entry_view::{EntryView, MessageView, ToolCallView};
 use rustc_hash::FxHasher;
-use serde_json::Value;
 
 use crate::markdown::{Chunk, ChunkEnd};
 use crate::text::{Line, wrap};
 use crate::theme::ColorRole;
 use crate::transcript::{
-    CardCall, RenderOptions, draw_card, draw_entry, draw_interrupted, draw_thinking, draw_user,
-    with_blank_above,
+    RenderOptions, draw_card, draw_entry, draw_interrupted, draw_thinking, with_blank_above,
 };
 
 /// See the module.
@@ -28,10 +27,10 @@ pub struct Piece {
 #[derive(Debug, Clone)]
 enum PieceContent {
     Notice(Vec<Line>),
-    Entry(EntryKind, MessageRole, Value),
-    User(String, Value),
-    Card(CardCall, Value),
-    Interrupted(CardCall),
+    Entry(EntryLine),
+    /// A tool call, and the entry of its result.
+    Card(ToolCallView, EntryLine),
+    Interrupted(ToolCallView),
     Thinking(String),
     Text(Chunk, ChunkEnd),
 }
@@ -47,26 +46,20 @@ impl Piece {
         Piece { spaced: true, ..Piece::notice(lines) }
     }
 
-    /// An entry that is not a reply.
-    pub(crate) fn entry(kind: EntryKind, speaker: MessageRole, body: Value) -> Piece {
-        let key = content_key("entry", body.to_string());
-        Piece { content: PieceContent::Entry(kind, speaker, body), spaced: true, key }
-    }
-
-    /// A user message.
-    pub(crate) fn user(text: String, message: Value) -> Piece {
-        let key = content_key("user", message.to_string());
-        Piece { content: PieceContent::User(text, message), spaced: true, key }
+    /// An entry that is neither a reply nor a tool result.
+    pub(crate) fn entry(line: EntryLine) -> Piece {
+        let key = content_key("entry", ViewContent(&line));
+        Piece { content: PieceContent::Entry(line), spaced: true, key }
     }
 
     /// A tool call with its result.
-    pub(crate) fn card(call: CardCall, message: Value) -> Piece {
-        let key = content_key("card", message.to_string());
-        Piece { content: PieceContent::Card(call, message), spaced: true, key }
+    pub(crate) fn card(call: ToolCallView, result: EntryLine) -> Piece {
+        let key = content_key("card", ViewContent(&result));
+        Piece { content: PieceContent::Card(call, result), spaced: true, key }
     }
 
     /// A tool call without a result.
-    pub(crate) fn interrupted(call: CardCall) -> Piece {
+    pub(crate) fn interrupted(call: ToolCallView) -> Piece {
         let key = content_key("interrupted", &call.id);
         Piece { content: PieceContent::Interrupted(call), spaced: true, key }
     }
@@ -92,14 +85,25 @@ impl Piece {
     pub(crate) fn draw(&self, look: RenderOptions<'_>) -> Vec<Line> {
         let lines = match &self.content {
             PieceContent::Notice(lines) => lines.iter().flat_map(|line| wrap(line, look.width)).collect(),
-            PieceContent::Entry(kind, speaker, body) => draw_entry(*kind, *speaker, body, look),
-            PieceContent::User(text, message) => draw_user(text, message, look),
-            PieceContent::Card(call, message) => draw_card(call, message, look),
+            PieceContent::Entry(line) => line.view().map(|view| draw_entry(view, look)).unwrap_or_default(),
+            PieceContent::Card(call, line) => match line.view().and_then(EntryView::message) {
+                Some(MessageView::ToolResult(result)) => draw_card(call, result, look),
+                _ => Vec::new(),
+            },
             PieceContent::Interrupted(call) => draw_interrupted(call, look),
             PieceContent::Thinking(text) => draw_thinking(text, look),
             PieceContent::Text(chunk, edge) => chunk.draw(*edge, ColorRole::Text, look.width).0,
         };
         if self.spaced { with_blank_above(lines) } else { lines }
+    }
+}
+
+/// The content of an entry without its place in the log: an entry and its copy in a fork are the same piece.
+struct ViewContent<'a>(&'a EntryLine);
+
+impl Hash for ViewContent<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        format!("{:?}", self.0.view().map(|view| (view.time, &view.content))).hash(state);
     }
 }
 

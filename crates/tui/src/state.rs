@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use osier_model::ThinkingLevel;
-use osier_protocol::SummarySubject;
-use osier_tools::approvals::ApprovalMode;
-use osier_tree::tokens::TokenCount;
+use osier_protocol::query::{PromptCommand, SandboxStatus, SessionStatus};
+use osier_protocol::{SummarySubject, TokenCount};
 
 use crate::clock::LocalClock;
 use crate::completion::Completion;
@@ -24,11 +22,10 @@ pub struct UiConfig {
     pub directory: String,
     /// The user's home folder, which is displayed as `~`.
     pub home: Option<String>,
-    pub store: String,
     /// What Escape pressed twice opens.
     pub double_escape: DoubleEscape,
     /// The initial filter of the tree.
-    pub tree_filter: osier_tree::projection::outline::OutlineFilter,
+    pub tree_filter: osier_protocol::outline::OutlineFilter,
     /// The tree shows the active branch before its siblings.
     pub active_first: bool,
     /// Do not offer a summary when you leave a branch.
@@ -37,23 +34,10 @@ pub struct UiConfig {
     pub keys: std::collections::BTreeMap<String, String>,
     /// The working directory as sessions store it.
     pub cwd: String,
-    /// The names of the models, for completion.
-    pub models: Vec<String>,
-    /// The names and descriptions of templates and skills, which you run like commands.
-    pub templates: Vec<(String, String)>,
     /// The user's offset from UTC in seconds; positive is east.
     pub utc_offset: i32,
     /// Welcome lines for a new user.
     pub welcome: Vec<String>,
-    /// The sandbox for commands; `None` if the settings disable it.
-    pub sandbox: Option<std::sync::Arc<osier_tools::Sandbox>>,
-}
-
-impl UiConfig {
-    /// The protection that the sandbox provides, or why it is unavailable.
-    pub(crate) fn sandbox_state(&self) -> Result<&str, &str> {
-        self.sandbox.as_ref().ok_or("sandbox.when is set to never").and_then(|sandbox| sandbox.state())
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,30 +46,6 @@ pub enum DoubleEscape {
     Tree,
     Fork,
     Nothing,
-}
-
-/// What the status line shows about the session.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct StatusInfo {
-    /// The full id of the session.
-    pub id: String,
-    /// The shortest prefix of the id that is unique in its store.
-    pub short_id: String,
-    pub name: Option<String>,
-    pub git_branch: Option<String>,
-    pub model: String,
-    pub thinking: ThinkingLevel,
-    /// The approval mode of the session.
-    pub approval_mode: Option<ApprovalMode>,
-    /// The tokens of the current context.
-    pub context: TokenCount,
-    /// The context window of the model, in tokens.
-    pub context_window: u64,
-    pub cost: f64,
-    /// The number of entries on the path.
-    pub depth: usize,
-    /// The number of tips in the tree.
-    pub tips: usize,
 }
 
 /// Work in progress.
@@ -122,7 +82,7 @@ pub(crate) struct TreeRequest {
     pub(crate) since: u64,
 }
 
-/// See the module.
+/// See the module. It has many fields because the interface has one state, which [`update`](crate::update::update) changes.
 #[derive(Debug, Default)]
 pub struct UiState {
     pub columns: usize,
@@ -132,7 +92,14 @@ pub struct UiState {
     /// The time of day.
     pub clock: LocalClock,
     pub config: Arc<UiConfig>,
-    pub status_info: StatusInfo,
+    pub status: SessionStatus,
+    /// The git branch of the working directory.
+    pub git_branch: Option<String>,
+    pub sandbox: SandboxStatus,
+    /// The names of the models that the session can use.
+    pub models: Vec<String>,
+    /// Templates and skills, which you run like commands.
+    pub prompt_commands: Vec<PromptCommand>,
     /// The tokens of the context at the last model call.
     pub context: TokenCount,
     pub editor: Editor,

@@ -1,9 +1,8 @@
 //! The spinner and the status line. When there is little room, the least important parts are left out first.
 
-use osier_model::ThinkingLevel;
-use osier_tools::approvals::ApprovalMode;
-use osier_tree::projection::usage::{format_cost, format_tokens};
-use osier_tree::tokens::TokenCount;
+use osier_protocol::query::SandboxStatus;
+use osier_protocol::usage::{format_cost, format_tokens};
+use osier_protocol::{ApprovalMode, ThinkingLevel, TokenCount};
 
 use crate::state::UiState;
 use crate::text::{Line, Style, width};
@@ -16,8 +15,8 @@ const BAR_COLUMNS: usize = 8;
 
 /// The status line: directory, model, context usage, cost, position in the tree, session.
 pub(crate) fn status_line(state: &UiState) -> Line {
-    let facts = &state.status_info;
-    let directory = match &facts.git_branch {
+    let facts = &state.status;
+    let directory = match &state.git_branch {
         Some(branch) => format!("{} ({branch})", state.config.directory),
         None => state.config.directory.clone(),
     };
@@ -47,7 +46,7 @@ pub(crate) fn status_line(state: &UiState) -> Line {
         (5, Line::styled(ColorRole::Dim, &cost)),
         (6, Line::styled(ColorRole::Dim, &tips)),
         (2, Line::styled(ColorRole::Dim, &name)),
-        (1, Line::styled(ColorRole::Dim, &state.config.store)),
+        (1, Line::styled(ColorRole::Dim, &state.status.store)),
     ];
     pieces.retain(|(_, piece)| !piece.is_empty());
     let total = |pieces: &[(u8, Line)]| pieces.iter().map(|(_, piece)| piece.width() + 3).sum::<usize>();
@@ -67,7 +66,7 @@ pub(crate) fn status_line(state: &UiState) -> Line {
 fn approval_text(mode: ApprovalMode, state: &UiState) -> &'static str {
     match mode {
         ApprovalMode::Default => "",
-        ApprovalMode::Sandbox if state.config.sandbox_state().is_err() => {
+        ApprovalMode::Sandbox if !matches!(state.sandbox, SandboxStatus::Active { .. }) => {
             "no sandbox: asks before running anything"
         }
         ApprovalMode::AutoEdit | ApprovalMode::Sandbox | ApprovalMode::Yolo => mode.name(),
@@ -75,7 +74,7 @@ fn approval_text(mode: ApprovalMode, state: &UiState) -> &'static str {
 }
 
 fn context_meter(state: &UiState) -> Line {
-    let window = state.status_info.context_window;
+    let window = state.status.context_window;
     let used = state.context.tokens;
     if window == 0 || used == 0 {
         return Line::new();

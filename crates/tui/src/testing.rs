@@ -6,21 +6,22 @@ pub(crate) mod random;
 use std::sync::Arc;
 
 use expect_test::Expect;
+use osier_protocol::query::SessionStatus;
 use osier_protocol::{
-    ClientEvent, CommandReply, EntryEvent, EntryId, MoveEvent, MoveReason, MoveReply, Question, ToolQuestion,
+    AskReason, ClientEvent, CommandReply, EntryEvent, EntryId, MoveEvent, MoveReason, MoveReply, Question,
+    ToolQuestion, TreeSnapshot,
 };
 use osier_store::{MemoryStore, PreviewTexts, Store};
 use osier_testkit::ScriptedSession;
-use osier_tools::approvals::AskReason;
 use osier_tools::{Allowance, ProposedChange, ToolCall};
 use osier_tree::entry::parse_entry;
 use osier_tree::scan::RawJson;
 use osier_tree::{EntryKind, EntryReason, Header, Seq};
 
 use crate::key::{Input, Key};
-use crate::msg::{Action, Msg, PathTail, Purpose, TreeSnapshot};
+use crate::msg::{Action, Msg, PathTail, Purpose};
 use crate::screen::{Screen, ScreenOutput};
-use crate::state::{StatusInfo, TreeRequest, UiConfig, UiState};
+use crate::state::{TreeRequest, UiConfig, UiState};
 use crate::theme::Theme;
 use crate::update::update;
 use crate::view::view;
@@ -33,7 +34,7 @@ pub(crate) fn tree_snapshot(script: &ScriptedSession) -> TreeSnapshot {
         let made = store.create(&Header::new("s", 0, "/x"), &script.lines).await.unwrap();
         store.previews("s", made.version).await.unwrap()
     });
-    TreeSnapshot { tree: Arc::new(script.tree.clone()), leaf: script.tree.leaf(), texts: Arc::new(texts) }
+    TreeSnapshot { tree: Arc::new(script.tree.clone()), leaf: script.tree.leaf(), previews: Arc::new(texts) }
 }
 
 /// The interface without a real terminal and without an agent.
@@ -53,11 +54,12 @@ impl Harness {
         let setting =
             UiConfig { directory: "code".to_owned(), cwd: "/code".to_owned(), ..UiConfig::default() };
         let mut state = UiState::new(setting, columns.into(), rows.into());
-        state.status_info = StatusInfo {
+        state.status = SessionStatus {
             model: "a/model".to_owned(),
-            id: "5e551011-0000".to_owned(),
+            id: "5e551011-0000".into(),
             short_id: "5e551011".to_owned(),
-            ..StatusInfo::default()
+            approval_mode: None,
+            ..SessionStatus::default()
         };
         let mut screen = Screen::new(Vec::new(), Theme::dark(), columns.into(), rows.into());
         screen.set_reflows(false);
@@ -83,8 +85,8 @@ impl Harness {
 
     pub(crate) fn show_path(&mut self) {
         let path = self.script.tree.path(self.script.tree.leaf());
-        let lines = path.iter().map(|seq| self.script.lines[seq.index()].clone()).collect();
-        self.state.status_info.depth = path.len();
+        let lines = path.iter().map(|seq| self.script.lines[seq.index()].clone().into()).collect();
+        self.state.status.depth = path.len();
         self.update(Msg::Path(PathTail {
             lines,
             log_entries: self.script.lines.len(),

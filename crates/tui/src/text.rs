@@ -147,7 +147,7 @@ impl Line {
 
 /// Makes text safe to print: replaces control characters, and tabs with spaces. Keeps line feeds.
 pub fn sanitize(text: &str) -> String {
-    osier_tree::projection::preview::sanitize(text).replace('\t', "    ")
+    osier_protocol::sanitize(text).replace('\t', "    ")
 }
 
 /// The number of columns that a text takes.

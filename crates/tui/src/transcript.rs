@@ -7,14 +7,13 @@ mod backtrack;
 mod card;
 mod folding;
 
-use osier_tree::entry::{Entry, parse_entry};
-use osier_tree::graft::parse_graft;
-use osier_tree::projection::json::entry_json;
-use osier_tree::projection::preview::{one_line, shown_text};
-use osier_tree::{EntryKind, MessageRole};
-use serde_json::Value;
+use osier_protocol::entry_view::{
+    AssistantView, BranchSummaryView, CustomMessageView, EntryContent, EntryView, MessageView,
+    ReplyBlockView, ToolCallView, ToolResultView, UserMessageView,
+};
+use osier_protocol::graft::parse_graft;
+use osier_protocol::{EntryLine, MessageRole, one_line};
 
-pub(crate) use card::CardCall;
 pub(crate) use card::{card_header, draw as draw_card, interrupted as draw_interrupted, output_tail};
 
 use crate::editor::Pastes;
@@ -40,15 +39,31 @@ pub(crate) struct RenderOptions<'a> {
 /// Draws entries in order. Keeps only the tool calls that have no result yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Transcript {
-    pending_calls: Vec<CardCall>,
+    pending_calls: Vec<ToolCallView>,
 }
 
 impl Transcript {
-    /// Draws a stored line.
-    pub(crate) fn draw_line(&mut self, line: &[u8]) -> Vec<Piece> {
-        let Ok(entry) = parse_entry(line) else { return Vec::new() };
-        let Ok(body) = serde_json::from_slice::<Value>(&entry_json(&entry)) else { return Vec::new() };
-        self.entry_pieces(&entry, body)
+    /// Draws an entry.
+    pub(crate) fn draw_line(&mut self, line: &EntryLine) -> Vec<Piece> {
+        let Some(view) = line.view() else { return Vec::new() };
+        match &view.content {
+            EntryContent::Message(MessageView::Other(_)) if view.role == MessageRole::System => Vec::new(),
+            EntryContent::Message(MessageView::ToolResult(result)) => {
+                vec![Piece::card(self.take_call(result), line.clone())]
+            }
+            EntryContent::Message(MessageView::Assistant(reply)) => {
+                let mut pieces = self.settle_pending();
+                self.pending_calls = reply.calls().cloned().collect();
+                pieces.extend(assistant_pieces(reply));
+                pieces
+            }
+            EntryContent::Other => Vec::new(),
+            _ => {
+                let mut pieces = self.settle_pending();
+                pieces.push(Piece::entry(line.clone()));
+                pieces
+            }
+        }
     }
 
     /// Draws the pending calls as interrupted.
@@ -57,117 +72,72 @@ impl Transcript {
     }
 
     /// The calls without a result.
-    pub(crate) fn pending_calls(&self) -> &[CardCall] {
+    pub(crate) fn pending_calls(&self) -> &[ToolCallView] {
         &self.pending_calls
     }
 
-    fn entry_pieces(&mut self, entry: &Entry<'_>, mut body: Value) -> Vec<Piece> {
-        let (kind, speaker) = (entry.kind, entry.role);
-        match (kind, speaker) {
-            (EntryKind::Message, MessageRole::System) => Vec::new(),
-            (EntryKind::Message, MessageRole::ToolResult) => {
-                let message = body["message"].take();
-                vec![Piece::card(self.take_call(&message), message)]
-            }
-            (EntryKind::Message, MessageRole::Assistant) => {
-                let mut pieces = self.settle_pending();
-                self.pending_calls = tool_calls(&body["message"]);
-                pieces.extend(assistant_pieces(&body["message"]));
-                pieces
-            }
-            (EntryKind::Message, MessageRole::User) => {
-                let mut pieces = self.settle_pending();
-                pieces.push(Piece::user(shown_text(entry).into_owned(), body["message"].take()));
-                pieces
-            }
-            (
-                EntryKind::Message
-                | EntryKind::CustomMessage
-                | EntryKind::Compaction
-                | EntryKind::BranchSummary
-                | EntryKind::Backtrack
-                | EntryKind::SubagentBatch
-                | EntryKind::SubagentResult,
-                _,
-            ) => {
-                let mut pieces = self.settle_pending();
-                pieces.push(Piece::entry(kind, speaker, body));
-                pieces
-            }
-            _ => Vec::new(),
-        }
-    }
-
     /// Removes the call that a result belongs to.
-    fn take_call(&mut self, message: &Value) -> CardCall {
-        let id = message["toolCallId"].as_str().unwrap_or_default();
-        match self.pending_calls.iter().position(|call| call.id == id) {
+    fn take_call(&mut self, result: &ToolResultView) -> ToolCallView {
+        match self.pending_calls.iter().position(|call| call.id == result.call_id) {
             Some(at) => self.pending_calls.remove(at),
-            None => CardCall {
-                id: id.to_owned(),
-                name: str_field(message, "toolName").to_owned(),
-                arguments: Value::Null,
+            None => ToolCallView {
+                id: result.call_id.clone(),
+                name: result.tool_name.clone(),
+                ..ToolCallView::default()
             },
         }
     }
 }
 
 /// Draws an entry that is neither a reply nor a tool result.
-pub(crate) fn draw_entry(
-    kind: EntryKind,
-    speaker: MessageRole,
-    body: &Value,
-    look: RenderOptions<'_>,
-) -> Vec<Line> {
-    let message = &body["message"];
-    match (kind, speaker) {
-        (EntryKind::Message, MessageRole::BashExecution) => card::draw_user_command(message, look),
-        (EntryKind::Message, MessageRole::Custom) => draw_custom(message, look),
-        (EntryKind::Message, _) => {
-            render_markdown(&content_text(&message["content"]), ColorRole::Dim, look.width)
+pub(crate) fn draw_entry(view: &EntryView, look: RenderOptions<'_>) -> Vec<Line> {
+    match &view.content {
+        EntryContent::Message(MessageView::User(user)) => draw_user(user, look),
+        EntryContent::Message(MessageView::UserCommand(run)) => {
+            card::draw_user_command(run, view.in_context, look)
         }
-        (EntryKind::CustomMessage, _) => draw_custom(body, look),
-        (EntryKind::Compaction, _) => {
+        EntryContent::Message(MessageView::Custom(custom)) => draw_custom(custom, look),
+        EntryContent::Message(MessageView::Other(other)) => {
+            render_markdown(&other.text, ColorRole::Dim, look.width)
+        }
+        EntryContent::Compaction(compaction) => {
             let tokens =
-                body["tokensBefore"].as_u64().map(|tokens| format!(" of {}k tokens", (tokens + 500) / 1000));
-            draw_summary(
-                &format!("compaction{}", tokens.unwrap_or_default()),
-                str_field(body, "summary"),
-                look,
-            )
+                compaction.tokens_before.map(|tokens| format!(" of {}k tokens", (tokens + 500) / 1000));
+            draw_summary(&format!("compaction{}", tokens.unwrap_or_default()), &compaction.summary, look)
         }
-        (EntryKind::BranchSummary, _) => {
-            match parse_graft(str_field(body, "summary")).filter(|_| !look.expanded) {
+        EntryContent::BranchSummary(BranchSummaryView { summary, .. }) => {
+            match parse_graft(summary).filter(|_| !look.expanded) {
                 Some(graft) => {
                     let title = format!("conclusion of branch {}", one_line(graft.tip, 80));
                     draw_summary(&title, graft.conclusion, look)
                 }
-                None => draw_summary("branch summary", str_field(body, "summary"), look),
+                None => draw_summary("branch summary", summary, look),
             }
         }
-        (EntryKind::Backtrack, _) => backtrack::draw(body, look),
-        (EntryKind::SubagentBatch | EntryKind::SubagentResult, _) => card::draw_subagents(body, look),
-        _ => Vec::new(),
+        EntryContent::Backtrack(backtrack) => backtrack::draw(backtrack, look),
+        EntryContent::Subagents(subagents) => card::draw_subagents(subagents, look),
+        EntryContent::Message(MessageView::Assistant(_) | MessageView::ToolResult(_))
+        | EntryContent::Other => Vec::new(),
     }
 }
 
 /// A stored reply: its thinking, folded, and its text.
-pub(crate) fn assistant_pieces(message: &Value) -> Vec<Piece> {
-    let mut reply = ReplyBlocks::default();
-    for block in message["content"].as_array().into_iter().flatten() {
-        match block["type"].as_str() {
-            Some("thinking") => {
-                reply.blocks.push(ReplyBlock::Thinking(str_field(block, "thinking").to_owned()));
-            }
-            Some("text") => reply.blocks.push(ReplyBlock::Text(str_field(block, "text").to_owned())),
-            _ => {}
+pub(crate) fn assistant_pieces(reply: &AssistantView) -> Vec<Piece> {
+    let mut blocks = ReplyBlocks::default();
+    for block in &reply.blocks {
+        match block {
+            ReplyBlockView::Thinking(text) => blocks.blocks.push(ReplyBlock::Thinking(text.clone())),
+            ReplyBlockView::Text(text) => blocks.blocks.push(ReplyBlock::Text(text.clone())),
+            ReplyBlockView::Call(_) => {}
         }
     }
-    let mut pieces = reply.remaining();
-    let ending = match (str_field(message, "stopReason"), str_field(message, "errorMessage")) {
-        ("aborted", _) => Some(Line::styled(ColorRole::Dim, "■ stopped")),
-        ("error", error) => Some(Line::styled(ColorRole::Bad, &format!("✗ {}", sanitize(error).trim()))),
-        ("length", _) => Some(Line::styled(
+    let mut pieces = blocks.remaining();
+    let ending = match (reply.stop_reason.as_deref(), reply.error.as_deref().unwrap_or_default()) {
+        (Some("aborted"), _) => Some(Line::styled(ColorRole::Dim, "■ stopped")),
+        (Some("error"), error) => {
+            Some(Line::styled(ColorRole::Bad, &format!("✗ {}", sanitize(error).trim())))
+        }
+        (Some("length"), _) => Some(Line::styled(
             ColorRole::Warn,
             "… cut off at the model's output limit; send `continue` for the rest",
         )),
@@ -193,15 +163,14 @@ pub(crate) fn draw_thinking(text: &str, look: RenderOptions<'_>) -> Vec<Line> {
     lines.into_iter().map(|line| line.prepend(ColorRole::Border, "∴ ")).collect()
 }
 
-pub(crate) fn draw_user(text: &str, message: &Value, look: RenderOptions<'_>) -> Vec<Line> {
-    let folded = look.pastes.filter(|_| !look.expanded).map(|pastes| pastes.fold(text));
-    let text = sanitize(folded.as_deref().unwrap_or(text));
+fn draw_user(user: &UserMessageView, look: RenderOptions<'_>) -> Vec<Line> {
+    let folded = look.pastes.filter(|_| !look.expanded).map(|pastes| pastes.fold(&user.text));
+    let text = sanitize(folded.as_deref().unwrap_or(&user.text));
     let style = Style::from(ColorRole::User).bold();
     let room = look.width.saturating_sub(2);
     let text_lines = text.trim_end().split('\n').flat_map(|line| wrap(&Line::styled(style, line), room));
     let mut lines: Vec<Line> = text_lines.collect();
-    let images = message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "image");
-    match images.count() {
+    match user.images {
         0 => {}
         1 => lines.push(Line::styled(ColorRole::Dim, "[1 image]")),
         images => lines.push(Line::styled(ColorRole::Dim, &format!("[{images} images]"))),
@@ -210,13 +179,13 @@ pub(crate) fn draw_user(text: &str, message: &Value, look: RenderOptions<'_>) ->
     hanging_indent(lines, style, "> ")
 }
 
-fn draw_custom(body: &Value, look: RenderOptions<'_>) -> Vec<Line> {
-    if body["display"] == false {
+fn draw_custom(custom: &CustomMessageView, look: RenderOptions<'_>) -> Vec<Line> {
+    if !custom.display {
         return Vec::new();
     }
     let label = Style::from(ColorRole::CustomMessageLabel).bold();
-    let mut lines = vec![Line::styled(label, &format!("[{}]", str_field(body, "customType")))];
-    lines.extend(render_markdown(&content_text(&body["content"]), ColorRole::CustomMessageText, look.width));
+    let mut lines = vec![Line::styled(label, &format!("[{}]", custom.custom_type))];
+    lines.extend(render_markdown(&custom.text, ColorRole::CustomMessageText, look.width));
     lines.into_iter().map(|line| line.with_background(ColorRole::CustomMessageBg)).collect()
 }
 
@@ -227,31 +196,6 @@ fn draw_summary(title: &str, text: &str, look: RenderOptions<'_>) -> Vec<Line> {
     let text = fold_with_key(text, 6, look.expanded).into_iter();
     lines.extend(text.map(|line| line.prepend(ColorRole::Border, "│ ").truncate(look.width)));
     lines
-}
-
-/// The tool calls of a reply.
-fn tool_calls(message: &Value) -> Vec<CardCall> {
-    let blocks = message["content"].as_array().into_iter().flatten();
-    let calls = blocks.filter(|block| block["type"] == "toolCall").map(|block| CardCall {
-        id: str_field(block, "id").to_owned(),
-        name: str_field(block, "name").to_owned(),
-        arguments: block["arguments"].clone(),
-    });
-    calls.collect()
-}
-
-/// The text of a message's content.
-pub(crate) fn content_text(content: &Value) -> String {
-    if let Some(text) = content.as_str() {
-        return text.to_owned();
-    }
-    let blocks = content.as_array().into_iter().flatten();
-    let texts = blocks.filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
-    texts.collect::<Vec<_>>().join("\n")
-}
-
-fn str_field<'v>(value: &'v Value, key: &str) -> &'v str {
-    value[key].as_str().unwrap_or_default()
 }
 
 /// Puts a mark before the first line, and indents the others to match.

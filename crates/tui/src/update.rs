@@ -4,14 +4,13 @@ mod events;
 mod keys;
 pub(crate) mod question_keys;
 
-use osier_protocol::{ClientCommand, CommandReply, Image, OpenQuestion, Prompt};
-use osier_tree::tokens::TokenCount;
-use serde_json::Value;
+use osier_protocol::entry_view::EntryView;
+use osier_protocol::{ClientCommand, CommandReply, Image, OpenQuestion, Prompt, TokenCount, TreeSnapshot};
 
-use crate::editor::{PastedImages, PromptHistory, image_path};
+use crate::editor::{PastedImages, Pastes, PromptHistory, image_path};
 use crate::host::SettingRow;
 use crate::key::Input;
-use crate::msg::{Action, JoinedSession, Msg, PathTail, Purpose, TreeSnapshot};
+use crate::msg::{Action, JoinedSession, Msg, PathTail, Purpose};
 use crate::overlay::{ForkPicker, Overlay, OverlayEvent, OverlayOutcome, Pager, SettingsPanel, TreeView};
 use crate::pages;
 use crate::piece::Piece;
@@ -42,9 +41,13 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
             vec![Action::Print(vec![Piece::spaced_notice(lines)])]
         }
         Msg::Path(path) => show_path(state, &path),
-        Msg::StatusInfo(facts) => {
-            state.context = facts.context;
-            state.status_info = *facts;
+        Msg::Status(status, git_branch) => {
+            state.context = status.context;
+            (state.status, state.git_branch) = (*status, git_branch);
+            Vec::new()
+        }
+        Msg::Sandbox(sandbox) => {
+            state.sandbox = sandbox;
             Vec::new()
         }
         Msg::Tree(forest) => show_tree(state, &forest),
@@ -125,7 +128,7 @@ fn paste(state: &mut UiState, text: &str) -> Vec<Action> {
 
 /// Replaces control characters in a paste, except for line ends and tabs.
 fn clean_paste(text: &str) -> String {
-    osier_tree::projection::preview::sanitize(text).into_owned()
+    osier_protocol::sanitize(text).into_owned()
 }
 
 fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
@@ -135,14 +138,19 @@ fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
         open_questions: asked,
         queue,
         returned_prompts: returned,
+        pastes,
         images: pictures,
         path_prompts: said,
         unfinished,
         history,
+        models,
+        commands,
     } = joined;
+    (state.models, state.prompt_commands) = (models, commands);
     state.activity = Activity { turn_running: running, ..Activity::default() };
     state.tree_request = None;
     state.activity.started = state.now;
+    state.editor.pastes = Pastes::new(pastes);
     state.editor.images = PastedImages::new(pictures);
     let said = said.iter().map(|text| state.editor.pastes.fold(text)).collect();
     state.editor.history = PromptHistory::new(history, said);
@@ -224,11 +232,9 @@ fn show_path(state: &mut UiState, path: &PathTail) -> Vec<Action> {
 }
 
 /// Updates the context tokens from a reply that reports them.
-pub(crate) fn update_context_usage(state: &mut UiState, line: &[u8]) {
-    if let Ok(entry) = serde_json::from_slice::<Value>(line)
-        && let Some(tokens) = entry["message"]["usage"]["totalTokens"].as_u64().filter(|tokens| *tokens > 0)
-    {
-        state.context = TokenCount::measured(tokens);
+pub(crate) fn update_context_usage(state: &mut UiState, entry: &EntryView) {
+    if let Some(usage) = entry.usage().filter(|usage| usage.total_tokens > 0) {
+        state.context = TokenCount::measured(usage.total_tokens);
     }
 }
 

@@ -116,7 +116,7 @@ fn editor_frame(state: &UiState) -> Frame {
         let list = completion.view(state.columns);
         let room = state.rows.saturating_sub(lines.len() + 3);
         lines.extend(list.into_iter().take(room));
-    } else if state.editor.is_empty() && !state.activity.is_active() && state.status_info.depth == 0 {
+    } else if state.editor.is_empty() && !state.activity.is_active() && state.status.depth == 0 {
         let hint = "type a message, or /help";
         let first = std::mem::take(&mut lines[0]);
         lines[0] = first.with(ColorRole::Dim, hint).truncate(state.columns);

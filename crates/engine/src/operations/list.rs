@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use osier_session::{ListResult, SearchQuery, UnavailableStore};
+use osier_session::{ListResult, UnavailableStore, filter_cards};
 use osier_store::SessionFilter;
 use osier_tree::projection::card::Card;
+use osier_tree::search_query::SearchQuery;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -51,7 +52,7 @@ impl Engine {
         cards.retain(|card| !options.named || card.name.is_some());
         cards.retain(|card| options.agent.as_ref().is_none_or(|agent| card.agent_id == *agent));
         if let Some(query) = &options.query {
-            let (matches, errors) = query.filter(cards, &stores).await;
+            let (matches, errors) = filter_cards(query, cards, &stores).await;
             (cards, search_problem) = (matches, errors.summary());
         }
         let wanted = options.limit.unwrap_or(usize::MAX);

@@ -1,6 +1,7 @@
 //! Entries: the end of the path, single entries, and the user's messages.
 
 use osier_agent::Worker;
+use osier_agent::tail::{Tail, tail_entries};
 use osier_protocol::query::{EntryAnswer, ForkPoint, Landmark, LandmarkKind, PathAnswer};
 use osier_protocol::{EntryLine, LogPosition};
 use osier_tree::entry::parse_entry;
@@ -31,7 +32,9 @@ pub(super) async fn path(worker: &Worker, limit: Option<usize>) -> Result<PathAn
     worker.session().for_each_current_line(&state, &wanted, take).await?;
     let position = LogPosition { generation: state.version.generation, entries: state.version.entries };
     let leaf_id = at.map(|seq| tree.id(seq).to_entry_id());
-    Ok(PathAnswer { entries, hidden_entries, leaf_id, position })
+    let tail = read_lines(worker.session(), &tail_entries(tree, at)).await?;
+    let unfinished_turn = Tail::from_path(tree, at, &tail).is_open();
+    Ok(PathAnswer { entries, hidden_entries, leaf_id, position, unfinished_turn })
 }
 
 /// The entries of the transcript that are on the path itself, without updates from elsewhere.

@@ -1,7 +1,6 @@
 //! What a status line shows.
 
 use osier_agent::Worker;
-use osier_agent::tail::{Tail, tail_entries};
 use osier_protocol::query::{SandboxStatus, SessionStatus};
 use osier_session::Session;
 use osier_tools::approvals::ApprovalMode;
@@ -10,7 +9,7 @@ use osier_tree::projection::transcript::transcript_entries;
 use osier_tree::short_ids::first_eight;
 
 use crate::error::EngineError;
-use crate::reading::{context_tokens, read_lines};
+use crate::reading::context_tokens;
 
 pub(super) async fn status(worker: &Worker) -> Result<SessionStatus, EngineError> {
     let session = worker.session();
@@ -18,7 +17,6 @@ pub(super) async fn status(worker: &Worker) -> Result<SessionStatus, EngineError
     let card = session.store().card(session.key()).await.ok();
     let (state, at) = worker.cursor().state_and_place();
     let tree = &state.tree;
-    let tail = read_lines(session, &tail_entries(tree, at)).await?;
     Ok(SessionStatus {
         id: session.id().into(),
         short_id: short_id(session).await,
@@ -34,13 +32,11 @@ pub(super) async fn status(worker: &Worker) -> Result<SessionStatus, EngineError
         tips: card.map_or(0, |card| card.branches as usize),
         has_messages: tree.heads().iter().any(|(_, head)| head.is_message()),
         parent_session_id: session.header().parent_session_id.as_deref().map(Into::into),
-        unfinished_turn: Tail::from_path(tree, at, &tail).is_open(),
-        sandbox: sandbox(worker).await,
     })
 }
 
 /// The first call tests the sandbox, which may take a moment.
-async fn sandbox(worker: &Worker) -> SandboxStatus {
+pub(super) async fn sandbox(worker: &Worker) -> SandboxStatus {
     let Some(sandbox) = worker.config().tool_context.sandbox.clone() else { return SandboxStatus::Disabled };
     let test = move || match sandbox.state() {
         Ok(protection) => SandboxStatus::Active { protection: protection.to_owned() },

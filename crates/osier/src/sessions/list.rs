@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use osier_engine::{ListOptions, SessionList};
-use osier_session::{SearchQuery, UnavailableStore};
+use osier_session::UnavailableStore;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
+use osier_tree::search_query::SearchQuery;
 use osier_tree::time::Millis;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};

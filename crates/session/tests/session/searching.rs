@@ -3,8 +3,9 @@
 use std::fs;
 use std::sync::Arc;
 
-use osier_session::{SearchQuery, Stores};
+use osier_session::{Stores, filter_cards};
 use osier_store::{FileStore, SessionFilter, Store};
+use osier_tree::search_query::SearchQuery;
 
 use crate::support::{empty, env, exchange};
 
@@ -16,7 +17,7 @@ async fn an_unreadable_session_is_reported_and_a_deleted_one_is_not() {
     let stores = Stores::new(vec![store]);
     let card = stores.list(&SessionFilter::default()).await.unwrap().page.cards.remove(0);
     let query = SearchQuery::parse("HELLO nothing").unwrap();
-    let errors = async || query.filter(vec![card.clone(), card.clone()], &stores).await.1.summary();
+    let errors = async || filter_cards(&query, vec![card.clone(), card.clone()], &stores).await.1.summary();
     assert_eq!(errors().await, None, "the session was read");
 
     let file = card.file.clone().unwrap();

@@ -1,24 +1,18 @@
 //! Runs actions. Slow ones run in a background task that sends a message when it is done.
 
-use std::path::Path as FilePath;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
-use osier_agent::{AgentError, Worker};
-use osier_protocol::{ClientCommand, CommandReply};
-use osier_session::{SearchErrors, SearchQuery};
-use osier_tree::projection::card::Card;
+use osier_protocol::search_query::SearchQuery;
+use osier_protocol::{Card, Client, ClientCommand, ClientError, CommandReply};
 
 use super::command_sender::OutgoingCommand;
 use super::tasks::{self, TaskContext};
-use super::{App, Pause, TaskResult, images, queries};
+use super::{App, Pause, TaskResult, images};
 use crate::error::error_chain;
 use crate::msg::{Action, Msg, OpenTarget, Purpose};
 use crate::screen::ScreenOutput;
-
-/// The maximum number of files that completion offers.
-const MAX_FILES: usize = 20_000;
 
 /// How long a search waits for more input before it reads conversations.
 const SEARCH_DELAY: Duration = Duration::from_millis(150);
@@ -37,9 +31,9 @@ impl App {
             Action::ReadSettings => self.queue_msg(Msg::Settings(self.host.settings())),
             Action::ChangeSetting { key, value } => self.change_setting(&key, &value),
             Action::ReadImage(path) => {
-                let setting = self.state.config.clone();
+                let host = self.host.clone();
                 self.spawn_task(|_| async move {
-                    let image = images::read_image(&path, &setting).await;
+                    let image = host.read_image(&path).await;
                     Ok(image.map_or(Msg::Tick, |image| Msg::Image(path, image)))
                 });
             }
@@ -56,31 +50,22 @@ impl App {
             Action::Search { query, cards, among } => self.start_search(query, cards, among),
             Action::StopSearch => self.stop_search(),
             Action::Quit => self.pause = Some(Pause::Exit(0)),
-            Action::ListFiles => {
-                let folder = self.state.config.cwd.clone();
-                self.spawn_task(|_| async move { Ok(Msg::Files(list_files(folder).await.into())) });
-            }
             action => self.run_session_task(action),
         }
     }
 
     /// Sends a command to the agent. Commands arrive in order; replies may not.
     fn send(&mut self, command: ClientCommand, purpose: Purpose) {
-        let (worker, setting) = (self.worker.clone(), self.state.config.clone());
+        let (client, host) = (self.client.clone(), self.host.clone());
         // The receiving task is gone only when the interface ends.
-        let _ = self.commands.send(OutgoingCommand { worker, config: setting, command, purpose });
+        let _ = self.commands.send(OutgoingCommand { client, host, command, purpose });
     }
 
     /// Runs an action that only reads or writes the session in a background task.
     fn run_session_task(&mut self, action: Action) {
-        let around = TaskContext {
-            columns: self.state.columns,
-            clock: self.state.clock,
-            cwd: self.state.config.cwd.clone(),
-            home: self.state.config.home.clone(),
-            host: self.host.clone(),
-        };
-        self.spawn_task(move |worker| async move { tasks::run_task(&worker, action, &around).await });
+        let context =
+            TaskContext { columns: self.state.columns, clock: self.state.clock, host: self.host.clone() };
+        self.spawn_task(move |client| async move { tasks::run_task(&*client, action, &context).await });
     }
 
     /// Changes a setting and applies it to the screen.
@@ -103,19 +88,21 @@ impl App {
         self.queue_msg(msg);
     }
 
-    pub(super) fn read_status_info(&self) {
+    pub(super) fn read_status(&self) {
         let branch = self.host.git_branch();
-        self.spawn_task(|worker| async move {
-            Ok(Msg::StatusInfo(Box::new(queries::status_info(&worker, branch).await?)))
-        });
+        self.spawn_task(|client| async move { Ok(Msg::Status(Box::new(client.status().await?), branch)) });
+    }
+
+    pub(super) fn read_sandbox(&self) {
+        self.spawn_task(|client| async move { Ok(Msg::Sandbox(client.sandbox().await?)) });
     }
 
     /// Runs work in a background task. An error is shown to the user.
-    fn spawn_task<F>(&self, work: impl FnOnce(Worker) -> F)
+    fn spawn_task<F>(&self, work: impl FnOnce(Arc<dyn Client>) -> F)
     where
-        F: Future<Output = Result<Msg, AgentError>> + Send + 'static,
+        F: Future<Output = Result<Msg, ClientError>> + Send + 'static,
     {
-        let work = work(self.worker.clone());
+        let work = work(self.client.clone());
         let answers = self.task_results.clone();
         tokio::spawn(async move {
             let msg = work.await.unwrap_or_else(|error| Msg::Failed(error_chain(&error)));
@@ -128,8 +115,8 @@ impl App {
         if self.opening_task.is_some() {
             return;
         }
-        let (host, worker, answers) = (self.host.clone(), self.worker.clone(), self.task_results.clone());
-        let opening = tokio::spawn(async move { host.open(which, &worker).await });
+        let (host, answers) = (self.host.clone(), self.task_results.clone());
+        let opening = tokio::spawn(async move { host.open(which).await });
         self.opening_task = Some(opening.abort_handle());
         tokio::spawn(async move {
             let opened = opening.await.unwrap_or_else(|failed| match failed.is_cancelled() {
@@ -143,20 +130,20 @@ impl App {
     /// Searches conversations, the most recently used first. Reports each hit at once.
     fn start_search(&mut self, query: String, cards: Arc<Vec<Card>>, among: Vec<usize>) {
         self.stop_search();
-        let stores = self.host.stores(self.worker.session());
-        let (answers, number) = (self.task_results.clone(), self.search_number);
+        let (host, answers, number) = (self.host.clone(), self.task_results.clone(), self.search_number);
         let searching = tokio::spawn(async move {
             tokio::time::sleep(SEARCH_DELAY).await;
-            let (query, mut unread) = (SearchQuery::parse(&query), SearchErrors::default());
+            let (query, mut errors) = (SearchQuery::parse(&query), Vec::new());
             for at in among {
-                if let (Ok(query), Some(card)) = (&query, cards.get(at))
-                    && unread.record(card, query.matches_messages(card, &stores).await)
-                {
-                    let _ = answers.send(TaskResult::SearchHit(number, Some(at)));
+                let (Ok(query), Some(card)) = (&query, cards.get(at)) else { continue };
+                match host.search_messages(query, card).await {
+                    Ok(true) => drop(answers.send(TaskResult::SearchHit(number, Some(at)))),
+                    Ok(false) => {}
+                    Err(error) => errors.push(format!("{}: {error}", card.short_id)),
                 }
             }
-            if let Some(summary) = unread.summary() {
-                let _ = answers.send(TaskResult::Msg(Msg::Failed(summary)));
+            if let Some(first) = errors.first() {
+                let _ = answers.send(TaskResult::Msg(Msg::Failed(search_problem(errors.len(), first))));
             }
             let _ = answers.send(TaskResult::SearchHit(number, None));
         });
@@ -188,14 +175,9 @@ pub(super) fn change_done(notice: String) -> Msg {
     Msg::Replied(Purpose::Change(notice), Box::new(Ok(CommandReply::Done)))
 }
 
-/// The files below a folder, without those that version control ignores.
-async fn list_files(folder: String) -> Vec<String> {
-    let walk = move || {
-        let root = FilePath::new(&folder);
-        let files = osier_tools::unignored_files(root);
-        let names = files
-            .filter_map(|entry| entry.path().strip_prefix(root).ok().map(|path| path.display().to_string()));
-        names.take(MAX_FILES).collect()
-    };
-    tokio::task::spawn_blocking(walk).await.unwrap_or_default()
+fn search_problem(count: usize, first: &str) -> String {
+    match count {
+        1 => format!("cannot search 1 session: {first}"),
+        count => format!("cannot search {count} sessions; the first error is {first}"),
+    }
 }

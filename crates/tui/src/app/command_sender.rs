@@ -3,25 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use osier_agent::Worker;
-use osier_protocol::ClientCommand;
+use osier_protocol::{Client, ClientCommand};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 use super::{TaskResult, images};
 use crate::error::error_chain;
+use crate::host::Host;
 use crate::msg::{Msg, Purpose};
-use crate::state::UiConfig;
 
 /// How long the images that a prompt names may take to read.
 const IMAGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the program waits at exit for the last commands.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A command and the agent that receives it.
+/// A command and the session that receives it.
 pub(super) struct OutgoingCommand {
-    pub(super) worker: Worker,
-    pub(super) config: Arc<UiConfig>,
+    pub(super) client: Arc<dyn Client>,
+    pub(super) host: Arc<dyn Host>,
     pub(super) command: ClientCommand,
     pub(super) purpose: Purpose,
 }
@@ -41,16 +40,16 @@ pub(super) async fn finish(sender: JoinHandle<()>) {
 }
 
 async fn send_all(mut queue: UnboundedReceiver<OutgoingCommand>, answers: UnboundedSender<TaskResult>) {
-    while let Some(OutgoingCommand { worker, config: setting, command, purpose }) = queue.recv().await {
+    while let Some(OutgoingCommand { client, host, command, purpose }) = queue.recv().await {
         let answers = answers.clone();
         // The receiver is gone only when the interface has ended.
         let answer = move |reply| drop(answers.send(TaskResult::Msg(Msg::Replied(purpose, Box::new(reply)))));
-        let Ok(command) = tokio::time::timeout(IMAGE_TIMEOUT, with_images(command, &setting)).await else {
+        let Ok(command) = tokio::time::timeout(IMAGE_TIMEOUT, with_images(command, &*host)).await else {
             answer(Err("cannot read the images that the prompt names: timed out".to_owned()));
             continue;
         };
         let mut sent = Box::pin(async move {
-            answer(worker.send(command).await.map_err(|error| error_chain(&error)));
+            answer(client.send(command).await.map_err(|error| error_chain(&error)));
         });
         tokio::select! {
             biased;
@@ -62,10 +61,10 @@ async fn send_all(mut queue: UnboundedReceiver<OutgoingCommand>, answers: Unboun
 }
 
 /// Adds the images that a prompt names to the command.
-async fn with_images(command: ClientCommand, setting: &UiConfig) -> ClientCommand {
+async fn with_images(command: ClientCommand, host: &dyn Host) -> ClientCommand {
     match command {
         ClientCommand::Prompt { mut prompt, when } => {
-            prompt.images.extend(images::images_in_prompt(&prompt.text, setting).await);
+            prompt.images.extend(images::images_in_prompt(&prompt.text, host).await);
             ClientCommand::Prompt { prompt, when }
         }
         command => command,

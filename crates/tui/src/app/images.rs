@@ -1,17 +1,14 @@
-//! Reads images from the clipboard, and images whose plain path is in a prompt, as a file manager pastes it. They are sent
-//! along with the unchanged text. The agent attaches files named with `@file`.
+//! Images from the clipboard, and images whose plain path is in a prompt, as a file manager pastes it. They are sent along
+//! with the unchanged text. The agent attaches files named with `@file`.
 
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use base64::Engine;
-use osier_model::Image;
-use osier_tools::{CommandEnv, ResultBlock, ToolCall, ToolContext, ToolSet, Toolbox};
-use serde_json::json;
+use osier_protocol::Image;
 use tokio::process::Command;
 
-use crate::state::UiConfig;
+use crate::host::Host;
 
 const EXTENSIONS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 
@@ -25,24 +22,13 @@ const CLIPBOARD_COMMANDS: [&[&str]; 3] = [
 const CLIPBOARD_TIMEOUT: Duration = Duration::from_secs(3);
 const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-pub(super) async fn images_in_prompt(text: &str, setting: &UiConfig) -> Vec<Image> {
+/// The images whose paths are in a prompt.
+pub(super) async fn images_in_prompt(text: &str, host: &dyn Host) -> Vec<Image> {
     let mut images = Vec::new();
     for path in image_paths(text) {
-        images.extend(read_image(path, setting).await);
+        images.extend(host.read_image(path).await);
     }
     images
-}
-
-/// Reads an image with the `read` tool. Returns `None` if the path is not an image.
-pub(super) async fn read_image(path: &str, setting: &UiConfig) -> Option<Image> {
-    let env = CommandEnv { home: setting.home.as_ref().map(PathBuf::from), ..CommandEnv::default() };
-    let context = ToolContext::new(&setting.cwd, &setting.cwd, env);
-    let call = ToolCall { id: String::new(), name: "read".to_owned(), arguments: json!({ "path": path }) };
-    let content = ToolSet::standard().run(call, &context).await.content;
-    content.into_iter().find_map(|block| match block {
-        ResultBlock::Image { data, mime_type } => Some(Image { data, mime_type }),
-        _ => None,
-    })
 }
 
 /// The image in the clipboard, if there is one and a program can read it.
@@ -74,20 +60,5 @@ mod tests {
     #[test]
     fn only_plain_paths_with_an_image_extension_are_read() {
         assert_eq!(image_paths("see @x/a.png, './b.JPG' and c.png at http x/y.txt"), ["./b.JPG"]);
-    }
-
-    #[tokio::test]
-    async fn existing_images_are_attached_and_missing_ones_are_ignored() {
-        let folder = tempfile::tempdir().unwrap();
-        let point = "R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs=";
-        let point = base64::engine::general_purpose::STANDARD.decode(point).unwrap();
-        std::fs::write(folder.path().join("dot.gif"), &point).unwrap();
-        std::fs::create_dir(folder.path().join("home")).unwrap();
-        std::fs::write(folder.path().join("home/shot.gif"), point).unwrap();
-        let cwd = folder.path().to_string_lossy().into_owned();
-        let setting = UiConfig { home: Some(format!("{cwd}/home")), cwd, ..UiConfig::default() };
-        let images = images_in_prompt("what is ./dot.gif, ~/shot.gif and ./gone.png?", &setting).await;
-        assert_eq!(images.len(), 2);
-        assert!(images[0].mime_type.starts_with("image/"), "{}", images[0].mime_type);
     }
 }

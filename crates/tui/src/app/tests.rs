@@ -1,6 +1,7 @@
 //! The loop without a terminal.
 
 use osier_agent::{AgentConfig, Worker};
+use osier_engine::LocalClient;
 use osier_model::{Environment, ModelRouter, Registry, ThinkingLevel};
 use osier_session::{Session, SessionEnv};
 use osier_store::MemoryStore;
@@ -15,12 +16,12 @@ struct NoHost;
 
 #[async_trait::async_trait]
 impl Host for NoHost {
-    async fn open(&self, _which: OpenTarget, _from: &Worker) -> Result<OpenedSession, String> {
+    async fn open(&self, _target: OpenTarget) -> Result<OpenedSession, String> {
         Err("there is no other session".to_owned())
     }
 }
 
-async fn worker() -> Worker {
+async fn client() -> Arc<dyn Client> {
     let header = Header::new("s", 0, "/x");
     let session = Session::create(Arc::new(MemoryStore::default()), &header, &[], SessionEnv::default());
     let registry = Arc::new(Registry::built_in());
@@ -28,7 +29,7 @@ async fn worker() -> Worker {
     let models = Arc::new(ModelRouter::new(registry.clone(), Environment::empty()));
     let tools = ToolContext::new("/x", "/x/output", osier_tools::CommandEnv::new([]));
     let parts = AgentConfig::new(models, registry, model, Arc::new(ToolSet::standard()), tools);
-    Worker::start(session.await.unwrap(), parts).await.unwrap()
+    Arc::new(LocalClient::new(Worker::start(session.await.unwrap(), parts).await.unwrap()))
 }
 
 #[tokio::test]
@@ -36,7 +37,7 @@ async fn an_interrupted_step_does_not_lose_what_it_was_about_to_send() {
     let (answers, mut heard) = unbounded_channel();
     let size = (80, 24);
     let started =
-        App::start(worker().await, Arc::new(NoHost), UiConfig::default(), Theme::dark(), size, answers);
+        App::start(client().await, Arc::new(NoHost), UiConfig::default(), Theme::dark(), size, answers);
     let (mut app, sender) = started.await.unwrap();
     let send = Action::Send(
         ClientCommand::SetThinking { level: ThinkingLevel::High },
@@ -50,7 +51,7 @@ async fn an_interrupted_step_does_not_lose_what_it_was_about_to_send() {
     }
     assert!(app.rejoin_at.is_some(), "the session is joined again later");
     app.run_pending().await;
-    let worker = app.worker.clone();
+    let client = app.client.clone();
     drop(app);
     sender.await.unwrap();
     let mut replies = 0;
@@ -61,5 +62,5 @@ async fn an_interrupted_step_does_not_lose_what_it_was_about_to_send() {
         }
     }
     assert_eq!(replies, 1);
-    assert_eq!(worker.model_choice().await.unwrap().thinking, ThinkingLevel::High);
+    assert_eq!(client.status().await.unwrap().thinking, ThinkingLevel::High);
 }

@@ -5,8 +5,8 @@ use crate::msg::{Action, Purpose};
 use crate::overlay::{ListPicker, ListRow, OverlayOutcome};
 use crate::state::UiState;
 use crate::update::{send_command, show_error};
-use osier_protocol::ClientCommand;
-use osier_tools::approvals::ApprovalMode;
+use osier_protocol::query::SandboxStatus;
+use osier_protocol::{ApprovalMode, ClientCommand};
 
 pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "approval",
@@ -24,7 +24,7 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
         let row = |mode: &ApprovalMode| ListRow {
             name: mode.name().to_owned(),
             description: describe_mode(*mode, state),
-            is_current: state.status_info.approval_mode == Some(*mode),
+            is_current: state.status.approval_mode == Some(*mode),
             ..ListRow::default()
         };
         let rows = ApprovalMode::ALL.iter().map(row).collect();
@@ -43,9 +43,16 @@ fn describe_mode(mode: ApprovalMode, state: &UiState) -> String {
     match mode {
         ApprovalMode::Default => "asks before writing files or running commands".to_owned(),
         ApprovalMode::AutoEdit => "asks before running commands".to_owned(),
-        ApprovalMode::Sandbox => match state.config.sandbox_state() {
-            Ok(protection) => format!("runs commands in the sandbox without asking ({protection})"),
-            Err(reason) => format!("not available, asks before running commands: {reason}"),
+        ApprovalMode::Sandbox => match &state.sandbox {
+            SandboxStatus::Active { protection } => {
+                format!("runs commands in the sandbox without asking ({protection})")
+            }
+            SandboxStatus::Unavailable { reason } => {
+                format!("not available, asks before running commands: {reason}")
+            }
+            SandboxStatus::Disabled => {
+                "not available, asks before running commands: sandbox.when is set to never".to_owned()
+            }
         },
         ApprovalMode::Yolo => "never asks, no sandbox".to_owned(),
     }

@@ -15,7 +15,7 @@ pub(super) const COMMAND: SlashCommand = SlashCommand {
 
 fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     match words.split_once(' ') {
-        Some((left, right)) => vec![Action::Compare(left.trim().to_owned(), right.trim().to_owned())],
+        Some((left, right)) => vec![Action::Compare(left.trim().into(), right.trim().into())],
         None => {
             show_notice(state, "Mark two entries with alt+c to compare them");
             request_tree(state, false)

@@ -38,8 +38,9 @@ fn run(state: &mut UiState, _words: &str) -> Vec<Action> {
         let names = spec.aliases.iter().map(|alias| format!(", /{alias}")).collect::<String>();
         (format!("/{}{names} {}", spec.name, spec.arguments), spec.help)
     });
-    let templates = state.config.templates.clone();
-    let templates = templates.iter().map(|(name, help)| (format!("/{name}"), help.as_str()));
+    let templates = state.prompt_commands.clone();
+    let templates =
+        templates.iter().map(|command| (format!("/{}", command.name), command.description.as_str()));
     let keys = KEY_HELP.iter().map(|(name, help)| ((*name).to_owned(), *help));
     let tree = key_help(&state.config).into_iter().map(|(key, word)| (format!("tree: {key}"), word));
     let rows = commands.chain(templates).chain(keys).chain(tree);

@@ -1,8 +1,10 @@
 //! `/label`: labels the current entry.
 
 use super::SlashCommand;
-use crate::msg::Action;
+use crate::msg::{Action, Purpose};
 use crate::state::UiState;
+use crate::update::send_command;
+use osier_protocol::ClientCommand;
 
 pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "label",
@@ -14,5 +16,9 @@ pub(super) const COMMAND: SlashCommand = SlashCommand {
 
 fn run(_state: &mut UiState, words: &str) -> Vec<Action> {
     let label = Some(words.to_owned()).filter(|label| !label.is_empty());
-    vec![Action::Label { entry: None, label }]
+    let notice = match &label {
+        Some(label) => format!("Labeled {label}"),
+        None => "Label removed".to_owned(),
+    };
+    send_command(ClientCommand::Label { entry: None, label }, Purpose::Change(notice))
 }

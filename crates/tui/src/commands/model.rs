@@ -19,10 +19,10 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     if !words.is_empty() {
         return set_model(words);
     }
-    let names = state.config.models.clone();
+    let names = state.models.clone();
     let row = |name: &String| ListRow {
         name: name.clone(),
-        is_current: *name == state.status_info.model,
+        is_current: *name == state.status.model,
         ..ListRow::default()
     };
     let rows = names.iter().map(row).collect();

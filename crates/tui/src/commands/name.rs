@@ -1,9 +1,10 @@
 //! `/name`: shows or sets the session name.
 
 use super::SlashCommand;
-use crate::msg::Action;
+use crate::msg::{Action, Purpose};
 use crate::state::UiState;
-use crate::update::show_notice;
+use crate::update::{send_command, show_notice};
+use osier_protocol::ClientCommand;
 
 pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "name",
@@ -15,9 +16,10 @@ pub(super) const COMMAND: SlashCommand = SlashCommand {
 
 fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     if words.is_empty() {
-        let name = state.status_info.name.clone().unwrap_or_else(|| "This session has no name".to_owned());
+        let name = state.status.name.clone().unwrap_or_else(|| "This session has no name".to_owned());
         show_notice(state, &name);
         return Vec::new();
     }
-    vec![Action::Rename(words.to_owned())]
+    let notice = format!("Renamed the session to {words}");
+    send_command(ClientCommand::Rename { name: words.to_owned() }, Purpose::Change(notice))
 }

@@ -5,8 +5,7 @@ use crate::msg::{Action, Purpose};
 use crate::overlay::{ListPicker, ListRow, OverlayOutcome};
 use crate::state::UiState;
 use crate::update::{send_command, show_error};
-use osier_model::ThinkingLevel;
-use osier_protocol::ClientCommand;
+use osier_protocol::{ClientCommand, ThinkingLevel};
 
 pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "thinking",
@@ -24,7 +23,7 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     if words.is_empty() {
         let row = |level: &ThinkingLevel| ListRow {
             name: level.name().to_owned(),
-            is_current: *level == state.status_info.thinking,
+            is_current: *level == state.status.thinking,
             ..ListRow::default()
         };
         let pick = ListPicker::new("Thinking", all.iter().map(row).collect(), move |at| {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use osier_model::Image;
+use osier_protocol::Image;
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -9,9 +9,9 @@ mod tests;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use osier_protocol::{ClientCommand, Question, UserAnswer};
-use osier_tools::approvals::AskReason;
-use osier_tools::{Allowance, ProposedChange, visible, visible_line};
+use osier_protocol::{
+    Allowance, AskReason, ClientCommand, ProposedChange, Question, UserAnswer, visible, visible_line,
+};
 
 use super::{ANSWER_PAUSE_MS, Overlay, OverlayArea, OverlayEvent, OverlayOutcome, TextPrompt};
 use crate::key::{Key, KeyCode};

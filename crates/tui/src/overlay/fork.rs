@@ -1,13 +1,11 @@
 //! Lists your messages on the path, latest first, to fork before one of them: in this session or in a new one. Tab lists all
 //! branches.
 
-use osier_protocol::{ClientCommand, MoveCommand};
-use osier_tree::projection::preview::one_line;
-use osier_tree::{MessageRole, Seq};
+use osier_protocol::{ClientCommand, EntryId, MessageRole, MoveCommand, Seq, TreeSnapshot, one_line};
 
 use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::key::{Key, KeyCode};
-use crate::msg::{Action, OpenTarget, Purpose, TreeSnapshot};
+use crate::msg::{Action, OpenTarget, Purpose};
 use crate::screen::Frame;
 use crate::text::{Line, Style, join_fitting};
 use crate::theme::ColorRole;
@@ -44,14 +42,14 @@ impl ForkPicker {
         self.selected = self.selected.min(self.rows.len().saturating_sub(1));
     }
 
-    fn selected_id(&self) -> Option<String> {
-        self.rows.get(self.selected).map(|seq| self.snapshot.tree.id(*seq).to_string())
+    fn selected_id(&self) -> Option<EntryId> {
+        self.rows.get(self.selected).map(|seq| self.snapshot.id(*seq))
     }
 
     fn draw_row(&self, seq: Seq, room: OverlayArea) -> Line {
         let tree = &self.snapshot.tree;
         let time = tree.head(seq).time().map(|time| room.clock.format_full(time)).unwrap_or_default();
-        let text = self.snapshot.texts.get(seq).into_owned();
+        let text = self.snapshot.preview(seq).into_owned();
         let text = text.strip_prefix("user: ").unwrap_or(&text);
         let text = text.strip_prefix('"').unwrap_or(text);
         let text = one_line(text.strip_suffix('"').unwrap_or(text), 80);
@@ -118,7 +116,7 @@ impl Overlay for ForkPicker {
     }
 }
 
-fn navigate_action(target: String) -> Action {
-    let wish = MoveCommand { target_id: Some(target.into()), stop_turn: true, ..MoveCommand::default() };
+fn navigate_action(target: EntryId) -> Action {
+    let wish = MoveCommand { target_id: Some(target), stop_turn: true, ..MoveCommand::default() };
     Action::Send(ClientCommand::Move(wish), Purpose::Navigate)
 }

@@ -6,7 +6,7 @@ use crate::key::{Key, KeyCode};
 use crate::screen::Frame;
 use crate::text::{Line, join_fitting, width};
 use crate::theme::ColorRole;
-use osier_tree::projection::preview::one_line;
+use osier_protocol::one_line;
 
 /// Rows on the screen at once.
 const MAX_ROWS: usize = 8;

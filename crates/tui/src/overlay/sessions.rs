@@ -7,12 +7,11 @@ mod threads;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use osier_tree::projection::card::Card;
-use osier_tree::projection::preview::one_line;
+use osier_protocol::{Card, SessionId, SessionRef, one_line};
 
 use super::{ChoicePrompt, Overlay, OverlayArea, OverlayEvent, OverlayOutcome, TextPrompt};
 use crate::key::{Key, KeyCode};
-use crate::msg::{Action, OpenTarget, SessionRef};
+use crate::msg::{Action, OpenTarget};
 use crate::screen::Frame;
 use crate::state::UiState;
 use crate::text::{Line, Style, join_fitting, width};
@@ -46,7 +45,7 @@ enum SessionOrder {
 pub(crate) struct SessionPicker {
     cwd: String,
     /// The open session and its store. It cannot be deleted.
-    current: String,
+    current: SessionId,
     store: String,
     cards: Option<Arc<Vec<Card>>>,
     /// The cards come from more than one store.
@@ -67,8 +66,8 @@ impl SessionPicker {
     pub(crate) fn new(state: &UiState) -> SessionPicker {
         SessionPicker {
             cwd: state.config.cwd.clone(),
-            current: state.status_info.id.clone(),
-            store: state.config.store.clone(),
+            current: state.status.id.clone(),
+            store: state.status.store.clone(),
             cards: None,
             many_stores: false,
             all_directories: false,
@@ -172,7 +171,7 @@ impl SessionPicker {
     }
 
     fn is_current(&self, card: &Card) -> bool {
-        card.store == self.store && card.id == self.current
+        card.store == self.store && self.current == *card.id
     }
 
     fn selected_card(&self) -> Option<&Card> {

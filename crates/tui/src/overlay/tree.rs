@@ -6,15 +6,12 @@ mod entry_actions;
 mod keys;
 mod render;
 
-use std::borrow::Cow;
-
-use osier_protocol::ClientCommand;
-use osier_tree::Seq;
-use osier_tree::projection::outline::{Outline, OutlineFilter, OutlineOptions, SiblingOrder};
+use osier_protocol::outline::{Outline, OutlineFilter, OutlineOptions, SiblingOrder};
+use osier_protocol::{ClientCommand, Seq, TreeSnapshot};
 
 use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::key::Key;
-use crate::msg::{Action, Purpose, TreeSnapshot};
+use crate::msg::{Action, Purpose};
 use crate::screen::Frame;
 use crate::state::UiConfig;
 use entry_actions::LabelEdit;
@@ -69,9 +66,9 @@ impl TreeView {
     }
 
     fn rebuild_outline(&mut self) {
-        let TreeSnapshot { tree, leaf, texts } = &self.snapshot;
-        let texts = |seq: Seq| -> Cow<'_, str> { texts.get(seq) };
-        self.outline = Outline::new(tree, *leaf, &self.options, &texts);
+        let snapshot = &self.snapshot;
+        self.outline =
+            Outline::new(&snapshot.tree, snapshot.leaf, &self.options, &|seq| snapshot.preview(seq));
         let at = self.outline.cursor(self.selected_entry);
         self.selected_row = at.unwrap_or(0);
         // While the list is empty, remember the entry.

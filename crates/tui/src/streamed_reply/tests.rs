@@ -1,7 +1,7 @@
 //! Compares streamed replies with stored ones.
 
+use osier_protocol::entry_view::{AssistantView, ReplyBlockView};
 use proptest::prelude::*;
-use serde_json::json;
 
 use super::*;
 use crate::testing::random::{any_markdown, piece_lengths, split_pieces};
@@ -27,8 +27,8 @@ fn push(draft: &mut StreamedReply, piece: &str) -> Vec<Piece> {
 }
 
 fn stored(text: &str) -> Vec<Piece> {
-    let content = json!([{ "type": "thinking", "thinking": "hm\nlong" }, { "type": "text", "text": text }]);
-    assistant_pieces(&json!({ "content": content }))
+    let blocks = vec![ReplyBlockView::Thinking("hm\nlong".to_owned()), ReplyBlockView::Text(text.to_owned())];
+    assistant_pieces(&AssistantView { blocks, ..AssistantView::default() })
 }
 
 /// Lines with their styles.

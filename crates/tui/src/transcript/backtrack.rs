@@ -1,9 +1,9 @@
 //! Draws a backtrack of the model to a checkpoint: a rule, the number of discarded messages, the message it returned to, and the
 //! note.
 
-use serde_json::Value;
+use osier_protocol::entry_view::BacktrackView;
 
-use super::{RenderOptions, str_field};
+use super::RenderOptions;
 use crate::markdown::render_markdown;
 use crate::text::{Line, sanitize, width, wrap};
 use crate::theme::ColorRole;
@@ -15,15 +15,15 @@ const MAX_NOTE_CHARS: usize = 300;
 const MAX_RULE_WIDTH: usize = 60;
 const INDENT: &str = "    ";
 
-pub(super) fn draw(body: &Value, look: RenderOptions<'_>) -> Vec<Line> {
-    let number = body["checkpointId"].as_u64().map_or_else(|| "?".to_owned(), |number| number.to_string());
+pub(super) fn draw(backtrack: &BacktrackView, look: RenderOptions<'_>) -> Vec<Line> {
+    let number = backtrack.checkpoint_id.map_or_else(|| "?".to_owned(), |number| number.to_string());
     let mut lines = vec![title_rule(&format!("Backtracked to Checkpoint {number}"), look.width), Line::new()];
-    let discarded = body["discarded"].as_u64().unwrap_or_default();
-    if discarded > 0 {
-        lines.push(Line::styled(ColorRole::BacktrackInfo, &format!("  Discarded {discarded} messages")));
+    if backtrack.discarded > 0 {
+        let discarded = format!("  Discarded {} messages", backtrack.discarded);
+        lines.push(Line::styled(ColorRole::BacktrackInfo, &discarded));
     }
     let room = look.width.saturating_sub(INDENT.len() + 4);
-    let said = shorten(str_field(body, "originalUserMessage"), MAX_MESSAGE_CHARS);
+    let said = shorten(&backtrack.original_user_message, MAX_MESSAGE_CHARS);
     if !said.is_empty() {
         lines.push(Line::styled(ColorRole::BacktrackInfo, "  Returned to:"));
         let said = said
@@ -33,7 +33,7 @@ pub(super) fn draw(body: &Value, look: RenderOptions<'_>) -> Vec<Line> {
     }
     lines.push(Line::styled(ColorRole::BacktrackInfo, "  Note from future:"));
     lines.extend(draw_box(render_markdown(
-        &shorten(str_field(body, "note"), MAX_NOTE_CHARS),
+        &shorten(&backtrack.note, MAX_NOTE_CHARS),
         ColorRole::BacktrackNote,
         room,
     )));

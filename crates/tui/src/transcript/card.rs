@@ -1,12 +1,10 @@
 //! Draws tool calls as cards: the call, and a few lines of its result.
 
-use osier_tools::{Todo, TodoStatus, todos_from_details, visible, visible_line};
-use osier_tree::projection::preview;
-use osier_tree::scan::RawJson;
-use serde_json::Value;
+use osier_protocol::entry_view::{SubagentsView, ToolCallView, ToolResultView, UserCommandView};
+use osier_protocol::{ResultDetails, Todo, TodoStatus, one_line, visible, visible_line};
 
+use super::RenderOptions;
 use super::folding::{fold_end, fold_start};
-use super::{RenderOptions, content_text, str_field};
 use crate::markdown::highlight;
 use crate::text::{Line, Style, hard_wrap, sanitize, width, wrap};
 use crate::theme::ColorRole;
@@ -17,33 +15,24 @@ const MAX_OUTPUT_LINES: usize = 8;
 const MAX_ERROR_LINES: usize = 4;
 const MAX_COMMAND_LINES: usize = 6;
 
-/// A tool call of a reply.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct CardCall {
-    pub id: String,
-    pub name: String,
-    pub arguments: Value,
-}
-
 /// Draws a call with its result.
-pub(crate) fn draw(call: &CardCall, message: &Value, look: RenderOptions<'_>) -> Vec<Line> {
-    let details = &message["details"];
-    let failed = message["isError"] == true;
-    let text = content_text(&message["content"]);
+pub(crate) fn draw(call: &ToolCallView, result: &ToolResultView, look: RenderOptions<'_>) -> Vec<Line> {
+    let (details, failed) = (ResultDetails::read(&result.details), result.is_error);
     let room = look.width.saturating_sub(2);
-    if let Some(items) = todos_from_details(details).filter(|_| call.name == "todo" && !failed) {
-        return draw_checklist(&items, look);
+    if let Some(items) = details.todos.as_ref().filter(|_| call.name == "todo" && !failed) {
+        return draw_checklist(items, look);
     }
     let mut lines = card_header(call, if failed { ColorRole::Bad } else { ColorRole::Good }, look);
-    let body = match (details["diff"].as_str(), call.name.as_str()) {
+    let output = |role| output_lines(&result.text, role, room);
+    let body = match (&details.diff, call.name.as_str()) {
         (Some(diff), _) if !failed => fold_end(diff_lines(diff, room), MAX_DIFF_LINES, look.expanded),
-        (_, "bash") => fold_start(output_lines(&text, ColorRole::Dim, room), MAX_OUTPUT_LINES, look.expanded),
-        _ if failed => fold_end(output_lines(&text, ColorRole::Bad, room), MAX_ERROR_LINES, look.expanded),
-        _ if look.expanded => output_lines(&text, ColorRole::Dim, room),
+        (_, "bash") => fold_start(output(ColorRole::Dim), MAX_OUTPUT_LINES, look.expanded),
+        _ if failed => fold_end(output(ColorRole::Bad), MAX_ERROR_LINES, look.expanded),
+        _ if look.expanded => output(ColorRole::Dim),
         _ => Vec::new(),
     };
     lines.extend(body.into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
-    let end = ending_line(details, &text, failed);
+    let end = ending_line(&details, &result.text, failed);
     lines.extend(end.map(|line| line.prepend(ColorRole::Border, "  ")));
     lines
 }
@@ -71,14 +60,14 @@ fn draw_checklist(items: &[Todo], look: RenderOptions<'_>) -> Vec<Line> {
 }
 
 /// Draws a call that has no result.
-pub(crate) fn interrupted(call: &CardCall, look: RenderOptions<'_>) -> Vec<Line> {
+pub(crate) fn interrupted(call: &ToolCallView, look: RenderOptions<'_>) -> Vec<Line> {
     let mut lines = card_header(call, ColorRole::Warn, look);
     lines.push(Line::styled(ColorRole::Warn, "  interrupted, no result"));
     lines
 }
 
 /// The first lines of a card: the tool and its arguments.
-pub(crate) fn card_header(call: &CardCall, mark: ColorRole, look: RenderOptions<'_>) -> Vec<Line> {
+pub(crate) fn card_header(call: &ToolCallView, mark: ColorRole, look: RenderOptions<'_>) -> Vec<Line> {
     let start = Line::styled(mark, "● ").with(Style::default().bold(), &visible_line(&call.name));
     if let ("bash", Some(command)) = (call.name.as_str(), call.arguments["command"].as_str()) {
         let room = look.width.saturating_sub(7);
@@ -94,15 +83,8 @@ pub(crate) fn card_header(call: &CardCall, mark: ColorRole, look: RenderOptions<
     if call.name == "todo" {
         return vec![start];
     }
-    let arguments = call.arguments.to_string();
-    let summary = RawJson::parse(arguments.as_bytes())
-        .map(|arguments| preview::RawToolCall { name: call.name.as_str().into(), arguments }.line(look.home))
-        .unwrap_or_default();
-    // Strip the brackets and the name from `[read: notes.txt]`; the card shows the name already.
-    let summary = summary.trim_start_matches('[').trim_end_matches(']');
-    let summary = summary.strip_prefix(&call.name).unwrap_or(summary).trim_start_matches(": ");
-    let summary = if call.arguments.is_null() { "" } else { summary };
-    vec![start.with(ColorRole::Text, " ").with(ColorRole::Text, &visible_line(summary)).truncate(look.width)]
+    let summary = call.summary(look.home);
+    vec![start.with(ColorRole::Text, " ").with(ColorRole::Text, &visible_line(&summary)).truncate(look.width)]
 }
 
 /// The last lines of a tool's output so far.
@@ -129,32 +111,32 @@ fn diff_lines(diff: &str, room: usize) -> Vec<Line> {
 }
 
 /// The last line: the exit status, and whether the output was truncated.
-fn ending_line(details: &Value, text: &str, failed: bool) -> Option<Line> {
+fn ending_line(details: &ResultDetails, text: &str, failed: bool) -> Option<Line> {
     let mut parts: Vec<(ColorRole, String)> = Vec::new();
-    match details["exitCode"].as_i64() {
+    match details.exit_code {
         Some(0) => parts.push((ColorRole::Dim, "exit 0".to_owned())),
         Some(code) => parts.push((ColorRole::Bad, format!("exit {code}"))),
         None => {}
     }
-    if let Some(signal) = details["signal"].as_i64() {
+    if let Some(signal) = details.signal {
         parts.push((ColorRole::Bad, format!("killed by signal {signal}")));
     }
-    if details["timedOut"] == true {
+    if details.timed_out {
         parts.push((ColorRole::Bad, "timed out".to_owned()));
     }
-    if details["cancelled"] == true {
+    if details.cancelled {
         parts.push((ColorRole::Warn, "stopped".to_owned()));
     }
-    if let (Some(added), Some(removed)) = (details["added"].as_u64(), details["removed"].as_u64()) {
+    if let (Some(added), Some(removed)) = (details.added, details.removed) {
         parts.push((ColorRole::Dim, format!("+{added} −{removed}")));
     }
     if parts.is_empty() && !failed && !text.trim().is_empty() {
         let count = text.trim_end().lines().count();
         parts.push((ColorRole::Dim, if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }));
     }
-    if details["truncated"] == true {
-        let all = details["totalLines"].as_u64().map(|lines| format!(" from {lines} lines"));
-        let kept = details["fullOutputPath"].as_str().map(|path| format!(", full output in {path}"));
+    if details.truncated {
+        let all = details.total_lines.map(|lines| format!(" from {lines} lines"));
+        let kept = details.full_output_path.as_ref().map(|path| format!(", full output in {path}"));
         parts.push((
             ColorRole::Warn,
             format!("truncated{}{}", all.unwrap_or_default(), kept.unwrap_or_default()),
@@ -169,30 +151,33 @@ fn ending_line(details: &Value, text: &str, failed: bool) -> Option<Line> {
 }
 
 /// Draws a command that the user ran.
-pub(super) fn draw_user_command(message: &Value, look: RenderOptions<'_>) -> Vec<Line> {
-    let aside = message["excludeFromContext"] == true;
-    let mark = if aside { "!! " } else { "! " };
+pub(super) fn draw_user_command(
+    run: &UserCommandView,
+    in_context: bool,
+    look: RenderOptions<'_>,
+) -> Vec<Line> {
+    let mark = if in_context { "! " } else { "!! " };
     let room = look.width.saturating_sub(3);
-    let code = highlight(sanitize(str_field(message, "command")).trim_end(), "bash");
+    let code = highlight(sanitize(&run.command).trim_end(), "bash");
     let mut lines = super::hanging_indent(
         code.iter().flat_map(|line| hard_wrap(line, room)).collect(),
         ColorRole::User,
         mark,
     );
-    let printed = output_lines(str_field(message, "output"), ColorRole::Dim, look.width.saturating_sub(2));
+    let printed = output_lines(&run.output, ColorRole::Dim, look.width.saturating_sub(2));
     let printed = fold_start(printed, 2 * MAX_OUTPUT_LINES, look.expanded);
     lines.extend(printed.into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
-    let mut end = match message["exitCode"].as_i64() {
-        _ if message["cancelled"] == true => Line::styled(ColorRole::Warn, "stopped"),
+    let mut end = match run.exit_code {
+        _ if run.cancelled => Line::styled(ColorRole::Warn, "stopped"),
         Some(0) => Line::styled(ColorRole::Dim, "exit 0"),
         Some(code) => Line::styled(ColorRole::Bad, &format!("exit {code}")),
         None => Line::styled(ColorRole::Warn, "no exit code"),
     };
-    if message["truncated"] == true {
-        let kept = message["fullOutputPath"].as_str().map(|path| format!(", full output in {path}"));
+    if run.truncated {
+        let kept = run.full_output_path.as_ref().map(|path| format!(", full output in {path}"));
         end.push(ColorRole::Warn, &format!(", truncated{}", kept.unwrap_or_default()));
     }
-    if aside {
+    if !in_context {
         end.push(ColorRole::Dim, ", hidden from the model");
     }
     lines.extend(wrap(&end, room).into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
@@ -200,31 +185,24 @@ pub(super) fn draw_user_command(message: &Value, look: RenderOptions<'_>) -> Vec
 }
 
 /// Draws sub-agents, with a line for each task or result.
-pub(super) fn draw_subagents(body: &Value, look: RenderOptions<'_>) -> Vec<Line> {
-    let content = &body["content"];
-    let status = content["status"].as_str().unwrap_or("running");
+pub(super) fn draw_subagents(subagents: &SubagentsView, look: RenderOptions<'_>) -> Vec<Line> {
+    let status = subagents.status.as_deref().unwrap_or("running");
     let mut lines = vec![
         Line::styled(ColorRole::Accent, "● ")
             .with(Style::default().bold(), "sub-agents")
             .with(ColorRole::Dim, &format!(" {status}")),
     ];
-    for list in [&content["tasks"], &content["results"]] {
-        for item in list.as_array().into_iter().flatten() {
-            let keys = ["description", "title", "summary", "prompt", "task", "result"];
-            let text = keys.iter().find_map(|key| item[*key].as_str()).unwrap_or_default();
-            let state = item["status"].as_str().map(|state| format!(" ({state})")).unwrap_or_default();
-            lines.push(
-                Line::styled(ColorRole::Dim, &format!("  • {}{state}", preview::one_line(text, 200)))
-                    .truncate(look.width),
-            );
-        }
+    for item in &subagents.items {
+        let state = item.status.as_ref().map(|state| format!(" ({state})")).unwrap_or_default();
+        let line = format!("  • {}{state}", one_line(&item.text, 200));
+        lines.push(Line::styled(ColorRole::Dim, &line).truncate(look.width));
     }
     lines
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -232,7 +210,7 @@ mod tests {
     #[test]
     fn hidden_characters_of_a_call_are_shown_as_codes() {
         let draw = |name: &str, arguments: Value| {
-            let call = CardCall { id: String::new(), name: name.to_owned(), arguments };
+            let call = ToolCallView { id: String::new(), name: name.to_owned(), arguments };
             let look = RenderOptions { width: 80, ..RenderOptions::default() };
             let lines = card_header(&call, ColorRole::Good, look);
             lines.iter().map(Line::plain).collect::<Vec<_>>().join("\n")

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use osier_testkit::ScriptedSession;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::piece::draw_all;
@@ -14,7 +14,7 @@ fn lines(script: &str, look: RenderOptions<'_>) -> Vec<Line> {
     let mut drawn = Transcript::default();
     let path = played.tree.path(played.tree.leaf());
     let mut pieces: Vec<Piece> =
-        path.iter().flat_map(|seq| drawn.draw_line(&played.lines[seq.index()])).collect();
+        path.iter().flat_map(|seq| drawn.draw_line(&played.lines[seq.index()].clone().into())).collect();
     pieces.extend(drawn.settle_pending());
     draw_all(&pieces, look)
 }

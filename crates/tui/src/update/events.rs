@@ -1,10 +1,9 @@
 //! Handles events of the session and of the agent.
 
-use osier_protocol::{ClientEvent, EntryEvent, MoveEvent, MoveReason, Question, TurnOutcome};
-use osier_tree::EntryKind;
-use osier_tree::entry::parse_entry;
-use osier_tree::projection::preview::one_line;
-use osier_tree::tokens::TokenCount;
+use osier_protocol::{
+    ClientEvent, EntryEvent, EntryKind, EntryLine, MoveEvent, MoveReason, Question, TokenCount, TurnOutcome,
+    one_line,
+};
 
 use super::{notify_overlays, question_keys, show_error, show_notice, update_context_usage};
 use crate::msg::{Action, LeafMove};
@@ -52,11 +51,14 @@ pub(super) fn handle_event(state: &mut UiState, event: ClientEvent) -> Vec<Actio
 }
 
 fn handle_entry(state: &mut UiState, event: &EntryEvent) -> Vec<Action> {
-    let line = event.entry.bytes();
+    let line = &event.entry;
     if event.off_path {
+        let mut actions = notify_overlays(state, &OverlayEvent::Committed);
         // An update changes how another entry is shown, even if another process appended it.
-        let is_update = is_kind(line, EntryKind::EntryUpdate);
-        return if is_update { vec![Action::ShowPath { moved: None }] } else { Vec::new() };
+        if line.view().is_some_and(|view| view.kind == EntryKind::EntryUpdate) {
+            actions.push(Action::ShowPath { moved: None });
+        }
+        return actions;
     }
     let is_draft = event.draft_id.is_some() && event.draft_id == state.reply.id;
     let mut actions = match event.seq < state.shown_entries {
@@ -91,12 +93,8 @@ fn print(pieces: Vec<Piece>) -> Vec<Action> {
     if pieces.is_empty() { Vec::new() } else { vec![Action::Print(pieces)] }
 }
 
-fn is_kind(line: &[u8], kind: EntryKind) -> bool {
-    parse_entry(line).is_ok_and(|entry| entry.kind == kind)
-}
-
-fn handle_committed(state: &mut UiState, line: &[u8], is_draft: bool) -> Vec<Action> {
-    let Ok(entry) = parse_entry(line) else { return Vec::new() };
+fn handle_committed(state: &mut UiState, line: &EntryLine, is_draft: bool) -> Vec<Action> {
+    let Some(entry) = line.view() else { return Vec::new() };
     if matches!(entry.kind, EntryKind::Compaction | EntryKind::BranchSummary) {
         state.activity.summary = None;
     }
@@ -115,7 +113,7 @@ fn handle_committed(state: &mut UiState, line: &[u8], is_draft: bool) -> Vec<Act
         _ => {}
     }
     let mut pieces = state.transcript.draw_line(line);
-    update_context_usage(state, line);
+    update_context_usage(state, entry);
     if is_draft {
         pieces = std::mem::take(&mut state.reply).unprinted(pieces);
     }

@@ -1,8 +1,6 @@
 //! Handles keys: global keys, the keys of the editor, and keys that open overlays pass on.
 
-use osier_model::ThinkingLevel;
-use osier_protocol::{ClientCommand, Prompt, PromptTiming, mentioned_files};
-use osier_tools::user_bash::UserCommand;
+use osier_protocol::{ClientCommand, Prompt, PromptTiming, ThinkingLevel, UserCommand, mentioned_files};
 
 use super::{apply_outcome, question_keys, request_tree, send_command, show_error, show_notice};
 use crate::commands;
@@ -219,7 +217,7 @@ fn cancel_work(state: &mut UiState) -> Vec<Action> {
 
 fn cycle_thinking(state: &mut UiState) -> Vec<Action> {
     let all = ThinkingLevel::ALL;
-    let at = all.iter().position(|level| *level == state.status_info.thinking).unwrap_or(0);
+    let at = all.iter().position(|level| *level == state.status.thinking).unwrap_or(0);
     let next = all[(at + 1) % all.len()];
     send_command(
         ClientCommand::SetThinking { level: next },

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use osier_protocol::{
-    ClientEvent, CommandReply, EntryId, MoveReply, Prompt, ReplyDelta, SummarySubject, TurnOutcome,
+    ClientEvent, CommandReply, EntryId, MoveReply, Prompt, ReplyDelta, SummarySubject, TokenCount,
+    TurnOutcome,
 };
-use osier_tree::tokens::TokenCount;
 use serde_json::json;
 
 use super::*;
@@ -158,7 +158,7 @@ fn a_prompt_is_sent_and_shown_once_it_is_stored() {
 fn live_and_replayed_screens_are_equal() {
     let script = "say go; reply I look calls read notes.txt, bash make; result one; error no details {\"exitCode\":1}; reply **done**; say thanks; reply You are welcome.";
     let mut live = Harness::new(60, 40);
-    live.state.status_info.depth = 7;
+    live.state.status.depth = 7;
     for step in script.split("; ") {
         live.run_steps(step);
     }
@@ -391,10 +391,10 @@ fn user_commands_run_one_at_a_time_with_live_output() {
 #[test]
 fn the_status_line_leaves_out_the_least_important_parts() {
     let mut harness = Harness::with_session(100, 8, "say a");
-    harness.state.status_info.git_branch = Some("main".into());
-    harness.state.status_info.context_window = 200_000;
-    harness.state.status_info.cost = 0.42;
-    harness.state.status_info.tips = 3;
+    harness.state.git_branch = Some("main".into());
+    harness.state.status.context_window = 200_000;
+    harness.state.status.cost = 0.42;
+    harness.state.status.tips = 3;
     harness.state.context = TokenCount::measured(150_000);
     let line = |harness: &mut Harness, columns| {
         harness.state.columns = columns;

@@ -1,8 +1,8 @@
 //! The search of the session list. Cards are matched at once. Conversations are searched in the background; only results for the
 //! latest query count.
 
-use osier_session::{SearchQuery, SessionError};
-use osier_tree::projection::card::Card;
+use osier_protocol::Card;
+use osier_protocol::search_query::{InvalidPattern, SearchQuery};
 
 /// The query and its matches.
 #[derive(Debug, Default)]
@@ -67,12 +67,7 @@ impl SessionSearch {
 }
 
 /// The last line of a regex error is its short form.
-fn error_text(error: &SessionError) -> String {
-    match error {
-        SessionError::InvalidPattern { why } => {
-            let last = why.lines().next_back().unwrap_or_default();
-            format!("invalid regular expression: {}", last.trim().trim_start_matches("error: "))
-        }
-        error => error.to_string(),
-    }
+fn error_text(error: &InvalidPattern) -> String {
+    let last = error.why.lines().next_back().unwrap_or_default();
+    format!("invalid regular expression: {}", last.trim().trim_start_matches("error: "))
 }

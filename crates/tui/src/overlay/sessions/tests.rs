@@ -1,11 +1,10 @@
 //! Presses keys and checks the screen.
 
 use expect_test::expect;
+use osier_protocol::Card;
 use osier_tree::Header;
-use osier_tree::projection::card::Card;
 
 use crate::msg::{Action, Msg};
-use crate::state::UiConfig;
 use crate::testing::Harness;
 
 fn card(id: &str, cwd: &str, name: Option<&str>, first: &str, parent: Option<&str>) -> Card {
@@ -106,8 +105,7 @@ fn a_session_can_be_opened_renamed_and_deleted_after_a_question() {
 /// The list, opened from a session in the store `file`.
 fn in_file() -> Harness {
     let mut harness = Harness::new(72, 20);
-    let setting = UiConfig { store: "file".to_owned(), ..(*harness.state.config).clone() };
-    harness.state.config = setting.into();
+    harness.state.status.store = "file".to_owned();
     harness.submit("/resume");
     harness.take_actions();
     harness
@@ -396,8 +394,7 @@ fn an_invalid_pattern_shows_its_error() {
 #[test]
 fn the_current_session_is_marked_among_similar_ones() {
     let mut harness = Harness::new(72, 20);
-    harness.state.config =
-        UiConfig { store: "file".to_owned(), ..UiConfig::clone(&harness.state.config) }.into();
+    harness.state.status.store = "file".to_owned();
     harness.submit("/resume");
     let cards = ["5e551011-0000", "5e551011-0001"].map(|id| card(id, "/code", None, "hello", None));
     harness.update(Msg::Sessions(cards.to_vec(), None));

@@ -1,6 +1,6 @@
 //! Orders sessions by thread: each below the session it was forked from.
 
-use osier_tree::projection::card::Card;
+use osier_protocol::Card;
 use rustc_hash::FxHashMap;
 
 /// How many forks of forks are followed.

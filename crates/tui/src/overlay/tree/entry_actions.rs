@@ -1,7 +1,6 @@
 //! What the keys do to the selected entry: the questions before an action, and the actions.
 
-use osier_protocol::{ClientCommand, MoveCommand};
-use osier_tree::{MoveRequest, Seq};
+use osier_protocol::{ClientCommand, EntryId, MoveCommand, MoveRequest, Seq};
 
 use super::TreeView;
 use crate::editor::Editor;
@@ -9,11 +8,12 @@ use crate::key::{Key, KeyCode};
 use crate::msg::{Action, Purpose};
 use crate::overlay::{ChoicePrompt, OverlayArea, OverlayOutcome, SummaryProgress, TextPrompt};
 use crate::text::width;
+use crate::update::send_command;
 
 /// A label while it is edited.
 #[derive(Debug)]
 pub(super) struct LabelEdit {
-    entry: String,
+    entry: EntryId,
     editor: Editor,
 }
 
@@ -68,7 +68,7 @@ impl TreeView {
     }
 
     /// Whether a move to an entry leaves anything that could be summarized.
-    fn leaves_summarizable(&self, id: &str) -> bool {
+    fn leaves_summarizable(&self, id: &EntryId) -> bool {
         let (tree, at) = (&self.snapshot.tree, self.snapshot.leaf);
         let landing =
             tree.resolve_move(at, &MoveRequest::entry(id)).ok().filter(|landing| landing.needs_move);
@@ -93,7 +93,10 @@ impl TreeView {
                 let label = Some(naming.text().trim().to_owned()).filter(|label| !label.is_empty());
                 let entry = Some(naming.entry.clone());
                 self.label_edit = None;
-                return OverlayOutcome::Run(vec![Action::Label { entry, label }]);
+                return OverlayOutcome::Run(send_command(
+                    ClientCommand::Label { entry, label },
+                    Purpose::Mark,
+                ));
             }
             (KeyCode::Up | KeyCode::Down, _) => {}
             _ => drop(naming.editor.handle_key(key, room.columns)),
@@ -106,7 +109,7 @@ impl TreeView {
         let Some((seq, id)) = self.selected() else { return OverlayOutcome::Stay };
         match self.marked.take() {
             Some(first) if first != seq => {
-                let first = self.snapshot.tree.id(first).to_string();
+                let first = self.snapshot.id(first);
                 OverlayOutcome::Run(vec![Action::Compare(first, id)])
             }
             Some(_) => OverlayOutcome::Stay,
@@ -124,7 +127,7 @@ impl TreeView {
     /// Grafts the conclusion of the branch that ends at the selected entry onto the current position.
     pub(super) fn graft(&self) -> OverlayOutcome {
         let Some((_, tip)) = self.selected() else { return OverlayOutcome::Stay };
-        let graft = ClientCommand::Graft { tip: tip.into(), summarize: false, instructions: None };
+        let graft = ClientCommand::Graft { tip, summarize: false, instructions: None };
         OverlayOutcome::OpenAndRun(
             Box::new(SummaryProgress::grafting()),
             vec![Action::Send(graft, Purpose::Graft)],
@@ -134,18 +137,21 @@ impl TreeView {
     pub(super) fn delete(&self) -> OverlayOutcome {
         let Some((_, id)) = self.selected() else { return OverlayOutcome::Stay };
         if self.outline.rows[self.selected_row].deleted {
-            return OverlayOutcome::Run(vec![Action::RestoreBranch(id)]);
+            let restore = ClientCommand::RestoreBranch { entry: id };
+            return OverlayOutcome::Run(send_command(restore, Purpose::Mark));
         }
         let title = format!(
             "Delete this entry and everything below it ({} rows)? You can restore it.",
             self.rows_below() + 1
         );
         OverlayOutcome::Open(Box::new(
-            ChoicePrompt::new(&title)
-                .with_answer("keep", || OverlayOutcome::Close)
-                .with_answer("delete", move || {
-                    OverlayOutcome::CloseAndRun(vec![Action::DeleteBranch(id.clone())])
-                }),
+            ChoicePrompt::new(&title).with_answer("keep", || OverlayOutcome::Close).with_answer(
+                "delete",
+                move || {
+                    let delete = ClientCommand::DeleteBranch { entry: id.clone() };
+                    OverlayOutcome::CloseAndRun(send_command(delete, Purpose::Mark))
+                },
+            ),
         ))
     }
 
@@ -155,16 +161,16 @@ impl TreeView {
         below.take_while(|row| row.parent.is_some_and(|parent| parent as usize >= self.selected_row)).count()
     }
 
-    pub(super) fn selected(&self) -> Option<(Seq, String)> {
+    pub(super) fn selected(&self) -> Option<(Seq, EntryId)> {
         let row = self.outline.rows.get(self.selected_row)?;
-        Some((row.seq, self.snapshot.tree.id(row.seq).to_string()))
+        Some((row.seq, self.snapshot.id(row.seq)))
     }
 }
 
 /// Moves to an entry. Stops a running turn first.
-fn navigate_action(target: &str, summarize: bool, instructions: Option<String>) -> Action {
+fn navigate_action(target: &EntryId, summarize: bool, instructions: Option<String>) -> Action {
     let wish = MoveCommand {
-        target_id: Some(target.into()),
+        target_id: Some(target.clone()),
         summarize,
         custom_instructions: instructions,
         stop_turn: true,

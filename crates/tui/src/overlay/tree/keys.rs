@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use osier_tree::projection::outline::OutlineFilter;
+use osier_protocol::outline::OutlineFilter;
 use rustc_hash::FxHashMap;
 
 use crate::key::Key;

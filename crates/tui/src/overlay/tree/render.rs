@@ -1,7 +1,7 @@
 //! Renders the tree.
 
-use osier_tree::MessageRole;
-use osier_tree::projection::outline::{Glyphs, OutlineFilter, RowParts};
+use osier_protocol::MessageRole;
+use osier_protocol::outline::{Glyphs, OutlineFilter, RowParts};
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -109,7 +109,7 @@ impl TreeView {
     /// A row, and the column where its label starts.
     fn draw_row(&self, at: usize, room: OverlayArea) -> (Line, usize) {
         let row = &self.outline.rows[at];
-        let text = self.snapshot.texts.get(row.seq);
+        let text = self.snapshot.preview(row.seq);
         let pieces = self.outline.row_parts(at, &text, Glyphs::Folding);
         let (mut line, name) = self.row_prefix(at, &pieces, room);
         let role = match self.snapshot.tree.head(row.seq).role {
@@ -156,7 +156,7 @@ impl TreeView {
     /// The number of columns of the selected row that do not fit.
     pub(super) fn overflow(&self, room: OverlayArea) -> usize {
         let Some(row) = self.outline.rows.get(self.selected_row) else { return 0 };
-        let text = self.snapshot.texts.get(row.seq);
+        let text = self.snapshot.preview(row.seq);
         let pieces = self.outline.row_parts(self.selected_row, &text, Glyphs::Folding);
         let before = self.row_prefix(self.selected_row, &pieces, room).0.width();
         (before + width(pieces.text) + width(pieces.active)).saturating_sub(room.columns)
@@ -174,7 +174,7 @@ impl TreeView {
         let Some((seq, id)) = self.selected().filter(|_| height > 0) else { return Vec::new() };
         let time =
             self.snapshot.tree.head(seq).time().map(|time| room.clock.format_full(time)).unwrap_or_default();
-        let text = self.snapshot.texts.get(seq);
+        let text = self.snapshot.preview(seq);
         let line = Line::styled(ColorRole::Dim, &format!("{id} {time}  ")).with(ColorRole::Text, &text);
         let mut lines = wrap(&line, room.columns.saturating_sub(1));
         lines.truncate(height);

@@ -419,7 +419,7 @@ fn a_large_terminal_shows_more_help_and_a_longer_preview() {
 fn settings_choose_the_initial_filter_and_order() {
     let mut harness = Harness::with_session(60, 40, TALK);
     let mut setting = crate::state::UiConfig::clone(&harness.state.config);
-    setting.tree_filter = osier_tree::projection::outline::OutlineFilter::UserOnly;
+    setting.tree_filter = osier_protocol::outline::OutlineFilter::UserOnly;
     setting.active_first = true;
     harness.state.config = setting.into();
     harness.open_tree();

@@ -1,6 +1,7 @@
 //! Replies that are streamed while the terminal changes its size.
 
 use osier_protocol::ReplyDelta;
+use osier_protocol::entry_view::{AssistantView, ReplyBlockView};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -72,8 +73,9 @@ impl Streamed {
     }
 
     fn end(&mut self, text: &str) {
-        let content = serde_json::json!({ "content": [{ "type": "text", "text": text }] });
-        let rest = std::mem::take(&mut self.draft).unprinted(assistant_pieces(&content));
+        let blocks = vec![ReplyBlockView::Text(text.to_owned())];
+        let reply = AssistantView { blocks, ..AssistantView::default() };
+        let rest = std::mem::take(&mut self.draft).unprinted(assistant_pieces(&reply));
         self.draw(rest);
     }
 

@@ -1,6 +1,7 @@
 //! The prompt history: up and down, search, and sharing with other sessions.
 
 use super::*;
+use osier_protocol::query::SessionStatus;
 
 fn harness() -> Harness {
     let mut harness = Harness::new(60, 16);
@@ -97,18 +98,21 @@ fn command_aliases_work_and_are_completed() {
 #[test]
 fn a_compaction_resets_the_context_meter() {
     let mut harness = Harness::with_session(60, 16, "say a; reply b");
-    harness.state.status_info.context_window = 200_000;
-    harness.update(Msg::StatusInfo(Box::new(crate::state::StatusInfo {
-        context: TokenCount::measured(150_000),
-        context_window: 200_000,
-        ..harness.state.status_info.clone()
-    })));
+    harness.state.status.context_window = 200_000;
+    harness.update(Msg::Status(
+        Box::new(SessionStatus {
+            context: TokenCount::measured(150_000),
+            context_window: 200_000,
+            ..harness.state.status.clone()
+        }),
+        None,
+    ));
     assert!(harness.text().contains("150k/200k"), "{}", harness.text());
     harness.run_steps("compact keep b all of it");
     assert!(!harness.text().contains("150k/200k"), "{}", harness.text());
-    harness.update(Msg::StatusInfo(Box::new(crate::state::StatusInfo {
-        context: TokenCount::estimated(900),
-        ..harness.state.status_info.clone()
-    })));
+    harness.update(Msg::Status(
+        Box::new(SessionStatus { context: TokenCount::estimated(900), ..harness.state.status.clone() }),
+        None,
+    ));
     assert!(harness.text().contains("~900/200k"), "{}", harness.text());
 }

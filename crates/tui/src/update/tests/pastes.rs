@@ -30,8 +30,8 @@ fn a_long_paste_is_folded_in_the_transcript_until_it_is_expanded() {
     assert_eq!(harness.text().matches("line\n").count(), 20, "{}", harness.text());
 }
 
-fn picture() -> osier_model::Image {
-    osier_model::Image { data: "AAAA".to_owned(), mime_type: "image/png".to_owned() }
+fn picture() -> osier_protocol::Image {
+    osier_protocol::Image { data: "AAAA".to_owned(), mime_type: "image/png".to_owned() }
 }
 
 #[test]

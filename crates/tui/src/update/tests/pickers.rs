@@ -5,9 +5,7 @@ use super::*;
 #[test]
 fn the_model_picker_filters_as_you_type() {
     let mut harness = Harness::new(60, 14);
-    let mut setting = crate::state::UiConfig::clone(&harness.state.config);
-    setting.models = ["a/model", "b/large", "b/small", "c/mall"].map(str::to_owned).to_vec();
-    harness.state.config = setting.into();
+    harness.state.models = ["a/model", "b/large", "b/small", "c/mall"].map(str::to_owned).to_vec();
     harness.submit("/model");
     harness.check(expect![[r#"
 
@@ -30,7 +28,7 @@ fn the_model_picker_filters_as_you_type() {
 #[test]
 fn the_status_line_warns_if_sandbox_mode_has_no_sandbox() {
     let mut harness = Harness::new(80, 8);
-    harness.state.status_info.approval_mode = Some(osier_tools::approvals::ApprovalMode::Sandbox);
+    harness.state.status.approval_mode = Some(osier_tools::approvals::ApprovalMode::Sandbox);
     harness.press("ctrl+c");
     assert!(harness.text().contains("│ no sandbox: asks before running anything │"), "{}", harness.text());
 }
@@ -43,7 +41,7 @@ fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
     assert_eq!(harness.take_actions(), "Send(SetThinking { level: High }, Change(\"thinking: high\"))\n");
     harness.submit("/thinking much");
     assert!(harness.text().contains("unknown thinking level much; use one of off, "), "{}", harness.text());
-    harness.state.status_info.approval_mode = Some(osier_tools::approvals::ApprovalMode::AutoEdit);
+    harness.state.status.approval_mode = Some(osier_tools::approvals::ApprovalMode::AutoEdit);
     harness.press("ctrl+c");
     harness.submit("/approval");
     harness.check(expect![[r#"

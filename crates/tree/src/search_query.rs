@@ -1,0 +1,210 @@
+//! Search queries over sessions: fuzzy in names, literal in paths, ids and messages. The card is matched first; words that it
+//! does not match may be in messages, which the caller reads.
+
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+use crate::projection::card::Card;
+
+/// The bonus for a match in the name.
+const NAME_BONUS: u32 = 10_000;
+
+/// The query is not a valid regular expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid regular expression: {why}")]
+pub struct InvalidPattern {
+    /// It can have several lines. The last one is the shortest description.
+    pub why: String,
+}
+
+/// A search query. All its parts must match.
+#[derive(Debug)]
+pub struct SearchQuery(Vec<QueryPart>);
+
+#[derive(Debug)]
+enum QueryPart {
+    Regex(regex::Regex),
+    Phrase(String),
+    Word { word: String, fuzzy: Pattern },
+}
+
+impl SearchQuery {
+    /// `re:…` is a regular expression. In other queries, quotes enclose a phrase.
+    pub fn parse(text: &str) -> Result<SearchQuery, InvalidPattern> {
+        let text = text.trim();
+        if let Some(pattern) = text.strip_prefix("re:") {
+            let regex = regex::RegexBuilder::new(pattern.trim()).case_insensitive(true).build();
+            let regex = regex.map_err(|error| InvalidPattern { why: error.to_string() })?;
+            return Ok(SearchQuery(vec![QueryPart::Regex(regex)]));
+        }
+        let mut parts = Vec::new();
+        for (at, part) in text.split('"').enumerate() {
+            match at % 2 {
+                1 => parts.push(QueryPart::Phrase(normalize(part))),
+                _ => parts.extend(part.split_whitespace().map(word_part)),
+            }
+        }
+        Ok(SearchQuery(parts))
+    }
+
+    /// Whether the query is empty and matches every session.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The score of each session by its card alone; `None` if the card does not match all parts.
+    pub fn score_cards<'c>(&self, cards: impl IntoIterator<Item = &'c Card>) -> Vec<Option<u32>> {
+        let mut matcher = Matcher::new(Config::DEFAULT);
+        cards.into_iter().map(|card| self.score_card(card, &mut matcher)).collect()
+    }
+
+    fn score_card(&self, card: &Card, matcher: &mut Matcher) -> Option<u32> {
+        if !QueryMatch::with_card(self, card, matcher).is_complete() {
+            return None;
+        }
+        let name = card.name.as_deref().unwrap_or_default();
+        let mut named = QueryMatch::new(self);
+        let score = named.match_fuzzy(name, matcher);
+        named.match_text(name);
+        Some(match named.is_complete() {
+            true => score + NAME_BONUS,
+            false => QueryMatch::new(self).match_fuzzy(card.title(), matcher),
+        })
+    }
+
+    /// What a session with this card still has to match.
+    pub fn match_card(&self, card: &Card) -> QueryMatch<'_> {
+        QueryMatch::with_card(self, card, &mut Matcher::new(Config::DEFAULT))
+    }
+}
+
+fn word_part(word: &str) -> QueryPart {
+    let fuzzy = Pattern::new(word, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy);
+    QueryPart::Word { word: normalize(word), fuzzy }
+}
+
+/// Lower case, with whitespace collapsed.
+fn normalize(text: &str) -> String {
+    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The parts of a query that a session does not match yet.
+#[derive(Debug)]
+pub struct QueryMatch<'q> {
+    missing: Vec<&'q QueryPart>,
+}
+
+impl<'q> QueryMatch<'q> {
+    fn new(query: &'q SearchQuery) -> QueryMatch<'q> {
+        QueryMatch { missing: query.0.iter().collect() }
+    }
+
+    /// Matches the card of the session.
+    fn with_card(query: &'q SearchQuery, card: &Card, matcher: &mut Matcher) -> QueryMatch<'q> {
+        let mut hunt = QueryMatch::new(query);
+        for text in [card.title(), &card.first_message, &card.cwd, &card.id] {
+            hunt.match_text(text);
+        }
+        // Only the last component of the directory: a fuzzy match in a full path would match almost anything.
+        let folder = card.cwd.rsplit('/').next().unwrap_or_default();
+        for name in [card.title(), folder] {
+            hunt.match_fuzzy(name, matcher);
+        }
+        hunt
+    }
+
+    pub fn match_text(&mut self, text: &str) {
+        if self.is_complete() {
+            return;
+        }
+        let simple = normalize(text);
+        self.missing.retain(|part| match part {
+            QueryPart::Regex(regex) => !regex.is_match(text),
+            QueryPart::Phrase(words) | QueryPart::Word { word: words, .. } => {
+                !simple.contains(words.as_str())
+            }
+        });
+    }
+
+    /// Matches a name fuzzily. Returns the score.
+    fn match_fuzzy(&mut self, name: &str, matcher: &mut Matcher) -> u32 {
+        let mut buffer = Vec::new();
+        let mut all = 0;
+        self.missing.retain(|part| match part {
+            QueryPart::Word { fuzzy, .. } => {
+                let score = fuzzy.score(Utf32Str::new(name, &mut buffer), matcher);
+                all += score.unwrap_or(0);
+                score.is_none()
+            }
+            _ => true,
+        });
+        all
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.missing.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn card() -> Card {
+        Card {
+            id: "4f89da11-5e7b".to_owned(),
+            name: Some("JSON flag".to_owned()),
+            cwd: "/home/dev/parser".to_owned(),
+            ..Card::default()
+        }
+    }
+
+    fn finds(query: &str, texts: &[&str]) -> bool {
+        let query = SearchQuery::parse(query).unwrap();
+        let mut hunt = QueryMatch::with_card(&query, &card(), &mut Matcher::new(Config::DEFAULT));
+        texts.iter().for_each(|text| hunt.match_text(text));
+        hunt.is_complete()
+    }
+
+    #[test]
+    fn names_and_directories_match_fuzzily_and_messages_literally() {
+        assert!(finds("jsnflg", &[]));
+        assert!(finds("prsr", &[]));
+        assert!(finds("home/dev", &[]));
+        assert!(!finds("hmprsr", &[]));
+        assert!(finds("5e7b", &[]));
+        assert!(finds("CURSOR", &["page the\ncursor"]));
+        assert!(!finds("crsr", &["page the\ncursor"]));
+        assert!(finds("json cursor page", &["cursor", "page"]));
+        assert!(!finds("json cursor other", &["cursor", "page"]));
+    }
+
+    #[test]
+    fn a_phrase_matches_across_whitespace() {
+        assert!(finds("\"page the  cursor\"", &["Page\n\tthe cursor"]));
+        assert!(!finds("\"the page\"", &["page the cursor"]));
+        assert!(finds("\"unclosed cur", &["an unclosed  cur"]));
+    }
+
+    #[test]
+    fn punctuation_is_matched_literally() {
+        assert!(!finds("!nothing", &["other words"]));
+        assert!(finds("^x$", &["y=^x$"]));
+    }
+
+    #[test]
+    fn a_regular_expression_ignores_case() {
+        assert!(finds("re:curs(or|e)\\b", &["the CURSOR"]));
+        assert!(!finds("re:^the$", &["the cursor"]));
+        assert!(matches!(SearchQuery::parse("re:("), Err(InvalidPattern { .. })));
+    }
+
+    #[test]
+    fn a_match_in_the_name_scores_highest() {
+        let other = Card { name: Some("parser".to_owned()), cwd: "/x".to_owned(), ..card() };
+        let fits = SearchQuery::parse("parser").unwrap().score_cards([&card(), &other]);
+        assert!(fits[0].is_some() && fits[0] < fits[1], "{fits:?}");
+        assert_eq!(SearchQuery::parse("nothing").unwrap().score_cards([&card()]), [None]);
+        assert!(SearchQuery::parse("  ").unwrap().is_empty());
+    }
+}
