@@ -69,6 +69,9 @@ pub enum EngineError {
     GcInUse { source: Box<StoreError>, can_force: bool },
     #[error("{} already exists", path.display())]
     FileExists { path: PathBuf },
+    /// The extension of the file is unknown, or it has none.
+    #[error("cannot export to {}", if extension.is_empty() { "a file without an extension".to_owned() } else { format!(".{extension}") })]
+    UnknownExportFormat { extension: String },
     #[error("cannot write {}", path.display())]
     CannotWrite { path: PathBuf, source: std::io::Error },
     /// `similar` has the ids of entries with similar ids.
@@ -100,6 +103,7 @@ impl EngineError {
             | EngineError::InSeveralStores { .. } => ErrorCode::SessionAmbiguous,
             EngineError::EntryNotFound { .. } => ErrorCode::EntryNotFound,
             EngineError::StoreNotFound { .. }
+            | EngineError::UnknownExportFormat { .. }
             | EngineError::AlreadyInStore { .. }
             | EngineError::ParentGivenTwice => ErrorCode::Usage,
             EngineError::NothingToFork => ErrorCode::NothingToFork,

@@ -56,7 +56,7 @@ pub use local_client::LocalClient;
 pub use model_catalog::{ModelCatalog, ModelPreferences, ModelSelection, ModelSource};
 pub use operations::append::{AppendContent, AppendRequest, AppendedEntry};
 pub use operations::delete::{DeletePlan, DeleteReport, KeptReason};
-pub use operations::export::{ExportFile, ExportFormat, export};
+pub use operations::export::{ExportFile, ExportFolder, ExportFormat, export};
 pub use operations::fork::{ForkFrom, ForkRequest, ForkedSession};
 pub use operations::gc::{GcOptions, GcReport};
 pub use operations::list::{ListOptions, SessionList};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use osier_agent::{
     AgentConfig, CompactionConfig, DEFAULT_MAX_STEPS, Hooks, PromptLibrary, SystemPromptSource,
 };
-use osier_model::{ModelInfo, ThinkingLevel};
+use osier_model::{Image, ModelInfo, ThinkingLevel};
 use osier_session::Session;
-use osier_tools::{ApprovalMode, CommandEnv, ToolContext, ToolSet, Toolbox};
+use osier_tools::{ApprovalMode, CommandEnv, ResultBlock, ToolCall, ToolContext, ToolSet, Toolbox};
+use serde_json::json;
 
 use crate::agents::{AgentSpec, SummaryModel};
 use crate::error::EngineError;
@@ -51,6 +52,19 @@ impl Workspace {
             approval_mode: ApprovalMode::default(),
             max_steps: DEFAULT_MAX_STEPS,
         }
+    }
+
+    /// The image at a path, as the `read` tool returns it. `None` if there is none.
+    pub async fn read_image(&self, path: &str) -> Option<Image> {
+        let ToolContext { cwd, artifacts, env, .. } = &self.tool_context;
+        let context = ToolContext::new(cwd, artifacts, CommandEnv::clone(env));
+        let call =
+            ToolCall { id: String::new(), name: "read".to_owned(), arguments: json!({ "path": path }) };
+        let content = ToolSet::standard().run(call, &context).await.content;
+        content.into_iter().find_map(|block| match block {
+            ResultBlock::Image { data, mime_type } => Some(Image { data, mime_type }),
+            _ => None,
+        })
     }
 
     pub fn has_tools(&self) -> bool {

@@ -27,6 +27,9 @@ pub(crate) fn hint(error: &EngineError) -> Option<String> {
         EngineError::ParentGivenTwice => "omit --parent".to_owned(),
         EngineError::DamagedLog => "run `osier sessions verify` for details".to_owned(),
         EngineError::KeepsChanging => "try again when no other process writes to it".to_owned(),
+        EngineError::UnknownExportFormat { .. } => {
+            "try FILE.md for Markdown or FILE.jsonl for a session".to_owned()
+        }
         EngineError::FileExists { .. } => "choose another name or remove it".to_owned(),
         EngineError::InSeveralStores { .. } => "choose one with --store".to_owned(),
         _ => return None,

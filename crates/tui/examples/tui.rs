@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use osier_agent::{AgentConfig, StandardSystemPrompt, Worker};
-use osier_engine::LocalClient;
+use osier_agent::StandardSystemPrompt;
+use osier_engine::{
+    AgentSpec, ConfiguredStore, Engine, EngineConfig, EngineError, FindOptions, KeepWhen, ListOptions,
+    LiveSession, LocalClient, ModelCatalog, NewSession, Workspace,
+};
 use osier_model::{Environment, ModelRouter, Registry};
 use osier_protocol::SessionRef;
-use osier_session::{Session, SessionEnv};
-use osier_store::{FileStore, SessionFilter, Store};
-use osier_tools::{ToolContext, ToolSet};
-use osier_tree::Header;
+use osier_tools::{CommandEnv, ToolContext, ToolSet};
 use osier_tree::short_ids::first_eight;
 use osier_tui::msg::OpenTarget;
 use osier_tui::state::UiConfig;
@@ -24,43 +24,80 @@ type Failure = Box<dyn std::error::Error>;
 /// Sessions in a folder.
 #[derive(Debug)]
 struct Folder {
-    store: Arc<dyn Store>,
+    engine: Engine,
     folder: PathBuf,
     cwd: PathBuf,
 }
 
 impl Folder {
-    async fn start_worker(&self, session: Session) -> Result<Worker, osier_agent::AgentError> {
+    fn new(folder: PathBuf, cwd: PathBuf) -> Folder {
+        let store = ConfiguredStore::Files {
+            name: "file".to_owned(),
+            folder: folder.join("sessions"),
+            caches: folder.join("cache"),
+            is_own: true,
+        };
+        let config = EngineConfig { stores: vec![store], ..EngineConfig::default() };
+        Folder { engine: Engine::new(config), folder, cwd }
+    }
+
+    async fn connect(&self, session: &Arc<LiveSession>) -> Result<LocalClient, EngineError> {
         let registry = Arc::new(Registry::built_in());
-        let model = registry.find("offline")?;
-        let models = ModelRouter::new(registry.clone(), Environment::empty());
-        let tools = ToolContext::new(
-            &self.cwd,
-            self.folder.join("output"),
-            osier_tools::CommandEnv::new(std::env::vars_os()),
-        );
-        let mut parts =
-            AgentConfig::new(Arc::new(models), registry, model, Arc::new(ToolSet::standard()), tools);
-        parts.has_user = true;
-        parts.system_prompt = Arc::new(StandardSystemPrompt { cwd: self.cwd.clone(), ..facts() });
-        Worker::start(session, parts).await
+        let model = registry.find("offline").map_err(EngineError::Model)?;
+        let models = ModelCatalog {
+            model: Arc::new(ModelRouter::new(registry.clone(), Environment::empty())),
+            registry,
+            environment: Environment::empty(),
+            default_model: None,
+            summary_model: None,
+            own_providers: Vec::new(),
+        };
+        let env = CommandEnv::new(std::env::vars_os());
+        let context = ToolContext::new(&self.cwd, self.folder.join("output"), env);
+        let workspace = Workspace {
+            tools: ToolSet::standard(),
+            backtracking: true,
+            system_prompt: Arc::new(StandardSystemPrompt { cwd: self.cwd.clone(), ..empty_prompt() }),
+            ..Workspace::new(models, context)
+        };
+        let spec = AgentSpec { has_user: true, ..AgentSpec::new(Arc::new(workspace), model) };
+        self.engine.connect(session, &spec).await
     }
 
-    async fn create_session(&self, lines: &[Vec<u8>]) -> Result<Session, osier_session::SessionError> {
-        let env = SessionEnv::default();
-        let id = Session::new_session_id(&*self.store, &env).await?;
-        let header = Header::new(&id, env.clock.now(), self.cwd.to_string_lossy());
-        Session::create(self.store.clone(), &header, lines, env).await
+    async fn create_session(&self) -> Result<Arc<LiveSession>, EngineError> {
+        let new = NewSession {
+            store: "file".to_owned(),
+            cwd: self.cwd.to_string_lossy().into_owned(),
+            agent: "main".to_owned(),
+            keep: KeepWhen::Always,
+        };
+        self.engine.create(&new).await
     }
 
-    async fn find_session(&self, prefix: &str) -> Result<Session, String> {
-        let ids = self.store.find_ids(prefix).await.map_err(|error| error.to_string())?;
-        let id = ids.first().ok_or_else(|| format!("no session {prefix}"))?;
-        Session::open(self.store.clone(), id, SessionEnv::default()).await.map_err(|error| error.to_string())
+    async fn find_session(&self, prefix: &str) -> Result<Arc<LiveSession>, EngineError> {
+        let found = self.engine.find(prefix, FindOptions::default()).await?;
+        self.engine.open(&found.read().await?).await
+    }
+
+    async fn open_session(&self, target: OpenTarget) -> Result<OpenedSession, EngineError> {
+        let session = match target {
+            OpenTarget::New => self.create_session().await?,
+            OpenTarget::Named(key) | OpenTarget::Listed(SessionRef { key, .. }) => {
+                self.find_session(&key).await?
+            }
+            OpenTarget::Fork { .. } => return Err(EngineError::NothingToFork),
+        };
+        Ok(OpenedSession {
+            client: Arc::new(self.connect(&session).await?),
+            config: setting(&self.cwd),
+            editor_text: None,
+            turn_stopped: false,
+            notices: Vec::new(),
+        })
     }
 }
 
-fn facts() -> StandardSystemPrompt {
+fn empty_prompt() -> StandardSystemPrompt {
     StandardSystemPrompt {
         preamble: None,
         append: None,
@@ -74,28 +111,14 @@ fn facts() -> StandardSystemPrompt {
 
 #[async_trait]
 impl Host for Folder {
-    async fn open(&self, which: OpenTarget) -> Result<OpenedSession, String> {
-        let session = match which {
-            OpenTarget::New => self.create_session(&[]).await.map_err(|error| error.to_string())?,
-            OpenTarget::Named(key) | OpenTarget::Listed(SessionRef { key, .. }) => {
-                self.find_session(&key).await?
-            }
-            OpenTarget::Fork { .. } => return Err("this example cannot fork".to_owned()),
-        };
-        let worker = self.start_worker(session).await.map_err(|error| error.to_string())?;
-        Ok(OpenedSession {
-            client: Arc::new(LocalClient::new(worker)),
-            config: setting(&self.cwd),
-            editor_text: None,
-            turn_stopped: false,
-            notices: Vec::new(),
-        })
+    async fn open(&self, target: OpenTarget) -> Result<OpenedSession, String> {
+        self.open_session(target).await.map_err(|error| error.to_string())
     }
 
     async fn list_sessions(&self, limit: usize) -> Result<SessionListing, String> {
-        let filter = SessionFilter { limit: Some(limit), ..SessionFilter::default() };
-        let page = self.store.list(&filter).await.map_err(|error| error.to_string())?;
-        Ok(SessionListing { cards: page.cards, missing: None })
+        let options = ListOptions { limit: Some(limit), ..ListOptions::default() };
+        let list = self.engine.list(&options).await.map_err(|error| error.to_string())?;
+        Ok(SessionListing { cards: list.cards, missing: None })
     }
 
     fn editor(&self) -> Option<String> {
@@ -108,15 +131,13 @@ async fn main() -> Result<std::process::ExitCode, Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let folder = PathBuf::from(arguments.first().ok_or("name a folder for the sessions")?);
     let cwd = std::env::current_dir()?;
-    let store = FileStore::new(folder.join("sessions"), None);
-    let host = Arc::new(Folder { store: Arc::new(store), folder, cwd: cwd.clone() });
+    let host = Arc::new(Folder::new(folder, cwd.clone()));
     let session = match arguments.get(1) {
         Some(prefix) => host.find_session(prefix).await?,
-        None => host.create_session(&[]).await?,
+        None => host.create_session().await?,
     };
-    let short = first_eight(session.id()).to_owned();
-    let worker = host.start_worker(session).await?;
-    let code = run(Arc::new(LocalClient::new(worker)), host, setup(&cwd)).await?;
+    let short = first_eight(session.session().id()).to_owned();
+    let code = run(Arc::new(host.connect(&session).await?), host, setup(&cwd)).await?;
     println!("session {short}");
     Ok(code.into())
 }

@@ -5,7 +5,10 @@ mod keys;
 pub(crate) mod question_keys;
 
 use osier_protocol::entry_view::EntryView;
-use osier_protocol::{ClientCommand, CommandReply, Image, OpenQuestion, Prompt, TokenCount, TreeSnapshot};
+use osier_protocol::query::PromptCommand;
+use osier_protocol::{
+    ClientCommand, CommandReply, Image, OpenQuestion, Prompt, TokenCount, TreeSnapshot, one_line,
+};
 
 use crate::editor::{PastedImages, Pastes, PromptHistory, image_path};
 use crate::host::SettingRow;
@@ -146,7 +149,11 @@ fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
         models,
         commands,
     } = joined;
-    (state.models, state.prompt_commands) = (models, commands);
+    let clean = |command: PromptCommand| PromptCommand {
+        name: one_line(&command.name, 200),
+        description: one_line(&command.description, 400),
+    };
+    (state.models, state.prompt_commands) = (models, commands.into_iter().map(clean).collect());
     state.activity = Activity { turn_running: running, ..Activity::default() };
     state.tree_request = None;
     state.activity.started = state.now;

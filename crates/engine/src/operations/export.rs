@@ -10,7 +10,9 @@ use osier_tree::projection::transcript::{MarkdownWriter, TranscriptItem};
 use osier_tree::{Header, Place};
 use tempfile::NamedTempFile;
 
+use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::local_client::LocalClient;
 
 /// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -135,5 +137,54 @@ impl ExportFile {
             }
             Err(error) => Err(failed(error.error)),
         }
+    }
+}
+
+/// Where exported files go.
+#[derive(Debug, Clone, Default)]
+pub struct ExportFolder {
+    pub cwd: PathBuf,
+    /// The user's home folder, written as `~`.
+    pub home: Option<PathBuf>,
+}
+
+impl ExportFolder {
+    /// The file to write: the named file, or a new file in the named folder or in the working directory.
+    fn resolve(&self, named: Option<&str>, name: &str) -> PathBuf {
+        let named = named.map(|named| named.trim_matches(['"', '\'']));
+        let path = match (named.and_then(|named| named.strip_prefix("~/")), &self.home) {
+            (Some(below), Some(home)) => home.join(below),
+            _ => self.cwd.join(named.unwrap_or_default()),
+        };
+        if path.is_dir() { unused_path(&path, name) } else { path }
+    }
+}
+
+/// The path of a file that does not exist in the folder yet.
+fn unused_path(folder: &Path, name: &str) -> PathBuf {
+    let numbered = (2..).map(|number| format!("{name}-{number}.md"));
+    let mut names = std::iter::once(format!("{name}.md")).chain(numbered).map(|name| folder.join(name));
+    names.find(|path| !path.exists()).unwrap_or_else(|| folder.join(name))
+}
+
+impl Engine {
+    /// Exports the path of a client's session to a new file, whole or not at all. The extension of the file chooses the
+    /// format. Returns its path.
+    pub async fn export_to(
+        &self,
+        client: &LocalClient,
+        named: Option<&str>,
+        folder: &ExportFolder,
+    ) -> Result<PathBuf, EngineError> {
+        let (session, (_, at)) = (client.live().session(), client.worker().cursor().state_and_place());
+        let card = session.store().card(session.key()).await?;
+        let path = folder.resolve(named, &format!("osier-{}", card.short_id));
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        let format = ExportFormat::from_extension(extension)
+            .ok_or_else(|| EngineError::UnknownExportFormat { extension: extension.to_owned() })?;
+        let mut file = ExportFile::create(&path)?;
+        export(session, &card, at, format, &mut |bytes: &[u8]| file.write(bytes)).await?;
+        file.finish()?;
+        Ok(path)
     }
 }

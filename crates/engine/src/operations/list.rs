@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use osier_session::{ListResult, UnavailableStore, filter_cards};
+use osier_session::{ListResult, UnavailableStore, filter_cards, matches_messages};
 use osier_store::SessionFilter;
 use osier_tree::projection::card::Card;
 use osier_tree::search_query::SearchQuery;
@@ -41,6 +41,11 @@ pub struct SessionList {
 }
 
 impl Engine {
+    /// Whether the messages of a session match a query that its card does not match.
+    pub async fn search_messages(&self, query: &SearchQuery, card: &Card) -> Result<bool, EngineError> {
+        Ok(matches_messages(query, card, &self.listed_stores(Some(&card.store))).await?)
+    }
+
     pub async fn list(&self, options: &ListOptions) -> Result<SessionList, EngineError> {
         let stores = self.listed_stores(options.store.as_deref());
         // A later filter may select any session, so the store must return all of them.

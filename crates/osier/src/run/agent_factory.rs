@@ -107,11 +107,6 @@ impl AgentFactory {
         self.model.source == ModelSource::Fallback
     }
 
-    /// The names of the models that can be used now.
-    pub(super) fn model_names(&self) -> Vec<String> {
-        self.workspace.models.usable_models().map(|model| model.full_name()).collect()
-    }
-
     /// Opens the chosen session, starts an agent on it, and subscribes to its events.
     pub(super) async fn start(&self, choice: SessionSelection) -> Result<RunningSession> {
         let live = choice.open(&self.home).await?;

@@ -1,19 +1,21 @@
 //! The program around the terminal interface: other sessions, settings, the git branch, the editor.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, bail};
 use async_trait::async_trait;
-use osier_agent::Worker;
-use osier_engine::{Engine, ForkFrom, ForkRequest, ForkedSession, LocalClient, session_location};
-use osier_protocol::query::CompactionDetails;
-use osier_protocol::{ClientCommand, CommandReply};
-use osier_session::{Session, Stores};
-use osier_tui::msg::{OpenTarget, SessionRef};
+use osier_engine::{
+    Engine, ExportFolder, ForkFrom, ForkRequest, ForkedSession, ListOptions, LocalClient, SummaryModel,
+    session_location,
+};
+use osier_protocol::search_query::SearchQuery;
+use osier_protocol::time::Millis;
+use osier_protocol::{Card, Client, ClientCommand, CommandReply, EntryId, Image, SessionRef};
+use osier_tui::msg::OpenTarget;
 use osier_tui::state::UiConfig;
-use osier_tui::text::{Line, wrap};
-use osier_tui::theme::{ColorRole, Theme, detect_color_depth, detect_light_background};
-use osier_tui::{Host, OpenedSession, SettingChange, SettingRow};
+use osier_tui::theme::{Theme, detect_color_depth, detect_light_background};
+use osier_tui::{Host, OpenedSession, SessionListing, SettingChange, SettingRow};
 
 use super::agent_factory::AgentFactory;
 use super::git;
@@ -23,8 +25,8 @@ use crate::config;
 use crate::failure::error_chain;
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
-use crate::out::{self, TextStyle};
-use crate::sessions::compaction;
+use crate::one_shot::OneShot;
+use crate::out;
 use crate::themes;
 
 /// The [`Host`] of the terminal interface.
@@ -59,26 +61,21 @@ impl TerminalHost {
         is_kept.then(|| HistoryFile::new(&factory.home.folder))
     }
 
-    /// The worker of the current session.
-    pub(super) fn worker(&self) -> Worker {
-        self.client().worker().clone()
-    }
-
-    fn client(&self) -> LocalClient {
+    /// The client of the current session.
+    pub(super) fn client(&self) -> LocalClient {
         self.state().client.clone()
     }
 
-    async fn switch_session(&self, which: OpenTarget, from: &Worker) -> Result<OpenedSession> {
-        let factory = self.factory();
-        let (choice, text) = select_session(which, from, &factory).await?;
+    async fn switch_session(&self, target: OpenTarget) -> Result<OpenedSession> {
+        let (factory, from) = (self.factory(), self.client());
+        let (choice, text) = select_session(target, &from, &factory).await?;
         let factory = Arc::new(factory.for_session(&choice).await?);
         let client = factory.connect(&choice.open_deferred(&factory.home).await?).await?;
-        let worker = client.worker().clone();
-        let (stopped, waited) = cancel_turn(from).await?;
+        let (stopped, waited) = cancel_turn(&from).await?;
         let text: Vec<String> = text.into_iter().chain(waited).collect();
         let opened = OpenedSession {
-            config: ui_config(&factory, &factory.home, &worker),
-            worker,
+            config: ui_config(&factory, &factory.home),
+            client: Arc::new(client.clone()),
             editor_text: (!text.is_empty()).then(|| text.join("\n\n")),
             turn_stopped: stopped,
             notices: out::take_held_notices()
@@ -94,9 +91,9 @@ impl TerminalHost {
 
 /// Cancels the turn of a session that you leave: nothing would show it or answer its questions. Returns whether a turn was
 /// running, and the queued prompts.
-async fn cancel_turn(worker: &Worker) -> Result<(bool, Vec<String>)> {
-    let running = worker.attach(None).await?.state.turn_running;
-    let waited = match worker.send(ClientCommand::Cancel).await? {
+async fn cancel_turn(client: &LocalClient) -> Result<(bool, Vec<String>)> {
+    let running = client.attach(None).await?.state.turn_running;
+    let waited = match client.send(ClientCommand::Cancel).await? {
         CommandReply::Returned { prompts: said } => said.into_iter().map(|said| said.text).collect(),
         _ => Vec::new(),
     };
@@ -105,11 +102,11 @@ async fn cancel_turn(worker: &Worker) -> Result<(bool, Vec<String>)> {
 
 /// The session to open, and the text to put back into the editor.
 async fn select_session(
-    which: OpenTarget,
-    from: &Worker,
+    target: OpenTarget,
+    from: &LocalClient,
     factory: &AgentFactory,
 ) -> Result<(SessionSelection, Option<String>)> {
-    match which {
+    match target {
         OpenTarget::New => {
             check_switch(factory, from, None).await?;
             Ok((SessionSelection::New { kept: !factory.args.no_session }, None))
@@ -146,17 +143,18 @@ async fn check_switch(factory: &AgentFactory, from: &Worker, target: Option<Stri
 }
 
 async fn fork_session(
-    before: Option<String>,
-    from: &Worker,
+    before: Option<EntryId>,
+    from: &LocalClient,
     factory: &AgentFactory,
 ) -> Result<(SessionSelection, Option<String>)> {
     let home = &factory.home;
     let request = ForkRequest {
-        from: before.map_or(ForkFrom::CurrentPosition, ForkFrom::Entry),
+        from: before.map_or(ForkFrom::CurrentPosition, |entry| ForkFrom::Entry(entry.to_string())),
         store: home.named_store().map(str::to_owned),
         name: None,
     };
-    let Some(ForkedSession { stored, editor }) = home.engine.fork(from.session(), &request).await? else {
+    let Some(ForkedSession { stored, editor }) = home.engine.fork(from.live().session(), &request).await?
+    else {
         bail!("an extension refused the fork");
     };
     Ok((session_selection::open_stored(stored, home).await?, editor.map(|editor| editor.text)))
@@ -164,25 +162,42 @@ async fn fork_session(
 
 #[async_trait]
 impl Host for TerminalHost {
-    async fn open(&self, which: OpenTarget, from: &Worker) -> Result<OpenedSession, String> {
-        self.switch_session(which, from).await.map_err(|error| error_chain(&error))
+    async fn open(&self, target: OpenTarget) -> Result<OpenedSession, String> {
+        self.switch_session(target).await.map_err(|error| error_chain(&error))
     }
 
-    fn stores(&self, _session: &Session) -> Stores {
-        self.factory().home.engine.listed_stores(None)
+    async fn list_sessions(&self, limit: usize) -> Result<SessionListing, String> {
+        let options = ListOptions { limit: Some(limit), ..ListOptions::default() };
+        let list =
+            self.factory().home.engine.list(&options).await.map_err(|error| error_chain(&error.into()))?;
+        let unavailable = list.unavailable.iter().map(|down| down.error.to_string());
+        let more = list.has_more.then(|| format!("only the latest {limit} sessions are listed"));
+        let missing: Vec<String> = unavailable.chain(more).collect();
+        Ok(SessionListing { cards: list.cards, missing: (!missing.is_empty()).then(|| missing.join("; ")) })
     }
 
-    async fn compaction_lines(&self, _from: &Worker, columns: usize) -> Result<Vec<Line>, String> {
-        let details = last_compaction(&self.client(), &self.factory().home)
-            .await
-            .map_err(|error| error_chain(&error))?;
-        let role = |style| match style {
-            Some(TextStyle::Bold) => ColorRole::Accent,
-            Some(_) => ColorRole::Dim,
-            None => ColorRole::Text,
-        };
-        let lines = compaction::lines(&details, columns, usize::MAX).into_iter();
-        Ok(lines.flat_map(|(style, text)| wrap(&Line::styled(role(style), &text), columns)).collect())
+    async fn search_messages(&self, query: &SearchQuery, card: &Card) -> Result<bool, String> {
+        let engine = self.factory().home.engine.clone();
+        engine.search_messages(query, card).await.map_err(|error| error_chain(&error.into()))
+    }
+
+    async fn rename_session(&self, target: &SessionRef, name: &str) -> Result<(), String> {
+        rename_session(&self.factory().home, target, name).await.map_err(|error| error_chain(&error))
+    }
+
+    async fn export(&self, file: Option<&str>) -> Result<PathBuf, String> {
+        let (home, client) = (self.factory().home.clone(), self.client());
+        let folder = ExportFolder { cwd: home.cwd.clone(), home: home.user.as_ref().map(PathBuf::from) };
+        let exported = home.engine.export_to(&client, file, &folder).await;
+        exported.map_err(|error| error_chain(&error.into()))
+    }
+
+    async fn read_image(&self, path: &str) -> Option<Image> {
+        self.factory().workspace.read_image(path).await
+    }
+
+    fn now(&self) -> Millis {
+        self.factory().home.now()
     }
 
     fn git_branch(&self) -> Option<String> {
@@ -225,7 +240,7 @@ impl Host for TerminalHost {
                 .map(|problem| format!("; {problem}"))
                 .collect::<String>();
         }
-        let config = ui_config(&factory, &home, &self.worker());
+        let config = ui_config(&factory, &home);
         Ok(SettingChange { notice: sanitize_line(&notice), theme: load_theme(&home), config })
     }
 }
@@ -241,11 +256,10 @@ async fn delete_session(engine: &Engine, target: &SessionRef) -> Result<()> {
     }
 }
 
-/// What the last compaction on the current path dropped.
-async fn last_compaction(client: &LocalClient, home: &Home) -> Result<CompactionDetails> {
-    let (state, at) = client.worker().cursor().state_and_place();
-    let seq = compaction::find_compaction(&state.tree, at, None)?;
-    compaction::read_details(client, state.tree.id(seq).to_entry_id(), home).await
+async fn rename_session(home: &Home, target: &SessionRef, name: &str) -> Result<()> {
+    let live = home.engine.open_briefly(&home.engine.session_at(&target.store, &target.key).await?).await?;
+    let one_shot = OneShot::connect(home, live, &SummaryModel::Unused).await?;
+    one_shot.send(ClientCommand::Rename { name: name.to_owned() }).await.map(drop)
 }
 
 /// The settings as they are now in the files.
@@ -262,17 +276,11 @@ pub(super) fn load_theme(home: &Home) -> Theme {
 }
 
 /// The configuration of the interface.
-pub(super) fn ui_config(factory: &AgentFactory, home: &Home, worker: &Worker) -> UiConfig {
+pub(super) fn ui_config(factory: &AgentFactory, home: &Home) -> UiConfig {
     let screen = &home.settings.screen;
-    let (templates, skills, _) = factory.workspace.prompt_library.find_all();
-    let skills =
-        skills.into_iter().map(|skill| (format!("skill:{}", skill.name), sanitize_line(&skill.description)));
-    let templates =
-        templates.into_iter().map(|template| (template.name, sanitize_line(&template.description)));
     UiConfig {
         directory: sanitize_line(&home.display_path(&home.cwd)),
         home: home.user.clone(),
-        store: sanitize_line(worker.session().store().name()),
         double_escape: screen.double_escape,
         tree_filter: screen.tree_filter,
         active_first: screen.active_first,
@@ -280,10 +288,7 @@ pub(super) fn ui_config(factory: &AgentFactory, home: &Home, worker: &Worker) ->
         utc_offset: i32::try_from(home::utc_offset()).unwrap_or(0),
         never_summarize: !screen.ask_summary,
         cwd: home.cwd.to_string_lossy().into_owned(),
-        models: factory.model_names(),
-        templates: templates.chain(skills).collect(),
         welcome: welcome_lines(factory),
-        sandbox: factory.workspace.tool_context.sandbox.clone(),
     }
 }
 

@@ -42,20 +42,19 @@ async fn run_session(choice: SessionSelection, args: Args, home: Home) -> Result
     }
     let first = factory.first_prompt().await?;
     let client = factory.connect(&choice.open_deferred(&factory.home).await?).await?;
-    let worker = client.worker().clone();
     let setup = UiSetup {
-        config: ui_config(&factory, &factory.home, &worker),
+        config: ui_config(&factory, &factory.home),
         theme: load_theme(&factory.home),
         ask_background: themes::load(&factory.home).theme.is_none() && supports_background_query(),
         first_prompt: Some(first).filter(|said| !said.is_empty()),
         choose_session,
     };
-    let program = Arc::new(TerminalHost::new(factory, client));
+    let program = Arc::new(TerminalHost::new(factory, client.clone()));
     out::hold_notices();
-    let code = osier_tui::run(worker, program.clone(), setup).await;
+    let code = osier_tui::run(Arc::new(client), program.clone(), setup).await;
     out::release_notices();
     let code = code?;
-    close_session(&program.worker()).await;
+    close_session(program.client().worker()).await;
     Ok(ExitCode::from(code))
 }
 

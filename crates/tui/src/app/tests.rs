@@ -1,12 +1,8 @@
 //! The loop without a terminal.
 
-use osier_agent::{AgentConfig, Worker};
-use osier_engine::LocalClient;
+use osier_engine::{AgentSpec, Engine, EngineConfig, KeepWhen, ModelCatalog, NewSession, Workspace};
 use osier_model::{Environment, ModelRouter, Registry, ThinkingLevel};
-use osier_session::{Session, SessionEnv};
-use osier_store::MemoryStore;
-use osier_tools::{ToolContext, ToolSet};
-use osier_tree::Header;
+use osier_tools::{CommandEnv, ToolContext};
 
 use super::*;
 use crate::msg::OpenTarget;
@@ -22,14 +18,21 @@ impl Host for NoHost {
 }
 
 async fn client() -> Arc<dyn Client> {
-    let header = Header::new("s", 0, "/x");
-    let session = Session::create(Arc::new(MemoryStore::default()), &header, &[], SessionEnv::default());
     let registry = Arc::new(Registry::built_in());
     let model = registry.find("offline").unwrap();
-    let models = Arc::new(ModelRouter::new(registry.clone(), Environment::empty()));
-    let tools = ToolContext::new("/x", "/x/output", osier_tools::CommandEnv::new([]));
-    let parts = AgentConfig::new(models, registry, model, Arc::new(ToolSet::standard()), tools);
-    Arc::new(LocalClient::new(Worker::start(session.await.unwrap(), parts).await.unwrap()))
+    let models = ModelCatalog {
+        model: Arc::new(ModelRouter::new(registry.clone(), Environment::empty())),
+        registry,
+        environment: Environment::empty(),
+        default_model: None,
+        summary_model: None,
+        own_providers: Vec::new(),
+    };
+    let context = ToolContext::new("/x", "/x/output", CommandEnv::new([]));
+    let spec = AgentSpec::new(Arc::new(Workspace::new(models, context)), model);
+    let engine = Engine::new(EngineConfig::default());
+    let new = NewSession { cwd: "/x".to_owned(), keep: KeepWhen::Never, ..NewSession::default() };
+    Arc::new(engine.connect(&engine.create(&new).await.unwrap(), &spec).await.unwrap())
 }
 
 #[tokio::test]

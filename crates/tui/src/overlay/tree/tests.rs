@@ -324,12 +324,15 @@ fn a_label_is_edited_in_its_row_and_the_selection_stays() {
     harness.press("escape");
     assert_eq!(listed(&harness), rows("home down"), "escape changes nothing");
     harness.press("L ctrl+u 'better' enter");
-    assert_eq!(harness.take_actions(), "Label { entry: Some(\"00000002\"), label: Some(\"better\") }\n");
+    assert_eq!(
+        harness.take_actions(),
+        "Send(Label { entry: Some(\"00000002\"), label: Some(\"better\") }, Mark)\n"
+    );
     harness.script.run_steps("label better on b");
     harness.refresh_tree();
     assert!(harness.text().contains("› • [better] assistant: \"b\""), "{}", harness.text());
     harness.press("L ctrl+u enter");
-    assert_eq!(harness.take_actions(), "Label { entry: Some(\"00000002\"), label: None }\n");
+    assert_eq!(harness.take_actions(), "Send(Label { entry: Some(\"00000002\"), label: None }, Mark)\n");
 }
 
 #[test]
@@ -539,14 +542,14 @@ fn deleting_a_branch_asks_first_and_restoring_it_does_not() {
     harness.press("enter");
     assert_eq!(harness.take_actions(), "");
     harness.press("alt+d 2");
-    assert_eq!(harness.take_actions(), "DeleteBranch(\"00000003\")\n");
+    assert_eq!(harness.take_actions(), "Send(DeleteBranch { entry: \"00000003\" }, Mark)\n");
     harness.script.run_steps("delete c");
     harness.refresh_tree();
     assert!(!harness.text().contains("user: \"c\""));
     harness.press("alt+h home down down");
     assert!(harness.text().contains("✗ user: \"c\""), "{}", harness.text());
     harness.press("alt+d");
-    assert_eq!(harness.take_actions(), "RestoreBranch(\"00000003\")\n");
+    assert_eq!(harness.take_actions(), "Send(RestoreBranch { entry: \"00000003\" }, Mark)\n");
 }
 
 #[test]

@@ -79,9 +79,8 @@ fn an_image_is_pasted_from_the_clipboard_and_its_marker_deleted_at_once() {
 fn pastes_survive_a_restart_and_are_shown_as_markers() {
     let mut harness = Harness::new(60, 14);
     let long = "line\n".repeat(20);
-    harness.state.editor.pastes =
-        crate::editor::Pastes::new([("[paste #3 +20 lines]".to_owned(), long.clone())].into());
     let joined = JoinedSession {
+        pastes: [("[paste #3 +20 lines]".to_owned(), long.clone())].into(),
         images: [("[image #2 a.png]".to_owned(), picture())].into(),
         path_prompts: vec![format!("read {}", long.trim_end())],
         ..JoinedSession::default()
