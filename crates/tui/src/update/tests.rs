@@ -463,7 +463,7 @@ fn the_fork_dialog_moves_here_or_opens_a_new_session() {
     "#]]);
     harness.press("up down down down enter");
     expect![[r#"
-        Send(Move(MoveCommand { target_id: Some("00000001"), exact: false, summarize: false, custom_instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
+        Send(Move(MoveCommand { target_id: Some("00000001"), exact: false, summarize: false, custom_instructions: None, replace_instructions: false, label: None, expected_leaf_id: None, stop_turn: true }), Navigate)
     "#]].assert_eq(&harness.take_actions());
     harness.press("tab up n");
     expect![[r#"

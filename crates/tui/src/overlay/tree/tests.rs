@@ -469,7 +469,7 @@ fn selecting_asks_about_a_summary_and_escape_returns_to_the_row() {
     assert_eq!(harness.text(), before);
     harness.press("enter enter");
     expect![[r#"
-        Send(Move(MoveCommand { target_id: Some("00000003"), exact: false, summarize: false, custom_instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
+        Send(Move(MoveCommand { target_id: Some("00000003"), exact: false, summarize: false, custom_instructions: None, replace_instructions: false, label: None, expected_leaf_id: None, stop_turn: true }), Navigate)
     "#]].assert_eq(&harness.take_actions());
 }
 
@@ -479,7 +479,7 @@ fn a_summary_shows_its_progress_and_canceling_it_returns_to_the_row() {
     harness.press("home down down");
     harness.press("enter 3 'only' space 'files' enter");
     expect![[r#"
-        Send(Move(MoveCommand { target_id: Some("00000003"), exact: false, summarize: true, custom_instructions: Some("only files"), replace_instructions: false, label: None, stop_turn: true }), Navigate)
+        Send(Move(MoveCommand { target_id: Some("00000003"), exact: false, summarize: true, custom_instructions: Some("only files"), replace_instructions: false, label: None, expected_leaf_id: None, stop_turn: true }), Navigate)
     "#]].assert_eq(&harness.take_actions());
     harness.event(osier_protocol::ClientEvent::SummaryStarted { of: osier_protocol::SummarySubject::Branch });
     harness.event(osier_protocol::ClientEvent::SummaryText { text: "## Goal\nto see".to_owned() });
@@ -517,7 +517,7 @@ fn selecting_the_current_position_asks_nothing() {
     let mut harness = tree(60, 24, TALK);
     harness.press("enter");
     expect![[r#"
-        Send(Move(MoveCommand { target_id: Some("00000009"), exact: false, summarize: false, custom_instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
+        Send(Move(MoveCommand { target_id: Some("00000009"), exact: false, summarize: false, custom_instructions: None, replace_instructions: false, label: None, expected_leaf_id: None, stop_turn: true }), Navigate)
     "#]].assert_eq(&harness.take_actions());
 }
 
