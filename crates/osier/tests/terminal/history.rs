@@ -78,7 +78,7 @@ fn copy_copies_the_last_answer_and_clear_keeps_the_session() {
     screen.submit("/export");
     screen.wait_for("Exported to");
     screen.submit("/clear");
-    screen.wait_for("a new session");
+    screen.wait_for("Started session");
     screen.submit("again");
     let asked = server.next_request();
     assert_eq!(asked.messages(), ["user: again"]);
