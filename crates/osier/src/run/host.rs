@@ -130,13 +130,17 @@ async fn open_listed(target: &SessionRef, home: &Home) -> Result<SessionSelectio
     session_selection::open_stored(home.engine.session_at(&target.store, &target.key).await?, home).await
 }
 
-async fn check_switch_to(factory: &AgentFactory, from: &Worker, choice: &SessionSelection) -> Result<()> {
+async fn check_switch_to(
+    factory: &AgentFactory,
+    from: &LocalClient,
+    choice: &SessionSelection,
+) -> Result<()> {
     let SessionSelection::Existing(live) = choice else { return Ok(()) };
     check_switch(factory, from, Some(session_location(live.session()))).await
 }
 
-async fn check_switch(factory: &AgentFactory, from: &Worker, target: Option<String>) -> Result<()> {
-    match factory.home.engine.may_switch(from.session(), target).await {
+async fn check_switch(factory: &AgentFactory, from: &LocalClient, target: Option<String>) -> Result<()> {
+    match factory.home.engine.may_switch(from.live().session(), target).await {
         true => Ok(()),
         false => bail!("an extension blocked the switch to another session"),
     }
