@@ -1,16 +1,20 @@
 //! The events of a session for one client. A client that falls behind reattaches and misses no entry.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
 use futures_util::StreamExt;
-use osier_protocol::{Attached, Client, ClientEvent, LogPosition, OpenQuestion, Prompt, TurnOutcome};
+use osier_agent::AgentError;
+use osier_protocol::{
+    Attached, Client, ClientError, ClientEvent, EntryLine, LogPosition, OpenQuestion, Prompt, TurnOutcome,
+};
+use osier_tree::projection::entry_view::{EntryContent, MessageView};
 
-use super::answer::assistant_message;
+use crate::error::EngineError;
 
 /// A subscription to the events of a session that reattaches when it falls behind.
-pub(crate) struct EventStream {
+pub struct FollowedEvents {
     client: Arc<dyn Client>,
     events: osier_protocol::EventStream,
     /// The missed events that are not entries.
@@ -22,7 +26,7 @@ pub(crate) struct EventStream {
     /// The turn that ran when events were lost has ended since. The last reply tells how.
     missed_end: Option<LastReply>,
     /// Prompts that an earlier process queued but never sent.
-    pub(crate) returned: Vec<Prompt>,
+    pub returned: Vec<Prompt>,
 }
 
 /// How the last reply among the missed entries ended.
@@ -34,11 +38,20 @@ struct LastReply {
     error: Option<String>,
 }
 
-impl EventStream {
+impl fmt::Debug for FollowedEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FollowedEvents").field("position", &self.position).finish_non_exhaustive()
+    }
+}
+
+impl FollowedEvents {
     /// Follows from a position of the log on.
-    pub(crate) async fn subscribe(client: Arc<dyn Client>, position: LogPosition) -> Result<EventStream> {
+    pub async fn subscribe(
+        client: Arc<dyn Client>,
+        position: LogPosition,
+    ) -> Result<FollowedEvents, ClientError> {
         let Attached { state, events } = client.attach(Some(position)).await?;
-        Ok(EventStream {
+        Ok(FollowedEvents {
             client,
             events,
             waiting: VecDeque::new(),
@@ -51,19 +64,19 @@ impl EventStream {
     }
 
     /// The next event. Nothing is lost if the future is dropped.
-    pub(crate) async fn next(&mut self) -> Result<ClientEvent> {
+    pub async fn next(&mut self) -> Result<ClientEvent, ClientError> {
         if self.lagged {
             self.reattach().await?;
         }
         if let Some(event) = self.take_missed_end().or_else(|| self.waiting.pop_front()) {
             return Ok(event);
         }
-        let event = self.events.next().await.context("the agent has ended")?;
+        let event = self.events.next().await.ok_or_else(closed)?;
         match &event {
             ClientEvent::Entry(entry) => {
                 self.position.entries = entry.seq + 1;
                 if let Some(last) = &mut self.missed_end {
-                    last.read(entry.entry.bytes());
+                    last.read(&entry.entry);
                 }
             }
             ClientEvent::Reset(position) => self.position = *position,
@@ -76,7 +89,7 @@ impl EventStream {
     }
 
     /// The entries that were missed arrive first; the rest of the state follows here.
-    async fn reattach(&mut self) -> Result<()> {
+    async fn reattach(&mut self) -> Result<(), ClientError> {
         let Attached { state, events } = self.client.attach(Some(self.position)).await?;
         for OpenQuestion { id, question } in state.open_questions {
             self.waiting.push_back(ClientEvent::Asked { id, question: Box::new(question) });
@@ -97,14 +110,22 @@ impl EventStream {
 }
 
 impl LastReply {
-    fn read(&mut self, line: &[u8]) {
-        let Some(message) = assistant_message(line) else { return };
-        self.outcome = Some(match message["stopReason"].as_str() {
+    fn read(&mut self, line: &EntryLine) {
+        let Some(EntryContent::Message(MessageView::Assistant(reply))) =
+            line.view().map(|view| &view.content)
+        else {
+            return;
+        };
+        self.outcome = Some(match reply.stop_reason.as_deref() {
             Some("error") => TurnOutcome::Failed,
             Some("aborted") => TurnOutcome::Cancelled,
             Some("length") => TurnOutcome::CutOff,
             _ => TurnOutcome::Done,
         });
-        self.error = message["errorMessage"].as_str().map(str::to_owned);
+        self.error.clone_from(&reply.error);
     }
+}
+
+fn closed() -> ClientError {
+    EngineError::Agent(AgentError::Closed).into()
 }

@@ -4,11 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use osier_tools::open_regular;
-
-use crate::layout::{sanitize_line, truncate};
-
-/// Maximum width of a branch name.
-const MAX_WIDTH: usize = 40;
+use osier_tree::projection::preview::sanitize_line;
 
 /// Maximum number of bytes to read from `HEAD`.
 const MAX_BYTES: u64 = 4096;
@@ -17,14 +13,14 @@ const MAX_BYTES: u64 = 4096;
 const COMMIT_DIGITS: usize = 8;
 
 /// The branch that is checked out in a directory, or the commit if `HEAD` is detached.
-pub(super) fn current_branch(directory: &Path) -> Option<String> {
+pub fn current_branch(directory: &Path) -> Option<String> {
     let head = read_start(&git_folder(directory)?.join("HEAD"))?;
     let head = head.trim();
     let name = match head.strip_prefix("ref: ") {
         Some(name) => name.strip_prefix("refs/heads/").unwrap_or(name),
         None => head.get(..COMMIT_DIGITS).unwrap_or(head),
     };
-    Some(truncate(&sanitize_line(name), MAX_WIDTH))
+    Some(sanitize_line(name))
 }
 
 /// Reads the beginning of a regular file. Pipes and devices are refused: reading them could block forever.

@@ -16,9 +16,12 @@
 //! | `sessions.rs`, `sessions/` | the operations on the sessions of one store, by id, for programs |
 //! | `client_contract.rs`, `hook_contract.rs`, `recording_hook.rs` | tests that every client must pass, whatever its transport |
 //! | `local_client.rs`, `queries.rs`, `queries/` | the client of a session in this process; what it reads |
+//! | `followed_events.rs`, `answer_filter.rs` | the events of a session without gaps; which text of a turn is its answer |
+//! | `prompt_history.rs`, `git_branch.rs`, `tree_json.rs` | prompts of all sessions; the branch of a directory; a tree as JSON |
 //! | `reading.rs` | lines, tokens, models and places of an open session |
 
 mod agents;
+mod answer_filter;
 #[cfg(feature = "contract")]
 pub mod client_contract;
 mod config;
@@ -28,6 +31,8 @@ mod deferred_store;
 mod engine;
 mod error;
 mod find;
+mod followed_events;
+mod git_branch;
 #[cfg(feature = "contract")]
 pub mod hook_contract;
 mod live;
@@ -35,6 +40,7 @@ mod live_agents;
 mod local_client;
 mod model_catalog;
 mod operations;
+mod prompt_history;
 mod provenance;
 mod queries;
 pub mod reading;
@@ -42,15 +48,19 @@ pub mod reading;
 pub mod recording_hook;
 mod sessions;
 mod stored;
+mod tree_json;
 mod workspace;
 
 pub use agents::{AgentSpec, AgentStart, SummaryModel};
+pub use answer_filter::AnswerFilter;
 pub use config::EngineConfig;
 pub use configured_store::ConfiguredStore;
 pub use create::{KeepWhen, NewSession};
 pub use engine::Engine;
 pub use error::{EngineError, join_some};
 pub use find::{FindOptions, FindScope, FoundSession, is_path};
+pub use followed_events::FollowedEvents;
+pub use git_branch::current_branch;
 pub use live::LiveSession;
 pub use local_client::LocalClient;
 pub use model_catalog::{ModelCatalog, ModelPreferences, ModelSelection, ModelSource};
@@ -64,6 +74,7 @@ pub use operations::switch::session_location;
 pub use operations::verify::VerifiedSession;
 pub use osier_agent::hooks;
 pub use osier_agent::{Hook, Hooks, RegisteredHook};
+pub use prompt_history::PromptHistory;
 pub use provenance::is_owned_by_another;
 #[cfg(feature = "contract")]
 pub use sessions::contract;
@@ -71,4 +82,5 @@ pub use sessions::{
     ActivePath, AppendParent, EntryPlacement, NewCompaction, PathError, SessionInit, SessionUpdate, Sessions,
 };
 pub use stored::StoredSession;
+pub use tree_json::{JsonLayout, write_tree_json};
 pub use workspace::Workspace;

@@ -20,19 +20,20 @@ const MAX_READ: u64 = 4 * MAX_BYTES;
 /// Longer prompts are not stored.
 const MAX_TEXT: usize = 8 << 10;
 
-/// The history file.
+/// See the module documentation.
 #[derive(Debug, Clone)]
-pub(super) struct HistoryFile {
+pub struct PromptHistory {
     path: PathBuf,
 }
 
-impl HistoryFile {
-    pub(super) fn new(folder: &Path) -> HistoryFile {
-        HistoryFile { path: folder.join("history.jsonl") }
+impl PromptHistory {
+    /// `folder` is Osier's own folder.
+    pub fn new(folder: &Path) -> PromptHistory {
+        PromptHistory { path: folder.join("history.jsonl") }
     }
 
     /// The prompts, the newest last. Invalid lines are skipped.
-    pub(super) fn read(&self) -> Vec<String> {
+    pub fn read(&self) -> Vec<String> {
         let bytes = read_regular(&self.path, MAX_READ).unwrap_or_default();
         let text = |line: &[u8]| match serde_json::from_slice::<Value>(line).ok()?.get_mut("text")?.take() {
             Value::String(text) => Some(text),
@@ -41,7 +42,8 @@ impl HistoryFile {
         bytes.split(|byte| *byte == b'\n').filter_map(text).collect()
     }
 
-    pub(super) fn add(&self, text: &str) -> io::Result<()> {
+    /// Adds a prompt, unless it is too long.
+    pub fn add(&self, text: &str) -> io::Result<()> {
         if text.len() > MAX_TEXT {
             return Ok(());
         }
@@ -87,7 +89,7 @@ mod tests {
     #[test]
     fn concurrent_writers_lose_nothing_and_the_file_is_private() {
         let folder = tempfile::tempdir().unwrap();
-        let history = HistoryFile::new(folder.path());
+        let history = PromptHistory::new(folder.path());
         assert_eq!(history.read(), Vec::<String>::new());
         std::thread::scope(|scope| {
             for writer in 0..4 {
@@ -114,7 +116,7 @@ mod tests {
     #[test]
     fn the_file_stays_small_and_keeps_the_newest_prompts() {
         let folder = tempfile::tempdir().unwrap();
-        let history = HistoryFile::new(folder.path());
+        let history = PromptHistory::new(folder.path());
         let long = "x".repeat(4000);
         for number in 0..400 {
             history.add(&format!("{number} {long}")).unwrap();
@@ -132,7 +134,7 @@ mod tests {
     #[test]
     fn pipes_devices_and_huge_files_do_not_block() {
         let folder = tempfile::tempdir().unwrap();
-        let history = HistoryFile::new(folder.path());
+        let history = PromptHistory::new(folder.path());
         rustix::fs::mkfifoat(rustix::fs::CWD, &history.path, rustix::fs::Mode::RWXU).unwrap();
         assert_eq!(history.read(), [""; 0]);
         assert!(history.add("a").is_err());

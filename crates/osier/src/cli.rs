@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::home::{CliOverrides, Home};
+use crate::home::{self, CliOverrides};
 use crate::out::Out;
 use crate::{bench, config, demo, doctor, failure, logging, models, run, sessions, trust};
 
@@ -96,19 +96,19 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Man) => print_manual(),
         Some(CliCommand::Sessions(args)) => {
             let overrides = CliOverrides { store: args.store, agent: None };
-            let home = Home::find()?.with_overrides(&overrides)?;
+            let home = home::find()?.with_overrides(&overrides)?;
             let _log = logging::start(&home, false);
             block_on(sessions::run(args.command, home))
         }
         Some(CliCommand::Config(args)) => config::run(args),
         Some(CliCommand::Models(args)) => {
-            let home = Home::find()?;
+            let home = home::find()?;
             block_on(models::run(args, &home))
         }
         Some(CliCommand::Doctor(args)) => block_on(doctor::run(args)),
         Some(CliCommand::Trust(args)) => trust::command::run(args),
-        Some(CliCommand::Demo(args)) => block_on(demo::run(args, Home::find()?)),
-        Some(CliCommand::Bench(command)) => block_on(bench::run(command, Home::find()?)),
+        Some(CliCommand::Demo(args)) => block_on(demo::run(args, home::find()?)),
+        Some(CliCommand::Bench(command)) => block_on(bench::run(command, home::find()?)),
     }
 }
 
@@ -116,7 +116,7 @@ fn run_agent(args: run::Args) -> Result<ExitCode> {
     let line: Vec<_> = std::env::args_os().skip(1).collect();
     run::check(&args, &line, &Cli::command())?;
     run::change_directory(&args)?;
-    let home = Home::find()?.with_overrides(&args.overrides())?;
+    let home = home::find()?.with_overrides(&args.overrides())?;
     let _log = logging::start(&home, args.verbose());
     block_on(run::run(args, home))
 }

@@ -1,24 +1,18 @@
 //! `osier config`: shows every setting with its value and source, or changes one. Secrets show only as `(set)`.
 
-mod edit;
 mod keys;
-mod names;
-mod rows;
-pub(crate) mod settings_page;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
+use osier_settings::rows::{self, ConfigRow};
+use osier_settings::{LoadedSettings, dotted_key, edit};
+use serde_json::json;
 
-pub(crate) use self::names::{BACKTRACK, unknown_tool};
-use self::rows::ConfigRow;
-use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::{pad_right, sanitize_line, truncate, width};
-use crate::out::{Out, TextStyle};
-use crate::settings::table::{KeyLookup, SettingKey, closest_name, look_up_key};
-use crate::settings::{LoadedSettings, dotted_key};
+use crate::out::{Out, TextStyle, notice};
 
 /// Maximum width of a value; `get` prints longer ones.
 const MAX_VALUE_WIDTH: usize = 60;
@@ -63,12 +57,12 @@ enum ConfigCommand {
 
 /// Works even with invalid settings, which stop other commands: it shows what is wrong.
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
-    let (home, loaded) = Home::load_unchecked(&home::cwd()?)?;
+    let (home, loaded) = home::load_unchecked(&home::cwd()?)?;
     match args.command {
         None => print_list(args.json, &home, &loaded),
         Some(ConfigCommand::Get { key }) => print_value(&key, args.json, &home, &loaded),
-        Some(ConfigCommand::Set { key, value }) => edit::set(&key, &value, args.json, &home),
-        Some(ConfigCommand::Unset { key }) => edit::unset(&key, args.json, &home),
+        Some(ConfigCommand::Set { key, value }) => set(&key, &value, args.json, &home),
+        Some(ConfigCommand::Unset { key }) => unset(&key, args.json, &home),
         Some(ConfigCommand::Keys) => keys::print_keys(args.json),
         Some(ConfigCommand::Path) => print_path(args.json, &home),
     }
@@ -78,7 +72,7 @@ fn print_path(json: bool, home: &Home) -> Result<ExitCode> {
     let file = home.config_file();
     let mut out = Out::new();
     match json {
-        true => out.json(&serde_json::json!({ "path": file.to_string_lossy() }))?,
+        true => out.json(&json!({ "path": file.to_string_lossy() }))?,
         false => out.line(&sanitize_line(&file.to_string_lossy()))?,
     }
     out.finish()
@@ -93,7 +87,7 @@ fn print_list(json: bool, home: &Home, loaded: &LoadedSettings) -> Result<ExitCo
         write_rows(&rows, home, &mut out)?;
     }
     let code = out.finish()?;
-    home.warn_about(&loaded.problems);
+    home::warn_about(home, &loaded.problems);
     Ok(code)
 }
 
@@ -116,7 +110,7 @@ fn write_rows(rows: &[ConfigRow], home: &Home, out: &mut Out) -> Result<()> {
 }
 
 fn print_value(name: &str, json: bool, home: &Home, loaded: &LoadedSettings) -> Result<ExitCode> {
-    let (path, _) = find_key(name)?;
+    let (path, _) = edit::find_key(name)?;
     let rows = rows::config_rows(home, loaded);
     let row = rows.iter().find(|row| row.key == dotted_key(&path) && row.is_effective());
     let mut out = Out::new();
@@ -128,20 +122,26 @@ fn print_value(name: &str, json: bool, home: &Home, loaded: &LoadedSettings) -> 
     out.finish()
 }
 
-/// Looks up a setting by name. The error for an unknown name suggests the closest one.
-fn find_key(name: &str) -> Result<(Vec<String>, &'static SettingKey)> {
-    let words = toml_edit::Key::parse(name)
-        .map_err(|_| usage_error(format!("invalid key {}", sanitize_line(name))))?;
-    let path: Vec<String> = words.iter().map(|word| word.get().to_owned()).collect();
-    match look_up_key(&path) {
-        KeyLookup::Key(key) => Ok((path, key)),
-        KeyLookup::Table => Err(usage_error(format!("{name} is a table; name one of its keys"))),
-        KeyLookup::Unknown(names) => {
-            let word = path.last().map(String::as_str).unwrap_or_default();
-            let above = &path[..path.len().saturating_sub(1)];
-            let near = closest_name(word, &names).map(|near| [above, &[near.to_owned()]].concat());
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean {}?", dotted_key(&near)));
-            Err(usage_error(format!("unknown setting {}{hint}", sanitize_line(name))))
+fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<ExitCode> {
+    let (path, shown) = edit::write_setting(name, text, home)?;
+    let mut out = Out::new();
+    match json {
+        true => {
+            out.json(&json!({ "key": dotted_key(&path), "file": home.config_file().to_string_lossy() }))?;
         }
+        false => out.line(&sanitize_line(&format!("{} = {shown}", dotted_key(&path))))?,
     }
+    for text in edit::change_notices(&path, home)? {
+        notice(&format!("osier: {text}"));
+    }
+    out.finish()
+}
+
+fn unset(name: &str, json: bool, home: &Home) -> Result<ExitCode> {
+    let path = edit::remove_setting(name, home)?;
+    let mut out = Out::new();
+    if json {
+        out.json(&json!({ "key": dotted_key(&path), "file": home.config_file().to_string_lossy() }))?;
+    }
+    out.finish()
 }

@@ -13,7 +13,7 @@ use anyhow::Result;
 use osier_tree::projection::preview::one_line;
 use serde::Serialize;
 
-use crate::home::{self, Home};
+use crate::home;
 use crate::layout::pad_right;
 use crate::out::{Out, TextStyle};
 
@@ -65,7 +65,7 @@ impl DoctorCheck {
 }
 
 pub(crate) async fn run(args: Args) -> Result<ExitCode> {
-    let (home, loaded) = Home::load_unchecked(&home::cwd()?)?;
+    let (home, loaded) = home::load_unchecked(&home::cwd()?)?;
     let mut checks = settings::checks(&home, &loaded);
     checks.extend(servers::checks(&home).await);
     checks.extend(terminal::checks());

@@ -8,6 +8,7 @@ use anyhow::Error;
 use osier_engine::EngineError;
 use osier_protocol::ClientError;
 use osier_session::SessionError;
+use osier_settings::SettingsError;
 use osier_store::StoreError;
 use osier_tree::{ErrorCode, PlanError};
 use serde_json::{Value, json};
@@ -110,7 +111,9 @@ fn cause_code(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
     let usage = || cause.is::<UsageError>().then_some(ErrorCode::Usage);
     let model = || cause.is::<osier_model::LookupError>().then_some(ErrorCode::ModelNotFound);
     let io = || cause.is::<std::io::Error>().then_some(ErrorCode::Io);
+    let settings = || cause.downcast_ref::<SettingsError>().map(SettingsError::code);
     own.or_else(client)
+        .or_else(settings)
         .or_else(usage)
         .or_else(engine)
         .or_else(agent)
@@ -156,6 +159,7 @@ fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
     };
     cause.is::<UsageError>()
         || cause.downcast_ref().is_some_and(is_usage_code)
+        || matches!(cause.downcast_ref(), Some(SettingsError::Usage(_)))
         || cause.downcast_ref().is_some_and(|error: &EngineError| error.code() == ErrorCode::Usage)
         || matches!(
             plan,

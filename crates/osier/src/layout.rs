@@ -1,6 +1,6 @@
 //! Text in columns, measured in terminal widths and free of control characters from logs.
 
-use osier_tree::projection::preview::sanitize;
+pub(crate) use osier_tree::projection::preview::sanitize_line;
 use osier_tree::time::Millis;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -45,11 +45,6 @@ pub(crate) fn align_table(rows: &[Vec<String>]) -> Vec<String> {
     };
     let line = |row: &Vec<String>| row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ");
     rows.iter().map(|row| line(row).trim_end().to_owned()).collect()
-}
-
-/// A name, path or id on one line: control characters and line breaks become U+FFFD, spaces stay.
-pub(crate) fn sanitize_line(text: &str) -> String {
-    sanitize(text).replace(['\n', '\t'], "\u{fffd}")
 }
 
 /// How long ago, in one unit: `5m`, `3d`.

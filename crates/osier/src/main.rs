@@ -3,13 +3,12 @@
 //! | file | contents |
 //! |---|---|
 //! | `cli.rs`, `main.rs` | the command line, and what runs each command |
-//! | `run/` | running the agent: options, the choice of a session, print and JSON modes; the program around the terminal interface; the prompt history |
-//! | `settings/` | the settings files: `table.rs` is the one list of keys |
-//! | `trust/`, `config/`, `models.rs`, `doctor/` | which projects are trusted; the commands for settings, models and diagnosis |
-//! | `sessions/` | one file per command; `nodes.rs` and `message_text.rs` are shared by some of them |
-//! | `one_shot.rs`, `confirm.rs` | an agent for one summary that a session command needs; asking for confirmation |
-//! | `home.rs`, `stores.rs`, `themes.rs` | folders, settings, environment: nothing else reads them; the configured stores; themes by name |
-//! | `target.rs`, `hints.rs`, `workspace.rs` | the session that a command names; hints for errors of the engine; the settings of a directory as a workspace |
+//! | `run/` | running the agent: options, the choice of a session, print and JSON modes; the program around the terminal interface |
+//! | `trust/`, `config/`, `models.rs`, `doctor/` | the commands for trust, settings, models and diagnosis |
+//! | `sessions/` | one file per command; `message_text.rs` is shared by some of them |
+//! | `one_shot.rs`, `confirm.rs` | the client of a session for one command; asking for confirmation |
+//! | `home.rs`, `stores.rs`, `logging.rs` | environment variables and the terminal: nothing else reads them; stores that do not answer; the log file |
+//! | `target.rs`, `hints.rs` | the session that a command names; hints for errors |
 //! | `out.rs`, `layout.rs`, `progress.rs`, `failure.rs` | output; columns; progress; text and exit code of a failure |
 //! | `demo.rs`, `bench.rs` | the example session; hidden commands that `cargo xtask bench` measures |
 
@@ -31,14 +30,10 @@ mod out;
 mod previews;
 mod progress;
 mod run;
-mod sandbox;
 mod sessions;
-mod settings;
 mod stores;
 mod target;
-mod themes;
 mod trust;
-mod workspace;
 
 use std::process::ExitCode;
 

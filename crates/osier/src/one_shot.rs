@@ -11,6 +11,7 @@ use osier_protocol::{
     Client, ClientCommand, ClientError, ClientEvent, CommandReply, ErrorCode, QueryAnswer, SessionQuery,
 };
 use osier_session::Session;
+use osier_settings::WorkspaceOptions;
 
 use crate::home::Home;
 use crate::out::notice;
@@ -18,7 +19,6 @@ use crate::progress::{ProgressLine, show_progress};
 use crate::run::progress_lines;
 use crate::run::signals::{Signals, TerminationSignal};
 use crate::target;
-use crate::workspace::WorkspaceOptions;
 
 /// A connection to the session that a command names.
 #[derive(Debug)]

@@ -3,47 +3,30 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
-use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
 use osier_tools::read_regular_text;
-use serde_json::json;
+use osier_tree::projection::preview::sanitize_line;
 use toml_edit::{DocumentMut, Item, Table, Value};
 
-use super::rows::redact_url;
-use super::{find_key, names};
-use crate::failure::usage_error;
+use crate::error::SettingsError;
 use crate::home::Home;
-use crate::layout::sanitize_line;
-use crate::out::{Out, notice};
-use crate::settings::table::SettingAccess;
+use crate::names;
+use crate::rows::redact_url;
+use crate::settings::table::{KeyLookup, SettingAccess, SettingKey, closest_name, look_up_key};
 use crate::settings::{MAX_SETTINGS_BYTES, SettingsOwner, dotted_key};
 use crate::trust;
 
-pub(super) fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<ExitCode> {
-    let (path, shown) = write_setting(name, text, home)?;
-    let mut out = Out::new();
-    match json {
-        true => {
-            out.json(&json!({ "key": dotted_key(&path), "file": home.config_file().to_string_lossy() }))?;
-        }
-        false => out.line(&sanitize_line(&format!("{} = {shown}", dotted_key(&path))))?,
-    }
-    for text in change_notices(&path, home)? {
-        notice(&format!("osier: {text}"));
-    }
-    out.finish()
-}
-
 /// Writes a value to the file. Returns the key, and the value with secrets hidden.
-pub(super) fn write_setting(name: &str, text: &str, home: &Home) -> Result<(Vec<String>, String)> {
+pub fn write_setting(name: &str, text: &str, home: &Home) -> Result<(Vec<String>, String), SettingsError> {
     let (path, key) = find_key(name)?;
     let kind = key.kind;
     let Some(value) = kind.parse_argument(text) else {
-        return Err(usage_error(format!("{} must be {kind}", dotted_key(&path))));
+        return Err(SettingsError::Usage(format!("{} must be {kind}", dotted_key(&path))));
     };
-    let value: Value =
-        value.to_string().parse().with_context(|| format!("cannot set {}", dotted_key(&path)))?;
+    let invalid = |error: toml_edit::TomlError| {
+        SettingsError::Invalid(format!("cannot set {}: {error}", dotted_key(&path)))
+    };
+    let value: Value = value.to_string().parse().map_err(invalid)?;
     names::check_names(key.name, &value, home)?;
     let shown = match value.as_str() {
         _ if key.access == SettingAccess::Secret => "(set)".to_owned(),
@@ -54,34 +37,27 @@ pub(super) fn write_setting(name: &str, text: &str, home: &Home) -> Result<(Vec<
         _ => value.to_string(),
     };
     let (head, mut document) = open_document(home)?;
-    let (last, above) = path.split_last().context("a key has a name")?;
-    let table = table_mut(document.as_item_mut(), above).with_context(|| {
-        format!(
-            "cannot set {}: its parent is not a table in {}",
-            dotted_key(&path),
-            home.display_path(&home.config_file())
-        )
-    })?;
+    let no_table = || {
+        let file = home.display_path(&home.config_file());
+        SettingsError::Invalid(format!(
+            "cannot set {}: its parent is not a table in {file}",
+            dotted_key(&path)
+        ))
+    };
+    let (last, above) = path.split_last().ok_or_else(no_table)?;
+    let table = table_mut(document.as_item_mut(), above).ok_or_else(no_table)?;
     set_value(table, last, value);
     save(&head, &document, home)?;
     Ok((path, shown))
 }
 
-pub(super) fn unset(name: &str, json: bool, home: &Home) -> Result<ExitCode> {
-    let path = remove_setting(name, home)?;
-    let mut out = Out::new();
-    if json {
-        out.json(&json!({ "key": dotted_key(&path), "file": home.config_file().to_string_lossy() }))?;
-    }
-    out.finish()
-}
-
 /// Removes a key from the file.
-pub(super) fn remove_setting(name: &str, home: &Home) -> Result<Vec<String>> {
+pub fn remove_setting(name: &str, home: &Home) -> Result<Vec<String>, SettingsError> {
     let (path, _) = find_key(name)?;
     let (head, mut document) = open_document(home)?;
     if !remove_key(document.as_item_mut(), &path) {
-        bail!("{} is not set in {}", dotted_key(&path), home.display_path(&home.config_file()));
+        let file = home.display_path(&home.config_file());
+        return Err(SettingsError::Invalid(format!("{} is not set in {file}", dotted_key(&path))));
     }
     save(&head, &document, home)?;
     Ok(path)
@@ -102,18 +78,19 @@ fn remove_key(table: &mut Item, path: &[String]) -> bool {
 }
 
 /// The parsed file. The text of a file that sets nothing, which is only comments, is returned separately and stays at the top.
-fn open_document(home: &Home) -> Result<(String, DocumentMut)> {
+fn open_document(home: &Home) -> Result<(String, DocumentMut), SettingsError> {
     let path = home.config_file();
     let shown = home.display_path(&path);
     let text = match read_regular_text(&path, MAX_SETTINGS_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
+        Err(error) => return Err(SettingsError::io(format!("cannot read {shown}"))(error)),
     };
     let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
         let before = error.span().map_or(0, |span| span.start);
         let line = 1 + text.bytes().take(before).filter(|byte| *byte == b'\n').count();
-        anyhow::anyhow!("{shown}:{line}: invalid TOML: {}; fix the file first", error.message())
+        let message = error.message();
+        SettingsError::Invalid(format!("{shown}:{line}: invalid TOML: {message}; fix the file first"))
     })?;
     Ok(if document.is_empty() { (text, DocumentMut::new()) } else { (String::new(), document) })
 }
@@ -145,7 +122,7 @@ fn set_value(table: &mut Item, word: &str, mut value: Value) {
     }
 }
 
-fn save(head: &str, document: &DocumentMut, home: &Home) -> Result<()> {
+fn save(head: &str, document: &DocumentMut, home: &Home) -> Result<(), SettingsError> {
     let path = home.config_file();
     let gap = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
     let text = format!("{head}{gap}{document}");
@@ -153,11 +130,11 @@ fn save(head: &str, document: &DocumentMut, home: &Home) -> Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&home.folder)?;
         trust::replace_file(&path, text.as_bytes())
     };
-    write().with_context(|| format!("cannot write {}", home.display_path(&path)))
+    write().map_err(SettingsError::io(format!("cannot write {}", home.display_path(&path))))
 }
 
 /// Notices after a change: why it has no effect here, and what is wrong with the models.
-pub(super) fn change_notices(path: &[String], home: &Home) -> Result<Vec<String>> {
+pub fn change_notices(path: &[String], home: &Home) -> Result<Vec<String>, SettingsError> {
     let home = home.reload()?;
     let sets = home.settings.layers.settings();
     let over = sets.iter().find(|set| set.path == path && set.owner == SettingsOwner::Project);
@@ -166,4 +143,22 @@ pub(super) fn change_notices(path: &[String], home: &Home) -> Result<Vec<String>
     let registry = home.registry();
     thoughts.extend(registry.problems().iter().map(ToString::to_string));
     Ok(thoughts)
+}
+
+/// Looks up a setting by name. The error for an unknown name suggests the closest one.
+pub fn find_key(name: &str) -> Result<(Vec<String>, &'static SettingKey), SettingsError> {
+    let words = toml_edit::Key::parse(name)
+        .map_err(|_| SettingsError::Usage(format!("invalid key {}", sanitize_line(name))))?;
+    let path: Vec<String> = words.iter().map(|word| word.get().to_owned()).collect();
+    match look_up_key(&path) {
+        KeyLookup::Key(key) => Ok((path, key)),
+        KeyLookup::Table => Err(SettingsError::Usage(format!("{name} is a table; name one of its keys"))),
+        KeyLookup::Unknown(names) => {
+            let word = path.last().map(String::as_str).unwrap_or_default();
+            let above = &path[..path.len().saturating_sub(1)];
+            let near = closest_name(word, &names).map(|near| [above, &[near.to_owned()]].concat());
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean {}?", dotted_key(&near)));
+            Err(SettingsError::Usage(format!("unknown setting {}{hint}", sanitize_line(name))))
+        }
+    }
 }

@@ -1,20 +1,19 @@
 //! Checks the names of tools, models and themes in settings and options, and suggests similar ones.
 
-use anyhow::Result;
 use osier_tools::{ToolSet, Toolbox};
+use osier_tree::projection::preview::sanitize_line;
 use toml_edit::Value;
 
-use crate::failure::usage_error;
+use crate::error::SettingsError;
 use crate::home::Home;
-use crate::layout::sanitize_line;
 use crate::settings::table::closest_name;
 use crate::themes;
 
 /// The tool that backtracks to a checkpoint; the agent implements it.
-pub(crate) const BACKTRACK: &str = "backtrack";
+pub const BACKTRACK: &str = "backtrack";
 
 /// The error message for unknown tools.
-pub(crate) fn unknown_tool(unknown: &[String]) -> String {
+pub fn unknown_tool(unknown: &[String]) -> String {
     let known = tool_names();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let near = unknown.iter().find_map(|word| closest_name(word, &known));
@@ -28,23 +27,23 @@ fn tool_names() -> Vec<String> {
 }
 
 /// Rejects a value that names an unknown tool, model or theme.
-pub(super) fn check_names(key: &str, value: &Value, home: &Home) -> Result<()> {
+pub(crate) fn check_names(key: &str, value: &Value, home: &Home) -> Result<(), SettingsError> {
     match key {
         "tools" => {
             let known = tool_names();
             let named = value.as_array().into_iter().flatten().filter_map(Value::as_str);
             let unknown: Vec<String> =
                 named.filter(|name| !known.iter().any(|tool| tool == name)).map(str::to_owned).collect();
-            if unknown.is_empty() { Ok(()) } else { Err(usage_error(unknown_tool(&unknown))) }
+            if unknown.is_empty() { Ok(()) } else { Err(SettingsError::Usage(unknown_tool(&unknown))) }
         }
         "model" | "summary_model" => {
             let found = value.as_str().map(|name| home.registry().find(name)).transpose();
-            found.map(drop).map_err(|error| usage_error(sanitize_line(&error.to_string())))
+            found.map(drop).map_err(|error| SettingsError::Usage(sanitize_line(&error.to_string())))
         }
         "theme" => {
             let name = value.as_str().unwrap_or_default();
             match themes::read_theme(name, home) {
-                Err(problem) if name != themes::AUTO => Err(usage_error(sanitize_line(&problem))),
+                Err(problem) if name != themes::AUTO => Err(SettingsError::Usage(sanitize_line(&problem))),
                 _ => Ok(()),
             }
         }

@@ -5,15 +5,15 @@ use osier_model::KeySource;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::home::{self, Home};
+use crate::home::Home;
 use crate::settings::table::{NAME_PLACEHOLDER, SETTING_KEYS, SettingAccess, SettingKey};
 use crate::settings::{EffectiveSetting, LoadedSettings, Project, SettingsOwner, dotted_key};
 
 /// One row of the output.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ConfigRow {
-    pub(super) key: String,
+pub struct ConfigRow {
+    pub key: String,
     /// `null` if it is not set, or is a secret.
     value: Value,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -52,7 +52,7 @@ enum ValueSource {
     },
 }
 
-pub(super) fn config_rows(home: &Home, loaded: &LoadedSettings) -> Vec<ConfigRow> {
+pub fn config_rows(home: &Home, loaded: &LoadedSettings) -> Vec<ConfigRow> {
     let layers = &loaded.settings.layers;
     let mut rows = Vec::new();
     for key in SETTING_KEYS {
@@ -108,7 +108,7 @@ fn model_row(home: &Home) -> ConfigRow {
             let key = models.registry().provider(&choice.model.provider).map(|provider| &provider.key);
             let from = match (choice.source, key) {
                 (ModelSource::Key, Some(KeySource::Env(names))) => {
-                    match names.iter().find(|name| home::has_env_var(name)) {
+                    match names.iter().find(|name| home.host.has_variable(name)) {
                         Some(variable) => ValueSource::Environment { variable: variable.clone() },
                         None => ValueSource::Default,
                     }
@@ -136,7 +136,7 @@ fn display_value(key: &SettingKey, value: &toml::Value) -> Value {
 }
 
 /// A url without user, password, query and fragment.
-pub(super) fn redact_url(url: &str) -> String {
+pub fn redact_url(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let host = rest[..end].rsplit('@').next().unwrap_or_default();
@@ -145,16 +145,16 @@ pub(super) fn redact_url(url: &str) -> String {
 }
 
 impl ConfigRow {
-    pub(super) fn is_effective(&self) -> bool {
+    pub fn is_effective(&self) -> bool {
         !matches!(self.from, ValueSource::Untrusted { .. })
     }
 
-    pub(super) fn has_value(&self) -> bool {
+    pub fn has_value(&self) -> bool {
         self.secret || !self.value.is_null()
     }
 
     /// The value as it is written in a file.
-    pub(super) fn toml_value(&self) -> String {
+    pub fn toml_value(&self) -> String {
         let models = self.value.as_array().filter(|_| self.key.ends_with(".models"));
         match (&self.value, models) {
             _ if self.secret => "(set)".to_owned(),
@@ -171,14 +171,14 @@ impl ConfigRow {
     }
 
     /// The value for scripts: strings without quotes.
-    pub(super) fn plain_value(&self) -> String {
+    pub fn plain_value(&self) -> String {
         match &self.value {
             Value::String(text) => text.clone(),
             _ => self.toml_value(),
         }
     }
 
-    pub(super) fn origin(&self, home: &Home) -> String {
+    pub fn origin(&self, home: &Home) -> String {
         let at = |file: &str, line: &usize| format!("{}:{line}", home.display_path(file.as_ref()));
         match &self.from {
             ValueSource::Default if self.value.is_null() => String::new(),

@@ -28,7 +28,7 @@ const CREDENTIALS: &[&str] = &[
 ];
 
 /// The sandbox for commands in the working directory; `None` if the settings disable it.
-pub(crate) fn from_settings(home: &Home) -> Option<Arc<Sandbox>> {
+pub fn from_settings(home: &Home) -> Option<Arc<Sandbox>> {
     let SandboxSettings { when, user_commands, write, hide, show, network, unix_sockets } =
         &home.settings.sandbox;
     let surroundings = home.environment();
@@ -52,19 +52,11 @@ pub(crate) fn from_settings(home: &Home) -> Option<Arc<Sandbox>> {
         only_in_mode: *when == SandboxWhen::Mode,
         user_commands: *user_commands,
     };
-    (*when != SandboxWhen::Never).then(|| Arc::new(Sandbox::new(rules, launcher())))
-}
-
-/// This executable, even if its file was replaced after the start.
-fn launcher() -> PathBuf {
-    match cfg!(target_os = "linux") {
-        true => PathBuf::from("/proc/self/exe"),
-        false => std::env::current_exe().unwrap_or_else(|_| PathBuf::from("osier")),
-    }
+    (*when != SandboxWhen::Never).then(|| Arc::new(Sandbox::new(rules, (home.host.launcher)())))
 }
 
 /// The files of the settings that hold API keys or store passwords.
-pub(crate) fn key_files(home: &Home) -> Vec<PathBuf> {
+pub fn key_files(home: &Home) -> Vec<PathBuf> {
     let surroundings = home.environment();
     let providers = home.settings.providers.values().filter_map(|spec| spec.api_key_file.as_ref());
     let stores = home.settings.stores.values().filter_map(|spec| match &spec.password {

@@ -1,16 +1,17 @@
 //! The settings that `/settings` shows and changes: all except secrets and those of single providers, stores and agents.
 
-use anyhow::Result;
 use osier_tui::SettingRow;
 
-use super::{edit, rows};
+use crate::edit;
+use crate::error::SettingsError;
 use crate::home::Home;
+use crate::rows;
 use crate::settings::dotted_key;
 use crate::settings::table::{NAME_PLACEHOLDER, SETTING_KEYS, SettingAccess, SettingKey};
 use crate::themes;
 
-pub(crate) fn setting_rows(home: &Home) -> Result<Vec<SettingRow>> {
-    let (home, loaded) = Home::load_unchecked(&home.cwd)?;
+pub fn setting_rows(home: &Home) -> Vec<SettingRow> {
+    let (home, loaded) = home.reload_with_problems();
     let rows = rows::config_rows(&home, &loaded);
     let is_here =
         |key: &&SettingKey| key.access != SettingAccess::Secret && !key.name.contains(NAME_PLACEHOLDER);
@@ -27,7 +28,7 @@ pub(crate) fn setting_rows(home: &Home) -> Result<Vec<SettingRow>> {
             },
         }
     };
-    Ok(SETTING_KEYS.iter().filter(is_here).map(row).collect())
+    SETTING_KEYS.iter().filter(is_here).map(row).collect()
 }
 
 /// When a changed setting takes effect; `None` means immediately.
@@ -45,7 +46,7 @@ fn takes_effect(key: &str) -> Option<&'static str> {
 
 /// Changes a setting in the user's file, or removes it if the value is empty. Returns a message with the new value and
 /// notices.
-pub(crate) fn change_setting(key: &str, value: &str, home: &Home) -> Result<String> {
+pub fn change_setting(key: &str, value: &str, home: &Home) -> Result<String, SettingsError> {
     let (path, mut message) = match value.trim().is_empty() {
         true => {
             let path = edit::remove_setting(key, home)?;

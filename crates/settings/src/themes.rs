@@ -14,18 +14,18 @@ use crate::settings::table::closest_name;
 const MAX_BYTES: u64 = 256 << 10;
 
 /// Chooses a built-in theme by the background of the terminal.
-pub(crate) const AUTO: &str = "auto";
+pub const AUTO: &str = "auto";
 
 /// The result of loading the configured theme.
 #[derive(Debug)]
-pub(crate) struct LoadedTheme {
+pub struct LoadedTheme {
     /// `None`: choose by the background of the terminal.
-    pub(crate) theme: Option<Theme>,
-    pub(crate) problems: Vec<String>,
+    pub theme: Option<Theme>,
+    pub problems: Vec<String>,
 }
 
 /// The theme that the settings name.
-pub(crate) fn load(home: &Home) -> LoadedTheme {
+pub fn load(home: &Home) -> LoadedTheme {
     let name = home.settings.screen.theme.as_str();
     if name == AUTO {
         return LoadedTheme { theme: None, problems: Vec::new() };
@@ -40,7 +40,7 @@ pub(crate) fn load(home: &Home) -> LoadedTheme {
 }
 
 /// A theme with its problems, or why it cannot be loaded.
-pub(crate) fn read_theme(name: &str, home: &Home) -> Result<(Theme, Vec<String>), String> {
+pub fn read_theme(name: &str, home: &Home) -> Result<(Theme, Vec<String>), String> {
     // A user's file overrides a built-in theme.
     if let Some(path) = theme_file(name, home) {
         match read_regular_text(&path, MAX_BYTES) {
@@ -53,7 +53,7 @@ pub(crate) fn read_theme(name: &str, home: &Home) -> Result<(Theme, Vec<String>)
 }
 
 /// All valid names for the setting.
-pub(crate) fn theme_names(home: &Home) -> Vec<String> {
+pub fn theme_names(home: &Home) -> Vec<String> {
     let files = fs::read_dir(home.folder.join("themes")).into_iter().flatten().filter_map(Result::ok);
     let name = |file: fs::DirEntry| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned());
     let mut own: Vec<String> = files.filter_map(name).collect();

@@ -3,34 +3,33 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use anyhow::Result;
 use osier_agent::{PromptLibrary, StandardSystemPrompt};
 use osier_engine::{ModelCatalog, Workspace};
 use osier_model::KeySource;
 use osier_tools::{CommandEnv, ProtectedPaths, ToolContext, ToolSet};
 
-use crate::config::{BACKTRACK, unknown_tool};
-use crate::failure::usage_error;
-use crate::home::{self, Home};
-use crate::sandbox;
+use crate::error::SettingsError;
+use crate::home::Home;
+use crate::names::{BACKTRACK, unknown_tool};
+use crate::sandbox_rules;
 
 /// Options of the command line that override settings.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct WorkspaceOptions {
-    pub(crate) tools: Option<Vec<String>>,
-    pub(crate) no_tools: bool,
-    pub(crate) system_prompt: Option<String>,
-    pub(crate) append_system_prompt: Option<String>,
+pub struct WorkspaceOptions {
+    pub tools: Option<Vec<String>>,
+    pub no_tools: bool,
+    pub system_prompt: Option<String>,
+    pub append_system_prompt: Option<String>,
 }
 
 impl Home {
-    pub(crate) fn workspace(&self, options: &WorkspaceOptions) -> Result<Workspace> {
+    pub fn workspace(&self, options: &WorkspaceOptions) -> Result<Workspace, SettingsError> {
         let (tools, backtracking) = self.select_tools(options)?;
         Ok(Workspace { tools, backtracking, ..self.workspace_without_tools(options) })
     }
 
     /// The workspace of an agent that only writes summaries.
-    pub(crate) fn workspace_without_tools(&self, options: &WorkspaceOptions) -> Workspace {
+    pub fn workspace_without_tools(&self, options: &WorkspaceOptions) -> Workspace {
         let (settings, models) = (&self.settings, self.model_catalog());
         Workspace {
             thinking: settings.thinking,
@@ -48,7 +47,7 @@ impl Home {
     }
 
     /// The tools that the model may call, and whether it may backtrack.
-    fn select_tools(&self, options: &WorkspaceOptions) -> Result<(ToolSet, bool)> {
+    fn select_tools(&self, options: &WorkspaceOptions) -> Result<(ToolSet, bool), SettingsError> {
         if options.no_tools {
             return Ok((ToolSet::default(), false));
         }
@@ -58,7 +57,7 @@ impl Home {
         };
         let wanted = wanted.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
         let (own, wanted): (Vec<&str>, Vec<&str>) = wanted.partition(|name| *name == BACKTRACK);
-        let tools = all.only(&wanted).map_err(|unknown| usage_error(unknown_tool(&unknown)))?;
+        let tools = all.only(&wanted).map_err(|unknown| SettingsError::Usage(unknown_tool(&unknown)))?;
         Ok((tools, backtracking && !own.is_empty()))
     }
 
@@ -73,7 +72,7 @@ impl Home {
             platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             user_folder: Some(self.folder.clone()),
             skill_folders: self.prompt_library().skill_folders,
-            utc_offset: home::utc_offset(),
+            utc_offset: (self.host.utc_offset)(),
         }
     }
 
@@ -91,18 +90,18 @@ impl Home {
         let secret_names: Vec<&String> = providers.chain(stores).flat_map(key_variables).collect();
         let is_secret =
             |name: &OsString| secret_names.iter().any(|secret| name.as_os_str() == secret.as_str());
-        let env = CommandEnv::new(self.variables().filter(|(name, _)| !is_secret(name)));
+        let env = CommandEnv::new((self.host.variables)().into_iter().filter(|(name, _)| !is_secret(name)));
         ToolContext {
             protected: Arc::new(self.protected_paths()),
             secrets: Arc::new(self.known_keys(models.registry())),
-            sandbox: sandbox::from_settings(self),
+            sandbox: sandbox_rules::from_settings(self),
             ..ToolContext::new(&self.cwd, self.outputs(), env)
         }
     }
 
     /// The paths that may contain API keys and store passwords.
     fn protected_paths(&self) -> ProtectedPaths {
-        ProtectedPaths::new(&self.folder, sandbox::key_files(self))
+        ProtectedPaths::new(&self.folder, sandbox_rules::key_files(self))
             .with_read_only_folders(self.store_folders())
     }
 }

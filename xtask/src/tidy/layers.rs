@@ -17,11 +17,12 @@ const LEVELS: &[(&str, u8)] = &[
     ("agent", 4),
     ("engine", 5),
     ("tui", 6),
+    ("settings", 7),
     ("gateway", 6),
     ("rpc", 6),
     ("extensions", 6),
     ("import", 6),
-    ("osier", 7),
+    ("osier", 8),
 ];
 const TESTKIT: &str = "testkit";
 

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use osier_settings::table::{SETTING_KEYS, SettingAccess, SettingKey};
 use serde_json::json;
 
 use crate::out::{Out, TextStyle};
-use crate::settings::table::{SETTING_KEYS, SettingAccess, SettingKey};
 
 pub(super) fn print_keys(json: bool) -> Result<ExitCode> {
     let mut out = Out::new();

@@ -5,12 +5,12 @@ use osier_tools::sandbox::NetworkAccess;
 use super::DoctorCheck;
 use crate::home::Home;
 use crate::layout::pluralize;
-use crate::sandbox;
+use osier_settings::sandbox_rules;
 
 const AREA: &str = "sandbox";
 
 pub(super) fn check(home: &Home) -> DoctorCheck {
-    let Some(sandbox) = sandbox::from_settings(home) else {
+    let Some(sandbox) = sandbox_rules::from_settings(home) else {
         let advice = "run `osier config set sandbox.when always` to confine commands";
         return DoctorCheck::warn(AREA, "off: commands run with all your permissions", advice);
     };

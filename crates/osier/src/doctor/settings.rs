@@ -6,10 +6,10 @@ use osier_engine::ModelPreferences;
 
 use super::DoctorCheck;
 use crate::home::Home;
-use crate::settings::table::SettingAccess;
-use crate::settings::{LoadedSettings, Project};
-use crate::themes;
-use crate::trust::TrustStatus;
+use osier_settings::table::SettingAccess;
+use osier_settings::themes;
+use osier_settings::trust::TrustStatus;
+use osier_settings::{LoadedSettings, Project};
 
 const AREA: &str = "settings";
 

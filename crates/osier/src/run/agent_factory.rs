@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use osier_engine::{
-    AgentSpec, AgentStart, LiveSession, LocalClient, ModelPreferences, ModelSelection, ModelSource,
-    Workspace, reading,
+    AgentSpec, AgentStart, FollowedEvents, LiveSession, LocalClient, ModelPreferences, ModelSelection,
+    ModelSource, Workspace, reading,
 };
 use osier_model::{ModelInfo, ThinkingLevel};
 use osier_protocol::{Client, ClientCommand, LogPosition, Prompt};
@@ -14,7 +14,6 @@ use osier_store::LogVersion;
 use osier_tools::ApprovalMode;
 
 use super::args::Args;
-use super::event_stream::EventStream;
 use super::prompt;
 use super::session_selection::SessionSelection;
 use crate::failure::usage_error;
@@ -39,7 +38,7 @@ pub(super) struct AgentFactory {
 pub(super) struct RunningSession {
     pub(super) live: Arc<LiveSession>,
     pub(super) client: Arc<dyn Client>,
-    pub(super) events: EventStream,
+    pub(super) events: FollowedEvents,
 }
 
 impl AgentFactory {
@@ -112,7 +111,7 @@ impl AgentFactory {
         let live = choice.open(&self.home).await?;
         let LogVersion { generation, entries } = live.session().version();
         let client = Arc::new(self.connect(&live).await?);
-        let events = EventStream::subscribe(client.clone(), LogPosition { generation, entries }).await?;
+        let events = FollowedEvents::subscribe(client.clone(), LogPosition { generation, entries }).await?;
         Ok(RunningSession { live, client, events })
     }
 
@@ -144,7 +143,7 @@ impl AgentFactory {
 
 /// The settings for the directory of a session.
 fn home_of_session(from: &Home, cwd: &Path, remarks: &mut Vec<String>) -> Result<Home> {
-    let home = from.for_directory(cwd)?;
+    let home = crate::home::for_directory(from, cwd)?;
     remarks
         .push(format!("working in {}, the directory of the session", sanitize_line(&home.display_path(cwd))));
     remarks.extend(crate::trust::untrusted_notice(&home));

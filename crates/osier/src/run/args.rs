@@ -7,10 +7,10 @@ use anyhow::Result;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use osier_model::ThinkingLevel;
+use osier_settings::WorkspaceOptions;
 
 use crate::failure::usage_error;
 use crate::home::CliOverrides;
-use crate::workspace::WorkspaceOptions;
 
 const SESSION_HEADING: &str = "Session";
 const MODEL_HEADING: &str = "Model and tools";

@@ -6,28 +6,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Result, bail};
 use async_trait::async_trait;
 use osier_engine::{
-    Engine, ExportFolder, ForkFrom, ForkRequest, ForkedSession, ListOptions, LocalClient, SummaryModel,
-    session_location,
+    Engine, ExportFolder, ForkFrom, ForkRequest, ForkedSession, ListOptions, LocalClient, PromptHistory,
+    SummaryModel, session_location,
 };
 use osier_protocol::search_query::SearchQuery;
 use osier_protocol::time::Millis;
 use osier_protocol::{Card, Client, ClientCommand, CommandReply, EntryId, Image, SessionRef};
+use osier_settings::{settings_page, themes};
 use osier_tui::msg::OpenTarget;
 use osier_tui::state::UiConfig;
 use osier_tui::theme::{Theme, detect_color_depth, detect_light_background};
 use osier_tui::{Host, OpenedSession, SessionListing, SettingChange, SettingRow};
 
 use super::agent_factory::AgentFactory;
-use super::git;
-use super::history::HistoryFile;
 use super::session_selection::{self, SessionSelection};
-use crate::config;
 use crate::failure::error_chain;
 use crate::home::{self, Home};
-use crate::layout::sanitize_line;
+use crate::layout::{sanitize_line, truncate};
 use crate::one_shot::OneShot;
 use crate::out;
-use crate::themes;
+
+/// The longest name of a git branch that is shown, in columns.
+const MAX_BRANCH_WIDTH: usize = 40;
 
 /// The [`Host`] of the terminal interface.
 #[derive(Debug)]
@@ -55,10 +55,10 @@ impl TerminalHost {
     }
 
     /// The prompt history, unless it is disabled.
-    fn history_file(&self) -> Option<HistoryFile> {
+    fn history_file(&self) -> Option<PromptHistory> {
         let factory = self.factory();
         let is_kept = reload_home(&factory).settings.screen.prompt_history && !factory.args.no_session;
-        is_kept.then(|| HistoryFile::new(&factory.home.folder))
+        is_kept.then(|| PromptHistory::new(&factory.home.folder))
     }
 
     /// The client of the current session.
@@ -205,7 +205,8 @@ impl Host for TerminalHost {
     }
 
     fn git_branch(&self) -> Option<String> {
-        git::current_branch(&self.factory().home.cwd)
+        let branch = osier_engine::current_branch(&self.factory().home.cwd)?;
+        Some(truncate(&branch, MAX_BRANCH_WIDTH))
     }
 
     fn editor(&self) -> Option<String> {
@@ -229,13 +230,13 @@ impl Host for TerminalHost {
     }
 
     fn settings(&self) -> Vec<SettingRow> {
-        config::settings_page::setting_rows(&self.factory().home).unwrap_or_default()
+        settings_page::setting_rows(&self.factory().home)
     }
 
     fn set_setting(&self, key: &str, value: &str) -> Result<SettingChange, String> {
         let factory = self.factory();
-        let mut notice = config::settings_page::change_setting(key, value, &factory.home)
-            .map_err(|error| error_chain(&error))?;
+        let mut notice = settings_page::change_setting(key, value, &factory.home)
+            .map_err(|error| error_chain(&error.into()))?;
         let home = reload_home(&factory);
         if key == "theme" {
             notice += &themes::load(&home)
@@ -289,7 +290,7 @@ pub(super) fn ui_config(factory: &AgentFactory, home: &Home) -> UiConfig {
         tree_filter: screen.tree_filter,
         active_first: screen.active_first,
         keys: screen.keys.clone(),
-        utc_offset: i32::try_from(home::utc_offset()).unwrap_or(0),
+        utc_offset: i32::try_from((home.host.utc_offset)()).unwrap_or(0),
         never_summarize: !screen.ask_summary,
         cwd: home.cwd.to_string_lossy().into_owned(),
         welcome: welcome_lines(factory),

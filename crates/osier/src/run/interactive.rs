@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use osier_agent::Worker;
+use osier_settings::themes;
 use osier_store::{MemoryStore, Store};
 use osier_tui::UiSetup;
 
@@ -18,7 +19,6 @@ use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
 use crate::out;
-use crate::themes;
 
 /// How long a running turn may take to end after you quit.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -2,12 +2,7 @@
 //! or to the printer of `-p`.
 
 mod agent_factory;
-mod answer;
 mod args;
-mod entry_title;
-mod event_stream;
-mod git;
-mod history;
 mod host;
 mod interactive;
 mod print;
@@ -15,7 +10,6 @@ pub(crate) mod progress_lines;
 mod prompt;
 mod prompt_words;
 mod resume_error;
-mod sanitize;
 mod session_selection;
 pub(crate) mod signals;
 mod stdout_writer;

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
+use osier_engine::AnswerFilter;
 use osier_protocol::{Client, ClientCommand, ClientEvent, CommandReply, Prompt, PromptTiming, TurnOutcome};
 use osier_session::Session;
 
 use super::agent_factory::RunningSession;
-use super::answer::AnswerFilter;
 use super::args::OutputMode;
 use super::progress_lines::{self, DeniedCalls};
 use super::signals::{Signals, TerminationSignal};

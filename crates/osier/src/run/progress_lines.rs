@@ -1,11 +1,12 @@
 //! The progress lines of a turn: tool calls, retries, summaries and errors, one line each.
 
-use osier_protocol::{ClientEvent, SummarySubject};
+use osier_protocol::{ClientEvent, EntryLine, SummarySubject};
+use osier_tree::entry::parse_entry;
+use osier_tree::projection::entry_title;
+use osier_tree::projection::entry_view::{EntryContent, MessageView, ReplyBlockView, ToolResultView};
 use osier_tree::projection::preview::{RawToolCall, one_line};
 use osier_tree::scan::RawJson;
 use serde_json::Value;
-
-use super::{answer, entry_title};
 
 /// Maximum length of the text of a line.
 const MAX_TEXT: usize = 200;
@@ -30,10 +31,7 @@ pub(crate) fn progress_line(event: &ClientEvent, home: Option<&str>) -> Option<S
         }
         ClientEvent::SummaryStarted { of } => Some(format!("summarizing {}", summary_subject(*of))),
         ClientEvent::Notice { text } => Some(one_line(text, MAX_TEXT)),
-        ClientEvent::Entry(event) => {
-            let line = event.entry.bytes();
-            tool_error_line(line).or_else(|| special_entry_line(line))
-        }
+        ClientEvent::Entry(event) => entry_line(&event.entry),
         _ => None,
     }
 }
@@ -48,27 +46,25 @@ fn summary_subject(of: SummarySubject) -> &'static str {
 }
 
 /// The first line of a tool error.
-fn tool_error_line(line: &[u8]) -> Option<String> {
-    let result = tool_result(line).filter(|result| result["isError"] == true)?;
-    let text = answer::message_text(&result);
-    let first = text.lines().next().unwrap_or_default();
-    Some(format!(
-        "{}: {}",
-        one_line(result["toolName"].as_str().unwrap_or("tool"), 80),
-        one_line(first, MAX_TEXT)
-    ))
+fn tool_error_line(result: &ToolResultView) -> Option<String> {
+    let first = result.text.lines().next().unwrap_or_default();
+    let name = if result.tool_name.is_empty() { "tool" } else { &result.tool_name };
+    result.is_error.then(|| format!("{}: {}", one_line(name, 80), one_line(first, MAX_TEXT)))
 }
 
-/// The title of a compaction, a branch summary or a backtrack.
-fn special_entry_line(line: &[u8]) -> Option<String> {
-    let entry = osier_tree::entry::parse_entry(line).ok()?;
-    entry_title::title(&entry)
+/// The line of an entry: of a failed tool, a compaction, a branch summary or a backtrack.
+fn entry_line(entry: &EntryLine) -> Option<String> {
+    match message(entry) {
+        Some(MessageView::ToolResult(result)) => tool_error_line(result),
+        _ => entry_title::title(&parse_entry(entry.bytes()).ok()?),
+    }
 }
 
-/// The message of an entry, if it is the result of a tool.
-pub(crate) fn tool_result(line: &[u8]) -> Option<Value> {
-    let entry = osier_tree::entry::parse_entry(line).ok()?;
-    (entry.role == osier_tree::MessageRole::ToolResult).then(|| answer::entry_message(line)).flatten()
+fn message(entry: &EntryLine) -> Option<&MessageView> {
+    match &entry.view()?.content {
+        EntryContent::Message(message) => Some(message),
+        _ => None,
+    }
 }
 
 /// Tool calls that were denied because no user was present to approve them.
@@ -86,21 +82,27 @@ pub(super) struct DeniedCalls {
 impl DeniedCalls {
     pub(super) fn handle_event(&mut self, event: &ClientEvent, home: Option<&str>) {
         let ClientEvent::Entry(event) = event else { return };
-        let line = event.entry.bytes();
-        if let Some(said) = answer::assistant_message(line) {
-            let calls =
-                said["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "toolCall");
-            let word = |block: &Value, key: &str| block[key].as_str().unwrap_or_default().to_owned();
-            self.calls.extend(calls.map(|block| {
-                (word(block, "id"), format_call(&word(block, "name"), &block["arguments"], home))
-            }));
-        } else if let Some(result) = tool_result(line).filter(|result| result["details"]["denied"] == true) {
-            self.changes_files |= result["details"]["why"] == "writes";
-            self.runs_commands |= result["details"]["why"] == "runs";
-            let id = result["toolCallId"].as_str().unwrap_or_default();
-            let refused = self.calls.iter().rev().find(|(call, _)| call == id).map(|(_, line)| line);
-            self.denied.extend(refused.filter(|line| !self.denied.contains(line)).cloned());
+        match message(&event.entry) {
+            Some(MessageView::Assistant(reply)) => {
+                for block in &reply.blocks {
+                    if let ReplyBlockView::Call(call) = block {
+                        let line = format_call(&call.name, &call.arguments, home);
+                        self.calls.push((call.id.clone(), line));
+                    }
+                }
+            }
+            Some(MessageView::ToolResult(result)) if result.details["denied"] == true => {
+                self.add_denied(result);
+            }
+            _ => {}
         }
+    }
+
+    fn add_denied(&mut self, result: &ToolResultView) {
+        self.changes_files |= result.details["why"] == "writes";
+        self.runs_commands |= result.details["why"] == "runs";
+        let denied = self.calls.iter().rev().find(|(call, _)| *call == result.call_id).map(|(_, line)| line);
+        self.denied.extend(denied.filter(|line| !self.denied.contains(line)).cloned());
     }
 
     /// A notice that lists the denied calls and the options that would allow them.

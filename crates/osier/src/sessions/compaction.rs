@@ -8,7 +8,7 @@ use osier_protocol::query::{CompactionDetails, DroppedEntry};
 use osier_protocol::{Client, ClientCommand, EntryId, QueryAnswer, SessionQuery};
 use osier_tree::projection::preview::sanitize;
 use osier_tree::{EntryKind, ErrorCode, MessageRole, Place, Seq, SessionTree, summary};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::compact::format_tokens_saved;
 use super::moves;
@@ -138,14 +138,21 @@ fn no_compaction(text: String) -> anyhow::Error {
     coded_error(ErrorCode::NotACompaction, text)
 }
 
-/// The details with the tokens as numbers, and marked if they are estimated.
-fn details_json(details: &CompactionDetails) -> Result<Value> {
-    let mut json = serde_json::to_value(details)?;
-    for (key, count) in [("tokensBefore", details.tokens_before), ("tokensAfter", details.tokens_after)] {
-        json[key] = count.tokens.into();
-        if count.estimated {
-            json[format!("{key}Estimated")] = true.into();
-        }
+/// The details with the tokens as numbers, each followed by a mark if it is estimated.
+fn details_json(details: &CompactionDetails) -> Result<Map<String, Value>> {
+    let mut json = Map::new();
+    let Value::Object(fields) = serde_json::to_value(details)? else { return Ok(json) };
+    for (key, value) in fields {
+        let count = match key.as_str() {
+            "tokensBefore" => details.tokens_before,
+            "tokensAfter" => details.tokens_after,
+            _ => {
+                json.insert(key, value);
+                continue;
+            }
+        };
+        let mark = count.estimated.then(|| (format!("{key}Estimated"), true.into()));
+        json.extend([(key, count.tokens.into())].into_iter().chain(mark));
     }
     Ok(json)
 }

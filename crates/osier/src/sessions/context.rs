@@ -7,6 +7,7 @@ use osier_agent::PreparedRequest;
 use osier_engine::{StoredSession, reading};
 use osier_model::{ContentBlock, Message, Request, SystemMessage, ToolSpec, body_text};
 use osier_session::ContextReader;
+use osier_settings::WorkspaceOptions;
 use osier_tree::ContextPlan;
 use osier_tree::projection::request::Repairs;
 use serde_json::Value;
@@ -17,7 +18,6 @@ use crate::home::Home;
 use crate::layout::pluralize;
 use crate::out::{Out, TextStyle};
 use crate::target;
-use crate::workspace::WorkspaceOptions;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -9,7 +9,7 @@ use crate::home::Home;
 use crate::layout::pluralize;
 use crate::out::{Out, notice};
 use crate::progress::show_progress;
-use crate::{stores, target};
+use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     if home.engine.configured_store(&args.to).is_none() {
-        return Err(stores::unknown_store(&args.to, &home.engine));
+        return Err(osier_settings::unknown_store(&args.to, &home.engine).into());
     }
     let stored = target::find_outside(home, &args.session, &args.to).await?;
     let copied = {

@@ -18,7 +18,6 @@ mod label;
 mod list;
 mod message_text;
 mod moves;
-mod nodes;
 mod path;
 mod rename;
 mod show;

@@ -3,12 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_engine::reading;
+use osier_engine::{JsonLayout, reading, write_tree_json};
 use osier_session::Session;
 use osier_tree::projection::outline::{Glyphs, Outline, OutlineFilter, OutlineOptions, SiblingOrder};
 use osier_tree::{Place, Seq, SessionTree};
 
-use super::nodes::{self, JsonLayout};
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::{sanitize_line, truncate, width};
@@ -81,7 +80,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let mut out = Out::new();
     if args.json {
         let form = if args.flat { JsonLayout::Flat } else { JsonLayout::Nested };
-        nodes::write(&session, leaf, args.deleted, form, &mut out).await?;
+        write_tree_json(&session, leaf, args.deleted, form, |piece| out.raw(piece)).await?;
         return out.finish();
     }
     let order = match args.order {

@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use osier_settings::trust::{
+    TrustItem, TrustRecords, TrustRequest, TrustStatus, find_project, update_records,
+};
+use osier_settings::{Project, ProjectSettings};
 use serde::Serialize;
 
-use super::records::{self, TrustRecords};
-use super::{TrustItem, TrustRequest, TrustStatus, ask_user, find_project, format_items, is_interactive};
+use super::{ask_user, format_items, is_interactive};
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::{pad_right, sanitize_line};
 use crate::out::{Out, notice};
-use crate::settings::{Project, ProjectSettings};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -44,7 +46,7 @@ pub(crate) struct Args {
 
 /// Works even with invalid settings, which stop other commands: the project's file may be the cause.
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
-    let (home, _) = Home::load_unchecked(&home::cwd()?)?;
+    let (home, _) = home::load_unchecked(&home::cwd()?)?;
     let home = &home;
     let dir = args.dir.clone().unwrap_or_else(|| home.cwd.clone());
     match (args.list, args.remove) {
@@ -109,7 +111,7 @@ fn remove_decision(dir: &Path, json: bool, home: &Home) -> Result<ExitCode> {
         Ok(project) => project.root,
         Err(_) => std::path::absolute(dir)?,
     };
-    let was_there = records::update_records(&home.folder, |records| records.remove(&root))?;
+    let was_there = update_records(&home.folder, |records| records.remove(&root))?;
     let shown = sanitize_line(&home.display_path(&root));
     if !was_there {
         bail!("no decision about {shown}; `osier trust --list` lists all decisions");

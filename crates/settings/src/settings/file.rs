@@ -19,12 +19,12 @@ const KEY_BINDINGS: &str = "keys.NAME";
 
 /// A known key with a valid value.
 #[derive(Clone)]
-pub(crate) struct ParsedSetting {
+pub struct ParsedSetting {
     /// The parts of the key, with actual names instead of `NAME`.
-    pub(crate) path: Vec<String>,
-    pub(crate) key: &'static SettingKey,
-    pub(crate) value: Value,
-    pub(crate) line: usize,
+    pub path: Vec<String>,
+    pub key: &'static SettingKey,
+    pub value: Value,
+    pub line: usize,
 }
 
 /// Omits the value, which may be a secret.
@@ -36,22 +36,22 @@ impl std::fmt::Debug for ParsedSetting {
 
 /// A problem in a file. An unknown key is only a warning; all others are fatal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SettingsProblem {
-    pub(crate) file: PathBuf,
-    pub(crate) line: Option<usize>,
-    pub(crate) text: String,
-    pub(crate) is_fatal: bool,
+pub struct SettingsProblem {
+    pub file: PathBuf,
+    pub line: Option<usize>,
+    pub text: String,
+    pub is_fatal: bool,
 }
 
 /// The contents of a settings file.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ParsedSettings {
-    pub(crate) settings: Vec<ParsedSetting>,
-    pub(crate) problems: Vec<SettingsProblem>,
+pub(super) struct ParsedSettings {
+    pub settings: Vec<ParsedSetting>,
+    pub problems: Vec<SettingsProblem>,
 }
 
 /// A key as it is written in a file.
-pub(crate) fn dotted_key(path: &[String]) -> String {
+pub fn dotted_key(path: &[String]) -> String {
     let is_bare = |word: &str| {
         !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
     };
@@ -61,7 +61,7 @@ pub(crate) fn dotted_key(path: &[String]) -> String {
 }
 
 /// Reads a file. A missing file is empty.
-pub(crate) fn read_file(path: &Path) -> ParsedSettings {
+pub(super) fn read_file(path: &Path) -> ParsedSettings {
     let fatal = |text: String| ParsedSettings {
         settings: Vec::new(),
         problems: vec![SettingsProblem { file: path.to_owned(), line: None, text, is_fatal: true }],
@@ -80,7 +80,7 @@ fn read_text(path: &Path) -> std::io::Result<Option<String>> {
     }
 }
 
-pub(crate) fn parse(file: &Path, text: &str) -> ParsedSettings {
+pub(super) fn parse(file: &Path, text: &str) -> ParsedSettings {
     let mut reader = SettingsParser { file, text, parsed: ParsedSettings::default() };
     match DeTable::parse(text) {
         Ok(table) => reader.parse_table(&mut Vec::new(), table.into_inner()),

@@ -7,7 +7,7 @@ use toml::Value;
 
 /// The type of a setting.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum SettingKind {
+pub enum SettingKind {
     Choice(&'static [&'static str]),
     Bool,
     Text,
@@ -31,7 +31,7 @@ pub(crate) enum SettingKind {
 
 impl SettingKind {
     /// What is wrong with a value, if anything. Does not contain the value: it may be a secret.
-    pub(crate) fn check(self, value: &Value) -> Option<String> {
+    pub fn check(self, value: &Value) -> Option<String> {
         if self.accepts(value) {
             return None;
         }
@@ -69,7 +69,7 @@ impl SettingKind {
     }
 
     /// The allowed values, if they are few.
-    pub(crate) fn choices(self) -> &'static [&'static str] {
+    pub fn choices(self) -> &'static [&'static str] {
         match self {
             SettingKind::Choice(names) => names,
             SettingKind::Bool => &["true", "false"],
@@ -78,7 +78,7 @@ impl SettingKind {
     }
 
     /// Parses a value from the command line, where strings need no quotes.
-    pub(crate) fn parse_argument(self, text: &str) -> Option<Value> {
+    pub fn parse_argument(self, text: &str) -> Option<Value> {
         let as_toml = || toml::from_str::<toml::Table>(&format!("v = {text}")).ok()?.remove("v");
         let value = match self {
             SettingKind::Choice(_) | SettingKind::Text => Value::String(text.to_owned()),

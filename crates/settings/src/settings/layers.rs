@@ -10,20 +10,20 @@ use super::table::{SETTING_KEYS, SettingKey};
 
 /// The owner of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SettingsOwner {
+pub enum SettingsOwner {
     User,
     Project,
 }
 
 /// The effective value of a setting, and the line that set it.
 #[derive(Clone)]
-pub(crate) struct EffectiveSetting {
-    pub(crate) path: Vec<String>,
-    pub(crate) key: &'static SettingKey,
-    pub(crate) value: Value,
-    pub(crate) owner: SettingsOwner,
-    pub(crate) file: PathBuf,
-    pub(crate) line: usize,
+pub struct EffectiveSetting {
+    pub path: Vec<String>,
+    pub key: &'static SettingKey,
+    pub value: Value,
+    pub owner: SettingsOwner,
+    pub file: PathBuf,
+    pub line: usize,
 }
 
 /// Omits the value, which may be a secret.
@@ -35,13 +35,13 @@ impl std::fmt::Debug for EffectiveSetting {
 
 /// The effective settings, each key once.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SettingsLayers {
+pub struct SettingsLayers {
     settings: Vec<EffectiveSetting>,
 }
 
 impl SettingsLayers {
     /// Adds a file that overrides the previous ones.
-    pub(crate) fn add(&mut self, owner: SettingsOwner, file: &std::path::Path, found: Vec<ParsedSetting>) {
+    pub fn add(&mut self, owner: SettingsOwner, file: &std::path::Path, found: Vec<ParsedSetting>) {
         self.drop_key_sources(&found);
         for found in found {
             let ParsedSetting { path, key, value, line } = found;
@@ -74,11 +74,11 @@ impl SettingsLayers {
         }
     }
 
-    pub(crate) fn settings(&self) -> &[EffectiveSetting] {
+    pub fn settings(&self) -> &[EffectiveSetting] {
         &self.settings
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<&EffectiveSetting> {
+    pub fn find(&self, name: &str) -> Option<&EffectiveSetting> {
         self.settings.iter().find(|set| set.key.name == name)
     }
 
@@ -88,30 +88,30 @@ impl SettingsLayers {
         self.find(name).map(|set| set.value.clone()).or_else(default)
     }
 
-    pub(crate) fn text(&self, name: &str) -> Option<String> {
+    pub fn text(&self, name: &str) -> Option<String> {
         self.value(name)?.as_str().map(str::to_owned)
     }
 
-    pub(crate) fn bool(&self, name: &str) -> Option<bool> {
+    pub fn bool(&self, name: &str) -> Option<bool> {
         self.value(name)?.as_bool()
     }
 
-    pub(crate) fn count<N: TryFrom<i64>>(&self, name: &str) -> Option<N> {
+    pub fn count<N: TryFrom<i64>>(&self, name: &str) -> Option<N> {
         N::try_from(self.value(name)?.as_integer()?).ok()
     }
 
-    pub(crate) fn texts(&self, name: &str) -> Option<Vec<String>> {
+    pub fn texts(&self, name: &str) -> Option<Vec<String>> {
         super::string_list(&self.value(name)?)
     }
 
     /// A list of numbers.
-    pub(crate) fn counts<N: TryFrom<i64>>(&self, name: &str) -> Vec<N> {
+    pub fn counts<N: TryFrom<i64>>(&self, name: &str) -> Vec<N> {
         let list = self.value(name).and_then(|value| value.as_array().cloned()).unwrap_or_default();
         list.iter().filter_map(|item| N::try_from(item.as_integer()?).ok()).collect()
     }
 
     /// The settings of one name in a table, such as `agents.reviewer`.
-    pub(crate) fn named_table(&self, word: &str, name: &str) -> Table {
+    pub fn named_table(&self, word: &str, name: &str) -> Table {
         match self.table(word).remove(name) {
             Some(Value::Table(table)) => table,
             _ => Table::new(),
@@ -119,7 +119,7 @@ impl SettingsLayers {
     }
 
     /// All settings below a word, such as `providers`, as one table.
-    pub(crate) fn table(&self, word: &str) -> Table {
+    pub fn table(&self, word: &str) -> Table {
         let mut root = Table::new();
         for set in self.settings.iter().filter(|set| set.path.first().is_some_and(|first| first == word)) {
             let Some((last, above)) = set.path[1..].split_last() else { continue };
@@ -157,7 +157,7 @@ fn merge_values(kind: SettingKind, below: Value, over: Value) -> Value {
 }
 
 impl SettingKey {
-    pub(crate) fn default_value(&self) -> Option<Value> {
+    pub fn default_value(&self) -> Option<Value> {
         toml::from_str::<Table>(&format!("v = {}", self.default)).ok()?.remove("v")
     }
 }

@@ -9,7 +9,7 @@ mod model_catalog;
 mod project;
 mod sandbox;
 mod stores;
-pub(crate) mod table;
+pub mod table;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,61 +24,62 @@ use osier_tui::state::DoubleEscape;
 
 use crate::themes;
 
-pub(crate) use file::{MAX_SETTINGS_BYTES, ParsedSetting, SettingsProblem, dotted_key};
-pub(crate) use layers::{EffectiveSetting, SettingsLayers, SettingsOwner};
-pub(crate) use project::Project;
-pub(crate) use sandbox::{SandboxSettings, SandboxWhen};
-pub(crate) use stores::{StoreLocation, StoreSpec};
+pub(crate) use file::MAX_SETTINGS_BYTES;
+pub use file::{ParsedSetting, SettingsProblem, dotted_key};
+pub use layers::{EffectiveSetting, SettingsLayers, SettingsOwner};
+pub use project::Project;
+pub use sandbox::{SandboxSettings, SandboxWhen};
+pub use stores::{StoreLocation, StoreSpec};
 use table::SettingAccess;
 
 /// The effective settings.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    pub(crate) durability: Durability,
+pub struct Settings {
+    pub durability: Durability,
     /// The model from a file; `ModelCatalog::select` handles the other sources.
-    pub(crate) model: Option<String>,
-    pub(crate) thinking: ThinkingLevel,
-    pub(crate) approval: ApprovalMode,
-    pub(crate) sandbox: SandboxSettings,
+    pub model: Option<String>,
+    pub thinking: ThinkingLevel,
+    pub approval: ApprovalMode,
+    pub sandbox: SandboxSettings,
     /// The tools that a model may call; `None` means all.
-    pub(crate) tools: Option<Vec<String>>,
-    pub(crate) backtracking: bool,
+    pub tools: Option<Vec<String>>,
+    pub backtracking: bool,
     /// Maximum number of model calls for one prompt.
-    pub(crate) max_steps: u32,
+    pub max_steps: u32,
     /// Writes summaries instead of the current model.
-    pub(crate) summary_model: Option<String>,
-    pub(crate) compacting: CompactionConfig,
-    pub(crate) restore_model_on_move: bool,
-    pub(crate) system_prompt: Option<String>,
-    pub(crate) append_system_prompt: Option<String>,
-    pub(crate) screen: InterfaceSettings,
-    pub(crate) retry: RetryPolicy,
+    pub summary_model: Option<String>,
+    pub compacting: CompactionConfig,
+    pub restore_model_on_move: bool,
+    pub system_prompt: Option<String>,
+    pub append_system_prompt: Option<String>,
+    pub screen: InterfaceSettings,
+    pub retry: RetryPolicy,
     /// The agent that new sessions belong to.
-    pub(crate) agent: String,
+    pub agent: String,
     /// The store of new sessions; it exists.
-    pub(crate) default_store: String,
+    pub default_store: String,
     /// The stores in addition to the files in the home folder.
-    pub(crate) stores: BTreeMap<String, StoreSpec>,
-    pub(crate) providers: BTreeMap<String, ProviderSpec>,
+    pub stores: BTreeMap<String, StoreSpec>,
+    pub providers: BTreeMap<String, ProviderSpec>,
     /// The source of each value.
-    pub(crate) layers: SettingsLayers,
+    pub layers: SettingsLayers,
 }
 
 /// How the terminal interface looks and behaves.
 #[derive(Debug, Clone)]
-pub(crate) struct InterfaceSettings {
+pub struct InterfaceSettings {
     /// The name of a theme, or `auto`.
-    pub(crate) theme: String,
-    pub(crate) double_escape: DoubleEscape,
-    pub(crate) tree_filter: OutlineFilter,
+    pub theme: String,
+    pub double_escape: DoubleEscape,
+    pub tree_filter: OutlineFilter,
     /// The tree shows the current branch before its siblings.
-    pub(crate) active_first: bool,
-    pub(crate) ask_summary: bool,
+    pub active_first: bool,
+    pub ask_summary: bool,
     /// Prompts are stored in the history of all sessions.
-    pub(crate) prompt_history: bool,
-    pub(crate) editor: Option<String>,
+    pub prompt_history: bool,
+    pub editor: Option<String>,
     /// Key bindings by action name.
-    pub(crate) keys: BTreeMap<String, String>,
+    pub keys: BTreeMap<String, String>,
 }
 
 impl InterfaceSettings {
@@ -109,25 +110,25 @@ impl InterfaceSettings {
 
 /// Settings, and the problems of the files they came from.
 #[derive(Debug)]
-pub(crate) struct LoadedSettings {
-    pub(crate) settings: Settings,
-    pub(crate) problems: Vec<SettingsProblem>,
+pub struct LoadedSettings {
+    pub settings: Settings,
+    pub problems: Vec<SettingsProblem>,
     /// The settings of the project that are ignored because it is not trusted.
-    pub(crate) ignored: Vec<ParsedSetting>,
+    pub ignored: Vec<ParsedSetting>,
 }
 
 /// The settings of a project's file.
 #[derive(Debug, Default)]
-pub(crate) struct ProjectSettings {
+pub struct ProjectSettings {
     file: PathBuf,
     harmless: Vec<ParsedSetting>,
     /// Settings that need trust.
-    pub(crate) needs_trust: Vec<ParsedSetting>,
-    pub(crate) problems: Vec<SettingsProblem>,
+    pub needs_trust: Vec<ParsedSetting>,
+    pub problems: Vec<SettingsProblem>,
 }
 
 impl ProjectSettings {
-    pub(crate) fn read(project: &Project) -> ProjectSettings {
+    pub fn read(project: &Project) -> ProjectSettings {
         let file = project.config_file();
         let file::ParsedSettings { settings: found, problems } = file::read_file(&file);
         let (harmless, wanted) =
@@ -137,7 +138,7 @@ impl ProjectSettings {
 }
 
 /// Reads the user's file, and merges the project's settings over it.
-pub(crate) fn load_settings(user: &Path, project: ProjectSettings, is_trusted: bool) -> LoadedSettings {
+pub fn load_settings(user: &Path, project: ProjectSettings, is_trusted: bool) -> LoadedSettings {
     let mut layers = SettingsLayers::default();
     let file::ParsedSettings { settings: found, mut problems } = file::read_file(user);
     layers.add(SettingsOwner::User, user, found);
@@ -156,13 +157,13 @@ pub(crate) fn load_settings(user: &Path, project: ProjectSettings, is_trusted: b
 
 impl Settings {
     /// The same settings for another agent.
-    pub(crate) fn for_agent(&self, agent: &str, problems: &mut Vec<SettingsProblem>) -> Settings {
+    pub fn for_agent(&self, agent: &str, problems: &mut Vec<SettingsProblem>) -> Settings {
         Settings::from_layers(self.layers.clone(), Some(agent), problems)
     }
 
     /// Whether the model may backtrack to checkpoints, unless the command line disables it.
-    pub(crate) fn offers_backtracking(&self) -> bool {
-        let is_named = |tools: &Vec<String>| tools.iter().any(|name| name.trim() == crate::config::BACKTRACK);
+    pub fn offers_backtracking(&self) -> bool {
+        let is_named = |tools: &Vec<String>| tools.iter().any(|name| name.trim() == crate::names::BACKTRACK);
         self.backtracking && self.tools.as_ref().is_none_or(is_named)
     }
 

@@ -9,7 +9,7 @@ use super::Settings;
 
 impl Settings {
     /// All models, including those of the configured servers, and which ones to prefer.
-    pub(crate) fn model_catalog(&self, environment: Environment) -> ModelCatalog {
+    pub fn model_catalog(&self, environment: Environment) -> ModelCatalog {
         let router = self.model_router(environment.clone());
         ModelCatalog {
             registry: router.registry().clone(),
@@ -22,7 +22,7 @@ impl Settings {
     }
 
     /// Handles requests for all models.
-    pub(crate) fn model_router(&self, environment: Environment) -> ModelRouter {
+    pub fn model_router(&self, environment: Environment) -> ModelRouter {
         let registry = Arc::new(Registry::new(self.providers.clone()));
         ModelRouter::new(registry, environment).with_retry(self.retry)
     }

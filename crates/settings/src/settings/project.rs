@@ -9,14 +9,14 @@ use osier_engine::is_owned_by_another;
 
 /// A project folder, which may have its own settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Project {
+pub struct Project {
     /// The canonical path.
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
 }
 
 impl Project {
     /// `homes` are folders called `.osier` that belong to the user, not to a project.
-    pub(crate) fn find(cwd: &Path, homes: &[PathBuf]) -> Option<Project> {
+    pub fn find(cwd: &Path, homes: &[PathBuf]) -> Option<Project> {
         let cwd = cwd.canonicalize().ok()?;
         let homes: Vec<PathBuf> = homes.iter().filter_map(|home| home.canonicalize().ok()).collect();
         let is_marked = |folder: &&Path| {
@@ -31,16 +31,16 @@ impl Project {
         (!is_home).then_some(Project { root })
     }
 
-    pub(crate) fn folder(&self) -> PathBuf {
+    pub fn folder(&self) -> PathBuf {
         self.root.join(".osier")
     }
 
-    pub(crate) fn config_file(&self) -> PathBuf {
+    pub fn config_file(&self) -> PathBuf {
         self.folder().join("config.toml")
     }
 
     /// Why its settings are not read at all: other users could change them at any time.
-    pub(crate) fn unsafe_reason(&self) -> Option<String> {
+    pub fn unsafe_reason(&self) -> Option<String> {
         for path in [self.root.clone(), self.folder(), self.config_file()] {
             let Ok(about) = std::fs::metadata(&path) else { continue };
             if is_owned_by_another(&about) {

@@ -5,21 +5,21 @@ use osier_tools::sandbox::NetworkAccess;
 use super::SettingsLayers;
 
 #[derive(Debug, Clone)]
-pub(crate) struct SandboxSettings {
-    pub(crate) when: SandboxWhen,
+pub struct SandboxSettings {
+    pub when: SandboxWhen,
     /// Commands that the user types after `!` are confined too.
-    pub(crate) user_commands: bool,
-    pub(crate) write: Vec<String>,
-    pub(crate) hide: Vec<String>,
+    pub user_commands: bool,
+    pub write: Vec<String>,
+    pub hide: Vec<String>,
     /// Paths that are readable although they are hidden by default.
-    pub(crate) show: Vec<String>,
-    pub(crate) network: NetworkAccess,
-    pub(crate) unix_sockets: bool,
+    pub show: Vec<String>,
+    pub network: NetworkAccess,
+    pub unix_sockets: bool,
 }
 
 /// When commands run in the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SandboxWhen {
+pub enum SandboxWhen {
     /// In every approval mode except `yolo`.
     Always,
     /// Only in the approval mode `sandbox`.
@@ -28,7 +28,7 @@ pub(crate) enum SandboxWhen {
 }
 
 impl SandboxSettings {
-    pub(super) fn from_layers(layers: &SettingsLayers) -> SandboxSettings {
+    pub(crate) fn from_layers(layers: &SettingsLayers) -> SandboxSettings {
         let texts = |key: &str| layers.texts(key).unwrap_or_default();
         SandboxSettings {
             when: match layers.text("sandbox.when").as_deref() {

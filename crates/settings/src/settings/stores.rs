@@ -13,15 +13,15 @@ use super::{SettingsLayers, SettingsOwner, SettingsProblem};
 
 /// The configuration of a store.
 #[derive(Debug, Clone)]
-pub(crate) struct StoreSpec {
-    pub(crate) place: StoreLocation,
+pub struct StoreSpec {
+    pub place: StoreLocation,
     /// The source of the password of a database, if it is not in the url.
-    pub(crate) password: KeySource,
-    pub(crate) timeout: Duration,
+    pub password: KeySource,
+    pub timeout: Duration,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum StoreLocation {
+pub enum StoreLocation {
     Folder {
         /// As it is written in the settings.
         folder: PathBuf,
@@ -34,7 +34,7 @@ pub(crate) enum StoreLocation {
 }
 
 /// The stores of all files. An invalid store is reported as a problem and left out.
-pub(super) fn parse_stores(
+pub(crate) fn parse_stores(
     layers: &SettingsLayers,
     problems: &mut Vec<SettingsProblem>,
 ) -> BTreeMap<String, StoreSpec> {
@@ -52,7 +52,7 @@ pub(super) fn parse_stores(
 }
 
 /// The store of new sessions. An unknown name is a problem: a typo must not put sessions elsewhere.
-pub(super) fn default_store(
+pub(crate) fn default_store(
     layers: &SettingsLayers,
     of_agent: Option<String>,
     stores: &BTreeMap<String, StoreSpec>,

@@ -4,22 +4,22 @@
 use super::kind::SettingKind;
 
 /// The placeholder in a key for a name that the user chooses.
-pub(crate) const NAME_PLACEHOLDER: &str = "NAME";
+pub const NAME_PLACEHOLDER: &str = "NAME";
 
 /// One setting.
 #[derive(Debug)]
-pub(crate) struct SettingKey {
-    pub(crate) name: &'static str,
-    pub(crate) kind: SettingKind,
+pub struct SettingKey {
+    pub name: &'static str,
+    pub kind: SettingKind,
     /// As it is written in a file; empty if there is none.
-    pub(crate) default: &'static str,
-    pub(crate) help: &'static str,
-    pub(crate) access: SettingAccess,
+    pub default: &'static str,
+    pub help: &'static str,
+    pub access: SettingAccess,
 }
 
 /// Whether a project may set a key, and whether its value may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SettingAccess {
+pub enum SettingAccess {
     /// Any project may set it: it can neither send nor run anything.
     Harmless,
     /// A project may set it once its folder is trusted.
@@ -31,7 +31,7 @@ pub(crate) enum SettingAccess {
 use SettingAccess::{Harmless, Secret, Trusted};
 use SettingKind::{Bool, Choice, Compat, Count, Models, Ports, Price, Text, TextList, TextOrList, Thinking};
 
-pub(crate) const THINKING_LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
+pub const THINKING_LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
 const API_NAMES: &[&str] =
     &["openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai"];
 const TOKENS: SettingKind = Count { least: 1, most: 1_000_000_000 };
@@ -49,7 +49,7 @@ const fn key(
 
 /// All settings, in display order.
 #[rustfmt::skip]
-pub(crate) static SETTING_KEYS: &[SettingKey] = &[
+pub static SETTING_KEYS: &[SettingKey] = &[
     key("model", Text, "", Trusted, "the model to use, as `provider/id`"),
     key("thinking", Choice(THINKING_LEVELS), "\"medium\"", Harmless, "the thinking level, for models that support it"),
     key("approval", Choice(&["default", "autoEdit", "sandbox", "yolo"]), "\"default\"", Trusted, "what the model may do without asking, in new sessions"),
@@ -121,7 +121,7 @@ pub(crate) static SETTING_KEYS: &[SettingKey] = &[
 
 /// The result of looking up a key.
 #[derive(Debug)]
-pub(crate) enum KeyLookup {
+pub enum KeyLookup {
     Key(&'static SettingKey),
     /// A prefix of other keys.
     Table,
@@ -129,7 +129,7 @@ pub(crate) enum KeyLookup {
     Unknown(Vec<&'static str>),
 }
 
-pub(crate) fn look_up_key(path: &[String]) -> KeyLookup {
+pub fn look_up_key(path: &[String]) -> KeyLookup {
     let words = |key: &SettingKey| key.name.split('.').collect::<Vec<_>>();
     let fits = |pattern: &[&str], path: &[String]| {
         pattern.len() >= path.len()
@@ -151,7 +151,7 @@ pub(crate) fn look_up_key(path: &[String]) -> KeyLookup {
 }
 
 /// The name most similar to a word, if one is similar enough.
-pub(crate) fn closest_name<'n>(word: &str, names: &[&'n str]) -> Option<&'n str> {
+pub fn closest_name<'n>(word: &str, names: &[&'n str]) -> Option<&'n str> {
     let likeness = |name: &&str| strsim::jaro_winkler(word, name);
     let near = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     near.filter(|name| likeness(name) > 0.8)

@@ -17,13 +17,13 @@ const MAX_BYTES: u64 = 16 << 20;
 
 /// The file names in a folder, and the hash of its contents.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct FolderContents {
-    pub(super) names: Vec<String>,
-    pub(super) hash: String,
+pub(crate) struct FolderContents {
+    pub(crate) names: Vec<String>,
+    pub(crate) hash: String,
 }
 
 /// Hashes a folder below `root`, which must be canonical. `Err` contains the reason why the project cannot be trusted.
-pub(super) fn hash_folder(folder: &Path, root: &Path) -> Result<FolderContents, String> {
+pub(crate) fn hash_folder(folder: &Path, root: &Path) -> Result<FolderContents, String> {
     let mut walk = FolderHasher { root, hasher: Hasher::new(), files: 0, bytes: 0 };
     let mut open = vec![walk.canonical_path(folder)?];
     let mut names: Option<Vec<String>> = None;

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
 use osier_tools::read_regular;
 use serde::{Deserialize, Serialize};
 
 use super::{TrustItem, TrustStatus};
+use crate::error::SettingsError;
 use crate::settings::SettingsProblem;
 
 /// Maximum size of the file.
@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 16 << 20;
 
 /// All trust decisions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct TrustRecords {
+pub struct TrustRecords {
     folders: BTreeMap<String, TrustRecord>,
 }
 
@@ -30,17 +30,17 @@ struct TrustRecord {
     wishes: String,
 }
 
-pub(crate) fn trust_file(home: &Path) -> PathBuf {
+fn trust_file(home: &Path) -> PathBuf {
     home.join("trusted.json")
 }
 
 impl TrustRecords {
     /// Reads the file. If that fails, no folder is trusted.
-    pub(crate) fn load_or_default(home: &Path) -> (TrustRecords, Option<SettingsProblem>) {
+    pub fn load_or_default(home: &Path) -> (TrustRecords, Option<SettingsProblem>) {
         match TrustRecords::open(home) {
             Ok(records) => (records, None),
             Err(error) => {
-                let text = format!("no folder is trusted: {error:#}");
+                let text = format!("no folder is trusted: {error}");
                 (
                     TrustRecords::default(),
                     Some(SettingsProblem { file: trust_file(home), line: None, text, is_fatal: false }),
@@ -50,20 +50,24 @@ impl TrustRecords {
     }
 
     /// Reads the file to list or change it; the error names the file.
-    pub(crate) fn read(home: &Path) -> Result<TrustRecords> {
-        TrustRecords::open(home).with_context(|| format!("{}", trust_file(home).display()))
+    pub fn read(home: &Path) -> Result<TrustRecords, SettingsError> {
+        let named = |reason| SettingsError::Invalid(format!("{}: {reason}", trust_file(home).display()));
+        TrustRecords::open(home).map_err(named)
     }
 
-    fn open(home: &Path) -> Result<TrustRecords> {
+    /// The error is the reason, without the name of the file.
+    fn open(home: &Path) -> Result<TrustRecords, String> {
         let text = match read_regular(&trust_file(home), MAX_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(TrustRecords::default()),
-            Err(error) => return Err(error).context("cannot read the file"),
+            Err(error) => return Err(format!("cannot read the file: {error}")),
         };
-        serde_json::from_slice(&text).context("the file is damaged; delete it and trust your projects again")
+        let damaged =
+            |error| format!("the file is damaged; delete it and trust your projects again: {error}");
+        serde_json::from_slice(&text).map_err(damaged)
     }
 
-    pub(crate) fn status(&self, root: &Path, wishes: &[TrustItem]) -> TrustStatus {
+    pub fn status(&self, root: &Path, wishes: &[TrustItem]) -> TrustStatus {
         match root.to_str().and_then(|root| self.folders.get(root)) {
             None => TrustStatus::Unknown,
             Some(record) if record.wishes != hash_items(wishes) => TrustStatus::Changed,
@@ -72,21 +76,22 @@ impl TrustRecords {
         }
     }
 
-    pub(crate) fn set(&mut self, root: &Path, wishes: &[TrustItem], trusted: bool) -> Result<()> {
+    pub fn set(&mut self, root: &Path, wishes: &[TrustItem], trusted: bool) -> Result<(), SettingsError> {
         let Some(name) = root.to_str() else {
-            bail!("cannot trust {}: its name is not UTF-8", root.display());
+            let text = format!("cannot trust {}: its name is not UTF-8", root.display());
+            return Err(SettingsError::Invalid(text));
         };
         self.folders.insert(name.to_owned(), TrustRecord { trusted, wishes: hash_items(wishes) });
         Ok(())
     }
 
     /// Returns whether there was a decision.
-    pub(crate) fn remove(&mut self, root: &Path) -> bool {
+    pub fn remove(&mut self, root: &Path) -> bool {
         root.to_str().is_some_and(|root| self.folders.remove(root).is_some())
     }
 
     /// The folders with a decision, and whether they are trusted.
-    pub(crate) fn folders(&self) -> impl Iterator<Item = (&Path, bool)> {
+    pub fn folders(&self) -> impl Iterator<Item = (&Path, bool)> {
         self.folders.iter().map(|(root, record)| (Path::new(root), record.trusted))
     }
 }
@@ -101,15 +106,17 @@ fn hash_items(wishes: &[TrustItem]) -> String {
 }
 
 /// Changes the file under a lock, so that concurrent changes are not lost.
-pub(crate) fn update_records<T>(home: &Path, f: impl FnOnce(&mut TrustRecords) -> T) -> Result<T> {
-    let _lock = lock_records(home).with_context(|| format!("cannot write to {}", home.display()))?;
+pub fn update_records<T>(home: &Path, f: impl FnOnce(&mut TrustRecords) -> T) -> Result<T, SettingsError> {
+    let _lock =
+        lock_records(home).map_err(SettingsError::io(format!("cannot write to {}", home.display())))?;
     let before = TrustRecords::read(home)?;
     let mut records = before.clone();
     let result = f(&mut records);
     if records != before {
-        let text = serde_json::to_vec_pretty(&records)?;
-        replace_file(&trust_file(home), &text)
-            .with_context(|| format!("cannot write {}", trust_file(home).display()))?;
+        let cannot_write = format!("cannot write {}", trust_file(home).display());
+        let text = serde_json::to_vec_pretty(&records).map_err(io::Error::from);
+        text.and_then(|text| replace_file(&trust_file(home), &text))
+            .map_err(SettingsError::io(cannot_write))?;
     }
     Ok(result)
 }
@@ -126,7 +133,7 @@ fn lock_records(home: &Path) -> std::io::Result<fs::File> {
 }
 
 /// Replaces a file atomically, readable only by its owner. Follows links: replaces their target.
-pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub fn replace_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut new = tempfile::Builder::new().prefix(".osier-").tempfile_in(folder)?;

@@ -4,6 +4,7 @@
 pub mod card;
 pub mod compare;
 pub mod context;
+pub mod entry_title;
 pub mod entry_view;
 pub mod json;
 pub mod model;
@@ -12,6 +13,7 @@ pub mod preview;
 pub mod request;
 pub mod settings;
 pub mod snapshot;
+pub mod stream_sanitizer;
 pub mod transcript;
 pub mod usage;
 

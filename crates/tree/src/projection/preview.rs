@@ -202,3 +202,8 @@ pub fn search_text(entry: &Entry<'_>) -> String {
         _ => preview_line(entry, &|_| None),
     }
 }
+
+/// A name, path or id on one line: control characters and line breaks become U+FFFD, spaces stay.
+pub fn sanitize_line(text: &str) -> String {
+    sanitize(text).replace(['\n', '\t'], "\u{fffd}")
+}

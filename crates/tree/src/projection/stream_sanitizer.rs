@@ -1,17 +1,17 @@
 //! Makes streamed text safe for a terminal, even if an escape sequence is split between two pieces.
 
-use osier_tree::projection::preview::sanitize;
+use super::preview::sanitize;
 
 /// Replaces control characters in streamed text.
 #[derive(Debug, Default)]
-pub(crate) struct StreamSanitizer {
+pub struct StreamSanitizer {
     /// The start of a possibly incomplete escape sequence.
     held: String,
 }
 
 impl StreamSanitizer {
     /// Adds a piece, and returns the text that can be shown now.
-    pub(crate) fn push(&mut self, piece: &str) -> String {
+    pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         let open = incomplete_tail(&self.held);
         let shown = sanitize(&self.held[..open]).into_owned();
@@ -20,7 +20,7 @@ impl StreamSanitizer {
     }
 
     /// The remaining text, at the end of the stream.
-    pub(crate) fn finish(&mut self) -> String {
+    pub fn finish(&mut self) -> String {
         sanitize(&std::mem::take(&mut self.held)).into_owned()
     }
 }

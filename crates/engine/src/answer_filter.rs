@@ -4,14 +4,13 @@
 //! terminal everything is printed as it streams. A pipe gets only the answer, which is known only when the message has ended,
 //! unless there are no tools; then all text is printed as it arrives.
 
-use osier_protocol::{ClientEvent, EntryId, ReplyDelta};
-use serde_json::Value;
-
-use super::sanitize::StreamSanitizer;
+use osier_protocol::{ClientEvent, EntryId, EntryLine, ReplyDelta};
+use osier_tree::projection::entry_view::{AssistantView, EntryContent, MessageView, ReplyBlockView};
+use osier_tree::projection::stream_sanitizer::StreamSanitizer;
 
 /// Extracts the text to print from the events of a turn.
 #[derive(Debug)]
-pub(crate) struct AnswerFilter {
+pub struct AnswerFilter {
     eager: bool,
     clean: StreamSanitizer,
     /// The draft that is being printed.
@@ -27,7 +26,7 @@ pub(crate) struct AnswerFilter {
 
 impl AnswerFilter {
     /// `eager`: print everything as it streams.
-    pub(crate) fn new(eager: bool) -> AnswerFilter {
+    pub fn new(eager: bool) -> AnswerFilter {
         AnswerFilter {
             eager,
             clean: StreamSanitizer::default(),
@@ -40,7 +39,7 @@ impl AnswerFilter {
     }
 
     /// The text to print for this event.
-    pub(crate) fn handle_event(&mut self, event: &ClientEvent) -> String {
+    pub fn handle_event(&mut self, event: &ClientEvent) -> String {
         match event {
             ClientEvent::DraftDelta { id, delta, .. } if self.eager => self.draft_text(id, delta),
             ClientEvent::DraftDropped { id } if self.streaming.as_ref() == Some(id) => {
@@ -48,18 +47,18 @@ impl AnswerFilter {
                 self.streaming = None;
                 self.break_line()
             }
-            ClientEvent::Entry(event) => self.finished_message(event.entry.bytes(), event.draft_id.as_ref()),
+            ClientEvent::Entry(event) => self.finished_message(&event.entry, event.draft_id.as_ref()),
             _ => String::new(),
         }
     }
 
     /// Whether text was printed that is not part of any answer.
-    pub(crate) fn is_withdrawn(&self) -> bool {
+    pub fn is_withdrawn(&self) -> bool {
         self.withdrawn
     }
 
     /// The rest of the answer, after a successful turn.
-    pub(crate) fn finish(&mut self) -> String {
+    pub fn finish(&mut self) -> String {
         match self.last.take() {
             Some(text) if !self.eager => self.clean_text(&text) + &self.break_line(),
             _ => String::new(),
@@ -80,16 +79,16 @@ impl AnswerFilter {
         }
     }
 
-    fn finished_message(&mut self, line: &[u8], draft: Option<&EntryId>) -> String {
-        let Some(message) = assistant_message(line) else { return String::new() };
-        let text = message_text(&message);
+    fn finished_message(&mut self, line: &EntryLine, draft: Option<&EntryId>) -> String {
+        let Some(reply) = reply(line) else { return String::new() };
+        let text = reply_text(reply);
         let was_shown = self.streaming.take().is_some_and(|id| draft == Some(&id));
         let shown = match self.eager {
             true if was_shown => self.break_line(),
             true if !text.is_empty() => self.paragraph_break() + &self.clean_text(&text) + &self.break_line(),
             _ => String::new(),
         };
-        self.last = (!calls_tools(&message)).then_some(text);
+        self.last = (!calls_tools(reply)).then_some(text);
         shown
     }
 
@@ -109,7 +108,7 @@ impl AnswerFilter {
     }
 
     /// Ends the line, if one is open.
-    pub(crate) fn break_line(&mut self) -> String {
+    pub fn break_line(&mut self) -> String {
         let mut rest = self.clean.finish();
         if !rest.is_empty() {
             self.at_line_start = rest.ends_with('\n');
@@ -122,42 +121,32 @@ impl AnswerFilter {
     }
 }
 
-/// The message of an entry, if it is an assistant message.
-pub(crate) fn assistant_message(line: &[u8]) -> Option<Value> {
-    // Check the role first: most entries are other messages, and parsing a large one is slow.
-    let entry = osier_tree::entry::parse_entry(line).ok()?;
-    (entry.role == osier_tree::MessageRole::Assistant).then(|| entry_message(line)).flatten()
-}
-
-/// The message of an entry.
-pub(crate) fn entry_message(line: &[u8]) -> Option<Value> {
-    let mut entry: Value = serde_json::from_slice(line).ok()?;
-    Some(entry["message"].take()).filter(Value::is_object)
-}
-
-fn content_blocks(message: &Value) -> impl Iterator<Item = &Value> {
-    message["content"].as_array().into_iter().flatten()
-}
-
-/// The text of a message; each block starts on a new line.
-pub(crate) fn message_text(message: &Value) -> String {
-    let texts = content_blocks(message).filter(|block| block["type"] == "text");
-    let texts: Vec<&str> = texts.filter_map(|block| block["text"].as_str()).collect();
-    match message["content"].as_str() {
-        Some(text) => text.to_owned(),
-        None => texts.join("\n"),
+/// A complete reply, if the entry is one.
+fn reply(line: &EntryLine) -> Option<&AssistantView> {
+    match &line.view()?.content {
+        EntryContent::Message(MessageView::Assistant(reply)) => Some(reply),
+        _ => None,
     }
 }
 
-fn calls_tools(message: &Value) -> bool {
-    content_blocks(message).any(|block| block["type"] == "toolCall")
+/// The text of a reply; each block starts on a new line.
+fn reply_text(reply: &AssistantView) -> String {
+    let texts = reply.blocks.iter().filter_map(|block| match block {
+        ReplyBlockView::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn calls_tools(reply: &AssistantView) -> bool {
+    reply.blocks.iter().any(|block| matches!(block, ReplyBlockView::Call(_)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use osier_protocol::EntryEvent;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn text(id: &str, text: &str) -> ClientEvent {
         let delta = ReplyDelta::TextDelta { block: 0, delta: text.to_owned() };

@@ -1,17 +1,16 @@
 //! The tree as JSON, written without recursion: a chain may be a million entries deep.
 
-use anyhow::Result;
 use osier_session::Session;
+use osier_store::StoreError;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::entry_json;
 use osier_tree::{Place, Seq, SessionTree, time};
 use rustc_hash::FxHashSet;
 use serde_json::json;
 
-use crate::out::Out;
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum JsonLayout {
+/// How nodes are arranged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonLayout {
     /// Each node contains its children.
     Nested,
     /// Each node has its depth.
@@ -19,20 +18,20 @@ pub(super) enum JsonLayout {
 }
 
 /// Writes all nodes; without `deleted`, only those outside deleted branches.
-pub(super) async fn write(
+pub async fn write_tree_json<E: From<StoreError>>(
     session: &Session,
     leaf: Place,
     deleted: bool,
     form: JsonLayout,
-    out: &mut Out,
-) -> Result<()> {
+    mut write: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
     let (state, _) = session.main_cursor().state_and_place();
     let tree = &*state.tree;
     let hidden = if deleted { FxHashSet::default() } else { tree.hidden_entries() };
     let order = depth_first(tree, &hidden);
     let path: FxHashSet<Seq> = tree.heads().ancestors(leaf).collect();
-    out.raw(b"[")?;
-    let mut nodes = NodeWriter { tree, open: Vec::new(), needs_comma: false, out };
+    write(b"[")?;
+    let mut nodes = NodeWriter { tree, open: Vec::new(), needs_comma: false, write: &mut write };
     session
         .for_each_current_line(&state, &order, |seq, line| match form {
             JsonLayout::Nested => nodes.write_nested(seq, line),
@@ -40,7 +39,7 @@ pub(super) async fn write(
         })
         .await?;
     nodes.close_to_depth(0)?;
-    out.raw(b"]\n")
+    write(b"]\n")
 }
 
 /// All shown entries depth-first: roots in log order, children oldest first.
@@ -57,65 +56,65 @@ fn depth_first(tree: &SessionTree, hidden: &FxHashSet<Seq>) -> Vec<Seq> {
     order
 }
 
-struct NodeWriter<'a> {
+struct NodeWriter<'a, E> {
     tree: &'a SessionTree,
     /// The nodes whose children are currently written.
     open: Vec<Seq>,
     /// A sibling was already written.
     needs_comma: bool,
-    out: &'a mut Out,
+    write: &'a mut dyn FnMut(&[u8]) -> Result<(), E>,
 }
 
-impl NodeWriter<'_> {
-    fn write_nested(&mut self, seq: Seq, line: &[u8]) -> Result<()> {
+impl<E> NodeWriter<'_, E> {
+    fn write_nested(&mut self, seq: Seq, line: &[u8]) -> Result<(), E> {
         self.close_to_depth(self.tree.head(seq).depth as usize)?;
         self.start_node(line)?;
-        self.out.raw(b",\"children\":[")?;
+        (self.write)(b",\"children\":[")?;
         self.open.push(seq);
         self.needs_comma = false;
         Ok(())
     }
 
-    fn write_flat(&mut self, seq: Seq, line: &[u8], on_path: bool) -> Result<()> {
+    fn write_flat(&mut self, seq: Seq, line: &[u8], on_path: bool) -> Result<(), E> {
         self.start_node(line)?;
-        self.out.raw(format!(",\"depth\":{}", self.tree.head(seq).depth).as_bytes())?;
+        (self.write)(format!(",\"depth\":{}", self.tree.head(seq).depth).as_bytes())?;
         if on_path {
-            self.out.raw(b",\"onPath\":true")?;
+            (self.write)(b",\"onPath\":true")?;
         }
         self.end_node(seq)
     }
 
     /// Starts a node.
-    fn start_node(&mut self, line: &[u8]) -> Result<()> {
+    fn start_node(&mut self, line: &[u8]) -> Result<(), E> {
         if self.needs_comma {
-            self.out.raw(b",\n")?;
+            (self.write)(b",\n")?;
         }
-        self.out.raw(b"{\"entry\":")?;
+        (self.write)(b"{\"entry\":")?;
         match parse_entry(line) {
-            Ok(entry) => self.out.raw(&entry_json(&entry)),
-            Err(_) => self.out.raw(b"null"),
+            Ok(entry) => (self.write)(&entry_json(&entry)),
+            Err(_) => (self.write)(b"null"),
         }
     }
 
     /// Closes the open nodes at or below a depth.
-    fn close_to_depth(&mut self, depth: usize) -> Result<()> {
+    fn close_to_depth(&mut self, depth: usize) -> Result<(), E> {
         while self.open.len() > depth {
             let Some(seq) = self.open.pop() else { break };
-            self.out.raw(b"]")?;
+            (self.write)(b"]")?;
             self.end_node(seq)?;
         }
         Ok(())
     }
 
     /// Closes a node with its label.
-    fn end_node(&mut self, seq: Seq) -> Result<()> {
+    fn end_node(&mut self, seq: Seq) -> Result<(), E> {
         if let Some(label) = self.tree.label(seq) {
-            self.out.raw(format!(",\"label\":{}", json!(label.text)).as_bytes())?;
+            (self.write)(format!(",\"label\":{}", json!(label.text)).as_bytes())?;
             if let Some(millis) = self.tree.head(label.set_by).time() {
-                self.out.raw(format!(",\"labelTimestamp\":{}", json!(time::format(millis))).as_bytes())?;
+                (self.write)(format!(",\"labelTimestamp\":{}", json!(time::format(millis))).as_bytes())?;
             }
         }
         self.needs_comma = true;
-        self.out.raw(b"}")
+        (self.write)(b"}")
     }
 }

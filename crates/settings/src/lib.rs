@@ -1,0 +1,38 @@
+//! The settings of the program: the files of the user and of a project, trust in projects, and the engine, the models and the
+//! workspaces that they configure.
+//!
+//! This crate reads no environment variables and prints nothing: [`HostEnvironment`] provides what it needs.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `home.rs`, `host_environment.rs` | everything that is configured for a directory; what the caller knows about the process |
+//! | `settings/` | reading, checking and merging the files; `table.rs` is the one list of keys |
+//! | `edit.rs`, `names.rs` | changing one key in the user's file; checking the names of tools, models and themes |
+//! | `rows.rs`, `settings_page.rs` | every setting with its value and source; those that the terminal shows and changes |
+//! | `trust.rs`, `trust/` | what a project requests, and the decisions about it |
+//! | `configured_stores.rs`, `workspace.rs`, `sandbox_rules.rs`, `themes.rs` | the stores, workspaces, sandboxes and themes of the settings |
+
+mod configured_stores;
+pub mod edit;
+mod error;
+mod home;
+mod host_environment;
+pub mod names;
+pub mod rows;
+pub mod sandbox_rules;
+mod settings;
+pub mod settings_page;
+pub mod themes;
+pub mod trust;
+mod workspace;
+
+pub use configured_stores::unknown_store;
+pub use error::SettingsError;
+pub use home::{CliOverrides, Home};
+pub use host_environment::HostEnvironment;
+pub use settings::{
+    EffectiveSetting, InterfaceSettings, LoadedSettings, ParsedSetting, Project, ProjectSettings,
+    SandboxSettings, SandboxWhen, Settings, SettingsLayers, SettingsOwner, SettingsProblem, StoreLocation,
+    StoreSpec, dotted_key, load_settings, table,
+};
+pub use workspace::WorkspaceOptions;
