@@ -84,7 +84,7 @@ impl AgentContext {
         expanded: Option<String>,
     ) -> Result<StoredPrompt, AgentError> {
         let message = to_message(prompt, expanded.as_deref(), self.timestamp());
-        let stored = match &prompt.message {
+        let stored = match prompt.message.as_deref() {
             Some(ReadyMessage::Custom(message)) => self.append_custom_message(message).await?,
             Some(ReadyMessage::User { .. }) | None => self.append_message(&message).await?,
         };

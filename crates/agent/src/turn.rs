@@ -26,7 +26,7 @@ const MAX_REPLACED_RETRIES: usize = 3;
 /// Why a turn starts.
 #[derive(Debug)]
 pub(crate) enum TurnStart {
-    Prompt(Box<Prompt>),
+    Prompt(Prompt),
     Resume,
     /// Queued prompts are waiting.
     Queued,

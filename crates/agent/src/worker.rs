@@ -285,7 +285,7 @@ impl WorkerLoop {
                 return send_reply(reply, self.agent.store_prompt_only(prompt).await);
             }
             _ if self.turn.is_none() => {
-                return self.start_turn(TurnStart::Prompt(Box::new(prompt)), Some(reply));
+                return self.start_turn(TurnStart::Prompt(prompt), Some(reply));
             }
             PromptTiming::Now if !prompt.is_custom() => {
                 return send_reply(reply, Err(AgentError::TurnRunning));

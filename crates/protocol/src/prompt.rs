@@ -18,7 +18,7 @@ pub struct Prompt {
     pub files: Vec<String>,
     /// A message of role `user` or `custom` that is stored as it is. `text` then only describes it to people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<ReadyMessage>,
+    pub message: Option<Box<ReadyMessage>>,
 }
 
 impl Prompt {
@@ -34,7 +34,7 @@ impl Prompt {
 
     /// A message of an extension.
     pub fn custom(message: CustomMessage) -> Prompt {
-        Prompt { message: Some(ReadyMessage::Custom(message)), ..Prompt::default() }
+        Prompt { message: Some(Box::new(ReadyMessage::Custom(message))), ..Prompt::default() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -46,7 +46,7 @@ impl Prompt {
 
     /// Whether it is a message of an extension.
     pub fn is_custom(&self) -> bool {
-        matches!(self.message, Some(ReadyMessage::Custom(_)))
+        matches!(self.message.as_deref(), Some(ReadyMessage::Custom(_)))
     }
 }
 

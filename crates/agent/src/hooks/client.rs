@@ -91,7 +91,7 @@ impl Worker {
 }
 
 fn to_preparation(prompt: &Prompt, when: PromptTiming) -> PromptPreparation {
-    match prompt.message.as_ref().map(ReadyMessage::content) {
+    match prompt.message.as_deref().map(ReadyMessage::content) {
         None => PromptPreparation { text: prompt.text.clone(), images: prompt.images.clone(), when },
         Some(MessageContent::Text(text)) => {
             PromptPreparation { text: text.clone(), images: Vec::new(), when }
