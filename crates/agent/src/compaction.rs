@@ -136,6 +136,12 @@ impl AgentContext {
         extra.extend(prompt.map(|prompt| ("systemMessage".to_owned(), prompt)));
         let made = self.store_compaction(state, from, at, made, extra).await?.unwrap_or(refused);
         if let Some(entry) = made.entry.clone() {
+            tracing::info!(
+                reason = reason.name(),
+                tokens_before = made.tokens_before,
+                from_hook,
+                "compacted"
+            );
             let (reason, will_retry) = (reason.name(), reason.will_retry());
             self.observe(|| HookEvent::Compacted { compaction_entry: entry, from_hook, reason, will_retry })
                 .await;

@@ -37,7 +37,10 @@ impl Turn {
                     checked.altered = call.arguments != checked.call.arguments;
                     checked.call.arguments = call.arguments;
                 }
-                Some(ToolCallOutcome::Blocked(reason)) => checked.refusal = Some(blocked_outcome(&reason)),
+                Some(ToolCallOutcome::Blocked(reason)) => {
+                    tracing::debug!(tool = %checked.call.name, "a hook blocked a call");
+                    checked.refusal = Some(blocked_outcome(&reason));
+                }
                 None => checked.refusal = Some(ToolOutcome::cancelled()),
             }
         }

@@ -23,6 +23,8 @@ impl Turn {
             return Ok(());
         };
         let model = request.model.clone();
+        let (messages, tools) = (request.messages.len(), request.tools.len());
+        tracing::debug!(model = %model.full_name(), messages, tools, "calling the model");
         let mut draft = work.cursor.begin_draft().await?;
         let mut partial = ReplyDraft::new(&model, work.timestamp());
         let mut shown = ShownDeltas::new(&work.config.tool_context.secrets);

@@ -29,6 +29,7 @@ impl AgentContext {
             };
             return Some(UserAnswer::No { reason });
         }
+        tracing::debug!("asking the user");
         let (answer, answered) = oneshot::channel();
         let id = {
             let mut agent_state = self.state();
@@ -45,6 +46,7 @@ impl AgentContext {
         let mut agent_state = self.state();
         agent_state.open_questions.remove(&id);
         let allowed = matches!(answer, Some(UserAnswer::Once | UserAnswer::Always { .. }));
+        tracing::debug!(question = id, allowed, "a question was answered or withdrawn");
         self.live.send(ClientEvent::Answered { id, allowed });
         answer
     }

@@ -14,6 +14,7 @@ use osier_tools::{Progress, ToolCall, ToolContext, ToolKind, ToolOutcome, ToolSp
 use osier_tree::EntryReason;
 use serde_json::json;
 use tokio::sync::mpsc;
+use tracing::Instrument;
 
 use crate::backtrack;
 use crate::error::AgentError;
@@ -41,7 +42,8 @@ impl Turn {
             let ctx = self.tool_context().await?;
             let mut runs = Vec::with_capacity(batch.len());
             for call in &*batch {
-                runs.push(self.outcome_of_call(call, spec(&call.call), &ctx).boxed());
+                let span = tracing::error_span!("tool", name = %call.call.name, call = %call.call.id);
+                runs.push(self.outcome_of_call(call, spec(&call.call), &ctx).instrument(span).boxed());
             }
             let mut outcomes = stream::iter(runs).buffered(MAX_PARALLEL);
             for call in &*batch {
@@ -109,6 +111,7 @@ impl Turn {
             return Ok(refusal);
         }
         let live = &self.agent.live;
+        tracing::debug!(sandboxed = ctx.sandbox.is_some(), "the tool starts");
         live.send(ClientEvent::ToolStarted {
             call: call.id.clone(),
             name: call.name.clone(),
@@ -125,6 +128,7 @@ impl Turn {
             };
         }
         let outcome = self.edit_result(checked, outcome).await;
+        tracing::debug!(is_error = outcome.is_error, "the tool ended");
         live.send(ClientEvent::ToolEnded { call: call.id.clone(), is_error: outcome.is_error });
         Ok(outcome)
     }
@@ -218,5 +222,6 @@ impl Turn {
 }
 
 fn panicked_outcome(name: &str) -> ToolOutcome {
+    tracing::error!("a tool crashed");
     ToolOutcome::failed(format!("{name} crashed; its effects are unknown. Try another way."))
 }

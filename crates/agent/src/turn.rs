@@ -8,6 +8,7 @@ use osier_model::CancellationToken;
 use osier_protocol::{ClientEvent, CommandReply, Prompt, Question, TurnOutcome, UserAnswer};
 use osier_tree::{EntryId, EntryReason, Place};
 use tokio::sync::oneshot;
+use tracing::Instrument;
 
 use crate::backtrack::ScheduledBacktrack;
 use crate::compaction::CompactionReason;
@@ -105,6 +106,10 @@ impl Turn {
     pub(crate) async fn run(mut self, begin: TurnStart, starter: Option<ReplySender>) -> TurnResult {
         let mut ended = TurnResult::default();
         let finished = self.run_to_end(begin, starter, &mut ended.started).await;
+        match &finished {
+            Ok(outcome) => tracing::debug!(?outcome, "the turn ended"),
+            Err(error) => tracing::warn!(%error, "the turn failed"),
+        }
         if ended.started {
             self.observe_turn_end(finished.as_ref().ok().copied()).await;
         }
@@ -136,6 +141,7 @@ impl Turn {
             }
             let guard = self.agent.cursor.begin_turn().await?;
             *began = true;
+            tracing::debug!("the turn starts");
             self.agent.live.send(ClientEvent::TurnStarted);
             self.agent.observe(|| HookEvent::TurnStarted).await;
             let reply = self.store_start(begin).await?;
@@ -216,6 +222,7 @@ impl Turn {
                 Ok(None) => replaced = 0,
                 // The new log has the same path, so decide the step again.
                 Err(error) if error.is_log_replaced() && replaced < MAX_REPLACED_RETRIES => {
+                    tracing::debug!("the log was replaced; deciding the step again");
                     replaced += 1;
                     self.agent.session.refresh().await?;
                 }
@@ -231,7 +238,8 @@ impl Turn {
             NextStep::CallModel => match self.check_step_limit().await {
                 Some(true) => {
                     self.observe_step_start().await;
-                    self.call_model().await?;
+                    let span = tracing::error_span!("request");
+                    self.call_model().instrument(span).await?;
                 }
                 Some(false) => return Ok(Some(TurnOutcome::StepLimit)),
                 // The turn was stopped; the next step ends it.

@@ -62,6 +62,7 @@ impl AgentContext {
             let parent = parent.as_deref().and_then(|id| tree.find(id));
             plan_message(tree, parent.or(at), &message)
         });
+        tracing::warn!("the store is unavailable; keeping a result in memory");
         self.unstored.lock().await.push_back(commit.repeatable(id));
         let text =
             "A result is not stored yet. It is kept in memory and stored when the store is back.".to_owned();
@@ -75,6 +76,7 @@ impl AgentContext {
             match self.store_now(commit).await {
                 Err(error) if error.is_unavailable() => return Err(error),
                 Err(error) => {
+                    tracing::error!(%error, "a result is lost");
                     let text = format!("A result could not be stored and is lost: {error}");
                     self.live.send(ClientEvent::Notice { text });
                 }

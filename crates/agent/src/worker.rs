@@ -15,6 +15,7 @@ use osier_tree::Place;
 use serde_json::{Map, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle};
+use tracing::Instrument;
 
 use crate::config::AgentConfig;
 use crate::context::AgentContext;
@@ -209,7 +210,9 @@ impl WorkerLoop {
         self.agent.announce_end().await;
         // There are no clients any more, but the process may live much longer, with another session.
         self.agent.store_unstored_eventually().await;
-        let _ = self.agent.store_unrecorded_usage().await;
+        if let Err(error) = self.agent.store_unrecorded_usage().await {
+            tracing::debug!(%error, "cannot store the cost of failed requests");
+        }
     }
 
     /// Tells those who wait that nothing runs.
@@ -242,6 +245,7 @@ impl WorkerLoop {
     async fn receive(&mut self, command: ClientCommand, reply: ReplySender) {
         match command {
             ClientCommand::Cancel => {
+                tracing::debug!(session = self.agent.session.id(), "a client cancels");
                 let deferred = std::mem::take(&mut self.deferred);
                 deferred
                     .into_iter()
@@ -323,7 +327,9 @@ impl WorkerLoop {
         let cancel = CancellationToken::new();
         let turn = Turn::new(self.agent.clone(), cancel.clone());
         self.agent.state().turn_running = true;
-        self.turn = Some(RunningTask { task: tokio::spawn(turn.run(begin, starter)), cancel });
+        let span = tracing::error_span!("turn", session = self.agent.session.id());
+        let task = tokio::spawn(turn.run(begin, starter).instrument(span));
+        self.turn = Some(RunningTask { task, cancel });
     }
 
     fn start_shell_command(&mut self, command: UserCommand, reply: ReplySender) {
@@ -356,12 +362,15 @@ impl WorkerLoop {
             ((state.version.generation, at), is_undo_or_redo(&command));
         let (work, cancel) = (self.agent.clone(), CancellationToken::new());
         let stop = cancel.clone();
-        let task = tokio::spawn(async move { (reply, work.run_exclusive(command, &stop).await) });
+        let span = tracing::error_span!("exclusive", session = self.agent.session.id());
+        let run = async move { (reply, work.run_exclusive(command, &stop).await) };
+        let task = tokio::spawn(run.instrument(span));
         self.exclusive = Some(RunningTask { task, cancel });
     }
 
     fn handle_turn_end(&mut self, ended: Result<TurnResult, JoinError>, continue_queue: bool) {
         let crashed = |_| {
+            tracing::error!(session = self.agent.session.id(), "a turn crashed");
             let error = Some(
                 "the turn crashed; everything it stored is safe, and you can resume the path".to_owned(),
             );

@@ -143,6 +143,8 @@ impl Engine {
             ..spec.agent_config(self.config().hooks.clone())
         };
         let worker = Worker::start_at(cursor, config).await?;
+        let (id, model) = (session.id(), spec.model.full_name());
+        tracing::debug!(session = id, %model, one_shot = spec.is_one_shot, "an agent starts");
         let mode = spec.workspace.approval_mode;
         if is_new && mode != ApprovalMode::default() && spec.approval.is_none() && !spec.is_one_shot {
             worker.send(ClientCommand::SetApproval { mode }).await?;

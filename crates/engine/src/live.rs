@@ -116,6 +116,7 @@ impl Engine {
         }
         let env = SessionEnv { watch, ..self.config().session_env.clone() };
         let session = Session::open(store, key, env).await?;
+        tracing::debug!(session = session.id(), watch, "a session is live");
         let live = Arc::new(LiveSession { session, agents: LiveAgents::default() });
         *slot = Arc::downgrade(&live);
         Ok(live)
@@ -130,7 +131,9 @@ impl Engine {
                 live.agents.finish().await;
             }
         };
-        let _ = tokio::time::timeout(limit, stop).await;
+        if tokio::time::timeout(limit, stop).await.is_err() {
+            tracing::warn!(?limit, "not everything ended in time");
+        }
         for live in open {
             live.session.store().close().await;
         }

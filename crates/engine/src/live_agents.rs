@@ -93,7 +93,9 @@ impl LiveAgents {
         let agents: Vec<Arc<LiveAgent>> = self.0.lock().await.values().filter_map(Weak::upgrade).collect();
         for agent in agents {
             // The process ends: there is no client left to tell.
-            let _ = agent.worker.finish().await;
+            if let Err(error) = agent.worker.finish().await {
+                tracing::warn!(session = agent.live.session().id(), %error, "cannot end an agent cleanly");
+            }
         }
     }
 }

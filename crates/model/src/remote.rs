@@ -180,7 +180,10 @@ impl ReplyStream {
                 self.queue_deltas(deltas);
                 match result {
                     Ok(None) => self.state = StreamState::Reading(exchange),
-                    Ok(Some(stop)) => self.close(Ok(stop)),
+                    Ok(Some(stop)) => {
+                        tracing::debug!(?stop, usage = ?self.usage(), "the reply is complete");
+                        self.close(Ok(stop));
+                    }
                     Err(failure) => self.retry_or_fail(failure).await,
                 }
             }
@@ -202,6 +205,7 @@ impl ReplyStream {
         tracing::warn!(model = %self.request.model.full_name(), attempt = self.attempts, error = %failure, "the model call failed");
         match self.remote.net.retry.delay(self.attempts, &failure, random_fraction()) {
             Some(delay) => {
+                tracing::debug!(?delay, "trying again");
                 let usage = self.usage();
                 self.before_content.clear();
                 self.ready.clear();
@@ -231,6 +235,7 @@ impl ReplyStream {
     /// Drops the content that was not delivered, but keeps the usage and its cost.
     fn cancel(&mut self) {
         if !matches!(self.state, StreamState::Closing(Err(ModelError::Cancelled))) {
+            tracing::debug!("canceled a request");
             self.ready.retain(|delta| matches!(delta, Delta::Start { .. } | Delta::Usage(_)));
             self.close(Err(ModelError::Cancelled));
         }

@@ -103,6 +103,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Config(args)) => config::run(args),
         Some(CliCommand::Models(args)) => {
             let home = home::find()?;
+            let _log = logging::start(&home, false);
             block_on(models::run(args, &home))
         }
         Some(CliCommand::Doctor(args)) => block_on(doctor::run(args)),
@@ -122,6 +123,7 @@ fn run_agent(args: run::Args) -> Result<ExitCode> {
 }
 
 fn block_on(work: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
+    tracing::debug!(version = env!("CARGO_PKG_VERSION"), process = std::process::id(), "osier starts");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         // With a handler, a write beyond the limit on file sizes fails and is reported; without one it kills the program. Unlike
@@ -130,6 +132,10 @@ fn block_on(work: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
         work.await
     });
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+    match &done {
+        Ok(code) => tracing::debug!(?code, "osier ends"),
+        Err(_) => tracing::debug!("osier ends with an error"),
+    }
     done
 }
 

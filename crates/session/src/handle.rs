@@ -7,6 +7,7 @@ use osier_store::{LineSource, LogVersion, Store};
 use osier_tree::{EntryDraft, Header, Place, PlanError, Seq, SessionTree};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
+use tracing::Instrument;
 
 use crate::attach::Attached;
 use crate::commit::{Commit, CommitOutcome};
@@ -40,13 +41,22 @@ impl Session {
     /// Opens the session with this key, usually its full id. Writes nothing.
     pub async fn open(store: Arc<dyn Store>, key: &str, env: SessionEnv) -> Result<Session, SessionError> {
         // Continue if the store cannot watch: appends of other processes are read before each append anyway.
-        let watch = if env.watch { store.watch(key).await.ok() } else { None };
+        let watch = match env.watch {
+            true => store
+                .watch(key)
+                .await
+                .inspect_err(|error| tracing::warn!(%error, "cannot watch a session for changes"))
+                .ok(),
+            false => None,
+        };
         let loaded = load_session(&*store, key).await?;
         let (header, file) = (loaded.opened.header.clone(), loaded.opened.file.clone());
         let writer = SessionWriter::new(store.clone(), key.to_owned(), env.clone(), loaded);
         let state = writer.subscribe_state();
         let (mailbox, receiver) = mpsc::unbounded_channel();
-        tokio::spawn(writer.run(receiver, watch));
+        tracing::debug!(session = %header.id, store = store.name(), watched = watch.is_some(), "opened a session");
+        let span = tracing::error_span!("session", id = %header.id);
+        tokio::spawn(writer.run(receiver, watch).instrument(span));
         let key = key.to_owned();
         Ok(Session { inner: Arc::new(SessionInner { store, key, header, file, env, mailbox, state }) })
     }

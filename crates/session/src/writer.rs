@@ -97,7 +97,10 @@ impl SessionWriter {
         }
         self.release_all_leases().await;
         // There is no client left to report an error to. The operating system has the acknowledged entries.
-        let _ = self.sync(false).await;
+        if let Err(error) = self.sync(false).await {
+            tracing::warn!(%error, "cannot sync a session that closes");
+        }
+        tracing::debug!("closed");
     }
 
     /// Handles a message. The result of `send` is ignored, because the caller may have stopped waiting.
@@ -106,7 +109,11 @@ impl SessionWriter {
             WriterMessage::Append { job, reply } => drop(reply.send(self.append(*job).await)),
             WriterMessage::Attach { after, reply } => drop(reply.send(Ok(self.attach(after)))),
             // The next operation reports errors of the store.
-            WriterMessage::Changed => drop(self.read_appended().await),
+            WriterMessage::Changed => {
+                if let Err(error) = self.read_appended().await {
+                    tracing::debug!(%error, "cannot read what another process appended");
+                }
+            }
             WriterMessage::Refresh { reply } => {
                 drop(reply.send(self.read_appended().await.map(|()| self.version)));
             }

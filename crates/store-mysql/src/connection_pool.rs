@@ -139,11 +139,18 @@ impl ConnectionPool {
                     read_only = read_only.or(Some(connection));
                 }
                 Some(Ok(connection)) => {
-                    self.preferred_host.store(connection.host, Ordering::Relaxed);
+                    let before = self.preferred_host.swap(connection.host, Ordering::Relaxed);
+                    if before != connection.host {
+                        tracing::info!(from = before, to = connection.host, "using another host of the URL");
+                    }
+                    tracing::debug!(host = connection.host, took = ?connection.connect_time, "connected");
                     return Ok(connection);
                 }
                 Some(Err(refused)) if refused.remedy() == Remedy::None => return Err(refused),
-                Some(Err(other)) => failure = Some(other),
+                Some(Err(other)) => {
+                    tracing::debug!(remedy = ?other.remedy(), "cannot connect");
+                    failure = Some(other);
+                }
             }
         }
         read_only.ok_or(failure.unwrap_or(AttemptError::Timeout(connect_timeout)))

@@ -69,6 +69,7 @@ impl StoreInner {
     ) -> Result<LogVersion, StoreError> {
         let contention = &mut state.contention;
         if contention.is_starving() {
+            tracing::debug!(session = append.id, "waiting in the queue of appends");
             self.stay_in_queue(append.id).await?;
             contention.is_queued = true;
             self.wait_for_turn(append.id, true).await?;
@@ -80,7 +81,9 @@ impl StoreInner {
         if !matches!(done, Err(StoreError::Conflict { .. })) {
             if state.contention.is_queued {
                 // If this fails, the place expires.
-                let _ = self.leave_queue(append.id).await;
+                if let Err(error) = self.leave_queue(append.id).await {
+                    tracing::debug!(%error, "cannot leave the queue of an append");
+                }
             }
             state.contention = Contention::default();
         }

@@ -128,7 +128,9 @@ impl StoreInner {
         if let Some(held) = self.leases.lock().remove(&lease.cursor) {
             held.renewal_task.abort();
         }
-        let _ = self.try_release_lease(lease).await;
+        if let Err(error) = self.try_release_lease(lease).await {
+            tracing::warn!(session = %lease.session, %error, "cannot release a lease; it expires");
+        }
     }
 
     async fn try_release_lease(&self, lease: &Lease) -> Result<(), StoreError> {

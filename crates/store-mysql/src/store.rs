@@ -196,12 +196,18 @@ impl Retries<'_> {
             Err(failure) => failure,
         };
         let remedy = failure.remedy();
+        tracing::debug!(store = %self.inner.name, ?remedy, "an attempt failed");
         if matches!(remedy, Remedy::Reconnect | Remedy::OtherHost) {
             self.inner.pool.close_idle();
         }
         let since = self.first_failure.get_or_insert_with(Instant::now);
         if remedy == Remedy::None || since.elapsed() >= self.retry_timeout {
-            return Err(failure.into_store_error(&self.inner.name));
+            let error = failure.into_store_error(&self.inner.name);
+            // An answer of the store, such as a conflict, is not a failure of the server.
+            if remedy != Remedy::None {
+                tracing::warn!(store = %self.inner.name, %error, "the database does not answer");
+            }
+            return Err(error);
         }
         tokio::time::sleep(self.pause).await;
         self.pause = (self.pause * 2).min(Duration::from_millis(250));

@@ -149,7 +149,9 @@ impl StoreInner {
             ));
             self.forget_log(id);
             // The session is deleted. If this fails, the next deletion removes the leftovers.
-            let _ = self.finish_deletions(id).await;
+            if let Err(error) = self.finish_deletions(id).await {
+                tracing::debug!(session = id, %error, "cannot remove what a deletion left");
+            }
         }
         let counts = found.unwrap_or_default();
         Ok(DeleteResult { deleted: found.is_some(), store: self.name.clone(), counts })
@@ -275,7 +277,10 @@ impl Store for MySqlStore {
 
     /// Bounded by the same timeout as listing, so that it does not delay exit.
     async fn close(&self) {
-        let _ = tokio::time::timeout(self.inner.limits.list_connect_timeout, self.inner.close()).await;
+        let limit = self.inner.limits.list_connect_timeout;
+        if tokio::time::timeout(limit, self.inner.close()).await.is_err() {
+            tracing::warn!(store = %self.inner.name, "cannot say goodbye to the database; its records of this process expire");
+        }
     }
 
     async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {

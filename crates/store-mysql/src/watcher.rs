@@ -235,7 +235,9 @@ impl StoreInner {
     /// If this fails, the records expire.
     async fn release_watches(&self, ids: &[String]) {
         for ids in ids.chunks(MAX_SESSIONS_PER_QUERY) {
-            let _ = self.try_release_watches(ids).await;
+            if let Err(error) = self.try_release_watches(ids).await {
+                tracing::debug!(%error, "cannot remove the records of open sessions; they expire");
+            }
         }
     }
 
@@ -257,7 +259,9 @@ impl StoreInner {
             let slot = self.log_state(&id);
             // Waits for a running append, which may have started while the session was still open.
             let _append_lock = slot.lock().await;
-            let _ = self.update_session_row(&id).await;
+            if let Err(error) = self.update_session_row(&id).await {
+                tracing::debug!(session = %id, %error, "cannot update the row of a session");
+            }
         }
     }
 

@@ -60,6 +60,7 @@ const CHUNK: usize = 64 * 1024;
 pub(crate) async fn run(command: &str, time: Duration, ctx: &ToolContext) -> io::Result<CommandResult> {
     let started = Instant::now();
     let (pipe, mut child) = spawn(command, ctx)?;
+    tracing::debug!(process = child.id(), sandboxed = ctx.sandbox.is_some(), "started a command");
     let (group, heir) = (ProcessGroup::from_leader(child.id()), ParentWatchdog::start(child.id()));
     let mut flow = OutputReader { pipe, output: CommandOutput::new(ctx), buffer: vec![0; CHUNK], open: true };
     let end = tokio::select! {
@@ -74,6 +75,7 @@ pub(crate) async fn run(command: &str, time: Duration, ctx: &ToolContext) -> io:
         let _ = tokio::time::timeout(EXIT_WAIT, child.wait()).await;
     }
     let took = started.elapsed();
+    tracing::debug!(process = child.id(), ?end, ?took, "a command ended");
     let _ = tokio::time::timeout(LATE_OUTPUT_WAIT, flow.read_until_closed()).await;
     flow.drain_pipe();
     drop(heir);

@@ -91,6 +91,7 @@ impl Engine {
             let is_original = self.is_original(card).await?;
             match self.delete_one(card, force).await {
                 Ok(deleted) => {
+                    tracing::info!(session = %card.id, store = %card.store, "deleted a session");
                     report.deleted.push((card.clone(), deleted));
                     if is_original && let Err(error) = self.remove_outputs(&card.id) {
                         report.outputs_left.push((card.id.clone(), error));

@@ -63,6 +63,7 @@ impl Engine {
         let header = source.fork_header(&*store).await?;
         let opened = store.create_from(&header, &mut source.fork_lines(at, request.name.as_deref())).await?;
         let stored = StoredSession { store, key: header.id, opened };
+        tracing::info!(from = source.id(), to = %stored.key, "forked a session");
         let location = stored.file().map(|file| file.to_string_lossy().into_owned());
         let location = location.unwrap_or_else(|| stored.key.clone());
         self.observe(source, || HookEvent::SessionForked {

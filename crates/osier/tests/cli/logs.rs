@@ -28,6 +28,30 @@ fn a_failed_model_call_is_logged_without_keys_and_messages() {
 }
 
 #[test]
+fn a_verbose_run_logs_what_happened_in_which_session_turn_request_and_tool() {
+    let server = ModelServer::new();
+    let world = server.world();
+    let command = osier_command(&world, &["-p", "--verbose", "--approval", "yolo", SECRET_PROMPT]);
+    let running = RunningCommand::start(command);
+    let secret_command = "true secret argument";
+    server.next_request().reply_with_call("bash", &json!({ "command": secret_command }));
+    server.next_request().reply("a secret reply");
+    let ran = running.wait();
+    assert_eq!(ran.code, 0, "{ran}");
+    let log = std::fs::read_to_string(world.home().join("logs/osier.log")).unwrap();
+    let has_line = |pieces: &[&str]| log.lines().any(|line| pieces.iter().all(|piece| line.contains(piece)));
+    assert!(has_line(&["osier_session", "opened a session"]), "{log}");
+    assert!(has_line(&["session{id=", "appended", "kind=\"message\""]), "{log}");
+    assert!(has_line(&["turn{session=", "request", "osier_model", "sending a request"]), "{log}");
+    assert!(has_line(&["turn{session=", "tool{name=bash", "osier_tools", "a command ended"]), "{log}");
+    assert!(has_line(&["turn{session=", "the turn ended", "Done"]), "{log}");
+    for secret in [KEY, SECRET_PROMPT, secret_command, "secret reply"] {
+        assert!(!log.contains(secret), "{secret}: {log}");
+        assert!(!ran.err.contains("turn{session="), "the log is not printed: {ran}");
+    }
+}
+
+#[test]
 fn a_run_without_problems_writes_no_log() {
     let server = ModelServer::new();
     let world = server.world();

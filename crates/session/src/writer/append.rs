@@ -66,12 +66,16 @@ impl SessionWriter {
                     // A program without locks wrote at the same time, and its lines may be before this one.
                     return self.find_stored(&job).await;
                 }
-                Err(StoreError::Conflict { .. }) => self.read_appended().await?,
+                Err(StoreError::Conflict { .. }) => {
+                    tracing::debug!("another process appended first; trying again");
+                    self.read_appended().await?;
+                }
                 Err(StoreError::Replaced) => self.reload().await?,
                 Err(error) => return self.recover_from_failure(&job, error).await,
             }
             empty_conflicts = if self.version == before { empty_conflicts + 1 } else { 0 };
             if empty_conflicts == EMPTY_CONFLICTS || begin.elapsed() > MAX_CONTENTION {
+                tracing::warn!(empty_conflicts, "giving up an append: others are always first");
                 return Err(SessionError::Contended);
             }
         }
@@ -187,6 +191,7 @@ impl SessionWriter {
     ) -> Result<StoredEntry, SessionError> {
         let cursor = self.advancing_cursor(job, entry.kind);
         let seq = self.fold(entry, cursor);
+        tracing::debug!(seq = seq.index(), kind = entry.kind.name(), bytes = line.len(), "appended");
         let draft_id = job.provided.id.clone().filter(|id| self.drafts.end(id));
         let stored = self.stored_entry(seq, line.into(), false);
         let moved = self.cursors.settle(&self.tree);
@@ -236,6 +241,7 @@ impl SessionWriter {
         job: &AppendJob,
         error: StoreError,
     ) -> Result<AppendResult, SessionError> {
+        tracing::warn!(%error, "an append failed; checking whether it was stored");
         self.find_stored(job).await.map_err(|_| error.into())
     }
 

@@ -36,13 +36,14 @@ impl SessionWriter {
     /// turn and deletion one detects the other.
     async fn acquire_turn_lease(&mut self, cursor: CursorId) -> Result<(), SessionError> {
         // The first append reports errors of the store.
-        let _ = self.read_appended().await;
+        self.try_read_appended().await;
         let place = self.visible_place(cursor)?;
         let lease = self.new_lease(self.id_at(place), None);
         self.store.acquire_lease(&lease, &self.conflicts_with(place)).await?;
         self.leases.insert(cursor, lease);
+        tracing::debug!("acquired the lease of a turn");
         let before = self.version;
-        let _ = self.read_appended().await;
+        self.try_read_appended().await;
         let checked = match self.version == before {
             true => Ok(()),
             false => match self.visible_place(cursor) {
@@ -56,11 +57,18 @@ impl SessionWriter {
         checked
     }
 
+    async fn try_read_appended(&mut self) {
+        if let Err(error) = self.read_appended().await {
+            tracing::debug!(%error, "cannot read what other processes appended");
+        }
+    }
+
     pub(super) async fn release_lease(&mut self, cursor: CursorId) {
         if let Some(lease) = self.leases.remove(&cursor) {
             // A database that does not answer may keep the lease for a while. It must not block this process.
             self.ended_leases.push(lease.cursor);
             self.store.release_lease(&lease).await;
+            tracing::debug!("released the lease of a turn");
         }
     }
 

@@ -16,7 +16,10 @@ impl SessionWriter {
     /// Reads all entries that are not in memory yet.
     pub(super) async fn read_appended(&mut self) -> Result<(), SessionError> {
         let read = match self.read_pages().await {
-            Err(StoreError::Replaced) => self.load_again().await,
+            Err(StoreError::Replaced) => {
+                tracing::info!("the log was replaced; reading it again");
+                self.load_again().await
+            }
             read => read,
         };
         self.settle_cursors();

@@ -193,6 +193,7 @@ impl LogFile {
     }
 
     fn discard_index(&mut self, wrong: IndexError) -> Result<(), StoreError> {
+        tracing::info!(file = %self.path.display(), "the index does not match the log; reading the log again");
         // Heads from undamaged blocks were right, unless the index is forged.
         self.reload(self.trust == HeadsTrust::ReturnedFromIndex && wrong == IndexError::Inconsistent)
     }

@@ -52,7 +52,9 @@ impl LogFile {
         self.build_missing_previews(&heads, &mut texts)?;
         if let Some(path) = path.filter(|_| heads.is_regular()) {
             // If the cache cannot be written, the next caller makes the previews again.
-            let _ = self.save_previews(path, &texts);
+            if let Err(error) = self.save_previews(path, &texts) {
+                tracing::debug!(%error, "cannot write the cache of previews");
+            }
         }
         Ok(texts)
     }

@@ -109,8 +109,10 @@ impl LogFile {
         if let Err(error) = replaced {
             // The old file stays, so it needs no backup.
             let _ = fs::remove_file(kept);
+            tracing::debug!(%error, "cannot replace a log");
             return Err(error);
         }
+        tracing::info!(file = %path.display(), backup = %kept.display(), "replaced a log");
         sync_folder(folder).map_err(StoreError::io("sync", folder))?;
         Ok(LockAttempt::Done(()))
     }

@@ -32,6 +32,9 @@ pub(super) fn watch(path: &Path, in_use: Option<File>) -> Result<Watch, StoreErr
         let ours = |event: notify::Event| {
             !event.kind.is_access() && event.paths.iter().any(|path| path.file_name() == name.as_deref())
         };
+        if let Err(error) = &event {
+            tracing::debug!(%error, "the file watcher reported an error");
+        }
         // An error may hide a change, so it counts as one.
         if event.map_or(true, ours) {
             sender.send_modify(|count| *count += 1);

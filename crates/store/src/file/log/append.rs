@@ -171,7 +171,12 @@ fn remove_torn_line(writer: &File, size: u64, added: &[u8]) {
     if writer.read_exact_at(&mut there, size).is_ok() && there == added[..came] {
         let whole = memchr::memrchr(b'\n', &there).map_or(0, |at| at + 1);
         // If that fails too, the next append starts a new line.
-        let _ = writer.set_len(size + whole as u64);
+        let removed = writer.set_len(size + whole as u64);
+        tracing::warn!(
+            torn_bytes = came - whole,
+            removed = removed.is_ok(),
+            "a write ended in the middle of a line"
+        );
     }
 }
 
