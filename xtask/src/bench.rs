@@ -52,6 +52,10 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         args.finish()?;
         return crate::mysql::bench(quick);
     }
+    if args.flag("--engine") {
+        args.finish()?;
+        return engine();
+    }
     let only_screen = args.flag("--screen");
     let only_sandbox = args.flag("--sandbox");
     let dir = args.value("--dir")?;
@@ -74,7 +78,15 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         () => cases::all(&bench),
     };
     table::print(&rows, bench.peer.is_some());
-    Ok(())
+    if only_screen || only_sandbox { Ok(()) } else { engine() }
+}
+
+/// Runs the benchmark of many sessions in one process, in the engine's own crate.
+fn engine() -> Result<()> {
+    println!("== many live sessions in one process");
+    let mut cargo = workspace::cargo()?;
+    cargo.args(["run", "--release", "--quiet", "--package", "osier-engine", "--example", "many_sessions"]);
+    workspace::run(&mut cargo)
 }
 
 impl BenchFiles {

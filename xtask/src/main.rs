@@ -40,6 +40,7 @@ usage: cargo xtask TASK [OPTIONS]
                      --quick        a tenth of the size, fewer rounds
                      --screen       only the terminal interface
                      --sandbox      only commands in the sandbox
+                     --engine       only many live sessions in one process
                      --mysql        measure the MySQL store instead, compared with the bare driver
                      --dir DIR      folder for the files (target/bench)
                      --osier BIN    use this binary instead of building one
