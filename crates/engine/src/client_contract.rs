@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use osier_model::Request;
 use osier_model::scripted::ScriptedTurn;
+use osier_protocol::query::LandmarkKind;
 use osier_protocol::{
     Client, ClientCommand, ClientEvent, CommandReply, CustomMessage, EntryEvent, ErrorCode, EventStream,
     LogPosition, MoveCommand, MoveReason, Prompt, PromptTiming, QueryAnswer, SessionQuery, TurnOutcome,
@@ -16,6 +17,45 @@ use osier_protocol::{
 use serde_json::json;
 
 use crate::recording_hook::RecordingHook;
+
+/// Runs all cases over the clients of a fixture. The expression makes a new fixture for each case.
+#[macro_export]
+macro_rules! client_contract_tests {
+    ($fixture:expr) => {
+        $crate::client_contract_tests! {
+            @cases $fixture;
+            client_contract::a_prompt_runs_a_turn,
+            client_contract::attaching_in_a_turn_has_no_gap_and_no_duplicate,
+            client_contract::a_client_that_was_away_misses_no_entry,
+            client_contract::a_slow_client_lags_and_catches_up,
+            client_contract::any_client_answers_a_question,
+            client_contract::queued_prompts_return_when_the_turn_is_canceled,
+            client_contract::moves_are_announced_to_every_client,
+            client_contract::two_clients_receive_the_same_events,
+            client_contract::a_client_that_vanishes_disturbs_nobody,
+            client_contract::a_turn_goes_on_when_all_clients_are_gone,
+            client_contract::a_session_without_clients_can_be_opened_again,
+            client_contract::queries_describe_the_session,
+            client_contract::a_tree_shows_labels_and_deleted_branches,
+            client_contract::errors_have_a_code,
+            client_contract::a_message_of_an_extension_is_stored_or_answered,
+            hook_contract::a_move_is_asked_once_and_can_be_refused_or_altered,
+            hook_contract::a_summary_of_a_move_is_one_request,
+            hook_contract::undo_and_redo_are_asked_once_and_can_be_refused,
+            hook_contract::a_compaction_is_asked_once_and_can_be_refused_or_altered,
+            hook_contract::a_prompt_is_asked_once_and_can_be_handled_or_altered,
+            hook_contract::each_model_call_asks_for_its_context_and_request,
+            hook_contract::a_tool_call_is_asked_once_and_can_be_blocked_or_altered,
+            hook_contract::a_graft_and_marks_ask_nobody,
+        }
+    };
+    (@cases $fixture:expr; $($module:ident::$case:ident,)*) => {$(
+        #[tokio::test]
+        async fn $case() {
+            $crate::$module::$case(&$fixture).await;
+        }
+    )*};
+}
 
 /// If nothing happens for this long, the client is stuck.
 const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -270,6 +310,52 @@ pub async fn a_session_without_clients_can_be_opened_again(fixture: &dyn ClientF
     fixture.push_turn(ScriptedTurn::reply("Hello again."));
     run_turn(&client, "Hi again").await;
     assert_eq!(path_length(&client).await, 4);
+}
+
+/// Each query has its answer, and the answers agree.
+pub async fn queries_describe_the_session(fixture: &dyn ClientFixture) {
+    let client = fixture.connect().await;
+    fixture.push_turn(ScriptedTurn::reply("Hello.").usage(10, 5));
+    run_turn(&client, "Hi").await;
+    let path = client.path(Some(1)).await.expect("the path");
+    assert_eq!((path.entries.len(), path.hidden_entries, path.unfinished_turn), (1, 1, false));
+    let leaf = path.leaf_id.clone().expect("a leaf");
+    assert_eq!(client.entry(leaf.clone()).await.expect("the reply").text, "Hello.");
+    let landmark = client.landmark(Some(leaf.clone())).await.expect("a landmark");
+    assert_eq!((landmark.kind, landmark.text.as_str()), (LandmarkKind::Reply, "Hello."));
+    let tree = client.tree().await.expect("the tree");
+    assert_eq!(tree.leaf.map(|seq| tree.id(seq)), Some(leaf));
+    let status = client.status().await.expect("the status");
+    assert_eq!((status.tips, status.has_messages, status.name.as_deref()), (1, true, None));
+    assert_eq!(client.card().await.expect("the card").id, status.id.as_str());
+    assert_eq!(client.usage().await.expect("the usage").session.total_tokens, 15);
+    assert_eq!(client.fork_points(false).await.expect("the messages")[0].text, "Hi");
+    assert!(client.models().await.expect("the models").contains(&"offline/offline".to_owned()));
+    assert!(client.commands().await.expect("the commands").iter().any(|command| command.name == "init"));
+    client.files(10).await.expect("the files");
+    client.sandbox().await.expect("the sandbox");
+    client.send(ClientCommand::Rename { name: "greeting".to_owned() }).await.expect("it has a name");
+    assert_eq!(client.status().await.expect("the status").name.as_deref(), Some("greeting"));
+    let set = [("summary".to_owned(), json!("short"))].into_iter().collect();
+    client.send(ClientCommand::SetConfig { set, unset: Vec::new() }).await.expect("a setting changes");
+    assert_eq!(client.settings().await.expect("the settings")["summary"], "short");
+}
+
+/// Labels and deleted branches are part of the tree.
+pub async fn a_tree_shows_labels_and_deleted_branches(fixture: &dyn ClientFixture) {
+    let client = fixture.connect().await;
+    fixture.push_turn(ScriptedTurn::reply("Hello."));
+    run_turn(&client, "Hi").await;
+    let prompt = client.fork_points(false).await.expect("the messages").remove(0).id;
+    let label = ClientCommand::Label { entry: Some(prompt.clone()), label: Some("start".to_owned()) };
+    client.send(label).await.expect("a label is stored");
+    let tree = client.tree().await.expect("the tree").tree;
+    let seq = tree.find(&prompt).expect("the prompt");
+    assert_eq!(tree.label(seq).map(|label| label.text.as_str()), Some("start"));
+    client.send(ClientCommand::DeleteBranch { entry: prompt.clone() }).await.expect("the branch is deleted");
+    assert!(client.tree().await.expect("the tree").tree.is_hidden(seq));
+    client.send(ClientCommand::RestoreBranch { entry: prompt }).await.expect("the branch is restored");
+    assert!(!client.tree().await.expect("the tree").tree.is_hidden(seq));
 }
 
 /// Errors have a code and facts.

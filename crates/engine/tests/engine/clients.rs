@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use osier_engine::client_contract::{self, ClientFixture};
+use osier_engine::client_contract::ClientFixture;
 use osier_engine::recording_hook::RecordingHook;
-use osier_engine::{EngineConfig, KeepWhen, LocalClient, hook_contract};
+use osier_engine::{EngineConfig, KeepWhen, LocalClient};
 use osier_model::Request;
 use osier_model::scripted::ScriptedTurn;
 use osier_protocol::{
@@ -87,46 +87,14 @@ impl ClientFixture for LocalFixture {
     }
 }
 
-macro_rules! client_contract {
-    ($($module:ident::$case:ident,)*) => {
-        mod local {
-            use super::*;
-            $(#[tokio::test]
-            async fn $case() {
-                $module::$case(&LocalFixture::new(false).await).await;
-            })*
-        }
+mod local {
+    use super::LocalFixture;
 
-        mod json {
-            use super::*;
-            $(#[tokio::test]
-            async fn $case() {
-                $module::$case(&LocalFixture::new(true).await).await;
-            })*
-        }
-    };
+    osier_engine::client_contract_tests!(LocalFixture::new(false).await);
 }
 
-client_contract! {
-    client_contract::a_prompt_runs_a_turn,
-    client_contract::attaching_in_a_turn_has_no_gap_and_no_duplicate,
-    client_contract::a_client_that_was_away_misses_no_entry,
-    client_contract::a_slow_client_lags_and_catches_up,
-    client_contract::any_client_answers_a_question,
-    client_contract::queued_prompts_return_when_the_turn_is_canceled,
-    client_contract::moves_are_announced_to_every_client,
-    client_contract::two_clients_receive_the_same_events,
-    client_contract::a_client_that_vanishes_disturbs_nobody,
-    client_contract::a_turn_goes_on_when_all_clients_are_gone,
-    client_contract::a_session_without_clients_can_be_opened_again,
-    client_contract::errors_have_a_code,
-    client_contract::a_message_of_an_extension_is_stored_or_answered,
-    hook_contract::a_move_is_asked_once_and_can_be_refused_or_altered,
-    hook_contract::a_summary_of_a_move_is_one_request,
-    hook_contract::undo_and_redo_are_asked_once_and_can_be_refused,
-    hook_contract::a_compaction_is_asked_once_and_can_be_refused_or_altered,
-    hook_contract::a_prompt_is_asked_once_and_can_be_handled_or_altered,
-    hook_contract::each_model_call_asks_for_its_context_and_request,
-    hook_contract::a_tool_call_is_asked_once_and_can_be_blocked_or_altered,
-    hook_contract::a_graft_and_marks_ask_nobody,
+mod json {
+    use super::LocalFixture;
+
+    osier_engine::client_contract_tests!(LocalFixture::new(true).await);
 }
