@@ -2,16 +2,21 @@
 //! the session. A session closes when the last client has left and nothing runs in it.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use osier_agent::Hooks;
+use osier_agent::hooks::HookEvent;
 use osier_session::{Session, SessionEnv};
 use osier_store::{OpenedLog, Store};
 use rustc_hash::FxHashMap;
+use tokio::runtime::Handle;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::live_agents::LiveAgents;
+use crate::operations::switch::observe;
 use crate::stored::StoredSession;
 
 /// An open session and the agents that work in it.
@@ -19,11 +24,28 @@ use crate::stored::StoredSession;
 pub struct LiveSession {
     session: Session,
     pub(crate) agents: LiveAgents,
+    hooks: Arc<Hooks>,
+    is_close_announced: AtomicBool,
 }
 
 impl LiveSession {
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// Whether the hooks must learn that the session closes.
+    fn must_announce_close(&self) -> bool {
+        !self.hooks.is_empty() && !self.is_close_announced.swap(true, Ordering::Relaxed)
+    }
+}
+
+impl Drop for LiveSession {
+    fn drop(&mut self) {
+        tracing::debug!(session = self.session.id(), "a session is no longer live");
+        if let Some(runtime) = Handle::try_current().ok().filter(|_| self.must_announce_close()) {
+            let (hooks, session) = (self.hooks.clone(), self.session.clone());
+            runtime.spawn(async move { observe(&hooks, &session, &HookEvent::SessionClosed).await });
+        }
     }
 }
 
@@ -108,7 +130,7 @@ impl Engine {
         watch: bool,
     ) -> Result<Arc<LiveSession>, EngineError> {
         let slot = self.live().slot(live_key);
-        let mut slot = slot.lock().await;
+        let mut slot = slot.lock_owned().await;
         if let Some(live) = slot.upgrade() {
             // It may not be watched.
             live.session.refresh().await?;
@@ -117,8 +139,16 @@ impl Engine {
         let env = SessionEnv { watch, ..self.config().session_env.clone() };
         let session = Session::open(store, key, env).await?;
         tracing::debug!(session = session.id(), watch, "a session is live");
-        let live = Arc::new(LiveSession { session, agents: LiveAgents::default() });
+        let live = Arc::new(LiveSession {
+            session,
+            agents: LiveAgents::default(),
+            hooks: self.config().hooks.clone(),
+            is_close_announced: AtomicBool::new(false),
+        });
         *slot = Arc::downgrade(&live);
+        // Hooks may open the session too.
+        drop(slot);
+        self.observe(live.session(), || HookEvent::SessionOpened).await;
         Ok(live)
     }
 
@@ -129,6 +159,9 @@ impl Engine {
         let stop = async {
             for live in &open {
                 live.agents.finish().await;
+                if live.must_announce_close() {
+                    observe(&live.hooks, &live.session, &HookEvent::SessionClosed).await;
+                }
             }
         };
         if tokio::time::timeout(limit, stop).await.is_err() {

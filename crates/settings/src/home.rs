@@ -219,7 +219,7 @@ impl Home {
             stores,
             files: self.file_store(),
             session_env: SessionEnv { durability: self.settings.durability, host, ..SessionEnv::default() },
-            hooks: Arc::default(),
+            hooks: self.engine.config().hooks.clone(),
             foreign_marks: Some(self.folder.join("foreign")),
             tool_outputs: Some(self.outputs()),
         }

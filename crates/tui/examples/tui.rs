@@ -111,8 +111,8 @@ fn empty_prompt() -> StandardSystemPrompt {
 
 #[async_trait]
 impl Host for Folder {
-    async fn open(&self, target: OpenTarget) -> Result<OpenedSession, String> {
-        self.open_session(target).await.map_err(|error| error.to_string())
+    async fn open(&self, target: OpenTarget) -> Result<Option<OpenedSession>, String> {
+        self.open_session(target).await.map(Some).map_err(|error| error.to_string())
     }
 
     async fn list_sessions(&self, limit: usize) -> Result<SessionListing, String> {

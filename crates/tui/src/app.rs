@@ -53,7 +53,7 @@ const BACKGROUND_TIMEOUT: Duration = Duration::from_millis(80);
 /// The result of a background task.
 enum TaskResult {
     Msg(Msg),
-    Opened(Box<Result<OpenedSession, String>>),
+    Opened(Box<Result<Option<OpenedSession>, String>>),
     /// A hit of the search with this number; `None` when the search is done.
     SearchHit(u64, Option<usize>),
 }
@@ -109,7 +109,7 @@ enum LoopEvent {
     Input(Input),
     Event(Option<ClientEvent>),
     Msg(Msg),
-    Opened(Box<Result<OpenedSession, String>>),
+    Opened(Box<Result<Option<OpenedSession>, String>>),
     Signal(SignalEvent),
     /// The delay before joining again is over.
     Rejoin,
@@ -272,8 +272,8 @@ impl App {
                     TaskResult::SearchHit(_, card) => LoopEvent::Msg(Msg::SearchHit(card)),
                     TaskResult::Opened(opened) => {
                         self.opening_task = None;
-                        // If opening failed, discard the input: it was meant for the other session.
-                        if opened.is_ok() { keyboard.release() } else { keyboard.discard_held() }
+                        // If it was not opened, discard the input: it was meant for the other session.
+                        if matches!(*opened, Ok(Some(_))) { keyboard.release() } else { keyboard.discard_held() }
                         LoopEvent::Opened(opened)
                     }
                 },
@@ -306,7 +306,8 @@ impl App {
             LoopEvent::Event(event) => self.handle_event(event),
             LoopEvent::Msg(msg) => self.queue_msg(msg),
             LoopEvent::Opened(opened) => match *opened {
-                Ok(opened) => self.switch_session(opened),
+                Ok(Some(opened)) => self.switch_session(opened),
+                Ok(None) => {}
                 Err(error) => self.queue_msg(Msg::Failed(error)),
             },
             LoopEvent::Signal(SignalEvent::Stop) => self.suspend(),

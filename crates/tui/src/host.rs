@@ -17,8 +17,8 @@ use crate::theme::Theme;
 /// The program that runs the interface. Errors are texts for the user.
 #[async_trait]
 pub trait Host: Send + Sync + Debug {
-    /// Opens another session instead of the current one.
-    async fn open(&self, target: OpenTarget) -> Result<OpenedSession, String>;
+    /// Opens another session instead of the current one. `None` if a hook refused; then nothing changed.
+    async fn open(&self, target: OpenTarget) -> Result<Option<OpenedSession>, String>;
 
     /// The sessions that you can open, rename and delete, most recently used first; at most `limit`.
     async fn list_sessions(&self, _limit: usize) -> Result<SessionListing, String> {

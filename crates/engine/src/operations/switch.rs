@@ -1,6 +1,6 @@
 //! Switching: a client leaves a session for another one. Only hooks are concerned; opening is an operation of its own.
 
-use osier_agent::hooks::{HookContext, HookEvent, Permission, SwitchPreparation, SwitchReason};
+use osier_agent::hooks::{HookContext, HookEvent, Hooks, Permission, SwitchPreparation, SwitchReason};
 use osier_model::CancellationToken;
 use osier_session::Session;
 
@@ -30,12 +30,15 @@ impl Engine {
     /// Sends an event to the hooks, without an agent.
     pub(crate) async fn observe(&self, session: &Session, event: impl FnOnce() -> HookEvent) {
         let hooks = &self.config().hooks;
-        if hooks.is_empty() {
-            return;
+        if !hooks.is_empty() {
+            observe(hooks, session, &event()).await;
         }
-        let (leaf, cancel) = (leaf_id(session), CancellationToken::new());
-        hooks.observe(&event(), &HookContext::new(session, leaf.as_ref(), &cancel)).await;
     }
+}
+
+pub(crate) async fn observe(hooks: &Hooks, session: &Session, event: &HookEvent) {
+    let (leaf, cancel) = (leaf_id(session), CancellationToken::new());
+    hooks.observe(event, &HookContext::new(session, leaf.as_ref(), &cancel)).await;
 }
 
 /// The file of a session or, if it is not in a file, its id. Hooks get this as the "session file".

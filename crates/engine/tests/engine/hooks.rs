@@ -1,6 +1,7 @@
 //! Hooks of operations on whole sessions: forks and switches.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use osier_engine::recording_hook::RecordingHook;
 use osier_engine::{
@@ -45,4 +46,20 @@ async fn a_switch_is_asked_once_and_can_be_refused() {
     assert!(engine.may_switch(source.session(), Some("other".to_owned())).await);
     engine.announce_switch(source.session(), source.session(), SwitchReason::New).await;
     assert_eq!(hook.take_calls(), ["session_before_switch", "session_before_switch", "session_switch"]);
+}
+
+#[tokio::test]
+async fn the_life_of_a_session_and_its_agent_is_observed_once() {
+    let hook = Arc::new(RecordingHook::default());
+    let config = EngineConfig { hooks: hook.registered(), ..EngineConfig::default() };
+    let engine = crate::support::TestEngine::with_config(config);
+    let live = engine.create(KeepWhen::Always).await;
+    let (_one, _other) = (
+        engine.engine.connect(&live, &engine.agent()).await.unwrap(),
+        engine.engine.connect(&live, &engine.agent()).await.unwrap(),
+    );
+    assert_eq!(hook.take_calls(), ["session_opened", "session_start"]);
+    engine.engine.close(Duration::from_secs(60)).await;
+    engine.engine.close(Duration::from_secs(60)).await;
+    assert_eq!(hook.take_calls(), ["session_shutdown", "session_closed"]);
 }

@@ -32,6 +32,8 @@ pub(super) struct AgentFactory {
     summary_model: Option<Arc<ModelInfo>>,
     /// Notices to show at startup.
     pub(super) notices: Vec<String>,
+    /// What hooks learn about the agents that it starts.
+    start: AgentStart,
 }
 
 /// An open session with a client of its agent and the events.
@@ -76,13 +78,27 @@ impl AgentFactory {
         if let Some(sandbox) = workspace.tool_context.sandbox.as_ref().filter(|_| attended) {
             sandbox.warm_up();
         }
-        Ok(AgentFactory { home, args, attended, workspace, model, summary_model, notices: remarks })
+        Ok(AgentFactory {
+            home,
+            args,
+            attended,
+            workspace,
+            model,
+            summary_model,
+            notices: remarks,
+            start: AgentStart::default(),
+        })
     }
 
     /// The same for another session, with the settings reloaded. `--name` applies only to the first session.
-    pub(super) async fn for_session(&self, choice: &SessionSelection) -> Result<AgentFactory> {
+    pub(super) async fn for_session(
+        &self,
+        choice: &SessionSelection,
+        start: AgentStart,
+    ) -> Result<AgentFactory> {
         let args = Args { name: None, ..self.args.clone() };
-        AgentFactory::new(args, self.home.reload()?, choice, self.attended).await
+        let factory = AgentFactory::new(args, self.home.reload()?, choice, self.attended).await?;
+        Ok(AgentFactory { start, ..factory })
     }
 
     pub(super) fn model_name(&self) -> String {
@@ -136,7 +152,7 @@ impl AgentFactory {
             summary_model: self.summary_model.clone(),
             has_user: self.attended,
             is_one_shot: false,
-            start: AgentStart::default(),
+            start: self.start.clone(),
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use async_trait::async_trait;
 use osier_engine::{
-    Engine, ExportFolder, ForkFrom, ForkRequest, ForkedSession, ListOptions, LocalClient, PromptHistory,
-    SummaryModel, session_location,
+    AgentStart, Engine, ExportFolder, ForkFrom, ForkRequest, ForkedSession, ListOptions, LocalClient,
+    PromptHistory, SummaryModel, session_location,
 };
 use osier_protocol::search_query::SearchQuery;
 use osier_protocol::time::Millis;
@@ -19,6 +19,7 @@ use osier_tui::theme::{Theme, detect_color_depth, detect_light_background};
 use osier_tui::{Host, OpenedSession, SessionListing, SettingChange, SettingRow};
 
 use super::agent_factory::AgentFactory;
+use super::leaving::LeaveReason;
 use super::session_selection::{self, SessionSelection};
 use crate::failure::error_chain;
 use crate::home::{self, Home};
@@ -66,12 +67,17 @@ impl TerminalHost {
         self.state().client.clone()
     }
 
-    async fn switch_session(&self, target: OpenTarget) -> Result<OpenedSession> {
+    /// `None` if a hook refused.
+    async fn switch_session(&self, target: OpenTarget) -> Result<Option<OpenedSession>> {
         let (factory, from) = (self.factory(), self.client());
-        let (choice, text) = select_session(target, &from, &factory).await?;
-        let factory = Arc::new(factory.for_session(&choice).await?);
+        let reason = LeaveReason::from(&target);
+        let Some((choice, text)) = select_session(target, &from, &factory).await? else { return Ok(None) };
+        let left = session_location(from.live().session());
+        let start = AgentStart { reason: reason.start_reason(), previous_session_file: Some(left) };
+        let factory = Arc::new(factory.for_session(&choice, start).await?);
         let client = factory.connect(&choice.open_deferred(&factory.home).await?).await?;
         let (stopped, waited) = cancel_turn(&from).await?;
+        reason.announce(&factory.home.engine, &from, &client).await;
         let text: Vec<String> = text.into_iter().chain(waited).collect();
         let opened = OpenedSession {
             config: ui_config(&factory, &factory.home),
@@ -85,7 +91,7 @@ impl TerminalHost {
                 .collect(),
         };
         *self.state() = HostState { factory, client };
-        Ok(opened)
+        Ok(Some(opened))
     }
 }
 
@@ -100,29 +106,24 @@ async fn cancel_turn(client: &LocalClient) -> Result<(bool, Vec<String>)> {
     Ok((running, waited))
 }
 
-/// The session to open, and the text to put back into the editor.
+/// The session to open, and the text to put back into the editor. `None` if a hook refused.
 async fn select_session(
     target: OpenTarget,
     from: &LocalClient,
     factory: &AgentFactory,
-) -> Result<(SessionSelection, Option<String>)> {
-    match target {
-        OpenTarget::New => {
-            check_switch(factory, from, None).await?;
-            Ok((SessionSelection::New { kept: !factory.args.no_session }, None))
-        }
-        OpenTarget::Named(word) => {
-            let choice = session_selection::find_session(&word, &factory.home).await?;
-            check_switch_to(factory, from, &choice).await?;
-            Ok((choice, None))
-        }
-        OpenTarget::Listed(target) => {
-            let choice = open_listed(&target, &factory.home).await?;
-            check_switch_to(factory, from, &choice).await?;
-            Ok((choice, None))
-        }
-        OpenTarget::Fork { before } => fork_session(before, from, factory).await,
-    }
+) -> Result<Option<(SessionSelection, Option<String>)>> {
+    let choice = match target {
+        OpenTarget::New => SessionSelection::New { kept: !factory.args.no_session },
+        OpenTarget::Named(word) => session_selection::find_session(&word, &factory.home).await?,
+        OpenTarget::Listed(target) => open_listed(&target, &factory.home).await?,
+        OpenTarget::Fork { before } => return fork_session(before, from, factory).await,
+    };
+    let target = match &choice {
+        SessionSelection::New { .. } => None,
+        SessionSelection::Existing(live) => Some(session_location(live.session())),
+    };
+    let is_allowed = factory.home.engine.may_switch(from.live().session(), target).await;
+    Ok(is_allowed.then_some((choice, None)))
 }
 
 /// A session from the session list, opened in the store that the list named.
@@ -130,27 +131,11 @@ async fn open_listed(target: &SessionRef, home: &Home) -> Result<SessionSelectio
     session_selection::open_stored(home.engine.session_at(&target.store, &target.key).await?, home).await
 }
 
-async fn check_switch_to(
-    factory: &AgentFactory,
-    from: &LocalClient,
-    choice: &SessionSelection,
-) -> Result<()> {
-    let SessionSelection::Existing(live) = choice else { return Ok(()) };
-    check_switch(factory, from, Some(session_location(live.session()))).await
-}
-
-async fn check_switch(factory: &AgentFactory, from: &LocalClient, target: Option<String>) -> Result<()> {
-    match factory.home.engine.may_switch(from.live().session(), target).await {
-        true => Ok(()),
-        false => bail!("an extension blocked the switch to another session"),
-    }
-}
-
 async fn fork_session(
     before: Option<EntryId>,
     from: &LocalClient,
     factory: &AgentFactory,
-) -> Result<(SessionSelection, Option<String>)> {
+) -> Result<Option<(SessionSelection, Option<String>)>> {
     let home = &factory.home;
     let request = ForkRequest {
         from: before.map_or(ForkFrom::CurrentPosition, |entry| ForkFrom::Entry(entry.to_string())),
@@ -159,14 +144,15 @@ async fn fork_session(
     };
     let Some(ForkedSession { stored, editor }) = home.engine.fork(from.live().session(), &request).await?
     else {
-        bail!("an extension refused the fork");
+        return Ok(None);
     };
-    Ok((session_selection::open_stored(stored, home).await?, editor.map(|editor| editor.text)))
+    let choice = session_selection::open_stored(stored, home).await?;
+    Ok(Some((choice, editor.map(|editor| editor.text))))
 }
 
 #[async_trait]
 impl Host for TerminalHost {
-    async fn open(&self, target: OpenTarget) -> Result<OpenedSession, String> {
+    async fn open(&self, target: OpenTarget) -> Result<Option<OpenedSession>, String> {
         self.switch_session(target).await.map_err(|error| error_chain(&error))
     }
 

@@ -3,8 +3,11 @@
 
 mod agent_factory;
 mod args;
+#[cfg(test)]
+mod hook_tests;
 mod host;
 mod interactive;
+mod leaving;
 mod print;
 pub(crate) mod progress_lines;
 mod prompt;

@@ -12,7 +12,7 @@ struct NoHost;
 
 #[async_trait::async_trait]
 impl Host for NoHost {
-    async fn open(&self, _target: OpenTarget) -> Result<OpenedSession, String> {
+    async fn open(&self, _target: OpenTarget) -> Result<Option<OpenedSession>, String> {
         Err("there is no other session".to_owned())
     }
 }

@@ -1,0 +1,234 @@
+//! Every caller of this program asks the hooks exactly once, and a hook can refuse or alter: the command line, print mode,
+//! JSON mode, and the program around the terminal. The interface itself is tested on a terminal in `osier-tui`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Parser;
+use osier_engine::recording_hook::{ALTERED, RecordingHook};
+use osier_engine::{Engine, EngineConfig};
+use osier_protocol::Prompt;
+use osier_settings::HostEnvironment;
+use osier_tui::Host;
+use osier_tui::msg::OpenTarget;
+
+use super::agent_factory::AgentFactory;
+use super::args::{Args, OutputMode};
+use super::host::TerminalHost;
+use super::print::{self, PrintOptions};
+use super::session_selection::SessionSelection;
+use crate::home::Home;
+use crate::sessions::{self, SessionsCommand};
+
+#[derive(Debug, Parser)]
+struct SessionsLine {
+    #[command(subcommand)]
+    command: SessionsCommand,
+}
+
+#[derive(Debug, Parser)]
+struct RunLine {
+    #[command(flatten)]
+    args: Args,
+}
+
+/// The program with a hook, in a folder of its own.
+struct Program {
+    home: Home,
+    hook: Arc<RecordingHook>,
+    _folder: tempfile::TempDir,
+}
+
+fn command_variables() -> Vec<(OsString, OsString)> {
+    std::env::var_os("PATH").map(|path| ("PATH".into(), path)).into_iter().collect()
+}
+
+impl Program {
+    fn new() -> Program {
+        let folder = tempfile::tempdir().unwrap();
+        let (work, own) = (folder.path().join("work"), folder.path().join("home"));
+        std::fs::create_dir_all(&work).unwrap();
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::write(work.join("notes.txt"), "buy milk\n").unwrap();
+        std::fs::write(own.join("config.toml"), "[compaction]\nkeep_recent_tokens = 10\n").unwrap();
+        let host = HostEnvironment {
+            folder: own,
+            user: None,
+            variable: |_| None,
+            variables: command_variables,
+            utc_offset: || 0,
+            host_name: || "test".to_owned(),
+            launcher: PathBuf::new,
+        };
+        let (mut home, _) = Home::load(&work, host);
+        let hook = Arc::new(RecordingHook::default());
+        let config = EngineConfig { hooks: hook.registered(), ..home.engine.config().clone() };
+        home.engine = Engine::new(config);
+        Program { home, hook, _folder: folder }
+    }
+
+    /// What hooks were asked and saw, without the start and end of agents and sessions.
+    fn calls(&self) -> Vec<&'static str> {
+        let of_life = ["session_start", "session_shutdown", "session_opened", "session_closed"];
+        self.hook.take_calls().into_iter().filter(|call| !of_life.contains(call)).collect()
+    }
+
+    async fn factory(&self, line: &[&str], attended: bool) -> (AgentFactory, SessionSelection) {
+        let args = RunLine::parse_from(["osier"].iter().chain(line)).args;
+        let choice = SessionSelection::select(&args, &self.home).await.unwrap();
+        (AgentFactory::new(args, self.home.clone(), &choice, attended).await.unwrap(), choice)
+    }
+
+    /// `osier -p` with these options.
+    async fn print(&self, line: &[&str], mode: OutputMode, prompt: &str) -> String {
+        let (factory, choice) = self.factory(line, false).await;
+        let open = factory.start(choice).await.unwrap();
+        let session = open.live.session().clone();
+        let form = PrintOptions { mode, eager: false, terminal: false, progress: false, home: None };
+        print::run(open, Prompt::typed(prompt), form).await.unwrap();
+        session.id().to_owned()
+    }
+
+    /// `osier sessions` with these arguments.
+    async fn sessions(&self, line: &[&str]) {
+        let line = SessionsLine::parse_from(["sessions"].iter().chain(line));
+        sessions::run(line.command, self.home.clone()).await.unwrap();
+    }
+
+    /// The log of a session.
+    async fn log(&self, session: &str) -> String {
+        let found = self.home.engine.find(session, osier_engine::FindOptions::default()).await.unwrap();
+        std::fs::read_to_string(found.read().await.unwrap().file().unwrap()).unwrap()
+    }
+
+    async fn session_count(&self) -> usize {
+        self.home.engine.list(&self.home.list_options(true)).await.unwrap().cards.len()
+    }
+
+    /// A session with two turns.
+    async fn talk(&self) -> String {
+        let session = self.print(&[], OutputMode::Text, "read notes.txt").await;
+        self.print(&["--resume", &session], OutputMode::Text, "thank you").await;
+        self.calls();
+        session
+    }
+}
+
+#[tokio::test]
+async fn print_and_json_mode_ask_about_the_prompt_its_context_and_its_tool_calls() {
+    for mode in [OutputMode::Text, OutputMode::Json] {
+        let program = Program::new();
+        let session = program.print(&[], mode, "read notes.txt").await;
+        let calls = program.calls();
+        let count = |event: &str| calls.iter().filter(|call| **call == event).count();
+        for once in ["input", "agent_start", "before_agent_start", "tool_call", "tool_result", "agent_end"] {
+            assert_eq!(count(once), 1, "{once}: {calls:?}");
+        }
+        assert_eq!(count("context"), 2, "two model calls: {calls:?}");
+        assert_eq!(count("before_provider_request"), 2);
+        program.hook.alter(&["input", "tool_result"]);
+        program.print(&["--resume", &session], mode, "a xylophone").await;
+        let log = program.log(&session).await;
+        assert!(log.contains(ALTERED) && !log.contains("xylophone"), "{log}");
+        program.hook.alter(&["tool_result"]);
+        program.hook.refuse(&["tool_call"]);
+        program.print(&["--resume", &session], mode, "read notes.txt").await;
+        assert!(program.log(&session).await.contains("refused"));
+    }
+}
+
+#[tokio::test]
+async fn print_and_json_mode_end_when_a_hook_handles_the_prompt() {
+    for mode in [OutputMode::Text, OutputMode::Json] {
+        let program = Program::new();
+        program.hook.refuse(&["input"]);
+        let session = program.print(&[], mode, "read notes.txt").await;
+        assert_eq!(program.calls(), ["input"]);
+        assert_eq!(program.log(&session).await.lines().count(), 1, "only the header is stored");
+    }
+}
+
+#[tokio::test]
+async fn the_command_line_asks_once_about_each_move() {
+    let program = Program::new();
+    let session = &program.talk().await;
+    for line in [&["move", session, "root"][..], &["undo", session], &["redo", session]] {
+        let before = program.log(session).await;
+        program.hook.refuse(&["session_before_tree"]);
+        program.sessions(line).await;
+        assert_eq!(program.calls(), ["session_before_tree"], "{line:?}");
+        assert_eq!(program.log(session).await, before, "{line:?}");
+        program.hook.refuse(&[]);
+        program.sessions(line).await;
+        assert_eq!(program.calls(), ["session_before_tree", "session_tree"], "{line:?}");
+        assert_ne!(program.log(session).await, before, "{line:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_hook_writes_the_summary_of_a_move_on_the_command_line() {
+    let program = Program::new();
+    let session = &program.talk().await;
+    program.hook.alter(&["session_before_tree"]);
+    program.sessions(&["move", session, "root", "--summarize"]).await;
+    assert_eq!(program.calls(), ["session_before_tree", "session_tree"]);
+    let log = program.log(session).await;
+    assert!(log.contains(r#""summary":"altered""#) && log.contains(r#""fromHook":true"#), "{log}");
+}
+
+#[tokio::test]
+async fn the_command_line_asks_once_about_a_compaction_and_its_undo() {
+    let program = Program::new();
+    let session = &program.talk().await;
+    let before = program.log(session).await;
+    program.hook.refuse(&["session_before_compact"]);
+    program.sessions(&["compact", session]).await;
+    assert_eq!(program.calls(), ["session_before_compact"]);
+    assert_eq!(program.log(session).await, before);
+    program.hook.refuse(&[]);
+    program.hook.alter(&["session_before_compact"]);
+    program.sessions(&["compact", session]).await;
+    assert_eq!(program.calls(), ["session_before_compact", "session_compact"]);
+    assert!(program.log(session).await.contains(r#""summary":"altered""#));
+    program.sessions(&["compaction", session, "--undo"]).await;
+    assert_eq!(program.calls(), ["session_before_tree", "session_tree"]);
+}
+
+#[tokio::test]
+async fn the_command_line_asks_once_about_a_fork() {
+    let program = Program::new();
+    let session = &program.talk().await;
+    program.hook.refuse(&["session_before_fork"]);
+    program.sessions(&["fork", session]).await;
+    assert_eq!(program.calls(), ["session_before_fork"]);
+    assert_eq!(program.session_count().await, 1);
+    program.hook.refuse(&[]);
+    program.sessions(&["fork", session]).await;
+    assert_eq!(program.calls(), ["session_before_fork", "session_fork"]);
+    assert_eq!(program.session_count().await, 2);
+}
+
+#[tokio::test]
+async fn the_terminal_asks_once_about_another_session_and_stays_if_refused() {
+    let program = Program::new();
+    let session = program.talk().await;
+    let (factory, choice) = program.factory(&["--resume", &session], true).await;
+    let client = factory.connect(&choice.open_deferred(&factory.home).await.unwrap()).await.unwrap();
+    let host = TerminalHost::new(Arc::new(factory), client);
+    let targets = || [OpenTarget::New, OpenTarget::Named(session.clone()), OpenTarget::Fork { before: None }];
+    let gates = ["session_before_switch", "session_before_switch", "session_before_fork"];
+    program.calls();
+    program.hook.refuse(&["session_before_switch", "session_before_fork"]);
+    for (target, gate) in targets().into_iter().zip(gates) {
+        assert!(host.open(target).await.unwrap().is_none());
+        assert_eq!(program.calls(), [gate]);
+        assert_eq!(host.client().live().session().id(), session, "still in this session");
+    }
+    program.hook.refuse(&[]);
+    let events = ["session_switch", "session_switch", "session_fork"];
+    for (target, (gate, event)) in targets().into_iter().zip(gates.into_iter().zip(events)) {
+        assert!(host.open(target).await.unwrap().is_some());
+        assert_eq!(program.calls(), [gate, event]);
+    }
+}
