@@ -28,7 +28,6 @@ mod contention;
 mod deletion;
 mod engine;
 mod handshake;
-mod head_record;
 mod inspect;
 mod leases;
 mod listing;

@@ -3,13 +3,13 @@
 
 use osier_store::{LineBatch, StoreError};
 use osier_tree::entry::{EntryKind, EntryReason, MessageRole, flag};
+use osier_tree::head_record;
 use osier_tree::{Entry, Head, Heads, Seq};
 use rustc_hash::FxHashMap;
 use sqlx::mysql::MySqlRow;
 use sqlx::{AssertSqlSafe, MySqlConnection, Row};
 
 use crate::attempt_error::AttemptError;
-use crate::head_record;
 use crate::rows::SessionRow;
 
 /// The maximum number of lines per query.

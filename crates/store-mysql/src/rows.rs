@@ -2,6 +2,7 @@
 
 use osier_store::LogVersion;
 use osier_tree::entry::{ParsedLine, parse_line};
+use osier_tree::head_record;
 use osier_tree::projection::card::{CARD_VERSION, Card, CardFold};
 use osier_tree::scan::RawJson;
 use osier_tree::short_ids::first_eight;
@@ -11,7 +12,7 @@ use sqlx::mysql::MySqlRow;
 use sqlx::{AssertSqlSafe, MySqlConnection, Row};
 
 use crate::attempt_error::{AttemptError, is_duplicate_key};
-use crate::{head_record, tally};
+use crate::tally;
 
 /// The maximum number of rows per statement.
 const MAX_ROWS: usize = 64;

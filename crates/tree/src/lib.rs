@@ -10,6 +10,7 @@
 //! | `scan.rs` | the JSON scanner: slices of the line, no values |
 //! | `header.rs` | the first line |
 //! | `heads.rs`, `heads/` | heads in log order, shared by copies; lookup of ids; late parents, repeated ids and cycles |
+//! | `head_record.rs` | a head as bytes, for stores |
 //! | `fold.rs` | `SessionTree`: leaf, path, children, checkpoints, hidden branches |
 //! | `marks.rs`, `layered.rs` | labels, name, settings, deletions, updates: the last of each counts; a map whose copies share their common part |
 //! | `history.rs` | undo and redo |
@@ -43,6 +44,7 @@ pub mod fold;
 pub mod fork;
 pub mod gc;
 pub mod graft;
+pub mod head_record;
 pub mod header;
 pub mod heads;
 pub mod history;

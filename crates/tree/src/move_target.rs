@@ -80,46 +80,6 @@ impl MoveTarget {
         let typed = display_text(&entry).filter(|typed| **typed != text).map(Into::into);
         Some(EditorContent { text, typed, images })
     }
-
-    /// The state that a client keeps until the leaf arrives. `None` if the leaf does not move.
-    pub fn pending_leaf(&self, tree: &SessionTree, at: Place, request: u64) -> Option<PendingLeaf> {
-        let id = |place: Place| place.map(|seq| tree.id(seq).to_string());
-        self.needs_move.then(|| PendingLeaf {
-            target_entry_id: id(self.place),
-            previous_leaf_id: id(at),
-            request_id: request,
-        })
-    }
-}
-
-/// A move that a client requested and that is not confirmed yet. Until then the client sends nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PendingLeaf {
-    pub target_entry_id: Option<String>,
-    pub previous_leaf_id: Option<String>,
-    pub request_id: u64,
-}
-
-/// The status of a pending move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PendingLeafStatus {
-    /// The leaf has not moved yet.
-    Pending,
-    Arrived,
-    /// The leaf moved to a third place. The client restores its previous selection, as it does after a timeout.
-    MovedElsewhere,
-}
-
-impl PendingLeaf {
-    /// The status after a snapshot or an event with this leaf.
-    pub fn status(&self, tree: &SessionTree, leaf: Place) -> PendingLeafStatus {
-        match () {
-            () if is_place_of_id(tree, leaf, self.target_entry_id.as_deref()) => PendingLeafStatus::Arrived,
-            () if is_place_of_id(tree, leaf, self.previous_leaf_id.as_deref()) => PendingLeafStatus::Pending,
-            () => PendingLeafStatus::MovedElsewhere,
-        }
-    }
 }
 
 /// Whether `place` is the place of the entry with this id.

@@ -4,7 +4,6 @@
 use expect_test::{Expect, expect};
 use osier_testkit::{ScriptedSession, fold, previews, random_logs};
 use osier_tree::entry::parse_entry;
-use osier_tree::move_target::{PendingLeaf, PendingLeafStatus};
 use osier_tree::{MoveRequest, Place, PlanError, Selection, Seq, SessionTree};
 use proptest::prelude::*;
 
@@ -167,30 +166,6 @@ fn marks_and_extension_state_resolve_to_the_entry_above() {
         expect![[r#"to assistant: "b", editor "c""#]],
     );
     check("name n; say a", "name n", expect!["to root"]);
-}
-
-#[test]
-fn move_is_pending_until_the_leaf_arrives_or_moves_elsewhere() {
-    let mut script = ScriptedSession::run("say a; reply b; say c; reply d");
-    let at = script.tree.leaf();
-    let landing = script.tree.resolve_move(at, &MoveRequest::entry(script.id("b"))).unwrap();
-    let pending = landing.pending_leaf(&script.tree, at, 7).unwrap();
-    expect![[r#"{"targetEntryId":"00000002","previousLeafId":"00000004","requestId":7}"#]]
-        .assert_eq(&serde_json::to_string(&pending).unwrap());
-    assert_eq!(pending.status(&script.tree, at), PendingLeafStatus::Pending);
-    script.run_steps("label x on a");
-    assert_eq!(
-        pending.status(&script.tree, script.tree.leaf()),
-        PendingLeafStatus::Pending,
-        "a mark does not move the leaf"
-    );
-    assert_eq!(pending.status(&script.tree, Some(script.seq("a"))), PendingLeafStatus::MovedElsewhere);
-    script.run_steps("move b; label y");
-    assert_eq!(pending.status(&script.tree, script.tree.leaf()), PendingLeafStatus::Arrived);
-    let stays = script.tree.resolve_move(script.tree.leaf(), &MoveRequest::entry(script.id("b"))).unwrap();
-    assert_eq!(stays.pending_leaf(&script.tree, script.tree.leaf(), 8), None);
-    let lost = PendingLeaf { target_entry_id: Some("nowhere0".to_owned()), ..pending };
-    assert_eq!(lost.status(&script.tree, None), PendingLeafStatus::MovedElsewhere);
 }
 
 #[test]

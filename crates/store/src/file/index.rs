@@ -18,7 +18,7 @@ use osier_tree::{Head, Heads};
 use super::file_identity::{self, FileIdentity};
 use record::{RECORD_BYTES, decode, encode};
 
-const MAGIC: &[u8; 8] = b"OSIERIX2";
+const MAGIC: &[u8; 8] = b"OSIERIX3";
 const BLOCK_BYTES: usize = 4096;
 /// Records per block. The checksum follows them.
 const RECORDS_PER_BLOCK: usize = (BLOCK_BYTES - 8) / RECORD_BYTES;

@@ -74,7 +74,7 @@ async fn wrong_line_positions_are_detected() {
     let forge = ForgedIndex::new().await;
     let head = forge.expected.heads[70];
     for offset in [0, head.offset - 1, head.offset + 1, forge.expected.heads[71].offset, 1 << 40, u64::MAX] {
-        forge.forge(record(70, 16), &offset.to_le_bytes());
+        forge.forge(record(70, 56), &offset.to_le_bytes());
         forge.check(&format!("offset {offset}")).await;
     }
     for len in [0, 1, head.len - 1, head.len + 1, head.len + 1000, u32::MAX] {
@@ -130,11 +130,11 @@ async fn wrong_links_are_detected() {
 async fn wrong_entry_metadata_is_detected() {
     let forge = ForgedIndex::new().await;
     for id in [*b"00000047", [0xFF; 8]] {
-        forge.forge(record(70, 0), &id);
+        forge.forge(record(70, 8), &id);
         forge.check(&format!("id {id:?}")).await;
     }
     // 56 kind, 57 role, 59 flags, 61 where the message begins
-    for (member, wrong_values) in [(56, [0, 4, 12, 200]), (57, [0, 2, 7, 200]), (61, [0, 1, 104, 106])] {
+    for (member, wrong_values) in [(1, [0, 4, 12, 200]), (2, [0, 2, 7, 200]), (6, [0, 1, 104, 106])] {
         for value in wrong_values {
             forge.forge(record(70, member), &[value]);
             forge.check(&format!("member {member} is {value}")).await;
@@ -174,7 +174,7 @@ async fn errors_in_an_extended_index_are_detected() {
         }
         let (offset, len) = (forge.expected.heads[70].offset, forge.expected.heads[70].len);
         for (member, value) in
-            [(24, (len - 1).to_le_bytes()), (24, [7; 4]), (16, (offset as u32 + 1).to_le_bytes())]
+            [(24, (len - 1).to_le_bytes()), (24, [7; 4]), (56, (offset as u32 + 1).to_le_bytes())]
         {
             // Without flags, the index states that its log is out of order.
             let flags = if grown { forge.original[8 + 7 * 8] } else { 0 };
@@ -208,7 +208,7 @@ async fn context(store: &FileStore, id: &str) -> Result<Vec<String>, StoreError>
 async fn paged_reads_are_correct_or_must_be_retried() {
     let forge = ForgedIndex::new().await;
     let expected = context(&forge.home.uncached_store(), &forge.id).await.unwrap();
-    for (member, value) in [(28, 4), (28, 90), (36, 0), (36, 4), (48, 9), (52, 3), (16, 7), (24, 1), (56, 12)]
+    for (member, value) in [(28, 4), (28, 90), (36, 0), (36, 4), (48, 9), (52, 3), (56, 7), (24, 1), (1, 12)]
     {
         for entry in [5, 135, ENTRIES - 3, ENTRIES - 1] {
             forge.forge(record(entry, member), &[value, 0, 0, 0]);

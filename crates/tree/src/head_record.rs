@@ -1,14 +1,15 @@
-//! The binary format of a head in the database: 56 bytes, the first of which is the format version.
+//! A head as 56 bytes, the first of which is the format version: in the index of a file and in the rows of a database. The
+//! position of the line is not part of it; a store that needs it keeps it beside the record.
 
-use osier_tree::heads::IdKey;
-use osier_tree::{EntryKind, EntryReason, Head, MessageRole, Seq};
+use crate::entry::{EntryKind, EntryReason, MessageRole};
+use crate::heads::{Head, IdKey, Seq};
 
 /// Increment this whenever the contents of heads change. Heads of another version are rebuilt from the lines.
 const FORMAT_VERSION: u8 = 1;
 
-pub(crate) const RECORD_BYTES: usize = 56;
+pub const RECORD_BYTES: usize = 56;
 
-pub(crate) fn encode(head: &Head) -> [u8; RECORD_BYTES] {
+pub fn encode(head: &Head) -> [u8; RECORD_BYTES] {
     let mut record = [0; RECORD_BYTES];
     record[0] = FORMAT_VERSION;
     record[1..6].copy_from_slice(&[
@@ -38,7 +39,8 @@ pub(crate) fn encode(head: &Head) -> [u8; RECORD_BYTES] {
 }
 
 /// `None` if another version wrote it.
-pub(crate) fn decode(record: &[u8]) -> Option<Head> {
+#[inline]
+pub fn decode(record: &[u8]) -> Option<Head> {
     let record: &[u8; RECORD_BYTES] = record.try_into().ok()?;
     if record[0] != FORMAT_VERSION {
         return None;
@@ -68,6 +70,6 @@ pub(crate) fn decode(record: &[u8]) -> Option<Head> {
 }
 
 /// The length of the line, which has the same offset in every version.
-pub(crate) fn line_length(record: &[u8]) -> usize {
+pub fn line_length(record: &[u8]) -> usize {
     record.get(24..28).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes) as usize
 }
