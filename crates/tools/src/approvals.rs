@@ -87,7 +87,7 @@ impl Allowance {
 
     /// Whether this allows all commands of a family.
     pub fn is_family(&self) -> bool {
-        matches!(self, Allowance::Command(text) if family::names().any(|name| name == text))
+        matches!(self, Allowance::Command(text) if is_family_name(text))
     }
 }
 
@@ -217,7 +217,9 @@ impl Approvals {
         let is_limited = self.sandboxed || tool.name != bash::NAME;
         is_limited && has(&Allowance::Tool(tool.name.clone()))
             || bash_command(tool, preview).is_some_and(|command| {
-                has(&Allowance::Command(command.to_owned()))
+                // The name of a family is no exact command: where the family does not apply, such as in a repository that
+                // names programs in its settings, it allows nothing.
+                !is_family_name(command) && has(&Allowance::Command(command.to_owned()))
                     || has(&Allowance::Outside(command.to_owned()))
                     || !preview.families.is_empty() && self.missing_families(preview).is_empty()
             })
@@ -228,7 +230,8 @@ impl Approvals {
         families.filter(|family| !self.allowed.contains(family)).collect()
     }
 
-    /// For a command: the missing family if there is exactly one, otherwise the exact command. Inside the sandbox also all
+    /// For a command: the missing family if there is exactly one, otherwise the exact command, unless its text is the name of a
+    /// family. Inside the sandbox also all
     /// commands, and this command outside, so that a command that needs the network asks only once. For other tools: the
     /// tool.
     fn offers(&self, tool: &ToolSpec, preview: &Preview) -> Vec<Allowance> {
@@ -236,11 +239,12 @@ impl Approvals {
         let Some(command) = bash_command(tool, preview) else { return vec![whole_tool] };
         let mut missing = self.missing_families(preview);
         let family = if missing.len() == 1 { missing.pop() } else { None };
-        let narrow = family.unwrap_or_else(|| Allowance::Command(command.to_owned()));
-        match self.sandboxed {
-            true => vec![narrow, whole_tool, Allowance::Outside(command.to_owned())],
-            false => vec![narrow],
+        let exact = || (!is_family_name(command)).then(|| Allowance::Command(command.to_owned()));
+        let mut offers: Vec<Allowance> = family.or_else(exact).into_iter().collect();
+        if self.sandboxed {
+            offers.extend([whole_tool, Allowance::Outside(command.to_owned())]);
         }
+        offers
     }
 
     /// Whether a command may run outside the sandbox without asking.
@@ -249,6 +253,10 @@ impl Approvals {
         self.mode == ApprovalMode::Yolo
             || matches!(change, ProposedChange::Command { command } if is_allowed(command))
     }
+}
+
+fn is_family_name(text: &str) -> bool {
+    family::names().any(|name| name == text)
 }
 
 fn bash_command<'p>(tool: &ToolSpec, preview: &'p Preview) -> Option<&'p str> {

@@ -24,7 +24,7 @@ const NOBODY: u32 = 65534;
 /// The arguments that the program passes to Bubblewrap.
 fn bubblewrap_arguments(policy: &Value) -> Vec<String> {
     let mut words: Vec<String> =
-        ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev"].map(str::to_owned).to_vec();
+        ["--unshare-ipc", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev"].map(str::to_owned).to_vec();
     for (key, option, has_source) in [
         ("write", "--bind", true),
         ("hide", "--tmpfs", false),
@@ -275,10 +275,33 @@ fn other_processes_cannot_be_reached() {
             format!("cat /proc/{own}/mem"),
             format!("readlink /proc/{own}/fd/0"),
             format!("kill -0 {own}"),
+            format!("prlimit --pid {own} --core=0"),
         ] {
             sandbox.fails(&command);
         }
+        assert_eq!(sandbox.run("ulimit -c 0").code, 0, "but it can limit itself");
         assert_eq!(sandbox.run("sleep 9 & kill $!; wait $! || true").code, 0, "but its own children can");
+    }
+}
+
+/// Shared memory of the user's other programs, such as databases. `ipcmk` prints `Shared memory id: NUMBER`.
+#[test]
+fn shared_memory_of_other_processes_cannot_be_reached() {
+    for sandbox in TestSandbox::all() {
+        let mut outside = std::process::Command::new("ipcmk");
+        outside.args(["--shmem", "4096"]);
+        if let Some(user) = sandbox.user {
+            outside.uid(user).gid(user);
+        }
+        let Ok(made) = outside.output() else {
+            std::io::stderr().write_all(b"NOT RUN: ipcmk is not installed\n").unwrap();
+            return;
+        };
+        let made = String::from_utf8(made.stdout).unwrap();
+        let id = made.trim().rsplit(' ').next().unwrap();
+        sandbox.run(&format!("ipcrm --shmem-id {id}"));
+        let removed = std::process::Command::new("ipcrm").args(["--shmem-id", id]).status().unwrap();
+        assert!(removed.success(), "{}: a command removed it", sandbox.policy["mounts"]);
     }
 }
 

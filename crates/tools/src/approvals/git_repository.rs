@@ -16,7 +16,7 @@ const MAX_CONFIG_BYTES: u64 = 64 << 10;
 const MAX_INDEX_BYTES: u64 = 64 << 20;
 
 /// Sections in which every key is harmless.
-const HARMLESS_SECTIONS: &[&str] = &["branch", "color", "lfs", "pull", "push", "user"];
+const HARMLESS_SECTIONS: &[&str] = &["branch", "color", "pull", "push", "user"];
 
 const HARMLESS_KEYS: &[(&str, &[&str])] = &[
     (
@@ -34,6 +34,8 @@ const HARMLESS_KEYS: &[(&str, &[&str])] = &[
             "symlinks",
         ],
     ),
+    // Not `lfs.extension.*.clean` and `lfs.customtransfer.*.path`, which are programs.
+    ("lfs", &["access", "locksverify", "repositoryformatversion"]),
     ("remote", &["fetch", "gh-resolved", "prune", "pushurl", "tagopt", "url"]),
 ];
 
@@ -151,7 +153,7 @@ mod tests {
     fn config_written_by_git_is_plain() {
         let config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
                       [remote \"origin\"]\n\turl = https://x.y/z.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\
-                      # a comment\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n[user]\n\tname = A B\n";
+                      # a comment\n[lfs]\n\trepositoryformatversion = 0\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n[user]\n\tname = A B\n";
         assert!(is_plain_config(config.as_bytes()));
         assert!(is_plain_config(b""));
     }
@@ -180,6 +182,8 @@ mod tests {
             "[log]\n\tshowSignature = true",
             "[gpg]\n\tprogram = ./x",
             "[alias]\n\tstatus = !sh",
+            "[lfs \"extension.x\"]\n\tclean = ./x",
+            "[lfs \"customtransfer.x\"]\n\tpath = ./x",
             "[branch \"a\"] [core]\n\tfsmonitor = x",
             "[branch \"a\\\"]\n[core \"]\n\tfsmonitor = x",
             "fsmonitor = x",

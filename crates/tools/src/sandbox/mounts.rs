@@ -19,10 +19,13 @@ use super::policy::SandboxPolicy;
 
 const NONE: Option<&str> = None;
 
-/// Moves this process into a new mount namespace and creates the mounts of the policy.
+/// A namespace for mounts, and one for shared memory, semaphores and message queues.
+const NAMESPACES: CloneFlags = CloneFlags::CLONE_NEWNS.union(CloneFlags::CLONE_NEWIPC);
+
+/// Moves this process into new namespaces and creates the mounts of the policy.
 pub(super) fn enter(policy: &SandboxPolicy) -> io::Result<()> {
     // Without a user namespace only root can do this, and in some containers not even root.
-    if !geteuid().is_root() || unshare(CloneFlags::CLONE_NEWNS).is_err() {
+    if !geteuid().is_root() || unshare(NAMESPACES).is_err() {
         enter_user_namespace()?;
     }
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE)?;
@@ -48,7 +51,7 @@ pub(super) fn enter(policy: &SandboxPolicy) -> io::Result<()> {
 
 fn enter_user_namespace() -> io::Result<()> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS)?;
+    unshare(CloneFlags::CLONE_NEWUSER | NAMESPACES)?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
@@ -151,7 +154,7 @@ fn error_with_path(path: &Path, error: &io::Error) -> io::Error {
 /// The arguments for Bubblewrap that create the same mounts. The sandboxed program follows them.
 pub(super) fn bubblewrap_arguments(policy: &SandboxPolicy, program: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> =
-        ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev"].map(OsString::from).to_vec();
+        ["--unshare-ipc", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev"].map(OsString::from).to_vec();
     let mut add = |option: &str, paths: &[&Path]| {
         words.push(option.into());
         words.extend(paths.iter().map(OsString::from));
@@ -228,7 +231,7 @@ mod tests {
         };
         let words = bubblewrap_arguments(&policy, Path::new("/usr/bin/osier"));
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
-        let expected = "--ro-bind / / --dev-bind /dev /dev --bind /p /p --tmpfs /tmp --ro-bind /dev/null /dev/null \
+        let expected = "--unshare-ipc --ro-bind / / --dev-bind /dev /dev --bind /p /p --tmpfs /tmp --ro-bind /dev/null /dev/null \
                         --ro-bind /tmp/shown /tmp/shown --bind /p/.git /p/.git --ro-bind /p/.git/hooks /p/.git/hooks --";
         assert_eq!(words.join(" "), expected);
         let words = bubblewrap_arguments(&policy, Path::new("/tmp/osier"));

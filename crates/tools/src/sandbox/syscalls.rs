@@ -9,7 +9,7 @@ use seccompiler::{
     SeccompRule,
 };
 
-use super::policy::{NetworkAccess, SandboxPolicy};
+use super::policy::{MountMethod, NetworkAccess, SandboxPolicy};
 
 type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
@@ -47,11 +47,32 @@ const DENIED_CALLS: &[i64] = &[
     libc::SYS_swapoff,
 ];
 
+/// Shared memory, semaphores and message queues of the user's other programs. A namespace separates them; without one, they are
+/// denied.
+const SHARED_MEMORY_CALLS: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+];
+
 /// Restricts this process permanently.
 pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<()> {
     // "Network is down" is a clearer error message than a missing permission.
     apply_filter(network_rules(policy)?, libc::ENETDOWN)?;
     let mut denied: SyscallRules = DENIED_CALLS.iter().map(|call| (*call, Vec::new())).collect();
+    if policy.mounts == MountMethod::None {
+        denied.extend(SHARED_MEMORY_CALLS.iter().map(|call| (*call, Vec::new())));
+    }
+    // A limit of CPU time or of file sizes ends another process like a signal. 0 is the process itself.
+    denied.insert(libc::SYS_prlimit64, vec![rule(&[(0, Op::Ne, 0)])?]);
     if !policy.unix_sockets {
         denied.insert(libc::SYS_socket, vec![rule(&[(0, Op::Eq, libc::AF_UNIX)])?]);
     }

@@ -301,6 +301,7 @@ async fn git_families_cover_nothing_in_a_repository_that_can_run_programs() {
     let bare = TestProject::with(&[("HEAD", "ref: refs/heads/main"), ("config", plain), ("a", "")]);
     for (what, project) in [
         ("fsmonitor", hostile(".git/config", "[core]\n\tfsmonitor = ./x\n")),
+        ("lfs extension", hostile(".git/config", "[lfs \"extension.x\"]\n\tclean = ./x\n")),
         ("textconv", hostile(".git/config", "[diff \"x\"]\n\ttextconv = ./x\n")),
         ("include", hostile(".git/config", "[include]\n\tpath = ../x\n")),
         ("hook", hostile(".git/hooks/post-index-change", "./x")),
@@ -313,7 +314,7 @@ async fn git_families_cover_nothing_in_a_repository_that_can_run_programs() {
     ] {
         let families = approvals(ApprovalMode::Default, &["bash:git status", "bash:cat"]);
         let git = decision_text_in(&project, &families, "bash", json!({ "command": "git status" })).await;
-        assert_eq!(git, "allow", "{what}: the exact text is allowed");
+        assert_eq!(git, "Runs", "{what}: the name of a family is no exact command");
         let git = decision_text_in(&project, &families, "bash", json!({ "command": "git status -s" })).await;
         assert_eq!(git, "Runs, offers bash:git status -s", "{what}");
         let cat = decision_text_in(&project, &families, "bash", json!({ "command": "cat a" })).await;
