@@ -50,9 +50,8 @@ async fn main() -> Result<()> {
         ports = cluster.servers().iter().map(MariaDbServer::port).collect();
     }
     let group: &'static TestCluster = Box::leak(Box::new(TestCluster { ports, cluster }));
-    let done = run(group, wanted, seconds, seed).await;
-    group.cluster.iter().flat_map(GaleraCluster::servers).try_for_each(MariaDbServer::kill)?;
-    done
+    // When this process ends, the guards of the servers stop them and remove their data.
+    run(group, wanted, seconds, seed).await
 }
 
 async fn run(
