@@ -51,6 +51,8 @@ pub struct AgentConfig {
     pub trust_session_approvals: bool,
     /// Whether a user is present to answer questions. If false, calls that need approval are refused.
     pub has_user: bool,
+    /// What a model learns about a call that is refused because no user is present.
+    pub unattended_hints: UnattendedHints,
     /// The agent exits after one command, so the cost of a failed summary is stored at once.
     pub one_shot: bool,
     /// The limit of model calls for one prompt. At the limit, the user decides whether to continue; without a
@@ -85,10 +87,21 @@ impl AgentConfig {
             approval_mode: None,
             trust_session_approvals: true,
             has_user: false,
+            unattended_hints: UnattendedHints::default(),
             one_shot: false,
             max_steps: DEFAULT_MAX_STEPS,
         }
     }
+}
+
+/// How a user can allow calls that nobody can approve in this run, as the program that runs the agent offers it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UnattendedHints {
+    /// For changes of files in the project.
+    pub writes: String,
+    /// For commands, if there is a sandbox.
+    pub runs: String,
+    pub other: String,
 }
 
 /// Finds models by name.

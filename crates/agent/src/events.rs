@@ -32,7 +32,10 @@ pub(crate) struct QueuedEvents {
     session: Option<SessionEvent>,
     live: Option<LiveEvent>,
     moved: Option<MoveEvent>,
+    /// Nothing may follow.
     ended: bool,
+    /// A source has ended. What it sent before is still to come.
+    closed: bool,
 }
 
 impl AgentEvents {
@@ -50,6 +53,9 @@ impl AgentEvents {
             self.poll_ready();
             if let Some(event) = self.take_first() {
                 return Some(event);
+            }
+            if self.queued.closed {
+                break;
             }
             self.wait_for_event().await;
         }
@@ -76,11 +82,11 @@ impl AgentEvents {
         tokio::select! {
             event = self.session.next(), if self.queued.session.is_none() => match event {
                 Some(event) => self.queued.session = Some(event),
-                None => self.queued.ended = true,
+                None => self.queued.closed = true,
             },
             event = self.live.recv(), if self.queued.live.is_none() => match event {
                 Ok(event) => self.queued.live = Some(event),
-                Err(RecvError::Closed) => self.queued.ended = true,
+                Err(RecvError::Closed) => self.queued.closed = true,
                 Err(RecvError::Lagged(missed)) => self.set_lagged(missed),
             },
         }

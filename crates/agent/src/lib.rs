@@ -66,7 +66,7 @@ mod user_command;
 mod worker;
 
 pub use compaction::{CompactionConfig, CompactionReason};
-pub use config::{AgentConfig, DEFAULT_MAX_STEPS, ModelLookup};
+pub use config::{AgentConfig, DEFAULT_MAX_STEPS, ModelLookup, UnattendedHints};
 pub use error::AgentError;
 pub use hooks::{Hook, Hooks, RegisteredHook};
 pub use model_choice::ModelChoice;

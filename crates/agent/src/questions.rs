@@ -56,23 +56,19 @@ impl AgentContext {
         open.answer.send(answer).map_err(|_| AgentError::QuestionNotOpen { id })
     }
 
-    /// Why a call is refused in a run without a user to ask, and which flag would allow it.
+    /// Why a call is refused in a run without a user to ask, and how to allow it.
     fn unattended_refusal(&self, why: AskReason) -> String {
         let sandbox = self.config.tool_context.sandbox.as_ref().map(|sandbox| sandbox.state());
-        let flag = match (why, sandbox) {
-            (AskReason::Writes, _) => {
-                "`--approval autoEdit` allows file changes in the project, `--approval yolo` allows everything"
-            }
-            (AskReason::Runs, Some(Ok(_))) => {
-                "`--approval sandbox` allows commands in the sandbox, `--approval yolo` allows everything"
-            }
+        let hints = &self.config.unattended_hints;
+        let (hint, unavailable) = match (why, sandbox) {
+            (AskReason::Writes, _) => (&hints.writes, String::new()),
+            (AskReason::Runs, Some(Ok(_))) => (&hints.runs, String::new()),
             (AskReason::Runs, Some(Err(reason))) => {
-                return format!(
-                    "no user is present to approve it; the sandbox is not available: {reason}; `--approval yolo` allows it"
-                );
+                (&hints.other, format!("; the sandbox is not available: {reason}"))
             }
-            _ => "`--approval yolo` allows it",
+            _ => (&hints.other, String::new()),
         };
-        format!("no user is present to approve it; {flag}")
+        let hint = if hint.is_empty() { String::new() } else { format!("; {hint}") };
+        format!("no user is present to approve it{unavailable}{hint}")
     }
 }

@@ -72,6 +72,7 @@ pub use operations::gc::{GcOptions, GcReport};
 pub use operations::list::{ListOptions, SessionList};
 pub use operations::switch::session_location;
 pub use operations::verify::VerifiedSession;
+pub use osier_agent::UnattendedHints;
 pub use osier_agent::hooks;
 pub use osier_agent::{Hook, Hooks, RegisteredHook};
 pub use prompt_history::PromptHistory;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use osier_agent::{
     AgentConfig, CompactionConfig, DEFAULT_MAX_STEPS, Hooks, PromptLibrary, SystemPromptSource,
+    UnattendedHints,
 };
 use osier_model::{Image, ModelInfo, ThinkingLevel};
 use osier_session::Session;
@@ -34,6 +35,8 @@ pub struct Workspace {
     pub approval_mode: ApprovalMode,
     /// The limit of model calls for one prompt.
     pub max_steps: u32,
+    /// What a model learns about a call that nobody can approve.
+    pub unattended_hints: UnattendedHints,
 }
 
 impl Workspace {
@@ -51,6 +54,7 @@ impl Workspace {
             restore_on_move: true,
             approval_mode: ApprovalMode::default(),
             max_steps: DEFAULT_MAX_STEPS,
+            unattended_hints: UnattendedHints::default(),
         }
     }
 
@@ -86,6 +90,7 @@ impl Workspace {
             approval_mode: spec.approval,
             has_user: spec.has_user,
             max_steps: self.max_steps,
+            unattended_hints: self.unattended_hints.clone(),
             hooks,
             ..AgentConfig::new(
                 self.models.model.clone(),

@@ -79,7 +79,7 @@ impl Model for ModelRouter {
             Some(remote) => remote.stream(request, cancel),
             None => {
                 let provider = request.model.provider.clone();
-                let hint = "unknown provider; `osier models` lists the available models".to_owned();
+                let hint = "unknown provider".to_owned();
                 let draft = ReplyDraft::new(&request.model, self.net.environment.now());
                 let end = draft.finish(Err(ModelError::NotConfigured { provider, hint }), None);
                 Box::pin(stream::iter([end]))

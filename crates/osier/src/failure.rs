@@ -100,7 +100,7 @@ pub(crate) fn error_code(error: &Error) -> ErrorCode {
     error.chain().find_map(cause_code).unwrap_or(ErrorCode::Failed)
 }
 
-fn cause_code(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
+pub(crate) fn cause_code(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
     let own = cause.downcast_ref::<CodedError>().map(|failure| failure.code);
     let client = || cause.downcast_ref::<ClientError>().map(|error| error.code);
     let engine = || cause.downcast_ref::<EngineError>().map(EngineError::code);
@@ -159,7 +159,7 @@ fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
     };
     cause.is::<UsageError>()
         || cause.downcast_ref().is_some_and(is_usage_code)
-        || matches!(cause.downcast_ref(), Some(SettingsError::Usage(_)))
+        || cause.downcast_ref().is_some_and(|error: &SettingsError| error.code() == ErrorCode::Usage)
         || cause.downcast_ref().is_some_and(|error: &EngineError| error.code() == ErrorCode::Usage)
         || matches!(
             plan,
@@ -169,9 +169,11 @@ fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
 
 /// The error with its causes, in the same form as in the terminal interface, and with hints for the user.
 pub(crate) fn error_chain(error: &Error) -> String {
+    let mut hinted = false;
     osier_tui::join_causes(error.chain().map(|cause| {
-        let hint = cause.downcast_ref().and_then(hints::hint);
-        hint.map_or_else(|| cause.to_string(), |hint| format!("{cause}; {hint}"))
+        let hint = hints::hint(cause).filter(|_| !hinted);
+        hinted |= hint.is_some();
+        hint.map_or_else(|| cause.to_string(), |hint| hints::with_hint(&cause.to_string(), &hint))
     }))
 }
 

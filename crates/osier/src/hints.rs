@@ -1,9 +1,63 @@
-//! What the user can do about an error of the engine, in terms of the command line.
+//! What the user can do about an error, in terms of the command line. Libraries know no command line: their errors have a code
+//! and facts.
 
-use osier_engine::{EngineError, join_some};
+use std::error::Error;
+
+use osier_engine::{EngineError, UnattendedHints, join_some};
+use osier_model::LookupError;
+use osier_settings::SettingsError;
+use osier_tree::ErrorCode;
+
+use crate::failure::cause_code;
 
 /// The hint for an error, if there is one.
-pub(crate) fn hint(error: &EngineError) -> Option<String> {
+pub(crate) fn hint(cause: &(dyn Error + 'static)) -> Option<String> {
+    let of_engine = cause.downcast_ref().and_then(engine_hint);
+    let is_file = matches!(cause.downcast_ref(), Some(EngineError::FileNotFound { .. }));
+    let of_code = || code_hint(cause_code(cause).filter(|_| !is_file)?).map(str::to_owned);
+    of_engine.or_else(|| lookup_hint(cause)).or_else(of_code)
+}
+
+/// The error with its hint.
+pub(crate) fn with_hint(text: &str, hint: &str) -> String {
+    let separator = if text.ends_with('?') { "" } else { ";" };
+    format!("{text}{separator} {hint}")
+}
+
+fn code_hint(code: ErrorCode) -> Option<&'static str> {
+    Some(match code {
+        ErrorCode::SessionNotFound => "`osier sessions list --all` lists all sessions",
+        ErrorCode::EntryNotFound => "`osier sessions tree --ids` lists the entries",
+        ErrorCode::EntryHidden => "restore the branch with `osier sessions restore-branch`",
+        ErrorCode::IncompleteToolBatch => "choose an earlier entry, or move to it with `--exact`",
+        _ => return None,
+    })
+}
+
+/// For the name of a model that does not exist.
+fn lookup_hint(cause: &(dyn Error + 'static)) -> Option<String> {
+    let lookup = cause.downcast_ref().or_else(|| match (cause.downcast_ref(), cause.downcast_ref()) {
+        (Some(EngineError::Model(error) | EngineError::SummaryModel { source: error, .. }), _)
+        | (_, Some(SettingsError::Model(error))) => Some(error),
+        _ => None,
+    });
+    let is_unknown = matches!(lookup, Some(LookupError::Unknown { .. }));
+    is_unknown.then(|| "`osier models` lists the available models".to_owned())
+}
+
+/// How to allow tool calls that nobody can approve, for the model to report.
+pub(crate) fn unattended_hints() -> UnattendedHints {
+    UnattendedHints {
+        writes:
+            "`--approval autoEdit` allows file changes in the project, `--approval yolo` allows everything"
+                .to_owned(),
+        runs: "`--approval sandbox` allows commands in the sandbox, `--approval yolo` allows everything"
+            .to_owned(),
+        other: "`--approval yolo` allows it".to_owned(),
+    }
+}
+
+fn engine_hint(error: &EngineError) -> Option<String> {
     Some(match error {
         EngineError::SessionNotFound { similar, .. } => {
             suggest(similar, "`osier sessions list --all` lists the sessions")

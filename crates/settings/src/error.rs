@@ -2,6 +2,7 @@
 
 use std::io;
 
+use osier_model::LookupError;
 use osier_tree::ErrorCode;
 
 /// Why settings could not be read, changed or used.
@@ -10,6 +11,9 @@ pub enum SettingsError {
     /// The caller named a key, a value, a tool, a model, a theme or a store that does not exist.
     #[error("{0}")]
     Usage(String),
+    /// The caller named a model that does not exist.
+    #[error(transparent)]
+    Model(#[from] LookupError),
     /// The contents of a file are wrong.
     #[error("{0}")]
     Invalid(String),
@@ -26,7 +30,7 @@ impl SettingsError {
     /// The machine-readable code.
     pub fn code(&self) -> ErrorCode {
         match self {
-            SettingsError::Usage(_) => ErrorCode::Usage,
+            SettingsError::Usage(_) | SettingsError::Model(_) => ErrorCode::Usage,
             SettingsError::Invalid(_) => ErrorCode::Failed,
             SettingsError::Io { .. } => ErrorCode::Io,
         }

@@ -38,7 +38,7 @@ pub(crate) fn check_names(key: &str, value: &Value, home: &Home) -> Result<(), S
         }
         "model" | "summary_model" => {
             let found = value.as_str().map(|name| home.registry().find(name)).transpose();
-            found.map(drop).map_err(|error| SettingsError::Usage(sanitize_line(&error.to_string())))
+            Ok(found.map(drop)?)
         }
         "theme" => {
             let name = value.as_str().unwrap_or_default();

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use osier_agent::{PromptLibrary, StandardSystemPrompt};
-use osier_engine::{ModelCatalog, Workspace};
+use osier_engine::{ModelCatalog, UnattendedHints, Workspace};
 use osier_model::KeySource;
 use osier_tools::{CommandEnv, ProtectedPaths, ToolContext, ToolSet};
 
@@ -20,6 +20,8 @@ pub struct WorkspaceOptions {
     pub no_tools: bool,
     pub system_prompt: Option<String>,
     pub append_system_prompt: Option<String>,
+    /// What a model learns about a call that nobody can approve.
+    pub unattended_hints: UnattendedHints,
 }
 
 impl Home {
@@ -42,6 +44,7 @@ impl Home {
             restore_on_move: settings.restore_model_on_move,
             approval_mode: settings.approval,
             max_steps: settings.max_steps,
+            unattended_hints: options.unattended_hints.clone(),
             models,
         }
     }

@@ -14,7 +14,7 @@ type ErrorSource = Box<dyn std::error::Error + Send + Sync>;
 /// An error of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("no session {id} in store {store}; `osier sessions list --all` lists all sessions")]
+    #[error("no session {id} in store {store}")]
     NotFound { store: String, id: String },
     #[error("session {id} already exists")]
     AlreadyExists { id: String },

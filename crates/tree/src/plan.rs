@@ -15,11 +15,11 @@ use crate::short_ids::has_prefix;
 /// Why a request cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    #[error("no entry {id} in this session; `osier sessions tree --ids` lists the entries")]
+    #[error("no entry {id} in this session")]
     NotFound { id: String },
     #[error("{prefix} is ambiguous: it could mean {}; give more characters", format_candidates(ids))]
     Ambiguous { prefix: String, ids: Vec<String> },
-    #[error("entry {id} is in a deleted branch; restore the branch with `osier sessions restore-branch`")]
+    #[error("entry {id} is in a deleted branch")]
     Hidden { id: String },
     #[error("there is no move to undo")]
     NothingToUndo,
@@ -45,9 +45,7 @@ pub enum PlanError {
     SessionBusy,
     #[error("the session has moved to {id}; check it, then try again")]
     LeafChanged { id: String },
-    #[error(
-        "entry {id} calls tools that have no result; choose an earlier entry, or move to it with `--exact`"
-    )]
+    #[error("entry {id} calls tools that have no result")]
     IncompleteToolBatch { id: String },
     /// The model reads this error and the next one.
     #[error("Invalid checkpoint {number}, available: {available}")]

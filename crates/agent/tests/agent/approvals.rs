@@ -1,6 +1,6 @@
 //! Approvals: questions, answers, and what the model gets.
 
-use osier_agent::AgentError;
+use osier_agent::{AgentError, UnattendedHints};
 use osier_model::scripted::ScriptedTurn;
 use osier_protocol::{ClientCommand, OpenQuestion, Question, TurnOutcome, UserAnswer};
 use osier_tools::{Allowance, ApprovalMode, ProposedChange};
@@ -76,25 +76,19 @@ async fn answering_always_allows_only_the_same_command_family() {
 }
 
 #[tokio::test]
-async fn calls_are_refused_without_a_user_and_the_reason_names_the_flags() {
+async fn calls_are_refused_without_a_user_and_the_reason_has_the_configured_hint() {
     let harness =
         Harness::with([write("c1", "a"), bash("c2", "touch b"), ScriptedTurn::reply("Then not.")], |parts| {
             parts.has_user = false;
+            let [writes, runs, other] = ["try A", "try B", "try C"].map(str::to_owned);
+            parts.unattended_hints = UnattendedHints { writes, runs, other };
         })
         .await;
     assert_eq!(harness.say("go").await, TurnOutcome::Done);
     assert!(!harness.has("a") && !harness.has("b"));
     let lines = harness.last_request();
-    assert!(
-        lines[2].contains("no user is present to approve it; `--approval autoEdit` allows"),
-        "{}",
-        lines[2]
-    );
-    assert!(
-        lines[4].contains("no user is present to approve it; `--approval yolo` allows it"),
-        "{}",
-        lines[4]
-    );
+    assert!(lines[2].contains("no user is present to approve it; try A"), "{}", lines[2]);
+    assert!(lines[4].contains("no user is present to approve it; try C"), "{}", lines[4]);
 }
 
 #[tokio::test]

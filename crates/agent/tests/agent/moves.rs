@@ -267,7 +267,7 @@ async fn unknown_entry_changes_nothing() {
             assistant: "first"  ← active │                 │ user: one
                                          │                 │ assistant: first
 
-            move nowhere, label x: no entry nowhere in this session; `osier sessions tree --ids` lists the entries
+            move nowhere, label x: no entry nowhere in this session
         "#]],
     )
     .await;
@@ -294,7 +294,7 @@ async fn deleted_branch_is_not_a_target() {
             assistant: "third"  ← active │                 │ user: three
                                          │                 │ assistant: third
 
-            move second: entry 00000006 is in a deleted branch; restore the branch with `osier sessions restore-branch`
+            move second: entry 00000006 is in a deleted branch
             undo: there is no move to undo
         "#]],
     )

@@ -8,14 +8,14 @@ use crate::request::ModelInfo;
 /// Why a name does not identify a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookupError {
-    #[error("unknown model {name}; {}`osier models` lists the available models", did_you_mean(nearest))]
+    #[error("unknown model {name}{}", did_you_mean(nearest))]
     Unknown { name: String, nearest: Vec<String> },
     #[error("{name} matches more than one model: {}; use the full name", candidates.join(", "))]
     Ambiguous { name: String, candidates: Vec<String> },
 }
 
 fn did_you_mean(nearest: &[String]) -> String {
-    if nearest.is_empty() { String::new() } else { format!("did you mean {}? ", nearest.join(" or ")) }
+    if nearest.is_empty() { String::new() } else { format!("; did you mean {}?", nearest.join(" or ")) }
 }
 
 pub(super) fn find(registry: &Registry, name: &str) -> Result<Arc<ModelInfo>, LookupError> {
@@ -110,13 +110,10 @@ mod tests {
     fn typos_get_suggestions() {
         assert_eq!(
             find("anthropic/claude-opus-5.5").unwrap_err(),
-            "unknown model anthropic/claude-opus-5.5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5? `osier models` lists the available models"
+            "unknown model anthropic/claude-opus-5.5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5?"
         );
         assert!(find("claude-opus-55").unwrap_err().contains("did you mean anthropic/claude-opus-5-5"));
-        assert_eq!(
-            find("zzz"),
-            Err("unknown model zzz; `osier models` lists the available models".to_owned())
-        );
+        assert_eq!(find("zzz"), Err("unknown model zzz".to_owned()));
         assert!(find("offline/other").is_err());
         for (typo, meant) in [("opuss", "opus-5-5"), ("sonett", "sonnet-5-5"), ("Haikku", "haiku-5-5")] {
             let error = find(typo).unwrap_err();

@@ -10,13 +10,13 @@ use osier_engine::{
 };
 use osier_model::{ModelInfo, ThinkingLevel};
 use osier_protocol::{Client, ClientCommand, LogPosition, Prompt};
+use osier_settings::SettingsError;
 use osier_store::LogVersion;
 use osier_tools::ApprovalMode;
 
 use super::args::Args;
 use super::prompt;
 use super::session_selection::SessionSelection;
-use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
 
@@ -63,7 +63,7 @@ impl AgentFactory {
         };
         let wanted = ModelPreferences { requested: args.model.as_deref(), session: of_session.as_deref() };
         let model = workspace.models.select(wanted).map_err(|error| match &args.model {
-            Some(_) => usage_error(error.to_string()),
+            Some(_) => SettingsError::from(error).into(),
             None => anyhow!(error),
         })?;
         // A user can accept another model; a script must name one.

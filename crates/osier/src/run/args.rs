@@ -10,6 +10,7 @@ use osier_model::ThinkingLevel;
 use osier_settings::WorkspaceOptions;
 
 use crate::failure::usage_error;
+use crate::hints;
 use crate::home::CliOverrides;
 
 const SESSION_HEADING: &str = "Session";
@@ -109,6 +110,7 @@ impl Args {
             no_tools: self.no_tools,
             system_prompt: self.system_prompt.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
+            unattended_hints: hints::unattended_hints(),
         }
     }
 

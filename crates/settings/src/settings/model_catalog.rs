@@ -117,16 +117,16 @@ mod tests {
         check(
             &[asked("smoll"), asked("opus"), asked("claude-opus-5.5"), asked("5"), asked("zzz")],
             expect![[r#"
-                unknown model smoll; did you mean local/smol? `osier models` lists the available models
-                unknown model opus; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5? `osier models` lists the available models
-                unknown model claude-opus-5.5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5? `osier models` lists the available models
+                unknown model smoll; did you mean local/smol?
+                unknown model opus; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5?
+                unknown model claude-opus-5.5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5?
                 5 matches more than one model: anthropic/claude-opus-5-5, anthropic/claude-sonnet-5-5, anthropic/claude-haiku-5-5, anthropic/claude-opus-5, anthropic/claude-haiku-4-5, openai/gpt-5.5; use the full name
-                unknown model zzz; `osier models` lists the available models"#]],
+                unknown model zzz"#]],
         );
         check(
             &[chosen(&[], "model = 'anthropic/claude-opus-55'", ModelPreferences::default())],
             expect![
-                "unknown model anthropic/claude-opus-55; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5? `osier models` lists the available models"
+                "unknown model anthropic/claude-opus-55; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5?"
             ],
         );
     }
