@@ -1,11 +1,13 @@
 //! The interface with the built-in model, on sessions in a folder: `cargo run -p osier-tui --example tui -- FOLDER [SESSION]`.
-//! Works in the current directory. For experiments and tests.
+//! Works in the current directory. For experiments and tests: prints at the end which hooks were asked and what they saw. Those
+//! that the environment variable `REFUSE` lists, separated by commas, refuse.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use osier_agent::StandardSystemPrompt;
+use osier_engine::recording_hook::RecordingHook;
 use osier_engine::{
     AgentSpec, ConfiguredStore, Engine, EngineConfig, EngineError, FindOptions, KeepWhen, ListOptions,
     LiveSession, LocalClient, ModelCatalog, NewSession, Workspace,
@@ -21,10 +23,14 @@ use osier_tui::{Host, OpenedSession, SessionListing, UiSetup, run};
 
 type Failure = Box<dyn std::error::Error>;
 
+/// The hooks that `REFUSE` can list.
+const GATES: [&str; 4] = ["input", "tool_call", "session_before_tree", "session_before_compact"];
+
 /// Sessions in a folder.
 #[derive(Debug)]
 struct Folder {
     engine: Engine,
+    hook: Arc<RecordingHook>,
     folder: PathBuf,
     cwd: PathBuf,
 }
@@ -37,8 +43,17 @@ impl Folder {
             caches: folder.join("cache"),
             is_own: true,
         };
-        let config = EngineConfig { stores: vec![store], ..EngineConfig::default() };
-        Folder { engine: Engine::new(config), folder, cwd }
+        let hook = Arc::new(RecordingHook::default());
+        let refused = std::env::var("REFUSE").unwrap_or_default();
+        hook.refuse(
+            &GATES
+                .into_iter()
+                .filter(|gate| refused.split(',').any(|name| name == *gate))
+                .collect::<Vec<_>>(),
+        );
+        let config =
+            EngineConfig { stores: vec![store], hooks: hook.registered(), ..EngineConfig::default() };
+        Folder { engine: Engine::new(config), hook, folder, cwd }
     }
 
     async fn connect(&self, session: &Arc<LiveSession>) -> Result<LocalClient, EngineError> {
@@ -137,8 +152,9 @@ async fn main() -> Result<std::process::ExitCode, Failure> {
         None => host.create_session().await?,
     };
     let short = first_eight(session.session().id()).to_owned();
+    let hook = host.hook.clone();
     let code = run(Arc::new(host.connect(&session).await?), host, setup(&cwd)).await?;
-    println!("session {short}");
+    println!("session {short}\nhooks {}", hook.take_calls().join(" "));
     Ok(code.into())
 }
 

@@ -195,6 +195,50 @@ fn a_session_with_a_prompt_the_tree_a_move_and_undo() {
 }
 
 #[test]
+fn the_interface_asks_the_hooks_once_about_each_operation() {
+    let mut terminal = Terminal::start(80, 24);
+    terminal.wait_for("type a message, or /help");
+    terminal.press("read notes.txt\r");
+    terminal.wait_for("returned 1 line");
+    terminal.press("/tree\r");
+    terminal.wait_for("← active");
+    terminal.press("\x1b[H\r");
+    terminal.wait_for("Summarize the branch you are leaving?");
+    terminal.press("1");
+    terminal.wait_for("Moved from");
+    terminal.press("\x1bu");
+    terminal.wait_for("Undone: moved");
+    terminal.press("\x03");
+    terminal.press("/quit\r");
+    let call = "turn_start context before_provider_request after_provider_response";
+    let expected = format!(
+        "hooks session_opened session_start input agent_start before_agent_start {call} tool_call tool_result turn_end \
+         {call} turn_end agent_end session_before_tree session_tree session_before_tree session_tree"
+    );
+    terminal.wait_for_bytes(&expected, 0);
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
+fn a_refused_operation_changes_nothing_on_the_screen() {
+    let mut terminal = Terminal::run_with("tui", 80, 24, |command| {
+        command.env("NO_COLOR", "1").env("REFUSE", "tool_call,session_before_tree")
+    });
+    terminal.wait_for("type a message, or /help");
+    terminal.press("read notes.txt\r");
+    terminal.wait_for("refused");
+    terminal.press("/tree\r");
+    terminal.wait_for("← active");
+    terminal.press("\x1b[H\r");
+    terminal.wait_for("Summarize the branch you are leaving?");
+    terminal.press("1");
+    terminal.wait_for("The move was refused");
+    assert!(!terminal.written().contains("buy milk"), "{}", terminal.text());
+    terminal.signal(Signal::TERM);
+    assert_eq!(terminal.end(), Some(143));
+}
+
+#[test]
 fn nothing_is_written_before_it_is_allowed() {
     let mut terminal = Terminal::start(60, 20);
     terminal.wait_for("type a message");
