@@ -2,7 +2,7 @@
 
 use osier_protocol::{ClientEvent, EntryEvent, LogPosition, MoveEvent, MoveReason};
 use osier_session::{CursorId, SessionEvent};
-use osier_tree::projection::entry_view::{BranchSummaryView, EntryContent};
+use osier_tree::projection::entry_view::{BranchSummaryView, EntryContent, EntryView};
 use osier_tree::{EntryId, EntryKind, EntryLine, EntryReason, Seq};
 
 /// The position of a client, as far as it has received events.
@@ -19,7 +19,9 @@ impl ClientPosition {
             SessionEvent::Committed { seq, id, draft_id, foreign, cursor, line } => {
                 let off_path = cursor != Some(self.cursor);
                 let moved = if off_path { None } else { self.advance(seq, &id, &line) };
-                let entry = EntryEvent { seq: seq.index(), id, draft_id, foreign, off_path, entry: line };
+                let is_hook_message = line.view().is_some_and(EntryView::is_hook_message);
+                let seq = seq.index();
+                let entry = EntryEvent { seq, id, draft_id, foreign, off_path, is_hook_message, entry: line };
                 return (ClientEvent::Entry(entry), moved);
             }
             SessionEvent::DraftStarted { id, cursor } => {

@@ -67,6 +67,7 @@ impl MissedEntries {
                 draft_id: None,
                 foreign: false,
                 off_path: !self.on_path.contains(&seq),
+                is_hook_message: tree.head(seq).is_hook_message(),
                 entry: line.into(),
             });
             Ok(())

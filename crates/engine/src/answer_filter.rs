@@ -162,6 +162,7 @@ mod tests {
             draft_id: Some(id.into()),
             foreign: false,
             off_path: false,
+            is_hook_message: false,
             entry: line.into_bytes().into(),
         })
     }

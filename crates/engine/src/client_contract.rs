@@ -388,6 +388,8 @@ pub async fn a_message_of_an_extension_is_stored_or_answered(fixture: &dyn Clien
         entry["type"] == "custom_message" && entry["customType"] == "ci" && entry["details"]["run"] == 7
     };
     assert_eq!(lines.iter().filter(|line| is_custom(line)).count(), 1);
+    let from_hook: Vec<bool> = entries(&received).iter().map(|entry| entry.is_hook_message).collect();
+    assert_eq!(from_hook.iter().filter(|from_hook| **from_hook).count(), 1, "clients see who wrote it");
     let ready = json!({ "type": "prompt", "message": { "role": "user", "content": "as it is" } });
     let ready: ClientCommand = serde_json::from_value(ready).expect("a ready message is a prompt");
     fixture.push_turn(ScriptedTurn::reply("Thanks."));

@@ -129,6 +129,9 @@ pub struct EntryEvent {
     /// The client's position did not advance to it: a label or another mark, or an entry of another branch.
     #[serde(default, skip_serializing_if = "is_false")]
     pub off_path: bool,
+    /// It is a message of an extension.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_hook_message: bool,
     pub entry: EntryLine,
 }
 

@@ -110,6 +110,12 @@ impl Head {
         self.kind == EntryKind::Message && self.role != MessageRole::System
     }
 
+    /// Whether it is a message of an extension.
+    pub fn is_hook_message(&self) -> bool {
+        self.kind == EntryKind::CustomMessage
+            || (self.kind == EntryKind::Message && self.role == MessageRole::Custom)
+    }
+
     /// Computes the fields that depend on the parent: nearest entries above, anchor and depth.
     pub fn derive(&mut self, own: Seq, above: Option<&Head>) {
         let nearest = |is_own: bool, get: fn(&Head) -> Option<Seq>| {

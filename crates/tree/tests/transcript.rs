@@ -87,10 +87,10 @@ fn summaries_notes_commands_and_sub_agents_are_included() {
             {"id":"00000001","kind":"message","role":"user","time":"2026-01-01T00:00:00.000Z","text":"a"}
             {"id":"00000004","kind":"backtrack","time":"2026-01-01T00:00:03.000Z","text":"try again","backtrack":{"checkpointId":0,"note":"try again","addendum":"","fromId":"00000003","originalUserMessage":"","discarded":2}}
             {"id":"00000005","kind":"branch_summary","time":"2026-01-01T00:00:04.000Z","text":"left","branchSummary":{"summary":"left","fromId":"00000004"}}
-            {"id":"00000006","kind":"custom_message","time":"2026-01-01T00:00:05.000Z","text":"hello","customType":"info"}
+            {"id":"00000006","kind":"custom_message","time":"2026-01-01T00:00:05.000Z","text":"hello","customType":"info","isHookMessage":true}
             {"id":"00000007","kind":"message","role":"bashExecution","time":"2026-01-01T00:00:06.000Z","text":"ls","bash":{"command":"ls","output":"ok","exitCode":0,"cancelled":false,"truncated":false}}
             {"id":"00000008","kind":"subagent_batch","time":"2026-01-01T00:00:07.000Z","text":"","inContext":false,"subagents":{"batchId":"b1","status":"completed","tasks":[{"id":0,"prompt":"one"},{"id":1,"prompt":"two"}]}}
-            {"id":"0000000a","kind":"custom_message","time":"2026-01-01T00:00:09.000Z","text":"psst","inContext":false,"customType":"aside"}
+            {"id":"0000000a","kind":"custom_message","time":"2026-01-01T00:00:09.000Z","text":"psst","inContext":false,"customType":"aside","isHookMessage":true}
             {"id":"0000000b","kind":"message","role":"bashExecution","time":"2026-01-01T00:00:10.000Z","text":"env","inContext":false,"bash":{"command":"env","output":"x","exitCode":1,"cancelled":false,"truncated":false}}
             {"id":"0000000c","kind":"subagent_result","time":"2026-01-01T00:00:11.000Z","text":"","inContext":false,"subagents":{"batchId":"b1","status":"completed","results":[{"id":0}]}}"#]],
     );
@@ -108,7 +108,7 @@ fn errors_thinking_images_and_display_texts_are_included() {
             {"id":"00000001","kind":"message","role":"user","time":"2026-01-01T00:00:00.000Z","text":"/fix","images":1}
             {"id":"00000002","kind":"message","role":"assistant","time":"2026-01-01T00:00:01.000Z","text":"a\n\nb","thinking":"hm","model":"m-2","stopReason":"error","error":"broke"}
             {"id":"00000003","kind":"message","role":"stranger","time":"2026-01-01T00:00:02.000Z","text":"hi"}
-            {"id":"00000004","kind":"message","role":"custom","time":"2026-01-01T00:00:03.000Z","text":"hook","customType":"old"}"#]],
+            {"id":"00000004","kind":"message","role":"custom","time":"2026-01-01T00:00:03.000Z","text":"hook","customType":"old","isHookMessage":true}"#]],
     );
 }
 

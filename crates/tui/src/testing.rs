@@ -141,6 +141,7 @@ impl Harness {
                 draft_id: self.state.reply.id.clone(),
                 foreign: false,
                 off_path: false,
+                is_hook_message: false,
                 entry: self.script.lines[at].clone().into(),
             };
             let moved = move_event(&entry);

@@ -7,6 +7,9 @@ mod live;
 #[path = "../../examples/one_call_each.rs"]
 #[allow(dead_code)]
 mod one_call_each;
+#[path = "../../examples/read_only_hook.rs"]
+#[allow(dead_code)]
+mod read_only_hook;
 mod sessions;
 mod support;
 
@@ -14,4 +17,10 @@ mod support;
 async fn a_repeated_call_writes_once() {
     let output = one_call_each::run().await.unwrap();
     assert_eq!(output, "1 entry, leaf \"first\"; different content with that id: entry_conflict");
+}
+
+#[tokio::test]
+async fn a_hook_blocks_a_tool() {
+    let output = read_only_hook::run().await.unwrap();
+    assert_eq!(output, "write is not allowed here; file written: false; counted entries: true");
 }

@@ -182,6 +182,11 @@ impl EntryView {
         read::entry_view(entry)
     }
 
+    /// Whether it is a message of an extension.
+    pub fn is_hook_message(&self) -> bool {
+        matches!(self.message(), Some(MessageView::Custom(_)))
+    }
+
     pub fn message(&self) -> Option<&MessageView> {
         match &self.content {
             EntryContent::Message(message) => Some(message),

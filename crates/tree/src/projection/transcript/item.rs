@@ -36,13 +36,29 @@ pub struct TranscriptItem {
 pub enum ItemDetails {
     None {},
     Assistant(AssistantItem),
-    ToolResult { tool_result: ToolResultItem },
-    Bash { bash: UserCommandView },
-    Custom { custom_type: String },
-    Compaction { compaction: CompactionView },
-    BranchSummary { branch_summary: BranchSummaryView },
-    Backtrack { backtrack: BacktrackView },
-    Subagents { subagents: SubagentsItem },
+    ToolResult {
+        tool_result: ToolResultItem,
+    },
+    Bash {
+        bash: UserCommandView,
+    },
+    Custom {
+        custom_type: String,
+        /// Always true: it is a message of an extension.
+        is_hook_message: bool,
+    },
+    Compaction {
+        compaction: CompactionView,
+    },
+    BranchSummary {
+        branch_summary: BranchSummaryView,
+    },
+    Backtrack {
+        backtrack: BacktrackView,
+    },
+    Subagents {
+        subagents: SubagentsItem,
+    },
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -72,7 +72,7 @@ impl MarkdownPage {
             ItemDetails::BranchSummary { .. } => self.push_section(item, "Summary of another branch"),
             ItemDetails::Backtrack { backtrack } => self.push_backtrack(item, backtrack),
             ItemDetails::Subagents { subagents } => self.push_subagents(item, subagents),
-            ItemDetails::Custom { custom_type } => {
+            ItemDetails::Custom { custom_type, .. } => {
                 self.push_section(item, &escape_markdown(&one_line(custom_type, 80)));
             }
             ItemDetails::None {} => {

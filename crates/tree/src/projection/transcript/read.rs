@@ -78,7 +78,7 @@ fn add_message(item: &mut TranscriptItem, message: MessageView) -> Option<()> {
         MessageView::Custom(custom) if !custom.display => return None,
         MessageView::Custom(custom) => {
             (item.text, item.images) = (custom.text, custom.images);
-            item.details = ItemDetails::Custom { custom_type: custom.custom_type };
+            item.details = ItemDetails::Custom { custom_type: custom.custom_type, is_hook_message: true };
         }
         MessageView::Other(other) => {
             (item.text, item.images) = (other.text, other.images);
