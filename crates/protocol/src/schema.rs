@@ -37,6 +37,7 @@ mod tests {
             assert!(command.contains(field), "{field}: {command}");
         }
         assert!(schema["event"].to_string().contains("oldLeafId"));
+        assert!(command.contains("customType"), "a prompt can be a ready message");
         assert_eq!(schema["version"], PROTOCOL_VERSION);
     }
 }
