@@ -11,6 +11,7 @@
 //! | `lease.rs` | which process runs a turn, and where |
 //! | `memory.rs` | the memory store |
 //! | `contract.rs`, `contract/` | the rules for every store, one function each |
+//! | `intercepted.rs` | a memory store for tests whose calls can fail |
 //! | `file/mod.rs`, `file/store.rs` | the file store: which file, which cache; its implementation of `Store` |
 //! | `file/log.rs`, `file/log/` | one session file: read, follow, fetch lines, append under its lock |
 //! | `file/reader.rs` | lines of a file, read in large chunks |
@@ -24,6 +25,8 @@ mod batch;
 pub mod contract;
 mod error;
 pub mod file;
+#[cfg(any(test, feature = "contract"))]
+pub mod intercepted;
 mod lease;
 mod memory;
 mod paged;

@@ -5,7 +5,7 @@ use osier_protocol::{ClientCommand, CommandReply, Prompt, PromptTiming, TurnOutc
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::counting_store::CountingStore;
+use crate::counting_store::counting_store;
 use crate::harness::{EventListener, Harness};
 
 fn say(when: PromptTiming, text: &str) -> ClientCommand {
@@ -135,7 +135,7 @@ async fn opening_a_session_with_a_queue_writes_nothing() {
 
 #[tokio::test]
 async fn prompt_queued_at_the_end_of_a_turn_starts_another() {
-    let store = CountingStore::new();
+    let store = counting_store();
     let harness =
         Harness::on(store.clone(), [ScriptedTurn::reply("one"), ScriptedTurn::reply("two")], |_| {}).await;
     store.syncs.forget_permits(Semaphore::MAX_PERMITS);

@@ -8,7 +8,7 @@ use osier_tools::ApprovalMode;
 use osier_tree::Header;
 use serde_json::{Value, json};
 
-use crate::counting_store::CountingStore;
+use crate::counting_store::{CountingStore, counting_store};
 use crate::harness::Harness;
 
 /// A path with this many messages: prompts, replies that read a file, results, answers.
@@ -42,7 +42,7 @@ async fn harness(
     messages: usize,
     turns: impl IntoIterator<Item = ScriptedTurn>,
 ) -> (Harness, Arc<CountingStore>) {
-    let store = CountingStore::new();
+    let store = counting_store();
     store.create(&Header::new("s", 0, "/x"), &long_path(messages)).await.unwrap();
     let folder = Arc::new(tempfile::tempdir().unwrap());
     let yolo = |parts: &mut osier_agent::AgentConfig| parts.approval_mode = Some(ApprovalMode::Yolo);

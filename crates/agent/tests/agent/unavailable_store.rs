@@ -7,7 +7,7 @@ use osier_protocol::{ClientCommand, ClientEvent, TurnOutcome};
 use osier_tools::user_bash::UserCommand;
 use serde_json::json;
 
-use crate::counting_store::CountingStore;
+use crate::counting_store::{CountingStore, counting_store};
 use crate::harness::{EventListener, Harness};
 
 /// Two calls; each run adds a line to `ran`.
@@ -17,7 +17,7 @@ fn two_calls() -> ScriptedTurn {
 }
 
 async fn harness(turns: impl IntoIterator<Item = ScriptedTurn>) -> (Arc<CountingStore>, Harness) {
-    let store = CountingStore::new();
+    let store = counting_store();
     let harness = Harness::on(store.clone(), turns, |parts| {
         parts.approval_mode = Some(osier_tools::ApprovalMode::Yolo);
     })

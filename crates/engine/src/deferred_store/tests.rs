@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use osier_session::{Session, SessionEnv};
+use osier_store::intercepted::{InterceptedStore, StoreInterceptor};
 
 use super::*;
 
@@ -26,23 +27,30 @@ async fn a_session_is_created_with_its_first_message() {
 }
 
 /// A store that loses the response to the first creation.
+type LossyStore = InterceptedStore<LostResponse>;
+
 #[derive(Debug, Default)]
-struct Lossy {
-    inner: MemoryStore,
+struct LostResponse {
     lost: AtomicBool,
     /// The lease of another process, acquired as soon as the session exists.
     rival: Option<Lease>,
 }
 
 #[async_trait]
-impl Store for Lossy {
+impl StoreInterceptor for LostResponse {
     fn name(&self) -> &str {
         "lossy"
     }
-    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
-        let made = self.inner.create(header, lines).await?;
+
+    async fn create(
+        &self,
+        inner: &MemoryStore,
+        header: &Header,
+        lines: &[Vec<u8>],
+    ) -> Result<OpenedLog, StoreError> {
+        let made = inner.create(header, lines).await?;
         if let Some(rival) = &self.rival {
-            self.inner.acquire_lease(rival, &|_| false).await?;
+            inner.acquire_lease(rival, &|_| false).await?;
         }
         match self.lost.swap(true, Ordering::Relaxed) {
             true => Ok(made),
@@ -54,82 +62,6 @@ impl Store for Lossy {
             }),
         }
     }
-    async fn open(&self, id: &str) -> Result<OpenedLog, StoreError> {
-        self.inner.open(id).await
-    }
-    async fn heads(
-        &self,
-        id: &str,
-        generation: u64,
-        after: usize,
-        limit: usize,
-    ) -> Result<Vec<Head>, StoreError> {
-        self.inner.heads(id, generation, after, limit).await
-    }
-    async fn lines(
-        &self,
-        id: &str,
-        generation: u64,
-        wanted: &[Seq],
-        batch: &mut LineBatch,
-    ) -> Result<(), StoreError> {
-        self.inner.lines(id, generation, wanted, batch).await
-    }
-    async fn append(
-        &self,
-        id: &str,
-        expected: LogVersion,
-        lines: &[Vec<u8>],
-    ) -> Result<LogVersion, StoreError> {
-        self.inner.append(id, expected, lines).await
-    }
-    async fn sync(&self, id: &str) -> Result<(), StoreError> {
-        self.inner.sync(id).await
-    }
-    async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
-        self.inner.watch(id).await
-    }
-    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
-        self.inner.list(filter).await
-    }
-    async fn card(&self, id: &str) -> Result<Card, StoreError> {
-        self.inner.card(id).await
-    }
-    async fn previews(&self, id: &str, version: LogVersion) -> Result<PreviewTexts, StoreError> {
-        self.inner.previews(id, version).await
-    }
-    async fn find_ids(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        self.inner.find_ids(prefix).await
-    }
-    async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
-        self.inner.delete(id).await
-    }
-    async fn rewrite(
-        &self,
-        id: &str,
-        expected: LogVersion,
-        lines: &[Vec<u8>],
-    ) -> Result<LogVersion, StoreError> {
-        self.inner.rewrite(id, expected, lines).await
-    }
-
-    async fn rewrite_in_use(
-        &self,
-        id: &str,
-        expected: LogVersion,
-        lines: &[Vec<u8>],
-    ) -> Result<LogVersion, StoreError> {
-        self.inner.rewrite_in_use(id, expected, lines).await
-    }
-    async fn acquire_lease(&self, lease: &Lease, in_the_way: LeaseConflictFn<'_>) -> Result<(), StoreError> {
-        self.inner.acquire_lease(lease, in_the_way).await
-    }
-    async fn release_lease(&self, lease: &Lease) {
-        self.inner.release_lease(lease).await;
-    }
-    async fn leases(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
-        self.inner.leases(id).await
-    }
 }
 
 fn message(text: &str) -> Vec<u8> {
@@ -138,7 +70,7 @@ fn message(text: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_session_whose_creation_was_not_acknowledged_is_continued() {
-    let behind = Arc::new(Lossy::default());
+    let behind = Arc::new(LossyStore::default());
     let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
     let store = Arc::new(DeferredStore::new(behind.clone(), header.clone()).await.expect("a store"));
     let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
@@ -177,7 +109,7 @@ async fn only_one_of_two_processes_gets_the_turn_of_a_new_session() {
         host: "there".to_owned(),
         expires: None,
     };
-    let behind = Arc::new(Lossy { lost: AtomicBool::new(true), rival: Some(rival), ..Lossy::default() });
+    let behind = Arc::new(LossyStore::new(LostResponse { lost: AtomicBool::new(true), rival: Some(rival) }));
     let store = Arc::new(DeferredStore::new(behind.clone(), header.clone()).await.expect("a store"));
     let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
     let turn = session.main_cursor().begin_turn().await.expect("a turn");

@@ -7,12 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use osier_session::{Durability, Session, SessionEnv, SessionError, SessionEvent};
-use osier_store::{
-    DeleteResult, Lease, LeaseConflictFn, LineBatch, LogVersion, MemoryStore, OpenedLog, SessionFilter,
-    SessionPage, Store, StoreError, Watch,
-};
-use osier_tree::projection::card::Card;
-use osier_tree::{Head, Header, Seq};
+use osier_store::intercepted::{InterceptedStore, StoreInterceptor};
+use osier_store::{Lease, LogVersion, MemoryStore, Store, StoreError};
 
 use crate::support::{drain, draw, empty, env, exchange, message, open, say, stored, text_at};
 
@@ -30,14 +26,15 @@ enum Fault {
     LeaseEnded,
 }
 
+type FailingStore = InterceptedStore<FaultInjector>;
+
 #[derive(Debug, Default)]
-struct FailingStore {
-    inner: MemoryStore,
+struct FaultInjector {
     fault: Mutex<Option<Fault>>,
     syncs: AtomicUsize,
 }
 
-impl FailingStore {
+impl FaultInjector {
     fn next(&self, fault: Fault) {
         *self.fault.lock().unwrap() = Some(fault);
     }
@@ -65,36 +62,14 @@ fn io_error() -> StoreError {
 }
 
 #[async_trait]
-impl Store for FailingStore {
+impl StoreInterceptor for FaultInjector {
     fn name(&self) -> &str {
         "failing"
     }
-    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
-        self.inner.create(header, lines).await
-    }
-    async fn open(&self, id: &str) -> Result<OpenedLog, StoreError> {
-        self.inner.open(id).await
-    }
-    async fn heads(
-        &self,
-        id: &str,
-        generation: u64,
-        after: usize,
-        limit: usize,
-    ) -> Result<Vec<Head>, StoreError> {
-        self.inner.heads(id, generation, after, limit).await
-    }
-    async fn lines(
-        &self,
-        id: &str,
-        generation: u64,
-        wanted: &[Seq],
-        batch: &mut LineBatch,
-    ) -> Result<(), StoreError> {
-        self.inner.lines(id, generation, wanted, batch).await
-    }
+
     async fn append(
         &self,
+        inner: &MemoryStore,
         id: &str,
         expected: LogVersion,
         lines: &[Vec<u8>],
@@ -105,59 +80,20 @@ impl Store for FailingStore {
         if self.has(Fault::FalseConflict) {
             return Err(StoreError::Conflict { now: expected });
         }
-        let version = self.inner.append(id, expected, lines).await?;
+        let version = inner.append(id, expected, lines).await?;
         if self.has(Fault::Late) { Err(io_error()) } else { Ok(version) }
     }
-    async fn sync(&self, id: &str) -> Result<(), StoreError> {
+
+    async fn sync(&self, inner: &MemoryStore, id: &str) -> Result<(), StoreError> {
         if self.has(Fault::NoSync) {
             return Err(io_error());
         }
         self.syncs.fetch_add(1, Ordering::Relaxed);
-        self.inner.sync(id).await
-    }
-    async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
-        self.inner.watch(id).await
-    }
-    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
-        self.inner.list(filter).await
-    }
-    async fn card(&self, id: &str) -> Result<Card, StoreError> {
-        self.inner.card(id).await
-    }
-    async fn find_ids(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        self.inner.find_ids(prefix).await
-    }
-    async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
-        self.inner.delete(id).await
-    }
-    async fn rewrite(
-        &self,
-        id: &str,
-        expected: LogVersion,
-        lines: &[Vec<u8>],
-    ) -> Result<LogVersion, StoreError> {
-        self.inner.rewrite(id, expected, lines).await
+        inner.sync(id).await
     }
 
-    async fn rewrite_in_use(
-        &self,
-        id: &str,
-        expected: LogVersion,
-        lines: &[Vec<u8>],
-    ) -> Result<LogVersion, StoreError> {
-        self.inner.rewrite_in_use(id, expected, lines).await
-    }
-    async fn acquire_lease(&self, lease: &Lease, in_the_way: LeaseConflictFn<'_>) -> Result<(), StoreError> {
-        self.inner.acquire_lease(lease, in_the_way).await
-    }
     fn may_have_expired(&self, _lease: &Lease) -> bool {
         self.has(Fault::LeaseEnded)
-    }
-    async fn release_lease(&self, lease: &Lease) {
-        self.inner.release_lease(lease).await;
-    }
-    async fn leases(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
-        self.inner.leases(id).await
     }
 }
 

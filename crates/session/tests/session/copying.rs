@@ -4,12 +4,9 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use osier_session::copy_session;
-use osier_store::{
-    DeleteResult, LineBatch, LogVersion, MemoryStore, OpenedLog, SessionFilter, SessionPage, Store,
-    StoreError, Watch,
-};
-use osier_tree::projection::card::Card;
-use osier_tree::{Head, Header, Seq};
+use osier_store::intercepted::{InterceptedStore, StoreInterceptor};
+use osier_store::{LineBatch, LogVersion, MemoryStore, OpenedLog, Store, StoreError};
+use osier_tree::{Header, Seq};
 
 /// The defect of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,43 +20,38 @@ enum Defect {
 
 /// Records the number of entries after each write.
 #[derive(Debug)]
-struct DefectiveStore {
-    inner: MemoryStore,
+struct DefectiveCalls {
     defect: Defect,
     seen: Mutex<Vec<usize>>,
 }
 
-fn defective(defect: Defect) -> DefectiveStore {
-    DefectiveStore { inner: MemoryStore::default(), defect, seen: Mutex::default() }
+fn defective(defect: Defect) -> InterceptedStore<DefectiveCalls> {
+    InterceptedStore::new(DefectiveCalls { defect, seen: Mutex::default() })
 }
 
 #[async_trait]
-impl Store for DefectiveStore {
+impl StoreInterceptor for DefectiveCalls {
     fn name(&self) -> &str {
         "defective"
     }
-    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
+
+    async fn create(
+        &self,
+        inner: &MemoryStore,
+        header: &Header,
+        lines: &[Vec<u8>],
+    ) -> Result<OpenedLog, StoreError> {
         if self.defect == Defect::CreatedConcurrently {
-            self.inner.create(header, &lines[..1]).await?;
+            inner.create(header, &lines[..1]).await?;
         }
-        let made = self.inner.create(header, lines).await?;
+        let made = inner.create(header, lines).await?;
         self.seen.lock().unwrap().push(made.version.entries);
         Ok(made)
     }
-    async fn open(&self, id: &str) -> Result<OpenedLog, StoreError> {
-        self.inner.open(id).await
-    }
-    async fn heads(
-        &self,
-        id: &str,
-        generation: u64,
-        after: usize,
-        limit: usize,
-    ) -> Result<Vec<Head>, StoreError> {
-        self.inner.heads(id, generation, after, limit).await
-    }
+
     async fn lines(
         &self,
+        inner: &MemoryStore,
         id: &str,
         generation: u64,
         wanted: &[Seq],
@@ -67,53 +59,20 @@ impl Store for DefectiveStore {
     ) -> Result<(), StoreError> {
         match self.defect {
             Defect::ReturnsNothing => Ok(()),
-            _ => self.inner.lines(id, generation, wanted, batch).await,
+            _ => inner.lines(id, generation, wanted, batch).await,
         }
     }
+
     async fn append(
         &self,
+        inner: &MemoryStore,
         id: &str,
         expected: LogVersion,
         lines: &[Vec<u8>],
     ) -> Result<LogVersion, StoreError> {
-        let now = self.inner.append(id, expected, lines).await?;
+        let now = inner.append(id, expected, lines).await?;
         self.seen.lock().unwrap().push(now.entries);
         Ok(now)
-    }
-    async fn sync(&self, id: &str) -> Result<(), StoreError> {
-        self.inner.sync(id).await
-    }
-    async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
-        self.inner.watch(id).await
-    }
-    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, StoreError> {
-        self.inner.list(filter).await
-    }
-    async fn card(&self, id: &str) -> Result<Card, StoreError> {
-        self.inner.card(id).await
-    }
-    async fn find_ids(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        self.inner.find_ids(prefix).await
-    }
-    async fn delete(&self, id: &str) -> Result<DeleteResult, StoreError> {
-        self.inner.delete(id).await
-    }
-    async fn rewrite(
-        &self,
-        id: &str,
-        expected: LogVersion,
-        lines: &[Vec<u8>],
-    ) -> Result<LogVersion, StoreError> {
-        self.inner.rewrite(id, expected, lines).await
-    }
-
-    async fn rewrite_in_use(
-        &self,
-        id: &str,
-        expected: LogVersion,
-        lines: &[Vec<u8>],
-    ) -> Result<LogVersion, StoreError> {
-        self.inner.rewrite_in_use(id, expected, lines).await
     }
 }
 

@@ -5,64 +5,33 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use osier_session::{Stores, copy_session};
-use osier_store::{
-    DeleteResult, FileStore, LineBatch, LogVersion, MemoryStore, OpenedLog, SessionFilter, SessionPage,
-    Store, StoreError, Watch,
-};
-use osier_tree::projection::card::Card;
-use osier_tree::{Head, Header, Seq};
+use osier_store::intercepted::{InterceptedStore, StoreInterceptor};
+use osier_store::{FileStore, LineBatch, MemoryStore, SessionFilter, Store, StoreError};
+use osier_tree::{Header, Seq};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A server that accepts every request and never answers.
-#[derive(Debug)]
-struct SilentStore;
+#[derive(Debug, Default)]
+struct Silence;
 
 #[async_trait]
-impl Store for SilentStore {
+impl StoreInterceptor for Silence {
     fn name(&self) -> &str {
         "silent"
     }
-    async fn create(&self, _: &Header, _: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
-        std::future::pending().await
-    }
-    async fn open(&self, _: &str) -> Result<OpenedLog, StoreError> {
-        std::future::pending().await
-    }
-    async fn heads(&self, _: &str, _: u64, _: usize, _: usize) -> Result<Vec<Head>, StoreError> {
-        std::future::pending().await
-    }
-    async fn lines(&self, _: &str, _: u64, _: &[Seq], _: &mut LineBatch) -> Result<(), StoreError> {
-        std::future::pending().await
-    }
-    async fn append(&self, _: &str, _: LogVersion, _: &[Vec<u8>]) -> Result<LogVersion, StoreError> {
-        std::future::pending().await
-    }
-    async fn sync(&self, _: &str) -> Result<(), StoreError> {
-        std::future::pending().await
-    }
-    async fn watch(&self, _: &str) -> Result<Watch, StoreError> {
-        std::future::pending().await
-    }
-    async fn list(&self, _: &SessionFilter) -> Result<SessionPage, StoreError> {
-        std::future::pending().await
-    }
-    async fn card(&self, _: &str) -> Result<Card, StoreError> {
-        std::future::pending().await
-    }
-    async fn find_ids(&self, _: &str) -> Result<Vec<String>, StoreError> {
-        std::future::pending().await
-    }
-    async fn delete(&self, _: &str) -> Result<DeleteResult, StoreError> {
-        std::future::pending().await
-    }
-    async fn rewrite(&self, _: &str, _: LogVersion, _: &[Vec<u8>]) -> Result<LogVersion, StoreError> {
+
+    async fn before_log_call(&self) -> Result<(), StoreError> {
         std::future::pending().await
     }
 
-    async fn rewrite_in_use(&self, _: &str, _: LogVersion, _: &[Vec<u8>]) -> Result<LogVersion, StoreError> {
+    async fn before_other_call(&self) -> Result<(), StoreError> {
         std::future::pending().await
     }
+}
+
+fn silent_store() -> Arc<dyn Store> {
+    Arc::new(InterceptedStore::new(Silence))
 }
 
 fn line(id: &str, text: &str) -> Vec<u8> {
@@ -82,7 +51,7 @@ async fn with(store: &dyn Store, id: &str, lines: &[Vec<u8>]) {
 async fn a_store_that_does_not_answer_is_reported_and_the_others_are_used() {
     let memory = Arc::new(MemoryStore::default());
     with(&*memory, "one", &[line("a", "x")]).await;
-    let stores = Stores::new(vec![Arc::new(SilentStore), memory]).with_timeout(TIMEOUT);
+    let stores = Stores::new(vec![silent_store(), memory]).with_timeout(TIMEOUT);
     let found = stores.find("on").await.unwrap();
     assert_eq!(
         (found.sessions.len(), &*found.sessions[0].id, found.sessions[0].store.name()),
@@ -97,7 +66,7 @@ async fn a_store_that_does_not_answer_is_reported_and_the_others_are_used() {
         (listed.page.cards.len(), listed.page.has_more, &*listed.unavailable[0].store),
         (1, false, "silent")
     );
-    let alone = Stores::new(vec![Arc::new(SilentStore)]).with_timeout(TIMEOUT);
+    let alone = Stores::new(vec![silent_store()]).with_timeout(TIMEOUT);
     assert_eq!(alone.list(&SessionFilter::default()).await.unwrap_err().code().name(), "store_unavailable");
 }
 
