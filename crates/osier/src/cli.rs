@@ -6,12 +6,13 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use osier_settings::logging::{self, LogGuard};
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::home::{self, CliOverrides};
-use crate::out::Out;
-use crate::{bench, config, demo, doctor, failure, logging, models, run, sessions, trust};
+use crate::home::{self, CliOverrides, Home};
+use crate::out::{Out, notice};
+use crate::{bench, config, demo, doctor, failure, models, run, sessions, trust};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -97,13 +98,13 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Sessions(args)) => {
             let overrides = CliOverrides { store: args.store, agent: None };
             let home = home::find()?.with_overrides(&overrides)?;
-            let _log = logging::start(&home, false);
+            let _log = start_log(&home, false);
             block_on(sessions::run(args.command, home))
         }
         Some(CliCommand::Config(args)) => config::run(args),
         Some(CliCommand::Models(args)) => {
             let home = home::find()?;
-            let _log = logging::start(&home, false);
+            let _log = start_log(&home, false);
             block_on(models::run(args, &home))
         }
         Some(CliCommand::Doctor(args)) => block_on(doctor::run(args)),
@@ -118,8 +119,14 @@ fn run_agent(args: run::Args) -> Result<ExitCode> {
     run::check(&args, &line, &Cli::command())?;
     run::change_directory(&args)?;
     let home = home::find()?.with_overrides(&args.overrides())?;
-    let _log = logging::start(&home, args.verbose());
+    let _log = start_log(&home, args.verbose());
     block_on(run::run(args, home))
+}
+
+fn start_log(home: &Home, verbose: bool) -> LogGuard {
+    let log = logging::start(home, verbose);
+    log.problem.iter().for_each(|problem| notice(&format!("osier: {problem}")));
+    log
 }
 
 fn block_on(work: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {

@@ -7,7 +7,7 @@
 //! | `trust/`, `config/`, `models.rs`, `doctor/` | the commands for trust, settings, models and diagnosis |
 //! | `sessions/` | one file per command; `message_text.rs` is shared by some of them |
 //! | `one_shot.rs`, `confirm.rs` | the client of a session for one command; asking for confirmation |
-//! | `home.rs`, `stores.rs`, `logging.rs` | environment variables and the terminal: nothing else reads them; stores that do not answer; the log file |
+//! | `home.rs`, `stores.rs` | environment variables and the terminal: nothing else reads them; stores that do not answer |
 //! | `target.rs`, `hints.rs` | the session that a command names; hints for errors |
 //! | `out.rs`, `layout.rs`, `progress.rs`, `failure.rs` | output; columns; progress; text and exit code of a failure |
 //! | `demo.rs`, `bench.rs` | the example session; hidden commands that `cargo xtask bench` measures |
@@ -23,7 +23,6 @@ mod failure;
 mod hints;
 mod home;
 mod layout;
-mod logging;
 mod models;
 mod one_shot;
 mod out;

@@ -1,24 +1,16 @@
 //! `osier models`: lists the available models and what the others need. Asks configured servers for their models.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Result;
-use osier_engine::ModelPreferences;
-use osier_model::{Api, KeySource, ModelError, ModelInfo, ModelRouter, Provider};
-use osier_tree::projection::preview::one_line;
-use serde::Serialize;
-use tokio::task::JoinSet;
+use osier_model::{Api, ModelRouter, Provider};
+use osier_settings::model_list::{DiscoveryResults, ModelRow, discover_models, model_rows};
 
 use crate::home::Home;
 use crate::layout::{pad_left, pad_right, sanitize_line, width};
 use crate::out::{Out, TextStyle, notice};
 use crate::trust;
-
-/// A server that takes longer to list its models is reported as not responding.
-const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -42,20 +34,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// A row of the list.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ModelRow {
-    /// The name that selects it, for example `anthropic/claude-opus-5-5`.
-    full_name: String,
-    #[serde(flatten)]
-    model: ModelInfo,
-    usable: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    missing: Option<String>,
-    default: bool,
-}
-
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     trust::print_untrusted(home);
     let models = Arc::new(home.settings.model_router(home.environment()));
@@ -63,8 +41,8 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         notice(&format!("osier: {problem}"));
     }
     let asked = discover_models(&models, args.all, home).await;
-    let mut rows = rows(&models, &asked, home);
-    rows.retain(|row| (args.all || row.usable) && row.matches_filter(&args.filter));
+    let mut rows = model_rows(&models, &asked, home);
+    rows.retain(|row| (args.all || row.usable) && matches_filter(row, &args.filter));
     let mut out = Out::new();
     if args.json {
         out.json(&rows)?;
@@ -81,97 +59,28 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     Ok(code)
 }
 
-type DiscoveryResults = BTreeMap<String, Result<Vec<ModelInfo>, String>>;
-
-/// Asks the servers for their models, all at once.
-async fn discover_models(models: &Arc<ModelRouter>, all: bool, home: &Home) -> DiscoveryResults {
-    let is_asked = |provider: &&Arc<Provider>| {
-        let is_ours = home.settings.providers.get(&provider.id).is_some_and(|spec| spec.base_url.is_some());
-        let is_usual = all && provider.key == KeySource::None;
-        // A key command may prompt for a password, which would be a surprise in a list.
-        let has_key = !matches!(provider.key, KeySource::Command(_))
-            && provider.key.check_configured(&home.environment()).is_ok();
-        (is_ours || is_usual) && has_key && provider.api != Api::Offline
-    };
-    let mut asking = JoinSet::new();
-    for provider in models.registry().providers().filter(is_asked) {
-        let (models, id) = (models.clone(), provider.id.clone());
-        asking.spawn(async move {
-            let answer = tokio::time::timeout(DISCOVERY_TIMEOUT, models.discover(&id)).await;
-            let late = || format!("no response within {} s", DISCOVERY_TIMEOUT.as_secs());
-            (id, answer.map_or_else(|_| Err(late()), |answer| answer.map_err(|failure| error_line(&failure))))
-        });
-    }
-    asking.join_all().await.into_iter().collect()
+fn matches_filter(row: &ModelRow, words: &[String]) -> bool {
+    let name = format!("{} {}", row.full_name, row.model.name).to_lowercase();
+    words.iter().all(|word| name.contains(&word.to_lowercase()))
 }
 
-/// The text of an error on one line.
-fn error_line(failure: &ModelError) -> String {
-    let text = match failure {
-        ModelError::Network { detail: said, .. } => said.clone(),
-        other => other.to_string(),
-    };
-    one_line(&text, 200)
+fn capabilities(row: &ModelRow) -> String {
+    let model = &row.model;
+    let can = [(model.tools, "tools"), (model.images, "images"), (model.thinking.can_think(), "thinking")];
+    let can: Vec<&str> = can.into_iter().filter_map(|(can, word)| can.then_some(word)).collect();
+    can.join(" ")
 }
 
-fn rows(models: &ModelRouter, asked: &DiscoveryResults, home: &Home) -> Vec<ModelRow> {
-    let registry = models.registry();
-    let surroundings = home.environment();
-    let chosen = home.model_catalog().select(ModelPreferences::default()).ok().map(|choice| choice.model);
-    let default = chosen.as_ref().map(|model| model.full_name()).unwrap_or_default();
-    let answered = |provider: &str| asked.get(provider).and_then(|answer| answer.as_ref().ok());
-    let listed = registry.models().iter().map(|model| {
-        let reported =
-            answered(&model.provider).and_then(|has| has.iter().find(|reported| reported.id == model.id));
-        reported.unwrap_or(model).clone()
-    });
-    let mut all: Vec<ModelInfo> = listed.collect();
-    // Models that only a server knows, and a chosen model that is in no list.
-    for model in asked.values().flatten().flatten().chain(chosen.as_deref()) {
-        if !all.iter().any(|known| known.provider == model.provider && known.id == model.id) {
-            all.push(model.clone());
-        }
-    }
-    let mut rows: Vec<ModelRow> = all
-        .into_iter()
-        .map(|model| {
-            let missing = match asked.get(&model.provider) {
-                Some(Err(_)) => Some("its server is not responding".to_owned()),
-                _ => registry.check_configured(&model, &surroundings).err(),
-            };
-            let full_name = model.full_name();
-            ModelRow { default: full_name == default, full_name, usable: missing.is_none(), missing, model }
-        })
-        .collect();
-    rows.sort_by(|a, b| a.model.provider.cmp(&b.model.provider));
-    rows
-}
-
-impl ModelRow {
-    fn matches_filter(&self, words: &[String]) -> bool {
-        let name = format!("{} {}", self.full_name, self.model.name).to_lowercase();
-        words.iter().all(|word| name.contains(&word.to_lowercase()))
-    }
-
-    fn capabilities(&self) -> String {
-        let model = &self.model;
-        let can =
-            [(model.tools, "tools"), (model.images, "images"), (model.thinking.can_think(), "thinking")];
-        let can: Vec<&str> = can.into_iter().filter_map(|(can, word)| can.then_some(word)).collect();
-        can.join(" ")
-    }
-
-    fn cells(&self) -> [String; 5] {
-        let price = |dollars: f64| if dollars > 0.0 { format!("{dollars}") } else { "-".to_owned() };
-        let model = &self.model;
-        [
-            sanitize_line(&self.full_name),
-            format_tokens(model.context_window),
-            format_tokens(model.max_output),
-            price(model.price.input),
-            price(model.price.output),
-        ]
-    }
+fn cells(row: &ModelRow) -> [String; 5] {
+    let price = |dollars: f64| if dollars > 0.0 { format!("{dollars}") } else { "-".to_owned() };
+    let model = &row.model;
+    [
+        sanitize_line(&row.full_name),
+        format_tokens(model.context_window),
+        format_tokens(model.max_output),
+        price(model.price.input),
+        price(model.price.output),
+    ]
 }
 
 fn format_tokens(tokens: u64) -> String {
@@ -187,7 +96,7 @@ fn write_table(rows: &[ModelRow], out: &mut Out) -> Result<()> {
         return Ok(());
     }
     let head = ["model", "window", "output", "$ in", "$ out"].map(str::to_owned);
-    let cells: Vec<[String; 5]> = std::iter::once(head).chain(rows.iter().map(ModelRow::cells)).collect();
+    let cells: Vec<[String; 5]> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
     let widths: [usize; 5] =
         std::array::from_fn(|at| cells.iter().map(|row| width(&row[at])).max().unwrap_or(0));
     let line = |row: &[String; 5]| {
@@ -199,7 +108,7 @@ fn write_table(rows: &[ModelRow], out: &mut Out) -> Result<()> {
         let star = if row.default { "* " } else { "  " };
         let missing =
             row.missing.as_ref().map(|missing| format!("  ({})", sanitize_line(missing))).unwrap_or_default();
-        let text = format!("{}  {}", line(cells), row.capabilities());
+        let text = format!("{}  {}", line(cells), capabilities(row));
         let text = if row.usable { text } else { out.paint(TextStyle::Dim, &text) };
         out.line(&format!(
             "{}{text}{}",

@@ -9,6 +9,8 @@
 //! | `settings/` | reading, checking and merging the files; `table.rs` is the one list of keys |
 //! | `edit.rs`, `names.rs` | changing one key in the user's file; checking the names of tools, models and themes |
 //! | `rows.rs`, `settings_page.rs` | every setting with its value and source; those that the terminal shows and changes |
+//! | `model_list.rs` | every model, and what is missing to use it |
+//! | `logging.rs`, `logging/` | the log file in the home folder |
 //! | `trust.rs`, `trust/` | what a project requests, and the decisions about it |
 //! | `configured_stores.rs`, `workspace.rs`, `sandbox_rules.rs`, `themes.rs` | the stores, workspaces, sandboxes and themes of the settings |
 
@@ -17,6 +19,8 @@ pub mod edit;
 mod error;
 mod home;
 mod host_environment;
+pub mod logging;
+pub mod model_list;
 pub mod names;
 pub mod rows;
 pub mod sandbox_rules;

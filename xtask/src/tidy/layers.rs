@@ -26,6 +26,21 @@ const LEVELS: &[(&str, u8)] = &[
 ];
 const TESTKIT: &str = "testkit";
 
+/// Clients: views of sessions. They know only the engine and the protocol, so that any of them can be replaced.
+const CLIENTS: &[&str] = &["tui", "gateway", "rpc", "acp"];
+const CLIENTS_USE: &[&str] = &["engine", "protocol"];
+
+/// What the command may use below the engine, and why.
+const COMMAND_EXCEPTIONS: &[(&str, &str)] = &[
+    ("tree", "its output shows projections of the tree"),
+    ("session", "reading commands read an open session, and export streams it"),
+    ("store", "the types of stored sessions, and errors of stores"),
+    ("store-mysql", "the doctor examines servers"),
+    ("model", "the lists of models and providers"),
+    ("tools", "names of approval modes, attachments and the start of sandboxed commands"),
+    ("agent", "errors of agents, attachments"),
+];
+
 pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
     files
         .iter()
@@ -120,6 +135,18 @@ fn check_dependency(user: &str, used: &str, section: DependencySection) -> Optio
         let unknown = if level(user).is_none() { user } else { used };
         return Some(format!("crate `{unknown}` has no level; add it to xtask/src/tidy/layers.rs"));
     };
+    if section == DependencySection::Normal && CLIENTS.contains(&user) && !CLIENTS_USE.contains(&used) {
+        return Some(format!(
+            "`{user}` is a client: it may use only {}, not `{used}`",
+            CLIENTS_USE.join(" and ")
+        ));
+    }
+    let is_below_engine = Some(below) < level("engine") && used != "protocol";
+    if user == "osier" && is_below_engine && !COMMAND_EXCEPTIONS.iter().any(|(name, _)| *name == used) {
+        return Some(format!(
+            "the command uses the engine and the protocol, not `{used}`; see COMMAND_EXCEPTIONS"
+        ));
+    }
     (below >= above).then(|| {
         format!("`{user}` (level {above}) must not use `{used}` (level {below}): move the code to a lower level or accept a trait")
     })
@@ -175,6 +202,14 @@ mod tests {
             1
         );
         assert_eq!(findings("tree", "[dev-dependencies]\ntokio.workspace = true").len(), 1);
+    }
+
+    #[test]
+    fn clients_use_only_the_engine_and_the_protocol() {
+        assert!(findings("tui", "[dependencies]\nosier-protocol.workspace = true").is_empty());
+        assert!(findings("tui", "[dev-dependencies]\nosier-tree.workspace = true").is_empty());
+        let found = findings("tui", "[dependencies]\nosier-tree.workspace = true");
+        assert!(found[0].contains("`tui` is a client"), "{found:?}");
     }
 
     #[test]

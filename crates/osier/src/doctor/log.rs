@@ -1,8 +1,9 @@
 //! Names the log file.
 
+use osier_settings::logging::log_file;
+
 use super::DoctorCheck;
 use crate::home::Home;
-use crate::logging::log_file;
 
 const AREA: &str = "log";
 

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use osier_engine::reading;
 use osier_protocol::query::{CompactionDetails, DroppedEntry};
 use osier_protocol::{Client, ClientCommand, EntryId, QueryAnswer, SessionQuery};
-use osier_tree::projection::preview::sanitize;
+use osier_tree::projection::preview::{sanitize, shorten_home};
 use osier_tree::{EntryKind, ErrorCode, MessageRole, Place, Seq, SessionTree, summary};
 use serde_json::{Map, Value};
 
@@ -18,7 +18,6 @@ use crate::home::{self, Home};
 use crate::layout::{pluralize, sanitize_line, truncate, width};
 use crate::one_shot::OneShot;
 use crate::out::{Out, TextStyle};
-use crate::previews::shorten_home;
 
 /// How many dropped entries are shown at the start and at the end.
 const MAX_SHOWN: usize = 8;

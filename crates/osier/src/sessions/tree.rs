@@ -6,6 +6,7 @@ use anyhow::Result;
 use osier_engine::{JsonLayout, reading, write_tree_json};
 use osier_session::Session;
 use osier_tree::projection::outline::{Glyphs, Outline, OutlineFilter, OutlineOptions, SiblingOrder};
+use osier_tree::projection::preview::shorten_home;
 use osier_tree::{Place, Seq, SessionTree};
 
 use crate::failure::usage_error;
@@ -127,7 +128,7 @@ pub(crate) async fn draw_tree(
     }
     for (at, row) in outline.rows.iter().enumerate() {
         let text = texts.get(row.seq);
-        let text = previews::shorten_home(&text, home.user.as_deref());
+        let text = shorten_home(&text, home.user.as_deref());
         let id = match names {
             RowNames::None => String::new(),
             RowNames::Ids | RowNames::Numbers => format!("{}  ", sanitize_line(tree.id(row.seq).as_str())),

@@ -18,8 +18,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use self::file::LogFile;
-use crate::home::{Home, env_var};
-use crate::out::notice;
+use crate::home::Home;
 
 /// The environment variable with the levels, such as `debug` or `osier_model=trace,info`.
 const LEVEL_VARIABLE: &str = "OSIER_LOG";
@@ -28,41 +27,45 @@ const MAX_WAITING: usize = 4096;
 
 /// Writes what is still waiting when it is dropped.
 #[derive(Debug)]
-pub(crate) struct LogGuard {
+pub struct LogGuard {
+    /// Why the levels of the environment variable are not used.
+    pub problem: Option<String>,
     lines: Option<SyncSender<LogMessage>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Starts logging. The file is created with the first line.
-pub(crate) fn start(home: &Home, verbose: bool) -> LogGuard {
+pub fn start(home: &Home, verbose: bool) -> LogGuard {
     let (lines, waiting) = sync_channel(MAX_WAITING);
     let dropped = Arc::new(AtomicU64::new(0));
     let writer = LogWriter { lines: lines.clone(), dropped: dropped.clone(), buffer: Vec::new() };
     let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_timer(UtcClock).with_writer(writer);
-    let started = tracing_subscriber::registry().with(levels(verbose)).with(layer).try_init();
+    let (levels, problem) = levels(home, verbose);
+    let started = tracing_subscriber::registry().with(levels).with(layer).try_init();
     debug_assert!(started.is_ok(), "logging starts once");
     let home = home.clone();
     let thread = std::thread::Builder::new().name("log".to_owned());
     let thread = thread.spawn(move || write_lines(&waiting, &home, &dropped)).ok();
-    LogGuard { lines: Some(lines), thread }
+    LogGuard { problem, lines: Some(lines), thread }
 }
 
 /// The log file of this home folder.
-pub(crate) fn log_file(home: &Home) -> PathBuf {
+pub fn log_file(home: &Home) -> PathBuf {
     home.folder.join("logs").join("osier.log")
 }
 
-fn levels(verbose: bool) -> Targets {
+/// The levels, and why those of the environment variable are not used.
+fn levels(home: &Home, verbose: bool) -> (Targets, Option<String>) {
     let default = if verbose { "osier=debug,warn" } else { "warn" };
-    let configured = env_var(LEVEL_VARIABLE);
+    let configured = (home.host.variable)(LEVEL_VARIABLE).filter(|levels| !levels.is_empty());
     let parsed = configured.as_deref().map(str::parse::<Targets>);
     match parsed {
-        Some(Ok(levels)) => levels,
+        Some(Ok(levels)) => (levels, None),
         Some(Err(error)) => {
-            notice(&format!("osier: cannot use {LEVEL_VARIABLE}: {error}; try {LEVEL_VARIABLE}=debug"));
-            Targets::new()
+            let problem = format!("cannot use {LEVEL_VARIABLE}: {error}; try {LEVEL_VARIABLE}=debug");
+            (Targets::new(), Some(problem))
         }
-        None => default.parse().unwrap_or_default(),
+        None => (default.parse().unwrap_or_default(), None),
     }
 }
 
