@@ -3,6 +3,7 @@
 
 mod layers;
 mod purity;
+mod sizes;
 mod sources;
 mod words;
 
@@ -60,6 +61,7 @@ pub(crate) fn check() -> Result<()> {
     let mut findings = layers::check(&files);
     findings.extend(files.iter().flat_map(sources::check));
     findings.extend(files.iter().flat_map(purity::check));
+    findings.extend(sizes::check(&files));
     findings.extend(words::check(&files));
     for finding in &findings {
         eprintln!("{finding}");

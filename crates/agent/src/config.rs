@@ -16,7 +16,7 @@ use crate::system_prompt_source::SystemPromptSource;
 /// The default limit of model calls for one prompt.
 pub const DEFAULT_MAX_STEPS: u32 = 200;
 
-/// See the module documentation.
+/// See the module documentation. It has many fields because the caller decides everything about an agent.
 #[derive(Debug, Clone)]
 pub struct AgentConfig {
     /// Handles requests for every configured model.

@@ -61,7 +61,8 @@ impl IdKey {
     }
 }
 
-/// The part of a line that the fold and the selection of entries need.
+/// The part of a line that the fold and the selection of entries need. It has many fields because all other parts of a line
+/// stay in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     pub id: IdKey,

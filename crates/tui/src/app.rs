@@ -58,6 +58,7 @@ enum TaskResult {
     SearchHit(u64, Option<usize>),
 }
 
+/// The running interface. It has many fields because it owns everything that lives as long as the screen.
 struct App {
     client: Arc<dyn Client>,
     host: Arc<dyn Host>,

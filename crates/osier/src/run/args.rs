@@ -16,6 +16,7 @@ use crate::home::CliOverrides;
 const SESSION_HEADING: &str = "Session";
 const MODEL_HEADING: &str = "Model and tools";
 
+// It has many fields because each is one option of the command line.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
     /// The prompt. `@FILE` attaches a text or an image, `-` stands for standard input

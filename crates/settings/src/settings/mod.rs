@@ -32,7 +32,7 @@ pub use sandbox::{SandboxSettings, SandboxWhen};
 pub use stores::{StoreLocation, StoreSpec};
 use table::SettingAccess;
 
-/// The effective settings.
+/// The effective settings. It has many fields because each is one setting.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub durability: Durability,

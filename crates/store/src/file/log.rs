@@ -35,7 +35,7 @@ const MIN_INDEXED_BYTES: u64 = 128 << 10;
 /// How many bytes before the end of the read part are remembered.
 const TAIL_BYTES: u64 = 32;
 
-/// An open session file.
+/// An open session file. It has many fields because it remembers what it read, to read only what is new.
 #[derive(Debug)]
 pub(super) struct LogFile {
     pub(super) path: PathBuf,

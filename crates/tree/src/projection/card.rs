@@ -27,7 +27,7 @@ const FIRST_MESSAGE_CHARS: usize = 200;
 /// Valid times in milliseconds: up to the year 9999, the last that the time format supports.
 const VALID_TIMES: RangeInclusive<f64> = 0.0..=253_402_300_799_999.0;
 
-/// The summary of a session for session lists.
+/// The summary of a session for session lists. It has many fields because a list shows all of them without opening the session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Card {

@@ -15,6 +15,7 @@ struct LinePrefix {
     rest: String,
 }
 
+/// It has many fields because Markdown nests: each is the state of one kind of block.
 #[derive(Debug)]
 pub(super) struct MarkdownRenderer {
     role: ColorRole,
