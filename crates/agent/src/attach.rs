@@ -11,7 +11,7 @@ use crate::client_position::ClientPosition;
 use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::events::{AgentEvents, QueuedEvents};
-use crate::live::LiveEvent;
+use crate::live_events::LiveEvent;
 use crate::missed_entries::MissedEntries;
 use crate::questions::PendingQuestion;
 

@@ -19,7 +19,7 @@ use crate::backtrack;
 use crate::config::AgentConfig;
 use crate::error::AgentError;
 use crate::hooks::HookLifetime;
-use crate::live::LiveSender;
+use crate::live_events::LiveSender;
 use crate::questions::PendingQuestion;
 use crate::queue::QueueKind;
 use crate::side_state::SideStateReplay;

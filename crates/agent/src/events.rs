@@ -11,7 +11,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::client_position::ClientPosition;
-use crate::live::LiveEvent;
+use crate::live_events::LiveEvent;
 use crate::missed_entries::MissedEntries;
 
 /// The source of a client's event stream.

@@ -11,13 +11,7 @@ use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::hooks::{MovePreparation, entry_id};
 use crate::moves::resolve_move;
-
-/// Undo or redo.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HistoryDirection {
-    Back,
-    Forward,
-}
+use crate::undo::HistoryDirection;
 
 /// Whether the command must run exclusively.
 pub(crate) fn is_exclusive(command: &ClientCommand) -> bool {
@@ -94,31 +88,8 @@ impl AgentContext {
         }
     }
 
-    async fn undo_or_redo(
-        &self,
-        direction: HistoryDirection,
-        cancel: &CancellationToken,
-    ) -> Result<CommandReply, AgentError> {
-        let state = self.session.state();
-        let standing = state.cursor_state(self.cursor.id()).cloned().unwrap_or_default();
-        let places = match direction {
-            HistoryDirection::Back => &standing.history.back,
-            HistoryDirection::Forward => &standing.history.forward,
-        };
-        let is_elsewhere = |place: &&Place| !state.tree.same_place(**place, standing.place);
-        let to = places.iter().rev().find(is_elsewhere).copied().unwrap_or(standing.place);
-        match direction {
-            HistoryDirection::Back => {
-                self.move_through_gate((&state, standing.place), to, cancel, || self.cursor.undo()).await
-            }
-            HistoryDirection::Forward => {
-                self.move_through_gate((&state, standing.place), to, cancel, || self.cursor.redo()).await
-            }
-        }
-    }
-
     /// Asks the hooks and moves between two places of one state. Replies `Done` if there is nothing to move.
-    async fn move_through_gate<F>(
+    pub(crate) async fn move_through_gate<F>(
         &self,
         (state, at): (&SessionState, Place),
         to: Place,

@@ -48,7 +48,7 @@ pub use preparation::{
 };
 pub use registry::{DEFAULT_TIMEOUT, Hooks, OnFailure, RegisteredHook};
 
-use crate::live::LiveSender;
+use crate::live_events::LiveSender;
 
 /// The answer of a hook, or why it failed.
 pub type HookResult<T> = Result<T, HookError>;

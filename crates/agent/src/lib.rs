@@ -6,13 +6,13 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `attach.rs`, `events.rs`, `client_position.rs`, `missed_entries.rs`, `live.rs` | attaching a client; all its events in one order, from its position, with the entries it missed; events that are never stored |
+//! | `attach.rs`, `events.rs`, `client_position.rs`, `missed_entries.rs`, `live_events.rs`, `redacted_deltas.rs` | attaching a client; all its events in one order, from its position, with the entries it missed; events that are never stored; replies while they stream, without secrets |
 //! | `worker.rs`, `context.rs`, `config.rs` | the loop over commands; the cursor it works at and its state; the configuration of an agent |
 //! | `tail.rs`, `next_step.rs` | the end of a path, and the one decision of the loop. Pure |
-//! | `turn.rs`, `model_call.rs`, `tool_calls.rs` | a turn step by step; calling the model, with retries; running tool calls |
+//! | `turn.rs`, `resume.rs`, `model_call.rs`, `tool_calls.rs` | a turn step by step; continuing an unfinished one; calling the model, with retries; running tool calls |
 //! | `request.rs` | the request at a position: what is sent, and what `context --request` shows |
 //! | `questions.rs`, `queue.rs`, `leftover_queue.rs`, `prompt.rs` | questions to the user; queued prompts; what a crash left in the queue; storing a prompt |
-//! | `moves.rs`, `compaction.rs`, `graft.rs`, `summarizer.rs`, `marks.rs` | moves and compactions: each ends in one entry, or changes nothing; the model that writes summaries; labels, names and settings |
+//! | `exclusive.rs`, `moves.rs`, `undo.rs`, `branch_summary.rs`, `compaction.rs`, `graft.rs`, `summarizer.rs`, `marks.rs` | moves, undo and compactions: each ends in one entry, or changes nothing; the model that writes summaries; labels, names and settings |
 //! | `backtrack.rs` | the model's tool to return to a checkpoint |
 //! | `hooks.rs`, `hooks/`, `hooked_calls.rs`, `step_events.rs` | where extensions are asked before something happens, and observe it afterward; for tool calls; for turns and their steps |
 //! | `model_choice.rs`, `side_state.rs` | what belongs to the path: model and thinking level; files read and to-do list |
@@ -23,6 +23,7 @@
 mod attach;
 pub mod attachments;
 mod backtrack;
+mod branch_summary;
 mod client_position;
 mod compaction;
 mod config;
@@ -36,7 +37,7 @@ mod hooked_calls;
 pub mod hooks;
 pub mod instructions;
 mod leftover_queue;
-mod live;
+mod live_events;
 mod marks;
 mod missed_entries;
 mod model_call;
@@ -47,9 +48,10 @@ mod prompt;
 pub mod prompt_library;
 mod questions;
 mod queue;
+mod redacted_deltas;
 mod request;
+mod resume;
 mod sandboxing;
-mod shown;
 mod side_state;
 pub mod skills;
 mod step_events;
@@ -61,6 +63,7 @@ pub mod templates;
 mod text_file;
 mod tool_calls;
 mod turn;
+mod undo;
 mod unstored;
 mod user_command;
 mod worker;

@@ -9,7 +9,7 @@ use osier_tree::ReplyDelta;
 
 use crate::error::AgentError;
 use crate::hooks::RequestPurpose;
-use crate::shown::ShownDeltas;
+use crate::redacted_deltas::ShownDeltas;
 use crate::turn::{OverflowState, Turn};
 
 impl Turn {

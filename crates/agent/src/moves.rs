@@ -3,18 +3,18 @@
 //! fails or is canceled before that entry is stored, nothing changes.
 
 use osier_model::CancellationToken;
-use osier_protocol::{ClientEvent, Image, MoveCommand, MoveReply, SummarySubject};
-use osier_session::{Commit, CommitOutcome, SessionError, SessionState};
+use osier_protocol::{Image, MoveCommand, MoveReply};
+use osier_session::{CommitOutcome, SessionError, SessionState};
 use osier_tree::abandoned_branch::AbandonedBranch;
 use osier_tree::move_target::EditorContent;
-use osier_tree::{MoveRequest, MoveTarget, Place, Selection, SessionTree, summary};
+use osier_tree::{MoveRequest, MoveTarget, Place, Selection, SessionTree};
 use serde::Deserialize;
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::hooks::{ExtensionSummary, MovePreparation, entry_id};
 use crate::model_choice::ModelChoice;
-use crate::summarizer::{SummaryError, WrittenSummary, extension_fields};
+use crate::summarizer::SummaryError;
 
 /// The hooks' decision about a move.
 enum GateDecision {
@@ -163,66 +163,5 @@ impl AgentContext {
         asked.replace_instructions = answer.replace_instructions.unwrap_or(asked.replace_instructions);
         asked.label = answer.label.or(asked.label);
         GateDecision::Passed(Box::new(asked), answer.summary)
-    }
-
-    /// The summary to store, if the user asked for one and the branch has content.
-    async fn make_branch_summary(
-        &self,
-        state: &SessionState,
-        leaving: &AbandonedBranch,
-        asked: &MovePreparation,
-        own: Option<ExtensionSummary>,
-        cancel: &CancellationToken,
-    ) -> Result<Option<WrittenSummary>, AgentError> {
-        match own {
-            _ if !asked.user_wants_summary => Ok(None),
-            Some(own) if own.summary.trim().is_empty() => Ok(None),
-            Some(own) => {
-                Ok(Some(WrittenSummary { text: own.summary, extra: extension_fields(own.details.as_ref()) }))
-            }
-            None if leaving.entries.is_empty() => Ok(None),
-            None => self.summarize_branch(state, leaving, asked, cancel).await.map(Some),
-        }
-    }
-
-    async fn summarize_branch(
-        &self,
-        state: &SessionState,
-        leaving: &AbandonedBranch,
-        asked: &MovePreparation,
-        cancel: &CancellationToken,
-    ) -> Result<WrittenSummary, AgentError> {
-        self.live.send(ClientEvent::SummaryStarted { of: SummarySubject::Branch });
-        let mut summarizer = self.summarizer(cancel).await?;
-        let mut preparing = leaving.text_collector(&state.tree, summarizer.input_budget());
-        self.supply_lines(state, &mut preparing).await?;
-        let left = preparing.finish();
-        let text = match left.text.as_str() {
-            "" => summary::NO_CONTENT.to_owned(),
-            text => {
-                let (own, replace) = (asked.custom_instructions.as_deref(), asked.replace_instructions);
-                let text = summarizer.summarize(summary::branch_prompt(text, own, replace)).await?;
-                summary::stored_branch_summary(&text, &left.files)
-            }
-        };
-        Ok(WrittenSummary { text, extra: summarizer.entry_fields(&left.files) })
-    }
-
-    /// Stores a summary below `to`, which also moves the leaf there.
-    async fn store_branch_summary(
-        &self,
-        tree: &SessionTree,
-        from: Place,
-        to: Place,
-        written: &WrittenSummary,
-    ) -> Result<CommitOutcome, AgentError> {
-        let id = |place: Place| place.map(|seq| tree.id(seq).to_string());
-        let (from_id, to_id, written) = (id(from), id(to), written.clone());
-        let commit = Commit::new(move |tree, _| {
-            let to = to_id.as_deref().map(|id| tree.require_visible(id)).transpose()?;
-            let from = from_id.as_deref().map(|id| tree.require(id)).transpose()?;
-            Ok(tree.plan_branch_summary(to, from, &written.text, &written.extra))
-        });
-        Ok(self.cursor.commit(commit.expect_at(tree, from)).await?)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use osier_model::CancellationToken;
 use osier_protocol::{ClientEvent, CommandReply, Prompt, Question, TurnOutcome, UserAnswer};
-use osier_tree::{EntryId, EntryReason, Place};
+use osier_tree::{EntryId, Place};
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
@@ -14,7 +14,7 @@ use crate::backtrack::ScheduledBacktrack;
 use crate::compaction::CompactionReason;
 use crate::context::AgentContext;
 use crate::error::AgentError;
-use crate::hooks::{HookEvent, StoredPrompt, entry_id};
+use crate::hooks::{HookEvent, StoredPrompt};
 use crate::next_step::{NextStep, PendingWork, next_step};
 use crate::queue::QueueKind;
 use crate::step_events::TurnSteps;
@@ -198,22 +198,6 @@ impl Turn {
         Ok(())
     }
 
-    /// Prepares a path for resuming: a failed or stopped reply stays on its own branch, and the model is
-    /// called again.
-    async fn prepare_resume(&self) -> Result<(), AgentError> {
-        let (state, at) = self.agent.position();
-        match self.read_tail().await? {
-            Tail::Prompted | Tail::Answered | Tail::Backtracked | Tail::Calling(_) => Ok(()),
-            Tail::Replied(EntryReason::Error | EntryReason::Aborted) | Tail::BrokenOff(..) => {
-                let above = last_reply(&state.tree, at).and_then(|seq| state.tree.head(seq).parent);
-                self.agent.cursor.move_to_entry(above.map(|seq| state.tree.id(seq).to_string())).await?;
-                self.agent.observe_move(entry_id(&state.tree, at), None, false).await;
-                Ok(())
-            }
-            Tail::Replied(_) | Tail::Empty => Err(AgentError::NothingToResume),
-        }
-    }
-
     async fn run_steps(&mut self) -> Result<TurnOutcome, AgentError> {
         let mut replaced = 0;
         loop {
@@ -344,7 +328,7 @@ impl Turn {
         }
     }
 
-    async fn read_tail(&self) -> Result<Tail, AgentError> {
+    pub(crate) async fn read_tail(&self) -> Result<Tail, AgentError> {
         let (state, at) = self.agent.position();
         let lines = self.agent.read_lines(&state, &tail_entries(&state.tree, at)).await?;
         match Tail::from_path(&state.tree, at, &lines) {

@@ -12,8 +12,8 @@ use osier_tree::Place;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::live::LiveSession;
 use crate::live_agents::{AgentConnection, LiveAgent};
+use crate::live_sessions::LiveSession;
 use crate::local_client::LocalClient;
 use crate::model_catalog::ModelPreferences;
 use crate::workspace::Workspace;

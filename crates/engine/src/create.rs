@@ -9,7 +9,7 @@ use osier_tree::Header;
 use crate::deferred_store::DeferredStore;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::live::LiveSession;
+use crate::live_sessions::LiveSession;
 use crate::stored::StoredSession;
 
 /// The agent of sessions without an agent id.

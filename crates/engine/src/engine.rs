@@ -8,7 +8,7 @@ use osier_tree::time::Millis;
 
 use crate::config::EngineConfig;
 use crate::configured_store::ConfiguredStore;
-use crate::live::LiveSessions;
+use crate::live_sessions::LiveSessions;
 
 /// See the crate documentation. Clones share the live sessions.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,7 @@
 //! | `config.rs`, `engine.rs` | what the caller provides; the engine itself |
 //! | `configured_store.rs`, `provenance.rs` | the stores; which sessions only this user can have written |
 //! | `find.rs`, `stored.rs` | finding a session by id or path; a session that is stored but not open |
-//! | `live.rs`, `create.rs`, `deferred_store.rs` | open sessions; new sessions, and how one is kept only if it is used |
+//! | `live_sessions.rs`, `create.rs`, `deferred_store.rs` | open sessions; new sessions, and how one is kept only if it is used |
 //! | `live_agents.rs` | the agents that work in a live session, and how long they stay |
 //! | `agents.rs`, `workspace.rs`, `model_catalog.rs` | starting agents; what those of a directory share; which model one uses |
 //! | `operations/` | the operations, one module each |
@@ -35,8 +35,8 @@ mod followed_events;
 mod git_branch;
 #[cfg(feature = "contract")]
 pub mod hook_contract;
-mod live;
 mod live_agents;
+mod live_sessions;
 mod local_client;
 mod model_catalog;
 mod operations;
@@ -61,7 +61,7 @@ pub use error::{EngineError, join_some};
 pub use find::{FindOptions, FindScope, FoundSession, is_path};
 pub use followed_events::FollowedEvents;
 pub use git_branch::current_branch;
-pub use live::LiveSession;
+pub use live_sessions::LiveSession;
 pub use local_client::LocalClient;
 pub use model_catalog::{ModelCatalog, ModelPreferences, ModelSelection, ModelSource};
 pub use operations::append::{AppendContent, AppendRequest, AppendedEntry};

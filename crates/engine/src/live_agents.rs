@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, MutexGuard};
 
-use crate::live::LiveSession;
+use crate::live_sessions::LiveSession;
 
 /// An agent that works in a live session.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use osier_protocol::{
 };
 
 use crate::error::EngineError;
-use crate::live::LiveSession;
 use crate::live_agents::AgentConnection;
+use crate::live_sessions::LiveSession;
 use crate::queries;
 
 /// See the module documentation. Clones are one client. When it is dropped, what it started goes on.

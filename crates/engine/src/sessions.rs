@@ -23,7 +23,7 @@ use crate::configured_store::ConfiguredStore;
 use crate::create::MAIN_AGENT;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::live::LiveSession;
+use crate::live_sessions::LiveSession;
 use crate::operations::fork::{ForkFrom, ForkRequest};
 use crate::stored::StoredSession;
 

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::api::{ErrorResponse, classify_error};
 use crate::error::ModelError;
-use crate::http::{HttpTransport, error_chain};
+use crate::http_clients::{HttpTransport, error_chain};
 use crate::provider::Provider;
 use crate::registry::Registry;
 use crate::request::{Api, ModelInfo};

@@ -13,7 +13,7 @@ mod compat;
 mod discover;
 mod environment;
 mod error;
-mod http;
+mod http_clients;
 mod key;
 mod message;
 mod model;

@@ -1,7 +1,7 @@
 //! A model on a remote server: sends a request, reads the response stream, retries transient errors, and stops at once
 //! when canceled. The protocols are in `api`.
 
-mod exchange;
+mod http_attempt;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,11 +13,11 @@ use secrecy::SecretString;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use self::exchange::Exchange;
-pub(crate) use self::exchange::request_headers;
+use self::http_attempt::Exchange;
+pub(crate) use self::http_attempt::request_headers;
 use crate::discover::discover_models;
 use crate::error::ModelError;
-use crate::http::HttpTransport;
+use crate::http_clients::HttpTransport;
 use crate::message::StopReason;
 use crate::model::{Delta, DeltaStream, Model};
 use crate::provider::Provider;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::environment::Environment;
 use crate::error::ModelError;
-use crate::http::HttpTransport;
+use crate::http_clients::HttpTransport;
 use crate::model::{DeltaStream, Model};
 use crate::offline::OfflineModel;
 use crate::registry::Registry;

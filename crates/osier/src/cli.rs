@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::home::{self, CliOverrides, Home};
-use crate::out::{Out, notice};
+use crate::output_writer::{Out, notice};
 use crate::{bench, config, demo, doctor, failure, models, run, sessions, trust};
 
 const AFTER_HELP: &str = "\

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::home::{self, Home};
 use crate::layout::{pad_right, sanitize_line, truncate, width};
-use crate::out::{Out, TextStyle, notice};
+use crate::output_writer::{Out, TextStyle, notice};
 
 /// Maximum width of a value; `get` prints longer ones.
 const MAX_VALUE_WIDTH: usize = 60;

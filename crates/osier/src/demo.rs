@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::home::Home;
 use crate::layout::{pad_right, sanitize_line};
-use crate::out::{Out, TextStyle};
+use crate::output_writer::{Out, TextStyle};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

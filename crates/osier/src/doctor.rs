@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::home;
 use crate::layout::pad_right;
-use crate::out::{Out, TextStyle};
+use crate::output_writer::{Out, TextStyle};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

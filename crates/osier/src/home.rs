@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 pub(crate) use osier_settings::{CliOverrides, Home};
 use osier_settings::{HostEnvironment, LoadedSettings, SettingsProblem};
 
-use crate::out::notice;
+use crate::output_writer::notice;
 
 /// How many warnings are printed: more would bury the output of the command.
 const MAX_WARNINGS: usize = 8;

@@ -25,7 +25,7 @@ mod home;
 mod layout;
 mod models;
 mod one_shot;
-mod out;
+mod output_writer;
 mod previews;
 mod progress;
 mod run;

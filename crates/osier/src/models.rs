@@ -9,7 +9,7 @@ use osier_settings::model_list::{DiscoveryResults, ModelRow, discover_models, mo
 
 use crate::home::Home;
 use crate::layout::{pad_left, pad_right, sanitize_line, width};
-use crate::out::{Out, TextStyle, notice};
+use crate::output_writer::{Out, TextStyle, notice};
 use crate::trust;
 
 #[derive(Debug, clap::Args)]

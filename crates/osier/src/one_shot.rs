@@ -14,7 +14,7 @@ use osier_session::Session;
 use osier_settings::WorkspaceOptions;
 
 use crate::home::Home;
-use crate::out::notice;
+use crate::output_writer::notice;
 use crate::progress::{ProgressLine, show_progress};
 use crate::run::progress_lines;
 use crate::run::signals::{Signals, TerminationSignal};

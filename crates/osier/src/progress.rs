@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::home;
 use crate::layout::{sanitize_line, truncate};
-use crate::out;
+use crate::output_writer;
 
 const SHOW_AFTER: Duration = Duration::from_secs(1);
 
@@ -20,7 +20,7 @@ pub(crate) struct ProgressLine {
 
 /// Starts a progress line with this text.
 pub(crate) fn show_progress(what: &str) -> ProgressLine {
-    match home::wants_progress() && !out::is_interface_active() {
+    match home::wants_progress() && !output_writer::is_interface_active() {
         true => ProgressLine::start(what, SHOW_AFTER, std::io::stderr()),
         false => ProgressLine { done: None, thread: None },
     }

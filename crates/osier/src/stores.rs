@@ -3,7 +3,7 @@
 use osier_session::UnavailableStore;
 
 use crate::layout::sanitize_line;
-use crate::out::notice;
+use crate::output_writer::notice;
 
 /// Prints one line for each unavailable store.
 pub(crate) fn show_unavailable(down: &[UnavailableStore]) {

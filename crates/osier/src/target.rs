@@ -9,7 +9,7 @@ use osier_session::Session;
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
-use crate::out::notice;
+use crate::output_writer::notice;
 use crate::progress::show_progress;
 use crate::stores;
 

@@ -10,7 +10,7 @@ use osier_tools::visible_line;
 
 use crate::home::Home;
 use crate::layout::{sanitize_line, truncate};
-use crate::out::notice;
+use crate::output_writer::notice;
 
 /// Limits of the list in the question; more may hide something, and the list says so.
 const MAX_WIDTH: usize = 1000;

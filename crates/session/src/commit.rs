@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use osier_store::LogVersion;
-use osier_tree::history::MoveHistory;
+use osier_tree::move_history::MoveHistory;
 use osier_tree::projection::json::stored_form;
 use osier_tree::{EntryDraft, EntryId, EntryLine, Place, PlanError, Seq, SessionTree};
 

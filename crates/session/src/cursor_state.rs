@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use osier_tree::history::MoveHistory;
+use osier_tree::move_history::MoveHistory;
 use osier_tree::{EntryKind, EntryReason, Place, Seq, SessionTree};
 use rustc_hash::FxHashSet;
 

@@ -13,7 +13,7 @@
 //! | `head_record.rs` | a head as bytes, for stores |
 //! | `fold.rs` | `SessionTree`: leaf, path, children, checkpoints, hidden branches |
 //! | `marks.rs`, `layered.rs` | labels, name, settings, deletions, updates: the last of each counts; a map whose copies share their common part |
-//! | `history.rs` | undo and redo |
+//! | `move_history.rs` | undo and redo |
 //! | `children.rs` | the children of each entry, built on first use |
 //! | `walk.rs` | which entries make up a context, from heads alone, from the leaf to the root |
 //! | `plan.rs`, `draft.rs` | `plan_*`: checks a request and returns the entry to append |
@@ -47,13 +47,13 @@ pub mod graft;
 pub mod head_record;
 pub mod header;
 pub mod heads;
-pub mod history;
 pub mod ids;
 pub mod kind;
 mod layered;
 pub mod line_consumer;
 pub mod marks;
 pub mod migrate;
+pub mod move_history;
 pub mod move_target;
 pub mod plan;
 pub mod projection;

@@ -15,7 +15,7 @@
 //! | `commands.rs`, `commands/` | one file per `/command`, with its help |
 //! | `transcript.rs`, `transcript/`, `streamed_reply.rs`, `piece.rs` | entries as pieces, live and on replay by the same function; a reply while it streams; a piece can be drawn at any width |
 //! | `editor.rs`, `editor/`, `completion.rs` | lines, cursor, undo, history, pastes; completion |
-//! | `markdown.rs`, `text.rs`, `theme.rs` with their folders | Markdown in chunks that are final, styled text and its width, colors |
+//! | `markdown.rs`, `diff.rs`, `text.rs`, `theme.rs` with their folders | Markdown in chunks that are final, diffs, styled text and its width, colors |
 //! | `screen.rs`, `screen/`, `terminal.rs`, `key.rs` | scrollback, history and live rows (see its module docs); terminal modes; keys |
 //! | `host.rs` | what the surrounding program provides: other sessions, settings |
 
@@ -23,6 +23,7 @@ mod app;
 mod clock;
 mod commands;
 pub mod completion;
+mod diff;
 pub mod editor;
 mod error;
 mod host;

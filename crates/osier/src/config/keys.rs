@@ -6,7 +6,7 @@ use anyhow::Result;
 use osier_settings::table::{SETTING_KEYS, SettingAccess, SettingKey};
 use serde_json::json;
 
-use crate::out::{Out, TextStyle};
+use crate::output_writer::{Out, TextStyle};
 
 pub(super) fn print_keys(json: bool) -> Result<ExitCode> {
     let mut out = Out::new();

@@ -113,7 +113,7 @@ impl AgentFactory {
     /// Prints the notices to standard error.
     pub(super) fn print_notices(&self) {
         for text in &self.notices {
-            crate::out::notice(&format!("osier: {text}"));
+            crate::output_writer::notice(&format!("osier: {text}"));
         }
     }
 

@@ -25,7 +25,7 @@ use crate::failure::error_chain;
 use crate::home::{self, Home};
 use crate::layout::{sanitize_line, truncate};
 use crate::one_shot::OneShot;
-use crate::out;
+use crate::output_writer;
 
 /// The longest name of a git branch that is shown, in columns.
 const MAX_BRANCH_WIDTH: usize = 40;
@@ -84,7 +84,7 @@ impl TerminalHost {
             client: Arc::new(client.clone()),
             editor_text: (!text.is_empty()).then(|| text.join("\n\n")),
             turn_stopped: stopped,
-            notices: out::take_held_notices()
+            notices: output_writer::take_held_notices()
                 .into_iter()
                 .chain(factory.notices.clone())
                 .map(|text| sanitize_line(&text))

@@ -18,7 +18,7 @@ use super::session_selection::SessionSelection;
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
-use crate::out;
+use crate::output_writer;
 
 /// How long a running turn may take to end after you quit.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ async fn run_session(choice: SessionSelection, args: Args, home: Home) -> Result
     let factory = Arc::new(AgentFactory::new(args, home, &choice, true).await?);
     factory.print_notices();
     for problem in themes::load(&factory.home).problems {
-        out::notice(&format!("osier: {}", sanitize_line(&problem)));
+        output_writer::notice(&format!("osier: {}", sanitize_line(&problem)));
     }
     let first = factory.first_prompt().await?;
     let client = factory.connect(&choice.open_deferred(&factory.home).await?).await?;
@@ -50,9 +50,9 @@ async fn run_session(choice: SessionSelection, args: Args, home: Home) -> Result
         choose_session,
     };
     let program = Arc::new(TerminalHost::new(factory, client.clone()));
-    out::hold_notices();
+    output_writer::hold_notices();
     let code = osier_tui::run(Arc::new(client), program.clone(), setup).await;
-    out::release_notices();
+    output_writer::release_notices();
     let code = code?;
     close_session(program.client().worker()).await;
     Ok(ExitCode::from(code))
@@ -72,7 +72,7 @@ async fn close_session(worker: &Worker) {
             Ok(Err(error)) => sanitize_line(&error.to_string()),
             _ => "the store did not answer in time".to_owned(),
         };
-        out::notice(&format!("osier: the last results could not be stored and are lost: {reason}"));
+        output_writer::notice(&format!("osier: the last results could not be stored and are lost: {reason}"));
     }
     let session = worker.session();
     session.store().close().await;

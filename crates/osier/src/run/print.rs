@@ -17,7 +17,7 @@ use super::progress_lines::{self, DeniedCalls};
 use super::signals::{Signals, TerminationSignal};
 use super::stdout_writer::StdoutWriter;
 use crate::failure::fail;
-use crate::out::{escape_json, notice};
+use crate::output_writer::{escape_json, notice};
 
 /// How the run is printed.
 #[derive(Debug, Clone, Copy)]

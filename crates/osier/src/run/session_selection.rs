@@ -11,7 +11,7 @@ use super::args::{Args, FrontEnd};
 use super::resume_error;
 use crate::failure::{fail, usage_error};
 use crate::home::Home;
-use crate::out::notice;
+use crate::output_writer::notice;
 use crate::target;
 
 /// The selected session. A new session is created only with its first message, so an unused one leaves no file.

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
-use crate::out::Out;
+use crate::output_writer::Out;
 use crate::target;
 
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use super::moves;
 use crate::home::Home;
 use crate::layout::{pluralize, sanitize_line};
 use crate::one_shot::OneShot;
-use crate::out::{Out, notice};
+use crate::output_writer::{Out, notice};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -17,7 +17,7 @@ use crate::failure::{coded_error, fail};
 use crate::home::{self, Home};
 use crate::layout::{pluralize, sanitize_line, truncate, width};
 use crate::one_shot::OneShot;
-use crate::out::{Out, TextStyle};
+use crate::output_writer::{Out, TextStyle};
 
 /// How many dropped entries are shown at the start and at the end.
 const MAX_SHOWN: usize = 8;

@@ -9,7 +9,7 @@ use osier_protocol::{EntryId, QueryAnswer, SessionQuery};
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
 use crate::one_shot::OneShot;
-use crate::out::{Out, TextStyle};
+use crate::output_writer::{Out, TextStyle};
 
 /// The total width without a terminal.
 const DEFAULT_WIDTH: usize = 120;

@@ -11,7 +11,7 @@ use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::one_shot::OneShot;
-use crate::out::{Out, TextStyle};
+use crate::output_writer::{Out, TextStyle};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

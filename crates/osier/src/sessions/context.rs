@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use super::message_text;
 use crate::home::Home;
 use crate::layout::pluralize;
-use crate::out::{Out, TextStyle};
+use crate::output_writer::{Out, TextStyle};
 use crate::target;
 
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use osier_session::CopyReport;
 
 use crate::home::Home;
 use crate::layout::pluralize;
-use crate::out::{Out, notice};
+use crate::output_writer::{Out, notice};
 use crate::progress::show_progress;
 use crate::target;
 

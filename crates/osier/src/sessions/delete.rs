@@ -16,7 +16,7 @@ use crate::confirm::confirm;
 use crate::failure::{coded_error, fail, usage_error, warn};
 use crate::home::Home;
 use crate::layout::{format_age, pluralize, sanitize_line};
-use crate::out::{Out, notice};
+use crate::output_writer::{Out, notice};
 use crate::progress::show_progress;
 use crate::{stores, target};
 

@@ -15,7 +15,7 @@ use super::message_text;
 use crate::failure::fail;
 use crate::home::Home;
 use crate::layout::{pad_left, sanitize_line};
-use crate::out::{Out, TextStyle};
+use crate::output_writer::{Out, TextStyle};
 use crate::target;
 
 #[derive(Debug, clap::Args)]

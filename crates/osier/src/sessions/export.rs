@@ -9,7 +9,7 @@ use osier_engine::{ExportFile, ExportFormat, export, reading};
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
-use crate::out::Out;
+use crate::output_writer::Out;
 use crate::target;
 
 #[derive(Debug, clap::Args)]

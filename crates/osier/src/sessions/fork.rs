@@ -14,7 +14,7 @@ use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::{format_age, pad_left, sanitize_line};
 use crate::one_shot::OneShot;
-use crate::out::{Out, TextStyle, notice};
+use crate::output_writer::{Out, TextStyle, notice};
 use crate::target;
 
 /// How many characters of a message a row shows.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::home::Home;
 use crate::layout::pluralize;
-use crate::out::{Out, notice};
+use crate::output_writer::{Out, notice};
 use crate::target;
 
 #[derive(Debug, clap::Args)]

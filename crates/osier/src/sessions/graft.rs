@@ -11,7 +11,7 @@ use super::moves;
 use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::one_shot::{OneShot, OneShotOutcome};
-use crate::out::{Out, notice};
+use crate::output_writer::{Out, notice};
 use crate::target;
 
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::one_shot::OneShot;
-use crate::out::{Out, TextStyle, notice};
+use crate::output_writer::{Out, TextStyle, notice};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

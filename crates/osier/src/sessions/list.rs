@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::{format_age, pad_left, pad_right, sanitize_line, truncate, width};
-use crate::out::{Out, TextStyle, notice};
+use crate::output_writer::{Out, TextStyle, notice};
 use crate::progress::show_progress;
 use crate::stores;
 

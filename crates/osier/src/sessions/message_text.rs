@@ -4,7 +4,7 @@ use anyhow::Result;
 use osier_tree::projection::preview::{one_line, sanitize};
 use serde_json::Value;
 
-use crate::out::{Out, TextStyle};
+use crate::output_writer::{Out, TextStyle};
 
 /// Parses a message. JSON that `serde_json` rejects, such as half a surrogate pair, becomes a string.
 pub(super) fn parse_message(message: &[u8]) -> Value {

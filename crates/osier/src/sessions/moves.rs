@@ -15,7 +15,7 @@ use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::one_shot::{OneShot, OneShotOutcome};
-use crate::out::{Out, TextStyle, notice};
+use crate::output_writer::{Out, TextStyle, notice};
 use crate::target;
 
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use osier_tree::{EntryKind, Seq};
 
 use crate::home::{self, Home};
 use crate::layout::{sanitize_line, truncate, width};
-use crate::out::{Out, TextStyle};
+use crate::output_writer::{Out, TextStyle};
 use crate::target;
 
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::home::Home;
 use crate::one_shot::OneShot;
-use crate::out::Out;
+use crate::output_writer::Out;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -13,7 +13,7 @@ use osier_tree::time;
 use crate::home::Home;
 use crate::layout::{align_table, pad_left, pluralize, sanitize_line};
 use crate::one_shot::OneShot;
-use crate::out::{Out, TextStyle};
+use crate::output_writer::{Out, TextStyle};
 use crate::target;
 
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use anyhow::Result;
 use osier_session::{KnownRevision, SnapshotOptions};
 
 use crate::home::Home;
-use crate::out::Out;
+use crate::output_writer::Out;
 use crate::target;
 
 #[derive(Debug, clap::Args)]

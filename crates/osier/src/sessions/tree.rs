@@ -12,7 +12,7 @@ use osier_tree::{Place, Seq, SessionTree};
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::{sanitize_line, truncate, width};
-use crate::out::{Out, TextStyle};
+use crate::output_writer::{Out, TextStyle};
 use crate::{previews, target};
 
 /// The minimum width of a text, even if it is deeply indented.

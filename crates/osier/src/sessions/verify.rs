@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::home::Home;
 use crate::layout::{pluralize, sanitize_line};
-use crate::out::{Out, TextStyle};
+use crate::output_writer::{Out, TextStyle};
 use crate::target;
 
 #[derive(Debug, clap::Args)]

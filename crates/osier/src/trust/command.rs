@@ -14,7 +14,7 @@ use super::{ask_user, format_items, is_interactive};
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::{pad_right, sanitize_line};
-use crate::out::{Out, notice};
+use crate::output_writer::{Out, notice};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use osier_store::{Lease, StoreError};
 use osier_tree::entry::{Entry, parse_entry};
-use osier_tree::history::MoveHistory;
+use osier_tree::move_history::MoveHistory;
 use osier_tree::{DraftParent, EntryKind, EntryLine, Place, PlanError, Seq};
 
 use super::SessionWriter;

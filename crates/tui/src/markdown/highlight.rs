@@ -2,6 +2,7 @@
 //!
 //! It has no grammars to load, takes microseconds per line, and never changes the text.
 
+use crate::diff::diff_line;
 use crate::text::Line;
 use crate::theme::ColorRole;
 
@@ -60,16 +61,6 @@ pub(super) fn highlight_continued(in_comment: &mut bool, code: &str, language: &
             false => code_line(line, &syntax, in_comment),
         })
         .collect()
-}
-
-pub(crate) fn diff_line(line: &str) -> Line {
-    let role = match line.as_bytes().first() {
-        Some(b'+') => ColorRole::Added,
-        Some(b'-') => ColorRole::Removed,
-        Some(b'@') => ColorRole::Accent,
-        _ => ColorRole::Dim,
-    };
-    Line::styled(role, line)
 }
 
 fn code_line(text: &str, syntax: &CommentSyntax, in_comment: &mut bool) -> Line {

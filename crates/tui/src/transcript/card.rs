@@ -5,6 +5,7 @@ use osier_protocol::{ResultDetails, Todo, TodoStatus, one_line, visible, visible
 
 use super::RenderOptions;
 use super::folding::{fold_end, fold_start};
+use crate::diff::diff_lines;
 use crate::markdown::highlight;
 use crate::text::{Line, Style, hard_wrap, sanitize, width, wrap};
 use crate::theme::ColorRole;
@@ -104,10 +105,6 @@ fn output_lines(text: &str, role: ColorRole, room: usize) -> Vec<Line> {
         return Vec::new();
     }
     text.split('\n').flat_map(|line| hard_wrap(&Line::styled(role, line), room)).collect()
-}
-
-fn diff_lines(diff: &str, room: usize) -> Vec<Line> {
-    highlight(sanitize(diff).trim_end(), "diff").iter().flat_map(|line| hard_wrap(line, room)).collect()
 }
 
 /// The last line: the exit status, and whether the output was truncated.

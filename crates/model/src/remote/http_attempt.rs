@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::api::{self, ErrorResponse, EventReader, ReadStatus, classify_error};
 use crate::error::ModelError;
-use crate::http::{HttpTransport, error_chain};
+use crate::http_clients::{HttpTransport, error_chain};
 use crate::message::StopReason;
 use crate::model::Delta;
 use crate::provider::Provider;

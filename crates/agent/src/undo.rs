@@ -1,0 +1,40 @@
+//! Undo and redo of moves.
+
+use osier_model::CancellationToken;
+use osier_protocol::CommandReply;
+use osier_tree::Place;
+
+use crate::context::AgentContext;
+use crate::error::AgentError;
+
+/// Undo or redo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HistoryDirection {
+    Back,
+    Forward,
+}
+
+impl AgentContext {
+    pub(crate) async fn undo_or_redo(
+        &self,
+        direction: HistoryDirection,
+        cancel: &CancellationToken,
+    ) -> Result<CommandReply, AgentError> {
+        let state = self.session.state();
+        let standing = state.cursor_state(self.cursor.id()).cloned().unwrap_or_default();
+        let places = match direction {
+            HistoryDirection::Back => &standing.history.back,
+            HistoryDirection::Forward => &standing.history.forward,
+        };
+        let is_elsewhere = |place: &&Place| !state.tree.same_place(**place, standing.place);
+        let to = places.iter().rev().find(is_elsewhere).copied().unwrap_or(standing.place);
+        match direction {
+            HistoryDirection::Back => {
+                self.move_through_gate((&state, standing.place), to, cancel, || self.cursor.undo()).await
+            }
+            HistoryDirection::Forward => {
+                self.move_through_gate((&state, standing.place), to, cancel, || self.cursor.redo()).await
+            }
+        }
+    }
+}
