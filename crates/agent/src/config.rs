@@ -94,7 +94,7 @@ impl AgentConfig {
     }
 }
 
-/// How a user can allow calls that nobody can approve in this run, as the program that runs the agent offers it.
+/// How to allow calls in a run that cannot ask the user. The program that runs the agent provides the text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnattendedHints {
     /// For changes of files in the project.

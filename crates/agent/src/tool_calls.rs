@@ -64,7 +64,7 @@ impl Turn {
         why: EntryReason,
     ) -> Result<(), AgentError> {
         let outcome = match why {
-            EntryReason::Error => ToolOutcome::failed("This call was not run: the reply broke off."),
+            EntryReason::Error => ToolOutcome::failed("This call was not run because the reply was cut off."),
             EntryReason::Length => ToolOutcome::failed(
                 "This call was not run: the reply reached the output limit, so it may be incomplete. Make it shorter.",
             ),

@@ -92,7 +92,7 @@ impl Worker {
         &self.agent.cursor
     }
 
-    /// Stops what runs, and stores what waits for the store: results, and the cost of failed requests. For the end of the
+    /// Stops all running work, and stores pending results and the cost of failed requests. For the end of the
     /// process, which does not wait for the loop to end.
     pub async fn finish(&self) -> Result<(), AgentError> {
         // This fails if the queue cannot be stored; the rest may still succeed.

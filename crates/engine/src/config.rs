@@ -18,7 +18,7 @@ pub struct EngineConfig {
     pub files: Arc<FileStore>,
     /// Clock, ids and durability of sessions. Whether a session is watched depends on the operation.
     pub session_env: SessionEnv,
-    /// Asked before operations, and observe them, whoever the caller is.
+    /// The hooks. Every operation calls them, regardless of the caller.
     pub hooks: Arc<Hooks>,
     /// A folder with one empty file per session that came from a place where others can write.
     pub foreign_marks: Option<PathBuf>,

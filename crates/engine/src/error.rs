@@ -36,7 +36,7 @@ pub enum EngineError {
     #[error("no session {name} in the other stores, and {store} is unavailable")]
     NotInOtherStores { name: String, store: String, source: Box<StoreError> },
     /// The prefix of an id matches a session, and could match another one in a store that does not answer.
-    #[error("{name} could also mean a session in {store}")]
+    #[error("{name} is ambiguous: store {store} is unavailable and may contain another match")]
     MaybeInOtherStore { name: String, store: String, reason: String },
     #[error("no file {}", path.display())]
     FileNotFound { path: PathBuf },

@@ -11,7 +11,7 @@
 //! | `find.rs`, `stored.rs` | finding a session by id or path; a session that is stored but not open |
 //! | `live_sessions.rs`, `create.rs`, `deferred_store.rs` | open sessions; new sessions, and how one is kept only if it is used |
 //! | `live_agents.rs` | the agents that work in a live session, and how long they stay |
-//! | `agents.rs`, `workspace.rs`, `model_catalog.rs` | starting agents; what those of a directory share; which model one uses |
+//! | `agents.rs`, `workspace.rs`, `model_catalog.rs` | starting agents; the state that agents in one directory share; choosing an agent's model |
 //! | `operations/` | the operations, one module each |
 //! | `sessions.rs`, `sessions/` | the operations on the sessions of one store, by id, for programs |
 //! | `client_contract.rs`, `hook_contract.rs`, `recording_hook.rs` | tests that every client must pass, whatever its transport |

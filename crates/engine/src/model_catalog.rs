@@ -1,5 +1,5 @@
-//! The models that agents can use, and which one an agent uses: the one that the user names, else the one of the session,
-//! else the configured one, else the first provider with a key.
+//! The available models, and the choice of an agent's model: the user's choice, then the session's model,
+//! then the configured model, then the first provider with a key.
 //!
 //! A model that the user or the configuration names is used or is an error; it is never replaced.
 

@@ -35,7 +35,7 @@ pub struct Workspace {
     pub approval_mode: ApprovalMode,
     /// The limit of model calls for one prompt.
     pub max_steps: u32,
-    /// What a model learns about a call that nobody can approve.
+    /// The result the model gets for a call that cannot be approved in this run.
     pub unattended_hints: UnattendedHints,
 }
 

@@ -78,7 +78,7 @@ pub enum StopReason {
 pub enum MessageError {
     #[error("a message is not a JSON object")]
     NotAnObject,
-    #[error("cannot send a message with role `{0}` to a model; project the context into a request first")]
+    #[error("cannot send a message with role `{0}` to a model; convert the context to a request first")]
     UnknownRole(String),
 }
 

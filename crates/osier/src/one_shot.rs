@@ -7,9 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use futures_util::StreamExt;
 use osier_engine::{AgentSpec, LiveSession, SummaryModel};
-use osier_protocol::{
-    Client, ClientCommand, ClientError, ClientEvent, CommandReply, ErrorCode, QueryAnswer, SessionQuery,
-};
+use osier_protocol::{Client, ClientCommand, ClientError, ClientEvent, CommandReply, ErrorCode};
 use osier_session::Session;
 use osier_settings::WorkspaceOptions;
 
@@ -63,10 +61,6 @@ impl OneShot {
 
     pub(crate) fn client(&self) -> &dyn Client {
         &*self.client
-    }
-
-    pub(crate) async fn query(&self, query: SessionQuery) -> Result<QueryAnswer> {
-        Ok(self.client.query(query).await?)
     }
 
     /// Runs a command that needs no model.

@@ -1,4 +1,4 @@
-//! The client protocol: what a client of a session says and hears. Commands, replies and events are plain values that
+//! The client protocol: the commands a client sends and the events it receives. Commands, replies and events are plain values that
 //! serialize to JSON and back, so a client may run in this process or at the end of a wire.
 //!
 //! | module | content |
@@ -6,7 +6,7 @@
 //! | [`client`], `client_queries` | the trait [`Client`], what it returns when a client attaches, and its queries as methods |
 //! | [`command`], [`reply`] | what a client asks for, and what it gets |
 //! | [`query`], [`tree_snapshot`] | what a client reads, and the answers |
-//! | [`event`] | what happens in the session, as every attached client hears it |
+//! | [`event`] | the events that every attached client receives |
 //! | [`prompt`], [`ready_message`], [`question`] | prompts and their queue; messages that a program builds; questions to the user and their answers |
 //! | [`error`], [`version`], [`schema`] | errors as a code and facts; the version of the protocol and its JSON schema |
 

@@ -20,7 +20,7 @@ pub enum SessionError {
     ParentNotFound { id: String },
     #[error("a turn is running at {}; stop it first", at.as_deref().unwrap_or("the start of the session"))]
     Busy { at: Option<String> },
-    #[error("other changes interfered too often; try again")]
+    #[error("cannot store the change: other writers kept changing the session; try again")]
     Contended,
     /// The entry is written and announced, and survives a crash of this process.
     #[error("entry {id} was written, but could not be synced to disk")]

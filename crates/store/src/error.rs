@@ -48,7 +48,7 @@ pub enum StoreError {
     #[error("store {store} cannot be reached: {why}; {advice}")]
     Unavailable { store: String, why: String, advice: &'static str, source: ErrorSource },
     /// The server rejects the request until the configuration changes.
-    #[error("store {store} refuses: {why}; {advice}")]
+    #[error("cannot use store {store}: {why}; {advice}")]
     Refused { store: String, why: String, advice: &'static str, source: ErrorSource },
     #[error("cannot {what} {}", path.display())]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },

@@ -142,7 +142,7 @@ pub(crate) fn compaction_lines(details: &CompactionDetails, columns: usize) -> V
     let summary = sanitize(without_file_lists(&details.summary));
     lines.extend(summary.lines().map(|line| Line::styled(ColorRole::Text, line)));
     lines.push(Line::new());
-    let hint = "/compaction undo moves to before it; all of this is sent again";
+    let hint = "/compaction undo restores the full context";
     lines.push(Line::styled(ColorRole::Dim, hint));
     lines.iter().flat_map(|line| wrap(line, columns)).collect()
 }

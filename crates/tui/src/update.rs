@@ -382,7 +382,7 @@ fn handle_reply(state: &mut UiState, purpose: &Purpose, reply: Result<CommandRep
         (Purpose::UndoCompaction, Ok(CommandReply::Stored { .. })) => {
             show_notice(
                 state,
-                "Undid the compaction; everything it left out is sent again · alt+u to go back",
+                "Undid the compaction; the model gets the full context again · alt+u to restore it",
             );
         }
         (Purpose::UndoCompaction, Ok(_)) => show_notice(state, "Nothing changed"),

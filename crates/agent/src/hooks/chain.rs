@@ -156,7 +156,7 @@ impl Hooks {
         request
     }
 
-    /// A failed hook blocks the call: it may be the one that would have.
+    /// A failed hook blocks the call, because it might have refused it.
     pub(crate) async fn before_tool_call(
         &self,
         mut call: ToolCall,

@@ -42,7 +42,7 @@ impl Hooks {
         Hooks(hooks)
     }
 
-    /// Whether there is nobody to ask. Callers then skip preparations that only hooks need.
+    /// Whether no hook is registered. Callers then skip preparations that only hooks need.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -77,7 +77,7 @@ impl RegisteredHook {
             Ok(Err(_)) => ("time-out", format!("no answer within {} s", self.timeout.as_secs_f64())),
             Err(_) => ("panic", "it crashed".to_owned()),
         };
-        // The text of an error may contain what was said, so it is not logged.
+        // The error text may contain parts of the conversation, so it is not logged.
         tracing::warn!(hook = %self.name, event, kind, "a hook failed");
         let text = format!("the hook {} failed in {event}: {reason}", self.name);
         if let Some(live) = ctx.live {

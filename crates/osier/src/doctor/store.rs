@@ -93,7 +93,11 @@ fn check_free_space(folder: &Path) -> Option<DoctorCheck> {
     let free = about.f_bavail.saturating_mul(about.f_frsize) / MEGABYTE;
     let said = format!("{free} MB free");
     match free {
-        0..10 => Some(DoctorCheck::fail(AREA, said, "free up disk space; sessions soon cannot be saved")),
+        0..10 => Some(DoctorCheck::fail(
+            AREA,
+            said,
+            "free up disk space, or Osier will soon be unable to save sessions",
+        )),
         10..200 => Some(DoctorCheck::warn(AREA, said, "free up disk space")),
         _ => None,
     }

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use osier_engine::reading;
 use osier_protocol::query::{CompactionDetails, DroppedEntry};
-use osier_protocol::{Client, ClientCommand, EntryId, QueryAnswer, SessionQuery};
+use osier_protocol::{Client, ClientCommand, EntryId};
 use osier_tree::projection::preview::{sanitize, shorten_home};
 use osier_tree::{EntryKind, ErrorCode, MessageRole, Place, Seq, SessionTree, summary};
 use serde_json::{Map, Value};
@@ -77,10 +77,7 @@ pub(crate) async fn read_details(
     entry: EntryId,
     home: &Home,
 ) -> Result<CompactionDetails> {
-    let query = SessionQuery::Compaction { entry: Some(entry) };
-    let QueryAnswer::Compaction(mut details) = client.query(query).await? else {
-        bail!("the agent sent another answer")
-    };
+    let mut details = client.compaction(Some(entry)).await?;
     for dropped in &mut details.dropped {
         dropped.text = shorten_home(&dropped.text, home.user.as_deref()).into_owned();
     }

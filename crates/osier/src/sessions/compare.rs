@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use osier_engine::reading;
-use osier_protocol::{EntryId, QueryAnswer, SessionQuery};
+use osier_protocol::EntryId;
 
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
@@ -46,10 +46,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         [right, ..] => (branch(None)?, branch(Some(right))?),
         [] => return Ok(ExitCode::FAILURE),
     };
-    let QueryAnswer::Compare { comparison } = one_shot.query(SessionQuery::Compare { left, right }).await?
-    else {
-        bail!("the agent sent another answer")
-    };
+    let comparison = one_shot.client().compare(left, right).await?;
     let mut out = Out::new();
     if args.json {
         out.json(&comparison)?;

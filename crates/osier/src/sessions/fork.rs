@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use osier_engine::{ForkFrom, ForkRequest, ForkedSession};
-use osier_protocol::{QueryAnswer, SessionQuery};
 use osier_tree::projection::preview::{one_line, sanitize};
 use osier_tree::time;
 use serde_json::json;
@@ -110,10 +109,7 @@ fn fork_from(args: &Args) -> Result<ForkFrom> {
 /// The user messages on the path or, with `all`, on every branch that is not deleted; newest first.
 async fn write_list(args: &Args, home: &Home) -> Result<ExitCode> {
     let one_shot = OneShot::open(home, &args.session).await?;
-    let query = SessionQuery::ForkPoints { all_branches: args.all };
-    let QueryAnswer::ForkPoints { points } = one_shot.query(query).await? else {
-        bail!("the agent sent another answer")
-    };
+    let points = one_shot.client().fork_points(args.all).await?;
     let mut out = Out::new();
     if args.json {
         let json = points.iter().map(|point| {

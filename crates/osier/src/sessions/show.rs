@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use osier_protocol::{QueryAnswer, SessionQuery};
+use anyhow::Result;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
 use osier_tree::projection::transcript::MarkdownWriter;
@@ -40,9 +39,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let mut out = Out::new();
     if args.usage {
         let one_shot = OneShot::open(home, &args.session).await?;
-        let QueryAnswer::Usage { usage } = one_shot.query(SessionQuery::Usage).await? else {
-            bail!("the agent sent another answer")
-        };
+        let usage = one_shot.client().usage().await?;
         match args.json {
             true => out.json(&usage)?,
             false => write_usage(&usage, &mut out)?,

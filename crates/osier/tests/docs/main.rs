@@ -18,7 +18,7 @@ const EXAMPLES: [&str; 11] = [
     "README.md",
     "README.zh.md",
     "docs/commands.md",
-    "docs/going-places.md",
+    "docs/navigation.md",
     "docs/json.md",
     "docs/library.md",
     "docs/models.md",

@@ -34,7 +34,7 @@ happens when the other tools of this reply finish. Do not tell the user about it
 
 /// The first paragraph of an addendum.
 pub(super) const OPENING: &str =
-    "The program lists what was done and said in the part you left. All of it still holds.";
+    "The program lists what was done and said on the branch you left. All of it is still true.";
 
 /// The last paragraph of an addendum.
 pub(super) const CLOSING: &str = "Do not repeat this work, and do not repeat to the user what is listed above. Do not \

@@ -97,7 +97,7 @@ pub struct ToolResultView {
     pub is_error: bool,
     pub text: String,
     pub images: usize,
-    /// What the tool reports besides the text; each tool has its own fields.
+    /// The tool's structured result, in addition to its text. The fields depend on the tool.
     pub details: Value,
 }
 
