@@ -68,22 +68,22 @@ fn compare(mut args: Args) -> Result<()> {
     let dir = fresh_dir(keep.as_deref())?;
     let osier = Osier::new(given.as_deref(), dir.join("home"))?;
     println!("== installing pi");
-    let world = ConformanceContext { osier, peer: Peer::install()?, dir, seed, sessions };
-    println!("seed {seed}, files in {}", world.dir.display());
+    let context = ConformanceContext { osier, peer: Peer::install()?, dir, seed, sessions };
+    println!("seed {seed}, files in {}", context.dir.display());
 
-    println!("== pi writes {} sessions", world.sessions);
-    world.peer.write_sessions(&world.dir.join("from-pi"), world.sessions, world.seed)?;
+    println!("== pi writes {} sessions", context.sessions);
+    context.peer.write_sessions(&context.dir.join("from-pi"), context.sessions, context.seed)?;
     let mut report = ConformanceReport::default();
     for (name, part) in PARTS {
         if only.as_deref().is_none_or(|only| only == name) {
-            part(&world, &mut report)?;
+            part(&context, &mut report)?;
         }
     }
     if report.differences > 0 {
-        bail!("{} differences; the files are in {}", report.differences, world.dir.display());
+        bail!("{} differences; the files are in {}", report.differences, context.dir.display());
     }
     if keep.is_none() {
-        std::fs::remove_dir_all(&world.dir)?;
+        std::fs::remove_dir_all(&context.dir)?;
     }
     println!("xtask: osier and pi agree ({} comparisons)", report.comparisons);
     Ok(())

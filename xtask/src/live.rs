@@ -27,21 +27,25 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     let mut failed = Vec::new();
     for api in APIS {
         println!("== {api}");
-        let result = LiveRun::new(&osier, dir.path(), api, server.port()).and_then(|story| story.run_turns());
+        let result =
+            LiveRun::new(&osier, dir.path(), api, server.port()).and_then(|live_run| live_run.run_turns());
         failed.extend(result.err().map(|error| format!("{api}: {error:#}")));
     }
     println!("== a move with a summary, and a backtrack");
-    let result = LiveRun::new(&osier, dir.path(), APIS[0], server.port()).and_then(|story| story.run_moves());
+    let result =
+        LiveRun::new(&osier, dir.path(), APIS[0], server.port()).and_then(|live_run| live_run.run_moves());
     failed.extend(result.err().map(|error| format!("moves: {error:#}")));
     drop(server);
     println!("== a compaction");
     let wordy = LlamaServer::start(&llm, &[("LLM_PENALTY", "1")])?;
-    let result = LiveRun::new(&osier, dir.path(), APIS[0], wordy.port()).and_then(|story| story.compact());
+    let result =
+        LiveRun::new(&osier, dir.path(), APIS[0], wordy.port()).and_then(|live_run| live_run.compact());
     failed.extend(result.err().map(|error| format!("compaction: {error:#}")));
     drop(wordy);
     println!("== a context window of 1,024 tokens");
     let small = LlamaServer::start(&llm, &[("LLM_CTX", "1024")])?;
-    let result = LiveRun::new(&osier, dir.path(), APIS[0], small.port()).and_then(|story| story.overflow());
+    let result =
+        LiveRun::new(&osier, dir.path(), APIS[0], small.port()).and_then(|live_run| live_run.overflow());
     failed.extend(result.err().map(|error| format!("overflow: {error:#}")));
     ensure!(failed.is_empty(), "failures with a real model:\n  {}", failed.join("\n  "));
     Ok(())

@@ -22,7 +22,7 @@ impl AgentContext {
         let known = after.map(|LogPosition { generation, entries }| LogVersion { generation, entries });
         let osier_session::Attached { state, since, reset, drafts, events } =
             self.session.attach(known).await?;
-        let at = state.cursor_state(self.cursor.id()).and_then(|cursor| cursor.place);
+        let at = state.cursor_state(self.cursor.id()).and_then(|cursor| cursor.position);
         let leaf = at.map(|seq| state.tree.id(seq).to_entry_id());
         let missed = after.and_then(|_| MissedEntries::new(&self.session, &state, at, since));
         let events = AgentEvents {

@@ -63,7 +63,7 @@ impl AgentContext {
         to: Place,
         written: &WrittenSummary,
     ) -> Result<CommitOutcome, AgentError> {
-        let id = |place: Place| place.map(|seq| tree.id(seq).to_string());
+        let id = |position: Place| position.map(|seq| tree.id(seq).to_string());
         let (from_id, to_id, written) = (id(from), id(to), written.clone());
         let commit = Commit::new(move |tree, _| {
             let to = to_id.as_deref().map(|id| tree.require_visible(id)).transpose()?;

@@ -29,10 +29,10 @@ impl ClientPosition {
             }
             SessionEvent::DraftDelta { id, index, delta } => ClientEvent::DraftDelta { id, index, delta },
             SessionEvent::DraftDropped { id } => ClientEvent::DraftDropped { id },
-            SessionEvent::CursorMoved { cursor, place, id } => {
+            SessionEvent::CursorMoved { cursor, position, id } => {
                 let old_leaf_id = if cursor == self.cursor { self.set_leaf(id.clone()) } else { None };
                 ClientEvent::Moved(MoveEvent {
-                    seq: place.map(Seq::index),
+                    seq: position.map(Seq::index),
                     new_leaf_id: id,
                     old_leaf_id,
                     reason: MoveReason::Followed,
@@ -40,8 +40,8 @@ impl ClientPosition {
                     from_hook: false,
                 })
             }
-            SessionEvent::ContinuedElsewhere { place, .. } => {
-                ClientEvent::ContinuedElsewhere { seq: place.map(Seq::index) }
+            SessionEvent::ContinuedElsewhere { position, .. } => {
+                ClientEvent::ContinuedElsewhere { seq: position.map(Seq::index) }
             }
             SessionEvent::Reset { version } => {
                 ClientEvent::Reset(LogPosition { generation: version.generation, entries: version.entries })

@@ -94,7 +94,7 @@ impl AgentContext {
         focus: Option<&str>,
         cancel: &CancellationToken,
     ) -> Result<CompactionReply, AgentError> {
-        let from = state.cursor_state(self.cursor.id()).and_then(|standing| standing.place);
+        let from = state.cursor_state(self.cursor.id()).and_then(|cursor_state| cursor_state.position);
         let tree = &state.tree;
         let model = self.model_choice().await?.model;
         let mut cutting = tree.cut_finder(at, self.context_limits(&model).keep_recent());
@@ -104,18 +104,18 @@ impl AgentContext {
         let mut preparing = cut.text_collector(tree, summarizer.input_budget());
         self.supply_lines(state, &mut preparing).await?;
         let text = preparing.finish();
-        let asked = prepare_gate_input(tree, at, &cut, &text, reason, focus, &model);
-        let answer = self.ask_before_compaction(&asked, cancel).await;
+        let preparation = prepare_gate_input(tree, at, &cut, &text, reason, focus, &model);
+        let answer = self.ask_before_compaction(&preparation, cancel).await;
         let refused = CompactionReply {
             compressed: false,
             summary: String::new(),
-            first_kept_entry_id: asked.first_kept_entry_id.as_str().into(),
+            first_kept_entry_id: preparation.first_kept_entry_id.as_str().into(),
             tokens_before: cut.tokens_before,
             details: None,
             entry: None,
         };
         let from_hook = answer.as_ref().is_some_and(|answer| answer.compaction.is_some());
-        let (made, mut extra) = match answer.ok_or(SummaryError::Canceled)? {
+        let (compaction, mut extra) = match answer.ok_or(SummaryError::Canceled)? {
             CompactionDecision { cancel: true, .. } => return Ok(refused),
             CompactionDecision { compaction: Some(own), .. } => {
                 let extra = extension_fields(own.details.as_ref());
@@ -124,21 +124,23 @@ impl AgentContext {
             CompactionDecision { compaction: None, .. } => {
                 self.live.send(ClientEvent::SummaryStarted { of: SummarySubject::Compaction });
                 let summary = write_summary(&mut summarizer, &text, focus).await?;
-                let (first_kept_entry_id, tokens_before) = (asked.first_kept_entry_id, cut.tokens_before);
-                let made = ExtensionCompaction { summary, first_kept_entry_id, tokens_before, details: None };
-                (made, summarizer.entry_fields(&text.files))
+                let (first_kept_entry_id, tokens_before) =
+                    (preparation.first_kept_entry_id, cut.tokens_before);
+                let compaction =
+                    ExtensionCompaction { summary, first_kept_entry_id, tokens_before, details: None };
+                (compaction, summarizer.entry_fields(&text.files))
             }
         };
-        if made.summary.trim().is_empty() {
+        if compaction.summary.trim().is_empty() {
             return Err(SummaryError::Empty.into());
         }
         let prompt = self.system_prompt_at(state, at).await?.full_message(self.timestamp());
         extra.extend(prompt.map(|prompt| ("systemMessage".to_owned(), prompt)));
-        let made = self.store_compaction(state, from, at, made, extra).await?.unwrap_or(refused);
-        if let Some(entry) = made.entry.clone() {
+        let compaction = self.store_compaction(state, from, at, compaction, extra).await?.unwrap_or(refused);
+        if let Some(entry) = compaction.entry.clone() {
             tracing::info!(
                 reason = reason.name(),
-                tokens_before = made.tokens_before,
+                tokens_before = compaction.tokens_before,
                 from_hook,
                 "compacted"
             );
@@ -146,7 +148,7 @@ impl AgentContext {
             self.observe(|| HookEvent::Compacted { compaction_entry: entry, from_hook, reason, will_retry })
                 .await;
         }
-        Ok(made)
+        Ok(compaction)
     }
 
     async fn store_compaction(
@@ -154,21 +156,27 @@ impl AgentContext {
         state: &SessionState,
         from: Place,
         at: Place,
-        made: ExtensionCompaction,
+        compaction: ExtensionCompaction,
         extra: Map<String, Value>,
     ) -> Result<Option<CompactionReply>, AgentError> {
         let at = at.map(|seq| state.tree.id(seq).to_string());
         let compacted = CompactionReply {
             compressed: true,
-            summary: made.summary.clone(),
-            first_kept_entry_id: made.first_kept_entry_id.as_str().into(),
-            tokens_before: made.tokens_before,
+            summary: compaction.summary.clone(),
+            first_kept_entry_id: compaction.first_kept_entry_id.as_str().into(),
+            tokens_before: compaction.tokens_before,
             details: extra.get("details").cloned(),
             entry: None,
         };
         let commit = Commit::new(move |tree, _| {
             let at = at.as_deref().map(|id| tree.require(id)).transpose()?;
-            tree.plan_compaction(at, &made.summary, &made.first_kept_entry_id, made.tokens_before, &extra)
+            tree.plan_compaction(
+                at,
+                &compaction.summary,
+                &compaction.first_kept_entry_id,
+                compaction.tokens_before,
+                &extra,
+            )
         });
         match self.cursor.commit(commit.expect_at(&state.tree, from)).await? {
             CommitOutcome::Stored(stored) => {
@@ -187,8 +195,8 @@ impl AgentContext {
         let failed = matches!(head.reason, EntryReason::Error | EntryReason::Aborted);
         let is_empty = !head.has_flag(flag::HAS_TEXT) && head.calls == 0;
         let skip = failed && is_empty && state.tree.same_place(at, Some(reply));
-        let place = if skip { head.parent } else { at };
-        (state, place)
+        let position = if skip { head.parent } else { at };
+        (state, position)
     }
 }
 

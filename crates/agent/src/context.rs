@@ -64,19 +64,19 @@ pub(crate) struct AgentState {
 }
 
 impl AgentContext {
-    pub(crate) fn new(cursor: Cursor, parts: AgentConfig) -> AgentContext {
+    pub(crate) fn new(cursor: Cursor, config: AgentConfig) -> AgentContext {
         let session = cursor.session().clone();
         let agent_state = AgentState {
-            chosen_model: parts.chosen_model.clone(),
-            chosen_thinking: parts.chosen_thinking,
-            approval_mode: parts.approval_mode,
+            chosen_model: config.chosen_model.clone(),
+            chosen_thinking: config.chosen_thinking,
+            approval_mode: config.approval_mode,
             ..AgentState::default()
         };
         AgentContext {
             live: LiveSender::new(session.clone()),
             session,
             cursor,
-            config: parts,
+            config,
             side_state_replay: tokio::sync::Mutex::default(),
             unstored: UnstoredResults::default(),
             prompt_order: tokio::sync::Mutex::default(),
@@ -152,6 +152,6 @@ impl AgentContext {
 
 pub(crate) fn plan_message(tree: &SessionTree, at: Place, message: &[u8]) -> Result<EntryDraft, PlanError> {
     let message = RawJson::parse(message)
-        .map_err(|_| PlanError::NotAnEntry { why: "a message must be a JSON object" })?;
+        .map_err(|_| PlanError::NotAnEntry { reason: "a message must be a JSON object" })?;
     tree.plan_message(at, message)
 }

@@ -100,10 +100,10 @@ impl AgentContext {
         F: Future<Output = Result<CommitOutcome, osier_session::SessionError>>,
     {
         if !state.tree.same_place(at, to) {
-            let leaving = state.tree.abandoned_branch(at, to);
+            let branch = state.tree.abandoned_branch(at, to);
             let target_id = to.map(|seq| state.tree.id(seq).to_string());
-            let asked = MovePreparation::new(&state.tree, target_id, &leaving);
-            let answer = self.ask_before_move(&asked, cancel).await;
+            let preparation = MovePreparation::new(&state.tree, target_id, &branch);
+            let answer = self.ask_before_move(&preparation, cancel).await;
             if answer.is_none_or(|answer| answer.cancel) {
                 return Ok(CommandReply::Cancelled);
             }

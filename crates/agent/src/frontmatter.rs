@@ -89,15 +89,15 @@ mod tests {
 
     #[test]
     fn values_can_be_plain_quoted_folded_or_literal() {
-        let page = MarkdownFile::parse(
+        let file = MarkdownFile::parse(
             "---\nname: fix # not this\ndescription: >-\n  Repairs\n  things\nquoted: \"a: b\"\nlist:\n- x\nlines: |\n  one\n  two\n---\nBody\n---\n",
         );
-        let field = |key: &str| page.field(key);
+        let field = |key: &str| file.field(key);
         assert_eq!(
             ["name", "description", "quoted", "lines", "list", "none"].map(field),
             [Some("fix"), Some("Repairs things"), Some("a: b"), Some("one\ntwo"), Some("- x"), None]
         );
-        assert_eq!((page.body, page.problem), ("Body\n---\n", None));
+        assert_eq!((file.body, file.problem), ("Body\n---\n", None));
     }
 
     #[test]
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn bad_lines_are_reported_and_other_fields_are_kept() {
-        let page = MarkdownFile::parse("---\nname: a\n{oh no\n---\nBody");
-        assert_eq!((page.field("name"), page.body), (Some("a"), "Body"));
-        assert_eq!(page.problem.as_deref(), Some("line 3 is not `key: value`"));
+        let file = MarkdownFile::parse("---\nname: a\n{oh no\n---\nBody");
+        assert_eq!((file.field("name"), file.body), (Some("a"), "Body"));
+        assert_eq!(file.problem.as_deref(), Some("line 3 is not `key: value`"));
         let unclosed = MarkdownFile::parse("---\nname: a\n");
         assert_eq!(unclosed.problem.as_deref(), Some("the front matter has no closing `---` line"));
         assert_eq!(unclosed.body, "---\nname: a\n");

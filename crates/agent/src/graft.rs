@@ -33,8 +33,8 @@ impl AgentContext {
         if summarize {
             self.live.send(ClientEvent::SummaryStarted { of: SummarySubject::Graft });
             let mut summarizer = self.summarizer(cancel).await?;
-            let leaving: AbandonedBranch = state.tree.abandoned_branch(Some(graft.tip), at);
-            let mut preparing = leaving.text_collector(&state.tree, summarizer.input_budget());
+            let branch: AbandonedBranch = state.tree.abandoned_branch(Some(graft.tip), at);
+            let mut preparing = branch.text_collector(&state.tree, summarizer.input_budget());
             self.supply_lines(&state, &mut preparing).await?;
             let left = preparing.finish();
             if !left.text.is_empty() {

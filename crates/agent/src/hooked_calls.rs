@@ -31,8 +31,8 @@ impl Turn {
         for checked in calls.iter_mut().filter(|call| call.refusal.is_none()) {
             let leaf = self.agent.leaf_id();
             let ctx = self.agent.hook_context(leaf.as_ref(), &self.cancel);
-            let asked = hooks.before_tool_call(checked.call.clone(), &ctx);
-            match self.agent.wait_for_gate(asked, &self.cancel).await {
+            let decision = hooks.before_tool_call(checked.call.clone(), &ctx);
+            match self.agent.wait_for_gate(decision, &self.cancel).await {
                 Some(ToolCallOutcome::Run(call)) => {
                     checked.altered = call.arguments != checked.call.arguments;
                     checked.call.arguments = call.arguments;
@@ -51,8 +51,8 @@ impl Turn {
         let Some(hooks) = self.agent.hooks() else { return outcome };
         let leaf = self.agent.leaf_id();
         let ctx = self.agent.hook_context(leaf.as_ref(), &self.cancel);
-        let asked = hooks.edit_tool_result(&checked.call, outcome.clone(), &ctx);
-        let mut outcome = self.agent.wait_for_gate(asked, &self.cancel).await.unwrap_or(outcome);
+        let decision = hooks.edit_tool_result(&checked.call, outcome.clone(), &ctx);
+        let mut outcome = self.agent.wait_for_gate(decision, &self.cancel).await.unwrap_or(outcome);
         if checked.altered {
             outcome = outcome.with_detail("alteredArguments", checked.call.arguments.clone());
         }

@@ -9,32 +9,32 @@ use osier_tree::ReplyDelta;
 
 use crate::error::AgentError;
 use crate::hooks::RequestPurpose;
-use crate::redacted_deltas::ShownDeltas;
+use crate::redacted_deltas::RedactedDeltas;
 use crate::turn::{OverflowState, Turn};
 
 impl Turn {
     pub(crate) async fn call_model(&mut self) -> Result<(), AgentError> {
-        let work = self.agent.clone();
+        let agent = self.agent.clone();
         self.unanswered_custom = false;
-        let request = work.request().await?;
+        let request = agent.request().await?;
         let purpose = RequestPurpose::Reply;
         // If the user cancels, the next step ends the turn.
-        let Some(request) = work.ask_before_request(request, purpose, &self.cancel).await else {
+        let Some(request) = agent.ask_before_request(request, purpose, &self.cancel).await else {
             return Ok(());
         };
         let model = request.model.clone();
         let (messages, tools) = (request.messages.len(), request.tools.len());
         tracing::debug!(model = %model.full_name(), messages, tools, "calling the model");
-        let mut draft = work.cursor.begin_draft().await?;
-        let mut partial = ReplyDraft::new(&model, work.timestamp());
-        let mut shown = ShownDeltas::new(&work.config.tool_context.secrets);
-        let mut deltas = work.config.model.stream(request, self.cancel.clone());
+        let mut draft = agent.cursor.begin_draft().await?;
+        let mut reply = ReplyDraft::new(&model, agent.timestamp());
+        let mut redacted = RedactedDeltas::new(&agent.config.tool_context.secrets);
+        let mut deltas = agent.config.model.stream(request, self.cancel.clone());
         loop {
             let delta = deltas.next().await;
-            match delta.unwrap_or_else(|| partial.end_without_final_delta(self.cancel.is_cancelled())) {
+            match delta.unwrap_or_else(|| reply.end_without_final_delta(self.cancel.is_cancelled())) {
                 Delta::Done(message) => {
                     self.overflow = OverflowState::None;
-                    work.observe_response(&model.full_name(), purpose, message.usage, None).await;
+                    agent.observe_response(&model.full_name(), purpose, message.usage, None).await;
                     return self.store_reply(&draft, with_cost(*message, &model)).await;
                 }
                 Delta::Failed(failure, message) => {
@@ -45,28 +45,28 @@ impl Turn {
                         self.overflow = OverflowState::Detected;
                     }
                     let error = Some(failure.message());
-                    work.observe_response(&model.full_name(), purpose, message.usage, error).await;
+                    agent.observe_response(&model.full_name(), purpose, message.usage, error).await;
                     return self.store_reply(&draft, with_cost(*message, &model)).await;
                 }
-                Delta::Retrying { attempt, delay, error: why, usage } => {
-                    work.remember_usage(&model, usage, 1, "reply", "a reply that broke off");
-                    work.live.send(ClientEvent::Retrying {
+                Delta::Retrying { attempt, delay, error: reason, usage } => {
+                    agent.remember_usage(&model, usage, 1, "reply", "a reply that broke off");
+                    agent.live.send(ClientEvent::Retrying {
                         attempt,
                         seconds: delay.as_secs_f64(),
-                        kind: why.code().into(),
-                        message: why.message(),
+                        kind: reason.code().into(),
+                        message: reason.message(),
                     });
-                    if partial.has_content() {
-                        partial = ReplyDraft::new(&model, work.timestamp());
-                        shown = ShownDeltas::new(&work.config.tool_context.secrets);
+                    if reply.has_content() {
+                        reply = ReplyDraft::new(&model, agent.timestamp());
+                        redacted = RedactedDeltas::new(&agent.config.tool_context.secrets);
                         draft.push(ReplyDelta::Withdrawn);
                         drop(draft);
-                        draft = work.cursor.begin_draft().await?;
+                        draft = agent.cursor.begin_draft().await?;
                     }
                 }
                 delta => {
-                    partial.apply(&delta);
-                    shown.next(&delta).into_iter().for_each(|piece| draft.push(piece));
+                    reply.apply(&delta);
+                    redacted.next(&delta).into_iter().for_each(|piece| draft.push(piece));
                 }
             }
         }

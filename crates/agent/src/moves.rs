@@ -30,8 +30,8 @@ pub fn resolve_move(command: &MoveCommand, tree: &SessionTree, at: Place) -> Res
         return Ok(tree.resolve_move(at, &root)?);
     };
     if command.exact {
-        let place = Some(tree.require_visible(target)?);
-        return Ok(MoveTarget { place, needs_move: !tree.same_place(at, place), editor_entry: None });
+        let position = Some(tree.require_visible(target)?);
+        return Ok(MoveTarget { position, needs_move: !tree.same_place(at, position), editor_entry: None });
     }
     Ok(tree.resolve_move(at, &MoveRequest::entry(target))?)
 }
@@ -53,39 +53,40 @@ impl AgentContext {
             self.check_leaf(expected.as_deref()).await?;
         }
         let (state, at) = self.position();
-        let landing = resolve_move(command, &state.tree, at)?;
-        let text_of: Vec<_> = landing.editor_entry.into_iter().collect();
-        let editor = landing.editor_content(&self.read_lines(&state, &text_of).await?);
-        if !landing.needs_move {
+        let target = resolve_move(command, &state.tree, at)?;
+        let text_of: Vec<_> = target.editor_entry.into_iter().collect();
+        let editor = target.editor_content(&self.read_lines(&state, &text_of).await?);
+        if !target.needs_move {
             self.set_label(command.label.as_deref(), command.target_id.as_deref()).await?;
             return Ok(with_editor(self.unmoved(), editor));
         }
-        self.cursor.check_no_foreign_turn(&state.tree, landing.place).await?;
+        self.cursor.check_no_foreign_turn(&state.tree, target.position).await?;
         // Text that returns to the editor is not part of the branch left behind, and neither are tool results
         // at the target.
-        let leaving = state.tree.abandoned_branch(at, landing.editor_entry.or(landing.place));
-        let (asked, own) = match self.ask_tree_gate(command, &state.tree, &leaving, cancel).await {
-            GateDecision::Passed(asked, own) => (asked, own),
+        let branch = state.tree.abandoned_branch(at, target.editor_entry.or(target.position));
+        let (preparation, own) = match self.ask_before_move_gate(command, &state.tree, &branch, cancel).await
+        {
+            GateDecision::Passed(preparation, own) => (preparation, own),
             GateDecision::Refused => return Ok(MoveReply { cancelled: true, ..self.unmoved() }),
             GateDecision::Stopped => return Ok(self.aborted_move()),
         };
-        let from_hook = asked.user_wants_summary && own.is_some();
-        let written = match self.make_branch_summary(&state, &leaving, &asked, own, cancel).await {
+        let from_hook = preparation.user_wants_summary && own.is_some();
+        let written = match self.make_branch_summary(&state, &branch, &preparation, own, cancel).await {
             Err(AgentError::Summary(SummaryError::Canceled)) => return Ok(self.aborted_move()),
             written => written?,
         };
         let choice = self.model_choice().await?;
         let outcome = match &written {
-            None => self.move_cursor(command, &state, landing.place).await?,
-            Some(written) => self.store_branch_summary(&state.tree, at, landing.place, written).await?,
+            None => self.move_cursor(command, &state, target.position).await?,
+            Some(written) => self.store_branch_summary(&state.tree, at, target.position, written).await?,
         };
         if outcome == CommitOutcome::Cancelled {
             return Ok(MoveReply { cancelled: true, ..self.unmoved() });
         }
         self.after_move(choice);
         let summary_entry = outcome.stored().filter(|_| written.is_some()).map(|stored| stored.id);
-        let labeled = summary_entry.as_deref().or(asked.target_id.as_deref());
-        self.set_label(asked.label.as_deref(), labeled).await?;
+        let labeled = summary_entry.as_deref().or(preparation.target_id.as_deref());
+        self.set_label(preparation.label.as_deref(), labeled).await?;
         let returned = self.clear_queue().await?;
         let from_hook = from_hook && summary_entry.is_some();
         self.observe_move(entry_id(&state.tree, at), summary_entry.clone(), from_hook).await;
@@ -96,9 +97,9 @@ impl AgentContext {
     async fn check_leaf(&self, expected: Option<&str>) -> Result<(), AgentError> {
         self.session.refresh().await?;
         let (state, at) = self.position();
-        let place = expected.map(|id| state.tree.find(id));
-        let is_there =
-            place.is_none_or(|place| place.is_some()) && state.tree.same_place(place.flatten(), at);
+        let position = expected.map(|id| state.tree.find(id));
+        let is_there = position.is_none_or(|position| position.is_some())
+            && state.tree.same_place(position.flatten(), at);
         let now = || at.map(|seq| state.tree.id(seq).to_string());
         if is_there { Ok(()) } else { Err(SessionError::LeafChanged { now: now() }.into()) }
     }
@@ -141,27 +142,30 @@ impl AgentContext {
     }
 
     /// Asks the hooks, which may change the move.
-    async fn ask_tree_gate(
+    async fn ask_before_move_gate(
         &self,
         command: &MoveCommand,
         tree: &SessionTree,
-        leaving: &AbandonedBranch,
+        branch: &AbandonedBranch,
         cancel: &CancellationToken,
     ) -> GateDecision {
-        let mut asked = MovePreparation {
+        let mut preparation = MovePreparation {
             user_wants_summary: command.summarize,
             custom_instructions: command.custom_instructions.clone(),
             replace_instructions: command.replace_instructions,
             label: command.label.clone(),
-            ..MovePreparation::new(tree, command.target_id.as_deref().map(str::to_owned), leaving)
+            ..MovePreparation::new(tree, command.target_id.as_deref().map(str::to_owned), branch)
         };
-        let Some(answer) = self.ask_before_move(&asked, cancel).await else { return GateDecision::Stopped };
+        let Some(answer) = self.ask_before_move(&preparation, cancel).await else {
+            return GateDecision::Stopped;
+        };
         if answer.cancel {
             return GateDecision::Refused;
         }
-        asked.custom_instructions = answer.custom_instructions.or(asked.custom_instructions);
-        asked.replace_instructions = answer.replace_instructions.unwrap_or(asked.replace_instructions);
-        asked.label = answer.label.or(asked.label);
-        GateDecision::Passed(Box::new(asked), answer.summary)
+        preparation.custom_instructions = answer.custom_instructions.or(preparation.custom_instructions);
+        preparation.replace_instructions =
+            answer.replace_instructions.unwrap_or(preparation.replace_instructions);
+        preparation.label = answer.label.or(preparation.label);
+        GateDecision::Passed(Box::new(preparation), answer.summary)
     }
 }

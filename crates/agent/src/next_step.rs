@@ -48,8 +48,8 @@ pub enum NextStep {
 /// Decides the next step of the loop.
 pub fn next_step(tail: &Tail, waiting: PendingWork) -> NextStep {
     match tail {
-        Tail::BrokenOff(why, calls) if !waiting.calls_from_before_turn => {
-            NextStep::StopCalls(calls.clone(), *why)
+        Tail::BrokenOff(reason, calls) if !waiting.calls_from_before_turn => {
+            NextStep::StopCalls(calls.clone(), *reason)
         }
         Tail::Calling(calls) if waiting.cancelled && !waiting.calls_from_before_turn => {
             NextStep::StopCalls(calls.clone(), EntryReason::Aborted)

@@ -57,10 +57,10 @@ impl AgentContext {
     }
 
     /// Why a call is refused in a run without a user to ask, and how to allow it.
-    fn unattended_refusal(&self, why: AskReason) -> String {
+    fn unattended_refusal(&self, ask_reason: AskReason) -> String {
         let sandbox = self.config.tool_context.sandbox.as_ref().map(|sandbox| sandbox.state());
         let hints = &self.config.unattended_hints;
-        let (hint, unavailable) = match (why, sandbox) {
+        let (hint, unavailable) = match (ask_reason, sandbox) {
             (AskReason::Writes, _) => (&hints.writes, String::new()),
             (AskReason::Runs, Some(Ok(_))) => (&hints.runs, String::new()),
             (AskReason::Runs, Some(Err(reason))) => {

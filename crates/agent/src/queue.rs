@@ -42,18 +42,18 @@ fn queue_event(queue: &PromptQueue) -> ClientEvent {
 
 impl AgentContext {
     /// Queues a prompt. It is stored before the client gets the reply.
-    pub(crate) async fn enqueue(&self, line: QueueKind, prompt: Prompt) -> Result<(), AgentError> {
-        self.update_queue(|queue, _| line.prompts(queue).push(prompt)).await
+    pub(crate) async fn enqueue(&self, kind: QueueKind, prompt: Prompt) -> Result<(), AgentError> {
+        self.update_queue(|queue, _| kind.prompts(queue).push(prompt)).await
     }
 
     /// Takes all prompts out of the queue, except the one that is being delivered.
     pub(crate) async fn clear_queue(&self) -> Result<Vec<Prompt>, AgentError> {
         let mut taken = PromptQueue::default();
-        self.update_queue(|queue, saying| {
+        self.update_queue(|queue, delivering| {
             taken = std::mem::take(queue);
-            if let Some(line) = saying.filter(|line| !line.prompts(&mut taken).is_empty()) {
-                let first = line.prompts(&mut taken).remove(0);
-                line.prompts(queue).push(first);
+            if let Some(kind) = delivering.filter(|kind| !kind.prompts(&mut taken).is_empty()) {
+                let first = kind.prompts(&mut taken).remove(0);
+                kind.prompts(queue).push(first);
             }
         })
         .await?;
@@ -61,18 +61,18 @@ impl AgentContext {
     }
 
     /// Starts to deliver the oldest prompt. It stays in the queue until `finish_delivery`.
-    pub(crate) fn start_delivery(&self, line: QueueKind) -> Option<Prompt> {
+    pub(crate) fn start_delivery(&self, kind: QueueKind) -> Option<Prompt> {
         let mut agent_state = self.state();
-        let first = line.prompts(&mut agent_state.queue).first().cloned();
-        agent_state.delivering = first.is_some().then_some(line);
+        let first = kind.prompts(&mut agent_state.queue).first().cloned();
+        agent_state.delivering = first.is_some().then_some(kind);
         first
     }
 
     /// Ends a delivery. If the prompt was stored, removes it from the queue.
-    pub(crate) async fn finish_delivery(&self, line: QueueKind, stored: bool) -> Result<(), AgentError> {
+    pub(crate) async fn finish_delivery(&self, kind: QueueKind, stored: bool) -> Result<(), AgentError> {
         let stored = self.state().delivering.take().filter(|_| stored);
         match stored {
-            Some(_) => self.update_queue(|queue, _| drop(line.prompts(queue).drain(..1))).await,
+            Some(_) => self.update_queue(|queue, _| drop(kind.prompts(queue).drain(..1))).await,
             None => Ok(()),
         }
     }
@@ -85,8 +85,8 @@ impl AgentContext {
         let queue = {
             let mut agent_state = self.state();
             let before = agent_state.queue.clone();
-            let saying = agent_state.delivering;
-            change(&mut agent_state.queue, saying);
+            let delivering = agent_state.delivering;
+            change(&mut agent_state.queue, delivering);
             if agent_state.queue == before {
                 return Ok(());
             }

@@ -10,15 +10,15 @@ use osier_tree::ReplyDelta;
 
 /// Redacts the deltas of one reply.
 #[derive(Debug)]
-pub(crate) struct ShownDeltas {
+pub(crate) struct RedactedDeltas {
     keys: Arc<Secrets>,
     /// The redactor of each open block, with the text it holds back.
     blocks: BTreeMap<usize, Redactor>,
 }
 
-impl ShownDeltas {
-    pub(crate) fn new(keys: &Arc<Secrets>) -> ShownDeltas {
-        ShownDeltas { keys: keys.clone(), blocks: BTreeMap::new() }
+impl RedactedDeltas {
+    pub(crate) fn new(keys: &Arc<Secrets>) -> RedactedDeltas {
+        RedactedDeltas { keys: keys.clone(), blocks: BTreeMap::new() }
     }
 
     /// The deltas to send for this one.
@@ -89,7 +89,7 @@ mod tests {
         let keys = Arc::new(Secrets::new([KEY.to_owned().into()]));
         let said = format!("é {KEY} ü sk-01");
         for at in (0..=said.len()).filter(|at| said.is_char_boundary(*at)) {
-            let mut shown = ShownDeltas::new(&keys);
+            let mut shown = RedactedDeltas::new(&keys);
             let (mut texts, mut arguments) = (Vec::new(), Vec::new());
             for piece in [&said[..at], &said[at..]] {
                 texts.extend(shown.next(&Delta::Text { block: 0, text: piece.to_owned() }));
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn without_keys_every_piece_is_shown_at_once() {
-        let mut shown = ShownDeltas::new(&Arc::default());
+        let mut shown = RedactedDeltas::new(&Arc::default());
         let seen = shown.next(&Delta::Thinking { block: 3, text: "hm".to_owned() });
         assert_eq!(seen, [ReplyDelta::ThinkingDelta { block: 3, delta: "hm".to_owned() }]);
     }

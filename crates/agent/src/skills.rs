@@ -75,21 +75,21 @@ impl Skill {
     fn read(path: &Path) -> Result<(Skill, Option<FileProblem>), FileProblem> {
         let problem = |what: &str| FileProblem { path: path.to_owned(), message: what.to_owned() };
         let text = text_file::read_text(path)?;
-        let page = MarkdownFile::parse(&text);
+        let file = MarkdownFile::parse(&text);
         let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-        let Some(description) = page.field("description") else {
-            return Err(problem(page.problem.as_deref().unwrap_or("the front matter has no `description`")));
+        let Some(description) = file.field("description") else {
+            return Err(problem(file.problem.as_deref().unwrap_or("the front matter has no `description`")));
         };
         let skill = Skill {
             name: one_line(
-                page.field("name").map_or_else(|| folder.unwrap_or_default(), str::to_owned).as_str(),
+                file.field("name").map_or_else(|| folder.unwrap_or_default(), str::to_owned).as_str(),
             ),
             description: one_line(description),
             path: path.to_owned(),
-            user_only: page.field("disable-model-invocation") == Some("true"),
-            body: page.body.trim().to_owned(),
+            user_only: file.field("disable-model-invocation") == Some("true"),
+            body: file.body.trim().to_owned(),
         };
-        Ok((skill, page.problem.as_deref().map(problem)))
+        Ok((skill, file.problem.as_deref().map(problem)))
     }
 
     /// The skill as text for the model, followed by the arguments that the user typed.

@@ -11,7 +11,7 @@ use crate::turn::Turn;
 #[derive(Debug)]
 pub(crate) struct TurnSteps {
     /// The log when the turn began.
-    began: LogVersion,
+    start_version: LogVersion,
     count: u32,
     /// The step that hooks do not know the end of.
     open: Option<OpenStep>,
@@ -20,20 +20,22 @@ pub(crate) struct TurnSteps {
 #[derive(Debug)]
 struct OpenStep {
     index: u32,
-    began: LogVersion,
+    start_version: LogVersion,
 }
 
 impl TurnSteps {
-    pub(crate) fn new(began: LogVersion) -> TurnSteps {
-        TurnSteps { began, count: 0, open: None }
+    pub(crate) fn new(start_version: LogVersion) -> TurnSteps {
+        TurnSteps { start_version, count: 0, open: None }
     }
 }
 
 impl Turn {
     pub(crate) async fn observe_turn_end(&mut self, outcome: Option<TurnOutcome>) {
         self.observe_step_end().await;
-        let began = self.steps.began;
-        self.agent.observe(|| HookEvent::TurnEnded { outcome, entries: self.entries_since(began) }).await;
+        let start_version = self.steps.start_version;
+        self.agent
+            .observe(|| HookEvent::TurnEnded { outcome, entries: self.entries_since(start_version) })
+            .await;
     }
 
     /// Ends the step before it, if there is one.
@@ -44,15 +46,15 @@ impl Turn {
         self.observe_step_end().await;
         let index = self.steps.count;
         self.steps.count += 1;
-        self.steps.open = Some(OpenStep { index, began: self.agent.session.version() });
+        self.steps.open = Some(OpenStep { index, start_version: self.agent.session.version() });
         let timestamp = self.agent.timestamp();
         self.agent.observe(|| HookEvent::StepStarted { turn_index: index, timestamp }).await;
     }
 
     /// A step without a stored reply was canceled, and has no end.
     async fn observe_step_end(&mut self) {
-        let Some(OpenStep { index, began }) = self.steps.open.take() else { return };
-        let entries = self.entries_since(began);
+        let Some(OpenStep { index, start_version }) = self.steps.open.take() else { return };
+        let entries = self.entries_since(start_version);
         let Some(reply) = self.reply_id.clone().filter(|reply| entries.contains(reply)) else { return };
         let results = self.results_of(&entries);
         self.agent
@@ -65,12 +67,12 @@ impl Turn {
     }
 
     /// The entries of the path that were stored since then, oldest first. Empty if the log was replaced.
-    fn entries_since(&self, began: LogVersion) -> Vec<EntryId> {
+    fn entries_since(&self, start_version: LogVersion) -> Vec<EntryId> {
         let (state, at) = self.agent.position();
-        if state.version.generation != began.generation {
+        if state.version.generation != start_version.generation {
             return Vec::new();
         }
-        let is_new = |seq: &Seq| seq.index() >= began.entries;
+        let is_new = |seq: &Seq| seq.index() >= start_version.entries;
         let path = state.tree.heads().ancestors(at).take_while(is_new);
         let mut entries: Vec<EntryId> = path.map(|seq| state.tree.id(seq).to_entry_id()).collect();
         entries.reverse();

@@ -49,7 +49,7 @@ pub(crate) struct WrittenSummary {
 /// Writes summaries and adds up their cost.
 #[derive(Debug)]
 pub(crate) struct Summarizer<'a> {
-    work: &'a AgentContext,
+    agent: &'a AgentContext,
     model: Arc<ModelInfo>,
     cancel: &'a CancellationToken,
     usage: TokenUsage,
@@ -68,7 +68,7 @@ impl AgentContext {
             Some(model) => model.clone(),
             None => self.model_choice().await?.model,
         };
-        Ok(Summarizer { work: self, model, cancel, usage: TokenUsage::default(), requests: 0 })
+        Ok(Summarizer { agent: self, model, cancel, usage: TokenUsage::default(), requests: 0 })
     }
 
     /// Keeps the cost of a failed request until [`AgentContext::store_unrecorded_usage`] stores it.
@@ -99,7 +99,7 @@ impl AgentContext {
             };
             let commit = Commit::new(move |tree, _| {
                 let entry = RawJson::parse(entry.as_bytes())
-                    .map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+                    .map_err(|_| PlanError::NotAnEntry { reason: "it is not JSON" })?;
                 tree.plan_entry(None, entry)
             });
             self.cursor.commit(commit).await?;
@@ -169,14 +169,14 @@ impl Summarizer<'_> {
 
     fn keep_cost(&mut self) {
         let (usage, requests) = (std::mem::take(&mut self.usage), std::mem::take(&mut self.requests));
-        self.work.remember_usage(&self.model, usage, requests, "summary", "a summary that was not finished");
+        self.agent.remember_usage(&self.model, usage, requests, "summary", "a summary that was not finished");
     }
 
     /// Sends one request. An answer that goes into the next request may use half of the room.
     async fn request_summary(&mut self, prompt: String, is_intermediate: bool) -> Result<String, AgentError> {
         if self.requests > 0 {
             // Separate the parts on screen.
-            self.work.live.send(ClientEvent::SummaryText { text: "\n\n".to_owned() });
+            self.agent.live.send(ClientEvent::SummaryText { text: "\n\n".to_owned() });
         }
         let max_tokens = self.max_answer_tokens(&prompt, is_intermediate);
         let mut request = Request::new(self.model.clone(), vec![Message::user(prompt)]);
@@ -184,41 +184,41 @@ impl Summarizer<'_> {
         request.cache = CacheRetention::Off;
         request.max_tokens = max_tokens;
         let purpose = RequestPurpose::Summary;
-        let request = self.work.ask_before_request(request, purpose, self.cancel).await;
+        let request = self.agent.ask_before_request(request, purpose, self.cancel).await;
         let request = request.ok_or(SummaryError::Canceled)?;
-        let mut deltas = self.work.config.model.stream(request, self.cancel.clone());
-        let mut partial = ReplyDraft::new(&self.model, self.work.timestamp());
-        let keys = self.work.config.tool_context.secrets.clone();
+        let mut deltas = self.agent.config.model.stream(request, self.cancel.clone());
+        let mut reply = ReplyDraft::new(&self.model, self.agent.timestamp());
+        let keys = self.agent.config.tool_context.secrets.clone();
         let mut redactor = Redactor::new(&keys);
         loop {
             let delta = deltas.next().await;
-            let delta = delta.unwrap_or_else(|| partial.end_without_final_delta(self.cancel.is_cancelled()));
-            if matches!(delta, Delta::Retrying { .. }) && partial.has_content() {
+            let delta = delta.unwrap_or_else(|| reply.end_without_final_delta(self.cancel.is_cancelled()));
+            if matches!(delta, Delta::Retrying { .. }) && reply.has_content() {
                 // The retry starts from scratch.
-                self.work.live.send(ClientEvent::SummaryText { text: "\n\n".to_owned() });
+                self.agent.live.send(ClientEvent::SummaryText { text: "\n\n".to_owned() });
                 redactor = Redactor::new(&keys);
             }
-            partial.apply(&delta);
+            reply.apply(&delta);
             match delta {
                 Delta::Retrying { usage, .. } => {
                     self.usage += usage;
                     self.requests += u64::from(usage.total_tokens > 0);
                 }
                 Delta::Text { text, .. } => {
-                    self.work.live.send(ClientEvent::SummaryText { text: redactor.push_text(&text) });
+                    self.agent.live.send(ClientEvent::SummaryText { text: redactor.push_text(&text) });
                 }
                 Delta::Done(message) => {
                     self.usage += message.usage;
                     self.requests += 1;
-                    self.work.live.send(ClientEvent::SummaryText { text: redactor.finish_text() });
-                    self.work.observe_response(&self.model.full_name(), purpose, message.usage, None).await;
+                    self.agent.live.send(ClientEvent::SummaryText { text: redactor.finish_text() });
+                    self.agent.observe_response(&self.model.full_name(), purpose, message.usage, None).await;
                     return summary_text(&message).map(|text| keys.redact(text));
                 }
                 Delta::Failed(failure, message) => {
                     self.usage += message.usage;
                     self.requests += u64::from(message.usage.total_tokens > 0);
                     let (name, reason) = (self.model.full_name(), Some(failure.message()));
-                    self.work.observe_response(&name, purpose, message.usage, reason).await;
+                    self.agent.observe_response(&name, purpose, message.usage, reason).await;
                     let stopped = self.cancel.is_cancelled();
                     let error = if stopped {
                         SummaryError::Canceled
@@ -236,10 +236,10 @@ impl Summarizer<'_> {
     fn max_answer_tokens(&self, prompt: &str, is_intermediate: bool) -> Option<u64> {
         let window = self.model.context_window;
         // Token estimates are inexact, so keep a margin.
-        let room = window
+        let available = window
             .saturating_sub(estimate_tokens(prompt) + estimate_tokens(summary::SYSTEM_PROMPT) + window / 32);
-        let room = if is_intermediate { room / 2 } else { room };
-        (room < self.model.max_output).then_some(room.max(MIN_ANSWER_TOKENS))
+        let available = if is_intermediate { available / 2 } else { available };
+        (available < self.model.max_output).then_some(available.max(MIN_ANSWER_TOKENS))
     }
 
     /// The extra fields of a summary entry: files, cost and model.

@@ -88,7 +88,7 @@ impl Tail {
     pub fn is_open(&self) -> bool {
         match self {
             Tail::Empty => false,
-            Tail::Replied(why) => matches!(why, EntryReason::Error | EntryReason::Aborted),
+            Tail::Replied(reason) => matches!(reason, EntryReason::Error | EntryReason::Aborted),
             Tail::Prompted | Tail::Backtracked | Tail::Calling(_) | Tail::BrokenOff(..) | Tail::Answered => {
                 true
             }
@@ -107,12 +107,12 @@ impl Tail {
                 TailPart::Prompt | TailPart::Reply => Tail::Prompted,
             };
         };
-        let why = tree.head(reply).reason;
-        let broken = matches!(why, EntryReason::Error | EntryReason::Aborted | EntryReason::Length);
+        let reason = tree.head(reply).reason;
+        let broken = matches!(reason, EntryReason::Error | EntryReason::Aborted | EntryReason::Length);
         match calls_without_result(&tail_entries(tree, at), lines) {
-            calls if calls.is_empty() && (broken || tree.head(reply).calls == 0) => Tail::Replied(why),
+            calls if calls.is_empty() && (broken || tree.head(reply).calls == 0) => Tail::Replied(reason),
             calls if calls.is_empty() => Tail::Answered,
-            calls if broken => Tail::BrokenOff(why, calls),
+            calls if broken => Tail::BrokenOff(reason, calls),
             calls => Tail::Calling(calls),
         }
     }

@@ -54,16 +54,16 @@ impl Template {
     }
 
     fn parse(name: &str, path: &Path, text: &str) -> (Template, Option<FileProblem>) {
-        let page = MarkdownFile::parse(text);
-        let first_line = || page.body.lines().map(str::trim).find(|line| !line.is_empty());
+        let file = MarkdownFile::parse(text);
+        let first_line = || file.body.lines().map(str::trim).find(|line| !line.is_empty());
         let template = Template {
             name: name.to_owned(),
-            description: page.field("description").or_else(first_line).unwrap_or_default().to_owned(),
-            argument_hint: page.field("argument-hint").map(str::to_owned),
+            description: file.field("description").or_else(first_line).unwrap_or_default().to_owned(),
+            argument_hint: file.field("argument-hint").map(str::to_owned),
             path: path.to_owned(),
-            body: page.body.trim().to_owned(),
+            body: file.body.trim().to_owned(),
         };
-        (template, page.problem.map(|what| FileProblem { path: path.to_owned(), message: what }))
+        (template, file.problem.map(|what| FileProblem { path: path.to_owned(), message: what }))
     }
 
     /// The template with the arguments inserted. If it has no placeholder, the arguments are appended.

@@ -61,9 +61,9 @@ impl Turn {
     pub(crate) async fn stop_calls(
         &self,
         calls: Vec<RecordedCall>,
-        why: EntryReason,
+        ask_reason: EntryReason,
     ) -> Result<(), AgentError> {
-        let outcome = match why {
+        let outcome = match ask_reason {
             EntryReason::Error => ToolOutcome::failed("This call was not run because the reply was cut off."),
             EntryReason::Length => ToolOutcome::failed(
                 "This call was not run: the reply reached the output limit, so it may be incomplete. Make it shorter.",
@@ -178,13 +178,14 @@ impl Turn {
         let approvals = self.current_approvals();
         let confined = approvals.sandboxed && !approvals.may_run_outside_sandbox(&preview.change);
         ctx.sandbox = ctx.sandbox.take().filter(|_| confined);
-        let Decision::Ask { change: what, reason: why, offers } = approvals.decide(spec, &preview) else {
+        let Decision::Ask { change: what, reason: ask_reason, offers } = approvals.decide(spec, &preview)
+        else {
             return Ok(None);
         };
         let question = Question::Tool(ToolQuestion {
             call: call.clone(),
             change: what,
-            reason: why,
+            reason: ask_reason,
             sandbox_denial: None,
             allowances: offers,
         });
@@ -192,7 +193,7 @@ impl Turn {
             None => Ok(Some(ToolOutcome::cancelled())),
             Some(UserAnswer::Once) => Ok(None),
             Some(UserAnswer::No { reason }) => {
-                Ok(Some(denied_outcome(&reason).with_detail("why", json!(why.name()))))
+                Ok(Some(denied_outcome(&reason).with_detail("why", json!(ask_reason.name()))))
             }
             Some(UserAnswer::Always { allowance }) => {
                 if matches!(allowance, Allowance::Outside(_)) {

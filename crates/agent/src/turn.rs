@@ -88,10 +88,10 @@ enum CompactionGiveUp {
 }
 
 impl Turn {
-    pub(crate) fn new(work: Arc<AgentContext>, cancel: CancellationToken) -> Turn {
+    pub(crate) fn new(agent: Arc<AgentContext>, cancel: CancellationToken) -> Turn {
         Turn {
-            steps: TurnSteps::new(work.session.version()),
-            agent: work,
+            steps: TurnSteps::new(agent.session.version()),
+            agent,
             cancel,
             reply_id: None,
             model_calls: 0,
@@ -103,9 +103,9 @@ impl Turn {
         }
     }
 
-    pub(crate) async fn run(mut self, begin: TurnStart, starter: Option<ReplySender>) -> TurnResult {
+    pub(crate) async fn run(mut self, start: TurnStart, reply_sender: Option<ReplySender>) -> TurnResult {
         let mut ended = TurnResult::default();
-        let finished = self.run_to_end(begin, starter, &mut ended.started).await;
+        let finished = self.run_to_end(start, reply_sender, &mut ended.started).await;
         match &finished {
             Ok(outcome) => tracing::debug!(?outcome, "the turn ended"),
             Err(error) => tracing::warn!(%error, "the turn failed"),
@@ -130,13 +130,13 @@ impl Turn {
     /// Returns the error as text, because `starter` may already own the error itself.
     async fn run_to_end(
         &mut self,
-        begin: TurnStart,
-        starter: Option<ReplySender>,
+        start: TurnStart,
+        reply_sender: Option<ReplySender>,
         began: &mut bool,
     ) -> Result<TurnOutcome, String> {
         let started = async {
             self.agent.store_unstored().await?;
-            if let TurnStart::Resume = begin {
+            if let TurnStart::Resume = start {
                 self.prepare_resume().await?;
             }
             let guard = self.agent.cursor.begin_turn().await?;
@@ -144,21 +144,21 @@ impl Turn {
             tracing::debug!("the turn starts");
             self.agent.live.send(ClientEvent::TurnStarted);
             self.agent.observe(|| HookEvent::TurnStarted).await;
-            let reply = self.store_start(begin).await?;
+            let reply = self.store_start(start).await?;
             Ok((guard, reply))
         };
         let guard = match started.await {
             Ok((guard, reply)) => {
-                if let Some(starter) = starter {
+                if let Some(reply_sender) = reply_sender {
                     // The client may be gone.
-                    let _ = starter.send(Ok(reply));
+                    let _ = reply_sender.send(Ok(reply));
                 }
                 guard
             }
             Err(error) => {
                 let text = error_chain(&error);
-                if let Some(starter) = starter {
-                    let _ = starter.send(Err(error));
+                if let Some(reply_sender) = reply_sender {
+                    let _ = reply_sender.send(Err(error));
                 }
                 return Err(text);
             }
@@ -172,8 +172,8 @@ impl Turn {
         ended.map(|()| finished).map_err(|error| error_chain(&error.into()))
     }
 
-    async fn store_start(&mut self, begin: TurnStart) -> Result<CommandReply, AgentError> {
-        let TurnStart::Prompt(mut prompt) = begin else {
+    async fn store_start(&mut self, start: TurnStart) -> Result<CommandReply, AgentError> {
+        let TurnStart::Prompt(mut prompt) = start else {
             self.agent.update_system_prompt().await?;
             return Ok(CommandReply::Done);
         };
@@ -230,7 +230,7 @@ impl Turn {
                 None => {}
             },
             NextStep::RunTools(calls) => self.run_tools(calls).await?,
-            NextStep::StopCalls(calls, why) => self.stop_calls(calls, why).await?,
+            NextStep::StopCalls(calls, reason) => self.stop_calls(calls, reason).await?,
             NextStep::DeliverSteering => self.deliver_queued(QueueKind::Steering).await?,
             NextStep::DeliverFollowUp => self.deliver_queued(QueueKind::FollowUp).await?,
             NextStep::Finish(finished) => return Ok(Some(finished)),

@@ -21,19 +21,21 @@ impl AgentContext {
         cancel: &CancellationToken,
     ) -> Result<CommandReply, AgentError> {
         let state = self.session.state();
-        let standing = state.cursor_state(self.cursor.id()).cloned().unwrap_or_default();
+        let cursor_state = state.cursor_state(self.cursor.id()).cloned().unwrap_or_default();
         let places = match direction {
-            HistoryDirection::Back => &standing.history.back,
-            HistoryDirection::Forward => &standing.history.forward,
+            HistoryDirection::Back => &cursor_state.history.back,
+            HistoryDirection::Forward => &cursor_state.history.forward,
         };
-        let is_elsewhere = |place: &&Place| !state.tree.same_place(**place, standing.place);
-        let to = places.iter().rev().find(is_elsewhere).copied().unwrap_or(standing.place);
+        let is_elsewhere = |position: &&Place| !state.tree.same_place(**position, cursor_state.position);
+        let to = places.iter().rev().find(is_elsewhere).copied().unwrap_or(cursor_state.position);
         match direction {
             HistoryDirection::Back => {
-                self.move_through_gate((&state, standing.place), to, cancel, || self.cursor.undo()).await
+                self.move_through_gate((&state, cursor_state.position), to, cancel, || self.cursor.undo())
+                    .await
             }
             HistoryDirection::Forward => {
-                self.move_through_gate((&state, standing.place), to, cancel, || self.cursor.redo()).await
+                self.move_through_gate((&state, cursor_state.position), to, cancel, || self.cursor.redo())
+                    .await
             }
         }
     }

@@ -48,19 +48,19 @@ enum WorkerMessage {
 
 impl Worker {
     /// Starts an agent on the session's main cursor, which all clients of this process share. Writes nothing.
-    pub async fn start(session: Session, parts: AgentConfig) -> Result<Worker, AgentError> {
-        Worker::start_at(session.main_cursor(), parts).await
+    pub async fn start(session: Session, config: AgentConfig) -> Result<Worker, AgentError> {
+        Worker::start_at(session.main_cursor(), config).await
     }
 
     /// Starts an agent on its own cursor.
-    pub async fn start_at(cursor: Cursor, mut parts: AgentConfig) -> Result<Worker, AgentError> {
-        parts.tool_context.session_id = cursor.session().id().to_owned();
-        let work = Arc::new(AgentContext::new(cursor, parts));
-        let returned = work.read_leftover_queue().await?;
-        work.state().returned_prompts = returned;
+    pub async fn start_at(cursor: Cursor, mut config: AgentConfig) -> Result<Worker, AgentError> {
+        config.tool_context.session_id = cursor.session().id().to_owned();
+        let agent = Arc::new(AgentContext::new(cursor, config));
+        let returned = agent.read_leftover_queue().await?;
+        agent.state().returned_prompts = returned;
         let (mailbox, messages) = mpsc::unbounded_channel();
-        tokio::spawn(WorkerLoop::new(work.clone()).run(messages));
-        Ok(Worker { agent: work, mailbox })
+        tokio::spawn(WorkerLoop::new(agent.clone()).run(messages));
+        Ok(Worker { agent, mailbox })
     }
 
     pub fn session(&self) -> &Session {
@@ -167,9 +167,9 @@ struct WorkerLoop {
 }
 
 impl WorkerLoop {
-    fn new(work: Arc<AgentContext>) -> WorkerLoop {
+    fn new(agent: Arc<AgentContext>) -> WorkerLoop {
         WorkerLoop {
-            agent: work,
+            agent,
             turn: None,
             bash: None,
             exclusive: None,
@@ -323,12 +323,12 @@ impl WorkerLoop {
         if is_idle { self.agent.record_model_choice().await.map(drop) } else { Ok(()) }
     }
 
-    fn start_turn(&mut self, begin: TurnStart, starter: Option<ReplySender>) {
+    fn start_turn(&mut self, start: TurnStart, reply_sender: Option<ReplySender>) {
         let cancel = CancellationToken::new();
         let turn = Turn::new(self.agent.clone(), cancel.clone());
         self.agent.state().turn_running = true;
         let span = tracing::error_span!("turn", session = self.agent.session.id());
-        let task = tokio::spawn(turn.run(begin, starter).instrument(span));
+        let task = tokio::spawn(turn.run(start, reply_sender).instrument(span));
         self.turn = Some(RunningTask { task, cancel });
     }
 
@@ -338,10 +338,10 @@ impl WorkerLoop {
             () if self.exclusive.is_some() => return send_reply(reply, Err(AgentError::ExclusiveRunning)),
             () => {}
         }
-        let (work, cancel) = (self.agent.clone(), CancellationToken::new());
+        let (agent, cancel) = (self.agent.clone(), CancellationToken::new());
         let stop = cancel.clone();
         let task = tokio::spawn(async move {
-            (reply, work.run_user_command(command, stop).await.map(|entry| CommandReply::Ran { entry }))
+            (reply, agent.run_user_command(command, stop).await.map(|entry| CommandReply::Ran { entry }))
         });
         self.bash = Some(RunningTask { task, cancel });
     }
@@ -360,10 +360,10 @@ impl WorkerLoop {
         let (state, at) = self.agent.position();
         (self.exclusive_start, self.exclusive_is_undo_or_redo) =
             ((state.version.generation, at), is_undo_or_redo(&command));
-        let (work, cancel) = (self.agent.clone(), CancellationToken::new());
+        let (agent, cancel) = (self.agent.clone(), CancellationToken::new());
         let stop = cancel.clone();
         let span = tracing::error_span!("exclusive", session = self.agent.session.id());
-        let run = async move { (reply, work.run_exclusive(command, &stop).await) };
+        let run = async move { (reply, agent.run_exclusive(command, &stop).await) };
         let task = tokio::spawn(run.instrument(span));
         self.exclusive = Some(RunningTask { task, cancel });
     }

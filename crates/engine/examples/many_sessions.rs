@@ -17,12 +17,12 @@ use osier_model::{CancellationToken, Delta, DeltaStream, Environment, Model, Reg
 use osier_protocol::{Client, ClientCommand, ClientEvent};
 use osier_tools::{CommandEnv, ToolContext};
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The time between two pieces of one reply: 50 per second.
 const PIECE_INTERVAL: Duration = Duration::from_millis(20);
 
-fn main() -> Result<(), Failure> {
+fn main() -> Result<(), BoxError> {
     let mut numbers = std::env::args().skip(1).map(|text| text.parse::<usize>());
     let mut next = |default| numbers.next().unwrap_or(Ok(default));
     let (sessions, clients, seconds) = (next(100)?, next(8)?, next(10)?);
@@ -30,7 +30,7 @@ fn main() -> Result<(), Failure> {
     runtime.block_on(measure(sessions, clients, seconds))
 }
 
-async fn measure(sessions: usize, clients: usize, seconds: usize) -> Result<(), Failure> {
+async fn measure(sessions: usize, clients: usize, seconds: usize) -> Result<(), BoxError> {
     let folder = tempfile::tempdir()?;
     let engine = engine(folder.path());
     let started = Instant::now();
@@ -78,7 +78,7 @@ fn report(mut late: Vec<f64>, clients: usize) {
 }
 
 /// A session that nothing holds open can be deleted.
-async fn check_closed(engine: &Engine, sessions: usize) -> Result<(), Failure> {
+async fn check_closed(engine: &Engine, sessions: usize) -> Result<(), BoxError> {
     let cards = engine.list(&ListOptions::default()).await?.cards;
     let plan = engine.plan_delete(cards).await?;
     let report = engine.delete(&plan, false).await?;
@@ -96,7 +96,7 @@ fn engine(folder: &Path) -> Engine {
     Engine::new(EngineConfig { stores: vec![store], ..EngineConfig::default() })
 }
 
-async fn create(engine: &Engine) -> Result<Arc<LiveSession>, Failure> {
+async fn create(engine: &Engine) -> Result<Arc<LiveSession>, BoxError> {
     let new = NewSession {
         store: "file".to_owned(),
         cwd: "/here".to_owned(),
@@ -124,7 +124,7 @@ fn spec(folder: &Path, started: Instant, seconds: usize) -> AgentSpec {
 async fn attach_readers(
     clients: Vec<LocalClient>,
     started: Instant,
-) -> Result<Vec<tokio::task::JoinHandle<Result<Vec<f64>, Failure>>>, Failure> {
+) -> Result<Vec<tokio::task::JoinHandle<Result<Vec<f64>, BoxError>>>, BoxError> {
     let mut readers = Vec::new();
     for client in clients {
         let mut events = client.attach(None).await?.events;
@@ -196,7 +196,7 @@ impl PacedReply {
 }
 
 /// The memory of this process.
-fn resident_kilobytes() -> Result<u64, Failure> {
+fn resident_kilobytes() -> Result<u64, BoxError> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("no VmRSS")?;
     Ok(line.split_whitespace().nth(1).ok_or("no number")?.parse()?)

@@ -6,16 +6,16 @@ use osier_engine::{ConfiguredStore, Engine, EngineConfig, EntryPlacement, Sessio
 use osier_session::SnapshotOptions;
 use osier_store::MemoryStore;
 
-type Failure = Box<dyn std::error::Error>;
+type BoxError = Box<dyn std::error::Error>;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), BoxError> {
     println!("{}", run().await?);
     Ok(())
 }
 
 /// Appends the same message twice and reports the result.
-pub(crate) async fn run() -> Result<String, Failure> {
+pub(crate) async fn run() -> Result<String, BoxError> {
     let store = Arc::new(MemoryStore::default());
     let stores = vec![ConfiguredStore::Shared(store)];
     let engine = Engine::new(EngineConfig { stores, ..EngineConfig::default() });
@@ -24,11 +24,12 @@ pub(crate) async fn run() -> Result<String, Failure> {
     let id = session["id"].as_str().ok_or("no id")?;
 
     // With an id, a call can be repeated: the entry is written once.
-    let put = EntryPlacement { id: Some("first".to_owned()), ..EntryPlacement::default() };
-    sessions.append_message(id, &put, br#"{"role":"user","content":"How do I begin?"}"#).await?;
-    sessions.append_message(id, &put, br#"{"role":"user","content":"How do I begin?"}"#).await?;
+    let placement = EntryPlacement { id: Some("first".to_owned()), ..EntryPlacement::default() };
+    sessions.append_message(id, &placement, br#"{"role":"user","content":"How do I begin?"}"#).await?;
+    sessions.append_message(id, &placement, br#"{"role":"user","content":"How do I begin?"}"#).await?;
 
-    let other = sessions.append_message(id, &put, br#"{"role":"user","content":"Something else."}"#).await;
+    let other =
+        sessions.append_message(id, &placement, br#"{"role":"user","content":"Something else."}"#).await;
     let refused = other.err().map(|error| error.code().name()).unwrap_or_default();
     let entries = sessions.list_entries(id, 0, None).await?.len();
     let snapshot = sessions

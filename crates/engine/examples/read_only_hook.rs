@@ -15,7 +15,7 @@ use osier_protocol::{Client, ClientCommand, ClientEvent};
 use osier_tools::{CommandEnv, ToolCall, ToolContext, ToolSet};
 use osier_tree::projection::entry_view::MessageView;
 
-type Failure = Box<dyn std::error::Error>;
+type BoxError = Box<dyn std::error::Error>;
 
 #[derive(Debug, Default)]
 struct ReadOnly {
@@ -40,13 +40,13 @@ impl Hook for ReadOnly {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), BoxError> {
     println!("{}", run().await?);
     Ok(())
 }
 
 /// Asks the built-in model to write a file, and returns the result of its tool call.
-pub(crate) async fn run() -> Result<String, Failure> {
+pub(crate) async fn run() -> Result<String, BoxError> {
     let hook = Arc::new(ReadOnly::default());
     let registered =
         RegisteredHook { on_failure: OnFailure::Refuse, ..RegisteredHook::new("read-only", hook.clone()) };
@@ -80,7 +80,7 @@ pub(crate) async fn run() -> Result<String, Failure> {
 }
 
 /// An agent with the built-in model, which needs no key.
-fn agent(folder: &std::path::Path) -> Result<AgentSpec, Failure> {
+fn agent(folder: &std::path::Path) -> Result<AgentSpec, BoxError> {
     let registry = Arc::new(Registry::built_in());
     let model = registry.find("offline")?;
     let models = ModelCatalog {

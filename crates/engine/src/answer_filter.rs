@@ -153,7 +153,7 @@ mod tests {
         ClientEvent::DraftDelta { id: id.into(), index: 0, delta: delta.into() }
     }
 
-    fn said(id: &str, content: &Value) -> ClientEvent {
+    fn reply_entry(id: &str, content: &Value) -> ClientEvent {
         let message = json!({ "role": "assistant", "content": content });
         let line = json!({ "type": "message", "id": id, "parentId": null, "message": message }).to_string();
         ClientEvent::Entry(EntryEvent {
@@ -173,10 +173,10 @@ mod tests {
         [
             text("a", "I "),
             text("a", "look."),
-            said("a", &look),
+            reply_entry("a", &look),
             text("b", "There is "),
             text("b", "one."),
-            said("b", &json!([{ "type": "text", "text": "There is one." }])),
+            reply_entry("b", &json!([{ "type": "text", "text": "There is one." }])),
         ]
     }
 
@@ -208,7 +208,7 @@ mod tests {
     fn a_retried_reply_starts_on_a_new_line() {
         let mut answer = AnswerFilter::new(true);
         let dropped = ClientEvent::DraftDropped { id: "a".into() };
-        let whole = said("b", &json!([{ "type": "text", "text": "There is one." }]));
+        let whole = reply_entry("b", &json!([{ "type": "text", "text": "There is one." }]));
         let events = [text("a", "There"), dropped, text("b", "There is one."), whole];
         assert_eq!(shown(&mut answer, &events).concat(), "There\n\nThere is one.\n");
         assert!(answer.is_withdrawn());
@@ -218,13 +218,13 @@ mod tests {
     fn a_message_that_was_not_streamed_is_printed_when_it_is_stored() {
         let mut answer = AnswerFilter::new(true);
         let blocks = json!([{ "type": "text", "text": "one" }, { "type": "text", "text": "two\n" }]);
-        assert_eq!(shown(&mut answer, &[said("a", &blocks)]).concat(), "one\ntwo\n");
+        assert_eq!(shown(&mut answer, &[reply_entry("a", &blocks)]).concat(), "one\ntwo\n");
     }
 
     #[test]
     fn control_characters_in_a_reply_are_replaced() {
         let mut answer = AnswerFilter::new(true);
-        let evil = [text("a", "x\u{1b}"), text("a", "[2Jy\u{7}"), said("a", &json!([]))];
+        let evil = [text("a", "x\u{1b}"), text("a", "[2Jy\u{7}"), reply_entry("a", &json!([]))];
         assert_eq!(shown(&mut answer, &evil).concat(), "x\u{fffd}[2Jy\u{fffd}\n");
     }
 }

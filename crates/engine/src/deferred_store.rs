@@ -56,23 +56,23 @@ impl DeferredStore {
         .await?;
         all.extend_from_slice(lines);
         let leases = self.memory.leases(&self.header.id).await?;
-        let made = match leases.is_empty() {
+        let created = match leases.is_empty() {
             true => self.create_inner(&all).await,
             false => self.create_with_leases(&all, &leases).await,
         };
-        if matches!(made, Ok(_) | Err(StoreError::Conflict { .. })) {
+        if matches!(created, Ok(_) | Err(StoreError::Conflict { .. })) {
             self.is_created.store(true, Ordering::Release);
             if let Ok(hints) = self.inner.watch(&self.header.id).await {
                 tokio::spawn(forward_hints(hints, self.changed.clone()));
             }
         }
-        made
+        created
     }
 
     async fn create_inner(&self, lines: &[Vec<u8>]) -> Result<LogVersion, StoreError> {
         match self.inner.create(&self.header, lines).await {
             Err(StoreError::AlreadyExists { .. }) => self.already_created().await,
-            made => made.map(|made| made.version),
+            created => created.map(|created| created.version),
         }
     }
 
@@ -174,10 +174,10 @@ impl Store for DeferredStore {
         &self,
         id: &str,
         generation: u64,
-        wanted: &[Seq],
+        seqs: &[Seq],
         batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
-        self.current_store(id).lines(id, generation, wanted, batch).await
+        self.current_store(id).lines(id, generation, seqs, batch).await
     }
 
     async fn append(

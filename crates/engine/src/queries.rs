@@ -62,7 +62,7 @@ async fn tree(worker: &Worker) -> Result<TreeSnapshot, EngineError> {
 
 async fn usage(worker: &Worker) -> Result<UsageReport, EngineError> {
     let (state, at) = worker.cursor().state_and_place();
-    let wanted: Vec<Seq> = usage_entries(&state.tree).collect();
+    let seqs: Vec<Seq> = usage_entries(&state.tree).collect();
     let mut meter = UsageMeter::default();
     let add = |seq: Seq, line: &[u8]| -> Result<(), EngineError> {
         if let Ok(entry) = parse_entry(line) {
@@ -70,7 +70,7 @@ async fn usage(worker: &Worker) -> Result<UsageReport, EngineError> {
         }
         Ok(())
     };
-    worker.session().for_each_line(state.version, &wanted, add).await?;
+    worker.session().for_each_line(state.version, &seqs, add).await?;
     Ok(meter.report(&state.tree, at))
 }
 

@@ -16,10 +16,10 @@ pub const ROOT: &str = "root";
 /// The lines of some entries, in memory.
 pub type EntryLines = FxHashMap<Seq, Vec<u8>>;
 
-pub async fn read_lines(session: &Session, wanted: &[Seq]) -> Result<EntryLines, StoreError> {
+pub async fn read_lines(session: &Session, seqs: &[Seq]) -> Result<EntryLines, StoreError> {
     let mut lines = EntryLines::default();
     session
-        .for_each_line(session.version(), wanted, |seq, line| {
+        .for_each_line(session.version(), seqs, |seq, line| {
             lines.insert(seq, line.to_vec());
             Ok::<_, StoreError>(())
         })
@@ -33,11 +33,11 @@ pub async fn feed_lines(
     consumer: &mut (dyn LineConsumer + Send),
 ) -> Result<(), StoreError> {
     loop {
-        let wanted = consumer.needed_lines();
-        if wanted.is_empty() {
+        let seqs = consumer.needed_lines();
+        if seqs.is_empty() {
             return Ok(());
         }
-        consumer.feed(&read_lines(session, &wanted).await?);
+        consumer.feed(&read_lines(session, &seqs).await?);
     }
 }
 
@@ -70,8 +70,8 @@ pub fn resolve_entry(tree: &SessionTree, name: &str) -> Result<Seq, EngineError>
 
 /// The full id of an entry named by a prefix; `root` is returned unchanged.
 pub fn resolve_id(tree: &SessionTree, name: &str) -> Result<String, EngineError> {
-    let place = resolve_place(tree, Some(name))?;
-    Ok(place.map_or_else(|| name.to_owned(), |seq| tree.id(seq).to_string()))
+    let position = resolve_place(tree, Some(name))?;
+    Ok(position.map_or_else(|| name.to_owned(), |seq| tree.id(seq).to_string()))
 }
 
 /// A named place; without a name, the leaf.
@@ -90,6 +90,6 @@ pub fn move_target(tree: &SessionTree, at: Place, command: &MoveCommand) -> Resu
 
 /// The entry of a position. A mark, such as a label, is not a position: the entry above it is.
 pub fn position_id(tree: &SessionTree, at: Place) -> Option<String> {
-    let place = tree.heads().ancestors(at).find(|seq| !tree.head(*seq).kind.is_mark());
-    place.map(|seq| tree.id(seq).to_string())
+    let position = tree.heads().ancestors(at).find(|seq| !tree.head(*seq).kind.is_mark());
+    position.map(|seq| tree.id(seq).to_string())
 }

@@ -168,13 +168,13 @@ impl Sessions {
         }
         let version = self.store.open(id).await?.version;
         let end = version.entries.min(after.saturating_add(limit.unwrap_or(usize::MAX)));
-        let wanted: Vec<Seq> = (after..end).map(Seq::new).collect();
-        self.entries(id, version.generation, &wanted).await
+        let seqs: Vec<Seq> = (after..end).map(Seq::new).collect();
+        self.entries(id, version.generation, &seqs).await
     }
 
-    async fn entries(&self, id: &str, generation: u64, wanted: &[Seq]) -> Result<Vec<Vec<u8>>, EngineError> {
-        let mut entries = Vec::with_capacity(wanted.len());
-        osier_store::for_each_line(&*self.store, id, generation, wanted, |_, line| {
+    async fn entries(&self, id: &str, generation: u64, seqs: &[Seq]) -> Result<Vec<Vec<u8>>, EngineError> {
+        let mut entries = Vec::with_capacity(seqs.len());
+        osier_store::for_each_line(&*self.store, id, generation, seqs, |_, line| {
             entries.extend(parse_entry(line).map(|entry| entry_json(&entry).into_owned()));
             Ok::<_, StoreError>(())
         })

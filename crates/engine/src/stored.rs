@@ -44,11 +44,10 @@ impl StoredSession {
     /// Reads lines in batches and calls `each` with each line.
     pub async fn for_each_line<E: From<StoreError>>(
         &self,
-        wanted: &[Seq],
+        seqs: &[Seq],
         each: impl FnMut(Seq, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        osier_store::for_each_line(&*self.store, &self.key, self.opened.version.generation, wanted, each)
-            .await
+        osier_store::for_each_line(&*self.store, &self.key, self.opened.version.generation, seqs, each).await
     }
 }
 

@@ -73,8 +73,8 @@ async fn ask(models: &ModelRouter, request: Request) -> Option<AssistantMessage>
             Delta::ToolCallStart { id, name, .. } => print!("call {name} {id} "),
             Delta::ToolCallArguments { json, .. } => print!("{json}·"),
             Delta::TextEnd { .. } | Delta::ThinkingEnd { .. } | Delta::ToolCallEnd { .. } => println!(),
-            Delta::Retrying { attempt, delay, error: why, .. } => {
-                println!("attempt {attempt} failed, retrying in {delay:?}: {}", why.message());
+            Delta::Retrying { attempt, delay, error: reason, .. } => {
+                println!("attempt {attempt} failed, retrying in {delay:?}: {}", reason.message());
             }
             Delta::Usage(usage) => {
                 println!("usage: in {} out {} cache read {}", usage.input, usage.output, usage.cache_read);

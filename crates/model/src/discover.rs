@@ -21,12 +21,12 @@ const MAX_LIST_BYTES: usize = 16 << 20;
 pub(crate) async fn discover_models(
     registry: &Registry,
     provider: &Provider,
-    net: &HttpTransport,
+    transport: &HttpTransport,
     key: Option<&SecretString>,
 ) -> Result<Vec<ModelInfo>, ModelError> {
-    let network = |said: String| ModelError::Network { provider: provider.id.clone(), detail: said };
+    let network = |detail: String| ModelError::Network { provider: provider.id.clone(), detail };
     let path = if provider.api == Api::AnthropicMessages { "/v1/models" } else { "/models" };
-    let client = net.client(&provider.base_url).map_err(network)?;
+    let client = transport.client(&provider.base_url).map_err(network)?;
     let headers = crate::remote::request_headers(provider, key, provider.api, &[])
         .map_err(|hint| ModelError::NotConfigured { provider: provider.id.clone(), hint })?;
     let exchange = async {
@@ -48,7 +48,7 @@ pub(crate) async fn discover_models(
     if status != 200 {
         return Err(classify_error(&ErrorResponse::from_http(&provider.id, "", status, &body)));
     }
-    let malformed = |said: String| ModelError::Malformed { provider: provider.id.clone(), detail: said };
+    let malformed = |detail: String| ModelError::Malformed { provider: provider.id.clone(), detail };
     if body.len() > MAX_LIST_BYTES {
         return Err(malformed("the model list is larger than 16 MiB".to_owned()));
     }

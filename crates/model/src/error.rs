@@ -96,19 +96,19 @@ impl ModelError {
     /// Passes the free text of the error through `clean`.
     pub(crate) fn map_detail(mut self, clean: impl FnOnce(&str) -> String) -> ModelError {
         match &mut self {
-            ModelError::ContextOverflow { detail: said, .. }
-            | ModelError::RateLimited { detail: said, .. }
-            | ModelError::Quota { detail: said, .. }
-            | ModelError::Overloaded { detail: said, .. }
-            | ModelError::Server { detail: said, .. }
-            | ModelError::Unauthorized { detail: said, .. }
-            | ModelError::UnknownModel { detail: said, .. }
-            | ModelError::BadRequest { detail: said, .. }
-            | ModelError::Refused { detail: said }
-            | ModelError::Network { detail: said, .. }
-            | ModelError::CutOff { detail: said, .. }
-            | ModelError::Malformed { detail: said, .. }
-            | ModelError::NotConfigured { hint: said, .. } => *said = clean(said),
+            ModelError::ContextOverflow { detail, .. }
+            | ModelError::RateLimited { detail, .. }
+            | ModelError::Quota { detail, .. }
+            | ModelError::Overloaded { detail, .. }
+            | ModelError::Server { detail, .. }
+            | ModelError::Unauthorized { detail, .. }
+            | ModelError::UnknownModel { detail, .. }
+            | ModelError::BadRequest { detail, .. }
+            | ModelError::Refused { detail }
+            | ModelError::Network { detail, .. }
+            | ModelError::CutOff { detail, .. }
+            | ModelError::Malformed { detail, .. }
+            | ModelError::NotConfigured { hint: detail, .. } => *detail = clean(detail),
             ModelError::Cancelled => {}
         }
         self

@@ -27,8 +27,8 @@ struct HttpClients {
 }
 
 impl HttpTransport {
-    pub(crate) fn new(surroundings: Environment, retry: RetryPolicy) -> HttpTransport {
-        HttpTransport { environment: surroundings, retry, clients: Arc::default() }
+    pub(crate) fn new(environment: Environment, retry: RetryPolicy) -> HttpTransport {
+        HttpTransport { environment, retry, clients: Arc::default() }
     }
 
     pub(crate) fn client(&self, url: &str) -> Result<reqwest::Client, String> {
@@ -38,7 +38,7 @@ impl HttpTransport {
     }
 }
 
-fn build_client(surroundings: &Environment, is_plain: bool) -> Result<reqwest::Client, String> {
+fn build_client(environment: &Environment, is_plain: bool) -> Result<reqwest::Client, String> {
     // Fails only if the process already installed a provider, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
@@ -51,15 +51,15 @@ fn build_client(surroundings: &Environment, is_plain: bool) -> Result<reqwest::C
     if is_plain {
         builder = builder.tls_certs_only([]);
     }
-    for proxy in proxies(surroundings)? {
+    for proxy in proxies(environment)? {
         builder = builder.proxy(proxy);
     }
     builder.build().map_err(|error| error_chain(&error))
 }
 
 /// Reads the usual proxy variables. Local addresses never use a proxy.
-fn proxies(surroundings: &Environment) -> Result<Vec<reqwest::Proxy>, String> {
-    let var = |name: &str| surroundings.var(name).or_else(|| surroundings.var(&name.to_lowercase()));
+fn proxies(environment: &Environment) -> Result<Vec<reqwest::Proxy>, String> {
+    let var = |name: &str| environment.var(name).or_else(|| environment.var(&name.to_lowercase()));
     let except = format!("{LOCAL_HOSTS},{}", var("NO_PROXY").unwrap_or_default());
     let all = var("ALL_PROXY");
     let https = var("HTTPS_PROXY").or_else(|| all.clone()).map(reqwest::Proxy::https);
@@ -104,9 +104,9 @@ mod tests {
     use super::*;
 
     fn net(proxy: Option<&'static str>) -> HttpTransport {
-        let surroundings =
+        let environment =
             Environment::new(move |name| proxy.filter(|_| name == "HTTPS_PROXY").map(str::to_owned));
-        HttpTransport::new(surroundings, RetryPolicy::default())
+        HttpTransport::new(environment, RetryPolicy::default())
     }
 
     #[test]

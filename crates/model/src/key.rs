@@ -37,40 +37,40 @@ pub type KeyResult = Result<Option<SecretString>, String>;
 
 impl KeySource {
     /// The key, or `None` if the server needs no key. May run a command.
-    pub async fn fetch(&self, surroundings: &Environment) -> KeyResult {
-        self.fetch_with_timeout(surroundings, KEY_COMMAND_TIMEOUT).await
+    pub async fn fetch(&self, environment: &Environment) -> KeyResult {
+        self.fetch_with_timeout(environment, KEY_COMMAND_TIMEOUT).await
     }
 
-    async fn fetch_with_timeout(&self, surroundings: &Environment, limit: Duration) -> KeyResult {
+    async fn fetch_with_timeout(&self, environment: &Environment, limit: Duration) -> KeyResult {
         match self {
             KeySource::None => Ok(None),
-            KeySource::Env(names) => match names.iter().find_map(|name| surroundings.var(name)) {
+            KeySource::Env(names) => match names.iter().find_map(|name| environment.var(name)) {
                 Some(key) => Ok(Some(secret(key))),
                 None => Err(format!("set {}", names.join(" or "))),
             },
             KeySource::Command(command) => run_key_command(command, limit).await.map(Some),
-            KeySource::File(path) => read_key_file(&surroundings.expand_path(path)).map(Some),
+            KeySource::File(path) => read_key_file(&environment.expand_path(path)).map(Some),
         }
     }
 
     /// The keys that are available without running a command. Used to redact them in output.
-    pub fn available_keys(&self, surroundings: &Environment) -> Vec<SecretString> {
+    pub fn available_keys(&self, environment: &Environment) -> Vec<SecretString> {
         match self {
             KeySource::Env(names) => {
-                names.iter().filter_map(|name| surroundings.var(name)).map(secret).collect()
+                names.iter().filter_map(|name| environment.var(name)).map(secret).collect()
             }
-            KeySource::File(path) => read_key_file(&surroundings.expand_path(path)).into_iter().collect(),
+            KeySource::File(path) => read_key_file(&environment.expand_path(path)).into_iter().collect(),
             KeySource::None | KeySource::Command(_) => Vec::new(),
         }
     }
 
     /// Checks that a key is configured, without running a command. The error says what is missing.
-    pub fn check_configured(&self, surroundings: &Environment) -> Result<(), String> {
+    pub fn check_configured(&self, environment: &Environment) -> Result<(), String> {
         match self {
             KeySource::None | KeySource::Command(_) => Ok(()),
-            KeySource::Env(names) if names.iter().any(|name| surroundings.var(name).is_some()) => Ok(()),
+            KeySource::Env(names) if names.iter().any(|name| environment.var(name).is_some()) => Ok(()),
             KeySource::Env(names) => Err(format!("set {}", names.join(" or "))),
-            KeySource::File(path) => check_key_file(&surroundings.expand_path(path)),
+            KeySource::File(path) => check_key_file(&environment.expand_path(path)),
         }
     }
 }
@@ -177,15 +177,15 @@ mod tests {
 
     #[tokio::test]
     async fn first_set_variable_is_used() {
-        let surroundings = Environment::new(|name| match name {
+        let environment = Environment::new(|name| match name {
             "A" => Some("  ".to_owned()),
             "B" => Some("key-b\n".to_owned()),
             _ => None,
         });
         let env = |names: &[&str]| KeySource::Env(names.iter().map(|name| (*name).to_owned()).collect());
-        assert_eq!(shown(env(&["A", "B"]).fetch(&surroundings).await), Ok("key-b".to_owned()));
-        assert_eq!(shown(env(&["A", "C"]).fetch(&surroundings).await), Err("set A or C".to_owned()));
-        assert_eq!(env(&["A"]).check_configured(&surroundings), Err("set A".to_owned()));
+        assert_eq!(shown(env(&["A", "B"]).fetch(&environment).await), Ok("key-b".to_owned()));
+        assert_eq!(shown(env(&["A", "C"]).fetch(&environment).await), Err("set A or C".to_owned()));
+        assert_eq!(env(&["A"]).check_configured(&environment), Err("set A".to_owned()));
     }
 
     #[tokio::test]
@@ -193,18 +193,18 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("key");
         std::fs::write(&path, "sk-file\n").unwrap();
-        let surroundings = Environment::empty().with_home(home.path());
+        let environment = Environment::empty().with_home(home.path());
         let source = KeySource::File(PathBuf::from("~/key"));
         let set = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
         set(0o600);
-        assert_eq!(shown(source.fetch(&surroundings).await), Ok("sk-file".to_owned()));
+        assert_eq!(shown(source.fetch(&environment).await), Ok("sk-file".to_owned()));
         for mode in [0o640, 0o604, 0o644, 0o620] {
             set(mode);
-            let error = shown(source.fetch(&surroundings).await).unwrap_err();
+            let error = shown(source.fetch(&environment).await).unwrap_err();
             assert!(error.contains("can be read by others") && error.contains("chmod 600"), "{error}");
-            assert!(source.check_configured(&surroundings).is_err());
+            assert!(source.check_configured(&environment).is_err());
         }
-        assert!(shown(KeySource::File(PathBuf::from("~/none")).fetch(&surroundings).await).is_err());
+        assert!(shown(KeySource::File(PathBuf::from("~/none")).fetch(&environment).await).is_err());
     }
 
     #[tokio::test]

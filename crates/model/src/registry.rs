@@ -75,9 +75,9 @@ impl Registry {
     }
 
     /// Checks that a model can be used. The error says what is missing.
-    pub fn check_configured(&self, model: &ModelInfo, surroundings: &Environment) -> Result<(), String> {
+    pub fn check_configured(&self, model: &ModelInfo, environment: &Environment) -> Result<(), String> {
         match self.providers.get(&model.provider) {
-            Some(provider) => provider.key.check_configured(surroundings),
+            Some(provider) => provider.key.check_configured(environment),
             None => Err(format!("unknown provider {}", model.provider)),
         }
     }

@@ -13,7 +13,7 @@ use secrecy::SecretString;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use self::http_attempt::Exchange;
+use self::http_attempt::HttpAttempt;
 pub(crate) use self::http_attempt::request_headers;
 use crate::discover::discover_models;
 use crate::error::ModelError;
@@ -31,14 +31,14 @@ use crate::usage::TokenUsage;
 #[derive(Clone)]
 pub(crate) struct RemoteModel {
     provider: Arc<Provider>,
-    net: HttpTransport,
+    transport: HttpTransport,
     /// Fetched once; cleared when the server rejects it.
     key: Arc<Mutex<Option<SecretString>>>,
 }
 
 impl RemoteModel {
-    pub(crate) fn new(provider: Arc<Provider>, net: HttpTransport) -> RemoteModel {
-        RemoteModel { provider, net, key: Arc::default() }
+    pub(crate) fn new(provider: Arc<Provider>, transport: HttpTransport) -> RemoteModel {
+        RemoteModel { provider, transport, key: Arc::default() }
     }
 
     async fn key(&self) -> Result<Option<SecretString>, ModelError> {
@@ -47,7 +47,7 @@ impl RemoteModel {
             *known = self
                 .provider
                 .key
-                .fetch(&self.net.environment)
+                .fetch(&self.transport.environment)
                 .await
                 .map_err(|hint| self.not_configured(hint))?;
         }
@@ -62,7 +62,7 @@ impl RemoteModel {
     async fn redacted(&self, failure: ModelError, used: Option<&SecretString>) -> ModelError {
         let own = self.provider.secrets();
         let secrets: Vec<&SecretString> = used.into_iter().chain(&own).collect();
-        let failure = failure.map_detail(|said| redact_and_shorten(said, &secrets));
+        let failure = failure.map_detail(|detail| redact_and_shorten(detail, &secrets));
         if matches!(failure, ModelError::Unauthorized { .. }) {
             *self.key.lock().await = None;
         }
@@ -87,7 +87,7 @@ impl RemoteModel {
     /// Asks the server for its list of models.
     pub(crate) async fn discover(&self, registry: &Registry) -> Result<Vec<ModelInfo>, ModelError> {
         let key = self.key().await?;
-        match discover_models(registry, &self.provider, &self.net, key.as_ref()).await {
+        match discover_models(registry, &self.provider, &self.transport, key.as_ref()).await {
             Ok(models) => Ok(models),
             Err(failure) => Err(self.redacted(failure, key.as_ref()).await),
         }
@@ -110,7 +110,7 @@ impl RemoteModel {
     }
 
     fn new_draft(&self, request: &Request) -> ReplyDraft {
-        ReplyDraft::new(&request.model, self.net.environment.now())
+        ReplyDraft::new(&request.model, self.transport.environment.now())
     }
 }
 
@@ -133,7 +133,7 @@ struct ReplyStream {
 
 enum StreamState {
     Connecting,
-    Reading(Box<Exchange>),
+    Reading(Box<HttpAttempt>),
     RetryDelay(Duration),
     /// Ended, after all ready deltas are delivered.
     Closing(Result<StopReason, ModelError>),
@@ -153,9 +153,9 @@ impl ReplyStream {
                 self.draft.apply(&delta);
                 return Some(delta);
             }
-            if let StreamState::Closing(ending) = &self.state {
-                let ending = ending.clone();
-                return Some(self.final_delta(ending));
+            if let StreamState::Closing(result) = &self.state {
+                let result = result.clone();
+                return Some(self.final_delta(result));
             }
             let cancel = self.cancel.clone();
             tokio::select! {
@@ -191,11 +191,12 @@ impl ReplyStream {
         }
     }
 
-    async fn connect(&mut self) -> Result<Exchange, ModelError> {
+    async fn connect(&mut self) -> Result<HttpAttempt, ModelError> {
         self.attempts += 1;
         tracing::debug!(model = %self.request.model.full_name(), attempt = self.attempts, "sending a request");
         self.key = self.remote.key().await?;
-        Exchange::open(&self.remote.provider, &self.remote.net, self.key.as_ref(), &self.request).await
+        HttpAttempt::open(&self.remote.provider, &self.remote.transport, self.key.as_ref(), &self.request)
+            .await
     }
 
     /// Retries or ends with the error. No call of a reply runs before the reply ends, so a reply that is cut off in the middle
@@ -203,7 +204,7 @@ impl ReplyStream {
     async fn retry_or_fail(&mut self, failure: ModelError) {
         let failure = self.remote.redacted(failure, self.key.as_ref()).await;
         tracing::warn!(model = %self.request.model.full_name(), attempt = self.attempts, error = %failure, "the model call failed");
-        match self.remote.net.retry.delay(self.attempts, &failure, random_fraction()) {
+        match self.remote.transport.retry.delay(self.attempts, &failure, random_fraction()) {
             Some(delay) => {
                 tracing::debug!(?delay, "trying again");
                 let usage = self.usage();
@@ -262,9 +263,9 @@ impl ReplyStream {
         }
     }
 
-    fn final_delta(&mut self, ending: Result<StopReason, ModelError>) -> Delta {
+    fn final_delta(&mut self, result: Result<StopReason, ModelError>) -> Delta {
         self.state = StreamState::Ended;
-        self.draft.clone().finish(ending, self.request.output_limit())
+        self.draft.clone().finish(result, self.request.output_limit())
     }
 }
 

@@ -127,9 +127,9 @@ impl ReplyDraft {
 
     /// The final delta of the reply. Calls with invalid arguments are marked. If the reply reached its output limit, `most`,
     /// those calls were cut off.
-    pub(crate) fn finish(self, ending: Result<StopReason, ModelError>, most: Option<u64>) -> Delta {
+    pub(crate) fn finish(self, result: Result<StopReason, ModelError>, most: Option<u64>) -> Delta {
         let mut message = self.into_message();
-        let stop = match ending {
+        let stop = match result {
             Ok(stop) => stop,
             Err(failure) => return failed_delta(message, failure),
         };
@@ -268,11 +268,11 @@ mod tests {
     fn retry_discards_everything_received_before() {
         let mut deltas = vec![Delta::Start { response_id: Some("first".to_owned()), response_model: None }];
         deltas.extend(call(&["{\"path\": \"a"]));
-        let why = ModelError::CutOff { provider: "p".to_owned(), detail: String::new() };
+        let reason = ModelError::CutOff { provider: "p".to_owned(), detail: String::new() };
         deltas.push(Delta::Retrying {
             attempt: 1,
             delay: std::time::Duration::ZERO,
-            error: why,
+            error: reason,
             usage: TokenUsage::default(),
         });
         deltas.extend([Delta::TextStart { block: 0 }, Delta::Text { block: 0, text: "whole".to_owned() }]);

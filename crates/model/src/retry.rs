@@ -32,17 +32,17 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// The delay after `tried` failed attempts; `None` to give up. `dice` is a random number between 0 and 1, so that clients
     /// that failed at the same time do not retry at the same time.
-    pub fn delay(&self, tried: u32, failure: &ModelError, dice: f64) -> Option<Duration> {
+    pub fn delay(&self, tried: u32, failure: &ModelError, random: f64) -> Option<Duration> {
         if tried >= self.max_attempts || !failure.is_transient() {
             return None;
         }
         match failure.retry_after() {
             Some(asked) if asked > self.max_retry_after => None,
             // Slightly longer than requested, to spread the retries.
-            Some(asked) => Some(asked + self.initial_delay.mul_f64(0.25 * dice)),
+            Some(asked) => Some(asked + self.initial_delay.mul_f64(0.25 * random)),
             None => {
                 let doubled = self.initial_delay.saturating_mul(1 << (tried - 1).min(16)).min(self.max_delay);
-                Some(doubled.mul_f64(0.5 + 0.5 * dice))
+                Some(doubled.mul_f64(0.5 + 0.5 * random))
             }
         }
     }
@@ -76,10 +76,10 @@ mod tests {
 
     #[test]
     fn delays_double_with_jitter_and_end() {
-        let delays = |dice| {
+        let delays = |random| {
             let retry = RetryPolicy { max_attempts: 7, ..RetryPolicy::default() };
             (1..=7)
-                .map(|tried| retry.delay(tried, &overloaded(None), dice).map(|delay| delay.as_secs_f64()))
+                .map(|tried| retry.delay(tried, &overloaded(None), random).map(|delay| delay.as_secs_f64()))
                 .collect::<Vec<_>>()
         };
         assert_eq!(delays(1.0), [Some(2.0), Some(4.0), Some(8.0), Some(16.0), Some(30.0), Some(30.0), None]);

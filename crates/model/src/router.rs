@@ -21,23 +21,23 @@ use crate::retry::RetryPolicy;
 #[derive(Debug)]
 pub struct ModelRouter {
     registry: Arc<Registry>,
-    net: HttpTransport,
+    transport: HttpTransport,
     remotes: Mutex<HashMap<String, RemoteModel>>,
     offline: OfflineModel,
 }
 
 impl ModelRouter {
-    pub fn new(registry: Arc<Registry>, surroundings: Environment) -> ModelRouter {
+    pub fn new(registry: Arc<Registry>, environment: Environment) -> ModelRouter {
         ModelRouter {
             registry,
-            offline: OfflineModel::new(surroundings.clone()),
-            net: HttpTransport::new(surroundings, RetryPolicy::default()),
+            offline: OfflineModel::new(environment.clone()),
+            transport: HttpTransport::new(environment, RetryPolicy::default()),
             remotes: Mutex::default(),
         }
     }
 
     pub fn with_retry(mut self, retry: RetryPolicy) -> ModelRouter {
-        self.net.retry = retry;
+        self.transport.retry = retry;
         self
     }
 
@@ -64,7 +64,7 @@ impl ModelRouter {
         let mut remotes = self.remotes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if !remotes.contains_key(provider) {
             let known = self.registry.provider(provider)?.clone();
-            remotes.insert(provider.to_owned(), RemoteModel::new(known, self.net.clone()));
+            remotes.insert(provider.to_owned(), RemoteModel::new(known, self.transport.clone()));
         }
         remotes.get(provider).cloned()
     }
@@ -80,7 +80,7 @@ impl Model for ModelRouter {
             None => {
                 let provider = request.model.provider.clone();
                 let hint = "unknown provider".to_owned();
-                let draft = ReplyDraft::new(&request.model, self.net.environment.now());
+                let draft = ReplyDraft::new(&request.model, self.transport.environment.now());
                 let end = draft.finish(Err(ModelError::NotConfigured { provider, hint }), None);
                 Box::pin(stream::iter([end]))
             }

@@ -86,8 +86,8 @@ impl ScriptedTurn {
         self.step(ScriptStep::Hang)
     }
 
-    pub fn retrying(self, why: ModelError) -> ScriptedTurn {
-        self.step(ScriptStep::Retrying(why))
+    pub fn retrying(self, reason: ModelError) -> ScriptedTurn {
+        self.step(ScriptStep::Retrying(reason))
     }
 
     /// Ends the reply with an error.
@@ -190,31 +190,31 @@ enum PlayerEvent {
 
 impl ScriptPlayer {
     fn new(turn: ScriptedTurn, model: &ModelInfo, cancel: CancellationToken) -> ScriptPlayer {
-        let mut beats =
+        let mut events =
             VecDeque::from([PlayerEvent::Delta(Delta::Start { response_id: None, response_model: None })]);
         let mut block = 0;
         for step in turn.steps {
             match step {
-                ScriptStep::Pause(duration) => beats.push_back(PlayerEvent::Pause(duration)),
-                ScriptStep::Hang => beats.push_back(PlayerEvent::Hang),
-                ScriptStep::Fail(failure) => beats.push_back(PlayerEvent::Fail(failure)),
-                ScriptStep::Retrying(why) => {
-                    beats.push_front(PlayerEvent::Delta(Delta::Retrying {
+                ScriptStep::Pause(duration) => events.push_back(PlayerEvent::Pause(duration)),
+                ScriptStep::Hang => events.push_back(PlayerEvent::Hang),
+                ScriptStep::Fail(failure) => events.push_back(PlayerEvent::Fail(failure)),
+                ScriptStep::Retrying(reason) => {
+                    events.push_front(PlayerEvent::Delta(Delta::Retrying {
                         attempt: 1,
                         delay: Duration::ZERO,
-                        error: why,
+                        error: reason,
                         usage: TokenUsage::default(),
                     }));
                 }
                 content => {
-                    beats.extend(step_deltas(content, block).into_iter().map(PlayerEvent::Delta));
+                    events.extend(step_deltas(content, block).into_iter().map(PlayerEvent::Delta));
                     block += 1;
                 }
             }
         }
-        beats.push_back(PlayerEvent::Delta(Delta::Usage(turn.usage)));
+        events.push_back(PlayerEvent::Delta(Delta::Usage(turn.usage)));
         let stop = turn.stop.unwrap_or(StopReason::Stop);
-        ScriptPlayer { events: beats, draft: ReplyDraft::new(model, 0), stop, cancel, ended: false }
+        ScriptPlayer { events, draft: ReplyDraft::new(model, 0), stop, cancel, ended: false }
     }
 
     async fn next(&mut self) -> Option<Delta> {
@@ -243,9 +243,9 @@ impl ScriptPlayer {
         }
     }
 
-    fn end(&mut self, ending: Result<StopReason, ModelError>) -> Delta {
+    fn end(&mut self, result: Result<StopReason, ModelError>) -> Delta {
         self.ended = true;
-        self.draft.clone().finish(ending, None)
+        self.draft.clone().finish(result, None)
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::home::{self, CliOverrides, Home};
-use crate::output_writer::{Out, notice};
+use crate::output_writer::{OutputWriter, notice};
 use crate::{bench, config, demo, doctor, failure, models, run, sessions, trust};
 
 const AFTER_HELP: &str = "\
@@ -147,7 +147,7 @@ fn block_on(work: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
 }
 
 fn print(text: &[u8]) -> Result<ExitCode> {
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     out.raw(text)?;
     out.finish()
 }

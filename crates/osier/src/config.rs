@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::home::{self, Home};
 use crate::layout::{pad_right, sanitize_line, truncate, width};
-use crate::output_writer::{Out, TextStyle, notice};
+use crate::output_writer::{OutputWriter, TextStyle, notice};
 
 /// Maximum width of a value; `get` prints longer ones.
 const MAX_VALUE_WIDTH: usize = 60;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
 
 fn print_path(json: bool, home: &Home) -> Result<ExitCode> {
     let file = home.config_file();
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     match json {
         true => out.json(&json!({ "path": file.to_string_lossy() }))?,
         false => out.line(&sanitize_line(&file.to_string_lossy()))?,
@@ -80,7 +80,7 @@ fn print_path(json: bool, home: &Home) -> Result<ExitCode> {
 
 fn print_list(json: bool, home: &Home, loaded: &LoadedSettings) -> Result<ExitCode> {
     let rows = rows::config_rows(home, loaded);
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if json {
         out.json(&rows)?;
     } else {
@@ -91,7 +91,7 @@ fn print_list(json: bool, home: &Home, loaded: &LoadedSettings) -> Result<ExitCo
     Ok(code)
 }
 
-fn write_rows(rows: &[ConfigRow], home: &Home, out: &mut Out) -> Result<()> {
+fn write_rows(rows: &[ConfigRow], home: &Home, out: &mut OutputWriter) -> Result<()> {
     let values: Vec<String> =
         rows.iter().map(|row| truncate(&sanitize_line(&row.toml_value()), MAX_VALUE_WIDTH)).collect();
     let keys = rows.iter().map(|row| width(&sanitize_line(&row.key))).max().unwrap_or(0);
@@ -113,7 +113,7 @@ fn print_value(name: &str, json: bool, home: &Home, loaded: &LoadedSettings) -> 
     let (path, _) = edit::find_key(name)?;
     let rows = rows::config_rows(home, loaded);
     let row = rows.iter().find(|row| row.key == dotted_key(&path) && row.is_effective());
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     match row {
         Some(row) if json => out.json(row)?,
         Some(row) if row.has_value() => out.line(&sanitize_line(&row.plain_value()))?,
@@ -124,7 +124,7 @@ fn print_value(name: &str, json: bool, home: &Home, loaded: &LoadedSettings) -> 
 
 fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<ExitCode> {
     let (path, shown) = edit::write_setting(name, text, home)?;
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     match json {
         true => {
             out.json(&json!({ "key": dotted_key(&path), "file": home.config_file().to_string_lossy() }))?;
@@ -139,7 +139,7 @@ fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<ExitCode> {
 
 fn unset(name: &str, json: bool, home: &Home) -> Result<ExitCode> {
     let path = edit::remove_setting(name, home)?;
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if json {
         out.json(&json!({ "key": dotted_key(&path), "file": home.config_file().to_string_lossy() }))?;
     }

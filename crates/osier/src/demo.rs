@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::home::Home;
 use crate::layout::{pad_right, sanitize_line};
-use crate::output_writer::{Out, TextStyle};
+use crate::output_writer::{OutputWriter, TextStyle};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -44,7 +44,7 @@ const HINTS: [(&str, &str, &str); 10] = [
 pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     let lines = shifted_lines(home.now())?;
     let stored = home.engine.create_with(&home.new_session(KeepWhen::Always), &lines).await?;
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.quiet {
         out.line(&stored.key)?;
         return out.finish();

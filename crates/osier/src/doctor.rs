@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::home;
 use crate::layout::pad_right;
-use crate::output_writer::{Out, TextStyle};
+use crate::output_writer::{OutputWriter, TextStyle};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -72,7 +72,7 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode> {
     checks.push(sandbox::check(&home));
     checks.extend(store::checks(&home).await);
     checks.push(log::check(&home));
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         out.json(&checks)?;
     } else {
@@ -85,7 +85,7 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { code })
 }
 
-fn write_check(check: &DoctorCheck, out: &mut Out) -> Result<()> {
+fn write_check(check: &DoctorCheck, out: &mut OutputWriter) -> Result<()> {
     let (word, style) = match check.status {
         CheckStatus::Ok => ("ok", TextStyle::Active),
         CheckStatus::Warn => ("warn", TextStyle::Label),

@@ -9,7 +9,7 @@ use osier_settings::model_list::{DiscoveryResults, ModelRow, discover_models, mo
 
 use crate::home::Home;
 use crate::layout::{pad_left, pad_right, sanitize_line, width};
-use crate::output_writer::{Out, TextStyle, notice};
+use crate::output_writer::{OutputWriter, TextStyle, notice};
 use crate::trust;
 
 #[derive(Debug, clap::Args)]
@@ -40,22 +40,22 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     for problem in models.registry().problems() {
         notice(&format!("osier: {problem}"));
     }
-    let asked = discover_models(&models, args.all, home).await;
-    let mut rows = model_rows(&models, &asked, home);
+    let discovered = discover_models(&models, args.all, home).await;
+    let mut rows = model_rows(&models, &discovered, home);
     rows.retain(|row| (args.all || row.usable) && matches_filter(row, &args.filter));
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         out.json(&rows)?;
         return out.finish();
     }
     write_table(&rows, &mut out)?;
     if args.all && args.filter.is_empty() {
-        for line in unlisted_providers(&models, &asked, home) {
+        for line in unlisted_providers(&models, &discovered, home) {
             out.line(&out.paint(TextStyle::Dim, &line))?;
         }
     }
     let code = out.finish()?;
-    show_notices(&rows, &args, &asked, home);
+    show_notices(&rows, &args, &discovered, home);
     Ok(code)
 }
 
@@ -91,7 +91,7 @@ fn format_tokens(tokens: u64) -> String {
     }
 }
 
-fn write_table(rows: &[ModelRow], out: &mut Out) -> Result<()> {
+fn write_table(rows: &[ModelRow], out: &mut OutputWriter) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -120,10 +120,15 @@ fn write_table(rows: &[ModelRow], out: &mut Out) -> Result<()> {
 }
 
 /// Notices below the list: servers that do not respond, and how to get more models.
-fn show_notices(rows: &[ModelRow], args: &Args, asked: &DiscoveryResults, home: &Home) {
-    for (provider, why) in asked.iter().filter_map(|(id, answer)| Some((id, answer.as_ref().err()?))) {
+fn show_notices(rows: &[ModelRow], args: &Args, discovered: &DiscoveryResults, home: &Home) {
+    for (provider, reason) in discovered.iter().filter_map(|(id, answer)| Some((id, answer.as_ref().err()?)))
+    {
         if home.settings.providers.contains_key(provider) {
-            notice(&format!("osier: {} is not responding: {}", sanitize_line(provider), sanitize_line(why)));
+            notice(&format!(
+                "osier: {} is not responding: {}",
+                sanitize_line(provider),
+                sanitize_line(reason)
+            ));
         }
     }
     if rows.is_empty() {
@@ -141,15 +146,16 @@ fn show_notices(rows: &[ModelRow], args: &Args, asked: &DiscoveryResults, home: 
 }
 
 /// Providers without a list of models: any model of theirs can be chosen as `provider/id`.
-fn unlisted_providers(models: &ModelRouter, asked: &DiscoveryResults, home: &Home) -> Vec<String> {
+fn unlisted_providers(models: &ModelRouter, discovered: &DiscoveryResults, home: &Home) -> Vec<String> {
     let registry = models.registry();
     let is_listed = |provider: &Provider| {
-        let answered =
-            asked.get(&provider.id).is_some_and(|answer| answer.as_ref().is_ok_and(|has| !has.is_empty()));
+        let answered = discovered
+            .get(&provider.id)
+            .is_some_and(|answer| answer.as_ref().is_ok_and(|has| !has.is_empty()));
         answered || registry.models().iter().any(|model| model.provider == provider.id)
     };
     let unlisted = registry.providers().filter(|provider| provider.any_model && !is_listed(provider));
-    let state = |provider: &Provider| match asked.get(&provider.id) {
+    let state = |provider: &Provider| match discovered.get(&provider.id) {
         Some(Ok(_)) => "its server has no models".to_owned(),
         Some(Err(_)) => "its server is not responding".to_owned(),
         None => {

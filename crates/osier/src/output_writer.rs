@@ -25,15 +25,15 @@ pub(crate) enum TextStyle {
 
 /// Standard output.
 #[derive(Debug)]
-pub(crate) struct Out {
+pub(crate) struct OutputWriter {
     writer: BufWriter<StdoutLock<'static>>,
     color: bool,
     is_terminal: bool,
 }
 
-impl Out {
-    pub(crate) fn new() -> Out {
-        Out {
+impl OutputWriter {
+    pub(crate) fn new() -> OutputWriter {
+        OutputWriter {
             writer: BufWriter::with_capacity(1 << 16, std::io::stdout().lock()),
             color: home::wants_color(),
             is_terminal: std::io::stdout().is_terminal(),

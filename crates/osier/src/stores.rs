@@ -7,7 +7,7 @@ use crate::output_writer::notice;
 
 /// Prints one line for each unavailable store.
 pub(crate) fn show_unavailable(down: &[UnavailableStore]) {
-    for UnavailableStore { error: why, .. } in down {
-        notice(&format!("osier: {}", sanitize_line(&why.to_string())));
+    for UnavailableStore { error: reason, .. } in down {
+        notice(&format!("osier: {}", sanitize_line(&reason.to_string())));
     }
 }

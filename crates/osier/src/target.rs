@@ -13,34 +13,34 @@ use crate::output_writer::notice;
 use crate::progress::show_progress;
 use crate::stores;
 
-pub(crate) async fn find(home: &Home, word: &str) -> Result<StoredSession> {
-    read(home, word, FindScope::Any).await
+pub(crate) async fn find(home: &Home, name: &str) -> Result<StoredSession> {
+    read(home, name, FindScope::Any).await
 }
 
 /// Like `find`, but prefers a copy that is not in this store.
-pub(crate) async fn find_outside(home: &Home, word: &str, store: &str) -> Result<StoredSession> {
-    read(home, word, FindScope::Outside(store)).await
+pub(crate) async fn find_outside(home: &Home, name: &str, store: &str) -> Result<StoredSession> {
+    read(home, name, FindScope::Outside(store)).await
 }
 
-async fn read(home: &Home, word: &str, scope: FindScope<'_>) -> Result<StoredSession> {
-    let _progress = show_progress(&format!("reading {word}"));
-    Ok(locate(home, word, scope).await?.read().await?)
+async fn read(home: &Home, name: &str, scope: FindScope<'_>) -> Result<StoredSession> {
+    let _progress = show_progress(&format!("reading {name}"));
+    Ok(locate(home, name, scope).await?.read().await?)
 }
 
 /// Like `find`, for a session to delete. Returns `None` if it does not exist and `may_be_gone` is set.
 pub(crate) async fn find_to_delete(
     home: &Home,
-    word: &str,
+    name: &str,
     may_be_gone: bool,
 ) -> Result<Option<StoredSession>> {
-    let _progress = show_progress(&format!("reading {word}"));
-    let found = match locate(home, word, FindScope::ToDelete).await {
+    let _progress = show_progress(&format!("reading {name}"));
+    let found = match locate(home, name, FindScope::ToDelete).await {
         Err(error) if may_be_gone && is_not_found(&error) => return Ok(None),
         found => found?,
     };
-    let elsewhere = home.named_store().filter(|named| *named != found.store.name() && !is_path(word));
+    let elsewhere = home.named_store().filter(|named| *named != found.store.name() && !is_path(name));
     if let Some(named) = elsewhere {
-        notice(&format!("osier: {} is in {}, not in {named}", sanitize_line(word), found.store.name()));
+        notice(&format!("osier: {} is in {}, not in {named}", sanitize_line(name), found.store.name()));
     }
     Ok(Some(found.read().await?))
 }
@@ -50,11 +50,11 @@ fn is_not_found(error: &anyhow::Error) -> bool {
 }
 
 /// Finds a session without reading it. Reports stores that do not answer.
-pub(crate) async fn locate(home: &Home, word: &str, scope: FindScope<'_>) -> Result<FoundSession> {
-    if word.is_empty() {
+pub(crate) async fn locate(home: &Home, name: &str, scope: FindScope<'_>) -> Result<FoundSession> {
+    if name.is_empty() {
         return Err(usage_error("give a session: the first characters of its id, or a .jsonl file"));
     }
-    let found = home.engine.find(word, FindOptions { store: home.named_store(), scope }).await?;
+    let found = home.engine.find(name, FindOptions { store: home.named_store(), scope }).await?;
     stores::show_unavailable(&found.unavailable);
     Ok(found)
 }
@@ -71,6 +71,6 @@ pub(crate) async fn open_live(home: &Home, stored: &StoredSession) -> Result<Arc
 }
 
 /// Finds and opens a session.
-pub(crate) async fn open_session(home: &Home, word: &str) -> Result<Session> {
-    open(home, &find(home, word).await?).await
+pub(crate) async fn open_session(home: &Home, name: &str) -> Result<Session> {
+    open(home, &find(home, name).await?).await
 }

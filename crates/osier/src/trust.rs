@@ -28,30 +28,31 @@ pub(crate) fn untrusted_notice(home: &Home) -> Option<String> {
     if let Some(objection) = home.ignored_project() {
         return Some(format!("ignored the .osier folder of this project: {}", sanitize_line(objection)));
     }
-    let asked = home.trust_request.as_ref().filter(|asked| !asked.is_trusted())?;
-    let names: Vec<&str> = asked.items.iter().map(|wish| wish.name.as_str()).collect();
+    let request = home.trust_request.as_ref().filter(|request| !request.is_trusted())?;
+    let names: Vec<&str> = request.items.iter().map(|item| item.name.as_str()).collect();
     Some(format!(
         "{} is not trusted; ignored settings and folders in .osier: {}; run `osier trust` to review them",
-        sanitize_line(&home.display_path(&asked.root)),
+        sanitize_line(&home.display_path(&request.root)),
         sanitize_line(&truncate(&names.join(", "), 200)),
     ))
 }
 
 /// Asks once whether to trust the project. Without a terminal it only prints a notice.
 pub(crate) fn ask_if_undecided(home: Home) -> Result<Home> {
-    let is_open = |asked: &&TrustRequest| matches!(asked.status, TrustStatus::Unknown | TrustStatus::Changed);
+    let is_open =
+        |request: &&TrustRequest| matches!(request.status, TrustStatus::Unknown | TrustStatus::Changed);
     if home.ignored_project().is_some() {
         print_untrusted(&home);
     }
-    let Some(asked) = home.trust_request.as_ref().filter(is_open) else { return Ok(home) };
+    let Some(request) = home.trust_request.as_ref().filter(is_open) else { return Ok(home) };
     if !is_interactive() {
         print_untrusted(&home);
         return Ok(home);
     }
-    match ask_user(asked, &home)? {
+    match ask_user(request, &home)? {
         None => Ok(home),
         Some(yes) => {
-            asked.store_decision(yes, &home)?;
+            request.store_decision(yes, &home)?;
             Ok(home.reload()?)
         }
     }
@@ -62,16 +63,16 @@ fn is_interactive() -> bool {
 }
 
 /// Asks the question. `None` if there was no answer.
-fn ask_user(asked: &TrustRequest, home: &Home) -> Result<Option<bool>> {
+fn ask_user(request: &TrustRequest, home: &Home) -> Result<Option<bool>> {
     let mut stderr = std::io::stderr();
-    let since = match asked.status {
+    let since = match request.status {
         TrustStatus::Changed => "has changed what it requests since you decided",
         _ => "requests settings that need your trust",
     };
     let question = format!(
         "{} {since}:\n{}Its authors could read what you send and run commands. Trust this project? [y/N] ",
-        visible_line(&home.display_path(&asked.root)),
-        format_items(&asked.items),
+        visible_line(&home.display_path(&request.root)),
+        format_items(&request.items),
     );
     write!(stderr, "{question}")?;
     stderr.flush()?;
@@ -84,7 +85,7 @@ fn format_items(wishes: &[TrustItem]) -> String {
     let mut rows: Vec<String> = wishes
         .iter()
         .take(MAX_ROWS)
-        .map(|wish| format!("  {}\n", truncate(&visible_line(&wish.display), MAX_WIDTH)))
+        .map(|item| format!("  {}\n", truncate(&visible_line(&item.display), MAX_WIDTH)))
         .collect();
     if wishes.len() > MAX_ROWS {
         rows.push(format!("  and {} more; review the file before you trust it\n", wishes.len() - MAX_ROWS));

@@ -44,10 +44,10 @@ pub(crate) async fn run(file: &Path, out: &mut impl Write) -> Result<(), Box<dyn
     // Build a context in two steps: select the entries, then read their messages. Each message is part of a stored
     // line.
     let plan = tree.context_entries(tree.leaf());
-    let wanted: Vec<Seq> = plan.items.iter().flat_map(|item| [Some(item.seq), item.edit]).flatten().collect();
+    let seqs: Vec<Seq> = plan.items.iter().flat_map(|item| [Some(item.seq), item.edit]).flatten().collect();
     let mut lines: FxHashMap<Seq, Vec<u8>> = FxHashMap::default();
     session
-        .for_each_line(version, &wanted, |seq, line| {
+        .for_each_line(version, &seqs, |seq, line| {
             lines.insert(seq, line.to_vec());
             Ok::<_, StoreError>(())
         })

@@ -48,7 +48,7 @@ async fn say(cursor: &Cursor, role: &str, text: &str) -> Result<(), Box<dyn Erro
     let message = json!({ "role": role, "content": text, "stopReason": "stop" }).to_string();
     let plan = move |tree: &osier_tree::SessionTree, at| {
         let message = RawJson::parse(message.as_bytes())
-            .map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+            .map_err(|_| PlanError::NotAnEntry { reason: "it is not JSON" })?;
         tree.plan_message(at, message)
     };
     cursor.commit(Commit::new(plan)).await?;

@@ -54,11 +54,11 @@ impl Attached {
     /// `home` is the user's home folder, shown as `~`.
     pub async fn previews(&self, session: &Session, home: Option<&str>) -> Result<Vec<String>, SessionError> {
         let new = self.entries().map(|(seq, ..)| seq);
-        let wanted: Vec<Seq> = self.earlier_calls().into_iter().chain(new).collect();
+        let seqs: Vec<Seq> = self.earlier_calls().into_iter().chain(new).collect();
         let mut previews = Previews::new(home);
-        let mut texts = Vec::with_capacity(wanted.len());
+        let mut texts = Vec::with_capacity(seqs.len());
         session
-            .for_each_line(self.state.version, &wanted, |seq, line| {
+            .for_each_line(self.state.version, &seqs, |seq, line| {
                 let text = parse_entry(line).map(|entry| previews.preview(&entry)).unwrap_or_default();
                 texts.extend(Some(text).filter(|_| seq.index() >= self.since));
                 Ok::<_, SessionError>(())

@@ -28,7 +28,7 @@ impl Session {
     pub async fn for_each_current_line<E: From<StoreError>>(
         &self,
         state: &SessionState,
-        wanted: &[Seq],
+        seqs: &[Seq],
         mut each: impl FnMut(Seq, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let statuses = self.batch_statuses(state).await?;
@@ -36,16 +36,16 @@ impl Session {
             Some(status) => each(seq, &with_status(line, status)),
             None => each(seq, line),
         };
-        self.for_each_line(state.version, wanted, current).await
+        self.for_each_line(state.version, seqs, current).await
     }
 
     /// The status of each updated batch.
     async fn batch_statuses(&self, state: &SessionState) -> Result<FxHashMap<Seq, String>, StoreError> {
         let updated: FxHashMap<Seq, Seq> =
             updated_batches(&state.tree).into_iter().map(|(batch, update)| (update, batch)).collect();
-        let wanted: Vec<Seq> = updated.keys().copied().collect();
+        let seqs: Vec<Seq> = updated.keys().copied().collect();
         let mut statuses = FxHashMap::default();
-        self.for_each_line(state.version, &wanted, |update, line| {
+        self.for_each_line(state.version, &seqs, |update, line| {
             let entry = parse_entry(line).ok();
             let data = entry.as_ref().and_then(|entry| entry.object().get("data"));
             if let Some(status) = data.and_then(|data| data.get("status")).and_then(RawJson::text) {

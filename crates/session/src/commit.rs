@@ -42,7 +42,7 @@ impl PlanView<'_> {
     }
 
     fn nearest(&self, places: &[Place]) -> Option<Place> {
-        places.iter().rev().find(|place| !self.tree.same_place(**place, self.at)).copied()
+        places.iter().rev().find(|position| !self.tree.same_place(**position, self.at)).copied()
     }
 }
 
@@ -85,7 +85,7 @@ impl Commit {
         let plan = move |view: PlanView<'_>| {
             let at = named.parent_place(view.tree)?;
             let object = osier_tree::scan::RawJson::parse(&object)
-                .map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+                .map_err(|_| PlanError::NotAnEntry { reason: "it is not JSON" })?;
             view.tree.plan_entry(at, object).map(Some)
         };
         Ok(Commit { provided: given, ..Commit::with_plan(plan) })
@@ -97,9 +97,9 @@ impl Commit {
     }
 
     /// Fails with [`SessionError::LeafChanged`] unless the cursor or the log is still at this position of `tree`.
-    pub fn expect_at(self, tree: &SessionTree, place: Place) -> Commit {
+    pub fn expect_at(self, tree: &SessionTree, position: Place) -> Commit {
         // Use the anchor: marks below it may be gone if the log is replaced.
-        let anchor = tree.heads().anchor(place);
+        let anchor = tree.heads().anchor(position);
         Commit { expect: Some(anchor.map(|seq| tree.id(seq).to_string())), ..self }
     }
 
@@ -180,8 +180,8 @@ impl SessionState {
         match cursor {
             None => Some(PlanView { tree: &self.tree, at: self.tree.leaf(), history: none }),
             Some(cursor) => {
-                let standing = self.cursor_state(cursor)?;
-                Some(PlanView { tree: &self.tree, at: standing.place, history: &standing.history })
+                let cursor_state = self.cursor_state(cursor)?;
+                Some(PlanView { tree: &self.tree, at: cursor_state.position, history: &cursor_state.history })
             }
         }
     }
@@ -218,7 +218,7 @@ impl Session {
             Err(error) if self.refresh().await? == state.version => return Err(error.into()),
             Err(_) => return Ok(PreparedCommit::Retry),
         };
-        let gated = match self.review_by_gate(view, &planned).await {
+        let altered_draft = match self.review_by_gate(view, &planned).await {
             GateVerdict::Pass => None,
             GateVerdict::Alter(draft) => Some(draft),
             GateVerdict::Refuse => return Ok(PreparedCommit::Done(CommitOutcome::Cancelled)),
@@ -226,7 +226,7 @@ impl Session {
         Ok(PreparedCommit::Job(Box::new(AppendJob {
             plan: commit.plan.clone(),
             planned,
-            gated,
+            altered_draft,
             has_gate: self.env().gate.is_some(),
             planned_for: (state.version, view.at),
             cursor,

@@ -26,9 +26,9 @@ impl ContextReader<'_> {
         mut each: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let edits = self.edits().await?;
-        let wanted: Vec<Seq> = self.plan.items.iter().map(|item| item.seq).collect();
+        let seqs: Vec<Seq> = self.plan.items.iter().map(|item| item.seq).collect();
         let mut items = self.plan.items.iter();
-        for_each_line(self.store, self.key, self.generation, &wanted, |_, line| {
+        for_each_line(self.store, self.key, self.generation, &seqs, |_, line| {
             let Some(item) = items.next() else { return Ok(()) };
             let edit = item.edit.and_then(|edit| edits.get(&edit)).map(Vec::as_slice);
             let mut result = Ok(());
@@ -66,9 +66,9 @@ impl ContextReader<'_> {
 
     /// The lines of the edits in the plan.
     async fn edits(&self) -> Result<FxHashMap<Seq, Vec<u8>>, StoreError> {
-        let wanted: Vec<Seq> = self.plan.items.iter().filter_map(|item| item.edit).collect();
+        let seqs: Vec<Seq> = self.plan.items.iter().filter_map(|item| item.edit).collect();
         let mut edits = FxHashMap::default();
-        for_each_line(self.store, self.key, self.generation, &wanted, |seq, line| {
+        for_each_line(self.store, self.key, self.generation, &seqs, |seq, line| {
             edits.insert(seq, line.to_vec());
             Ok::<_, StoreError>(())
         })

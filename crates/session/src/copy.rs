@@ -109,9 +109,9 @@ async fn read_batch(
     version: LogVersion,
     from: usize,
 ) -> Result<Vec<Vec<u8>>, StoreError> {
-    let wanted: Vec<Seq> = (from..version.entries.min(from + PAGE)).map(Seq::new).collect();
+    let seqs: Vec<Seq> = (from..version.entries.min(from + PAGE)).map(Seq::new).collect();
     let mut batch = LineBatch::default();
-    store.lines(key, version.generation, &wanted, &mut batch).await?;
+    store.lines(key, version.generation, &seqs, &mut batch).await?;
     if batch.is_empty() {
         return Err(StoreError::NoSuchEntry { seq: from });
     }

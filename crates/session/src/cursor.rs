@@ -55,14 +55,14 @@ impl Cursor {
     }
 
     /// The current position. To look it up in a tree, use [`Cursor::state_and_place`]: an older tree may not contain it.
-    pub fn place(&self) -> Place {
+    pub fn position(&self) -> Place {
         self.state_and_place().1
     }
 
     /// The current state of the session and the position of the cursor in it.
     pub fn state_and_place(&self) -> (Arc<SessionState>, Place) {
         let state = self.session.state();
-        let at = state.cursor_state(self.id).and_then(|standing| standing.place);
+        let at = state.cursor_state(self.id).and_then(|cursor_state| cursor_state.position);
         (state, at)
     }
 
@@ -73,8 +73,12 @@ impl Cursor {
 
     /// Fails if another process runs a turn at a position of `tree`: no other turn can start there, and no cursor can
     /// move there.
-    pub async fn check_no_foreign_turn(&self, tree: &SessionTree, place: Place) -> Result<(), SessionError> {
-        let at = place.map(|seq| tree.id(seq).to_string());
+    pub async fn check_no_foreign_turn(
+        &self,
+        tree: &SessionTree,
+        position: Place,
+    ) -> Result<(), SessionError> {
+        let at = position.map(|seq| tree.id(seq).to_string());
         self.session.request(|reply| WriterMessage::CheckNoForeignTurn { at, reply }).await
     }
 
@@ -147,10 +151,10 @@ impl Cursor {
     /// leaf of the log is elsewhere.
     pub async fn follow(&self) -> Result<Place, SessionError> {
         match self.session.request(|reply| WriterMessage::Follow { cursor: self.id, reply }).await? {
-            FollowResult::AtPlace(place) => Ok(place),
+            FollowResult::AtPlace(position) => Ok(position),
             FollowResult::NeedsMove(to) => {
                 self.move_to(to).await?;
-                Ok(self.place())
+                Ok(self.position())
             }
         }
     }

@@ -24,7 +24,7 @@ impl CursorId {
 /// The position of a cursor and its history.
 #[derive(Debug, Clone, Default)]
 pub struct CursorState {
-    pub place: Place,
+    pub position: Place,
     /// The jumps of this cursor; right after opening, those of the log.
     pub history: MoveHistory,
     /// A continuation from here by another writer.
@@ -54,13 +54,13 @@ impl ForeignContinuation {
 }
 
 impl CursorState {
-    fn at(tree: &SessionTree, place: Place) -> CursorState {
-        let mut standing = CursorState { place, ..CursorState::default() };
-        if place == tree.leaf() {
-            standing.history = tree.move_history();
-            standing.drop_from_history(&tree.hidden_entries());
+    fn at(tree: &SessionTree, position: Place) -> CursorState {
+        let mut cursor_state = CursorState { position, ..CursorState::default() };
+        if position == tree.leaf() {
+            cursor_state.history = tree.move_history();
+            cursor_state.drop_from_history(&tree.hidden_entries());
         }
-        standing
+        cursor_state
     }
 
     /// Advances to an entry of this cursor.
@@ -68,48 +68,48 @@ impl CursorState {
         let head = tree.head(seq);
         if head.kind.is_mark() {
             if self.is_at(tree, head.parent) {
-                self.place = Some(seq);
+                self.position = Some(seq);
             }
             return;
         }
         let may_jump = matches!(head.kind, EntryKind::Leaf | EntryKind::BranchSummary | EntryKind::Backtrack);
-        if may_jump && !tree.same_place(self.place, head.parent) {
+        if may_jump && !tree.same_place(self.position, head.parent) {
             self.record_jump(tree, head.reason);
             self.continuation = None;
         } else if head.kind.reaches_context() {
             self.history.record_append();
-            if let Some(elsewhere) = &mut self.continuation {
-                elsewhere.can_follow = false;
+            if let Some(continuation) = &mut self.continuation {
+                continuation.can_follow = false;
             }
         }
-        self.place = tree.heads().leaf_after(seq);
+        self.position = tree.heads().leaf_after(seq);
     }
 
     /// Records a jump. Removes history positions equal to the current one, which an undo or redo skips.
-    fn record_jump(&mut self, tree: &SessionTree, why: EntryReason) {
-        let passed = match why {
+    fn record_jump(&mut self, tree: &SessionTree, reason: EntryReason) {
+        let passed = match reason {
             EntryReason::Undo => &mut self.history.back,
             EntryReason::Redo => &mut self.history.forward,
             _ => &mut Vec::new(),
         };
-        while passed.pop_if(|place| tree.same_place(*place, self.place)).is_some() {}
-        self.history.record_jump(why, self.place);
+        while passed.pop_if(|position| tree.same_place(*position, self.position)).is_some() {}
+        self.history.record_jump(reason, self.position);
     }
 
     /// Whether this parent is at the cursor's position, with only entries in between that no model sees.
     fn is_at(&self, tree: &SessionTree, parent: Place) -> bool {
-        tree.same_place(self.place, parent)
-            && self.place.is_none_or(|place| tree.heads().is_ancestor(place, parent))
+        tree.same_place(self.position, parent)
+            && self.position.is_none_or(|position| tree.heads().is_ancestor(position, parent))
     }
 
     /// The effect of an entry of another cursor (`by`) or another process on this cursor.
-    fn effect_of(&self, tree: &SessionTree, seq: Seq, by: Option<CursorId>) -> Option<CursorEffect> {
+    fn effect_of(&self, tree: &SessionTree, seq: Seq, cursor: Option<CursorId>) -> Option<CursorEffect> {
         let head = tree.head(seq);
-        if let Some(elsewhere) = self.continuation
+        if let Some(continuation) = self.continuation
             && head.kind != EntryKind::Leaf
-            && elsewhere.includes_child_of(tree, head.parent)
+            && continuation.includes_child_of(tree, head.parent)
         {
-            return Some(CursorEffect::Continuation(ForeignContinuation { tip: seq, ..elsewhere }));
+            return Some(CursorEffect::Continuation(ForeignContinuation { tip: seq, ..continuation }));
         }
         if head.kind == EntryKind::Leaf {
             return None;
@@ -117,7 +117,7 @@ impl CursorState {
         if !head.kind.reaches_context() {
             return self.is_at(tree, head.parent).then_some(CursorEffect::MoveTo(Some(seq)));
         }
-        let here = by.is_none() && tree.same_place(self.place, head.parent);
+        let here = cursor.is_none() && tree.same_place(self.position, head.parent);
         here.then_some(CursorEffect::Continuation(ForeignContinuation {
             first: seq,
             tip: seq,
@@ -128,7 +128,7 @@ impl CursorState {
 
     /// Removes deleted branches from the history, so that undo never leads into them.
     fn drop_from_history(&mut self, hidden: &FxHashSet<Seq>) {
-        let stays = |place: &Place| place.is_none_or(|seq| !hidden.contains(&seq));
+        let stays = |position: &Place| position.is_none_or(|seq| !hidden.contains(&seq));
         self.history.back.retain(stays);
         self.history.forward.retain(stays);
     }
@@ -136,39 +136,39 @@ impl CursorState {
     /// Leaves a deleted branch. Returns whether it was in one.
     fn leave_deleted_branch(&mut self, tree: &SessionTree) -> bool {
         let deleted = |seq: &Seq| tree.marks().is_deleted(tree.id(*seq).as_str());
-        let Some(first) = tree.heads().ancestors(self.place).filter(deleted).last() else { return false };
+        let Some(first) = tree.heads().ancestors(self.position).filter(deleted).last() else { return false };
         let above = tree.head(first).parent;
         let first = tree.id(first);
         let deletion = tree.marks().deleted().find(|(id, _)| *id == first.as_str()).map(|(_, seq)| seq);
         // If the leaf of the log was inside too, the deletion entry is below the same parent.
-        self.place = deletion.filter(|seq| tree.head(*seq).parent == above).or(above);
+        self.position = deletion.filter(|seq| tree.head(*seq).parent == above).or(above);
         self.continuation = None;
         true
     }
 
     fn follow(&mut self, tree: &SessionTree) -> Option<Seq> {
         let tip = self.continuation.take()?.tip;
-        match self.place.is_none_or(|place| tree.heads().is_ancestor(place, Some(tip))) {
+        match self.position.is_none_or(|position| tree.heads().is_ancestor(position, Some(tip))) {
             true => self.history.record_append(),
-            false => self.history.record_jump(EntryReason::Move, self.place),
+            false => self.history.record_jump(EntryReason::Move, self.position),
         }
-        self.place = Some(tip);
+        self.position = Some(tip);
         Some(tip)
     }
 
     /// The same cursor in a log that replaced the old one.
     fn rebase(&self, old: &SessionTree, new: &SessionTree) -> CursorState {
         let found = |seq: Seq| new.find(old.id(seq).as_str());
-        let kept = |place: Place| old.heads().ancestors(place).find_map(found);
-        let all = |places: &[Place]| places.iter().map(|place| kept(*place)).collect();
-        let elsewhere = self.continuation.and_then(|elsewhere| {
-            let (first, tip) = (found(elsewhere.first)?, kept(Some(elsewhere.tip))?);
-            Some(ForeignContinuation { first, tip, ..elsewhere })
+        let kept = |position: Place| old.heads().ancestors(position).find_map(found);
+        let all = |places: &[Place]| places.iter().map(|position| kept(*position)).collect();
+        let continuation = self.continuation.and_then(|continuation| {
+            let (first, tip) = (found(continuation.first)?, kept(Some(continuation.tip))?);
+            Some(ForeignContinuation { first, tip, ..continuation })
         });
         CursorState {
-            place: kept(self.place),
+            position: kept(self.position),
             history: MoveHistory { back: all(&self.history.back), forward: all(&self.history.forward) },
-            continuation: elsewhere,
+            continuation,
             busy: self.busy,
             check_deleted: true,
         }
@@ -180,24 +180,24 @@ impl CursorState {
             self.check_deleted = false;
             let hidden = tree.hidden_entries();
             self.drop_from_history(&hidden);
-            self.continuation = self.continuation.filter(|elsewhere| !hidden.contains(&elsewhere.tip));
+            self.continuation = self.continuation.filter(|continuation| !hidden.contains(&continuation.tip));
             if self.leave_deleted_branch(tree) {
                 events.push(self.moved(tree, cursor));
             }
         }
-        let Some(elsewhere) = &mut self.continuation else { return };
-        if elsewhere.can_follow && !self.busy && !tree.awaits_response(Some(elsewhere.tip)) {
+        let Some(continuation) = &mut self.continuation else { return };
+        if continuation.can_follow && !self.busy && !tree.awaits_response(Some(continuation.tip)) {
             self.follow(tree);
             events.push(self.moved(tree, cursor));
-        } else if !elsewhere.announced {
-            elsewhere.announced = true;
-            events.push(SessionEvent::ContinuedElsewhere { cursor, place: Some(elsewhere.tip) });
+        } else if !continuation.announced {
+            continuation.announced = true;
+            events.push(SessionEvent::ContinuedElsewhere { cursor, position: Some(continuation.tip) });
         }
     }
 
     fn moved(&self, tree: &SessionTree, cursor: CursorId) -> SessionEvent {
-        let id = self.place.map(|seq| tree.id(seq).to_entry_id());
-        SessionEvent::CursorMoved { cursor, place: self.place, id }
+        let id = self.position.map(|seq| tree.id(seq).to_entry_id());
+        SessionEvent::CursorMoved { cursor, position: self.position, id }
     }
 
     fn is_settled(&self) -> bool {
@@ -223,10 +223,10 @@ impl Cursors {
         Cursors { states: BTreeMap::from([(CursorId::MAIN, main)]), next: 1 }
     }
 
-    pub(crate) fn add(&mut self, tree: &SessionTree, place: Place) -> CursorId {
+    pub(crate) fn add(&mut self, tree: &SessionTree, position: Place) -> CursorId {
         let id = CursorId(self.next);
         self.next += 1;
-        self.states.insert(id, Arc::new(CursorState::at(tree, place)));
+        self.states.insert(id, Arc::new(CursorState::at(tree, position)));
         id
     }
 
@@ -235,7 +235,7 @@ impl Cursors {
     }
 
     pub(crate) fn get(&self, id: CursorId) -> Option<&CursorState> {
-        self.states.get(&id).map(|standing| &**standing)
+        self.states.get(&id).map(|cursor_state| &**cursor_state)
     }
 
     pub(crate) fn get_mut(&mut self, id: CursorId) -> Option<&mut CursorState> {
@@ -247,20 +247,20 @@ impl Cursors {
     }
 
     /// Applies the entry `seq`, which was just added to the tree; `by` is the cursor that advances to it.
-    pub(crate) fn apply_entry(&mut self, tree: &SessionTree, seq: Seq, by: Option<CursorId>) {
+    pub(crate) fn apply_entry(&mut self, tree: &SessionTree, seq: Seq, cursor: Option<CursorId>) {
         let deletes = tree.head(seq).kind == EntryKind::DeleteBranch;
-        for (id, standing) in &mut self.states {
+        for (id, cursor_state) in &mut self.states {
             if deletes {
-                Arc::make_mut(standing).check_deleted = true;
+                Arc::make_mut(cursor_state).check_deleted = true;
             }
-            if by == Some(*id) {
-                Arc::make_mut(standing).advance(tree, seq);
+            if cursor == Some(*id) {
+                Arc::make_mut(cursor_state).advance(tree, seq);
                 continue;
             }
-            match standing.effect_of(tree, seq, by) {
-                Some(CursorEffect::MoveTo(place)) => Arc::make_mut(standing).place = place,
-                Some(CursorEffect::Continuation(elsewhere)) => {
-                    Arc::make_mut(standing).continuation = Some(elsewhere);
+            match cursor_state.effect_of(tree, seq, cursor) {
+                Some(CursorEffect::MoveTo(position)) => Arc::make_mut(cursor_state).position = position,
+                Some(CursorEffect::Continuation(continuation)) => {
+                    Arc::make_mut(cursor_state).continuation = Some(continuation);
                 }
                 None => {}
             }
@@ -269,22 +269,22 @@ impl Cursors {
 
     /// Assigns an entry to this cursor that was applied as foreign.
     pub(crate) fn claim(&mut self, tree: &SessionTree, seq: Seq, id: CursorId) {
-        let Some(standing) = self.get_mut(id) else { return };
-        if standing.continuation.is_some_and(|elsewhere| elsewhere.first == seq) {
-            standing.continuation = None;
+        let Some(cursor_state) = self.get_mut(id) else { return };
+        if cursor_state.continuation.is_some_and(|continuation| continuation.first == seq) {
+            cursor_state.continuation = None;
         }
-        let behind = !tree.heads().is_ancestor(seq, standing.place);
-        if behind && tree.same_place(standing.place, tree.head(seq).parent) {
-            standing.advance(tree, seq);
+        let behind = !tree.heads().is_ancestor(seq, cursor_state.position);
+        if behind && tree.same_place(cursor_state.position, tree.head(seq).parent) {
+            cursor_state.advance(tree, seq);
         }
     }
 
     /// Lets idle cursors follow continuations, and announces the others once.
     pub(crate) fn settle(&mut self, tree: &SessionTree) -> Vec<SessionEvent> {
         let mut events = Vec::new();
-        for (id, standing) in &mut self.states {
-            if !standing.is_settled() {
-                Arc::make_mut(standing).settle(tree, *id, &mut events);
+        for (id, cursor_state) in &mut self.states {
+            if !cursor_state.is_settled() {
+                Arc::make_mut(cursor_state).settle(tree, *id, &mut events);
             }
         }
         events
@@ -298,12 +298,12 @@ impl Cursors {
     /// The log was replaced: moves each cursor to the entry with the same id, or to the nearest ancestor that was
     /// kept. Entries of other writers that were not read before are applied as new.
     pub(crate) fn rebase(&mut self, old: &SessionTree, new: &SessionTree) {
-        for standing in self.states.values_mut() {
-            *standing = Arc::new(standing.rebase(old, new));
+        for cursor_state in self.states.values_mut() {
+            *cursor_state = Arc::new(cursor_state.rebase(old, new));
         }
-        let is_news =
+        let is_new_entry =
             |seq: Seq| new.head(seq).kind.reaches_context() && old.find(new.id(seq).as_str()).is_none();
-        for seq in new.heads().iter().map(|(seq, _)| seq).filter(|seq| is_news(*seq)) {
+        for seq in new.heads().iter().map(|(seq, _)| seq).filter(|seq| is_new_entry(*seq)) {
             self.apply_entry(new, seq, None);
         }
     }

@@ -28,11 +28,11 @@ pub enum SessionError {
     #[error("the session is closed; open it again")]
     Closed,
     /// A copy is refused because the session in the target store has different content.
-    #[error("store {store} has a different session {id}: the first difference is in {}; the store was not changed", place(*at))]
+    #[error("store {store} has a different session {id}: the first difference is in {}; the store was not changed", position(*at))]
     CopyConflict { store: String, id: String, at: Option<usize> },
 }
 
-fn place(at: Option<usize>) -> String {
+fn position(at: Option<usize>) -> String {
     at.map_or_else(|| "the first line".to_owned(), |at| format!("entry number {}", at + 1))
 }
 

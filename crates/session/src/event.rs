@@ -39,14 +39,14 @@ pub enum SessionEvent {
     /// A cursor moved, but not by an entry of its own.
     CursorMoved {
         cursor: CursorId,
-        place: Place,
+        position: Place,
         /// The entry at `place`.
         id: Option<EntryId>,
     },
     /// Another writer continued from the position of this cursor. The cursor stays; `Cursor::follow` moves it there.
     ContinuedElsewhere {
         cursor: CursorId,
-        place: Place,
+        position: Place,
     },
     /// The log was replaced. Earlier sequence numbers are invalid.
     Reset {

@@ -212,33 +212,33 @@ impl Session {
     pub async fn for_each_line<E: From<osier_store::StoreError>>(
         &self,
         version: LogVersion,
-        wanted: &[Seq],
+        seqs: &[Seq],
         each: impl FnMut(Seq, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        osier_store::for_each_line(&*self.inner.store, self.key(), version.generation, wanted, each).await
+        osier_store::for_each_line(&*self.inner.store, self.key(), version.generation, seqs, each).await
     }
 
     /// The id of the entry at a position. Unlike a sequence number, it stays valid if the log is replaced.
-    pub(crate) fn id_at(&self, place: Place) -> Result<Option<String>, PlanError> {
+    pub(crate) fn id_at(&self, position: Place) -> Result<Option<String>, PlanError> {
         let tree = self.tree();
         let id_of = |seq: Seq| match seq.index() < tree.len() {
             true => Ok(tree.id(seq).to_string()),
             false => Err(PlanError::NotFound { id: format!("{seq:?}") }),
         };
-        place.map(id_of).transpose()
+        position.map(id_of).transpose()
     }
 
-    pub(crate) fn send(&self, mail: WriterMessage) {
+    pub(crate) fn send(&self, message: WriterMessage) {
         // The writer has stopped; the message is not needed.
-        let _ = self.inner.mailbox.send(mail);
+        let _ = self.inner.mailbox.send(message);
     }
 
     pub(crate) async fn request<T>(
         &self,
-        mail: impl FnOnce(ReplySender<T>) -> WriterMessage,
+        message: impl FnOnce(ReplySender<T>) -> WriterMessage,
     ) -> Result<T, SessionError> {
         let (reply, answer) = oneshot::channel();
-        self.send(mail(reply));
+        self.send(message(reply));
         answer.await.map_err(|_| SessionError::Closed)?
     }
 }

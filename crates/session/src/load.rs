@@ -56,10 +56,10 @@ async fn from_shared(
     version: LogVersion,
     heads: Heads,
 ) -> Result<SessionTree, StoreError> {
-    let wanted: Vec<Seq> =
+    let seqs: Vec<Seq> =
         heads.iter().filter(|(_, head)| head.kind.folds_body()).map(|(seq, _)| seq).collect();
-    let mut marks: Vec<(Seq, Vec<u8>)> = Vec::with_capacity(wanted.len());
-    for_each_line(store, id, version.generation, &wanted, |seq, line| {
+    let mut marks: Vec<(Seq, Vec<u8>)> = Vec::with_capacity(seqs.len());
+    for_each_line(store, id, version.generation, &seqs, |seq, line| {
         marks.push((seq, line.to_vec()));
         Ok::<_, StoreError>(())
     })
@@ -78,10 +78,10 @@ async fn from_pages(store: &dyn Store, id: &str, version: LogVersion) -> Result<
         }
         heads.extend(page);
     }
-    let wanted: Vec<Seq> =
+    let seqs: Vec<Seq> =
         heads.iter().enumerate().filter(|(_, head)| head.needs_line()).map(|(at, _)| Seq::new(at)).collect();
     let mut seen: FxHashMap<Seq, FoldLine> = FxHashMap::default();
-    for_each_line(store, id, version.generation, &wanted, |seq, line| {
+    for_each_line(store, id, version.generation, &seqs, |seq, line| {
         seen.insert(seq, FoldLine::read(line)?);
         Ok::<_, StoreError>(())
     })
@@ -91,8 +91,8 @@ async fn from_pages(store: &dyn Store, id: &str, version: LogVersion) -> Result<
 
 async fn from_lines(store: &dyn Store, id: &str, version: LogVersion) -> Result<SessionTree, StoreError> {
     let mut tree = SessionTree::default();
-    let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
-    for_each_line(store, id, version.generation, &wanted, |_, line| {
+    let seqs: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
+    for_each_line(store, id, version.generation, &seqs, |_, line| {
         let entry = parse_entry(line).map_err(|_| StoreError::Replaced)?;
         tree.append(&entry, 0, u32::try_from(line.len()).unwrap_or(u32::MAX));
         Ok::<_, StoreError>(())

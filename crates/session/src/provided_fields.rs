@@ -22,7 +22,7 @@ pub(crate) struct ProvidedFields {
 impl ProvidedFields {
     /// Reads the provided fields of an external entry.
     pub(crate) fn parse(object: &[u8]) -> Result<ProvidedFields, PlanError> {
-        let not_an_entry = |why| PlanError::NotAnEntry { why };
+        let not_an_entry = |reason| PlanError::NotAnEntry { reason };
         let object = RawJson::parse(object).map_err(|_| not_an_entry("it is not JSON"))?;
         let id = match object.get("id") {
             None => None,

@@ -21,13 +21,13 @@ pub async fn matches_messages(
 ) -> Result<bool, SessionError> {
     let Some(store) = stores.get(&card.store) else { return Ok(false) };
     let store = store.new_instance().unwrap_or_else(|| store.clone());
-    let mut hunt = query.match_card(card);
+    let mut query_match = query.match_card(card);
     let read = for_each_message_text(&store, card, |text| {
-        hunt.match_text(text);
-        hunt.is_complete()
+        query_match.match_text(text);
+        query_match.is_complete()
     });
     match read.await {
-        Ok(()) => Ok(hunt.is_complete()),
+        Ok(()) => Ok(query_match.is_complete()),
         Err(SessionError::Store(StoreError::NotFound { .. } | StoreError::Vanished { .. })) => Ok(false),
         Err(error) => Err(error),
     }

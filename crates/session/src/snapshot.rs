@@ -73,10 +73,10 @@ impl Session {
         from: usize,
         write: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let wanted: Vec<Seq> = (from..state.version.entries).map(Seq::new).collect();
+        let seqs: Vec<Seq> = (from..state.version.entries).map(Seq::new).collect();
         let mut first = true;
         write(b",\"entries\":[")?;
-        self.for_each_current_line(state, &wanted, |_, line| -> Result<(), E> {
+        self.for_each_current_line(state, &seqs, |_, line| -> Result<(), E> {
             let Ok(entry) = parse_entry(line) else { return Ok(()) };
             if !std::mem::take(&mut first) {
                 write(b",\n")?;

@@ -23,11 +23,11 @@ impl SessionState {
 
     /// The state of a cursor; `None` if it was dropped.
     pub fn cursor_state(&self, cursor: CursorId) -> Option<&CursorState> {
-        self.cursors.get(&cursor).map(|standing| &**standing)
+        self.cursors.get(&cursor).map(|cursor_state| &**cursor_state)
     }
 
     /// The position of the main cursor.
     pub fn main_place(&self) -> Place {
-        self.cursor_state(CursorId::MAIN).and_then(|standing| standing.place)
+        self.cursor_state(CursorId::MAIN).and_then(|cursor_state| cursor_state.position)
     }
 }

@@ -80,9 +80,9 @@ impl Stores {
 
     /// Finds sessions whose ids start with `prefix`, in the order of the stores. Fails if no store answers.
     pub async fn find(&self, prefix: &str) -> Result<FindResult, StoreError> {
-        let asked =
+        let results =
             self.query_all(|store| async move { (store.clone(), store.find_ids(prefix).await) }).await;
-        let (found, down) = self.split_answers(asked)?;
+        let (found, down) = self.split_answers(results)?;
         let owned = found.into_iter().flat_map(|(store, ids)| {
             ids.into_iter().map(move |id| LocatedSession { store: store.clone(), id })
         });
@@ -97,9 +97,9 @@ impl Stores {
             _ => SessionFilter { skip: 0, limit: wanted, ..filter.clone() },
         };
         let each = &each;
-        let asked =
+        let results =
             self.query_all(|store| async move { (store.clone(), page_and_ids(&*store, each).await) }).await;
-        let (answers, down) = self.split_answers(asked)?;
+        let (answers, down) = self.split_answers(results)?;
         let (pages, ids): (Vec<SessionPage>, Vec<Vec<String>>) =
             answers.into_iter().map(|(_, answer)| answer).unzip();
         let mut page = match self.all.len() {
@@ -160,9 +160,9 @@ impl Stores {
     ) -> Vec<(Arc<dyn Store>, Result<T, StoreError>)> {
         join_all(
             self.all.iter().map(|store| {
-                let asked = tokio::time::timeout(self.timeout, ask(store.clone()));
+                let results = tokio::time::timeout(self.timeout, ask(store.clone()));
                 async move {
-                    asked.await.unwrap_or_else(|_| (store.clone(), Err(self.timeout_error(store.name()))))
+                    results.await.unwrap_or_else(|_| (store.clone(), Err(self.timeout_error(store.name()))))
                 }
             }),
         )
@@ -172,7 +172,7 @@ impl Stores {
     fn timeout_error(&self, store: &str) -> StoreError {
         StoreError::Unavailable {
             store: store.to_owned(),
-            why: NoAnswer(self.timeout).to_string(),
+            reason: NoAnswer(self.timeout).to_string(),
             advice: "check whether the server is busy, then try again",
             source: Box::new(NoAnswer(self.timeout)),
         }
@@ -182,13 +182,13 @@ impl Stores {
     #[expect(clippy::type_complexity, reason = "the answers with their stores, and the stores that failed")]
     fn split_answers<T>(
         &self,
-        asked: Vec<(Arc<dyn Store>, Result<T, StoreError>)>,
+        results: Vec<(Arc<dyn Store>, Result<T, StoreError>)>,
     ) -> Result<(Vec<(Arc<dyn Store>, T)>, Vec<UnavailableStore>), StoreError> {
         let (mut answers, mut down) = (Vec::new(), Vec::new());
-        for (store, answer) in asked {
+        for (store, answer) in results {
             match answer {
                 Ok(answer) => answers.push((store, answer)),
-                Err(why) => down.push(UnavailableStore { store: store.name().to_owned(), error: why }),
+                Err(reason) => down.push(UnavailableStore { store: store.name().to_owned(), error: reason }),
             }
         }
         match (answers.is_empty(), down.is_empty()) {

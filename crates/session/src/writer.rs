@@ -86,12 +86,12 @@ impl SessionWriter {
     ) {
         self.watch = watch;
         loop {
-            let mail = tokio::select! {
-                mail = mailbox.recv() => mail,
+            let message = tokio::select! {
+                message = mailbox.recv() => message,
                 () = changed(&mut self.watch) => Some(WriterMessage::Changed),
             };
-            match mail {
-                Some(mail) => self.handle_message(mail).await,
+            match message {
+                Some(message) => self.handle_message(message).await,
                 None => break,
             }
         }
@@ -104,8 +104,8 @@ impl SessionWriter {
     }
 
     /// Handles a message. The result of `send` is ignored, because the caller may have stopped waiting.
-    async fn handle_message(&mut self, mail: WriterMessage) {
-        match mail {
+    async fn handle_message(&mut self, message: WriterMessage) {
+        match message {
             WriterMessage::Append { job, reply } => drop(reply.send(self.append(*job).await)),
             WriterMessage::Attach { after, reply } => drop(reply.send(Ok(self.attach(after)))),
             // The next operation reports errors of the store.
@@ -201,28 +201,29 @@ impl SessionWriter {
     }
 
     fn follow(&mut self, cursor: CursorId) -> Result<FollowResult, SessionError> {
-        let standing = self.cursors.get(cursor).ok_or(SessionError::Closed)?;
-        let (place, busy, elsewhere) = (standing.place, standing.busy, standing.continuation);
-        let Some(tip) = elsewhere.map(|elsewhere| elsewhere.tip) else {
-            return Ok(FollowResult::AtPlace(place));
+        let cursor_state = self.cursors.get(cursor).ok_or(SessionError::Closed)?;
+        let (position, busy, continuation) =
+            (cursor_state.position, cursor_state.busy, cursor_state.continuation);
+        let Some(tip) = continuation.map(|continuation| continuation.tip) else {
+            return Ok(FollowResult::AtPlace(position));
         };
         if busy {
-            return Err(SessionError::Busy { at: self.id_at(place) });
+            return Err(SessionError::Busy { at: self.id_at(position) });
         }
         if !self.tree.same_place(Some(tip), self.tree.leaf()) {
             return Ok(FollowResult::NeedsMove(Some(tip)));
         }
-        let place = self.cursors.follow(&self.tree, cursor);
+        let position = self.cursors.follow(&self.tree, cursor);
         self.publish();
-        let id = place.map(|seq| self.tree.id(seq).to_entry_id());
-        self.announce([SessionEvent::CursorMoved { cursor, place, id }]);
-        Ok(FollowResult::AtPlace(place))
+        let id = position.map(|seq| self.tree.id(seq).to_entry_id());
+        self.announce([SessionEvent::CursorMoved { cursor, position, id }]);
+        Ok(FollowResult::AtPlace(position))
     }
 
     async fn end_turn(&mut self, cursor: CursorId, reply: Option<crate::writer_message::ReplySender<()>>) {
         self.release_lease(cursor).await;
-        if let Some(standing) = self.cursors.get_mut(cursor) {
-            standing.busy = false;
+        if let Some(cursor_state) = self.cursors.get_mut(cursor) {
+            cursor_state.busy = false;
             self.publish();
             self.settle_cursors();
         }
@@ -252,8 +253,8 @@ impl SessionWriter {
         short.unwrap_or_else(|| self.env.ids.session()).into()
     }
 
-    fn id_at(&self, place: Place) -> Option<String> {
-        place.map(|seq: Seq| self.tree.id(seq).to_string())
+    fn id_at(&self, position: Place) -> Option<String> {
+        position.map(|seq: Seq| self.tree.id(seq).to_string())
     }
 }
 

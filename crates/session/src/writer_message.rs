@@ -82,7 +82,7 @@ pub(crate) struct AppendJob {
     pub(crate) plan: PlanFn,
     pub(crate) planned: EntryDraft,
     /// The draft of the gate, if it altered the planned one.
-    pub(crate) gated: Option<EntryDraft>,
+    pub(crate) altered_draft: Option<EntryDraft>,
     /// A gate passed this plan, so a different plan must be gated again.
     pub(crate) has_gate: bool,
     /// The version and position that the plan is based on.
@@ -98,7 +98,7 @@ pub(crate) struct AppendJob {
 
 impl AppendJob {
     pub(crate) fn draft(&self) -> &EntryDraft {
-        self.gated.as_ref().unwrap_or(&self.planned)
+        self.altered_draft.as_ref().unwrap_or(&self.planned)
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Home {
     /// The project the working directory belongs to.
     pub project: Option<Project>,
     /// Why the project is ignored, and whether it has an `.osier` folder.
-    objection: Option<(String, bool)>,
+    ignore_reason: Option<(String, bool)>,
     /// The project's settings and files that need trust.
     pub trust_request: Option<TrustRequest>,
     pub settings: Settings,
@@ -91,7 +91,7 @@ impl Home {
             user: host.user.clone(),
             host,
             project: None,
-            objection: None,
+            ignore_reason: None,
             trust_request: None,
             settings: Settings::default(),
             engine,
@@ -108,8 +108,8 @@ impl Home {
 
     fn load_settings(&mut self) -> LoadedSettings {
         let found = Project::find(&self.cwd, &self.home_folders());
-        let objection = found.as_ref().and_then(Project::unsafe_reason);
-        let project = found.as_ref().filter(|_| objection.is_none());
+        let ignore_reason = found.as_ref().and_then(Project::unsafe_reason);
+        let project = found.as_ref().filter(|_| ignore_reason.is_none());
         let mut of_project = project.map(ProjectSettings::read).unwrap_or_default();
         let asked = project.map_or(Ok(None), |project| {
             let records = || {
@@ -119,11 +119,11 @@ impl Home {
             };
             TrustRequest::for_project(project, &of_project.needs_trust, records)
         });
-        let objection = objection.or_else(|| asked.as_ref().err().cloned());
+        let ignore_reason = ignore_reason.or_else(|| asked.as_ref().err().cloned());
         let has_folder = found.as_ref().is_some_and(|project| project.folder().exists());
-        self.objection = objection.map(|text| (text, has_folder));
+        self.ignore_reason = ignore_reason.map(|text| (text, has_folder));
         self.trust_request = asked.ok().flatten();
-        self.project = found.filter(|_| self.objection.is_none());
+        self.project = found.filter(|_| self.ignore_reason.is_none());
         if self.project.is_none() {
             of_project = ProjectSettings::default();
         }
@@ -138,11 +138,11 @@ impl Home {
 
     /// The API keys and store passwords that are known without running a command. Tool results and replies never show them.
     pub fn known_keys(&self, registry: &Registry) -> Secrets {
-        let surroundings = self.environment();
+        let environment = self.environment();
         let stores = self.settings.stores.values().map(|spec| &spec.password);
         let sources = registry.providers().map(|provider| &provider.key).chain(stores);
         let said = registry.providers().flat_map(|provider| provider.credentials());
-        Secrets::new(sources.flat_map(|source| source.available_keys(&surroundings)).chain(said))
+        Secrets::new(sources.flat_map(|source| source.available_keys(&environment)).chain(said))
     }
 
     /// The folder of command outputs that were too long for a result.
@@ -163,13 +163,13 @@ impl Home {
     }
 
     /// Why the project is ignored.
-    pub fn objection(&self) -> Option<&str> {
-        self.objection.as_ref().map(|(text, _)| text.as_str())
+    pub fn ignore_reason(&self) -> Option<&str> {
+        self.ignore_reason.as_ref().map(|(text, _)| text.as_str())
     }
 
     /// Why the project is ignored, if it has an `.osier` folder.
     pub fn ignored_project(&self) -> Option<&str> {
-        self.objection.as_ref().filter(|(_, has_folder)| *has_folder).map(|(text, _)| text.as_str())
+        self.ignore_reason.as_ref().filter(|(_, has_folder)| *has_folder).map(|(text, _)| text.as_str())
     }
 
     /// Fails if any of the problems is fatal.

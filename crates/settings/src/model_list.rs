@@ -67,7 +67,7 @@ fn error_line(failure: &ModelError) -> String {
 /// The rows, by provider.
 pub fn model_rows(models: &ModelRouter, asked: &DiscoveryResults, home: &Home) -> Vec<ModelRow> {
     let registry = models.registry();
-    let surroundings = home.environment();
+    let environment = home.environment();
     let chosen = home.model_catalog().select(ModelPreferences::default()).ok().map(|choice| choice.model);
     let default = chosen.as_ref().map(|model| model.full_name()).unwrap_or_default();
     let answered = |provider: &str| asked.get(provider).and_then(|answer| answer.as_ref().ok());
@@ -88,7 +88,7 @@ pub fn model_rows(models: &ModelRouter, asked: &DiscoveryResults, home: &Home) -
         .map(|model| {
             let missing = match asked.get(&model.provider) {
                 Some(Err(_)) => Some("its server is not responding".to_owned()),
-                _ => registry.check_configured(&model, &surroundings).err(),
+                _ => registry.check_configured(&model, &environment).err(),
             };
             let full_name = model.full_name();
             ModelRow { default: full_name == default, full_name, usable: missing.is_none(), missing, model }

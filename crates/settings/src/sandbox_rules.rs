@@ -31,8 +31,8 @@ const CREDENTIALS: &[&str] = &[
 pub fn from_settings(home: &Home) -> Option<Arc<Sandbox>> {
     let SandboxSettings { when, user_commands, write, hide, show, network, unix_sockets } =
         &home.settings.sandbox;
-    let surroundings = home.environment();
-    let path = |text: &str| home.cwd.join(surroundings.expand_path(text.as_ref()));
+    let environment = home.environment();
+    let path = |text: &str| home.cwd.join(environment.expand_path(text.as_ref()));
     let paths = |texts: &[String]| -> Vec<PathBuf> { texts.iter().map(|text| path(text)).collect() };
     let shown = paths(show);
     let credentials = CREDENTIALS.iter().map(|text| path(text)).filter(|path| !shown.contains(path));
@@ -57,11 +57,11 @@ pub fn from_settings(home: &Home) -> Option<Arc<Sandbox>> {
 
 /// The files of the settings that hold API keys or store passwords.
 pub fn key_files(home: &Home) -> Vec<PathBuf> {
-    let surroundings = home.environment();
+    let environment = home.environment();
     let providers = home.settings.providers.values().filter_map(|spec| spec.api_key_file.as_ref());
     let stores = home.settings.stores.values().filter_map(|spec| match &spec.password {
         KeySource::File(file) => Some(file),
         _ => None,
     });
-    providers.chain(stores).map(|file| home.cwd.join(surroundings.expand_path(file))).collect()
+    providers.chain(stores).map(|file| home.cwd.join(environment.expand_path(file))).collect()
 }

@@ -66,8 +66,8 @@ impl TrustRequest {
         if wishes.is_empty() {
             return Ok(None);
         }
-        let standing = records().status(&project.root, &wishes);
-        Ok(Some(TrustRequest { root: project.root.clone(), items: wishes, status: standing }))
+        let status = records().status(&project.root, &wishes);
+        Ok(Some(TrustRequest { root: project.root.clone(), items: wishes, status }))
     }
 
     pub fn is_trusted(&self) -> bool {

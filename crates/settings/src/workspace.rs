@@ -55,12 +55,12 @@ impl Home {
             return Ok((ToolSet::default(), false));
         }
         let (all, backtracking) = (ToolSet::standard(), self.settings.backtracking);
-        let Some(wanted) = options.tools.as_ref().or(self.settings.tools.as_ref()) else {
+        let Some(tool_names) = options.tools.as_ref().or(self.settings.tools.as_ref()) else {
             return Ok((all, backtracking));
         };
-        let wanted = wanted.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
-        let (own, wanted): (Vec<&str>, Vec<&str>) = wanted.partition(|name| *name == BACKTRACK);
-        let tools = all.only(&wanted).map_err(|unknown| SettingsError::Usage(unknown_tool(&unknown)))?;
+        let tool_names = tool_names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+        let (own, tool_names): (Vec<&str>, Vec<&str>) = tool_names.partition(|name| *name == BACKTRACK);
+        let tools = all.only(&tool_names).map_err(|unknown| SettingsError::Usage(unknown_tool(&unknown)))?;
         Ok((tools, backtracking && !own.is_empty()))
     }
 

@@ -34,31 +34,31 @@ impl AppendRequest<'_> {
     pub(crate) async fn run_attempt(
         &self,
         connection: &mut Connection,
-        LogState { cached: known, contention }: &mut LogState,
+        LogState { cached, contention }: &mut LogState,
     ) -> Result<LogVersion, AttemptError> {
-        let is_sure = |known: &CachedLog| {
-            known.version() == self.expected && connection.was_open_at(known.confirmed_at)
+        let is_sure = |cached: &CachedLog| {
+            cached.version() == self.expected && connection.was_open_at(cached.confirmed_at)
         };
-        if !known.as_ref().is_some_and(is_sure) {
+        if !cached.as_ref().is_some_and(is_sure) {
             let row = self.store.find_row(connection, self.id).await?;
             if let Some(row) = &row {
-                self.check_same_log(connection, known.as_ref(), row).await?;
+                self.check_same_log(connection, cached.as_ref(), row).await?;
             }
             match row {
                 Some(row) if row.version == self.expected => {
                     let log = self.store.log_reader(self.id, row.version.generation);
-                    *known = Some(CachedLog::load(connection, log, &row, known.as_ref()).await?);
+                    *cached = Some(CachedLog::load(connection, log, &row, cached.as_ref()).await?);
                 }
                 row => return self.record_loss(connection, contention, row).await,
             }
         }
-        let Some(mut before) = known.as_ref() else { return Err(StoreError::Replaced.into()) };
+        let Some(mut before) = cached.as_ref() else { return Err(StoreError::Replaced.into()) };
         let mut after = before.clone();
         let mut entries = after.folded.fold_lines(self.lines);
         if after.folded.card.needs_rebuild() {
             let log = self.store.log_reader(self.id, before.generation);
             // Cached, so that the next attempt reads only newer lines if another writer is faster now.
-            before = known.insert(before.with_full_card(connection, log).await?);
+            before = cached.insert(before.with_full_card(connection, log).await?);
             after = before.clone();
             entries = after.folded.fold_lines(self.lines);
         }
@@ -69,7 +69,7 @@ impl AppendRequest<'_> {
         after.confirmed_at = Instant::now();
         let version = after.version();
         self.store.record_version(self.id, version);
-        *known = Some(after);
+        *cached = Some(after);
         Ok(version)
     }
 
@@ -78,17 +78,17 @@ impl AppendRequest<'_> {
     async fn check_same_log(
         &self,
         connection: &mut Connection,
-        known: Option<&CachedLog>,
+        cached: Option<&CachedLog>,
         row: &SessionRow,
     ) -> Result<(), AttemptError> {
-        let Some(known) = known else { return Ok(()) };
+        let Some(cached) = cached else { return Ok(()) };
         if !row.is_marked_open {
             self.store.clear_marked(self.id);
         }
         let in_doubt =
-            !connection.was_open_at(known.confirmed_at) && known.generation == row.version.generation;
+            !connection.was_open_at(cached.confirmed_at) && cached.generation == row.version.generation;
         let log = self.store.log_reader(self.id, row.version.generation);
-        match in_doubt && !known.is_start_of(connection, log).await? {
+        match in_doubt && !cached.is_start_of(connection, log).await? {
             true => Err(AttemptError::Shrunk(self.id.to_owned())),
             false => Ok(()),
         }
@@ -103,14 +103,15 @@ impl AppendRequest<'_> {
         entries: &[Entry<'_>],
     ) -> Result<bool, AttemptError> {
         let part = self.store.pool.part_bytes();
-        let place = EntryTarget { session: self.id, generation: self.expected.generation, part_bytes: part };
-        let standing = self.store.open_state(self.id, self.expected.generation);
-        if standing == OpenState::RecordedAndMarked
+        let target = EntryTarget { session: self.id, generation: self.expected.generation, part_bytes: part };
+        let open_state = self.store.open_state(self.id, self.expected.generation);
+        if open_state == OpenState::RecordedAndMarked
             && let [entry] = entries
             && let Some(tally) = self.build_tally(before, after, entry)
         {
             let seq = Seq::new(self.expected.entries);
-            let written = rows::write_with_tally(connection, place, seq, entry, &after.heads, &tally).await?;
+            let written =
+                rows::write_with_tally(connection, target, seq, entry, &after.heads, &tally).await?;
             // If this took too long, the record that the session is open has expired, and another process may have unmarked its row.
             if written
                 && self.store.open_state(self.id, self.expected.generation) != OpenState::RecordedAndMarked
@@ -121,8 +122,8 @@ impl AppendRequest<'_> {
         }
         let changed = changed_heads(&before.heads, &after.heads);
         connection.execute("START TRANSACTION").await?;
-        let mark = standing == OpenState::Recorded;
-        let written = self.write_rows(connection, place, after, entries, &changed, mark).await?;
+        let mark = open_state == OpenState::Recorded;
+        let written = self.write_rows(connection, target, after, entries, &changed, mark).await?;
         connection.execute(if written { "COMMIT" } else { "ROLLBACK" }).await?;
         if written && mark {
             self.store.set_marked(self.id, self.expected.generation);
@@ -150,7 +151,7 @@ impl AppendRequest<'_> {
     async fn write_rows(
         &self,
         connection: &mut MySqlConnection,
-        place: EntryTarget<'_>,
+        target: EntryTarget<'_>,
         after: &FoldedLog,
         entries: &[Entry<'_>],
         changed: &[Seq],
@@ -163,11 +164,11 @@ impl AppendRequest<'_> {
             let now = SessionRow::read(connection, self.id).await?.map(|row| row.version);
             return Ok(now == Some(self.expected));
         }
-        match rows::write_entries(connection, place, self.expected.entries, entries, &after.heads).await {
+        match rows::write_entries(connection, target, self.expected.entries, entries, &after.heads).await {
             Err(AttemptError::Sql(error)) if is_duplicate_key(&error) => return Ok(false),
             written => written?,
         }
-        rows::write_heads(connection, place, changed, &after.heads).await?;
+        rows::write_heads(connection, target, changed, &after.heads).await?;
         Ok(true)
     }
 
@@ -230,17 +231,18 @@ impl AppendRequest<'_> {
         now: LogVersion,
     ) -> Result<bool, AttemptError> {
         let (log, first) = (self.store.log_reader(self.id, now.generation), self.expected.entries);
-        let mine: Vec<Entry<'_>> = self.lines.iter().filter_map(|line| parse_entry(line).ok()).collect();
-        let Some(id) = mine.first().map(|entry| IdKey::from_id(&entry.id).0) else { return Ok(false) };
+        let own_entries: Vec<Entry<'_>> =
+            self.lines.iter().filter_map(|line| parse_entry(line).ok()).collect();
+        let Some(id) = own_entries.first().map(|entry| IdKey::from_id(&entry.id).0) else { return Ok(false) };
         let head = log.heads(connection, first, 1).await?.unwrap_or_default();
-        if now.entries < first + mine.len() || head.first().is_some_and(|head| head.id != id) {
+        if now.entries < first + own_entries.len() || head.first().is_some_and(|head| head.id != id) {
             return Ok(false);
         }
-        let places: Vec<Seq> = (first..first + mine.len()).map(Seq::new).collect();
+        let places: Vec<Seq> = (first..first + own_entries.len()).map(Seq::new).collect();
         let (mut at, mut batch) = (0, LineBatch::default());
         while at < places.len() {
             log.lines(connection, &places[at..], &mut batch).await?;
-            if !batch.iter().zip(&mine[at..]).all(|(line, mine)| line == mine.line) {
+            if !batch.iter().zip(&own_entries[at..]).all(|(line, own_entries)| line == own_entries.line) {
                 return Ok(false);
             }
             at += batch.len().max(1);

@@ -154,46 +154,51 @@ impl AttemptError {
                 return StoreError::Shrunk { path: format!("session {id} in store {store}").into() };
             }
             AttemptError::Timeout(after) => {
-                let why = format!("no answer within {} s", after.as_secs_f32());
-                return StoreError::Unavailable { store, why, advice: TRY_LATER, source: "timed out".into() };
+                let reason = format!("no answer within {} s", after.as_secs_f32());
+                return StoreError::Unavailable {
+                    store,
+                    reason,
+                    advice: TRY_LATER,
+                    source: "timed out".into(),
+                };
             }
             AttemptError::MissingPassword(hint) => {
-                let why = format!("the password is missing: {hint}");
+                let reason = format!("the password is missing: {hint}");
                 let advice = "then try again; nothing was sent to the server";
-                return StoreError::Refused { store, why, advice, source: "no password".into() };
+                return StoreError::Refused { store, reason, advice, source: "no password".into() };
             }
             AttemptError::CleartextPassword => {
-                let why =
+                let reason =
                     "the server requests the password in clear text over an unverified connection".to_owned();
                 let advice =
                     "set ssl-mode=VERIFY_IDENTITY (and ssl-ca for a private CA) or socket in the store's URL";
                 return StoreError::Refused {
                     store,
-                    why,
+                    reason,
                     advice,
                     source: "the password was not sent".into(),
                 };
             }
             AttemptError::PacketTooSmall(bytes) => {
-                let why = format!("max_allowed_packet is only {bytes} bytes");
+                let reason = format!("max_allowed_packet is only {bytes} bytes");
                 return StoreError::Refused {
                     store,
-                    why,
+                    reason,
                     advice: RAISE_PACKET_LIMIT,
                     source: "max_allowed_packet".into(),
                 };
             }
             AttemptError::Sql(error) => error,
         };
-        let (why, advice) = match known_error(&error) {
-            Some((_, _, why, advice)) => ((*why).to_owned(), *advice),
+        let (reason, advice) = match known_error(&error) {
+            Some((_, _, reason, advice)) => ((*reason).to_owned(), *advice),
             None => describe_unknown(&error),
         };
         match remedy {
             Remedy::None | Remedy::OtherHost => {
-                StoreError::Refused { store, why, advice, source: error_source(error) }
+                StoreError::Refused { store, reason, advice, source: error_source(error) }
             }
-            _ => StoreError::Unavailable { store, why, advice, source: error_source(error) },
+            _ => StoreError::Unavailable { store, reason, advice, source: error_source(error) },
         }
     }
 }

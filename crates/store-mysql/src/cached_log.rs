@@ -38,10 +38,10 @@ impl CachedLog {
     ) -> Result<CachedLog, AttemptError> {
         let header = row.header().unwrap_or_else(|| Header::new(log.session, 0, ""));
         let (confirmed, generation) = (Instant::now(), row.version.generation);
-        let same = |known: &&CachedLog| {
-            known.generation == generation && known.version().entries <= row.version.entries
+        let same = |cached: &&CachedLog| {
+            cached.generation == generation && cached.version().entries <= row.version.entries
         };
-        if let Some(before) = before.filter(same).filter(|known| known.has_full_card) {
+        if let Some(before) = before.filter(same).filter(|cached| cached.has_full_card) {
             let folded = before.folded.clone();
             let folded = CachedLog::fold_missing_lines(connection, log, folded, row.version.entries).await?;
             return Ok(CachedLog {
@@ -92,9 +92,9 @@ impl CachedLog {
     ) -> Result<bool, AttemptError> {
         let Some(last) = self.folded.heads.len().checked_sub(1) else { return Ok(true) };
         let stored = log.heads(connection, last, 1).await?.unwrap_or_default();
-        let known = self.folded.heads.get(Seq::new(last)).id;
+        let cached = self.folded.heads.get(Seq::new(last)).id;
         // Heads of another version cannot be compared.
-        Ok(stored.first().is_none_or(|head| head.id == known))
+        Ok(stored.first().is_none_or(|head| head.id == cached))
     }
 
     /// Restores the log from stored heads. In a log without contradictions, a head never changes after it is written.
@@ -107,8 +107,8 @@ impl CachedLog {
         let Some(card) = row.card(log.session, log.store) else { return Ok(None) };
         let entries = row.version.entries;
         let same =
-            |known: &&CachedLog| known.generation == log.generation && known.version().entries <= entries;
-        let mut heads = before.filter(same).map(|known| known.folded.heads.clone()).unwrap_or_default();
+            |cached: &&CachedLog| cached.generation == log.generation && cached.version().entries <= entries;
+        let mut heads = before.filter(same).map(|cached| cached.folded.heads.clone()).unwrap_or_default();
         if !heads.is_regular() {
             heads = Heads::default();
         }
@@ -136,8 +136,8 @@ impl CachedLog {
         mut folded: FoldedLog,
         entries: usize,
     ) -> Result<FoldedLog, AttemptError> {
-        let wanted: Vec<Seq> = (folded.heads.len()..entries).map(Seq::new).collect();
-        let (mut rest, mut batch) = (wanted.as_slice(), LineBatch::default());
+        let seqs: Vec<Seq> = (folded.heads.len()..entries).map(Seq::new).collect();
+        let (mut rest, mut batch) = (seqs.as_slice(), LineBatch::default());
         while !rest.is_empty() {
             log.lines(connection, rest, &mut batch).await?;
             for line in batch.iter() {

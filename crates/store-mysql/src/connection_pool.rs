@@ -164,7 +164,7 @@ impl ConnectionPool {
         connect_timeout: Duration,
     ) -> Result<Connection, AttemptError> {
         let connecting = async {
-            let begin = Instant::now();
+            let started = Instant::now();
             let mut driver = relay::connect(options).await?;
             let engine = Engine::detect(&mut driver).await?;
             if engine.max_packet < MIN_PACKET_BYTES {
@@ -175,7 +175,7 @@ impl ConnectionPool {
             }
             self.max_packet.store(engine.max_packet, Ordering::Relaxed);
             let made = Instant::now();
-            Ok(Connection { driver, engine, host, connected_at: made, connect_time: made - begin })
+            Ok(Connection { driver, engine, host, connected_at: made, connect_time: made - started })
         };
         tokio::time::timeout(connect_timeout, connecting)
             .await

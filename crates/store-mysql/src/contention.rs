@@ -101,8 +101,8 @@ impl StoreInner {
 
     /// Waits until the queue is empty or, if this process is in it, until this process is first.
     async fn wait_for_turn(&self, id: &str, is_queued: bool) -> Result<(), StoreError> {
-        let (begin, mut renewed) = (Instant::now(), Instant::now());
-        while begin.elapsed() < MAX_QUEUE_WAIT {
+        let (started, mut renewed) = (Instant::now(), Instant::now());
+        while started.elapsed() < MAX_QUEUE_WAIT {
             let first = retry_until_done!(self, 0, |connection| locks::first_in_queue(connection, id));
             if first.is_none_or(|first| first == self.holder()) {
                 break;

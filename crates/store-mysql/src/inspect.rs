@@ -65,7 +65,7 @@ impl MySqlStore {
         let written = match engine.read_only {
             true => Err(StoreError::Refused {
                 store: self.inner.name.clone(),
-                why: "the server is read-only".to_owned(),
+                reason: "the server is read-only".to_owned(),
                 advice: "make the server writable, or use the primary server in the store's URL",
                 source: "read_only".into(),
             }),

@@ -52,7 +52,7 @@ impl StoreInner {
     pub(crate) async fn acquire_lease(
         self: &Arc<Self>,
         lease: &Lease,
-        in_the_way: LeaseConflictFn<'_>,
+        is_conflict: LeaseConflictFn<'_>,
     ) -> Result<(), StoreError> {
         let (seconds, now) = (self.hold_seconds(), read_clocks());
         let is_held = self.leases.lock().contains_key(&lease.cursor);
@@ -60,7 +60,7 @@ impl StoreInner {
             self.leases.record_renewal(lease, now);
             return Ok(());
         }
-        retry_until_done!(self, 0, |connection| self.insert_lease(connection, lease, in_the_way, seconds));
+        retry_until_done!(self, 0, |connection| self.insert_lease(connection, lease, is_conflict, seconds));
         if is_held {
             self.leases.record_renewal(lease, now);
             return Ok(());
@@ -91,14 +91,14 @@ impl StoreInner {
         &self,
         connection: &mut MySqlConnection,
         lease: &Lease,
-        in_the_way: LeaseConflictFn<'_>,
+        is_conflict: LeaseConflictFn<'_>,
         seconds: u64,
     ) -> Result<(), AttemptError> {
         connection.execute("START TRANSACTION").await?;
         locks::lock_leases(connection, &lease.session).await?;
         let is_there = session_exists(connection, &lease.session).await?;
         let others = read_leases(connection, &lease.session).await?;
-        let other = others.into_iter().find(|other| other.cursor != lease.cursor && in_the_way(other));
+        let other = others.into_iter().find(|other| other.cursor != lease.cursor && is_conflict(other));
         let refusal = match other {
             _ if !is_there => Some(self.not_found(&lease.session)),
             Some(other) => Some(StoreError::Leased { lease: Box::new(other) }),

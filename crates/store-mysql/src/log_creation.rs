@@ -43,21 +43,21 @@ impl LogCreation<'_> {
         }
         let generation = self.written_generation.unwrap_or_else(random_id);
         tried.push(generation);
-        let place =
+        let target =
             EntryTarget { session: &self.header.id, generation, part_bytes: self.store.pool.part_bytes() };
         let bytes: usize = self.entries.iter().map(|entry| entry.line.len()).sum();
         let few = self.written_generation.is_none()
             && self.entries.len() <= MAX_SINGLE_TRANSACTION_LINES
-            && bytes <= place.part_bytes;
+            && bytes <= target.part_bytes;
         let many = self.written_generation.is_none() && !few;
         if many {
-            deletion::note_leftover(connection, place.session, generation, now_millis()).await?;
-            rows::write_entries(connection, place, 0, self.entries, &self.folded.heads).await?;
+            deletion::note_leftover(connection, target.session, generation, now_millis()).await?;
+            rows::write_entries(connection, target, 0, self.entries, &self.folded.heads).await?;
         }
         let announced = match self.announce_removal(connection).await {
             Err(failure) => {
                 if many {
-                    deletion::delete_generation(connection, place.session, generation).await?;
+                    deletion::delete_generation(connection, target.session, generation).await?;
                 }
                 return Err(failure);
             }
@@ -71,18 +71,18 @@ impl LogCreation<'_> {
         if !matches!(named, Ok(true)) {
             connection.execute("ROLLBACK").await?;
             if let Some(token) = announced {
-                locks::end_removal(connection, place.session, token).await?;
+                locks::end_removal(connection, target.session, token).await?;
             }
             if many {
-                deletion::delete_generation(connection, place.session, generation).await?;
+                deletion::delete_generation(connection, target.session, generation).await?;
             }
             named?;
             let before = self.existing_version(connection, tried).await?;
             return before.ok_or_else(|| StoreError::AlreadyExists { id: self.header.id.clone() }.into());
         }
         match few {
-            true => rows::write_entries(connection, place, 0, self.entries, &self.folded.heads).await?,
-            false => deletion::forget_leftover(connection, place.session, generation).await?,
+            true => rows::write_entries(connection, target, 0, self.entries, &self.folded.heads).await?,
+            false => deletion::forget_leftover(connection, target.session, generation).await?,
         }
         connection.execute("COMMIT").await?;
         Ok(LogVersion { generation, entries: self.folded.heads.len() })

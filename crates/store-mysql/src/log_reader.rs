@@ -85,15 +85,15 @@ impl LogReader<'_> {
     pub(crate) async fn lines(
         &self,
         connection: &mut MySqlConnection,
-        wanted: &[Seq],
+        seqs: &[Seq],
         batch: &mut LineBatch,
     ) -> Result<(), AttemptError> {
         batch.clear();
-        let wanted = &wanted[..wanted.len().min(MAX_LINES)];
-        let lengths = self.line_lengths(connection, wanted).await?;
+        let seqs = &seqs[..seqs.len().min(MAX_LINES)];
+        let lengths = self.line_lengths(connection, seqs).await?;
         let mut bytes = 0;
         let mut chosen = Vec::new();
-        for seq in wanted {
+        for seq in seqs {
             let Some(length) = lengths.get(&to_u32(seq.index())) else {
                 self.check_generation(connection).await?;
                 return Err(StoreError::NoSuchEntry { seq: seq.index() }.into());
@@ -121,13 +121,13 @@ impl LogReader<'_> {
     async fn line_lengths(
         &self,
         connection: &mut MySqlConnection,
-        wanted: &[Seq],
+        seqs: &[Seq],
     ) -> Result<FxHashMap<u32, usize>, AttemptError> {
         let sql = "SELECT e.seq, e.head FROM osier_sessions s JOIN osier_entries e FORCE INDEX (heads)
              ON e.session = s.id AND e.generation = s.generation
              WHERE s.id = ? AND s.generation = ? AND e.seq IN ";
         let mut lengths = FxHashMap::default();
-        for row in self.fetch_rows(connection, sql, wanted).await? {
+        for row in self.fetch_rows(connection, sql, seqs).await? {
             lengths.insert(row.try_get(0)?, head_record::line_length(row.try_get(1)?));
         }
         Ok(lengths)
@@ -137,12 +137,12 @@ impl LogReader<'_> {
     async fn fetch_lines(
         &self,
         connection: &mut MySqlConnection,
-        wanted: &[Seq],
+        seqs: &[Seq],
         lengths: &FxHashMap<u32, usize>,
     ) -> Result<FxHashMap<u32, Vec<u8>>, AttemptError> {
         let sql = "SELECT seq, line FROM osier_entries WHERE session = ? AND generation = ? AND seq IN ";
         let mut lines: FxHashMap<u32, Vec<u8>> = FxHashMap::default();
-        for row in self.fetch_rows(connection, sql, wanted).await? {
+        for row in self.fetch_rows(connection, sql, seqs).await? {
             lines.insert(row.try_get(0)?, row.try_get(1)?);
         }
         for (seq, line) in &mut lines {
@@ -186,13 +186,13 @@ impl LogReader<'_> {
         &self,
         connection: &mut MySqlConnection,
         sql: &str,
-        wanted: &[Seq],
+        seqs: &[Seq],
     ) -> Result<Vec<MySqlRow>, AttemptError> {
-        let Some(last) = wanted.last() else { return Ok(Vec::new()) };
-        let places = wanted.len().next_power_of_two();
+        let Some(last) = seqs.last() else { return Ok(Vec::new()) };
+        let places = seqs.len().next_power_of_two();
         let sql = format!("{sql} ({})", vec!["?"; places].join(","));
         let mut query = sqlx::query(AssertSqlSafe(sql)).bind(self.session).bind(self.generation);
-        for seq in wanted.iter().chain(std::iter::repeat_n(last, places - wanted.len())) {
+        for seq in seqs.iter().chain(std::iter::repeat_n(last, places - seqs.len())) {
             query = query.bind(to_u32(seq.index()));
         }
         Ok(query.fetch_all(connection).await?)

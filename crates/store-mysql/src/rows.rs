@@ -266,17 +266,17 @@ pub(crate) struct EntryTarget<'a> {
 /// Writes the rows of consecutive entries, starting at position `first`.
 pub(crate) async fn write_entries(
     connection: &mut MySqlConnection,
-    place: EntryTarget<'_>,
+    target: EntryTarget<'_>,
     first: usize,
     entries: &[Entry<'_>],
     heads: &Heads,
 ) -> Result<(), AttemptError> {
     let (mut at, mut rest) = (first, entries);
     while !rest.is_empty() {
-        let (group, behind) = rest.split_at(group_size(rest, place.part_bytes));
-        write_group(connection, place, at, group, heads).await?;
+        let (group, behind) = rest.split_at(group_size(rest, target.part_bytes));
+        write_group(connection, target, at, group, heads).await?;
         for (number, entry) in group.iter().enumerate() {
-            write_parts(connection, place, at + number, entry.line).await?;
+            write_parts(connection, target, at + number, entry.line).await?;
         }
         (at, rest) = (at + group.len(), behind);
     }
@@ -296,7 +296,7 @@ fn group_size(entries: &[Entry<'_>], bytes: usize) -> usize {
 
 async fn write_group(
     connection: &mut MySqlConnection,
-    place: EntryTarget<'_>,
+    target: EntryTarget<'_>,
     first: usize,
     group: &[Entry<'_>],
     heads: &Heads,
@@ -309,11 +309,11 @@ async fn write_group(
     for (number, entry) in group.iter().enumerate() {
         let seq = first + number;
         let kind = entry.get("type").and_then(RawJson::text);
-        query = query.bind(place.session).bind(place.generation).bind(seq as u32);
+        query = query.bind(target.session).bind(target.generation).bind(seq as u32);
         query = query.bind(column_bytes(Some(&entry.id))).bind(column_bytes(entry.parent.as_deref()));
         query = query.bind(column_bytes(kind.as_deref()).map(<[u8]>::to_vec)).bind(entry.time);
         query = query.bind(head_record::encode(heads.get(Seq::new(seq))).to_vec());
-        query = query.bind(&entry.line[..entry.line.len().min(place.part_bytes)]);
+        query = query.bind(&entry.line[..entry.line.len().min(target.part_bytes)]);
     }
     query.execute(connection).await?;
     Ok(())
@@ -322,7 +322,7 @@ async fn write_group(
 /// Writes one entry together with its card update. `false` if its position is taken.
 pub(crate) async fn write_with_tally(
     connection: &mut MySqlConnection,
-    place: EntryTarget<'_>,
+    target: EntryTarget<'_>,
     seq: Seq,
     entry: &Entry<'_>,
     heads: &Heads,
@@ -334,7 +334,7 @@ pub(crate) async fn write_with_tally(
         "INSERT INTO osier_entries (session, generation, seq, id, parent_id, type, timestamp, head, tally, line)
          VALUES (?,?,?,?,?,?,?,?,?,?)",
     );
-    let query = query.bind(place.session).bind(place.generation).bind(seq.index() as u32);
+    let query = query.bind(target.session).bind(target.generation).bind(seq.index() as u32);
     let query = query.bind(column_bytes(Some(&entry.id))).bind(column_bytes(entry.parent.as_deref()));
     let query = query.bind(column_bytes(kind.as_deref())).bind(entry.time).bind(&head[..]);
     match query.bind(tally).bind(entry.line).execute(connection).await {
@@ -372,15 +372,15 @@ pub(crate) fn column_bytes(text: Option<&str>) -> Option<&[u8]> {
 
 async fn write_parts(
     connection: &mut MySqlConnection,
-    place: EntryTarget<'_>,
+    target: EntryTarget<'_>,
     seq: usize,
     line: &[u8],
 ) -> Result<(), AttemptError> {
-    for (number, part) in line.chunks(place.part_bytes).enumerate().skip(1) {
+    for (number, part) in line.chunks(target.part_bytes).enumerate().skip(1) {
         let query = sqlx::query(
             "INSERT INTO osier_parts (session, generation, seq, part, bytes) VALUES (?, ?, ?, ?, ?)",
         );
-        let query = query.bind(place.session).bind(place.generation).bind(seq as u32).bind(number as u32);
+        let query = query.bind(target.session).bind(target.generation).bind(seq as u32).bind(number as u32);
         query.bind(part).execute(&mut *connection).await?;
     }
     Ok(())
@@ -389,7 +389,7 @@ async fn write_parts(
 /// Rewrites heads that a later line changed.
 pub(crate) async fn write_heads(
     connection: &mut MySqlConnection,
-    place: EntryTarget<'_>,
+    target: EntryTarget<'_>,
     changed: &[Seq],
     heads: &Heads,
 ) -> Result<(), AttemptError> {
@@ -404,7 +404,7 @@ pub(crate) async fn write_heads(
         for seq in group {
             query = query.bind(seq.index() as u32).bind(head_record::encode(heads.get(*seq)).to_vec());
         }
-        query = query.bind(place.session).bind(place.generation);
+        query = query.bind(target.session).bind(target.generation);
         for seq in group {
             query = query.bind(seq.index() as u32);
         }

@@ -129,14 +129,14 @@ async fn add_column(
     column: &str,
     definition: &str,
 ) -> Result<(), AttemptError> {
-    let begin = Instant::now();
+    let started = Instant::now();
     while !has_column(connection, table, column).await? {
         if lock_schema(connection, holder).await? {
             let added = add_missing_column(connection, table, column, definition).await;
             unlock_schema(connection, holder).await;
             return added;
         }
-        if begin.elapsed() > CHANGE_TIMEOUT {
+        if started.elapsed() > CHANGE_TIMEOUT {
             return Err(AttemptError::Timeout(CHANGE_TIMEOUT));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -37,18 +37,18 @@ impl StoreInner {
         &self,
         id: &str,
         generation: u64,
-        wanted: &[Seq],
+        seqs: &[Seq],
         batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
         let log = self.log_reader(id, generation);
-        retry_until_done!(self, LineBatch::FULL_BYTES, |connection| log.lines(connection, wanted, batch));
+        retry_until_done!(self, LineBatch::FULL_BYTES, |connection| log.lines(connection, seqs, batch));
         Ok(())
     }
 
     async fn open_log(&self, id: &str) -> Result<OpenedLog, StoreError> {
         let row = self.session_row(id).await?;
-        let why = "its row has no session header";
-        let header = row.header().ok_or_else(|| StoreError::NotASession { path: id.into(), why })?;
+        let reason = "its row has no session header";
+        let header = row.header().ok_or_else(|| StoreError::NotASession { path: id.into(), reason })?;
         Ok(OpenedLog { header, version: row.version, invalid_lines: row.invalid_lines, file: None })
     }
 
@@ -67,32 +67,32 @@ impl StoreInner {
     /// The heads that the next append needs. `None` if that would require reading all lines.
     async fn cached_heads(&self, id: &str, generation: u64) -> Result<Option<Heads>, StoreError> {
         let slot = self.log_state(id);
-        let known = &mut slot.lock().await.cached;
+        let cached = &mut slot.lock().await.cached;
         let row = self.session_row(id).await?;
         if row.version.generation != generation {
             return Err(StoreError::Replaced);
         }
-        if known.as_ref().is_none_or(|known| known.version() != row.version) {
+        if cached.as_ref().is_none_or(|cached| cached.version() != row.version) {
             if !row.regular {
                 return Ok(None);
             }
-            let (log, before) = (self.log_reader(id, generation), known.as_ref());
+            let (log, before) = (self.log_reader(id, generation), cached.as_ref());
             let now = retry_until_done!(self, 0, |connection| CachedLog::load(connection, log, &row, before));
-            *known = Some(now);
+            *cached = Some(now);
         }
-        Ok(known.as_ref().map(|known| known.folded.heads.clone()))
+        Ok(cached.as_ref().map(|cached| cached.folded.heads.clone()))
     }
 
-    pub(crate) async fn create_log(&self, making: &LogCreation<'_>) -> Result<LogVersion, StoreError> {
-        let bytes: usize = making.entries.iter().map(|entry| entry.line.len()).sum();
+    pub(crate) async fn create_log(&self, creation: &LogCreation<'_>) -> Result<LogVersion, StoreError> {
+        let bytes: usize = creation.entries.iter().map(|entry| entry.line.len()).sum();
         let mut tried = Vec::new();
-        Ok(retry_until_done!(self, bytes, |connection| making.run_attempt(connection, &mut tried)))
+        Ok(retry_until_done!(self, bytes, |connection| creation.run_attempt(connection, &mut tried)))
     }
 
     /// Caches the state of a new session for the next append.
     async fn cache_created(&self, header: &Header, version: LogVersion, folded: FoldedLog) -> OpenedLog {
         let (header, odd_lines, generation) = (header.clone(), folded.invalid_lines, version.generation);
-        let known = CachedLog {
+        let cached = CachedLog {
             confirmed_at: Instant::now(),
             header: header.clone(),
             generation,
@@ -100,7 +100,7 @@ impl StoreInner {
             has_full_card: true,
         };
         self.record_version(&header.id, version);
-        self.log_state(&header.id).lock().await.cached = Some(known);
+        self.log_state(&header.id).lock().await.cached = Some(cached);
         OpenedLog { header, version, invalid_lines: odd_lines, file: None }
     }
 
@@ -125,7 +125,7 @@ impl StoreInner {
         let header = Header { rewrite_count: header.rewrite_count + 1, ..header };
         let mut folded = FoldedLog::new(&header, &self.name);
         let entries = folded.fold_lines(lines);
-        let making = LogCreation {
+        let creation = LogCreation {
             store: self,
             header: &header,
             folded: &folded,
@@ -134,7 +134,7 @@ impl StoreInner {
             replaces: Some(expected),
             allowed_holder,
         };
-        self.create_log(&making).await
+        self.create_log(&creation).await
     }
 
     /// Deletes a session. With an `allowed_holder`, fails if any other process has it open.
@@ -180,7 +180,7 @@ impl Store for MySqlStore {
         }
         let mut folded = FoldedLog::new(header, self.name());
         let entries = folded.fold_lines(lines);
-        let making = LogCreation {
+        let creation = LogCreation {
             store: &self.inner,
             header,
             folded: &folded,
@@ -189,7 +189,7 @@ impl Store for MySqlStore {
             replaces: None,
             allowed_holder: None,
         };
-        let version = self.inner.create_log(&making).await?;
+        let version = self.inner.create_log(&creation).await?;
         Ok(self.inner.cache_created(header, version, folded).await)
     }
 
@@ -221,8 +221,8 @@ impl Store for MySqlStore {
         match retry_until_done!(self.inner, 0, |connection| log.heads(connection, after, limit)) {
             Some(heads) => Ok(heads),
             None => {
-                let known = self.inner.rebuild_log(id, generation).await?;
-                Ok(known.folded.heads.iter_from(after).take(limit).map(|(_, head)| *head).collect())
+                let cached = self.inner.rebuild_log(id, generation).await?;
+                Ok(cached.folded.heads.iter_from(after).take(limit).map(|(_, head)| *head).collect())
             }
         }
     }
@@ -235,10 +235,10 @@ impl Store for MySqlStore {
         &self,
         id: &str,
         generation: u64,
-        wanted: &[Seq],
+        seqs: &[Seq],
         batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
-        let read = self.inner.read_lines(id, generation, wanted, batch).await;
+        let read = self.inner.read_lines(id, generation, seqs, batch).await;
         if let Err(StoreError::NoSuchEntry { .. }) = read {
             // Reports a log that is shorter than it was.
             self.inner.session_row(id).await?;
@@ -297,8 +297,8 @@ impl Store for MySqlStore {
         match row.card(id, self.name()) {
             Some(card) => Ok(card),
             None => {
-                let known = self.inner.rebuild_log(id, row.version.generation).await?;
-                Ok(known.folded.card.card().clone())
+                let cached = self.inner.rebuild_log(id, row.version.generation).await?;
+                Ok(cached.folded.card.card().clone())
             }
         }
     }
@@ -321,8 +321,8 @@ impl Store for MySqlStore {
         self.inner.delete(id, None).await
     }
 
-    async fn acquire_lease(&self, lease: &Lease, in_the_way: LeaseConflictFn<'_>) -> Result<(), StoreError> {
-        self.inner.acquire_lease(lease, in_the_way).await
+    async fn acquire_lease(&self, lease: &Lease, is_conflict: LeaseConflictFn<'_>) -> Result<(), StoreError> {
+        self.inner.acquire_lease(lease, is_conflict).await
     }
 
     fn may_have_expired(&self, lease: &Lease) -> bool {

@@ -38,7 +38,7 @@ impl<'a> StreamedCreation<'a> {
             self.delete_written().await;
             return Err(error);
         }
-        let making = LogCreation {
+        let creation = LogCreation {
             store: self.store,
             header: self.header,
             folded: &self.folded,
@@ -47,7 +47,7 @@ impl<'a> StreamedCreation<'a> {
             replaces: None,
             allowed_holder: None,
         };
-        let made = self.store.create_log(&making).await;
+        let made = self.store.create_log(&creation).await;
         // After any other error, the session may exist.
         if let Err(StoreError::AlreadyExists { .. }) = made {
             self.delete_written().await;
@@ -132,14 +132,14 @@ impl<'a> StreamedCreation<'a> {
 /// Writes the rows of a batch. An earlier attempt may have written some of them.
 async fn write_batch(
     connection: &mut MySqlConnection,
-    place: EntryTarget<'_>,
+    target: EntryTarget<'_>,
     first: usize,
     entries: &[Entry<'_>],
     heads: &Heads,
     is_again: bool,
 ) -> Result<(), AttemptError> {
     if is_again {
-        deletion::delete_lines_from(connection, place.session, place.generation, first).await?;
+        deletion::delete_lines_from(connection, target.session, target.generation, first).await?;
     }
-    rows::write_entries(connection, place, first, entries, heads).await
+    rows::write_entries(connection, target, first, entries, heads).await
 }

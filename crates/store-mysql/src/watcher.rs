@@ -133,13 +133,14 @@ impl StoreInner {
     /// What other processes know about this process and this generation of the session.
     pub(crate) fn open_state(&self, id: &str, generation: u64) -> OpenState {
         let watched = self.watcher.lock_watched();
-        let is_same =
-            |seen: &&WatchedSession| seen.version.is_some_and(|version| version.generation == generation);
+        let is_same = |session: &&WatchedSession| {
+            session.version.is_some_and(|version| version.generation == generation)
+        };
         match watched.sessions.get(id).filter(is_same) {
-            Some(seen) if seen.is_watched() && seen.is_recorded() && seen.is_marked => {
+            Some(session) if session.is_watched() && session.is_recorded() && session.is_marked => {
                 OpenState::RecordedAndMarked
             }
-            Some(seen) if seen.is_watched() && seen.is_recorded() => OpenState::Recorded,
+            Some(session) if session.is_watched() && session.is_recorded() => OpenState::Recorded,
             _ => OpenState::NotRecorded,
         }
     }
@@ -147,27 +148,27 @@ impl StoreInner {
     /// Records that this process has marked the session's row.
     pub(crate) fn set_marked(&self, id: &str, generation: u64) {
         let is_held = self.open_state(id, generation) == OpenState::Recorded;
-        if let Some(seen) = self.watcher.lock_watched().sessions.get_mut(id) {
-            seen.is_marked |= is_held;
+        if let Some(session) = self.watcher.lock_watched().sessions.get_mut(id) {
+            session.is_marked |= is_held;
         }
     }
 
     /// Records that the session's row is not marked.
     pub(crate) fn clear_marked(&self, id: &str) {
-        if let Some(seen) = self.watcher.lock_watched().sessions.get_mut(id) {
-            seen.is_marked = false;
+        if let Some(session) = self.watcher.lock_watched().sessions.get_mut(id) {
+            session.is_marked = false;
         }
     }
 
     /// Whether other processes were in a queue to append at the last poll.
     pub(crate) fn has_append_queue(&self, id: &str) -> bool {
-        self.watcher.lock_watched().sessions.get(id).is_some_and(|seen| seen.has_append_queue)
+        self.watcher.lock_watched().sessions.get(id).is_some_and(|session| session.has_append_queue)
     }
 
     /// Records an append of this process, so that polling does not mistake it for activity of others.
     pub(crate) fn record_append(&self, id: &str, version: LogVersion) {
-        if let Some(seen) = self.watcher.lock_watched().sessions.get_mut(id) {
-            seen.own_version = Some(version);
+        if let Some(session) = self.watcher.lock_watched().sessions.get_mut(id) {
+            session.own_version = Some(version);
         }
     }
 
@@ -200,7 +201,7 @@ impl StoreInner {
         match connection.engine.read_only {
             true => Err(StoreError::Refused {
                 store: self.name.clone(),
-                why: "the server is read-only".to_owned(),
+                reason: "the server is read-only".to_owned(),
                 advice: "make the server writable",
                 source: "read_only".into(),
             }
@@ -215,8 +216,8 @@ impl StoreInner {
         let held = self.record_open(&present).await.ok();
         let mut watched = self.watcher.lock_watched();
         for id in present {
-            if let Some(seen) = watched.sessions.get_mut(&id) {
-                seen.renew(held);
+            if let Some(session) = watched.sessions.get_mut(&id) {
+                session.renew(held);
             }
         }
     }
@@ -323,9 +324,9 @@ impl SessionWatcher {
             has_append_queue: false,
             changed: watch::Sender::new(0),
         };
-        let seen = watched.sessions.entry(id.to_owned()).or_insert_with(new);
-        seen.renew(held);
-        let changed = seen.changed.subscribe();
+        let session = watched.sessions.entry(id.to_owned()).or_insert_with(new);
+        session.renew(held);
+        let changed = session.changed.subscribe();
         if !std::mem::replace(&mut watched.is_polling, true) {
             tokio::spawn(poll(inner.clone()));
         }
@@ -334,7 +335,11 @@ impl SessionWatcher {
 
     /// Removes and returns the sessions that are no longer watched.
     fn take_unwatched(&self) -> Vec<String> {
-        self.lock_watched().sessions.extract_if(|_, seen| !seen.is_watched()).map(|(id, _)| id).collect()
+        self.lock_watched()
+            .sessions
+            .extract_if(|_, session| !session.is_watched())
+            .map(|(id, _)| id)
+            .collect()
     }
 
     /// The watched sessions. If there are none, the polling task must end.
@@ -347,7 +352,7 @@ impl SessionWatcher {
     /// The watched sessions that existed at the last poll.
     fn existing_ids(&self) -> Vec<String> {
         let watched = self.lock_watched();
-        let present = watched.sessions.iter().filter(|(_, seen)| seen.version.is_some());
+        let present = watched.sessions.iter().filter(|(_, session)| session.version.is_some());
         present.map(|(id, _)| id.clone()).collect()
     }
 
@@ -356,20 +361,20 @@ impl SessionWatcher {
         let mut watched = self.lock_watched();
         let mut any = false;
         for id in ids {
-            let Some(seen) = watched.sessions.get_mut(id) else { continue };
+            let Some(session) = watched.sessions.get_mut(id) else { continue };
             let polled = now.get(id).copied();
             let version = polled.map(|polled| polled.version);
-            seen.is_marked &= polled.is_some_and(|polled| polled.is_marked);
-            seen.has_append_queue = polled.is_some_and(|polled| polled.has_append_queue);
-            if seen.version != version {
+            session.is_marked &= polled.is_some_and(|polled| polled.is_marked);
+            session.has_append_queue = polled.is_some_and(|polled| polled.has_append_queue);
+            if session.version != version {
                 let generation = |version: Option<LogVersion>| version.map(|version| version.generation);
-                if generation(seen.version) != generation(version) {
+                if generation(session.version) != generation(version) {
                     // A new log, for which no open record exists.
-                    (seen.open_record, seen.is_marked) = (None, false);
+                    (session.open_record, session.is_marked) = (None, false);
                 }
-                seen.version = version;
-                seen.changed.send_modify(|count| *count += 1);
-                any |= version != seen.own_version;
+                session.version = version;
+                session.changed.send_modify(|count| *count += 1);
+                any |= version != session.own_version;
             }
         }
         any

@@ -167,9 +167,9 @@ async fn all_heads(store: &dyn Store, id: &str, page: usize) -> Vec<Head> {
 
 async fn all_lines(store: &dyn Store, id: &str) -> Vec<Vec<u8>> {
     let version = store.open(id).await.expect("opens").version;
-    let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
+    let seqs: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
     let mut lines = Vec::new();
-    let read = crate::for_each_line(store, id, version.generation, &wanted, |_, line| {
+    let read = crate::for_each_line(store, id, version.generation, &seqs, |_, line| {
         lines.push(line.to_vec());
         Ok::<_, StoreError>(())
     });

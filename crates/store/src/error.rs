@@ -29,8 +29,8 @@ pub enum StoreError {
     /// The file now contains another session.
     #[error("session {id} no longer exists: its file now contains session {found}; nothing was written")]
     OtherSession { id: String, found: String },
-    #[error("{} is not a session: {why}; the file was not changed", path.display())]
-    NotASession { path: PathBuf, why: &'static str },
+    #[error("{} is not a session: {reason}; the file was not changed", path.display())]
+    NotASession { path: PathBuf, reason: &'static str },
     #[error("{} no longer exists: it was deleted or moved; nothing was written", path.display())]
     Vanished { path: PathBuf },
     #[error("{} became shorter while it was open; nothing was written; compare it with a backup", path.display())]
@@ -45,11 +45,11 @@ pub enum StoreError {
     #[error("no entry {seq} in the log")]
     NoSuchEntry { seq: usize },
     /// The server is down or does not answer. Acknowledged entries are safe, and the call can be retried.
-    #[error("store {store} cannot be reached: {why}; {advice}")]
-    Unavailable { store: String, why: String, advice: &'static str, source: ErrorSource },
+    #[error("store {store} cannot be reached: {reason}; {advice}")]
+    Unavailable { store: String, reason: String, advice: &'static str, source: ErrorSource },
     /// The server rejects the request until the configuration changes.
-    #[error("cannot use store {store}: {why}; {advice}")]
-    Refused { store: String, why: String, advice: &'static str, source: ErrorSource },
+    #[error("cannot use store {store}: {reason}; {advice}")]
+    Refused { store: String, reason: String, advice: &'static str, source: ErrorSource },
     #[error("cannot {what} {}", path.display())]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
 }

@@ -166,12 +166,12 @@ impl Store for MemoryStore {
         &self,
         id: &str,
         generation: u64,
-        wanted: &[Seq],
+        seqs: &[Seq],
         batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
         batch.clear();
         self.with_generation(id, generation, |log| {
-            for seq in wanted {
+            for seq in seqs {
                 if batch.is_full() {
                     break;
                 }
@@ -235,10 +235,10 @@ impl Store for MemoryStore {
         })
     }
 
-    async fn acquire_lease(&self, lease: &Lease, in_the_way: LeaseConflictFn<'_>) -> Result<(), StoreError> {
+    async fn acquire_lease(&self, lease: &Lease, is_conflict: LeaseConflictFn<'_>) -> Result<(), StoreError> {
         self.with_log(&lease.session, |log| {
             let mut others = log.leases.iter().filter(|other| other.cursor != lease.cursor);
-            if let Some(other) = others.find(|other| in_the_way(other)) {
+            if let Some(other) = others.find(|other| is_conflict(other)) {
                 return Err(StoreError::Leased { lease: Box::new(other.clone()) });
             }
             log.leases.retain(|other| other.cursor != lease.cursor);

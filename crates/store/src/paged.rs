@@ -118,11 +118,11 @@ pub async fn for_each_line<E: From<StoreError>, S: Store + ?Sized>(
     store: &S,
     id: &str,
     generation: u64,
-    wanted: &[Seq],
+    seqs: &[Seq],
     mut each: impl FnMut(Seq, &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut batch = LineBatch::default();
-    let mut rest = wanted;
+    let mut rest = seqs;
     while !rest.is_empty() {
         store.lines(id, generation, rest, &mut batch).await?;
         for (seq, line) in rest.iter().zip(batch.iter()) {
@@ -160,8 +160,8 @@ mod tests {
         let other_task_ran = ran.clone();
         tokio::spawn(async move { other_task_ran.store(true, Ordering::Relaxed) });
         let mut seen = Vec::new();
-        let wanted: Vec<Seq> = (0..opened.version.entries).map(Seq::new).collect();
-        let read = for_each_line(&store, "s", opened.version.generation, &wanted, |_, _| {
+        let seqs: Vec<Seq> = (0..opened.version.entries).map(Seq::new).collect();
+        let read = for_each_line(&store, "s", opened.version.generation, &seqs, |_, _| {
             seen.push(ran.load(Ordering::Relaxed));
             Ok::<(), StoreError>(())
         });

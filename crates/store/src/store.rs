@@ -162,7 +162,7 @@ pub trait Store: Send + Sync + Debug {
         &self,
         id: &str,
         generation: u64,
-        wanted: &[Seq],
+        seqs: &[Seq],
         batch: &mut LineBatch,
     ) -> Result<(), StoreError>;
 

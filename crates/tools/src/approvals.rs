@@ -184,12 +184,12 @@ impl Approvals {
     }
 
     pub fn decide(&self, tool: &ToolSpec, preview: &Preview) -> Decision {
-        let Some(why) = self.ask_reason(tool, preview) else { return Decision::Allow };
-        let offers = match why {
+        let Some(reason) = self.ask_reason(tool, preview) else { return Decision::Allow };
+        let offers = match reason {
             AskReason::Outside | AskReason::Guarded | AskReason::Sandbox => Vec::new(),
             AskReason::Writes | AskReason::Runs => self.offers(tool, preview),
         };
-        Decision::Ask { change: preview.change.clone(), reason: why, offers }
+        Decision::Ask { change: preview.change.clone(), reason, offers }
     }
 
     fn ask_reason(&self, tool: &ToolSpec, preview: &Preview) -> Option<AskReason> {

@@ -162,10 +162,10 @@ mod tests {
         for content in ["first", "second"] {
             let (folder, name) = OpenFolder::open_parent(&path, false).unwrap();
             let before = count();
-            let mut beside = folder.create_temp_file(0o666).unwrap();
-            beside.file.write_all(content.as_bytes()).unwrap();
+            let mut temp_path = folder.create_temp_file(0o666).unwrap();
+            temp_path.file.write_all(content.as_bytes()).unwrap();
             assert_eq!(count(), before, "the file has no name yet");
-            beside.persist(&name, staging.path()).unwrap();
+            temp_path.persist(&name, staging.path()).unwrap();
             assert_eq!((count(), std::fs::read_to_string(&path).unwrap().as_str()), (1, content));
         }
     }

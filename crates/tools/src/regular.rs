@@ -58,13 +58,13 @@ mod tests {
         std::os::unix::fs::symlink("file", path("link")).unwrap();
         assert_eq!(read_regular(&path("file"), 5).unwrap(), b"12345");
         assert_eq!(read_regular_text(&path("link"), 5).unwrap(), "12345");
-        let why = |name: &str, max: u64| read_regular(&path(name), max).unwrap_err().to_string();
-        assert_eq!(why("file", 4), "larger than 4 bytes");
-        assert_eq!(why("huge", 1 << 20), "larger than 1.0 MB");
+        let reason = |name: &str, max: u64| read_regular(&path(name), max).unwrap_err().to_string();
+        assert_eq!(reason("file", 4), "larger than 4 bytes");
+        assert_eq!(reason("huge", 1 << 20), "larger than 1.0 MB");
         for name in ["pipe", "endless"] {
-            assert_eq!(why(name, 5), "not a regular file", "{name}");
+            assert_eq!(reason(name, 5), "not a regular file", "{name}");
         }
-        assert_eq!(why("", 5), "is a directory");
+        assert_eq!(reason("", 5), "is a directory");
         assert_eq!(read_regular(&path("none"), 5).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

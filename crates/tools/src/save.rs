@@ -32,18 +32,18 @@ pub(crate) fn save(
 ) -> io::Result<Metadata> {
     let (folder, name) = OpenFolder::open_parent(path, old.is_none())?;
     let mode = old.map_or(0o666, |old| old.permissions().mode() & 0o7777);
-    let mut beside = folder.create_temp_file(mode & 0o777)?;
-    beside.file.write_all(bytes)?;
+    let mut temp_path = folder.create_temp_file(mode & 0o777)?;
+    temp_path.file.write_all(bytes)?;
     if let Some(old) = old {
-        copy_owner(&beside.file, old);
+        copy_owner(&temp_path.file, old);
         // The umask does not apply to an existing mode.
-        beside.file.set_permissions(Permissions::from_mode(mode))?;
+        temp_path.file.set_permissions(Permissions::from_mode(mode))?;
     }
-    beside.file.sync_all()?;
-    let metadata = beside.file.metadata()?;
+    temp_path.file.sync_all()?;
+    let metadata = temp_path.file.metadata()?;
     // Without this folder, the temporary name is next to the old file.
     let _ = DirBuilder::new().recursive(true).mode(0o700).create(staging);
-    beside.persist(&name, staging)?;
+    temp_path.persist(&name, staging)?;
     Ok(metadata)
 }
 

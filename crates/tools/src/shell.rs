@@ -61,13 +61,14 @@ pub(crate) async fn run(command: &str, time: Duration, ctx: &ToolContext) -> io:
     let started = Instant::now();
     let (pipe, mut child) = spawn(command, ctx)?;
     tracing::debug!(process = child.id(), sandboxed = ctx.sandbox.is_some(), "started a command");
-    let (group, heir) = (ProcessGroup::from_leader(child.id()), ParentWatchdog::start(child.id()));
-    let mut flow = OutputReader { pipe, output: CommandOutput::new(ctx), buffer: vec![0; CHUNK], open: true };
+    let (group, watchdog) = (ProcessGroup::from_leader(child.id()), ParentWatchdog::start(child.id()));
+    let mut reader =
+        OutputReader { pipe, output: CommandOutput::new(ctx), buffer: vec![0; CHUNK], open: true };
     let end = tokio::select! {
         biased;
         () = ctx.cancel.cancelled() => CommandEnd::Cancelled,
         () = tokio::time::sleep(time) => CommandEnd::TimedOut,
-        status = flow.read_until_exit(&mut *child) => command_end(status?),
+        status = reader.read_until_exit(&mut *child) => command_end(status?),
     };
     if matches!(end, CommandEnd::Cancelled | CommandEnd::TimedOut) {
         group.stop(ctx.limits.kill_grace).await;
@@ -76,11 +77,11 @@ pub(crate) async fn run(command: &str, time: Duration, ctx: &ToolContext) -> io:
     }
     let took = started.elapsed();
     tracing::debug!(process = child.id(), ?end, ?took, "a command ended");
-    let _ = tokio::time::timeout(LATE_OUTPUT_WAIT, flow.read_until_closed()).await;
-    flow.drain_pipe();
-    drop(heir);
+    let _ = tokio::time::timeout(LATE_OUTPUT_WAIT, reader.read_until_closed()).await;
+    reader.drain_pipe();
+    drop(watchdog);
     let background = group.release();
-    Ok(flow.finish(end, took, background))
+    Ok(reader.finish(end, took, background))
 }
 
 fn command_end(status: ExitStatus) -> CommandEnd {
@@ -153,7 +154,7 @@ impl OutputReader {
     async fn read_some(&mut self) {
         match self.pipe.read(&mut self.buffer).await {
             Ok(0) | Err(_) => self.open = false,
-            Ok(got) => self.output.push(&self.buffer[..got]),
+            Ok(count) => self.output.push(&self.buffer[..count]),
         }
     }
 
@@ -162,7 +163,7 @@ impl OutputReader {
         for _ in 0..16 {
             match self.pipe.try_read(&mut self.buffer) {
                 Ok(0) => return self.open = false,
-                Ok(got) => self.output.push(&self.buffer[..got]),
+                Ok(count) => self.output.push(&self.buffer[..count]),
                 Err(_) => return,
             }
         }
@@ -173,10 +174,10 @@ impl OutputReader {
         if open {
             output.save_all();
         }
-        let (ran, rest) = output.finish(end, took, background);
+        let (result, rest) = output.finish(end, took, background);
         if open {
             tokio::spawn(rest.collect(pipe, buffer));
         }
-        ran
+        result
     }
 }

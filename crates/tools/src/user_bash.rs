@@ -62,8 +62,8 @@ impl BashExecution {
 /// Runs the user's command. There is no timeout, because the user can stop it.
 pub async fn run(user: UserCommand, ctx: &ToolContext) -> io::Result<BashExecution> {
     let no_timeout = std::time::Duration::MAX;
-    let ran = shell::run(&user.command, no_timeout, ctx).await?;
-    let exit_code = match ran.end {
+    let result = shell::run(&user.command, no_timeout, ctx).await?;
+    let exit_code = match result.end {
         CommandEnd::Exited(code) => Some(code),
         // As shells report it.
         CommandEnd::Killed { signal } => Some(128 + signal),
@@ -71,11 +71,11 @@ pub async fn run(user: UserCommand, ctx: &ToolContext) -> io::Result<BashExecuti
     };
     Ok(BashExecution {
         command: user.command,
-        output: ran.text.trim_end_matches('\n').to_owned(),
+        output: result.text.trim_end_matches('\n').to_owned(),
         exit_code,
-        cancelled: ran.end == CommandEnd::Cancelled,
-        truncated: ran.truncated,
-        full_output_path: ran.full_output.map(|path| path.to_string_lossy().into_owned()),
+        cancelled: result.end == CommandEnd::Cancelled,
+        truncated: result.truncated,
+        full_output_path: result.full_output.map(|path| path.to_string_lossy().into_owned()),
         exclude_from_context: user.exclude_from_context,
     })
 }

@@ -141,8 +141,13 @@ mod tests {
         let shown = |chunk: usize| {
             let mut window = LineWindow::new(first, lines, bytes);
             text.as_bytes().chunks(chunk).for_each(|chunk| window.push(chunk));
-            let seen = window.finish();
-            (String::from_utf8(seen.text).expect("characters are not split"), seen.last, seen.total, seen.cut)
+            let window_text = window.finish();
+            (
+                String::from_utf8(window_text.text).expect("characters are not split"),
+                window_text.last,
+                window_text.total,
+                window_text.cut,
+            )
         };
         assert_eq!(shown(1), shown(64), "the chunk size does not matter");
         shown(3)

@@ -56,13 +56,13 @@ impl FoldedLog {
 
     fn result(&self, case: &Value) -> Value {
         match case["what"].as_str().unwrap() {
-            "messages" => self.messages(self.place(&case["at"])),
+            "messages" => self.messages(self.position(&case["at"])),
             "leave" => self.leave(case),
             _ => self.cut(case),
         }
     }
 
-    fn place(&self, id: &Value) -> Place {
+    fn position(&self, id: &Value) -> Place {
         id.as_str().map(|id| self.tree.find(id).unwrap())
     }
 
@@ -85,15 +85,15 @@ impl FoldedLog {
     }
 
     fn leave(&self, case: &Value) -> Value {
-        let from = self.place(&case["from"]);
-        let leaving = self.tree.abandoned_branch(from, self.place(&case["to"]));
-        let left = leaving.collect_text(&self.tree, case["budget"].as_u64().unwrap(), &self.lines);
+        let from = self.position(&case["from"]);
+        let branch = self.tree.abandoned_branch(from, self.position(&case["to"]));
+        let left = branch.collect_text(&self.tree, case["budget"].as_u64().unwrap(), &self.lines);
         let items = self.tree.context_entries(from).items;
         let included: Vec<ContextItem> =
             items.into_iter().filter(|item| left.entries.contains(&item.seq)).collect();
         json!({
-            "ancestor": leaving.ancestor.map(|seq| self.id(seq)),
-            "entries": leaving.entries.iter().map(|seq| self.id(*seq)).collect::<Vec<_>>(),
+            "ancestor": branch.ancestor.map(|seq| self.id(seq)),
+            "entries": branch.entries.iter().map(|seq| self.id(*seq)).collect::<Vec<_>>(),
             "messages": self.sent_messages(&included),
             "tokens": left.tokens,
             "files": left.files.details(),
@@ -102,7 +102,8 @@ impl FoldedLog {
 
     fn cut(&self, case: &Value) -> Value {
         let cut =
-            match self.tree.find_cut(self.place(&case["at"]), case["keep"].as_u64().unwrap(), &self.lines) {
+            match self.tree.find_cut(self.position(&case["at"]), case["keep"].as_u64().unwrap(), &self.lines)
+            {
                 Ok(cut) => cut,
                 Err(error) => return json!({ "nothing": format!("{error:?}") }),
             };

@@ -53,17 +53,23 @@ impl AbandonedBranch {
     pub fn text_collector(&self, tree: &SessionTree, budget: u64) -> BranchTextCollector {
         let shared = self.ancestor.map_or(0, |seq| tree.head(seq).depth + 1);
         let plan = tree.context_entries(self.from);
-        let pieces =
+        let context_entries =
             plan.items.iter().rev().map(|item| ContextEntry { item: *item, head: *tree.head(item.seq) });
-        let is_included = |piece: &ContextEntry| match piece.head.kind {
+        let is_included = |context_entry: &ContextEntry| match context_entry.head.kind {
             // A compaction that hides only the shared part adds nothing about this branch.
-            EntryKind::Compaction => piece.head.depth >= shared && first_kept_depth(tree, piece) > shared,
-            _ => piece.head.depth >= shared && is_conversation(&piece.head),
+            EntryKind::Compaction => {
+                context_entry.head.depth >= shared && first_kept_depth(tree, context_entry) > shared
+            }
+            _ => context_entry.head.depth >= shared && is_conversation(&context_entry.head),
         };
-        let pieces: Vec<ContextEntry> = pieces.filter(is_included).collect();
+        let context_entries: Vec<ContextEntry> = context_entries.filter(is_included).collect();
         BranchTextCollector {
-            summaries: pieces.iter().filter(|piece| is_summary(piece)).map(|piece| piece.item.seq).collect(),
-            entries: pieces,
+            summaries: context_entries
+                .iter()
+                .filter(|context_entry| is_summary(context_entry))
+                .map(|context_entry| context_entry.item.seq)
+                .collect(),
+            entries: context_entries,
             batches: Batches::new(),
             budget: if budget == 0 { u64::MAX } else { budget },
             is_full: false,
@@ -86,8 +92,8 @@ fn first_kept_depth(tree: &SessionTree, compaction: &ContextEntry) -> u32 {
     kept.map_or(compaction.head.depth, |kept| tree.head(kept).depth)
 }
 
-fn is_summary(piece: &ContextEntry) -> bool {
-    matches!(piece.head.kind, EntryKind::BranchSummary | EntryKind::Compaction)
+fn is_summary(context_entry: &ContextEntry) -> bool {
+    matches!(context_entry.head.kind, EntryKind::BranchSummary | EntryKind::Compaction)
 }
 
 /// Collects a `BranchText`; see `AbandonedBranch::text_collector`.
@@ -113,11 +119,13 @@ impl BranchTextCollector {
         BranchText { text: self.texts.join("\n\n"), ..self.branch_text }
     }
 
-    fn add_entry(&mut self, piece: &ContextEntry, lines: &dyn Lines) {
-        let Some(entry) = lines.entry(piece.item.seq).filter(|entry| !is_excluded_from_context(entry)) else {
+    fn add_entry(&mut self, context_entry: &ContextEntry, lines: &dyn Lines) {
+        let Some(entry) =
+            lines.entry(context_entry.item.seq).filter(|entry| !is_excluded_from_context(entry))
+        else {
             return;
         };
-        let edit = piece.item.edit.and_then(|edit| lines.entry(edit));
+        let edit = context_entry.item.edit.and_then(|edit| lines.entry(edit));
         let mut serialized: Option<(u64, String)> = None;
         context::emit_messages(&entry, edit.as_ref(), &mut |message| {
             let Ok(raw) = RawJson::parse(message) else { return };
@@ -128,16 +136,16 @@ impl BranchTextCollector {
             }
         });
         if let Some((tokens, text)) = serialized {
-            self.add_text(piece, tokens, text);
+            self.add_text(context_entry, tokens, text);
         }
     }
 
-    fn add_text(&mut self, piece: &ContextEntry, mut tokens: u64, mut text: String) {
+    fn add_text(&mut self, context_entry: &ContextEntry, mut tokens: u64, mut text: String) {
         let used = self.branch_text.tokens;
         self.is_full = used.saturating_add(tokens) > self.budget;
         // A summary represents many entries, so it may exceed the budget while less than 90% of it is used.
         let has_room = used.saturating_mul(10) < self.budget.saturating_mul(9);
-        if self.is_full && !(is_summary(piece) && has_room) {
+        if self.is_full && !(is_summary(context_entry) && has_room) {
             if !self.branch_text.entries.is_empty() {
                 return;
             }
@@ -147,7 +155,7 @@ impl BranchTextCollector {
                 .into_owned();
         }
         self.branch_text.tokens = used.saturating_add(tokens);
-        self.branch_text.entries.push(piece.item.seq);
+        self.branch_text.entries.push(context_entry.item.seq);
         self.texts.push(text);
     }
 }
@@ -169,9 +177,9 @@ impl LineConsumer for BranchTextCollector {
             return;
         }
         let batch = self.batches.next(&self.entries).to_vec();
-        for piece in &batch {
+        for context_entry in &batch {
             if !self.is_full {
-                self.add_entry(piece, lines);
+                self.add_entry(context_entry, lines);
             }
         }
         self.batches.advance(batch.len());

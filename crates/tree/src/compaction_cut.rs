@@ -55,7 +55,7 @@ impl Cut {
 /// Searches for a cut; see the module documentation.
 #[derive(Debug)]
 pub struct CutFinder {
-    weighing: TokenCounter,
+    token_counter: TokenCounter,
     keep_recent: u64,
     previous: Option<Seq>,
     /// How many entries can be cut: all except the previous compaction.
@@ -66,10 +66,10 @@ pub struct CutFinder {
 impl SessionTree {
     /// Searches for a cut in the path to `at` that keeps about `keep_recent` tokens.
     pub fn cut_finder(&self, at: Place, keep_recent: u64) -> CutFinder {
-        let weighing = self.token_counter(at);
+        let token_counter = self.token_counter(at);
         let previous = at.and_then(|seq| self.head(seq).compaction);
-        let range = weighing.pieces().len() - usize::from(previous.is_some());
-        CutFinder { weighing, keep_recent, previous, cuttable: range, found: None }
+        let range = token_counter.context_entries().len() - usize::from(previous.is_some());
+        CutFinder { token_counter, keep_recent, previous, cuttable: range, found: None }
     }
 
     /// Searches for a cut when all lines are available.
@@ -82,50 +82,55 @@ impl SessionTree {
 
 impl CutFinder {
     fn search(&self) -> CutSearch<'_> {
-        let weights = self.weighing.tokens_per_entry();
+        let weights = self.token_counter.tokens_per_entry();
         CutSearch {
-            entries: &self.weighing.pieces()[..self.cuttable],
+            entries: &self.token_counter.context_entries()[..self.cuttable],
             token_counts: &weights[..weights.len().min(self.cuttable)],
             keep_recent: self.keep_recent,
         }
     }
 
     pub fn finish(self, tree: &SessionTree) -> Result<Cut, NothingToCompact> {
-        let choice = self.search();
-        let before = |piece: &ContextEntry, seq: Seq| piece.head.depth < tree.head(seq).depth;
+        let search = self.search();
+        let before = |context_entry: &ContextEntry, seq: Seq| context_entry.head.depth < tree.head(seq).depth;
         if let Some(previous) = self.previous
-            && choice.read_conversation().all(|piece| before(piece, previous))
+            && search.read_conversation().all(|context_entry| before(context_entry, previous))
         {
             return Err(NothingToCompact::AlreadyCompacted);
         }
-        let Some(CutSearchResult::Cut { at, turn }) = self.found.or_else(|| choice.find()) else {
+        let Some(CutSearchResult::Cut { at, turn }) = self.found.or_else(|| search.find()) else {
             return Err(NothingToCompact::TooSmall);
         };
-        let first_kept = choice.first_kept(tree, at);
-        let summarized = |pieces: &[ContextEntry]| {
-            let summarized =
-                pieces.iter().rev().filter(|piece| before(piece, first_kept) && is_conversation(&piece.head));
-            summarized.map(|piece| piece.item).collect()
+        let first_kept = search.first_kept(tree, at);
+        let summarized = |context_entries: &[ContextEntry]| {
+            let summarized = context_entries.iter().rev().filter(|context_entry| {
+                before(context_entry, first_kept) && is_conversation(&context_entry.head)
+            });
+            summarized.map(|context_entry| context_entry.item).collect()
         };
         let turn = turn.unwrap_or(at);
         Ok(Cut {
             first_kept,
-            history: summarized(&choice.entries[turn + 1..]),
-            turn_prefix: summarized(&choice.entries[at + 1..=turn]),
+            history: summarized(&search.entries[turn + 1..]),
+            turn_prefix: summarized(&search.entries[at + 1..=turn]),
             previous_compaction: self.previous,
-            tokens_before: self.weighing.tokens(),
-            tokens_kept: choice.token_counts[..=at].iter().flatten().sum(),
+            tokens_before: self.token_counter.tokens(),
+            tokens_kept: search.token_counts[..=at].iter().flatten().sum(),
         })
     }
 }
 
 impl LineConsumer for CutFinder {
     fn needed_lines(&self) -> Vec<Seq> {
-        if self.found.is_some() && self.weighing.is_done() { Vec::new() } else { self.weighing.next_lines() }
+        if self.found.is_some() && self.token_counter.is_done() {
+            Vec::new()
+        } else {
+            self.token_counter.next_lines()
+        }
     }
 
     fn feed(&mut self, lines: &dyn Lines) {
-        self.weighing.count_next_batch(lines);
+        self.token_counter.count_next_batch(lines);
         if self.found.is_none() {
             self.found = self.search().find();
         }

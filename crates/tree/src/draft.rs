@@ -29,13 +29,13 @@ pub struct EntryDraft {
 }
 
 impl EntryDraft {
-    pub(crate) fn new(kind: EntryKind, under: DraftParent) -> EntryDraft {
+    pub(crate) fn new(kind: EntryKind, parent: DraftParent) -> EntryDraft {
         let word = match kind {
             EntryKind::Backtrack => "custom_message",
             _ if kind.custom_type().is_some() => "custom",
             _ => kind.name(),
         };
-        let draft = EntryDraft { kind, parent: under, type_name: word.to_owned(), members: Vec::new() };
+        let draft = EntryDraft { kind, parent, type_name: word.to_owned(), members: Vec::new() };
         match kind.custom_type() {
             Some(custom_type) => draft.with("customType", custom_type),
             None => draft,
@@ -43,7 +43,7 @@ impl EntryDraft {
     }
 
     /// A draft from any object: `type` sets the type, `id`, `parentId` and `timestamp` are dropped, and the rest is kept.
-    pub fn from_object(kind: EntryKind, under: DraftParent, object: crate::scan::RawJson<'_>) -> EntryDraft {
+    pub fn from_object(kind: EntryKind, parent: DraftParent, object: crate::scan::RawJson<'_>) -> EntryDraft {
         let mut word = String::new();
         let mut members = Vec::new();
         object.each_field(|key, value| match key {
@@ -51,7 +51,7 @@ impl EntryDraft {
             "id" | "parentId" | "timestamp" => {}
             _ => push_member(&mut members, key, value.bytes()),
         });
-        EntryDraft { kind, parent: under, type_name: word, members }
+        EntryDraft { kind, parent, type_name: word, members }
     }
 
     pub(crate) fn with(self, key: &str, text: &str) -> EntryDraft {

@@ -92,7 +92,7 @@ pub fn parse_line(line: &[u8]) -> ParsedLine<'_> {
 pub fn parse_entry(line: &[u8]) -> Result<Entry<'_>, InvalidLine> {
     match parse_line(line) {
         ParsedLine::Entry(entry) => Ok(entry),
-        ParsedLine::Invalid(odd) => Err(odd),
+        ParsedLine::Invalid(invalid_line) => Err(invalid_line),
         ParsedLine::Header(_) | ParsedLine::Blank => Err(InvalidLine::NoId),
     }
 }
@@ -159,17 +159,17 @@ impl<'a> EntryFields<'a> {
             return Ok(());
         }
         let start = scanner.value_start();
-        let mut said = MessageFields::default();
+        let mut message_fields = MessageFields::default();
         scanner.object(|scanner, key| {
             match key {
-                b"role" => said.role = scanner.value()?.text(),
-                b"content" => said.content = scan_content(scanner)?,
-                b"stopReason" => said.stop_reason = scanner.value()?.text(),
+                b"role" => message_fields.role = scanner.value()?.text(),
+                b"content" => message_fields.content = scan_content(scanner)?,
+                b"stopReason" => message_fields.stop_reason = scanner.value()?.text(),
                 _ => drop(scanner.value()?),
             }
             Ok(())
         })?;
-        self.message_fields = said;
+        self.message_fields = message_fields;
         self.message = Some(scanner.raw_since(start));
         Ok(())
     }
@@ -183,7 +183,7 @@ impl<'a> EntryFields<'a> {
             false => MessageRole::None,
         };
         let data = |key| self.data.and_then(|data| data.get(key)).and_then(RawJson::text);
-        let (target, why) = match kind {
+        let (target, reason) = match kind {
             EntryKind::Compaction => (self.first_kept, EntryReason::None),
             EntryKind::Label | EntryKind::ContextEdit => (self.target, EntryReason::None),
             EntryKind::DeleteBranch | EntryKind::RestoreBranch | EntryKind::EntryUpdate => {
@@ -221,7 +221,7 @@ impl<'a> EntryFields<'a> {
             message_offset: body,
             kind,
             role,
-            reason: why,
+            reason,
             flags,
             calls: self.message_fields.content.calls,
             id: self.id?,
@@ -348,14 +348,14 @@ mod tests {
 
     #[test]
     fn invalid_lines_report_the_reason() {
-        let odd = |line: &str| match parse_line(line.as_bytes()) {
-            ParsedLine::Invalid(odd) => odd,
+        let invalid_line = |line: &str| match parse_line(line.as_bytes()) {
+            ParsedLine::Invalid(invalid_line) => invalid_line,
             other => panic!("{other:?}"),
         };
-        assert_eq!(odd("{\"type\":\"mess"), InvalidLine::NotJson);
-        assert_eq!(odd("null"), InvalidLine::NotAnObject);
-        assert_eq!(odd("17"), InvalidLine::NotAnObject);
-        assert_eq!(odd(r#"{"type":"message","id":5}"#), InvalidLine::NoId);
+        assert_eq!(invalid_line("{\"type\":\"mess"), InvalidLine::NotJson);
+        assert_eq!(invalid_line("null"), InvalidLine::NotAnObject);
+        assert_eq!(invalid_line("17"), InvalidLine::NotAnObject);
+        assert_eq!(invalid_line(r#"{"type":"message","id":5}"#), InvalidLine::NoId);
         assert!(matches!(parse_line(b" \r"), ParsedLine::Blank));
         assert!(matches!(parse_line(br#"{"type":"session","id":"x"}"#), ParsedLine::Header(_)));
     }

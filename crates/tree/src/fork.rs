@@ -26,7 +26,7 @@ impl SessionTree {
         at: Place,
         lines: &impl Lines,
         now: Millis,
-        mint: impl FnMut(&dyn Fn(&str) -> bool) -> String,
+        new_id: impl FnMut(&dyn Fn(&str) -> bool) -> String,
     ) -> Vec<Vec<u8>> {
         let mut fork = ForkWriter::new(self.clone(), at);
         let mut out = Vec::new();
@@ -35,7 +35,7 @@ impl SessionTree {
                 out.push(fork.line(seq, &entry));
             }
         }
-        out.extend(fork.tail(lines, None, now, mint));
+        out.extend(fork.tail(lines, None, now, new_id));
         out
     }
 }
@@ -108,7 +108,7 @@ impl ForkWriter {
         lines: &impl Lines,
         name: Option<&str>,
         now: Millis,
-        mut mint: impl FnMut(&dyn Fn(&str) -> bool) -> String,
+        mut new_id: impl FnMut(&dyn Fn(&str) -> bool) -> String,
     ) -> Vec<Vec<u8>> {
         let ForkWriter { tree, written, last, .. } = self;
         let marks = tree.marks();
@@ -142,7 +142,7 @@ impl ForkWriter {
         let mut new: FxHashSet<String> = FxHashSet::default();
         let mut out = Vec::with_capacity(drafts.len());
         for (draft, time) in drafts {
-            let id = mint(&|id| is_written(id) || new.contains(id));
+            let id = new_id(&|id| is_written(id) || new.contains(id));
             out.push(draft.to_line(&id, last.as_deref(), time));
             new.insert(id.clone());
             last = Some(id);

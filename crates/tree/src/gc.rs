@@ -104,13 +104,13 @@ impl SessionTree {
         plan: &GcPlan,
         lines: &impl Lines,
         now: Millis,
-        mint: impl FnMut() -> String,
+        new_id: impl FnMut() -> String,
     ) -> Option<Vec<Vec<u8>>> {
         let mut spent = self.removed_usage(plan, lines)?;
         let mut new = GcWriter {
             tree: self,
             plan,
-            mint,
+            new_id,
             minted: FxHashSet::default(),
             lines: Vec::new(),
             leaf: GcLeaf::At(None),
@@ -160,7 +160,7 @@ impl GcPlan {
 struct GcWriter<'a, M> {
     tree: &'a SessionTree,
     plan: &'a GcPlan,
-    mint: M,
+    new_id: M,
     minted: FxHashSet<String>,
     lines: Vec<Vec<u8>>,
     /// The leaf of the new log, as an entry of the old log.
@@ -199,12 +199,13 @@ impl<M: FnMut() -> String> GcWriter<'_, M> {
     }
 
     fn append_move(&mut self, leaf: Place, now: Millis) {
-        let anchor = |place| self.plan.anchor(self.tree, place);
-        let is_above_leaf = |place: Place| place.is_none_or(|seq| self.tree.heads().is_ancestor(seq, leaf));
+        let anchor = |position| self.plan.anchor(self.tree, position);
+        let is_above_leaf =
+            |position: Place| position.is_none_or(|seq| self.tree.heads().is_ancestor(seq, leaf));
         let from = match self.leaf {
-            GcLeaf::At(place) if anchor(place) == anchor(leaf) && is_above_leaf(place) => return,
-            GcLeaf::At(place) | GcLeaf::AtUsageEntry(place) => {
-                self.id_of(self.plan.nearest_kept(self.tree, place))
+            GcLeaf::At(position) if anchor(position) == anchor(leaf) && is_above_leaf(position) => return,
+            GcLeaf::At(position) | GcLeaf::AtUsageEntry(position) => {
+                self.id_of(self.plan.nearest_kept(self.tree, position))
             }
         };
         let data = json!({ "fromId": from, "why": "move" });
@@ -213,16 +214,16 @@ impl<M: FnMut() -> String> GcWriter<'_, M> {
     }
 
     fn append_draft(&mut self, draft: &EntryDraft, parent: Place, time: Millis) {
-        let mut id = (self.mint)();
+        let mut id = (self.new_id)();
         while self.tree.find(&id).is_some() || !self.minted.insert(id.clone()) {
-            id = (self.mint)();
+            id = (self.new_id)();
         }
         let parent = self.id_of(parent);
         self.lines.push(draft.to_line(&id, parent.as_deref(), time));
     }
 
-    fn id_of(&self, place: Place) -> Option<String> {
-        place.map(|seq| self.tree.id(seq).to_string())
+    fn id_of(&self, position: Place) -> Option<String> {
+        position.map(|seq| self.tree.id(seq).to_string())
     }
 }
 

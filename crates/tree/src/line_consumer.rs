@@ -47,21 +47,21 @@ impl Batches {
     }
 
     /// The entries of the next batch.
-    pub(crate) fn next<'p>(&self, pieces: &'p [ContextEntry]) -> &'p [ContextEntry] {
-        let rest = &pieces[self.next.min(pieces.len())..];
+    pub(crate) fn next<'p>(&self, context_entries: &'p [ContextEntry]) -> &'p [ContextEntry] {
+        let rest = &context_entries[self.next.min(context_entries.len())..];
         let mut bytes = 0;
-        let last = rest.iter().position(|piece| {
-            bytes += piece.head.len as usize;
+        let last = rest.iter().position(|context_entry| {
+            bytes += context_entry.head.len as usize;
             bytes >= self.bytes
         });
         &rest[..last.map_or(rest.len(), |last| last + 1)]
     }
 
     /// The lines of the next batch, those of context edits included.
-    pub(crate) fn needed_lines(&self, pieces: &[ContextEntry]) -> Vec<Seq> {
-        self.next(pieces)
+    pub(crate) fn needed_lines(&self, context_entries: &[ContextEntry]) -> Vec<Seq> {
+        self.next(context_entries)
             .iter()
-            .flat_map(|piece| std::iter::once(piece.item.seq).chain(piece.item.edit))
+            .flat_map(|context_entry| std::iter::once(context_entry.item.seq).chain(context_entry.item.edit))
             .collect()
     }
 

@@ -12,8 +12,8 @@ pub struct MoveHistory {
 
 impl MoveHistory {
     /// Records that the leaf moved from `from` to another place.
-    pub fn record_jump(&mut self, why: EntryReason, from: Place) {
-        match why {
+    pub fn record_jump(&mut self, reason: EntryReason, from: Place) {
+        match reason {
             EntryReason::Undo => {
                 self.back.pop();
                 self.forward.push(from);
@@ -38,7 +38,7 @@ impl MoveHistory {
     /// that are not jumps can also lead to a recorded place.
     pub fn record_leaf(&mut self, is_here: impl Fn(Place) -> bool) {
         for places in [&mut self.back, &mut self.forward] {
-            while places.pop_if(|place| is_here(*place)).is_some() {}
+            while places.pop_if(|position| is_here(*position)).is_some() {}
         }
     }
 }
@@ -57,7 +57,7 @@ impl SessionTree {
                 history.record_append();
             }
             leaf = if head.kind == EntryKind::Leaf { head.parent } else { Some(seq) };
-            history.record_leaf(|place| self.same_place(place, leaf));
+            history.record_leaf(|position| self.same_place(position, leaf));
         }
         history
     }

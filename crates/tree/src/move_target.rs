@@ -44,7 +44,7 @@ pub enum Selection<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoveTarget {
     /// Where the next entry goes.
-    pub place: Place,
+    pub position: Place,
     /// Whether the leaf must move first. `false` if it is already at `place`.
     pub needs_move: bool,
     /// The message that is loaded into the editor, to be changed and sent again.
@@ -83,9 +83,9 @@ impl MoveTarget {
 }
 
 /// Whether `place` is the place of the entry with this id.
-fn is_place_of_id(tree: &SessionTree, place: Place, id: Option<&str>) -> bool {
+fn is_place_of_id(tree: &SessionTree, position: Place, id: Option<&str>) -> bool {
     let named = id.map(|id| tree.find(id));
-    named != Some(None) && tree.same_place(place, named.flatten())
+    named != Some(None) && tree.same_place(position, named.flatten())
 }
 
 impl SessionTree {
@@ -97,36 +97,36 @@ impl SessionTree {
     /// - A tool call or result: the leaf moves to the last result of the batch.
     /// - A mark: the same as the entry it is attached to.
     /// - Anything else becomes the leaf.
-    pub fn resolve_move(&self, at: Place, choice: &MoveRequest<'_>) -> Result<MoveTarget, PlanError> {
-        if choice.busy && choice.selection != Selection::None {
+    pub fn resolve_move(&self, at: Place, request: &MoveRequest<'_>) -> Result<MoveTarget, PlanError> {
+        if request.busy && request.selection != Selection::None {
             return Err(PlanError::SessionBusy);
         }
-        if choice.expected_leaf.is_some_and(|expected| !is_place_of_id(self, at, expected)) {
+        if request.expected_leaf.is_some_and(|expected| !is_place_of_id(self, at, expected)) {
             return Err(PlanError::LeafChanged { id: self.place_name(at) });
         }
-        let chosen = match choice.selection {
-            Selection::None => return Ok(MoveTarget { place: at, needs_move: false, editor_entry: None }),
+        let chosen = match request.selection {
+            Selection::None => return Ok(MoveTarget { position: at, needs_move: false, editor_entry: None }),
             Selection::Root => None,
             Selection::Entry(id) => self.heads().anchor(Some(self.require_visible(id)?)),
         };
         let is_user_message = chosen.is_some_and(|seq| self.head(seq).is_user());
         if self.same_place(at, chosen) && !is_user_message {
-            return Ok(MoveTarget { place: at, needs_move: false, editor_entry: None });
+            return Ok(MoveTarget { position: at, needs_move: false, editor_entry: None });
         }
         let Some(chosen) = chosen else {
-            return Ok(MoveTarget { place: None, needs_move: true, editor_entry: None });
+            return Ok(MoveTarget { position: None, needs_move: true, editor_entry: None });
         };
         let head = self.head(chosen);
-        let (place, text_of) = match loads_into_editor(head) {
+        let (position, text_of) = match loads_into_editor(head) {
             true => (head.parent, Some(chosen)),
             false => (Some(self.end_of_tool_batch(at, chosen)?), None),
         };
-        Ok(MoveTarget { place, needs_move: !self.same_place(at, place), editor_entry: text_of })
+        Ok(MoveTarget { position, needs_move: !self.same_place(at, position), editor_entry: text_of })
     }
 
     /// A place as text: the id of the entry, or `root`.
-    pub(crate) fn place_name(&self, place: Place) -> String {
-        place.map_or_else(|| "root".to_owned(), |seq| self.id(seq).to_string())
+    pub(crate) fn place_name(&self, position: Place) -> String {
+        position.map_or_else(|| "root".to_owned(), |seq| self.id(seq).to_string())
     }
 
     /// The entry itself, or the last result of the tool batch that it belongs to.

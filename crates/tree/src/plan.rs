@@ -35,8 +35,8 @@ pub enum PlanError {
     NotOnPath { id: String },
     #[error("cannot edit entry {id}: it has no content that is sent to the model")]
     NotEditable { id: String },
-    #[error("not a valid entry: {why}")]
-    NotAnEntry { why: &'static str },
+    #[error("not a valid entry: {reason}")]
+    NotAnEntry { reason: &'static str },
     #[error("{what} must not be empty")]
     Empty { what: &'static str },
     #[error("the setting {key:?} must be {expected}, not {value}")]
@@ -140,7 +140,7 @@ impl SessionTree {
     /// Plans a message below a place. `message` is a JSON object; the role `tool` becomes `toolResult`.
     pub fn plan_message(&self, at: Place, message: RawJson<'_>) -> Result<EntryDraft, PlanError> {
         if !message.is_object() {
-            return Err(PlanError::NotAnEntry { why: "a message must be a JSON object" });
+            return Err(PlanError::NotAnEntry { reason: "a message must be a JSON object" });
         }
         let renamed = with_tool_result_role(message);
         let message = renamed.as_deref().unwrap_or(message.bytes());
@@ -151,12 +151,12 @@ impl SessionTree {
     pub fn plan_entry(&self, at: Option<Place>, object: RawJson<'_>) -> Result<EntryDraft, PlanError> {
         let line = with_field(object, "id", b"\"0\"");
         let entry = crate::entry::parse_entry(&line)
-            .map_err(|_| PlanError::NotAnEntry { why: "it must be a JSON object with a `type`" })?;
+            .map_err(|_| PlanError::NotAnEntry { reason: "it must be a JSON object with a `type`" })?;
         if object.get("type").is_none_or(|kind| !kind.is_string()) {
-            return Err(PlanError::NotAnEntry { why: "it has no `type`" });
+            return Err(PlanError::NotAnEntry { reason: "it has no `type`" });
         }
         if entry.kind == EntryKind::Message && entry.message.is_none() {
-            return Err(PlanError::NotAnEntry { why: "a message entry needs a `message`" });
+            return Err(PlanError::NotAnEntry { reason: "a message entry needs a `message`" });
         }
         // An entry that already exists was allowed before. The writer checks whether it is the same one.
         let already_exists =
@@ -184,29 +184,29 @@ impl SessionTree {
         if entry.kind == EntryKind::Config && !already_exists {
             check_settings(&entry)?;
         }
-        let under = match (entry.kind, &entry.target) {
+        let parent = match (entry.kind, &entry.target) {
             _ if already_exists => at.map_or(DraftParent::CurrentLeaf, DraftParent::At),
             // Its parent decides whether the leaf stays inside the deleted branch.
             (EntryKind::DeleteBranch, Some(target)) if at.is_none() => {
                 self.plan_delete_branch(target)?.parent
             }
             (EntryKind::DeleteBranch | EntryKind::RestoreBranch, None) => {
-                return Err(PlanError::NotAnEntry { why: "it needs a `targetId`" });
+                return Err(PlanError::NotAnEntry { reason: "it needs a `targetId`" });
             }
             (EntryKind::Leaf, _) if at.is_none() => {
                 return Err(PlanError::NotAnEntry {
-                    why: "it needs a `parentId`: the place to move to, or null",
+                    reason: "it needs a `parentId`: the place to move to, or null",
                 });
             }
             _ => at.map_or(DraftParent::CurrentLeaf, DraftParent::At),
         };
         let message = entry.message.and_then(with_tool_result_role);
         match message.map(|message| with_field(object, "message", &message)) {
-            None => Ok(EntryDraft::from_object(entry.kind, under, object)),
+            None => Ok(EntryDraft::from_object(entry.kind, parent, object)),
             Some(renamed) => {
-                let renamed =
-                    RawJson::parse(&renamed).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
-                Ok(EntryDraft::from_object(entry.kind, under, renamed))
+                let renamed = RawJson::parse(&renamed)
+                    .map_err(|_| PlanError::NotAnEntry { reason: "it is not JSON" })?;
+                Ok(EntryDraft::from_object(entry.kind, parent, renamed))
             }
         }
     }
@@ -278,8 +278,8 @@ impl SessionTree {
             return Err(PlanError::AlreadyDeleted { id: first.to_owned() });
         }
         let inside = self.heads().is_ancestor(seq, self.leaf());
-        let under = if inside { DraftParent::At(self.head(seq).parent) } else { DraftParent::CurrentLeaf };
-        Ok(EntryDraft::new(EntryKind::DeleteBranch, under).with_value("data", &json!({ "targetId": first })))
+        let parent = if inside { DraftParent::At(self.head(seq).parent) } else { DraftParent::CurrentLeaf };
+        Ok(EntryDraft::new(EntryKind::DeleteBranch, parent).with_value("data", &json!({ "targetId": first })))
     }
 
     pub fn plan_restore_branch(&self, first: &str) -> Result<EntryDraft, PlanError> {

@@ -11,10 +11,10 @@ const NAME_BONUS: u32 = 10_000;
 
 /// The query is not a valid regular expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid regular expression: {why}")]
+#[error("invalid regular expression: {reason}")]
 pub struct InvalidPattern {
     /// It can have several lines. The last one is the shortest description.
-    pub why: String,
+    pub reason: String,
 }
 
 /// A search query. All its parts must match.
@@ -34,7 +34,7 @@ impl SearchQuery {
         let text = text.trim();
         if let Some(pattern) = text.strip_prefix("re:") {
             let regex = regex::RegexBuilder::new(pattern.trim()).case_insensitive(true).build();
-            let regex = regex.map_err(|error| InvalidPattern { why: error.to_string() })?;
+            let regex = regex.map_err(|error| InvalidPattern { reason: error.to_string() })?;
             return Ok(SearchQuery(vec![QueryPart::Regex(regex)]));
         }
         let mut parts = Vec::new();
@@ -101,16 +101,16 @@ impl<'q> QueryMatch<'q> {
 
     /// Matches the card of the session.
     fn with_card(query: &'q SearchQuery, card: &Card, matcher: &mut Matcher) -> QueryMatch<'q> {
-        let mut hunt = QueryMatch::new(query);
+        let mut query_match = QueryMatch::new(query);
         for text in [card.title(), &card.first_message, &card.cwd, &card.id] {
-            hunt.match_text(text);
+            query_match.match_text(text);
         }
         // Only the last component of the directory: a fuzzy match in a full path would match almost anything.
         let folder = card.cwd.rsplit('/').next().unwrap_or_default();
         for name in [card.title(), folder] {
-            hunt.match_fuzzy(name, matcher);
+            query_match.match_fuzzy(name, matcher);
         }
-        hunt
+        query_match
     }
 
     pub fn match_text(&mut self, text: &str) {
@@ -161,9 +161,9 @@ mod tests {
 
     fn finds(query: &str, texts: &[&str]) -> bool {
         let query = SearchQuery::parse(query).unwrap();
-        let mut hunt = QueryMatch::with_card(&query, &card(), &mut Matcher::new(Config::DEFAULT));
-        texts.iter().for_each(|text| hunt.match_text(text));
-        hunt.is_complete()
+        let mut query_match = QueryMatch::with_card(&query, &card(), &mut Matcher::new(Config::DEFAULT));
+        texts.iter().for_each(|text| query_match.match_text(text));
+        query_match.is_complete()
     }
 
     #[test]

@@ -158,26 +158,26 @@ fn has_escaped_surrogate(string: &[u8]) -> bool {
 pub struct ConversationParts {
     parts: Vec<String>,
     /// In UTF-16 units.
-    room: usize,
+    max_units: usize,
     used: usize,
 }
 
 impl ConversationParts {
     /// `budget` is the maximum size of a part in tokens; 0 means no limit.
     pub fn new(budget: u64) -> ConversationParts {
-        let room = if budget == 0 {
+        let max_units = if budget == 0 {
             usize::MAX
         } else {
             usize::try_from(budget.saturating_mul(4)).unwrap_or(usize::MAX)
         };
-        ConversationParts { parts: Vec::new(), room, used: 0 }
+        ConversationParts { parts: Vec::new(), max_units, used: 0 }
     }
 
     pub fn add_message(&mut self, message: &[u8]) {
         let text = serialize_message(message);
         let mut rest = &*text;
         while !rest.is_empty() {
-            let (piece, left) = split_at_units(rest, self.room);
+            let (piece, left) = split_at_units(rest, self.max_units);
             self.push_paragraph(piece);
             rest = left;
         }
@@ -185,7 +185,7 @@ impl ConversationParts {
 
     fn push_paragraph(&mut self, paragraph: &str) {
         let units = tokens::utf16_len(paragraph);
-        match self.parts.last_mut().filter(|_| self.used + 2 + units <= self.room) {
+        match self.parts.last_mut().filter(|_| self.used + 2 + units <= self.max_units) {
             Some(part) => {
                 write!(part, "\n\n{paragraph}").expect("writing to a String cannot fail");
                 self.used += 2 + units;

@@ -151,16 +151,16 @@ impl SessionTree {
         let changes =
             |seq: &Seq| matches!(self.head(*seq).kind, EntryKind::Compaction | EntryKind::ContextEdit);
         let changed = self.heads().ancestors(at).find(changes);
-        let pieces: Vec<ContextEntry> = plan
+        let context_entries: Vec<ContextEntry> = plan
             .items
             .iter()
             .rev()
             .map(|item| ContextEntry { item: *item, head: *self.head(item.seq) })
             .collect();
         TokenCounter {
-            total: pieces.is_empty().then(TokenCount::default),
-            tokens_per_entry: Vec::with_capacity(pieces.len()),
-            entries: pieces,
+            total: context_entries.is_empty().then(TokenCount::default),
+            tokens_per_entry: Vec::with_capacity(context_entries.len()),
+            entries: context_entries,
             batches: Batches::new(),
             stale_depth: changed.map(|seq| self.head(seq).depth),
             sum: 0,
@@ -184,7 +184,7 @@ impl TokenCounter {
     }
 
     /// All pieces, newest first.
-    pub(crate) fn pieces(&self) -> &[ContextEntry] {
+    pub(crate) fn context_entries(&self) -> &[ContextEntry] {
         &self.entries
     }
 
@@ -200,10 +200,10 @@ impl TokenCounter {
     /// Counts the next batch, even if the total is already known.
     pub(crate) fn count_next_batch(&mut self, lines: &dyn Lines) {
         let batch = self.batches.next(&self.entries).to_vec();
-        for piece in &batch {
-            let entry = lines.entry(piece.item.seq);
-            let edit = piece.item.edit.and_then(|edit| lines.entry(edit));
-            let reported = entry.as_ref().and_then(|entry| self.reported_tokens(piece, entry));
+        for context_entry in &batch {
+            let entry = lines.entry(context_entry.item.seq);
+            let edit = context_entry.item.edit.and_then(|edit| lines.entry(edit));
+            let reported = entry.as_ref().and_then(|entry| self.reported_tokens(context_entry, entry));
             if self.total.is_none() {
                 let count = |tokens: u64| TokenCount {
                     tokens: tokens.saturating_add(self.sum),
@@ -222,10 +222,10 @@ impl TokenCounter {
     }
 
     /// The usage that a reply reports for itself and everything before it.
-    fn reported_tokens(&self, piece: &ContextEntry, entry: &Entry<'_>) -> Option<u64> {
+    fn reported_tokens(&self, context_entry: &ContextEntry, entry: &Entry<'_>) -> Option<u64> {
         let answered = entry.role == MessageRole::Assistant
             && !matches!(entry.reason, EntryReason::Error | EntryReason::Aborted);
-        let trusted = self.stale_depth.is_none_or(|depth| piece.head.depth > depth);
+        let trusted = self.stale_depth.is_none_or(|depth| context_entry.head.depth > depth);
         let usage = entry_usage(entry).filter(|_| answered && trusted)?.usage;
         Some(usage.total_tokens).filter(|tokens| *tokens > 0)
     }

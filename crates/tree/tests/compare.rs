@@ -16,8 +16,8 @@ const BRANCHES: &str = "say Which store?; reply Two ways.
     move Two ways.; say 试试数据库 please; reply calls write b.rs, edit a.rs; result ok; result ok; reply The database is slow.";
 
 fn compared(script: &ScriptedSession, left: &str, right: &str) -> Comparison {
-    let place = |name: &str| -> Place { (name != "root").then(|| script.seq(name)) };
-    compare(&script.tree, place(left), place(right), &script.lines)
+    let position = |name: &str| -> Place { (name != "root").then(|| script.seq(name)) };
+    compare(&script.tree, position(left), position(right), &script.lines)
 }
 
 #[track_caller]
@@ -248,14 +248,14 @@ fn lines_are_read_in_batches_and_never_twice() {
         write!(script, "; reply {long}").unwrap();
     }
     let script = ScriptedSession::run(&format!("{script}; move a; reply c"));
-    let mut comparing = ComparisonBuilder::new(&script.tree, Some(Seq::new(10)), script.tree.leaf());
+    let mut builder = ComparisonBuilder::new(&script.tree, Some(Seq::new(10)), script.tree.leaf());
     let mut batches = Vec::new();
-    while !comparing.needed_lines().is_empty() {
-        batches.push(comparing.needed_lines().len());
-        comparing.feed(&script.lines);
+    while !builder.needed_lines().is_empty() {
+        batches.push(builder.needed_lines().len());
+        builder.feed(&script.lines);
     }
     assert_eq!(batches, [4, 4, 2, 1]);
-    assert_eq!(comparing.finish().left.messages, 10);
+    assert_eq!(builder.finish().left.messages, 10);
 }
 
 proptest! {
@@ -263,12 +263,12 @@ proptest! {
     fn any_two_places_can_be_compared(log in random_logs(true, 1..60), a in any::<prop::sample::Index>(), b in any::<prop::sample::Index>(), width in 0usize..120) {
         let tree = fold(&log.entries);
         prop_assume!(!tree.is_empty());
-        let place = |index: prop::sample::Index| Some(Seq::new(index.index(tree.len())));
-        let one = compare(&tree, place(a), place(b), &log.entries);
-        let other = compare(&tree, place(b), place(a), &log.entries);
+        let position = |index: prop::sample::Index| Some(Seq::new(index.index(tree.len())));
+        let one = compare(&tree, position(a), position(b), &log.entries);
+        let other = compare(&tree, position(b), position(a), &log.entries);
         prop_assert_eq!((&one.left, &one.right), (&other.right, &other.left));
         prop_assert!(one.draw(width).iter().all(|line| line.width() <= width));
-        if tree.same_place(place(a), place(b)) && a.index(tree.len()) == b.index(tree.len()) {
+        if tree.same_place(position(a), position(b)) && a.index(tree.len()) == b.index(tree.len()) {
             prop_assert!(one.left.said.is_empty() && one.right.said.is_empty());
         }
     }

@@ -12,13 +12,13 @@ use proptest::prelude::*;
 /// The session after garbage collection.
 fn collected(script: &ScriptedSession) -> ScriptedSession {
     let mut count = 0;
-    let mint = || {
+    let new_id = || {
         count += 1;
         format!("gc{count:06}")
     };
     let plan = script.tree.plan_gc();
     ScriptedSession::from_lines(
-        script.tree.gc(&plan, &script.lines, 0, mint).expect("all lines are available"),
+        script.tree.gc(&plan, &script.lines, 0, new_id).expect("all lines are available"),
     )
 }
 
@@ -187,7 +187,7 @@ fn visible(script: &ScriptedSession) -> BTreeMap<String, Option<String>> {
     visible.map(|(seq, head)| (id(seq), tree.heads().anchor(head.parent).map(id))).collect()
 }
 
-fn place(script: &ScriptedSession) -> Option<String> {
+fn position(script: &ScriptedSession) -> Option<String> {
     script.tree.heads().anchor(script.tree.leaf()).map(|seq| script.tree.id(seq).to_string())
 }
 
@@ -203,7 +203,7 @@ proptest! {
     #[test]
     fn nothing_visible_changes(RandomSession(script) in sessions(false)) {
         let new = collected(&script);
-        prop_assert_eq!(place(&new), place(&script));
+        prop_assert_eq!(position(&new), position(&script));
         prop_assert_eq!(context_text(&new), context_text(&script));
         prop_assert_eq!(labels(&new), labels(&script));
         prop_assert_eq!(new.tree.marks().name(), script.tree.marks().name());

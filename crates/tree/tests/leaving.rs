@@ -14,10 +14,10 @@ fn check(script: &str, chosen: &str, expected: Expect) {
 fn check_within(script: &str, chosen: &str, budget: u64, expected: Expect) {
     let script = ScriptedSession::run(script);
     let chosen = (chosen != "root").then(|| script.seq(chosen));
-    let leaving = script.tree.abandoned_branch(script.tree.leaf(), chosen);
-    let left = leaving.collect_text(&script.tree, budget, &script.lines);
-    let ancestor = leaving.ancestor.map_or("root".to_owned(), |seq| name(&script.tree, seq));
-    let ids: Vec<String> = leaving.entries.iter().map(|seq| name(&script.tree, *seq)).collect();
+    let branch = script.tree.abandoned_branch(script.tree.leaf(), chosen);
+    let left = branch.collect_text(&script.tree, budget, &script.lines);
+    let ancestor = branch.ancestor.map_or("root".to_owned(), |seq| name(&script.tree, seq));
+    let ids: Vec<String> = branch.entries.iter().map(|seq| name(&script.tree, *seq)).collect();
     let paragraphs = left.text.split("\n\n").map(|text| text.split(" xx").next().unwrap_or_default());
     let paragraphs: Vec<&str> = paragraphs.filter(|text| !text.is_empty()).collect();
     expected.assert_eq(&format!(

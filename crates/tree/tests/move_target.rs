@@ -7,16 +7,17 @@ use osier_tree::entry::parse_entry;
 use osier_tree::{MoveRequest, Place, PlanError, Selection, Seq, SessionTree};
 use proptest::prelude::*;
 
-fn describe(script: &ScriptedSession, choice: &MoveRequest<'_>) -> String {
-    let place =
-        |place: Place| place.map_or("root".to_owned(), |seq: Seq| previews(script)[seq.index()].clone());
-    match script.tree.resolve_move(script.tree.leaf(), choice) {
+fn describe(script: &ScriptedSession, request: &MoveRequest<'_>) -> String {
+    let position = |position: Place| {
+        position.map_or("root".to_owned(), |seq: Seq| previews(script)[seq.index()].clone())
+    };
+    match script.tree.resolve_move(script.tree.leaf(), request) {
         Err(error) => format!("refused, {}: {error}", error.code().name()),
-        Ok(landing) => {
-            let how = if landing.needs_move { "to" } else { "stays at" };
+        Ok(target) => {
+            let how = if target.needs_move { "to" } else { "stays at" };
             let text =
-                landing.editor_content(&script.lines).map(|editor| format!(", editor {:?}", editor.text));
-            format!("{how} {}{}", place(landing.place), text.unwrap_or_default())
+                target.editor_content(&script.lines).map(|editor| format!(", editor {:?}", editor.text));
+            format!("{how} {}{}", position(target.position), text.unwrap_or_default())
         }
     }
 }
@@ -86,14 +87,14 @@ fn editor_gets_sent_text_typed_text_and_images() {
         r#"entry {"type":"message","message":{"role":"user","content":[{"type":"text","text":"Review "},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"all of it."}],"uiContent":"/review"}}
            reply b"#,
     );
-    let landing = script.tree.resolve_move(script.tree.leaf(), &MoveRequest::entry("00000001")).unwrap();
-    let editor = landing.editor_content(&script.lines).unwrap();
+    let target = script.tree.resolve_move(script.tree.leaf(), &MoveRequest::entry("00000001")).unwrap();
+    let editor = target.editor_content(&script.lines).unwrap();
     expect![[r#"{"text":"Review all of it.","typed":"/review","images":[{"type":"image","data":"AA==","mimeType":"image/png"}]}"#]]
         .assert_eq(&serde_json::to_string(&editor).unwrap());
     let plain = ScriptedSession::run("say a; reply b");
-    let landing = plain.tree.resolve_move(plain.tree.leaf(), &MoveRequest::entry("00000001")).unwrap();
+    let target = plain.tree.resolve_move(plain.tree.leaf(), &MoveRequest::entry("00000001")).unwrap();
     expect![[r#"{"text":"a"}"#]]
-        .assert_eq(&serde_json::to_string(&landing.editor_content(&plain.lines)).unwrap());
+        .assert_eq(&serde_json::to_string(&target.editor_content(&plain.lines)).unwrap());
 }
 
 #[test]
@@ -139,15 +140,15 @@ fn result_on_the_path_is_preferred_over_the_newest() {
     let script =
         "say a; reply b calls read x; result one; reply c; move b; result two; reply d; move b; result three";
     check(&format!("{script}; move c"), "b", expect!["to [read: x]"]);
-    let played = ScriptedSession::run(&format!("{script}; move c"));
+    let session = ScriptedSession::run(&format!("{script}; move c"));
     let lands_on = |script: &ScriptedSession| {
-        script.tree.resolve_move(script.tree.leaf(), &MoveRequest::entry(script.id("b"))).unwrap().place
+        script.tree.resolve_move(script.tree.leaf(), &MoveRequest::entry(script.id("b"))).unwrap().position
     };
-    assert_eq!(lands_on(&played), Some(played.seq("one")));
-    let played = ScriptedSession::run(&format!("{script}; move a"));
-    assert_eq!(lands_on(&played), Some(played.seq("three")));
-    let played = ScriptedSession::run(&format!("{script}; move a; delete three"));
-    assert_eq!(lands_on(&played), Some(played.seq("two")), "a deleted branch is never selected");
+    assert_eq!(lands_on(&session), Some(session.seq("one")));
+    let session = ScriptedSession::run(&format!("{script}; move a"));
+    assert_eq!(lands_on(&session), Some(session.seq("three")));
+    let session = ScriptedSession::run(&format!("{script}; move a; delete three"));
+    assert_eq!(lands_on(&session), Some(session.seq("two")), "a deleted branch is never selected");
 }
 
 #[test]
@@ -173,10 +174,10 @@ fn heads_alone_decide_the_target() {
     let bare = SessionTree::restore(heads, |seq| parse_entry(&script.lines[seq.index()]).ok());
     for (seq, _) in script.tree.heads().iter() {
         let id = script.tree.id(seq);
-        let choice = MoveRequest::entry(id.as_str());
+        let request = MoveRequest::entry(id.as_str());
         assert_eq!(
-            bare.resolve_move(bare.leaf(), &choice),
-            script.tree.resolve_move(script.tree.leaf(), &choice)
+            bare.resolve_move(bare.leaf(), &request),
+            script.tree.resolve_move(script.tree.leaf(), &request)
         );
     }
 }
@@ -228,9 +229,9 @@ fn root_is_before_the_first_entry_and_hidden_or_missing_entries_are_refused() {
 }
 
 /// A copy of the tree with the draft appended.
-fn with(tree: &SessionTree, draft: &osier_tree::EntryDraft, place: Place) -> SessionTree {
+fn with(tree: &SessionTree, draft: &osier_tree::EntryDraft, position: Place) -> SessionTree {
     let mut tree = tree.clone();
-    let parent = place.map(|seq| tree.id(seq).to_string());
+    let parent = position.map(|seq| tree.id(seq).to_string());
     let line = draft.to_line("ffffffff", parent.as_deref(), 0);
     tree.append(&parse_entry(&line).unwrap(), 0, 0);
     tree
@@ -242,18 +243,18 @@ proptest! {
         let tree = fold(&log.entries);
         let at = tree.leaf();
         for (seq, _) in tree.heads().iter() {
-            let Ok(landing) = tree.resolve_move(at, &MoveRequest::entry(tree.id(seq).as_str())) else { continue };
-            let planned = tree.plan_move(at, landing.place);
-            prop_assert_eq!(planned.is_some(), landing.needs_move);
+            let Ok(target) = tree.resolve_move(at, &MoveRequest::entry(tree.id(seq).as_str())) else { continue };
+            let planned = tree.plan_move(at, target.position);
+            prop_assert_eq!(planned.is_some(), target.needs_move);
             if let Some(draft) = planned {
-                prop_assert!(landing.place.is_none_or(|place| !tree.is_hidden(place)));
-                let moved = with(&tree, &draft, landing.place);
-                prop_assert!(moved.same_place(moved.leaf(), landing.place));
-                prop_assert_eq!(moved.context_entries(moved.leaf()).items, tree.context_entries(landing.place).items);
+                prop_assert!(target.position.is_none_or(|position| !tree.is_hidden(position)));
+                let moved = with(&tree, &draft, target.position);
+                prop_assert!(moved.same_place(moved.leaf(), target.position));
+                prop_assert_eq!(moved.context_entries(moved.leaf()).items, tree.context_entries(target.position).items);
             }
-            if let Some(said) = landing.editor_entry {
-                prop_assert_eq!(tree.head(said).parent, landing.place);
-                prop_assert!(landing.editor_content(&log.entries).is_some());
+            if let Some(said) = target.editor_entry {
+                prop_assert_eq!(tree.head(said).parent, target.position);
+                prop_assert!(target.editor_content(&log.entries).is_some());
             }
         }
     }
@@ -273,8 +274,8 @@ proptest! {
         let all: Vec<Seq> = script.tree.heads().iter().map(|(seq, _)| seq).collect();
         for seq in all {
             let id = script.tree.id(seq).to_string();
-            let Ok(landing) = script.tree.resolve_move(home, &MoveRequest::entry(&id)) else { continue };
-            let Some(there) = script.tree.plan_move(home, landing.place) else { continue };
+            let Ok(target) = script.tree.resolve_move(home, &MoveRequest::entry(&id)) else { continue };
+            let Some(there) = script.tree.plan_move(home, target.position) else { continue };
             script.append(&there, "there");
             let back = script.tree.plan_move(script.tree.leaf(), home).unwrap();
             script.append(&back, "back");

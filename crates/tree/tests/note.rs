@@ -52,9 +52,9 @@ fn check(script: &str, to: usize, expected: Expect) {
 #[track_caller]
 fn check_returned(script: &str, expected: Expect) {
     let script = ScriptedSession::run(script);
-    let mut again = script.clone();
-    again.run_steps("reopen");
-    assert_eq!(request(&script), request(&again), "the request is the same after reopening");
+    let mut plan_again = script.clone();
+    plan_again.run_steps("reopen");
+    assert_eq!(request(&script), request(&plan_again), "the request is the same after reopening");
     expected.assert_eq(&format!("{}--\n{}", draw(&script), request(&script)));
 }
 
@@ -433,7 +433,7 @@ fn a_checkpoint_hidden_by_a_compaction_is_not_available() {
 }
 
 /// Whether another backtrack to checkpoint 0 is allowed.
-fn again(script: &str) -> Result<(), PlanError> {
+fn plan_again(script: &str) -> Result<(), PlanError> {
     let script = ScriptedSession::run(script);
     let leaf = script.tree.leaf();
     let mut returning = script.tree.backtrack_planner(leaf, script.tree.checkpoints(leaf)[0]);
@@ -445,26 +445,26 @@ fn again(script: &str) -> Result<(), PlanError> {
 fn the_fourth_backtrack_to_a_checkpoint_is_refused_without_progress() {
     let round = "; reply x calls bash ls; result ok; return 0 n";
     let rounds = |count| format!("say a{}", round.repeat(count));
-    assert_eq!(again(&rounds(2)), Ok(()));
-    let error = again(&rounds(3)).unwrap_err();
+    assert_eq!(plan_again(&rounds(2)), Ok(()));
+    let error = plan_again(&rounds(3)).unwrap_err();
     assert_eq!(error, PlanError::TooManyReturns { number: 0, times: 3 });
     expect!["Already returned to checkpoint 0 3 times, with no file change and no user message since then. Continue from here, or ask the user"]
         .assert_eq(&error.to_string());
-    assert!(again(&format!("{}; reply y calls read x; result r; reply z", rounds(3))).is_err());
+    assert!(plan_again(&format!("{}; reply y calls read x; result r; reply z", rounds(3))).is_err());
 }
 
 #[test]
 fn a_file_change_or_a_user_message_allows_more_backtracks() {
     let round = "; reply x; return 0 n";
     let rounds = |count| format!("say a{}", round.repeat(count));
-    assert_eq!(again(&format!("{}; reply y calls edit f; result ok", rounds(3))), Ok(()));
-    assert!(again(&format!("{}; reply y calls edit f; error no match", rounds(3))).is_err());
-    assert_eq!(again(&format!("{}; say go on", rounds(3))), Ok(()));
-    assert_eq!(again(&format!("{}; bash make", rounds(3))), Ok(()));
-    assert_eq!(again(&format!("{}; say go on; return 0 n{round}", rounds(3))), Ok(()));
-    assert!(again(&format!("{}; say go on; return 0 n{}", rounds(3), round.repeat(2))).is_err());
+    assert_eq!(plan_again(&format!("{}; reply y calls edit f; result ok", rounds(3))), Ok(()));
+    assert!(plan_again(&format!("{}; reply y calls edit f; error no match", rounds(3))).is_err());
+    assert_eq!(plan_again(&format!("{}; say go on", rounds(3))), Ok(()));
+    assert_eq!(plan_again(&format!("{}; bash make", rounds(3))), Ok(()));
+    assert_eq!(plan_again(&format!("{}; say go on; return 0 n{round}", rounds(3))), Ok(()));
+    assert!(plan_again(&format!("{}; say go on; return 0 n{}", rounds(3), round.repeat(2))).is_err());
     let elsewhere = "say a; reply b calls read x; result r; return 1 n; reply c; return 1 n; reply d; return 1 n; reply e";
-    assert_eq!(again(elsewhere), Ok(()), "backtracks to other checkpoints are counted separately");
+    assert_eq!(plan_again(elsewhere), Ok(()), "backtracks to other checkpoints are counted separately");
 }
 
 #[test]

@@ -118,12 +118,11 @@ fn the_home_directory_is_shown_as_a_tilde() {
 #[test]
 fn the_display_text_is_preferred_over_the_model_text() {
     assert_eq!(message(r#""role":"user","content":"long expansion","uiContent":"/fix""#), r#"user: "/fix""#);
-    let beside =
-        r#"{"type":"message","id":"1","uiContent":"/fix","message":{"role":"user","content":"long"}}"#;
-    let beside = parse_entry(beside.as_bytes()).unwrap();
-    assert_eq!(preview(&beside, |_| None), r#"user: "/fix""#);
-    assert_eq!(search_text(&beside), "user  /fix");
-    assert_eq!(editor_text(&beside).as_deref(), Some("long"));
+    let note = r#"{"type":"message","id":"1","uiContent":"/fix","message":{"role":"user","content":"long"}}"#;
+    let note = parse_entry(note.as_bytes()).unwrap();
+    assert_eq!(preview(&note, |_| None), r#"user: "/fix""#);
+    assert_eq!(search_text(&note), "user  /fix");
+    assert_eq!(editor_text(&note).as_deref(), Some("long"));
     assert_eq!(message(r#""role":"assistant","content":"said","uiContent":"/fix""#), r#"assistant: "said""#);
 }
 

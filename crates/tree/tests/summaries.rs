@@ -91,9 +91,9 @@ fn a_long_result_is_truncated_with_a_notice() {
 
 #[test]
 fn a_conversation_too_long_for_one_request_is_split() {
-    let mut telling = ConversationParts::new(10);
+    let mut parts = ConversationParts::new(10);
     for said in ["one", "two", "thirty characters and some more", "🧵 four"] {
-        telling.add_message(format!(r#"{{"role":"user","content":"{said}"}}"#).as_bytes());
+        parts.add_message(format!(r#"{{"role":"user","content":"{said}"}}"#).as_bytes());
     }
     expect![[r#"
         [User]: one
@@ -103,7 +103,7 @@ fn a_conversation_too_long_for_one_request_is_split() {
         [User]: thirty characters and some more
         ~
         [User]: 🧵 four"#]]
-    .assert_eq(&telling.finish().join("\n~\n"));
+    .assert_eq(&parts.finish().join("\n~\n"));
 }
 
 fn prepared(script: &str, keep_recent: u64) -> CutText {

@@ -14,10 +14,10 @@ use osier_tui::state::{UiConfig, UiState};
 use osier_tui::update::update;
 use osier_tui::view::view;
 
-type Failure = Box<dyn std::error::Error>;
+type BoxError = Box<dyn std::error::Error>;
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), BoxError> {
     let entries = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(100_000);
     let mut state = UiState::new(UiConfig::default(), 120, 40);
     let tree_snapshot = tree_snapshot(entries).await?;
@@ -34,10 +34,10 @@ async fn main() -> Result<(), Failure> {
 }
 
 fn measure(state: &mut UiState, what: &str, msg: Msg) {
-    let began = Instant::now();
+    let started = Instant::now();
     update(state, msg);
     let lines = view(state).lines.len();
-    println!("{what:<16} {:>8.2} ms  {lines} lines", began.elapsed().as_secs_f64() * 1000.0);
+    println!("{what:<16} {:>8.2} ms  {lines} lines", started.elapsed().as_secs_f64() * 1000.0);
 }
 
 /// Streams a megabyte in 20,000 pieces, with a frame after every eight, as at 500 pieces per second.
@@ -50,23 +50,23 @@ fn stream(state: &mut UiState) {
     let begun = ClientEvent::DraftStarted { id: id.clone(), off_path: false };
     update(state, Msg::Event(begun));
     say(state, ReplyDelta::TextStart { block: 0 });
-    let (began, mut worst, mut frames) = (Instant::now(), 0.0_f64, 0);
+    let (started, mut worst, mut frames) = (Instant::now(), 0.0_f64, 0);
     for number in 0..20_000 {
         let end = if number % 40 == 39 { "\n\n" } else { " " };
         let delta = format!("some **more** words of number {number} and of others{end}");
         say(state, ReplyDelta::TextDelta { block: 0, delta });
         if number % 8 == 7 {
-            let began = Instant::now();
+            let started = Instant::now();
             std::hint::black_box(view(state));
-            worst = worst.max(began.elapsed().as_secs_f64() * 1000.0);
+            worst = worst.max(started.elapsed().as_secs_f64() * 1000.0);
             frames += 1;
         }
     }
-    let all = began.elapsed().as_secs_f64() * 1000.0;
+    let all = started.elapsed().as_secs_f64() * 1000.0;
     println!("stream of 1 MB   {all:>8.2} ms  {frames} frames, the worst {worst:.2} ms");
 }
 
-async fn tree_snapshot(entries: usize) -> Result<TreeSnapshot, Failure> {
+async fn tree_snapshot(entries: usize) -> Result<TreeSnapshot, BoxError> {
     let mut script = String::from("say a");
     for number in 0..entries / 2 {
         script += &format!("; reply words of reply {number}; say words of question {number}");

@@ -21,7 +21,7 @@ use osier_tui::state::UiConfig;
 use osier_tui::theme::{ColorDepth, Theme, detect_color_depth, detect_light_background};
 use osier_tui::{Host, OpenedSession, SessionListing, UiSetup, run};
 
-type Failure = Box<dyn std::error::Error>;
+type BoxError = Box<dyn std::error::Error>;
 
 /// The hooks that `REFUSE` can list.
 const GATES: [&str; 4] = ["input", "tool_call", "session_before_tree", "session_before_compact"];
@@ -142,7 +142,7 @@ impl Host for Folder {
 }
 
 #[tokio::main]
-async fn main() -> Result<std::process::ExitCode, Failure> {
+async fn main() -> Result<std::process::ExitCode, BoxError> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let folder = PathBuf::from(arguments.first().ok_or("name a folder for the sessions")?);
     let cwd = std::env::current_dir()?;

@@ -28,7 +28,7 @@ use crate::error::{TuiError, error_chain};
 use crate::host::{Host, OpenedSession, UiSetup};
 use crate::input::Keyboard;
 use crate::key::Input;
-use crate::msg::{Action, Msg, Purpose};
+use crate::msg::{Action, CommandPurpose, Msg};
 use crate::overlay::SessionPicker;
 use crate::screen::{Screen, ScreenOutput};
 use crate::state::{UiConfig, UiState};
@@ -68,7 +68,7 @@ struct App {
     task_results: UnboundedSender<TaskResult>,
     started: Instant,
     /// Work still to do, in order. It survives when the user cancels a wait.
-    pending: VecDeque<Pending>,
+    pending: VecDeque<QueuedWork>,
     commands: UnboundedSender<OutgoingCommand>,
     /// Finished pieces that are not printed yet.
     output: ScreenOutput,
@@ -80,7 +80,7 @@ struct App {
     background_deadline: Option<Instant>,
     /// Whether the terminal reported a light background; `None` if it has not answered.
     light_background: Option<bool>,
-    pause: Option<Pause>,
+    pause: Option<LoopPause>,
     /// The task that opens another session. Input typed while it runs goes to that session, except the key that cancels it.
     opening_task: Option<AbortHandle>,
     /// The search through other sessions.
@@ -92,7 +92,7 @@ struct App {
 }
 
 /// A unit of pending work.
-enum Pending {
+enum QueuedWork {
     Msg(Msg),
     Action(Action),
     /// Join the session and show its current path.
@@ -117,7 +117,7 @@ enum LoopEvent {
 }
 
 /// Why the loop stops and releases the terminal.
-enum Pause {
+enum LoopPause {
     /// Exit with this code.
     Exit(u8),
     /// Edit this text in the user's external editor.
@@ -152,8 +152,8 @@ pub async fn run(client: Arc<dyn Client>, host: Arc<dyn Host>, setup: UiSetup) -
     .await
     {
         WaitOutcome::Done(begun) => begun?,
-        WaitOutcome::Canceled => app.pause = Some(Pause::Exit(130)),
-        WaitOutcome::Exit(code) => app.pause = Some(Pause::Exit(code)),
+        WaitOutcome::Canceled => app.pause = Some(LoopPause::Exit(130)),
+        WaitOutcome::Exit(code) => app.pause = Some(LoopPause::Exit(code)),
     }
     loop {
         let pause = app.run_until_pause(&mut keyboard, &mut results, &mut signals).await?;
@@ -163,16 +163,16 @@ pub async fn run(client: Arc<dyn Client>, host: Arc<dyn Host>, setup: UiSetup) -
         drop(terminal.take());
         let msg = match pause {
             // Ignore a failed last frame: the terminal may be gone.
-            Pause::Exit(code) => {
+            LoopPause::Exit(code) => {
                 drop(app);
                 command_sender::finish(sender).await;
                 return Ok(code);
             }
-            Pause::EditText(text) => external_editor::edit(app.host.editor(), text).await,
-            Pause::Suspend => {
+            LoopPause::EditText(text) => external_editor::edit(app.host.editor(), text).await,
+            LoopPause::Suspend => {
                 signals.suspend().await.map_or_else(|error| Msg::Failed(error.to_string()), |()| Msg::Tick)
             }
-            Pause::Reenter => Msg::Tick,
+            LoopPause::Reenter => Msg::Tick,
         };
         left?;
         signals.discard_key_signals()?;
@@ -197,29 +197,29 @@ impl App {
     async fn start(
         client: Arc<dyn Client>,
         host: Arc<dyn Host>,
-        setting: UiConfig,
+        config: UiConfig,
         theme: Theme,
         (columns, rows): (usize, usize),
         answers: UnboundedSender<TaskResult>,
     ) -> Result<(App, JoinHandle<()>), TuiError> {
         let events = client.attach(None).await?.events;
-        let began = Instant::now();
+        let started = Instant::now();
         let (commands, sender) = command_sender::start(answers.clone());
         let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
         let app = App {
             client,
             host,
-            state: UiState::new(setting, columns, rows),
+            state: UiState::new(config, columns, rows),
             screen: Screen::new(out, theme, columns, rows),
             events,
             task_results: answers,
-            started: began,
+            started,
             pending: VecDeque::new(),
             commands,
             output: ScreenOutput::default(),
             clear_screen: false,
             dirty: true,
-            next_frame: began,
+            next_frame: started,
             background_deadline: None,
             light_background: None,
             pause: None,
@@ -236,7 +236,7 @@ impl App {
         keyboard: &mut Keyboard,
         results: &mut UnboundedReceiver<TaskResult>,
         signals: &mut Signals,
-    ) -> Result<Pause, TuiError> {
+    ) -> Result<LoopPause, TuiError> {
         loop {
             let done = match self.pending.is_empty() {
                 true => WaitOutcome::Done(()),
@@ -245,7 +245,7 @@ impl App {
             match done {
                 WaitOutcome::Done(()) => {}
                 WaitOutcome::Canceled => self.queue_msg(Msg::Failed("Canceled".to_owned())),
-                WaitOutcome::Exit(code) => return Ok(Pause::Exit(code)),
+                WaitOutcome::Exit(code) => return Ok(LoopPause::Exit(code)),
             }
             if let Some(pause) = self.pause.take() {
                 return Ok(pause);
@@ -263,7 +263,7 @@ impl App {
                     }
                     Some(input) => LoopEvent::Input(input),
                     // The terminal is gone.
-                    None => return Ok(Pause::Exit(129)),
+                    None => return Ok(LoopPause::Exit(129)),
                 },
                 event = self.events.next(), if rejoin.is_none() => LoopEvent::Event(event),
                 () = tokio::time::sleep_until(rejoin.unwrap_or(self.started)), if rejoin.is_some() => LoopEvent::Rejoin,
@@ -292,8 +292,8 @@ impl App {
                     continue;
                 }
                 signal = signals.next() => match signal {
-                    SignalEvent::Exit(code) => return Ok(Pause::Exit(code)),
-                    SignalEvent::Continued => return Ok(Pause::Reenter),
+                    SignalEvent::Exit(code) => return Ok(LoopPause::Exit(code)),
+                    SignalEvent::Continued => return Ok(LoopPause::Reenter),
                     signal => LoopEvent::Signal(signal),
                 },
             };
@@ -313,7 +313,7 @@ impl App {
             },
             LoopEvent::Signal(SignalEvent::Stop) => self.suspend(),
             LoopEvent::Signal(_) => self.handle_resize()?,
-            LoopEvent::Rejoin => self.pending.push_back(Pending::Join),
+            LoopEvent::Rejoin => self.pending.push_back(QueuedWork::Join),
         }
         Ok(())
     }
@@ -323,21 +323,21 @@ impl App {
     async fn run_pending(&mut self) {
         while let Some(pending) = self.pending.pop_front() {
             match pending {
-                Pending::Msg(msg) => self.apply_msg(msg),
-                Pending::Action(Action::ShowPath { moved }) => {
+                QueuedWork::Msg(msg) => self.apply_msg(msg),
+                QueuedWork::Action(Action::ShowPath { moved }) => {
                     self.rejoin_at = Some(Instant::now() + REJOIN_DELAY);
                     let path = queries::read_path(&*self.client, moved.as_ref(), self.state.columns).await;
                     self.rejoin_at = None;
                     self.apply_msg(path.map_or_else(|error| Msg::Failed(error_chain(&error)), Msg::Path));
                     self.read_status();
                 }
-                Pending::Action(action) => self.run_action(action),
-                Pending::Switched { before, now, stopped } => {
+                QueuedWork::Action(action) => self.run_action(action),
+                QueuedWork::Switched { before, now, stopped } => {
                     let switched = queries::describe_switch(&*before, &*now, stopped).await;
                     let failed = |error| Msg::Failed(error_chain(&error));
                     self.apply_msg(switched.map_or_else(failed, Msg::Switched));
                 }
-                Pending::Join => {
+                QueuedWork::Join => {
                     self.rejoin_at = Some(Instant::now() + REJOIN_DELAY);
                     if let Err(error) = self.join().await {
                         self.apply_msg(Msg::Failed(error_chain(&error)));
@@ -396,7 +396,7 @@ impl App {
     /// Suspends the program if a shell can resume it.
     pub(super) fn suspend(&mut self) {
         match signals::has_job_control() {
-            true => self.pause = Some(Pause::Suspend),
+            true => self.pause = Some(LoopPause::Suspend),
             false => self.queue_msg(Msg::Failed("cannot suspend: no shell to return to".to_owned())),
         }
     }
@@ -417,7 +417,7 @@ impl App {
         match event {
             // The client lagged behind, or the log was replaced: join again.
             None | Some(ClientEvent::Lagged { .. }) => {
-                self.pending.push_back(Pending::Join);
+                self.pending.push_back(QueuedWork::Join);
             }
             Some(event) => {
                 let ended = matches!(event, ClientEvent::TurnEnded { .. });
@@ -438,12 +438,12 @@ impl App {
         if choose_session {
             let sessions = SessionPicker::new(&self.state);
             self.state.overlays.push(Box::new(sessions));
-            self.pending.push_back(Pending::Action(Action::ListSessions));
+            self.pending.push_back(QueuedWork::Action(Action::ListSessions));
         }
         if let Some(prompt) = first {
-            let purpose = Purpose::Prompt(prompt.text.clone());
+            let purpose = CommandPurpose::Prompt(prompt.text.clone());
             let command = ClientCommand::Prompt { prompt, when: PromptTiming::Now };
-            self.pending.push_back(Pending::Action(Action::Send(command, purpose)));
+            self.pending.push_back(QueuedWork::Action(Action::Send(command, purpose)));
         }
         self.run_pending().await;
         Ok(())
@@ -455,8 +455,8 @@ impl App {
         let before = std::mem::replace(&mut self.client, now.clone());
         self.state.config = Arc::new(opened.config);
         self.state.overlays.clear();
-        self.pending.push_back(Pending::Join);
-        self.pending.push_back(Pending::Switched { before, now, stopped: opened.turn_stopped });
+        self.pending.push_back(QueuedWork::Join);
+        self.pending.push_back(QueuedWork::Switched { before, now, stopped: opened.turn_stopped });
         if let Some(text) = opened.editor_text {
             self.queue_msg(Msg::EditorText(text));
         }
@@ -474,8 +474,8 @@ impl App {
         self.events = attached.events;
         self.rejoin_at = None;
         self.state.reply = StreamedReply::default();
-        self.pending.push_front(Pending::Msg(Msg::Joined(Box::new(joined))));
-        self.pending.push_front(Pending::Msg(Msg::Path(path)));
+        self.pending.push_front(QueuedWork::Msg(Msg::Joined(Box::new(joined))));
+        self.pending.push_front(QueuedWork::Msg(Msg::Path(path)));
         self.read_status();
         self.read_sandbox();
         Ok(())
@@ -483,7 +483,7 @@ impl App {
 
     /// Queues a message behind the pending work.
     fn queue_msg(&mut self, msg: Msg) {
-        self.pending.push_back(Pending::Msg(msg));
+        self.pending.push_back(QueuedWork::Msg(msg));
     }
 
     /// Applies a message now. The actions it causes run next.
@@ -493,7 +493,7 @@ impl App {
         self.dirty = true;
         let refresh = matches!(&msg, Msg::Replied(_, reply) if reply.is_ok());
         for action in update(&mut self.state, msg).into_iter().rev() {
-            self.pending.push_front(Pending::Action(action));
+            self.pending.push_front(QueuedWork::Action(action));
         }
         if refresh {
             self.read_status();

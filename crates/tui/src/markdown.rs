@@ -29,13 +29,13 @@ const OPTIONS: Options =
 const MAX_DEFINITION_PASSES: usize = 8;
 
 /// Renders Markdown. `role` styles text without a style of its own.
-pub(crate) fn render_markdown(text: &str, role: ColorRole, most: usize) -> Vec<Line> {
-    let mut edge = ChunkEnd::default();
+pub(crate) fn render_markdown(text: &str, role: ColorRole, max_width: usize) -> Vec<Line> {
+    let mut chunk_end = ChunkEnd::default();
     let mut lines = Vec::new();
     for chunk in Chunker::default().remaining(text) {
-        let (more, after) = chunk.draw(edge, role, most);
+        let (more, after) = chunk.draw(chunk_end, role, max_width);
         lines.extend(more);
-        edge = after;
+        chunk_end = after;
     }
     lines
 }
@@ -61,16 +61,21 @@ impl ChunkEnd {
 
 impl Chunk {
     /// Draws this chunk below the previous ones.
-    pub(crate) fn draw(&self, edge: ChunkEnd, role: ColorRole, most: usize) -> (Vec<Line>, ChunkEnd) {
-        let mut page = MarkdownRenderer::new(role, most.max(8), edge);
+    pub(crate) fn draw(
+        &self,
+        chunk_end: ChunkEnd,
+        role: ColorRole,
+        max_width: usize,
+    ) -> (Vec<Line>, ChunkEnd) {
+        let mut page = MarkdownRenderer::new(role, max_width.max(8), chunk_end);
         let text = match &self.start {
             ChunkStart::Block => Cow::Borrowed(self.text.as_str()),
             ChunkStart::Item => {
-                page.continue_list(edge);
+                page.continue_list(chunk_end);
                 Cow::Borrowed(self.text.as_str())
             }
             ChunkStart::Code(opener) => {
-                page.continue_code(edge);
+                page.continue_code(chunk_end);
                 Cow::Owned(format!("{opener}{}", self.text))
             }
         };
@@ -112,8 +117,8 @@ mod tests {
     use expect_test::{Expect, expect};
 
     #[track_caller]
-    fn check(text: &str, most: usize, expected: Expect) {
-        expected.assert_eq(&plain(&render_markdown(text, ColorRole::Text, most)));
+    fn check(text: &str, max_width: usize, expected: Expect) {
+        expected.assert_eq(&plain(&render_markdown(text, ColorRole::Text, max_width)));
     }
 
     #[test]
@@ -210,9 +215,9 @@ mod tests {
     }
 
     /// Draws the text as one chunk.
-    fn as_one_chunk(text: &str, most: usize) -> Vec<Line> {
+    fn as_one_chunk(text: &str, max_width: usize) -> Vec<Line> {
         let chunk = Chunk { text: text.to_owned(), start: ChunkStart::Block };
-        chunk.draw(ChunkEnd::default(), ColorRole::Text, most).0
+        chunk.draw(ChunkEnd::default(), ColorRole::Text, max_width).0
     }
 
     #[track_caller]

@@ -39,7 +39,7 @@ pub enum Msg {
     SearchHit(Option<usize>),
     Settings(Vec<SettingRow>),
     Files(Arc<Vec<String>>),
-    Replied(Purpose, Box<Result<CommandReply, String>>),
+    Replied(CommandPurpose, Box<Result<CommandReply, String>>),
     /// Lines to print permanently.
     Lines(Vec<Line>),
     /// The new text of the editor.
@@ -128,7 +128,7 @@ impl PathTail {
 
 /// Why a command was sent. The reply comes back with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Purpose {
+pub enum CommandPurpose {
     Prompt(String),
     RunShell,
     Cancel,
@@ -155,7 +155,7 @@ pub enum Action {
     Show(Vec<Piece>),
     /// Clear the screen and draw it again.
     Redraw,
-    Send(ClientCommand, Purpose),
+    Send(ClientCommand, CommandPurpose),
     /// Read the path and show it.
     ShowPath {
         moved: Option<LeafMove>,

@@ -35,7 +35,7 @@ pub(crate) use tree::{TreeView, key_help};
 use crate::clock::LocalClock;
 use crate::host::SettingRow;
 use crate::key::Key;
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::screen::Frame;
 
 /// A key counts as an answer if no other key arrives within this many milliseconds before or after it.
@@ -81,13 +81,13 @@ pub(crate) enum OverlayEvent<'a> {
     Committed,
     /// A question was answered, here or in another client.
     Answered(u64),
-    Replied(&'a Purpose, &'a Result<CommandReply, String>),
+    Replied(&'a CommandPurpose, &'a Result<CommandReply, String>),
     /// More text of a summary.
     SummaryText(&'a str),
 }
 
 pub(crate) trait Overlay: Debug + Send {
-    fn handle_key(&mut self, key: Key, room: OverlayArea) -> OverlayOutcome;
+    fn handle_key(&mut self, key: Key, area: OverlayArea) -> OverlayOutcome;
 
     fn paste(&mut self, _text: &str) {}
 
@@ -103,11 +103,11 @@ pub(crate) trait Overlay: Debug + Send {
     }
 
     /// Called when everything it drew is on the screen.
-    fn note_shown(&mut self, _room: OverlayArea) {}
+    fn note_shown(&mut self, _area: OverlayArea) {}
 
-    fn view(&self, room: OverlayArea) -> Frame;
+    fn view(&self, area: OverlayArea) -> Frame;
 
-    fn handle_event(&mut self, _news: &OverlayEvent<'_>) -> OverlayOutcome {
+    fn handle_event(&mut self, _event: &OverlayEvent<'_>) -> OverlayOutcome {
         OverlayOutcome::Stay
     }
 }

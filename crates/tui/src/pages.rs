@@ -94,17 +94,17 @@ pub(crate) fn move_notice(reason: MoveReason, from: &str, to: &str, columns: usi
         MoveReason::Undo => " · alt+r to redo",
         _ => " · alt+u to undo",
     };
-    let room = columns.saturating_sub(width(words) + width(key) + width(" from  to ")).max(16);
+    let available_width = columns.saturating_sub(width(words) + width(key) + width(" from  to ")).max(16);
     // Columns that one text does not need go to the other.
-    let before = room - width(to).min(room / 2);
-    let cut = |text: &str, room: usize| match text.strip_suffix('”') {
-        Some(quoted) if width(text) > room => {
-            Line::styled(ColorRole::Dim, quoted).truncate(room.saturating_sub(1)).plain() + "”"
+    let before = available_width - width(to).min(available_width / 2);
+    let cut = |text: &str, available_width: usize| match text.strip_suffix('”') {
+        Some(quoted) if width(text) > available_width => {
+            Line::styled(ColorRole::Dim, quoted).truncate(available_width.saturating_sub(1)).plain() + "”"
         }
-        _ => Line::styled(ColorRole::Dim, text).truncate(room).plain(),
+        _ => Line::styled(ColorRole::Dim, text).truncate(available_width).plain(),
     };
     let from = cut(from, before);
-    let to = cut(to, room - width(&from));
+    let to = cut(to, available_width - width(&from));
     format!("{words} from {from} to {to}{key}")
 }
 

@@ -73,26 +73,28 @@ impl Piece {
     }
 
     /// A part of a reply's text.
-    pub(crate) fn text(chunk: Chunk, edge: ChunkEnd) -> Piece {
-        let key = content_key("text", (&chunk, edge));
-        Piece { content: PieceContent::Text(chunk, edge), spaced: edge.is_top(), key }
+    pub(crate) fn text(chunk: Chunk, chunk_end: ChunkEnd) -> Piece {
+        let key = content_key("text", (&chunk, chunk_end));
+        Piece { content: PieceContent::Text(chunk, chunk_end), spaced: chunk_end.is_top(), key }
     }
 
     pub(crate) fn key(&self) -> Option<u64> {
         self.key
     }
 
-    pub(crate) fn draw(&self, look: RenderOptions<'_>) -> Vec<Line> {
+    pub(crate) fn draw(&self, options: RenderOptions<'_>) -> Vec<Line> {
         let lines = match &self.content {
-            PieceContent::Notice(lines) => lines.iter().flat_map(|line| wrap(line, look.width)).collect(),
-            PieceContent::Entry(line) => line.view().map(|view| draw_entry(view, look)).unwrap_or_default(),
+            PieceContent::Notice(lines) => lines.iter().flat_map(|line| wrap(line, options.width)).collect(),
+            PieceContent::Entry(line) => {
+                line.view().map(|view| draw_entry(view, options)).unwrap_or_default()
+            }
             PieceContent::Card(call, line) => match line.view().and_then(EntryView::message) {
-                Some(MessageView::ToolResult(result)) => draw_card(call, result, look),
+                Some(MessageView::ToolResult(result)) => draw_card(call, result, options),
                 _ => Vec::new(),
             },
-            PieceContent::Interrupted(call) => draw_interrupted(call, look),
-            PieceContent::Thinking(text) => draw_thinking(text, look),
-            PieceContent::Text(chunk, edge) => chunk.draw(*edge, ColorRole::Text, look.width).0,
+            PieceContent::Interrupted(call) => draw_interrupted(call, options),
+            PieceContent::Thinking(text) => draw_thinking(text, options),
+            PieceContent::Text(chunk, chunk_end) => chunk.draw(*chunk_end, ColorRole::Text, options.width).0,
         };
         if self.spaced { with_blank_above(lines) } else { lines }
     }
@@ -114,6 +116,6 @@ fn content_key(kind: &str, content: impl Hash) -> Option<u64> {
 }
 
 /// The lines of all pieces.
-pub(crate) fn draw_all(pieces: &[Piece], look: RenderOptions<'_>) -> Vec<Line> {
-    pieces.iter().flat_map(|piece| piece.draw(look)).collect()
+pub(crate) fn draw_all(pieces: &[Piece], options: RenderOptions<'_>) -> Vec<Line> {
+    pieces.iter().flat_map(|piece| piece.draw(options)).collect()
 }

@@ -159,32 +159,32 @@ impl<W: Write> Screen<W> {
         &mut self,
         output: ScreenOutput,
         frame: &Frame,
-        look: RenderOptions<'_>,
+        options: RenderOptions<'_>,
         is_overlay: bool,
     ) -> io::Result<()> {
-        let room = self.rows.saturating_sub(frame.lines.len());
-        if self.drawn_options != (look.width, look.expanded) {
-            self.drawn_options = (look.width, look.expanded);
-            self.history.redraw(look);
+        let available_rows = self.rows.saturating_sub(frame.lines.len());
+        if self.drawn_options != (options.width, options.expanded) {
+            self.drawn_options = (options.width, options.expanded);
+            self.history.redraw(options);
             self.stale = true;
         }
         let begin = self.history.rows();
         let is_more = !output.pieces.is_empty();
         if output.replaces_history {
-            self.history.replace(output.pieces, room, look);
+            self.history.replace(output.pieces, available_rows, options);
             self.stale = true;
         } else {
-            self.history.extend(output.pieces, look);
+            self.history.extend(output.pieces, options);
         }
         let all = self.history.rows();
         let mut bytes = String::from("\x1b[?2026h\x1b[?25l\x1b[?7l");
         let lines: Vec<(String, usize)> =
             frame.lines.iter().map(|line| (self.paint(line), line.width())).collect();
         let is_covered = self.stale || begin > self.visible;
-        if is_covered || (is_overlay && all > room) {
+        if is_covered || (is_overlay && all > available_rows) {
             move_up(&mut bytes, self.visible + self.cursor.0);
             bytes.push('\r');
-            let from = if is_overlay { all.saturating_sub(room) } else { 0 };
+            let from = if is_overlay { all.saturating_sub(available_rows) } else { 0 };
             self.write_rows(&mut bytes, from, &lines);
         } else if is_more {
             move_up(&mut bytes, self.cursor.0);
@@ -195,7 +195,7 @@ impl<W: Write> Screen<W> {
             bytes.push('\r');
             self.update_live_rows(&mut bytes, &lines);
         }
-        self.visible = all.min(room);
+        self.visible = all.min(available_rows);
         if !is_overlay {
             self.history.scroll_off(all - self.visible);
         }
@@ -233,8 +233,8 @@ impl<W: Write> Screen<W> {
     }
 
     /// Draws the history without live rows, and leaves the cursor below it.
-    pub(crate) fn finish(&mut self, output: ScreenOutput, look: RenderOptions<'_>) -> io::Result<()> {
-        self.draw(output, &Frame::default(), look, false)?;
+    pub(crate) fn finish(&mut self, output: ScreenOutput, options: RenderOptions<'_>) -> io::Result<()> {
+        self.draw(output, &Frame::default(), options, false)?;
         self.history.clear();
         self.forget_rows();
         self.out.write_all(CLEAR_BELOW.as_bytes())?;

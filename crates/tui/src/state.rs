@@ -130,13 +130,13 @@ pub struct UiState {
 }
 
 impl UiState {
-    pub fn new(setting: UiConfig, columns: usize, rows: usize) -> UiState {
-        let clock = LocalClock { now: 0, utc_offset: setting.utc_offset };
+    pub fn new(config: UiConfig, columns: usize, rows: usize) -> UiState {
+        let clock = LocalClock { now: 0, utc_offset: config.utc_offset };
         UiState {
             columns: columns.max(1),
             rows: rows.max(1),
             clock,
-            config: Arc::new(setting),
+            config: Arc::new(config),
             ..UiState::default()
         }
     }

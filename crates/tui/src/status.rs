@@ -93,17 +93,17 @@ fn context_meter(state: &UiState) -> Line {
 
 /// The line about work in progress, if any.
 pub(crate) fn spinner_line(state: &UiState) -> Option<Line> {
-    let work = &state.activity;
-    if !work.is_active() {
+    let activity = &state.activity;
+    if !activity.is_active() {
         return None;
     }
-    let passed = state.now.saturating_sub(work.started);
+    let passed = state.now.saturating_sub(activity.started);
     let doing = match () {
-        () if !work.open_questions.is_empty() => "waiting for your answer".to_owned(),
-        () if work.stopping => "stopping".to_owned(),
-        () if work.retrying.is_some() => work.retrying.clone().unwrap_or_default(),
-        () if work.summary.is_some() => "summarizing".to_owned(),
-        () if !work.turn_running => "running your command".to_owned(),
+        () if !activity.open_questions.is_empty() => "waiting for your answer".to_owned(),
+        () if activity.stopping => "stopping".to_owned(),
+        () if activity.retrying.is_some() => activity.retrying.clone().unwrap_or_default(),
+        () if activity.summary.is_some() => "summarizing".to_owned(),
+        () if !activity.turn_running => "running your command".to_owned(),
         () if !state.transcript.pending_calls().is_empty() => "running tools".to_owned(),
         () => state.reply.activity().to_owned(),
     };
@@ -114,7 +114,7 @@ pub(crate) fn spinner_line(state: &UiState) -> Option<Line> {
     }
     let sign = SPINNER[(passed / 120) as usize % SPINNER.len()];
     let line = Line::styled(Style::from(ColorRole::Accent).bold(), sign).with(ColorRole::Dim, &text);
-    let hint = match work.open_questions.is_empty() {
+    let hint = match activity.open_questions.is_empty() {
         true => " · esc to stop",
         false if shares_draft(state) => " · esc to stop the turn",
         // Escape closes the overlay above the question instead.

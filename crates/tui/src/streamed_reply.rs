@@ -98,11 +98,13 @@ impl StreamedReply {
     }
 
     /// The pieces that may still change, as lines, with the progress of a tool call.
-    pub(crate) fn live_lines(&self, look: RenderOptions<'_>) -> Vec<Line> {
-        let mut lines = draw_all(&self.open_pieces(), look);
+    pub(crate) fn live_lines(&self, options: RenderOptions<'_>) -> Vec<Line> {
+        let mut lines = draw_all(&self.open_pieces(), options);
         if let Some(ReplyBlock::Call { name, written }) = self.reply.blocks.last() {
             let status = format!("● {name} … {written}");
-            lines.extend(with_blank_above(vec![Line::styled(ColorRole::Dim, &status).truncate(look.width)]));
+            lines.extend(with_blank_above(vec![
+                Line::styled(ColorRole::Dim, &status).truncate(options.width),
+            ]));
         }
         lines
     }
@@ -180,10 +182,10 @@ impl TextPieces {
 
     fn draw_pieces(&mut self, chunks: Vec<Chunk>) -> Vec<Piece> {
         let piece = |chunk: Chunk| {
-            let edge = self.edge;
+            let chunk_end = self.edge;
             // The end state of a chunk does not depend on the width.
-            self.edge = chunk.draw(edge, ColorRole::Text, 80).1;
-            Piece::text(chunk, edge)
+            self.edge = chunk.draw(chunk_end, ColorRole::Text, 80).1;
+            Piece::text(chunk, chunk_end)
         };
         chunks.into_iter().map(piece).collect()
     }

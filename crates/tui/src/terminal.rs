@@ -52,8 +52,8 @@ impl TerminalGuard {
 
     /// From now on, a panic in a task or in another thread does not restore the terminal; its message goes to `handler` instead,
     /// because only that task failed and the program continues.
-    pub fn set_panic_handler(&self, tell: impl Fn(String) + Send + 'static) {
-        *lock(&PANIC_HANDLER) = Some((thread::current().id(), Box::new(tell)));
+    pub fn set_panic_handler(&self, report: impl Fn(String) + Send + 'static) {
+        *lock(&PANIC_HANDLER) = Some((thread::current().id(), Box::new(report)));
     }
 }
 
@@ -66,8 +66,8 @@ fn handle_background_panic(words: &str) -> bool {
     // Drawing does not happen in a task, although tasks may run on the same thread.
     let is_beside = |drawing: ThreadId| drawing != thread::current().id() || tokio::task::try_id().is_some();
     match &*lock(&PANIC_HANDLER) {
-        Some((drawing, tell)) if is_beside(*drawing) && lock(&SAVED_MODES).is_some() => {
-            tell(words.replace('\n', " "));
+        Some((drawing, report)) if is_beside(*drawing) && lock(&SAVED_MODES).is_some() => {
+            report(words.replace('\n', " "));
             *lock(&LAST_PANIC) = words.to_owned();
             true
         }

@@ -19,7 +19,7 @@ use osier_tree::scan::RawJson;
 use osier_tree::{EntryKind, EntryReason, Header, Seq};
 
 use crate::key::{Input, Key};
-use crate::msg::{Action, Msg, PathTail, Purpose};
+use crate::msg::{Action, CommandPurpose, Msg, PathTail};
 use crate::screen::{Screen, ScreenOutput};
 use crate::state::{TreeRequest, UiConfig, UiState};
 use crate::theme::Theme;
@@ -51,9 +51,9 @@ pub(crate) struct Harness {
 
 impl Harness {
     pub(crate) fn new(columns: u16, rows: u16) -> Harness {
-        let setting =
+        let config =
             UiConfig { directory: "code".to_owned(), cwd: "/code".to_owned(), ..UiConfig::default() };
-        let mut state = UiState::new(setting, columns.into(), rows.into());
+        let mut state = UiState::new(config, columns.into(), rows.into());
         state.status = SessionStatus {
             model: "a/model".to_owned(),
             id: "5e551011-0000".into(),
@@ -186,7 +186,7 @@ impl Harness {
     }
 
     pub(crate) fn moved(&mut self, moved: MoveReply) {
-        self.update(Msg::Replied(Purpose::Navigate, Box::new(Ok(CommandReply::Moved(moved)))));
+        self.update(Msg::Replied(CommandPurpose::Navigate, Box::new(Ok(CommandReply::Moved(moved)))));
     }
 
     fn draw(&mut self, output: ScreenOutput) {
@@ -215,8 +215,8 @@ impl Harness {
 
     /// The actions since the last call, in their debug format.
     pub(crate) fn take_actions(&mut self) -> String {
-        let asked: Vec<String> = self.actions.drain(..).map(|action| format!("{action:?}\n")).collect();
-        asked.concat()
+        let actions: Vec<String> = self.actions.drain(..).map(|action| format!("{action:?}\n")).collect();
+        actions.concat()
     }
 }
 

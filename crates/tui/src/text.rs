@@ -93,11 +93,11 @@ impl Line {
     }
 
     /// Truncates the line to `most` columns; `…` marks the cut.
-    pub fn truncate(self, most: usize) -> Line {
-        if self.width() <= most {
+    pub fn truncate(self, max_width: usize) -> Line {
+        if self.width() <= max_width {
             return self;
         }
-        let mut left = most.saturating_sub(1);
+        let mut left = max_width.saturating_sub(1);
         let mut cut = Line::new();
         'all: for span in self.spans {
             let mut kept = String::new();
@@ -112,7 +112,7 @@ impl Line {
             }
             cut.spans.push(Span { text: kept, style: span.style });
         }
-        if most > 0 {
+        if max_width > 0 {
             cut.push(ColorRole::Dim, "…");
         }
         cut
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn truncation_counts_columns() {
-        let cut = |text: &str, most| Line::styled(ColorRole::Text, text).truncate(most).plain();
+        let cut = |text: &str, max_width| Line::styled(ColorRole::Text, text).truncate(max_width).plain();
         assert_eq!(cut("一二三四", 8), "一二三四");
         assert_eq!(cut("一二三四", 7), "一二三…");
         assert_eq!(cut("一二三四", 6), "一二…");

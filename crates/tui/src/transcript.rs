@@ -90,32 +90,32 @@ impl Transcript {
 }
 
 /// Draws an entry that is neither a reply nor a tool result.
-pub(crate) fn draw_entry(view: &EntryView, look: RenderOptions<'_>) -> Vec<Line> {
+pub(crate) fn draw_entry(view: &EntryView, options: RenderOptions<'_>) -> Vec<Line> {
     match &view.content {
-        EntryContent::Message(MessageView::User(user)) => draw_user(user, look),
+        EntryContent::Message(MessageView::User(user)) => draw_user(user, options),
         EntryContent::Message(MessageView::UserCommand(run)) => {
-            card::draw_user_command(run, view.in_context, look)
+            card::draw_user_command(run, view.in_context, options)
         }
-        EntryContent::Message(MessageView::Custom(custom)) => draw_custom(custom, look),
+        EntryContent::Message(MessageView::Custom(custom)) => draw_custom(custom, options),
         EntryContent::Message(MessageView::Other(other)) => {
-            render_markdown(&other.text, ColorRole::Dim, look.width)
+            render_markdown(&other.text, ColorRole::Dim, options.width)
         }
         EntryContent::Compaction(compaction) => {
             let tokens =
                 compaction.tokens_before.map(|tokens| format!(" of {}k tokens", (tokens + 500) / 1000));
-            draw_summary(&format!("compaction{}", tokens.unwrap_or_default()), &compaction.summary, look)
+            draw_summary(&format!("compaction{}", tokens.unwrap_or_default()), &compaction.summary, options)
         }
         EntryContent::BranchSummary(BranchSummaryView { summary, .. }) => {
-            match parse_graft(summary).filter(|_| !look.expanded) {
+            match parse_graft(summary).filter(|_| !options.expanded) {
                 Some(graft) => {
                     let title = format!("conclusion of branch {}", one_line(graft.tip, 80));
-                    draw_summary(&title, graft.conclusion, look)
+                    draw_summary(&title, graft.conclusion, options)
                 }
-                None => draw_summary("branch summary", summary, look),
+                None => draw_summary("branch summary", summary, options),
             }
         }
-        EntryContent::Backtrack(backtrack) => backtrack::draw(backtrack, look),
-        EntryContent::Subagents(subagents) => card::draw_subagents(subagents, look),
+        EntryContent::Backtrack(backtrack) => backtrack::draw(backtrack, options),
+        EntryContent::Subagents(subagents) => card::draw_subagents(subagents, options),
         EntryContent::Message(MessageView::Assistant(_) | MessageView::ToolResult(_))
         | EntryContent::Other => Vec::new(),
     }
@@ -148,27 +148,28 @@ pub(crate) fn assistant_pieces(reply: &AssistantView) -> Vec<Piece> {
 }
 
 /// Draws thinking: its first line and the number of other lines, or all of it if expanded.
-pub(crate) fn draw_thinking(text: &str, look: RenderOptions<'_>) -> Vec<Line> {
-    let room = look.width.saturating_sub(2);
-    let mut lines = render_markdown(text.trim(), ColorRole::Thinking, room);
+pub(crate) fn draw_thinking(text: &str, options: RenderOptions<'_>) -> Vec<Line> {
+    let available_width = options.width.saturating_sub(2);
+    let mut lines = render_markdown(text.trim(), ColorRole::Thinking, available_width);
     lines.iter_mut().flat_map(|line| &mut line.spans).for_each(|span| span.style.italic = true);
-    if lines.len() > 1 && !look.expanded {
+    if lines.len() > 1 && !options.expanded {
         let more = match lines.iter().skip(1).filter(|line| !line.is_empty()).count() {
             1 => " … 1 more line (ctrl+o)".to_owned(),
             more => format!(" … {more} more lines (ctrl+o)"),
         };
-        let first = lines.swap_remove(0).truncate(room.saturating_sub(width(&more)));
-        lines = vec![first.with(ColorRole::Dim, &more).truncate(room)];
+        let first = lines.swap_remove(0).truncate(available_width.saturating_sub(width(&more)));
+        lines = vec![first.with(ColorRole::Dim, &more).truncate(available_width)];
     }
     lines.into_iter().map(|line| line.prepend(ColorRole::Border, "∴ ")).collect()
 }
 
-fn draw_user(user: &UserMessageView, look: RenderOptions<'_>) -> Vec<Line> {
-    let folded = look.pastes.filter(|_| !look.expanded).map(|pastes| pastes.fold(&user.text));
+fn draw_user(user: &UserMessageView, options: RenderOptions<'_>) -> Vec<Line> {
+    let folded = options.pastes.filter(|_| !options.expanded).map(|pastes| pastes.fold(&user.text));
     let text = sanitize(folded.as_deref().unwrap_or(&user.text));
     let style = Style::from(ColorRole::User).bold();
-    let room = look.width.saturating_sub(2);
-    let text_lines = text.trim_end().split('\n').flat_map(|line| wrap(&Line::styled(style, line), room));
+    let available_width = options.width.saturating_sub(2);
+    let text_lines =
+        text.trim_end().split('\n').flat_map(|line| wrap(&Line::styled(style, line), available_width));
     let mut lines: Vec<Line> = text_lines.collect();
     match user.images {
         0 => {}
@@ -179,22 +180,22 @@ fn draw_user(user: &UserMessageView, look: RenderOptions<'_>) -> Vec<Line> {
     hanging_indent(lines, style, "> ")
 }
 
-fn draw_custom(custom: &CustomMessageView, look: RenderOptions<'_>) -> Vec<Line> {
+fn draw_custom(custom: &CustomMessageView, options: RenderOptions<'_>) -> Vec<Line> {
     if !custom.display {
         return Vec::new();
     }
     let label = Style::from(ColorRole::CustomMessageLabel).bold();
     let mut lines = vec![Line::styled(label, &format!("[{}]", custom.custom_type))];
-    lines.extend(render_markdown(&custom.text, ColorRole::CustomMessageText, look.width));
+    lines.extend(render_markdown(&custom.text, ColorRole::CustomMessageText, options.width));
     lines.into_iter().map(|line| line.with_background(ColorRole::CustomMessageBg)).collect()
 }
 
-fn draw_summary(title: &str, text: &str, look: RenderOptions<'_>) -> Vec<Line> {
+fn draw_summary(title: &str, text: &str, options: RenderOptions<'_>) -> Vec<Line> {
     let mut lines =
         vec![Line::styled(ColorRole::Accent, "◆ ").with(Style::from(ColorRole::Accent).bold(), title)];
-    let text = render_markdown(text, ColorRole::Dim, look.width.saturating_sub(2));
-    let text = fold_with_key(text, 6, look.expanded).into_iter();
-    lines.extend(text.map(|line| line.prepend(ColorRole::Border, "│ ").truncate(look.width)));
+    let text = render_markdown(text, ColorRole::Dim, options.width.saturating_sub(2));
+    let text = fold_with_key(text, 6, options.expanded).into_iter();
+    lines.extend(text.map(|line| line.prepend(ColorRole::Border, "│ ").truncate(options.width)));
     lines
 }
 

@@ -13,7 +13,7 @@ use osier_protocol::{
 use crate::editor::{PastedImages, Pastes, PromptHistory, image_path};
 use crate::host::SettingRow;
 use crate::key::Input;
-use crate::msg::{Action, JoinedSession, Msg, PathTail, Purpose};
+use crate::msg::{Action, CommandPurpose, JoinedSession, Msg, PathTail};
 use crate::overlay::{ForkPicker, Overlay, OverlayEvent, OverlayOutcome, Pager, SettingsPanel, TreeView};
 use crate::pages;
 use crate::piece::Piece;
@@ -53,8 +53,8 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
             state.sandbox = sandbox;
             Vec::new()
         }
-        Msg::Tree(forest) => show_tree(state, &forest),
-        Msg::TreeChanged(forest) => notify_overlays(state, &OverlayEvent::Tree(&forest)),
+        Msg::Tree(snapshot) => show_tree(state, &snapshot),
+        Msg::TreeChanged(snapshot) => notify_overlays(state, &OverlayEvent::Tree(&snapshot)),
         Msg::Page(title, lines) => {
             state.overlays.push(Box::new(Pager::new(&title, lines)));
             Vec::new()
@@ -142,8 +142,8 @@ fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
         queue,
         returned_prompts: returned,
         pastes,
-        images: pictures,
-        path_prompts: said,
+        images,
+        path_prompts: prompt,
         unfinished,
         history,
         models,
@@ -158,17 +158,17 @@ fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
     state.tree_request = None;
     state.activity.started = state.now;
     state.editor.pastes = Pastes::new(pastes);
-    state.editor.images = PastedImages::new(pictures);
-    let said = said.iter().map(|text| state.editor.pastes.fold(text)).collect();
-    state.editor.history = PromptHistory::new(history, said);
-    let texts = |line: Vec<Prompt>| line.into_iter().map(|said| said.text).collect();
+    state.editor.images = PastedImages::new(images);
+    let prompt = prompt.iter().map(|text| state.editor.pastes.fold(text)).collect();
+    state.editor.history = PromptHistory::new(history, prompt);
+    let texts = |line: Vec<Prompt>| line.into_iter().map(|prompt| prompt.text).collect();
     (state.steering, state.follow_up) = (texts(queue.steering), texts(queue.follow_up));
     let open = drafts.iter().rfind(|draft| !draft.off_path);
     let mut draft = open.map(|open| StreamedReply::new(open.id.clone())).unwrap_or_default();
     let deltas = open.into_iter().flat_map(|open| &open.deltas);
     let mut pieces: Vec<Piece> = deltas.flat_map(|delta| draft.push_delta(delta)).collect();
     state.reply = draft;
-    return_to_editor(state, returned.into_iter().map(|said| said.text).collect());
+    return_to_editor(state, returned.into_iter().map(|prompt| prompt.text).collect());
     for OpenQuestion { id, question } in asked {
         events::show_question(state, id, question);
     }
@@ -252,22 +252,22 @@ pub(crate) fn request_tree(state: &mut UiState, fork: bool) -> Vec<Action> {
 }
 
 /// Opens the dialog that the tree was requested for, or updates the open overlays.
-fn show_tree(state: &mut UiState, forest: &TreeSnapshot) -> Vec<Action> {
+fn show_tree(state: &mut UiState, snapshot: &TreeSnapshot) -> Vec<Action> {
     let reading = state.tree_request.take();
     if !state.overlays.is_empty() {
-        return notify_overlays(state, &OverlayEvent::Tree(forest));
+        return notify_overlays(state, &OverlayEvent::Tree(snapshot));
     }
     // The request was canceled.
     let Some(reading) = reading else { return Vec::new() };
     if reading.fork {
-        let fork = ForkPicker::new(forest.clone());
+        let fork = ForkPicker::new(snapshot.clone());
         match fork.is_empty() {
             true => show_notice(state, "No messages to fork from"),
             false => state.overlays.push(Box::new(fork)),
         }
         return Vec::new();
     }
-    let tree = TreeView::new(forest.clone(), &state.config);
+    let tree = TreeView::new(snapshot.clone(), &state.config);
     match tree.is_empty() {
         true => show_notice(state, "The tree is empty; send a message first"),
         false => state.overlays.push(Box::new(tree)),
@@ -288,9 +288,9 @@ fn show_settings(state: &mut UiState, rows: Vec<SettingRow>) -> Vec<Action> {
 }
 
 /// Passes an event to all overlays and removes those that close.
-pub(crate) fn notify_overlays(state: &mut UiState, news: &OverlayEvent<'_>) -> Vec<Action> {
+pub(crate) fn notify_overlays(state: &mut UiState, event: &OverlayEvent<'_>) -> Vec<Action> {
     let mut actions = Vec::new();
-    state.overlays.retain_mut(|overlay| match overlay.handle_event(news) {
+    state.overlays.retain_mut(|overlay| match overlay.handle_event(event) {
         OverlayOutcome::Close => false,
         OverlayOutcome::Run(more) => {
             actions.extend(more);
@@ -339,30 +339,37 @@ pub(crate) fn apply_outcome(state: &mut UiState, outcome: OverlayOutcome) -> Vec
     }
 }
 
-fn handle_reply(state: &mut UiState, purpose: &Purpose, reply: Result<CommandReply, String>) -> Vec<Action> {
+fn handle_reply(
+    state: &mut UiState,
+    purpose: &CommandPurpose,
+    reply: Result<CommandReply, String>,
+) -> Vec<Action> {
     // A summary that the user requested ends with the reply; one that a turn writes continues.
     if !state.activity.turn_running {
         state.activity.summary = None;
     }
     let actions = notify_overlays(state, &OverlayEvent::Replied(purpose, &reply));
     match (purpose, reply) {
-        (Purpose::Prompt(text), Err(error)) => {
+        (CommandPurpose::Prompt(text), Err(error)) => {
             if state.editor.is_empty() {
                 state.editor.set(text);
             }
             show_error(state, &error);
         }
-        (Purpose::RunShell, reply) => {
+        (CommandPurpose::RunShell, reply) => {
             state.activity.user_command = None;
             if let Err(error) = reply {
                 show_error(state, &error);
             }
         }
-        (Purpose::Cancel | Purpose::ClearQueue, Ok(CommandReply::Returned { prompts: said })) => {
+        (
+            CommandPurpose::Cancel | CommandPurpose::ClearQueue,
+            Ok(CommandReply::Returned { prompts: prompt }),
+        ) => {
             state.activity.stopping = false;
-            return_to_editor(state, said.into_iter().map(|said| said.text).collect());
+            return_to_editor(state, prompt.into_iter().map(|prompt| prompt.text).collect());
         }
-        (Purpose::Navigate, Ok(CommandReply::Moved(moved))) => {
+        (CommandPurpose::Navigate, Ok(CommandReply::Moved(moved))) => {
             if moved.cancelled {
                 let notice = if moved.aborted { "Canceled; nothing changed" } else { "The move was refused" };
                 show_notice(state, notice);
@@ -372,23 +379,23 @@ fn handle_reply(state: &mut UiState, purpose: &Purpose, reply: Result<CommandRep
                 if let Some(text) = text.filter(|_| state.editor.text().trim().is_empty()) {
                     restore_prompt(state, &text, moved.editor_images);
                 }
-                return_to_editor(state, moved.returned.into_iter().map(|said| said.text).collect());
+                return_to_editor(state, moved.returned.into_iter().map(|prompt| prompt.text).collect());
             }
         }
-        (Purpose::Graft, Ok(_)) => {
+        (CommandPurpose::Graft, Ok(_)) => {
             state.overlays.clear();
             show_notice(state, "Grafted the conclusion of the branch");
         }
-        (Purpose::UndoCompaction, Ok(CommandReply::Stored { .. })) => {
+        (CommandPurpose::UndoCompaction, Ok(CommandReply::Stored { .. })) => {
             show_notice(
                 state,
                 "Undid the compaction; the model gets the full context again · alt+u to restore it",
             );
         }
-        (Purpose::UndoCompaction, Ok(_)) => show_notice(state, "Nothing changed"),
-        (Purpose::Undo, Ok(CommandReply::Done)) => show_notice(state, "No move to undo"),
-        (Purpose::Redo, Ok(CommandReply::Done)) => show_notice(state, "No move to redo"),
-        (Purpose::Change(notice), Ok(_)) => show_notice(state, &notice.clone()),
+        (CommandPurpose::UndoCompaction, Ok(_)) => show_notice(state, "Nothing changed"),
+        (CommandPurpose::Undo, Ok(CommandReply::Done)) => show_notice(state, "No move to undo"),
+        (CommandPurpose::Redo, Ok(CommandReply::Done)) => show_notice(state, "No move to redo"),
+        (CommandPurpose::Change(notice), Ok(_)) => show_notice(state, &notice.clone()),
         (_, Err(error)) => {
             state.activity.stopping = false;
             show_error(state, &error);
@@ -399,7 +406,7 @@ fn handle_reply(state: &mut UiState, purpose: &Purpose, reply: Result<CommandRep
 }
 
 /// The action that sends a command. The purpose comes back with the reply.
-pub(crate) fn send_command(command: ClientCommand, purpose: Purpose) -> Vec<Action> {
+pub(crate) fn send_command(command: ClientCommand, purpose: CommandPurpose) -> Vec<Action> {
     vec![Action::Send(command, purpose)]
 }
 

@@ -126,27 +126,29 @@ fn editor_frame(state: &UiState) -> Frame {
 
 /// The streamed reply, running tools, a running command of the user, and a summary in progress.
 fn activity_lines(state: &UiState) -> Vec<Line> {
-    let look = state.render_options();
-    let mut lines = state.reply.live_lines(look);
+    let options = state.render_options();
+    let mut lines = state.reply.live_lines(options);
     // Rows that do not fit on a narrower screen would end up in the scrollback after a resize.
     lines.drain(..lines.len().saturating_sub((state.rows / 3).max(MIN_REPLY_ROWS)));
     if state.activity.turn_running {
         for call in state.transcript.pending_calls() {
-            let mut card = card_header(call, ColorRole::Accent, look);
+            let mut card = card_header(call, ColorRole::Accent, options);
             let printed = state.activity.tools.iter().find(|(id, _)| *id == call.id);
-            card.extend(printed.into_iter().flat_map(|(_, text)| output_tail(text, MAX_OUTPUT_LINES, look)));
+            card.extend(
+                printed.into_iter().flat_map(|(_, text)| output_tail(text, MAX_OUTPUT_LINES, options)),
+            );
             lines.extend(with_blank_above(card));
         }
     }
     if let Some((command, printed)) = &state.activity.user_command {
         let mut card =
-            vec![Line::styled(ColorRole::User, "! ").with(ColorRole::Text, command).truncate(look.width)];
-        card.extend(output_tail(printed, MAX_OUTPUT_LINES, look));
+            vec![Line::styled(ColorRole::User, "! ").with(ColorRole::Text, command).truncate(options.width)];
+        card.extend(output_tail(printed, MAX_OUTPUT_LINES, options));
         lines.extend(with_blank_above(card));
     }
     if let Some((of, text)) = state.activity.summary.as_ref().filter(|_| state.overlays.is_empty()) {
         let mut card = vec![Line::styled(ColorRole::Accent, &format!("◆ {}", of.name()))];
-        card.extend(output_tail(text, MAX_OUTPUT_LINES, look));
+        card.extend(output_tail(text, MAX_OUTPUT_LINES, options));
         lines.extend(with_blank_above(card));
     }
     lines

@@ -51,9 +51,9 @@ impl Bench {
         row.add_target(key <= FIRST_KEY, &format!("first key {key:.1} of {FIRST_KEY} ms"));
         let mut nothing = f64::INFINITY;
         for _ in 0..4 * self.rounds {
-            let begun = Instant::now();
+            let started = Instant::now();
             Command::new("true").status()?;
-            nothing = nothing.min(milliseconds(begun));
+            nothing = nothing.min(milliseconds(started));
         }
         row.add_note(&format!("{:.1}x `true` ({nothing:.1} ms)", frame / nothing));
         if let Some(peer) = &self.peer {
@@ -149,9 +149,9 @@ impl Bench {
         let mut pty = self.screen(&[])?;
         pty.wait_bytes(0, FRAME_END)?;
         while pty.read(Duration::from_millis(500))? {}
-        let (before, drawn, begun) = (cpu_milliseconds(pty.id())?, pty.bytes.len(), Instant::now());
-        while begun.elapsed() < IDLE {
-            pty.read(IDLE.saturating_sub(begun.elapsed()))?;
+        let (before, drawn, started) = (cpu_milliseconds(pty.id())?, pty.bytes.len(), Instant::now());
+        while started.elapsed() < IDLE {
+            pty.read(IDLE.saturating_sub(started.elapsed()))?;
         }
         let (spent, drawn) = (cpu_milliseconds(pty.id())? - before, pty.bytes.len() - drawn);
         row.add_target(spent == 0.0 && drawn == 0, &format!("{spent:.0} ms of CPU, {drawn} bytes drawn"));
@@ -203,7 +203,7 @@ fn stream(listener: &TcpListener) -> Result<Instant> {
         socket,
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n"
     )?;
-    let begun = Instant::now();
+    let started = Instant::now();
     for piece in 0..PIECES {
         let word = match piece {
             0 => "first-piece ".to_owned(),
@@ -212,7 +212,7 @@ fn stream(listener: &TcpListener) -> Result<Instant> {
         };
         let data = format!(r#"data: {{"choices":[{{"index":0,"delta":{{"content":"{word}"}}}}]}}"#);
         write!(socket, "{:x}\r\n{data}\n\n\r\n", data.len() + 2)?;
-        let due = begun + Duration::from_secs(1) * (piece + 1) / PER_SECOND;
+        let due = started + Duration::from_secs(1) * (piece + 1) / PER_SECOND;
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
     }
     let last = Instant::now();

@@ -47,11 +47,12 @@ impl Bench {
             let _ = std::fs::remove_dir_all(home.join("cache"));
             let cold = self.cost(&mut command())?;
             requests.try_recv().context("no request arrived")?;
-            let begun = Instant::now();
+            let started = Instant::now();
             let warm = self.cost(&mut command())?;
-            let came = requests.try_recv().context("no request arrived")?;
-            let after = |moment: Instant| (moment - begun).as_secs_f64() * 1000.0;
-            best = (best.0.min(after(came.first_byte)), best.1.min(after(came.whole)), came.bytes);
+            let received = requests.try_recv().context("no request arrived")?;
+            let after = |moment: Instant| (moment - started).as_secs_f64() * 1000.0;
+            best =
+                (best.0.min(after(received.first_byte)), best.1.min(after(received.whole)), received.bytes);
             row.cold = Some(super::cases::least_of(row.cold.take(), cold));
             row.warm = Some(super::cases::least_of(row.warm.take(), warm));
         }
@@ -133,9 +134,9 @@ fn start_server() -> Result<(u16, Receiver<ReceivedRequest>)> {
     Ok((port, requests))
 }
 
-fn answer(mut stream: TcpStream, came: &Sender<ReceivedRequest>) -> Result<()> {
+fn answer(mut stream: TcpStream, received: &Sender<ReceivedRequest>) -> Result<()> {
     // Send this first: after the response, the process may end and the test reads the channel.
-    came.send(read_request(&stream)?)?;
+    received.send(read_request(&stream)?)?;
     write!(
         stream,
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{ANSWER}",

@@ -15,17 +15,17 @@ use crate::rng::Rng;
 
 const FORKS: usize = 80;
 
-pub(super) fn run(world: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
-    let forks = choose_forks(world)?;
+pub(super) fn run(context: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
+    let forks = choose_forks(context)?;
     println!("== pi and osier fork {} sessions", forks.len());
-    let dir = world.dir.join("forked-by-pi");
+    let dir = context.dir.join("forked-by-pi");
     std::fs::create_dir_all(&dir)?;
     let jobs: Value =
         forks.iter().map(|(file, entry)| json!({ "file": file, "entry": entry, "dir": dir })).collect();
-    for ((file, entry), lines) in forks.iter().zip(world.peer.run_jobs("fork", &jobs)?) {
+    for ((file, entry), lines) in forks.iter().zip(context.peer.run_jobs("fork", &jobs)?) {
         // pi keeps a fork without a conversation in memory only, so there is nothing to compare.
         let Value::Array(lines) = lines else { continue };
-        match fork(world, file, entry) {
+        match fork(context, file, entry) {
             Ok(osier) => {
                 report.compare(file, &format!("fork at {entry} "), &comparable(lines), &comparable(osier));
             }
@@ -36,10 +36,10 @@ pub(super) fn run(world: &ConformanceContext, report: &mut ConformanceReport) ->
 }
 
 /// One position in each of some undamaged sessions: the leaf or a random entry.
-fn choose_forks(world: &ConformanceContext) -> Result<Vec<(PathBuf, String)>> {
-    let mut rng = Rng::new(world.seed ^ 0xf0_4b);
+fn choose_forks(context: &ConformanceContext) -> Result<Vec<(PathBuf, String)>> {
+    let mut rng = Rng::new(context.seed ^ 0xf0_4b);
     let mut chosen = Vec::new();
-    for file in session_files(&world.dir.join("from-pi"))? {
+    for file in session_files(&context.dir.join("from-pi"))? {
         let seen = pi_view(&file)?;
         if chosen.len() == FORKS || seen["damage"].as_array().is_none_or(|damage| !damage.is_empty()) {
             continue;
@@ -54,9 +54,9 @@ fn choose_forks(world: &ConformanceContext) -> Result<Vec<(PathBuf, String)>> {
     Ok(chosen)
 }
 
-fn fork(world: &ConformanceContext, file: &Path, entry: &str) -> Result<Vec<Value>> {
+fn fork(context: &ConformanceContext, file: &Path, entry: &str) -> Result<Vec<Value>> {
     let before = std::fs::read(file)?;
-    let made = world.osier.fork(file, entry)?;
+    let made = context.osier.fork(file, entry)?;
     ensure!(before == std::fs::read(file)?, "forking changed its source");
     let bytes =
         std::fs::read(&made).with_context(|| format!("cannot read the forked file {}", made.display()))?;

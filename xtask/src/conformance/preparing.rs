@@ -12,12 +12,12 @@ use super::reading::session_files;
 use super::{ConformanceContext, ConformanceReport};
 use crate::{json, peer, workspace};
 
-pub(super) fn run(world: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
-    let files = session_files(&world.dir.join("from-pi"))?;
+pub(super) fn run(context: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
+    let files = session_files(&context.dir.join("from-pi"))?;
     println!("== pi and osier prepare summaries in {} sessions", files.len());
-    let dir = world.dir.join("preparing");
+    let dir = context.dir.join("preparing");
     std::fs::create_dir_all(&dir)?;
-    let pi = world.peer.run_job("prepare", &json!({ "dir": dir, "seed": world.seed, "files": files }))?;
+    let pi = context.peer.run_job("prepare", &json!({ "dir": dir, "seed": context.seed, "files": files }))?;
     let asked: Value = files
         .iter()
         .zip(list(&pi["files"]))

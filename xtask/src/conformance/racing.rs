@@ -14,14 +14,14 @@ use crate::osier::{AppendParent, Osier};
 const PI_APPENDS: usize = 300;
 const OSIER_APPENDS: usize = 80;
 
-pub(super) fn run(world: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
+pub(super) fn run(context: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
     println!("== pi and two osier processes append to one file at the same time");
-    let file = world.dir.join("race.jsonl");
-    let first = world.osier.append_message(&file, "user", "first", AppendParent::Leaf)?;
+    let file = context.dir.join("race.jsonl");
+    let first = context.osier.append_message(&file, "user", "first", AppendParent::Leaf)?;
     let results = thread::scope(|scope| {
-        let pi = scope.spawn(|| world.peer.append_without_lock(&file, PI_APPENDS));
-        let one = scope.spawn(|| append_many(&world.osier, &file, "one"));
-        let two = scope.spawn(|| append_many(&world.osier, &file, "two"));
+        let pi = scope.spawn(|| context.peer.append_without_lock(&file, PI_APPENDS));
+        let one = scope.spawn(|| append_many(&context.osier, &file, "one"));
+        let two = scope.spawn(|| append_many(&context.osier, &file, "two"));
         [pi, one, two].map(|writer| writer.join().unwrap_or_else(|_| Err(anyhow!("a writer panicked"))))
     });
     let mut acknowledged = vec![first];
@@ -29,8 +29,8 @@ pub(super) fn run(world: &ConformanceContext, report: &mut ConformanceReport) ->
         acknowledged.extend(ids?);
     }
     report.check(&file, "race", check_all_present(&file, &acknowledged));
-    report.check(&file, "verify after the race", world.osier.verify(&file));
-    let seen = world.peer.run_jobs("see", &json!([{ "file": file }]))?;
+    report.check(&file, "verify after the race", context.osier.verify(&file));
+    let seen = context.peer.run_jobs("see", &json!([{ "file": file }]))?;
     let rows = seen[0]["tree"].as_array().map_or(0, Vec::len);
     let wanted = acknowledged.len();
     let complete =

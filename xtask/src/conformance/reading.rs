@@ -10,10 +10,10 @@ use super::log::SessionLog;
 use super::{ConformanceContext, ConformanceReport, view};
 use crate::json;
 
-pub(super) fn run(world: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
+pub(super) fn run(context: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
     println!("== osier reads pi's sessions");
-    for file in session_files(&world.dir.join("from-pi"))? {
-        compare(world, report, &file)?;
+    for file in session_files(&context.dir.join("from-pi"))? {
+        compare(context, report, &file)?;
     }
     Ok(())
 }
@@ -39,13 +39,13 @@ pub(super) fn pi_view(file: &Path) -> Result<Value> {
     )
 }
 
-fn compare(world: &ConformanceContext, report: &mut ConformanceReport, file: &Path) -> Result<()> {
+fn compare(context: &ConformanceContext, report: &mut ConformanceReport, file: &Path) -> Result<()> {
     let before = std::fs::read(file)?;
     let mut pi = pi_view(file)?;
     let damage = pi.as_object_mut().and_then(|fields| fields.remove("damage")).unwrap_or_default();
     let places = pi["at"].as_array().into_iter().flatten().filter_map(|at| at["id"].as_str());
     let places: Vec<&str> = places.collect();
-    match view::osier_view(&world.osier, file, &places) {
+    match view::osier_view(&context.osier, file, &places) {
         Ok(osier) => {
             for what in ["leafId", "path", "tree", "labels", "name", "context", "at"] {
                 report.compare(file, &format!("{what} (damage: {damage}) "), &pi[what], &osier[what]);
@@ -55,15 +55,15 @@ fn compare(world: &ConformanceContext, report: &mut ConformanceReport, file: &Pa
             report.add_difference(file, &format!("reading (damage: {damage})"), &format!("{error:#}"));
         }
     }
-    report.check(file, "lines", check_lines_unchanged(world, file));
+    report.check(file, "lines", check_lines_unchanged(context, file));
     ensure!(before == std::fs::read(file)?, "reading changed {}", file.display());
     Ok(())
 }
 
 /// Checks that entries printed by Osier equal the lines of the file, including unknown fields.
-fn check_lines_unchanged(world: &ConformanceContext, file: &Path) -> Result<()> {
+fn check_lines_unchanged(context: &ConformanceContext, file: &Path) -> Result<()> {
     let log = SessionLog::read(file)?;
-    for entry in world.osier.path(file, None)?.as_array().into_iter().flatten() {
+    for entry in context.osier.path(file, None)?.as_array().into_iter().flatten() {
         let id = entry["id"].as_str().context("an entry without id")?;
         let line = log.entry(id).with_context(|| format!("entry {id} is not in the file"))?;
         if let Some(found) = json::difference(line, entry) {

@@ -16,31 +16,32 @@ const SCRIPTS: u64 = 40;
 const ROUNDS: u64 = 3;
 const COMMANDS_PER_ROUND: usize = 12;
 
-pub(super) fn run(world: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
-    let dir = world.dir.join("from-osier");
+pub(super) fn run(context: &ConformanceContext, report: &mut ConformanceReport) -> Result<()> {
+    let dir = context.dir.join("from-osier");
     std::fs::create_dir_all(&dir)?;
-    let count = SCRIPTS.min(world.sessions.max(1));
+    let count = SCRIPTS.min(context.sessions.max(1));
     println!("== osier and pi take turns writing {count} sessions, {ROUNDS} rounds");
-    let mut scripts: Vec<RandomWriter<'_>> = (0..count).map(|n| RandomWriter::new(world, &dir, n)).collect();
+    let mut scripts: Vec<RandomWriter<'_>> =
+        (0..count).map(|n| RandomWriter::new(context, &dir, n)).collect();
     for round in 0..ROUNDS {
         for script in &mut scripts {
             let result = script.run_round();
             report.check(&script.file, "writing", result);
         }
         let jobs: Value = scripts.iter().map(|script| json!({ "file": script.file })).collect();
-        compare(world, report, &scripts, "after osier's turn", &world.peer.run_jobs("see", &jobs)?);
+        compare(context, report, &scripts, "after osier's turn", &context.peer.run_jobs("see", &jobs)?);
 
         let seed =
-            |n: usize| world.seed.wrapping_mul(1000).wrapping_add(round * 100 + n as u64) & 0xffff_ffff;
+            |n: usize| context.seed.wrapping_mul(1000).wrapping_add(round * 100 + n as u64) & 0xffff_ffff;
         let job = |(n, script): (usize, &RandomWriter<'_>)| json!({ "file": script.file, "seed": seed(n), "count": 3 });
         let jobs: Value = scripts.iter().enumerate().map(job).collect();
-        compare(world, report, &scripts, "after pi's turn", &world.peer.run_jobs("continue", &jobs)?);
+        compare(context, report, &scripts, "after pi's turn", &context.peer.run_jobs("continue", &jobs)?);
     }
     Ok(())
 }
 
 fn compare(
-    world: &ConformanceContext,
+    context: &ConformanceContext,
     report: &mut ConformanceReport,
     scripts: &[RandomWriter<'_>],
     when: &str,
@@ -49,7 +50,7 @@ fn compare(
     for (script, pi) in scripts.iter().zip(answers) {
         let file = &script.file;
         let sides = SessionLog::read(file).and_then(|log| {
-            let osier = view::osier_view(&world.osier, file, &[])?;
+            let osier = view::osier_view(&context.osier, file, &[])?;
             Ok((view::without_osier_entries(pi, &log), view::without_osier_entries(&osier, &log)))
         });
         match sides {
@@ -57,7 +58,7 @@ fn compare(
             Err(error) => report.add_difference(file, when, &format!("{error:#}")),
         }
         report.check(file, "acknowledged entries", script.check_all_present());
-        report.check(file, "verify", world.osier.verify(file));
+        report.check(file, "verify", context.osier.verify(file));
     }
 }
 
@@ -70,9 +71,9 @@ struct RandomWriter<'a> {
 }
 
 impl<'a> RandomWriter<'a> {
-    fn new(world: &'a ConformanceContext, dir: &Path, n: u64) -> Self {
-        let rng = Rng::new(world.seed.wrapping_mul(0x1_0001).wrapping_add(n));
-        Self { osier: &world.osier, file: dir.join(format!("{n:04}.jsonl")), rng, acknowledged: Vec::new() }
+    fn new(context: &'a ConformanceContext, dir: &Path, n: u64) -> Self {
+        let rng = Rng::new(context.seed.wrapping_mul(0x1_0001).wrapping_add(n));
+        Self { osier: &context.osier, file: dir.join(format!("{n:04}.jsonl")), rng, acknowledged: Vec::new() }
     }
 
     fn run_round(&mut self) -> Result<()> {

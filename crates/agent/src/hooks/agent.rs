@@ -87,13 +87,13 @@ impl AgentContext {
         let Some(hooks) = self.hooks() else { return Some(request) };
         let leaf = self.leaf_id();
         let ctx = self.hook_context(leaf.as_ref(), cancel);
-        let asked = async {
+        let decision = async {
             if purpose == RequestPurpose::Reply {
                 request.messages = hooks.edit_context(request.messages, &ctx).await;
             }
             hooks.before_request(request, purpose, &ctx).await
         };
-        self.wait_for_gate(asked, cancel).await
+        self.wait_for_gate(decision, cancel).await
     }
 
     pub(crate) async fn observe_response(
@@ -108,6 +108,6 @@ impl AgentContext {
 }
 
 /// The id of the entry at a place.
-pub(crate) fn entry_id(tree: &SessionTree, place: Place) -> Option<EntryId> {
-    place.map(|seq| tree.id(seq).to_entry_id())
+pub(crate) fn entry_id(tree: &SessionTree, position: Place) -> Option<EntryId> {
+    position.map(|seq| tree.id(seq).to_entry_id())
 }

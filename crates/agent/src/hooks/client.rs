@@ -59,8 +59,8 @@ impl Worker {
         let preparation = to_preparation(&prompt, when);
         let leaf = self.agent.leaf_id();
         let ctx = self.agent.hook_context(leaf.as_ref(), cancel);
-        let asked = hooks.before_prompt(preparation.clone(), &ctx);
-        match self.agent.wait_for_gate(asked, cancel).await {
+        let decision = hooks.before_prompt(preparation.clone(), &ctx);
+        match self.agent.wait_for_gate(decision, cancel).await {
             None => Err(AgentError::PromptCanceled),
             Some(PromptOutcome::Handled) => Ok(None),
             Some(PromptOutcome::Send(answer)) if answer == preparation => Ok(Some(prompt)),

@@ -28,14 +28,14 @@ impl MovePreparation {
     pub(crate) fn new(
         tree: &SessionTree,
         target_id: Option<String>,
-        leaving: &AbandonedBranch,
+        branch: &AbandonedBranch,
     ) -> MovePreparation {
-        let id = |place: Place| place.map(|seq| tree.id(seq).to_string());
+        let id = |position: Place| position.map(|seq| tree.id(seq).to_string());
         MovePreparation {
             target_id,
-            old_leaf_id: id(leaving.from),
-            common_ancestor_id: id(leaving.ancestor),
-            entries_to_summarize: leaving.entries.iter().map(|seq| tree.id(*seq).to_string()).collect(),
+            old_leaf_id: id(branch.from),
+            common_ancestor_id: id(branch.ancestor),
+            entries_to_summarize: branch.entries.iter().map(|seq| tree.id(*seq).to_string()).collect(),
             ..MovePreparation::default()
         }
     }

@@ -22,10 +22,10 @@ async fn answer(
     listener: &mut EventListener,
     answer: impl FnOnce(Vec<Allowance>) -> UserAnswer,
 ) -> ProposedChange {
-    let (question, asked) = listener.until_asked().await;
-    let Question::Tool(asked) = asked else { panic!("{asked:?}") };
-    harness.send(ClientCommand::Answer { question, answer: answer(asked.allowances) }).await;
-    asked.change
+    let (question, asked_question) = listener.until_asked().await;
+    let Question::Tool(asked_question) = asked_question else { panic!("{asked_question:?}") };
+    harness.send(ClientCommand::Answer { question, answer: answer(asked_question.allowances) }).await;
+    asked_question.change
 }
 
 #[tokio::test]
@@ -51,9 +51,9 @@ async fn answering_always_allows_the_tool_for_the_session() {
     assert!(matches!(next, ProposedChange::Command { .. }), "other tools still need approval: {next:?}");
     assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));
     assert_eq!(harness.session().tree().marks().settings()["approvalTools"], json!(["write"]));
-    let again = harness.reopen([write("c4", "c"), ScriptedTurn::reply("done")]).await;
-    assert_eq!(again.say("more").await, TurnOutcome::Done);
-    assert!(again.has("c"), "the approval is stored in the session");
+    let reopened = harness.reopen([write("c4", "c"), ScriptedTurn::reply("done")]).await;
+    assert_eq!(reopened.say("more").await, TurnOutcome::Done);
+    assert!(reopened.has("c"), "the approval is stored in the session");
     let other = Harness::new([write("c1", "d"), ScriptedTurn::reply("done")]).await;
     other.begin(ClientCommand::prompt("go")).await.until_asked().await;
 }
@@ -69,21 +69,23 @@ async fn answering_always_allows_only_the_same_command_family() {
     .await;
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     answer(&harness, &mut listener, |mut offers| UserAnswer::Always { allowance: offers.remove(0) }).await;
-    let asked = answer(&harness, &mut listener, |_| UserAnswer::No { reason: String::new() }).await;
-    assert_eq!(asked, ProposedChange::Command { command: "git push".into() });
+    let asked_question = answer(&harness, &mut listener, |_| UserAnswer::No { reason: String::new() }).await;
+    assert_eq!(asked_question, ProposedChange::Command { command: "git push".into() });
     listener.end().await;
     assert_eq!(harness.session().tree().marks().settings()["approvalTools"], json!(["bash:ls"]));
 }
 
 #[tokio::test]
 async fn calls_are_refused_without_a_user_and_the_reason_has_the_configured_hint() {
-    let harness =
-        Harness::with([write("c1", "a"), bash("c2", "touch b"), ScriptedTurn::reply("Then not.")], |parts| {
-            parts.has_user = false;
+    let harness = Harness::with(
+        [write("c1", "a"), bash("c2", "touch b"), ScriptedTurn::reply("Then not.")],
+        |config| {
+            config.has_user = false;
             let [writes, runs, other] = ["try A", "try B", "try C"].map(str::to_owned);
-            parts.unattended_hints = UnattendedHints { writes, runs, other };
-        })
-        .await;
+            config.unattended_hints = UnattendedHints { writes, runs, other };
+        },
+    )
+    .await;
     assert_eq!(harness.say("go").await, TurnOutcome::Done);
     assert!(!harness.has("a") && !harness.has("b"));
     let lines = harness.last_request();
@@ -93,29 +95,29 @@ async fn calls_are_refused_without_a_user_and_the_reason_has_the_configured_hint
 
 #[tokio::test]
 async fn mode_of_a_run_is_not_stored_but_a_set_mode_is() {
-    let harness = Harness::with([write("c1", "a"), ScriptedTurn::reply("done")], |parts| {
-        parts.has_user = false;
-        parts.approval_mode = Some(ApprovalMode::AutoEdit);
+    let harness = Harness::with([write("c1", "a"), ScriptedTurn::reply("done")], |config| {
+        config.has_user = false;
+        config.approval_mode = Some(ApprovalMode::AutoEdit);
     })
     .await;
     harness.say("go").await;
     assert!(harness.has("a"));
     assert_eq!(harness.session().tree().marks().settings().get("approvalMode"), None);
-    let again = harness.reopen([write("c2", "b"), bash("c3", "true"), ScriptedTurn::reply("done")]).await;
-    again.send(ClientCommand::SetApproval { mode: ApprovalMode::Yolo }).await;
-    assert_eq!(again.say("go").await, TurnOutcome::Done);
-    assert!(again.has("b"));
-    assert_eq!(again.session().tree().marks().settings()["approvalMode"], json!("yolo"));
+    let reopened = harness.reopen([write("c2", "b"), bash("c3", "true"), ScriptedTurn::reply("done")]).await;
+    reopened.send(ClientCommand::SetApproval { mode: ApprovalMode::Yolo }).await;
+    assert_eq!(reopened.say("go").await, TurnOutcome::Done);
+    assert!(reopened.has("b"));
+    assert_eq!(reopened.session().tree().marks().settings()["approvalMode"], json!("yolo"));
 }
 
 #[tokio::test]
 async fn attaching_shows_open_questions_and_only_those_can_be_answered() {
     let harness = Harness::new([write("c1", "a"), ScriptedTurn::reply("done")]).await;
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
-    let (question, asked) = listener.until_asked().await;
+    let (question, asked_question) = listener.until_asked().await;
     assert_eq!(
         harness.worker.attach(None).await.unwrap().state.open_questions,
-        [OpenQuestion { id: question, question: asked }]
+        [OpenQuestion { id: question, question: asked_question }]
     );
     harness.send(ClientCommand::Answer { question, answer: UserAnswer::Once }).await;
     listener.end().await;

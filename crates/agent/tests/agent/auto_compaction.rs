@@ -67,7 +67,7 @@ async fn compacts_in_the_middle_of_a_turn() {
 #[tokio::test]
 async fn setting_disables_automatic_compaction() {
     check_with(
-        ScenarioConfig { compacting: CompactionConfig { automatic: false, ..ScenarioConfig::default().compacting }, ..small() },
+        ScenarioConfig { compaction: CompactionConfig { automatic: false, ..ScenarioConfig::default().compaction }, ..small() },
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
         say two, again a question that takes many words to ask > second, with as many words in its answer #9000
@@ -129,7 +129,7 @@ async fn failed_compaction_is_reported_and_the_turn_continues() {
 async fn nothing_to_compact_is_not_reported() {
     check_with(
         ScenarioConfig {
-            compacting: CompactionConfig { keep_recent: Some(400), ..ScenarioConfig::default().compacting },
+            compaction: CompactionConfig { keep_recent: Some(400), ..ScenarioConfig::default().compaction },
             ..small()
         },
         "
@@ -332,11 +332,11 @@ async fn recently_compacted_path_is_not_compacted_again() {
     // The prompt and tools alone nearly fill the window, so no compaction frees enough room.
     let keep_recent = Some(1000);
     let config = ScenarioConfig {
-        compacting: CompactionConfig { keep_recent, ..ScenarioConfig::default().compacting },
+        compaction: CompactionConfig { keep_recent, ..ScenarioConfig::default().compaction },
         ..small()
     };
-    let scene = format!("say {} > {} #9000", long(1500), long(1500));
-    let mut scenario = Scenario::set_up(config, &scene).await;
+    let setup_script = format!("say {} > {} #9000", long(1500), long(1500));
+    let mut scenario = Scenario::set_up(config, &setup_script).await;
     scenario
         .run_script(
             "say on > One was said. > [read a.txt] #9000 > [read b.txt] #9000 > [ls .] #9000 > done #9000",

@@ -74,12 +74,12 @@ async fn run_random_moves(session: &RandomSession, rng: &mut TestRng) {
     let tree = session.harness.session().tree();
     if !tree.is_empty() {
         let target = Some(tree.id(Seq::new(rng.below(tree.len()))).to_string());
-        let navigation = MoveCommand {
+        let move_command = MoveCommand {
             target_id: target.map(Into::into),
             summarize: rng.below(4) == 0,
             ..MoveCommand::default()
         };
-        session.send(ClientCommand::Move(navigation)).await.unwrap();
+        session.send(ClientCommand::Move(move_command)).await.unwrap();
         if rng.below(3) > 0 {
             return;
         }

@@ -67,8 +67,8 @@ async fn calls_of_an_incomplete_reply_never_run() {
     let cut = ModelError::CutOff { provider: "scripted".into(), detail: String::new() };
     let broken = ScriptedTurn::new().call("c1", "write", &write).fail(cut);
     let long = ScriptedTurn::new().call("c2", "write", &write).stop(StopReason::Length);
-    let harness = Harness::with([broken, long, ScriptedTurn::reply("fine")], |parts| {
-        parts.approval_mode = Some(osier_tools::ApprovalMode::Yolo);
+    let harness = Harness::with([broken, long, ScriptedTurn::reply("fine")], |config| {
+        config.approval_mode = Some(osier_tools::ApprovalMode::Yolo);
     })
     .await;
     assert_eq!(harness.say("a").await, TurnOutcome::Failed);
@@ -93,7 +93,7 @@ async fn cancel_kills_the_running_tool_and_skips_later_calls() {
                     .call("c2", "write", &json!({ "path": "x", "content": "x" })),
                 ScriptedTurn::reply("fine"),
             ],
-            |parts| parts.approval_mode = Some(osier_tools::ApprovalMode::Yolo),
+            |config| config.approval_mode = Some(osier_tools::ApprovalMode::Yolo),
         )
         .await;
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;

@@ -51,7 +51,7 @@ impl CallCounter {
         match self.is_unavailable.load(Ordering::Relaxed) {
             true => Err(StoreError::Unavailable {
                 store: self.name().to_owned(),
-                why: "it is switched off".to_owned(),
+                reason: "it is switched off".to_owned(),
                 advice: "switch it on",
                 source: "the test".into(),
             }),

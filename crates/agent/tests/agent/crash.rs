@@ -23,8 +23,8 @@ fn store(folder: &Path) -> Arc<dyn Store> {
     Arc::new(FileStore::new(folder.join("sessions"), Some(folder.join("cache"))))
 }
 
-fn yolo(parts: &mut AgentConfig) {
-    parts.approval_mode = Some(ApprovalMode::Yolo);
+fn yolo(config: &mut AgentConfig) {
+    config.approval_mode = Some(ApprovalMode::Yolo);
 }
 
 /// The child process: prints its state and hangs there.
@@ -95,7 +95,7 @@ fn check_file(harness: &Harness) {
 
 /// The tool calls on the path, each with whether it is shown as interrupted.
 async fn calls_shown(harness: &Harness) -> Vec<(String, bool)> {
-    let (tree, at) = (harness.session().tree(), harness.worker.cursor().place());
+    let (tree, at) = (harness.session().tree(), harness.worker.cursor().position());
     let mut lines = rustc_hash::FxHashMap::default();
     let wanted = transcript_entries(&tree, at);
     let keep = |seq, line: &[u8]| -> Result<(), osier_store::StoreError> {

@@ -33,7 +33,7 @@ async fn live_events_are_ordered_between_entries() {
             ScriptedTurn::new().text("I look.").call("c1", "bash", &json!({ "command": "true" })),
             ScriptedTurn::reply("Done."),
         ],
-        |parts| parts.approval_mode = Some(osier_tools::ApprovalMode::Yolo),
+        |config| config.approval_mode = Some(osier_tools::ApprovalMode::Yolo),
     )
     .await;
     // A client that reads only after the turn still gets all events in order.

@@ -25,8 +25,8 @@ use crate::scenario::{Scenario, ScenarioConfig};
 
 const SCENE: &str = "say one > first\n say two > second";
 
-async fn to(scenario: &Scenario, navigation: &str) -> ClientCommand {
-    ClientCommand::Move(scenario.navigation(navigation).await)
+async fn to(scenario: &Scenario, move_command: &str) -> ClientCommand {
+    ClientCommand::Move(scenario.move_command(move_command).await)
 }
 
 /// A turn that hangs in the middle of its reply.
@@ -83,12 +83,12 @@ async fn move_with_stop_turn_cancels_the_turn_and_returns_the_queue() {
     let mut scenario = Scenario::set_up(ScenarioConfig::default(), SCENE).await;
     let mut listener = hanging(&mut scenario).await;
     scenario.harness.send(steer("to the left")).await;
-    let navigation = to(&scenario, "first, stop").await;
-    let navigated = navigated(scenario.harness.send(navigation).await);
+    let move_command = to(&scenario, "first, stop").await;
+    let navigated = navigated(scenario.harness.send(move_command).await);
     assert_eq!(listener.end().await.0, Some(TurnOutcome::Cancelled));
     let tree = scenario.session().tree();
-    let place = |id: &str| tree.find(id);
-    assert!(tree.same_place(place(&navigated.leaf_id.unwrap()), place(&scenario.id("first").await)));
+    let position = |id: &str| tree.find(id);
+    assert!(tree.same_place(position(&navigated.leaf_id.unwrap()), position(&scenario.id("first").await)));
     let returned: Vec<&str> = navigated.returned.iter().map(|said| said.text.as_str()).collect();
     assert_eq!(returned, ["to the left"]);
     scenario.run_script("say three > third").await;
@@ -193,8 +193,8 @@ impl Hook for SlowHook {
 async fn move_survives_a_log_that_shrinks() {
     let barrier = GateBarrier::new();
     let scenario = Scenario::set_up(ScenarioConfig::hooked(SlowHook(barrier.clone())), SCENE).await;
-    let (worker, navigation) = (scenario.harness.worker.clone(), to(&scenario, "first").await);
-    let moving = tokio::spawn(async move { worker.send(navigation).await });
+    let (worker, move_command) = (scenario.harness.worker.clone(), to(&scenario, "first").await);
+    let moving = tokio::spawn(async move { worker.send(move_command).await });
     barrier.wait_for_arrival().await;
     let session = scenario.harness.worker.session().clone();
     let first =
@@ -221,8 +221,8 @@ async fn move_survives_a_log_that_shrinks() {
 async fn other_commands_are_refused_during_a_move_and_model_changes_wait() {
     let barrier = GateBarrier::new();
     let mut scenario = Scenario::set_up(ScenarioConfig::hooked(SlowHook(barrier.clone())), SCENE).await;
-    let (worker, navigation) = (scenario.harness.worker.clone(), to(&scenario, "first").await);
-    let moving = tokio::spawn(async move { worker.send(navigation).await });
+    let (worker, move_command) = (scenario.harness.worker.clone(), to(&scenario, "first").await);
+    let moving = tokio::spawn(async move { worker.send(move_command).await });
     barrier.wait_for_arrival().await;
     let bash = UserCommand { command: "true".into(), exclude_from_context: false };
     for command in [
@@ -321,10 +321,10 @@ async fn undo_and_redo_wait_for_each_other() {
 #[tokio::test]
 async fn waiting_for_a_gate_can_be_canceled() {
     let barrier = GateBarrier::new();
-    let scene =
+    let setup_script =
         "say one, a question of many words that fill the line > first, with many words in its answer as well
         say two, a question of many words that fill the line > second, with many words in its answer as well";
-    let scenario = Scenario::set_up(ScenarioConfig::hooked(SlowHook(barrier.clone())), scene).await;
+    let scenario = Scenario::set_up(ScenarioConfig::hooked(SlowHook(barrier.clone())), setup_script).await;
     let before = scenario.session().version();
     let stopped = |command: ClientCommand| async {
         let worker = scenario.harness.worker.clone();
@@ -368,9 +368,9 @@ async fn while_moving(happens: impl AsyncFnOnce(&Scenario)) -> (Scenario, Result
     let mut scenario = Scenario::set_up(ScenarioConfig::hooked(SlowHook(barrier.clone())), SCENE).await;
     let summary = scenario.turn("Two was tried.");
     scenario.harness.model.push(summary);
-    let (worker, navigation) =
+    let (worker, move_command) =
         (scenario.harness.worker.clone(), to(&scenario, "first, summarize, label x").await);
-    let moving = tokio::spawn(async move { worker.send(navigation).await });
+    let moving = tokio::spawn(async move { worker.send(move_command).await });
     barrier.wait_for_arrival().await;
     happens(&scenario).await;
     barrier.release.add_permits(1);
@@ -509,9 +509,9 @@ async fn current_tools_and_prompt_stay_after_a_backtrack() {
         [ScriptedTurn::new().call("x", "backtrack", &serde_json::json!({ "checkpoint_id": 0, "note": "n" }))];
     // Another process has the tool and a different preamble.
     let later =
-        Harness::open(scenario.harness.store.clone(), scenario.harness.folder.clone(), turns, |parts| {
-            parts.backtracking = true;
-            parts.system_prompt = Arc::new(vec![("preamble".to_owned(), "You work there.".to_owned())]);
+        Harness::open(scenario.harness.store.clone(), scenario.harness.folder.clone(), turns, |config| {
+            config.backtracking = true;
+            config.system_prompt = Arc::new(vec![("preamble".to_owned(), "You work there.".to_owned())]);
         })
         .await;
     later.model.push(ScriptedTurn::reply("done"));

@@ -75,9 +75,9 @@ impl Harness {
         }
         let session = Session::open(store.clone(), "s", env).await.unwrap();
         let model = ScriptedModel::new(turns);
-        let mut parts = parts(&model, folder.path());
-        change(&mut parts);
-        let worker = Worker::start(session, parts).await.unwrap();
+        let mut config = parts(&model, folder.path());
+        change(&mut config);
+        let worker = Worker::start(session, config).await.unwrap();
         Harness { worker, model, folder, store }
     }
 
@@ -124,7 +124,7 @@ impl Harness {
 
     /// The path, one line per entry.
     pub(crate) async fn path(&self) -> Vec<String> {
-        self.path_to(self.worker.cursor().place()).await
+        self.path_to(self.worker.cursor().position()).await
     }
 
     pub(crate) async fn path_to(&self, at: Place) -> Vec<String> {
@@ -136,7 +136,7 @@ impl Harness {
     /// The stored messages of the path.
     pub(crate) async fn messages(&self) -> Vec<Value> {
         let mut messages = Vec::new();
-        self.each(self.worker.cursor().place(), |line| {
+        self.each(self.worker.cursor().position(), |line| {
             let mut entry: Value = serde_json::from_slice(line).unwrap();
             messages.extend(Some(entry["message"].take()).filter(|message| !message.is_null()));
         })
@@ -171,17 +171,17 @@ pub(crate) fn parts(model: &ScriptedModel, folder: &std::path::Path) -> AgentCon
     let tools = ToolContext::new(folder, folder.join("artefacts"), osier_tools::CommandEnv::new(path));
     let info = Arc::new(ScriptedModel::info());
     let lookup: Vec<Arc<ModelInfo>> = vec![info.clone()];
-    let mut parts = AgentConfig::new(
+    let mut config = AgentConfig::new(
         Arc::new(model.clone()),
         Arc::new(lookup),
         info,
         Arc::new(ToolSet::standard()),
         tools,
     );
-    parts.system_prompt = Arc::new(vec![("preamble".to_owned(), "You work here.".to_owned())]);
-    parts.has_user = true;
-    parts.backtracking = false;
-    parts
+    config.system_prompt = Arc::new(vec![("preamble".to_owned(), "You work here.".to_owned())]);
+    config.has_user = true;
+    config.backtracking = false;
+    config
 }
 
 fn message_line(message: &Message) -> String {

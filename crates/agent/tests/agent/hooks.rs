@@ -101,7 +101,7 @@ fn registered(hooks: Vec<Arc<dyn Hook>>) -> Arc<Hooks> {
 }
 
 async fn harness_with(hook: impl Hook + 'static, turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
-    Harness::with(turns, |parts| parts.hooks = registered(vec![Arc::new(hook)])).await
+    Harness::with(turns, |config| config.hooks = registered(vec![Arc::new(hook)])).await
 }
 
 fn bash(command: &str) -> ScriptedTurn {
@@ -145,7 +145,7 @@ async fn all_hooks_are_asked_in_the_order_of_registration() {
     let calls = Arc::new(Mutex::default());
     let hook = |name| Arc::new(Recorder { name, calls: Arc::clone(&calls) }) as Arc<dyn Hook>;
     let hooks = registered(vec![hook("1 "), hook("2 ")]);
-    let harness = Harness::with([ScriptedTurn::reply("done")], |parts| parts.hooks = hooks).await;
+    let harness = Harness::with([ScriptedTurn::reply("done")], |config| config.hooks = hooks).await;
     harness.say("go").await;
     let calls = calls.lock().unwrap();
     let asked: Vec<&str> = calls.iter().map(String::as_str).filter(|call| call.contains("start")).collect();
@@ -192,8 +192,8 @@ impl Hook for MoveAnswer {
 
 /// Moves to the root, past these hooks.
 async fn move_past(hooks: Vec<RegisteredHook>) -> (Harness, bool, Vec<String>) {
-    let harness = Harness::with([ScriptedTurn::reply("hi")], |parts| {
-        parts.hooks = Arc::new(Hooks::new(hooks));
+    let harness = Harness::with([ScriptedTurn::reply("hi")], |config| {
+        config.hooks = Arc::new(Hooks::new(hooks));
     })
     .await;
     harness.say("hello").await;
@@ -228,7 +228,7 @@ async fn after_a_refusal_no_other_hook_is_asked() {
     let (harness, cancelled, notices) = move_past(hooks).await;
     assert!(cancelled && notices.is_empty(), "{notices:?}");
     assert!(second.labels_seen.lock().unwrap().is_empty());
-    assert!(harness.worker.cursor().place().is_some(), "nothing moved");
+    assert!(harness.worker.cursor().position().is_some(), "nothing moved");
 }
 
 #[tokio::test]
@@ -420,9 +420,9 @@ async fn undo_and_resume_are_observed_as_moves() {
     let calls = Arc::new(Mutex::default());
     let recorder = Recorder { name: "", calls: Arc::clone(&calls) };
     let failed = ScriptedTurn::new().fail(crate::scenario::overflow());
-    let harness = Harness::with([failed, ScriptedTurn::reply("better")], |parts| {
-        parts.compaction.automatic = false;
-        parts.hooks = registered(vec![Arc::new(recorder)]);
+    let harness = Harness::with([failed, ScriptedTurn::reply("better")], |config| {
+        config.compaction.automatic = false;
+        config.hooks = registered(vec![Arc::new(recorder)]);
     })
     .await;
     harness.say("go").await;

@@ -16,7 +16,7 @@ fn model(id: &str) -> Arc<ModelInfo> {
 
 fn with_models(ids: &[&str]) -> impl FnOnce(&mut AgentConfig) {
     let known: Vec<Arc<ModelInfo>> = ids.iter().map(|id| model(id)).collect();
-    |parts: &mut AgentConfig| parts.model_lookup = Arc::new(known)
+    |config: &mut AgentConfig| config.model_lookup = Arc::new(known)
 }
 
 fn asked(harness: &Harness) -> Vec<String> {
@@ -62,22 +62,22 @@ async fn path_decides_the_model_unless_a_flag_overrides_it() {
         Harness::with([ScriptedTurn::reply("one"), ScriptedTurn::reply("two")], with_models(&["other"]))
             .await;
     harness.say("a").await;
-    let first = harness.worker.cursor().place();
+    let first = harness.worker.cursor().position();
     harness.send(ClientCommand::SetModel { model: "scripted/other".into() }).await;
     harness.say("b").await;
     let open = |change: fn(&mut AgentConfig)| {
         let turns = [ScriptedTurn::reply("x"), ScriptedTurn::reply("y")];
-        Harness::open(harness.store.clone(), harness.folder.clone(), turns, move |parts| {
-            with_models(&["other", "third"])(parts);
-            change(parts);
+        Harness::open(harness.store.clone(), harness.folder.clone(), turns, move |config| {
+            with_models(&["other", "third"])(config);
+            change(config);
         })
     };
-    let again = open(|_| {}).await;
-    assert_eq!(again.worker.model_choice().await.unwrap().model.id, "other");
-    again.worker.cursor().move_to(first).await.unwrap();
-    assert_eq!(again.worker.model_choice().await.unwrap().model.id, "scripted");
-    again.say("c").await;
-    let flagged = open(|parts| parts.chosen_model = Some(model("third"))).await;
+    let reopened = open(|_| {}).await;
+    assert_eq!(reopened.worker.model_choice().await.unwrap().model.id, "other");
+    reopened.worker.cursor().move_to(first).await.unwrap();
+    assert_eq!(reopened.worker.model_choice().await.unwrap().model.id, "scripted");
+    reopened.say("c").await;
+    let flagged = open(|config| config.chosen_model = Some(model("third"))).await;
     let before = flagged.session().version();
     assert_eq!(flagged.worker.model_choice().await.unwrap().model.id, "third");
     assert_eq!(flagged.session().version(), before, "reading the choice writes nothing");
@@ -85,7 +85,7 @@ async fn path_decides_the_model_unless_a_flag_overrides_it() {
     flagged.worker.cursor().move_to(first).await.unwrap();
     flagged.say("e").await;
     assert_eq!(
-        (asked(&again), asked(&flagged)),
+        (asked(&reopened), asked(&flagged)),
         (vec!["scripted".into()], vec!["third".into(), "scripted".into()])
     );
 }
@@ -95,15 +95,15 @@ async fn unknown_model_is_replaced_with_a_notice() {
     let harness = Harness::with([ScriptedTurn::reply("one")], with_models(&["gone"])).await;
     harness.send(ClientCommand::SetModel { model: "scripted/gone".into() }).await;
     harness.say("a").await;
-    let again = harness.reopen([ScriptedTurn::reply("two"), ScriptedTurn::reply("three")]).await;
-    let mut listener = again.begin(ClientCommand::prompt("b")).await;
+    let reopened = harness.reopen([ScriptedTurn::reply("two"), ScriptedTurn::reply("three")]).await;
+    let mut listener = reopened.begin(ClientCommand::prompt("b")).await;
     listener.end().await;
     assert_eq!(
         listener.notices(),
         ["scripted/gone is no longer configured; using scripted/scripted instead"]
     );
-    again.say("c").await;
-    assert_eq!(asked(&again), ["scripted", "scripted"]);
-    let changes = again.path().await.into_iter().filter(|line| line == "[model: scripted]").count();
+    reopened.say("c").await;
+    assert_eq!(asked(&reopened), ["scripted", "scripted"]);
+    let changes = reopened.path().await.into_iter().filter(|line| line == "[model: scripted]").count();
     assert_eq!(changes, 1, "the replacement is recorded once");
 }

@@ -86,7 +86,7 @@ pub(crate) fn model(api: Api) -> Arc<ModelInfo> {
 struct RandomSession {
     script: ScriptedModel,
     models: [Arc<ModelInfo>; 2],
-    briefing: Arc<EditedPrompt>,
+    system_prompt: Arc<EditedPrompt>,
     harness: Harness,
     /// Processes that died. They hang in a question and never write again.
     dead: Vec<Harness>,
@@ -97,31 +97,39 @@ struct RandomSession {
 
 /// Configures the agent of every process of a session.
 fn apply_to(
-    parts: &mut AgentConfig,
+    config: &mut AgentConfig,
     script: &ScriptedModel,
     models: &[Arc<ModelInfo>; 2],
-    briefing: &Arc<EditedPrompt>,
+    system_prompt: &Arc<EditedPrompt>,
 ) {
-    parts.model = Arc::new(script.clone());
-    parts.model_lookup = Arc::new(models.to_vec());
-    parts.default_model = models[0].clone();
-    parts.default_thinking = ThinkingLevel::Medium;
-    parts.system_prompt = briefing.clone();
-    parts.backtracking = true;
+    config.model = Arc::new(script.clone());
+    config.model_lookup = Arc::new(models.to_vec());
+    config.default_model = models[0].clone();
+    config.default_thinking = ThinkingLevel::Medium;
+    config.system_prompt = system_prompt.clone();
+    config.backtracking = true;
 }
 
 impl RandomSession {
     async fn new(api: Api) -> RandomSession {
-        let (script, first, briefing) =
+        let (script, first, system_prompt) =
             (ScriptedModel::new([]), model(api), Arc::new(EditedPrompt::default()));
         let second = ModelInfo { id: "another".to_owned(), ..ModelInfo::clone(&first) };
         let models = [first, Arc::new(second)];
-        let harness = Harness::on(Arc::new(MemoryStore::default()), [], |parts| {
-            apply_to(parts, &script, &models, &briefing);
+        let harness = Harness::on(Arc::new(MemoryStore::default()), [], |config| {
+            apply_to(config, &script, &models, &system_prompt);
         })
         .await;
         harness.write("a.txt", "text\n");
-        RandomSession { script, models, briefing, harness, dead: Vec::new(), calls: 0, moves: Vec::new() }
+        RandomSession {
+            script,
+            models,
+            system_prompt,
+            harness,
+            dead: Vec::new(),
+            calls: 0,
+            moves: Vec::new(),
+        }
     }
 
     /// A reply with these blocks, and whether it calls tools.
@@ -184,7 +192,7 @@ impl RandomSession {
                 self.harness.send(ClientCommand::RunShell(command)).await;
             }
             Op::Mark(kind) => self.mark(*kind).await,
-            Op::Patch => drop(self.briefing.0.fetch_add(1, Ordering::Relaxed)),
+            Op::Patch => drop(self.system_prompt.0.fetch_add(1, Ordering::Relaxed)),
             Op::Steer(blocks) => self.steer(blocks).await,
             Op::Switch => {
                 let now = self.harness.worker.model_choice().await.unwrap().model.id.clone();
@@ -248,8 +256,8 @@ impl RandomSession {
         let turn = self.asking(&[2, 3]);
         self.script.push(turn);
         self.harness.begin(ClientCommand::prompt("go")).await.until_asked().await;
-        let again = Harness::open(self.harness.store.clone(), self.harness.folder.clone(), [], |parts| {
-            apply_to(parts, &self.script, &self.models, &self.briefing);
+        let again = Harness::open(self.harness.store.clone(), self.harness.folder.clone(), [], |config| {
+            apply_to(config, &self.script, &self.models, &self.system_prompt);
         })
         .await;
         self.dead.push(std::mem::replace(&mut self.harness, again));

@@ -21,7 +21,7 @@ async fn with_files(turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
     let prompts = PromptLibrary { template_folders: vec![at("prompts")], skill_folders: vec![at("skills")] };
     let store = Arc::new(osier_store::MemoryStore::default());
     osier_store::Store::create(&*store, &osier_tree::Header::new("s", 0, "/x"), &[]).await.unwrap();
-    Harness::open(store, Arc::new(folder), turns, |parts| parts.prompt_library = prompts).await
+    Harness::open(store, Arc::new(folder), turns, |config| config.prompt_library = prompts).await
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn with_note(turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
     let store = Arc::new(osier_store::MemoryStore::default());
     osier_store::Store::create(&*store, &osier_tree::Header::new("s", 0, "/x"), &[]).await.unwrap();
     let cwd = folder.path().to_owned();
-    Harness::open(store, Arc::new(folder), turns, |parts| parts.tool_context.cwd = cwd).await
+    Harness::open(store, Arc::new(folder), turns, |config| config.tool_context.cwd = cwd).await
 }
 
 #[tokio::test]
@@ -76,7 +76,10 @@ async fn model_gets_the_file_and_the_user_sees_its_name() {
 async fn failed_attachment_stores_nothing() {
     let harness = with_note([]).await;
     let said = harness.worker.send(ClientCommand::prompt("see @b.bin")).await;
-    assert!(matches!(&said, Err(AgentError::Attachment(why)) if why.starts_with("@b.bin: ")), "{said:?}");
+    assert!(
+        matches!(&said, Err(AgentError::Attachment(reason)) if reason.starts_with("@b.bin: ")),
+        "{said:?}"
+    );
     assert_eq!(harness.session().version().entries, 0);
 }
 
@@ -130,9 +133,9 @@ async fn changed_section_is_stored_as_a_patch_before_the_next_prompt() {
     let edited = EditedPrompt::default();
     edited.set("preamble", "You work here.");
     edited.set("date", "Monday");
-    let briefing = edited.clone();
+    let system_prompt = edited.clone();
     let turns = ["one", "two", "three"].map(ScriptedTurn::reply);
-    let harness = Harness::with(turns, |parts| parts.system_prompt = Arc::new(briefing)).await;
+    let harness = Harness::with(turns, |config| config.system_prompt = Arc::new(system_prompt)).await;
     harness.say("a").await;
     harness.say("b").await;
     edited.set("date", "Tuesday");
@@ -183,7 +186,7 @@ async fn compaction_stores_the_current_prompt_and_drops_old_changes() {
     let edited = EditedPrompt::default();
     edited.set("preamble", "You work here.");
     edited.set("date", "Monday");
-    let briefing = edited.clone();
+    let system_prompt = edited.clone();
     let long = |word: &str| ScriptedTurn::reply(format!("{word} ").repeat(4000));
     let turns = [
         long("one"),
@@ -192,9 +195,9 @@ async fn compaction_stores_the_current_prompt_and_drops_old_changes() {
         ScriptedTurn::reply("A summary."),
         ScriptedTurn::reply("four"),
     ];
-    let harness = Harness::with(turns, |parts| {
-        parts.system_prompt = Arc::new(briefing);
-        parts.compaction.keep_recent = Some(8000);
+    let harness = Harness::with(turns, |config| {
+        config.system_prompt = Arc::new(system_prompt);
+        config.compaction.keep_recent = Some(8000);
     })
     .await;
     for (day, text) in [("Monday", "a"), ("Tuesday", "b"), ("Wednesday", "c")] {
@@ -217,20 +220,21 @@ async fn compaction_stores_the_current_prompt_and_drops_old_changes() {
 async fn each_path_has_its_own_system_prompt() {
     let edited = EditedPrompt::default();
     edited.set("rules", "old");
-    let briefing = edited.clone();
+    let system_prompt = edited.clone();
     let harness =
-        Harness::with([ScriptedTurn::reply("one")], |parts| parts.system_prompt = Arc::new(briefing)).await;
+        Harness::with([ScriptedTurn::reply("one")], |config| config.system_prompt = Arc::new(system_prompt))
+            .await;
     harness.say("a").await;
-    let asked = harness.worker.cursor().place();
+    let asked = harness.worker.cursor().position();
     let again = harness.reopen([ScriptedTurn::reply("x")]).await;
     again.say("under another prompt").await;
     assert_eq!(again.model.requests()[0].system, "You work here.");
     again.worker.cursor().move_to(asked).await.unwrap();
     let tools = ToolSet::standard().only(&["read"]).unwrap();
     let turns = [ScriptedTurn::reply("y")];
-    let fewer = Harness::open(harness.store.clone(), harness.folder.clone(), turns, |parts| {
-        parts.system_prompt = Arc::new(edited.clone());
-        parts.tools = Arc::new(tools);
+    let fewer = Harness::open(harness.store.clone(), harness.folder.clone(), turns, |config| {
+        config.system_prompt = Arc::new(edited.clone());
+        config.tools = Arc::new(tools);
     })
     .await;
     fewer.say("with fewer tools").await;

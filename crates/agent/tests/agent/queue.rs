@@ -96,21 +96,21 @@ async fn queue_is_stored_until_delivery() {
 
 #[tokio::test]
 async fn queued_prompts_return_to_the_editor_after_a_crash() {
-    let (harness, _ear, _) = waiting_for_approval([]).await;
+    let (harness, _listener, _) = waiting_for_approval([]).await;
     harness.send(say(PromptTiming::Steer, "go left")).await;
     harness.send(say(PromptTiming::FollowUp, "later")).await;
-    let again = harness.reopen([ScriptedTurn::reply("fine"), ScriptedTurn::reply("good")]).await;
-    let returned = || async { again.worker.attach(None).await.unwrap().state.returned_prompts };
+    let reopened = harness.reopen([ScriptedTurn::reply("fine"), ScriptedTurn::reply("good")]).await;
+    let returned = || async { reopened.worker.attach(None).await.unwrap().state.returned_prompts };
     assert_eq!(returned().await, [Prompt::text("go left"), Prompt::text("later")]);
-    again.say("never mind").await;
-    assert_eq!(users(&again.last_request()), ["go", "never mind"]);
+    reopened.say("never mind").await;
+    assert_eq!(users(&reopened.last_request()), ["go", "never mind"]);
     assert_eq!(returned().await, []);
-    assert!(!again.session().tree().marks().settings().contains_key("queue"));
+    assert!(!reopened.session().tree().marks().settings().contains_key("queue"));
 }
 
 #[tokio::test]
 async fn prompt_delivered_just_before_a_crash_does_not_return() {
-    let (harness, _ear, _) = waiting_for_approval([]).await;
+    let (harness, _listener, _) = waiting_for_approval([]).await;
     for text in ["go left", "go left", "later"] {
         harness.send(say(PromptTiming::Steer, text)).await;
     }
@@ -118,19 +118,19 @@ async fn prompt_delivered_just_before_a_crash_does_not_return() {
     let said =
         br#"{"type":"message","message":{"role":"user","content":[{"type":"text","text":"go left"}]}}"#;
     harness.session().append_entry(said).await.unwrap();
-    let again = harness.reopen([]).await;
-    let returned = again.worker.attach(None).await.unwrap().state.returned_prompts;
+    let reopened = harness.reopen([]).await;
+    let returned = reopened.worker.attach(None).await.unwrap().state.returned_prompts;
     assert_eq!(returned, [Prompt::text("go left"), Prompt::text("later")]);
 }
 
 #[tokio::test]
 async fn opening_a_session_with_a_queue_writes_nothing() {
-    let (harness, _ear, _) = waiting_for_approval([]).await;
+    let (harness, _listener, _) = waiting_for_approval([]).await;
     harness.send(say(PromptTiming::Steer, "go left")).await;
     let before = harness.session().version();
-    let again = harness.reopen([]).await;
-    again.worker.attach(None).await.unwrap();
-    assert_eq!(again.session().version(), before);
+    let reopened = harness.reopen([]).await;
+    reopened.worker.attach(None).await.unwrap();
+    assert_eq!(reopened.session().version(), before);
 }
 
 #[tokio::test]

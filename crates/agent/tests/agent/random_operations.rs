@@ -114,8 +114,8 @@ impl RandomSession {
         (!tree.is_empty()).then(|| tree.id(Seq::new(at % tree.len())).to_string())
     }
 
-    fn id(&self, place: Place) -> Option<String> {
-        place.map(|seq| self.harness.session().tree().id(seq).to_string())
+    fn id(&self, position: Place) -> Option<String> {
+        position.map(|seq| self.harness.session().tree().id(seq).to_string())
     }
 
     async fn apply(&mut self, op: &Op) -> Result<(), TestCaseError> {
@@ -134,14 +134,14 @@ impl RandomSession {
             }
             Op::Move(to, how) => {
                 let Some(target) = self.entry(*to) else { return Ok(()) };
-                let navigation = MoveCommand { target_id: Some(target.into()), ..MoveCommand::default() };
-                let navigation = match how {
-                    MoveKind::Plain => navigation,
-                    MoveKind::Exact => MoveCommand { exact: true, ..navigation },
-                    MoveKind::Labeled => MoveCommand { label: Some("x".into()), ..navigation },
-                    MoveKind::Summarized => MoveCommand { summarize: true, ..navigation },
+                let move_command = MoveCommand { target_id: Some(target.into()), ..MoveCommand::default() };
+                let move_command = match how {
+                    MoveKind::Plain => move_command,
+                    MoveKind::Exact => MoveCommand { exact: true, ..move_command },
+                    MoveKind::Labeled => MoveCommand { label: Some("x".into()), ..move_command },
+                    MoveKind::Summarized => MoveCommand { summarize: true, ..move_command },
                 };
-                self.go(navigation).await?;
+                self.go(move_command).await?;
             }
             Op::Root(summarize) => {
                 self.go(MoveCommand { summarize: *summarize, ..MoveCommand::default() }).await?;
@@ -180,31 +180,40 @@ impl RandomSession {
     }
 
     /// Moves, and checks that undo and redo lead back and forth.
-    async fn go(&self, navigation: MoveCommand) -> Result<(), TestCaseError> {
-        let (before, asked) = (self.place(), self.model.requests.lock().unwrap().len());
+    async fn go(&self, move_command: MoveCommand) -> Result<(), TestCaseError> {
+        let (before, asked) = (self.position(), self.model.requests.lock().unwrap().len());
         let entries = self.harness.session().version().entries;
-        let Ok(CommandReply::Moved(moved)) = self.send(ClientCommand::Move(navigation.clone())).await else {
+        let Ok(CommandReply::Moved(moved)) = self.send(ClientCommand::Move(move_command.clone())).await
+        else {
             return Ok(());
         };
-        let (script, after) = (self.script().await, self.place());
+        let (script, after) = (self.script().await, self.position());
         if script.tree.same_place(before, after) {
             return Ok(());
         }
         let written = script.lines.len() - entries;
-        prop_assert_eq!(written, 1 + usize::from(navigation.label.is_some()), "one entry, and a label");
-        self.check_summaries_cover_only_the_left_branch(&script, before, &navigation, asked)?;
+        prop_assert_eq!(written, 1 + usize::from(move_command.label.is_some()), "one entry, and a label");
+        self.check_summaries_cover_only_the_left_branch(&script, before, &move_command, asked)?;
         prop_assert_eq!(
             moved.summary_entry.is_some(),
             script.tree.head(Seq::new(entries)).kind == EntryKind::BranchSummary
         );
         prop_assert!(self.send(ClientCommand::Undo).await.is_ok());
         let back = self.script().await;
-        prop_assert!(back.tree.same_place(before, self.place()), "undo leads back after {:?}", navigation);
-        prop_assert_eq!(seen(&script, before), seen(&back, self.place()));
+        prop_assert!(
+            back.tree.same_place(before, self.position()),
+            "undo leads back after {:?}",
+            move_command
+        );
+        prop_assert_eq!(seen(&script, before), seen(&back, self.position()));
         prop_assert!(self.send(ClientCommand::Redo).await.is_ok());
         let forth = self.script().await;
-        prop_assert!(forth.tree.same_place(after, self.place()), "redo leads forth after {:?}", navigation);
-        prop_assert_eq!(seen(&script, after), seen(&forth, self.place()));
+        prop_assert!(
+            forth.tree.same_place(after, self.position()),
+            "redo leads forth after {:?}",
+            move_command
+        );
+        prop_assert_eq!(seen(&script, after), seen(&forth, self.position()));
         Ok(())
     }
 
@@ -212,10 +221,10 @@ impl RandomSession {
         &self,
         script: &ScriptedSession,
         before: Place,
-        navigation: &MoveCommand,
+        move_command: &MoveCommand,
         asked: usize,
     ) -> Result<(), TestCaseError> {
-        let chosen = navigation.target_id.as_deref().and_then(|id| script.tree.find(id));
+        let chosen = move_command.target_id.as_deref().and_then(|id| script.tree.find(id));
         let common = script.tree.common_ancestor(before, chosen);
         let common: String = script.tree.path(common).iter().map(|seq| line(script, *seq)).collect();
         let common = words(&common);
@@ -229,7 +238,7 @@ impl RandomSession {
     }
 
     async fn there_and_back(&self, to: usize) -> Result<(), TestCaseError> {
-        let (here, before) = (self.place(), self.script().await);
+        let (here, before) = (self.position(), self.script().await);
         let Some(target) = self.entry(to) else { return Ok(()) };
         let exactly = |target: Option<String>| MoveCommand {
             target_id: target.map(Into::into),
@@ -241,7 +250,7 @@ impl RandomSession {
         }
         prop_assert!(self.send(ClientCommand::Move(exactly(self.id(here)))).await.is_ok());
         let after = self.script().await;
-        prop_assert_eq!(seen(&before, here), seen(&after, self.place()));
+        prop_assert_eq!(seen(&before, here), seen(&after, self.position()));
         Ok(())
     }
 
@@ -251,7 +260,7 @@ impl RandomSession {
         let kept = self.lines.iter().zip(&script.lines).all(|(old, new)| old == new);
         prop_assert!(kept && script.lines.len() >= self.lines.len(), "the log is append-only");
         self.lines.clone_from(&script.lines);
-        let at = self.place();
+        let at = self.position();
         prop_assert!(script.tree.same_place(at, script.tree.leaf()), "reopening ends at the same position");
         let path = script.tree.path(at);
         let alone = ScriptedSession::from_lines(path.iter().map(|seq| &script.lines[seq.index()]));

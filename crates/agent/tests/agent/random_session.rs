@@ -106,8 +106,8 @@ impl RandomSession {
         self.harness.worker.send(command).await
     }
 
-    pub(crate) fn place(&self) -> Place {
-        self.harness.worker.cursor().place()
+    pub(crate) fn position(&self) -> Place {
+        self.harness.worker.cursor().position()
     }
 
     /// The current log.
@@ -131,13 +131,13 @@ pub(crate) fn seen(script: &ScriptedSession, at: Place) -> Seen {
 
 async fn open(store: Arc<dyn Store>, folder: Arc<tempfile::TempDir>, model: &WordModel) -> Harness {
     let answers = model.clone();
-    let change = |parts: &mut AgentConfig| {
-        parts.model = Arc::new(answers);
+    let change = |config: &mut AgentConfig| {
+        config.model = Arc::new(answers);
         // Fewer tools make shorter requests.
-        parts.tools = Arc::new(ToolSet::standard().only(&["read", "todo"]).unwrap());
-        parts.backtracking = true;
-        parts.approval_mode = Some(ApprovalMode::Yolo);
-        parts.compaction = CompactionConfig { keep_recent: Some(8), ..CompactionConfig::default() };
+        config.tools = Arc::new(ToolSet::standard().only(&["read", "todo"]).unwrap());
+        config.backtracking = true;
+        config.approval_mode = Some(ApprovalMode::Yolo);
+        config.compaction = CompactionConfig { keep_recent: Some(8), ..CompactionConfig::default() };
     };
     Harness::open_in(crate::scenario::env(), store, folder, [], change).await
 }

@@ -26,8 +26,8 @@ fn files(home: &Path) -> Arc<dyn Store> {
 }
 
 fn config(api: Api, store: Arc<dyn Store>) -> ScenarioConfig {
-    let compacting = CompactionConfig { keep_recent: Some(20), ..CompactionConfig::default() };
-    ScenarioConfig { store, model: model(api), compacting, ..ScenarioConfig::backtracking() }
+    let compaction = CompactionConfig { keep_recent: Some(20), ..CompactionConfig::default() };
+    ScenarioConfig { store, model: model(api), compaction, ..ScenarioConfig::backtracking() }
 }
 
 /// The body of the request for one more prompt.
@@ -51,10 +51,11 @@ async fn check(script: &str) {
         let copied = std::process::Command::new("cp").arg("-r").args([home.path(), copy.path()]).status();
         assert!(copied.unwrap().success());
         let store = files(&copy.path().join(home.path().file_name().unwrap()));
-        let again = config(api, store.clone());
+        let reopened = config(api, store.clone());
         let folder = scenario.harness.folder.clone();
-        let again = Harness::open_in(env(), store, folder, [], |parts| again.apply_to(parts)).await;
-        let (live, reloaded) = (next(&scenario.harness).await, next(&again).await);
+        let reopened =
+            Harness::open_in(env(), store, folder, [], |agent_config| reopened.apply_to(agent_config)).await;
+        let (live, reloaded) = (next(&scenario.harness).await, next(&reopened).await);
         assert_eq!(live, reloaded, "{api:?} after {script}");
     }
 }
@@ -101,9 +102,9 @@ async fn after_backtracks() {
 
 #[tokio::test]
 async fn after_grafts_and_deletions() {
-    let scene = "say one > first\n say two > [write c.txt] > second\n move first\n say three > third";
-    check(&format!("{scene}\n graft second")).await;
-    check(&format!("{scene}\n graft second, summarize > Two was written down.")).await;
-    check(&format!("{scene}\n delete three")).await;
-    check(&format!("{scene}\n delete two\n restore two\n move second")).await;
+    let setup_script = "say one > first\n say two > [write c.txt] > second\n move first\n say three > third";
+    check(&format!("{setup_script}\n graft second")).await;
+    check(&format!("{setup_script}\n graft second, summarize > Two was written down.")).await;
+    check(&format!("{setup_script}\n delete three")).await;
+    check(&format!("{setup_script}\n delete two\n restore two\n move second")).await;
 }

@@ -74,7 +74,7 @@ pub(crate) struct Scenario {
 pub(crate) struct ScenarioConfig {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) model: Arc<ModelInfo>,
-    pub(crate) compacting: CompactionConfig,
+    pub(crate) compaction: CompactionConfig,
     pub(crate) backtracking: bool,
     pub(crate) restore_on_move: bool,
     pub(crate) summary_model: Option<Arc<ModelInfo>>,
@@ -87,7 +87,7 @@ impl Default for ScenarioConfig {
             store: Arc::new(MemoryStore::default()),
             model: Arc::new(ScriptedModel::info()),
             // Scenarios are short; everything but the last few words counts as history.
-            compacting: CompactionConfig { automatic: true, reserve: None, keep_recent: Some(20) },
+            compaction: CompactionConfig { automatic: true, reserve: None, keep_recent: Some(20) },
             backtracking: false,
             restore_on_move: true,
             summary_model: None,
@@ -111,18 +111,18 @@ impl ScenarioConfig {
         ScenarioConfig { model: Arc::new(model), ..ScenarioConfig::default() }
     }
 
-    pub(crate) fn apply_to(&self, parts: &mut AgentConfig) {
+    pub(crate) fn apply_to(&self, agent_config: &mut AgentConfig) {
         let other = ModelInfo { id: "other".to_owned(), ..(*self.model).clone() };
         let known: Vec<Arc<ModelInfo>> = vec![self.model.clone(), Arc::new(other)];
-        parts.default_model = self.model.clone();
-        parts.model_lookup = Arc::new(known);
-        parts.compaction = self.compacting;
-        parts.backtracking = self.backtracking;
-        parts.restore_on_move = self.restore_on_move;
-        parts.summary_model = self.summary_model.clone();
+        agent_config.default_model = self.model.clone();
+        agent_config.model_lookup = Arc::new(known);
+        agent_config.compaction = self.compaction;
+        agent_config.backtracking = self.backtracking;
+        agent_config.restore_on_move = self.restore_on_move;
+        agent_config.summary_model = self.summary_model.clone();
         let hook = self.hook.clone().map(|hook| RegisteredHook::new("test", hook));
-        parts.hooks = Arc::new(Hooks::new(hook.into_iter().collect()));
-        parts.approval_mode = Some(ApprovalMode::Yolo);
+        agent_config.hooks = Arc::new(Hooks::new(hook.into_iter().collect()));
+        agent_config.approval_mode = Some(ApprovalMode::Yolo);
     }
 }
 
@@ -137,23 +137,25 @@ pub(crate) async fn check_with(config: ScenarioConfig, script: &str, expected: E
 
 impl Scenario {
     pub(crate) async fn run(config: ScenarioConfig, script: &str) -> Scenario {
-        let (scene, rest) = script.split_once("---").unwrap_or((script, ""));
-        let mut scenario = Scenario::set_up(config, scene).await;
+        let (setup_script, rest) = script.split_once("---").unwrap_or((script, ""));
+        let mut scenario = Scenario::set_up(config, setup_script).await;
         scenario.run_script(rest).await;
         scenario
     }
 
     /// Runs the setup steps.
-    pub(crate) async fn set_up(config: ScenarioConfig, scene: &str) -> Scenario {
+    pub(crate) async fn set_up(config: ScenarioConfig, setup_script: &str) -> Scenario {
         config.store.create(&Header::new("s", 0, "/x"), &[]).await.unwrap();
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let harness =
-            Harness::open_in(env(), config.store.clone(), folder, [], |parts| config.apply_to(parts)).await;
+        let harness = Harness::open_in(env(), config.store.clone(), folder, [], |agent_config| {
+            config.apply_to(agent_config)
+        })
+        .await;
         harness.write("a.txt", "alpha\n");
         harness.write("b.txt", "beta\n");
         let (before, results, markers) = (String::new(), Vec::new(), config.backtracking);
         let mut scenario = Scenario { harness, before, entries: 0, asked: 0, calls: 0, markers, results };
-        scenario.run_script(scene).await;
+        scenario.run_script(setup_script).await;
         assert_eq!(scenario.results, [""; 0], "the setup has no unexpected results");
         scenario.before = draw(&scenario.script().await);
         scenario.entries = scenario.session().version().entries;
@@ -214,7 +216,7 @@ impl Scenario {
         let command = match word {
             "say" => return self.run_turn(ClientCommand::prompt(rest), stopped).await,
             "resume" => return self.run_turn(ClientCommand::Resume, stopped).await,
-            "move" => ClientCommand::Move(self.navigation(rest).await),
+            "move" => ClientCommand::Move(self.move_command(rest).await),
             "undo" => ClientCommand::Undo,
             "redo" => ClientCommand::Redo,
             "compact" => {
@@ -312,28 +314,28 @@ impl Scenario {
     }
 
     /// `TEXT, option, option`.
-    pub(crate) async fn navigation(&self, rest: &str) -> MoveCommand {
+    pub(crate) async fn move_command(&self, rest: &str) -> MoveCommand {
         let mut words = rest.split(", ");
-        let mut navigation = MoveCommand { target_id: None, ..MoveCommand::default() };
+        let mut move_command = MoveCommand { target_id: None, ..MoveCommand::default() };
         match words.next() {
             Some("root") | None => {}
-            Some(target) => navigation.target_id = Some(self.id(target).await.into()),
+            Some(target) => move_command.target_id = Some(self.id(target).await.into()),
         }
         for option in words {
             match option.split_once(' ').unwrap_or((option, "")) {
-                ("exact", _) => navigation.exact = true,
-                ("summarize", _) => navigation.summarize = true,
-                ("stop", _) => navigation.stop_turn = true,
-                ("label", label) => navigation.label = Some(label.to_owned()),
-                ("about", own) => navigation.custom_instructions = Some(own.to_owned()),
+                ("exact", _) => move_command.exact = true,
+                ("summarize", _) => move_command.summarize = true,
+                ("stop", _) => move_command.stop_turn = true,
+                ("label", label) => move_command.label = Some(label.to_owned()),
+                ("about", own) => move_command.custom_instructions = Some(own.to_owned()),
                 ("only", own) => {
-                    (navigation.custom_instructions, navigation.replace_instructions) =
+                    (move_command.custom_instructions, move_command.replace_instructions) =
                         (Some(own.to_owned()), true);
                 }
                 (other, _) => panic!("unknown word {other:?}"),
             }
         }
-        navigation
+        move_command
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -366,7 +368,7 @@ impl Scenario {
     /// What the model would see, one line per message.
     pub(crate) async fn seen(&self) -> Vec<String> {
         let script = self.script().await;
-        let at = self.harness.worker.cursor().place();
+        let at = self.harness.worker.cursor().position();
         let plan = script.tree.context_entries(at);
         script.tree.prepare_request(&plan, &script.lines, self.markers).messages.iter().map(message).collect()
     }

@@ -16,7 +16,7 @@ fn read(turn: ScriptedTurn, id: &str) -> ScriptedTurn {
 }
 
 async fn harness(turns: impl IntoIterator<Item = ScriptedTurn>) -> Harness {
-    let harness = Harness::with(turns, |parts| parts.approval_mode = Some(ApprovalMode::Yolo)).await;
+    let harness = Harness::with(turns, |config| config.approval_mode = Some(ApprovalMode::Yolo)).await;
     harness.write("a.txt", "old\n");
     harness
 }
@@ -57,7 +57,7 @@ async fn after_a_move_only_the_new_path_counts() {
     ])
     .await;
     harness.say("a").await;
-    let before = harness.worker.cursor().place();
+    let before = harness.worker.cursor().position();
     harness.say("b").await;
     let side = harness.worker.side_state().await.unwrap();
     assert_eq!((side.files.len(), side.todos.len()), (1, 1));
@@ -74,10 +74,10 @@ async fn after_a_move_only_the_new_path_counts() {
 async fn files_read_survive_reopening() {
     let harness = harness([read(ScriptedTurn::new(), "c1"), ScriptedTurn::reply("one")]).await;
     harness.say("a").await;
-    let again = harness.reopen([edit("c2"), ScriptedTurn::reply("two")]).await;
-    again.send(ClientCommand::SetApproval { mode: ApprovalMode::Yolo }).await;
-    again.say("b").await;
-    assert!(!again.last_results()[0].contains("read it first"), "{:?}", again.last_results());
+    let reopened = harness.reopen([edit("c2"), ScriptedTurn::reply("two")]).await;
+    reopened.send(ClientCommand::SetApproval { mode: ApprovalMode::Yolo }).await;
+    reopened.say("b").await;
+    assert!(!reopened.last_results()[0].contains("read it first"), "{:?}", reopened.last_results());
 }
 
 #[tokio::test]

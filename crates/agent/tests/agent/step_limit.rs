@@ -13,9 +13,9 @@ fn endless(calls: usize) -> impl Iterator<Item = ScriptedTurn> {
 }
 
 fn limited(limit: u32, attended: bool) -> impl FnOnce(&mut AgentConfig) {
-    move |parts: &mut AgentConfig| {
-        parts.max_steps = limit;
-        parts.has_user = attended;
+    move |config: &mut AgentConfig| {
+        config.max_steps = limit;
+        config.has_user = attended;
     }
 }
 
@@ -41,8 +41,8 @@ async fn user_decides_whether_to_continue() {
     let harness = Harness::with(endless(9), limited(3, true)).await;
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
     for calls in [3, 6] {
-        let (question, asked) = listener.until_asked().await;
-        assert_eq!(asked, Question::Continue { model_calls: 3 });
+        let (question, asked_question) = listener.until_asked().await;
+        assert_eq!(asked_question, Question::Continue { model_calls: 3 });
         assert_eq!(harness.model.requests().len(), calls);
         let answer = if calls == 3 { UserAnswer::Once } else { UserAnswer::No { reason: String::new() } };
         harness.send(ClientCommand::Answer { question, answer }).await;

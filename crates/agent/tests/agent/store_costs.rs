@@ -45,7 +45,7 @@ async fn harness(
     let store = counting_store();
     store.create(&Header::new("s", 0, "/x"), &long_path(messages)).await.unwrap();
     let folder = Arc::new(tempfile::tempdir().unwrap());
-    let yolo = |parts: &mut osier_agent::AgentConfig| parts.approval_mode = Some(ApprovalMode::Yolo);
+    let yolo = |config: &mut osier_agent::AgentConfig| config.approval_mode = Some(ApprovalMode::Yolo);
     (Harness::open(store.clone(), folder, turns, yolo).await, store)
 }
 

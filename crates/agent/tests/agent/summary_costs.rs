@@ -36,10 +36,10 @@ async fn usage_counts_for_the_model_that_wrote_the_summary() {
     let mut model = ModelInfo { id: "writer".to_owned(), ..ScriptedModel::info() };
     model.price.input = 1.0;
     let config = ScenarioConfig { summary_model: Some(Arc::new(model)), ..ScenarioConfig::default() };
-    let scene =
+    let setup_script =
         "say one, a question of many words that fill the line > first, with many words in its answer as well
         say two, a question of many words that fill the line > second, with many words in its answer as well";
-    let mut scenario = Scenario::set_up(config, scene).await;
+    let mut scenario = Scenario::set_up(config, setup_script).await;
     scenario.run_script("compact > One was said. #1000\n move first, summarize > Two was tried. #2000").await;
     let report = usage(&scenario).await;
     let writer = report.models.iter().find(|usage| usage.model.as_deref() == Some("writer")).unwrap();
@@ -50,16 +50,16 @@ async fn usage_counts_for_the_model_that_wrote_the_summary() {
 
 #[tokio::test]
 async fn cost_of_a_failed_summary_is_stored_with_the_next_change() {
-    let scene = "say one > first\n say two > second";
-    let mut scenario = Scenario::set_up(ScenarioConfig::default(), scene).await;
-    let (before, seen) = (scenario.harness.worker.cursor().place(), scenario.seen().await);
+    let setup_script = "say one > first\n say two > second";
+    let mut scenario = Scenario::set_up(ScenarioConfig::default(), setup_script).await;
+    let (before, seen) = (scenario.harness.worker.cursor().position(), scenario.seen().await);
     let version = scenario.session().version();
     scenario
         .run_script("move first, summarize > Half a #700 !cut\n move first, summarize > Nothing !fail")
         .await;
     assert_eq!(scenario.session().version(), version, "nothing is appended");
     assert_eq!(
-        (scenario.harness.worker.cursor().place(), scenario.session().tree().leaf()),
+        (scenario.harness.worker.cursor().position(), scenario.session().tree().leaf()),
         (before, before)
     );
     assert_eq!(scenario.seen().await, seen);
@@ -125,8 +125,8 @@ async fn long_history_is_summarized_in_parts() {
         assert!(carried, "part {at} includes the previous summary");
     }
     for question in 0..11 {
-        let parts = lines.iter().filter(|lines| lines.contains(&format!("q{question}x000"))).count();
-        assert_eq!(parts, 1, "question {question}");
+        let agent_config = lines.iter().filter(|lines| lines.contains(&format!("q{question}x000"))).count();
+        assert_eq!(agent_config, 1, "question {question}");
     }
     let line: Value = {
         let script = scenario.script().await;

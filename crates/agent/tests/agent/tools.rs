@@ -59,11 +59,11 @@ impl Tool for PanickingTool {
 }
 
 fn with(tool: impl Tool + 'static) -> impl FnOnce(&mut AgentConfig) {
-    |parts: &mut AgentConfig| parts.tools = Arc::new(ToolSet::standard().with(Arc::new(tool)))
+    |config: &mut AgentConfig| config.tools = Arc::new(ToolSet::standard().with(Arc::new(tool)))
 }
 
-fn yolo(parts: &mut AgentConfig) {
-    parts.approval_mode = Some(ApprovalMode::Yolo);
+fn yolo(config: &mut AgentConfig) {
+    config.approval_mode = Some(ApprovalMode::Yolo);
 }
 
 #[tokio::test]

@@ -161,9 +161,9 @@ async fn retries_are_sent_as_live_events() {
 
 #[tokio::test]
 async fn every_reply_has_its_cost() {
-    let harness = Harness::with([ScriptedTurn::reply("one").usage(1_000_000, 100_000)], |parts| {
+    let harness = Harness::with([ScriptedTurn::reply("one").usage(1_000_000, 100_000)], |config| {
         let price = Price { input: 3.0, output: 15.0, ..Price::default() };
-        parts.default_model = Arc::new(ModelInfo { price, ..ScriptedModel::info() });
+        config.default_model = Arc::new(ModelInfo { price, ..ScriptedModel::info() });
     })
     .await;
     harness.say("a").await;
@@ -209,8 +209,8 @@ impl Model for PanicOnceModel {
 
 #[tokio::test]
 async fn panicking_turn_is_reported_and_can_be_resumed() {
-    let harness = Harness::with([], |parts| {
-        parts.model =
+    let harness = Harness::with([], |config| {
+        config.model =
             Arc::new(PanicOnceModel(ScriptedModel::new([ScriptedTurn::reply("better now")]), false.into()));
     })
     .await;
@@ -234,10 +234,10 @@ impl Model for UnterminatedModel {
 
 #[tokio::test]
 async fn unterminated_stream_is_a_failure_and_keeps_partial_text() {
-    let harness = Harness::with([], |parts| {
+    let harness = Harness::with([], |config| {
         let scripted =
             ScriptedModel::new([ScriptedTurn::reply("Half a sent"), ScriptedTurn::reply("never asked")]);
-        parts.model = Arc::new(UnterminatedModel(scripted));
+        config.model = Arc::new(UnterminatedModel(scripted));
     })
     .await;
     let (finished, error) = harness.begin(ClientCommand::prompt("hi")).await.end().await;

@@ -18,8 +18,8 @@ fn two_calls() -> ScriptedTurn {
 
 async fn harness(turns: impl IntoIterator<Item = ScriptedTurn>) -> (Arc<CountingStore>, Harness) {
     let store = counting_store();
-    let harness = Harness::on(store.clone(), turns, |parts| {
-        parts.approval_mode = Some(osier_tools::ApprovalMode::Yolo);
+    let harness = Harness::on(store.clone(), turns, |config| {
+        config.approval_mode = Some(osier_tools::ApprovalMode::Yolo);
     })
     .await;
     (store, harness)

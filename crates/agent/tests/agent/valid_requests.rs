@@ -127,11 +127,11 @@ fn google(contents: &[Value]) -> Checked {
     ensure(contents.last().is_some_and(|last| last["role"] == "user"), "the user does not end it")?;
     let mut calls = Vec::new();
     for content in contents {
-        let parts = list(&content["parts"]);
-        ensure(!parts.is_empty(), "an empty message")?;
+        let config = list(&content["parts"]);
+        ensure(!config.is_empty(), "an empty message")?;
         let named = |key: &str| -> Vec<&str> {
-            let parts = parts.iter().filter(|part| part[key].is_object());
-            parts.map(|part| part[key]["name"].as_str().unwrap_or_default()).collect()
+            let config = config.iter().filter(|part| part[key].is_object());
+            config.map(|part| part[key]["name"].as_str().unwrap_or_default()).collect()
         };
         let (asked, answered) = (named("functionCall"), named("functionResponse"));
         ensure(answered == calls, "results that are not those of the calls right before")?;

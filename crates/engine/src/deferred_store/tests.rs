@@ -9,11 +9,11 @@ use super::*;
 
 #[tokio::test]
 async fn a_session_is_created_with_its_first_message() {
-    let behind = Arc::new(MemoryStore::default());
+    let inner = Arc::new(MemoryStore::default());
     let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
-    let store = Arc::new(DeferredStore::new(behind.clone(), header.clone()).await.expect("a store"));
+    let store = Arc::new(DeferredStore::new(inner.clone(), header.clone()).await.expect("a store"));
     let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
-    let sessions = || async { behind.list(&SessionFilter::default()).await.expect("a list").cards };
+    let sessions = || async { inner.list(&SessionFilter::default()).await.expect("a list").cards };
     session.rename("plans").await.expect("a name");
     assert!(sessions().await.is_empty(), "a name alone creates no session");
     assert_eq!(session.tree().marks().name(), Some("plans"));
@@ -33,7 +33,7 @@ type LossyStore = InterceptedStore<LostResponse>;
 struct LostResponse {
     lost: AtomicBool,
     /// The lease of another process, acquired as soon as the session exists.
-    rival: Option<Lease>,
+    other_lease: Option<Lease>,
 }
 
 #[async_trait]
@@ -48,15 +48,15 @@ impl StoreInterceptor for LostResponse {
         header: &Header,
         lines: &[Vec<u8>],
     ) -> Result<OpenedLog, StoreError> {
-        let made = inner.create(header, lines).await?;
-        if let Some(rival) = &self.rival {
-            inner.acquire_lease(rival, &|_| false).await?;
+        let created = inner.create(header, lines).await?;
+        if let Some(other_lease) = &self.other_lease {
+            inner.acquire_lease(other_lease, &|_| false).await?;
         }
         match self.lost.swap(true, Ordering::Relaxed) {
-            true => Ok(made),
+            true => Ok(created),
             false => Err(StoreError::Unavailable {
                 store: "lossy".to_owned(),
-                why: "the connection broke".to_owned(),
+                reason: "the connection broke".to_owned(),
                 advice: "try again",
                 source: "lost".into(),
             }),
@@ -70,37 +70,37 @@ fn message(text: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_session_whose_creation_was_not_acknowledged_is_continued() {
-    let behind = Arc::new(LossyStore::default());
+    let inner = Arc::new(LossyStore::default());
     let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
-    let store = Arc::new(DeferredStore::new(behind.clone(), header.clone()).await.expect("a store"));
+    let store = Arc::new(DeferredStore::new(inner.clone(), header.clone()).await.expect("a store"));
     let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
     session.rename("plans").await.expect("a name");
     let failed = session.append_entry(&message("one")).await.expect_err("the response is lost");
     assert_eq!(failed.code().name(), "store_unavailable");
     session.append_entry(&message("two")).await.expect("the second is stored");
-    let card = behind.card(&header.id).await.expect("a card");
+    let card = inner.card(&header.id).await.expect("a card");
     assert_eq!((card.name.as_deref(), card.message_count, card.branches), (Some("plans"), 2, 1));
     assert_eq!(session.tree().len(), card.entry_count as usize);
 }
 
 #[tokio::test]
 async fn a_different_session_with_the_same_id_is_an_error() {
-    let behind = Arc::new(MemoryStore::default());
+    let inner = Arc::new(MemoryStore::default());
     let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
-    let store = Arc::new(DeferredStore::new(behind.clone(), header.clone()).await.expect("a store"));
+    let store = Arc::new(DeferredStore::new(inner.clone(), header.clone()).await.expect("a store"));
     let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
     let other = Header::new(&header.id, 0, "/elsewhere");
-    behind.create(&other, &[]).await.expect("a session of another process");
+    inner.create(&other, &[]).await.expect("a session of another process");
     let failed = session.append_entry(&message("one")).await.expect_err("it is a different session");
     assert_eq!(failed.code().name(), "already_exists");
-    assert_eq!(behind.open(&header.id).await.expect("a session").version.entries, 0);
+    assert_eq!(inner.open(&header.id).await.expect("a session").version.entries, 0);
 }
 
 /// Other processes can see a session before its first lease. The process that starts a turn there first keeps it.
 #[tokio::test]
 async fn only_one_of_two_processes_gets_the_turn_of_a_new_session() {
     let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
-    let rival = Lease {
+    let other_lease = Lease {
         session: header.id.clone(),
         cursor: 1,
         entry: None,
@@ -109,13 +109,16 @@ async fn only_one_of_two_processes_gets_the_turn_of_a_new_session() {
         host: "there".to_owned(),
         expires: None,
     };
-    let behind = Arc::new(LossyStore::new(LostResponse { lost: AtomicBool::new(true), rival: Some(rival) }));
-    let store = Arc::new(DeferredStore::new(behind.clone(), header.clone()).await.expect("a store"));
+    let inner = Arc::new(LossyStore::new(LostResponse {
+        lost: AtomicBool::new(true),
+        other_lease: Some(other_lease),
+    }));
+    let store = Arc::new(DeferredStore::new(inner.clone(), header.clone()).await.expect("a store"));
     let session = Session::open(store, &header.id, SessionEnv::default()).await.expect("a session");
     let turn = session.main_cursor().begin_turn().await.expect("a turn");
     let refused = session.append_entry(&message("one")).await.expect_err("the other process was faster");
     assert_eq!(refused.code().name(), "session_busy");
     assert!(refused.to_string().contains("process 4242 on there"), "{refused}");
-    assert_eq!(behind.card(&header.id).await.expect("a card").entry_count, 0, "nothing is appended");
+    assert_eq!(inner.card(&header.id).await.expect("a card").entry_count, 0, "nothing is appended");
     turn.end().await.expect("its end");
 }

@@ -117,7 +117,7 @@ async fn commit(
 /// A complete entry with its parent added.
 fn with_parent(entry: &[u8], parent: Option<&str>) -> Result<Vec<u8>, EngineError> {
     let Some(parent) = parent else { return Ok(entry.to_vec()) };
-    let raw = RawJson::parse(entry).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+    let raw = RawJson::parse(entry).map_err(|_| PlanError::NotAnEntry { reason: "it is not JSON" })?;
     if raw.get("parentId").is_some() {
         return Err(EngineError::ParentGivenTwice);
     }
@@ -133,7 +133,7 @@ fn message_commit(message: Vec<u8>, parent: Option<&str>) -> Commit {
     let parent = parent.map(str::to_owned);
     Commit::new(move |tree, at| {
         let message =
-            RawJson::parse(&message).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+            RawJson::parse(&message).map_err(|_| PlanError::NotAnEntry { reason: "it is not JSON" })?;
         tree.plan_message(parent_place(tree, at, parent.as_deref())?, message)
     })
 }

@@ -105,7 +105,7 @@ async fn fork_point(
 ) -> Result<(Place, Option<EditorContent>), EngineError> {
     let tree = source.tree();
     let entry = match from {
-        ForkFrom::CurrentPosition => return Ok((source.main_cursor().place(), None)),
+        ForkFrom::CurrentPosition => return Ok((source.main_cursor().position(), None)),
         ForkFrom::Exactly(entry) => return Ok((resolve_place(&tree, Some(entry))?, None)),
         ForkFrom::Entry(entry) => resolve_place(&tree, Some(entry))?,
     };
@@ -113,5 +113,5 @@ async fn fork_point(
     // The new session has no position yet, so no choice is "already there".
     let target = tree.resolve_move(None, &MoveRequest::entry(tree.id(entry).as_str()))?;
     let lines = read_lines(source, target.editor_entry.as_slice()).await?;
-    Ok((target.place, target.editor_content(&lines)))
+    Ok((target.position, target.editor_content(&lines)))
 }

@@ -84,8 +84,8 @@ async fn collected_lines(
     tree: &SessionTree,
     plan: &GcPlan,
 ) -> Result<Vec<Vec<u8>>, EngineError> {
-    let wanted: Vec<Seq> = plan.needed_lines().collect();
-    let (lines, env) = (read_lines(session, &wanted).await?, session.env());
+    let seqs: Vec<Seq> = plan.needed_lines().collect();
+    let (lines, env) = (read_lines(session, &seqs).await?, session.env());
     tree.gc(plan, &lines, env.clock.now(), || env.ids.entry()).ok_or(EngineError::DamagedLog)
 }
 

@@ -115,13 +115,13 @@ impl LogCopy {
         from: usize,
         to: usize,
     ) -> (usize, Result<(), EngineError>) {
-        let wanted: Vec<Seq> = (from..to).map(Seq::new).collect();
+        let seqs: Vec<Seq> = (from..to).map(Seq::new).collect();
         let mut next = from;
         let write = |seq: Seq, line: &[u8]| {
             next = seq.index() + 1;
             self.write_line(line)
         };
-        let written = stored.for_each_line(&wanted, write).await;
+        let written = stored.for_each_line(&seqs, write).await;
         (next, written)
     }
 }

@@ -21,15 +21,15 @@ const MAX_PREVIEW: usize = 200;
 pub(super) async fn path(worker: &Worker, limit: Option<usize>) -> Result<PathAnswer, EngineError> {
     let (state, at) = worker.cursor().state_and_place();
     let tree = &state.tree;
-    let mut wanted = path_entries(tree, at);
-    let hidden_entries = first_shown(tree, &wanted, limit);
-    wanted.drain(..hidden_entries);
-    let mut entries = Vec::with_capacity(wanted.len());
+    let mut seqs = path_entries(tree, at);
+    let hidden_entries = first_shown(tree, &seqs, limit);
+    seqs.drain(..hidden_entries);
+    let mut entries = Vec::with_capacity(seqs.len());
     let take = |_: Seq, line: &[u8]| -> Result<(), EngineError> {
         entries.push(EntryLine::from(line));
         Ok(())
     };
-    worker.session().for_each_current_line(&state, &wanted, take).await?;
+    worker.session().for_each_current_line(&state, &seqs, take).await?;
     let position = LogPosition { generation: state.version.generation, entries: state.version.entries };
     let leaf_id = at.map(|seq| tree.id(seq).to_entry_id());
     let tail = read_lines(worker.session(), &tail_entries(tree, at)).await?;

@@ -20,7 +20,7 @@ pub enum AppendParent {
 }
 
 impl AppendParent {
-    fn place(&self, tree: &SessionTree, leaf: Place) -> Result<Place, PlanError> {
+    fn position(&self, tree: &SessionTree, leaf: Place) -> Result<Place, PlanError> {
         match self {
             AppendParent::Leaf => Ok(leaf),
             AppendParent::Root => Ok(None),
@@ -60,13 +60,13 @@ impl Sessions {
     pub async fn append_message(
         &self,
         id: &str,
-        put: &EntryPlacement,
+        placement: &EntryPlacement,
         message: &[u8],
     ) -> Result<CommitOutcome, EngineError> {
         let message = message.to_vec();
-        self.append_planned(id, put, move |tree, at| {
+        self.append_planned(id, placement, move |tree, at| {
             let message =
-                RawJson::parse(&message).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+                RawJson::parse(&message).map_err(|_| PlanError::NotAnEntry { reason: "it is not JSON" })?;
             tree.plan_message(at, message)
         })
         .await
@@ -76,34 +76,35 @@ impl Sessions {
     pub async fn append_thinking_level(
         &self,
         id: &str,
-        put: &EntryPlacement,
+        placement: &EntryPlacement,
         level: &str,
     ) -> Result<CommitOutcome, EngineError> {
         let level = level.to_owned();
-        self.append_planned(id, put, move |tree, at| tree.plan_thinking_level(at, &level)).await
+        self.append_planned(id, placement, move |tree, at| tree.plan_thinking_level(at, &level)).await
     }
 
     /// `appendModelChange`.
     pub async fn append_model_change(
         &self,
         id: &str,
-        put: &EntryPlacement,
+        placement: &EntryPlacement,
         provider: &str,
         model: &str,
     ) -> Result<CommitOutcome, EngineError> {
         let (provider, model) = (provider.to_owned(), model.to_owned());
-        self.append_planned(id, put, move |tree, at| tree.plan_model_change(at, &provider, &model)).await
+        self.append_planned(id, placement, move |tree, at| tree.plan_model_change(at, &provider, &model))
+            .await
     }
 
     /// `appendCompaction`. The first kept entry must be on the path.
     pub async fn append_compaction(
         &self,
         id: &str,
-        put: &EntryPlacement,
+        placement: &EntryPlacement,
         compacted: &NewCompaction,
     ) -> Result<CommitOutcome, EngineError> {
         let compacted = compacted.clone();
-        self.append_planned(id, put, move |tree, at| {
+        self.append_planned(id, placement, move |tree, at| {
             let NewCompaction { summary, first_kept, tokens_before, extra } = &compacted;
             not_empty(summary)?;
             tree.plan_compaction(at, summary, first_kept, *tokens_before, extra)
@@ -115,12 +116,12 @@ impl Sessions {
     pub async fn append_branch_summary(
         &self,
         id: &str,
-        put: &EntryPlacement,
+        placement: &EntryPlacement,
         from: &str,
         summary: &str,
     ) -> Result<CommitOutcome, EngineError> {
         let (from, summary) = (from.to_owned(), summary.to_owned());
-        self.append_planned(id, put, move |tree, at| {
+        self.append_planned(id, placement, move |tree, at| {
             not_empty(&summary)?;
             Ok(tree.plan_branch_summary(at, Some(tree.require(&from)?), &summary, &Map::new()))
         })
@@ -203,19 +204,19 @@ impl Sessions {
     async fn append_planned(
         &self,
         id: &str,
-        put: &EntryPlacement,
+        placement: &EntryPlacement,
         plan: impl Fn(&SessionTree, Place) -> Result<EntryDraft, PlanError> + Send + Sync + 'static,
     ) -> Result<CommitOutcome, EngineError> {
         let live = self.open(id).await?;
         let session = live.session();
-        let below = put.parent.clone();
-        let mut commit = Commit::new(move |tree, leaf| plan(tree, below.place(tree, leaf)?));
-        if let Some(id) = &put.id {
+        let below = placement.parent.clone();
+        let mut commit = Commit::new(move |tree, leaf| plan(tree, below.position(tree, leaf)?));
+        if let Some(id) = &placement.id {
             commit = commit.with_id(id);
         }
         match session.commit(commit).await {
             Err(SessionError::Plan(PlanError::NotFound { id }))
-                if put.parent == AppendParent::Entry(id.clone()) =>
+                if placement.parent == AppendParent::Entry(id.clone()) =>
             {
                 Err(SessionError::ParentNotFound { id }.into())
             }

@@ -62,7 +62,7 @@ fn sessions_of(store: Arc<dyn Store>) -> Sessions {
 }
 
 /// Sessions with a session `one` that has three user messages, `a`, `b` and `c`.
-async fn talk(fixture: &dyn Fixture) -> Sessions {
+async fn session_with_messages(fixture: &dyn Fixture) -> Sessions {
     let sessions = sessions(fixture).await;
     sessions.create(named("one")).await.unwrap();
     for id in ["a", "b", "c"] {
@@ -140,13 +140,13 @@ pub async fn a_session_is_created_once_and_unknown_ids_are_not_found(fixture: &d
     assert_eq!(code(sessions.create(named("../one")).await), "invalid_id");
     for id in ["none", "../one", "/etc/passwd", ""] {
         assert_eq!(sessions.get(id).await.unwrap(), None, "{id}");
-        let put = EntryPlacement::default();
+        let placement = EntryPlacement::default();
         let codes = [
             code(sessions.update(id, SessionUpdate::default()).await),
             code(sessions.list_entries(id, 0, None).await),
             code(sessions.append_entry(id, br#"{"type":"custom","customType":"x"}"#).await),
-            code(sessions.append_message(id, &put, &message("x")).await),
-            code(sessions.append_thinking_level(id, &put, "high").await),
+            code(sessions.append_message(id, &placement, &message("x")).await),
+            code(sessions.append_thinking_level(id, &placement, "high").await),
             code(sessions.append_label(id, "a", None).await),
             code(sessions.append_session_info(id, "x").await),
             code(sessions.update_entry(id, "a", "completed", &Value::Null).await),
@@ -173,7 +173,7 @@ pub async fn each_entry_moves_the_leaf(fixture: &dyn Fixture) {
 }
 
 pub async fn a_parent_is_the_leaf_none_or_an_existing_entry(fixture: &dyn Fixture) {
-    let sessions = talk(fixture).await;
+    let sessions = session_with_messages(fixture).await;
     say(&sessions, AppendParent::Entry("a".to_owned()), "d").await.unwrap();
     assert_eq!(path(&sessions).await, ["a", "d"]);
     say(&sessions, AppendParent::Root, "e").await.unwrap();
@@ -188,7 +188,7 @@ pub async fn a_parent_is_the_leaf_none_or_an_existing_entry(fixture: &dyn Fixtur
 }
 
 pub async fn a_repeated_entry_is_written_once(fixture: &dyn Fixture) {
-    let sessions = talk(fixture).await;
+    let sessions = session_with_messages(fixture).await;
     let again = stored(say(&sessions, AppendParent::Leaf, "b").await);
     assert!(again.existed);
     let other = sessions.append_message("one", &called("b"), &message("other")).await;
@@ -202,38 +202,38 @@ pub async fn a_repeated_entry_is_written_once(fixture: &dyn Fixture) {
 }
 
 pub async fn appends_by_type_are_checked_and_stored_unchanged(fixture: &dyn Fixture) {
-    let sessions = talk(fixture).await;
+    let sessions = session_with_messages(fixture).await;
     let first = value(&sessions.list_entries("one", 0, Some(1)).await.unwrap()[0]);
     assert_eq!(first["message"], json!({ "role": "user", "content": "a", "extra": [1.0, null] }));
-    let put = EntryPlacement::default();
+    let placement = EntryPlacement::default();
     let kept = |first: &str| NewCompaction {
         summary: "s".into(),
         first_kept: first.into(),
         tokens_before: 9,
         extra: Map::new(),
     };
-    sessions.append_thinking_level("one", &put, "high").await.unwrap();
-    sessions.append_model_change("one", &put, "p", "m").await.unwrap();
-    sessions.append_compaction("one", &put, &kept("b")).await.unwrap();
+    sessions.append_thinking_level("one", &placement, "high").await.unwrap();
+    sessions.append_model_change("one", &placement, "p", "m").await.unwrap();
+    sessions.append_compaction("one", &placement, &kept("b")).await.unwrap();
     sessions.append_label("one", "a", Some("here")).await.unwrap();
     sessions.append_session_info("one", "named").await.unwrap();
     let summary = EntryPlacement { parent: AppendParent::Entry("a".to_owned()), id: None };
     sessions.append_branch_summary("one", &summary, "c", "what was tried").await.unwrap();
     let before = count(&sessions).await;
     let codes = [
-        code(sessions.append_message("one", &put, b"7").await),
-        code(sessions.append_message("one", &put, b"{").await),
-        code(sessions.append_thinking_level("one", &put, "").await),
-        code(sessions.append_model_change("one", &put, "", "m").await),
-        code(sessions.append_compaction("one", &put, &kept("b")).await),
-        code(sessions.append_compaction("one", &put, &kept("z")).await),
+        code(sessions.append_message("one", &placement, b"7").await),
+        code(sessions.append_message("one", &placement, b"{").await),
+        code(sessions.append_thinking_level("one", &placement, "").await),
+        code(sessions.append_model_change("one", &placement, "", "m").await),
+        code(sessions.append_compaction("one", &placement, &kept("b")).await),
+        code(sessions.append_compaction("one", &placement, &kept("z")).await),
         code(
             sessions
-                .append_compaction("one", &put, &NewCompaction { summary: " ".into(), ..kept("a") })
+                .append_compaction("one", &placement, &NewCompaction { summary: " ".into(), ..kept("a") })
                 .await,
         ),
-        code(sessions.append_branch_summary("one", &put, "z", "s").await),
-        code(sessions.append_branch_summary("one", &put, "a", "").await),
+        code(sessions.append_branch_summary("one", &placement, "z", "s").await),
+        code(sessions.append_branch_summary("one", &placement, "a", "").await),
         code(sessions.append_label("one", "z", Some("x")).await),
     ];
     let expected = [
@@ -260,7 +260,7 @@ pub async fn appends_by_type_are_checked_and_stored_unchanged(fixture: &dyn Fixt
 }
 
 pub async fn only_a_running_batch_can_be_updated(fixture: &dyn Fixture) {
-    let sessions = talk(fixture).await;
+    let sessions = session_with_messages(fixture).await;
     let batch = json!({ "type": "subagent_batch", "id": "batch", "content": { "batchId": "x", "status": "running" } });
     sessions.append_entry("one", batch.to_string().as_bytes()).await.unwrap();
     let before = sessions.list_entries("one", 0, None).await.unwrap();
@@ -281,7 +281,7 @@ pub async fn only_a_running_batch_can_be_updated(fixture: &dyn Fixture) {
 }
 
 pub async fn the_leaf_is_switched_only_from_the_expected_leaf(fixture: &dyn Fixture) {
-    let sessions = talk(fixture).await;
+    let sessions = session_with_messages(fixture).await;
     assert_eq!(code(sessions.switch_leaf("one", "a", Some(Some("b"))).await), "leaf_changed");
     assert_eq!(code(sessions.switch_leaf("one", "c", Some(None)).await), "leaf_changed");
     assert_eq!(code(sessions.switch_leaf("one", "a", Some(Some("z"))).await), "leaf_changed");
@@ -298,7 +298,7 @@ pub async fn the_leaf_is_switched_only_from_the_expected_leaf(fixture: &dyn Fixt
 }
 
 pub async fn after_a_reset_the_next_entry_is_a_new_root(fixture: &dyn Fixture) {
-    let sessions = talk(fixture).await;
+    let sessions = session_with_messages(fixture).await;
     assert_eq!(code(sessions.reset_leaf("one", Some(Some("a"))).await), "leaf_changed");
     sessions.reset_leaf("one", None).await.unwrap();
     assert_eq!((leaf(&sessions).await, path(&sessions).await.len()), (Value::Null, 0));
@@ -312,7 +312,7 @@ pub async fn after_a_reset_the_next_entry_is_a_new_root(fixture: &dyn Fixture) {
 }
 
 pub async fn a_branched_session_has_the_same_entries(fixture: &dyn Fixture) {
-    let sessions = talk(fixture).await;
+    let sessions = session_with_messages(fixture).await;
     sessions.append_label("one", "a", Some("here")).await.unwrap();
     let source = sessions.list_entries("one", 0, None).await.unwrap();
     let branched = sessions.create_branched("one", Some("b")).await.unwrap();
@@ -346,7 +346,7 @@ pub async fn a_broken_path_is_reported(fixture: &dyn Fixture) {
 }
 
 pub async fn entries_are_listed_in_log_order(fixture: &dyn Fixture) {
-    let sessions = talk(fixture).await;
+    let sessions = session_with_messages(fixture).await;
     sessions.switch_leaf("one", "a", None).await.unwrap();
     let page = async |after, limit| ids(&sessions.list_entries("one", after, limit).await.unwrap());
     assert_eq!(page(0, None).await.len(), 4);
@@ -356,7 +356,7 @@ pub async fn entries_are_listed_in_log_order(fixture: &dyn Fixture) {
 }
 
 pub async fn concurrent_callers_lose_nothing(fixture: &dyn Fixture) {
-    talk(fixture).await;
+    session_with_messages(fixture).await;
     let mut callers = tokio::task::JoinSet::new();
     for caller in 0..4 {
         let sessions = sessions_of(fixture.reopened().await);
@@ -378,7 +378,7 @@ pub async fn concurrent_callers_lose_nothing(fixture: &dyn Fixture) {
 }
 
 pub async fn an_update_changes_only_the_given_properties(fixture: &dyn Fixture) {
-    let sessions = talk(fixture).await;
+    let sessions = session_with_messages(fixture).await;
     let update = SessionUpdate {
         title: Some("a title".into()),
         status: Some("archived".into()),
@@ -404,7 +404,7 @@ pub async fn an_update_changes_only_the_given_properties(fixture: &dyn Fixture) 
 }
 
 pub async fn a_snapshot_is_complete_or_incremental(fixture: &dyn Fixture) {
-    let sessions = talk(fixture).await;
+    let sessions = session_with_messages(fixture).await;
     let ask = async |since: Option<KnownRevision>| {
         let ask = SnapshotOptions { without_context: true, since };
         value(&sessions.snapshot("one", ask).await.unwrap())
@@ -441,7 +441,7 @@ pub async fn a_snapshot_is_complete_or_incremental(fixture: &dyn Fixture) {
 }
 
 pub async fn a_deletion_includes_sub_agents_and_can_be_repeated(fixture: &dyn Fixture) {
-    let sessions = talk(fixture).await;
+    let sessions = session_with_messages(fixture).await;
     let fork = sessions.create_branched("one", None).await.unwrap();
     let given = SessionUpdate { agent_id: Some("bot".to_owned()), ..SessionUpdate::default() };
     sessions.update("one", given).await.unwrap();

@@ -18,17 +18,17 @@ pub(crate) struct BlockTracker {
 }
 
 impl BlockTracker {
-    pub(crate) fn push_text(&mut self, text: &str, out: &mut Vec<Delta>) {
-        let block = self.open_block(TextKind::Text, out);
+    pub(crate) fn push_text(&mut self, text: &str, deltas: &mut Vec<Delta>) {
+        let block = self.open_block(TextKind::Text, deltas);
         if !text.is_empty() {
-            out.push(Delta::Text { block, text: text.to_owned() });
+            deltas.push(Delta::Text { block, text: text.to_owned() });
         }
     }
 
-    pub(crate) fn push_thinking(&mut self, text: &str, out: &mut Vec<Delta>) {
-        let block = self.open_block(TextKind::Thinking, out);
+    pub(crate) fn push_thinking(&mut self, text: &str, deltas: &mut Vec<Delta>) {
+        let block = self.open_block(TextKind::Thinking, deltas);
         if !text.is_empty() {
-            out.push(Delta::Thinking { block, text: text.to_owned() });
+            deltas.push(Delta::Thinking { block, text: text.to_owned() });
         }
     }
 
@@ -44,29 +44,29 @@ impl BlockTracker {
     }
 
     /// Closes the open text or thinking block and starts a call. Other calls stay open.
-    pub(crate) fn start_call(&mut self, id: String, name: &str, out: &mut Vec<Delta>) -> usize {
-        self.close(out);
+    pub(crate) fn start_call(&mut self, id: String, name: &str, deltas: &mut Vec<Delta>) -> usize {
+        self.close(deltas);
         let block = self.next_index();
-        out.push(Delta::ToolCallStart { block, id, name: name.to_owned() });
+        deltas.push(Delta::ToolCallStart { block, id, name: name.to_owned() });
         block
     }
 
-    pub(crate) fn close(&mut self, out: &mut Vec<Delta>) {
+    pub(crate) fn close(&mut self, deltas: &mut Vec<Delta>) {
         let signature = self.signature.take();
-        out.extend(self.open.take().map(|(kind, block)| match kind {
+        deltas.extend(self.open.take().map(|(kind, block)| match kind {
             TextKind::Text => Delta::TextEnd { block, signature },
             TextKind::Thinking => Delta::ThinkingEnd { block, signature, redacted: false },
         }));
     }
 
-    fn open_block(&mut self, kind: TextKind, out: &mut Vec<Delta>) -> usize {
+    fn open_block(&mut self, kind: TextKind, deltas: &mut Vec<Delta>) -> usize {
         match self.open {
             Some((open, block)) if open == kind => block,
             _ => {
-                self.close(out);
+                self.close(deltas);
                 let block = self.next_index();
                 self.open = Some((kind, block));
-                out.push(match kind {
+                deltas.push(match kind {
                     TextKind::Text => Delta::TextStart { block },
                     TextKind::Thinking => Delta::ThinkingStart { block },
                 });

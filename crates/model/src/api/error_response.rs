@@ -26,24 +26,24 @@ pub(crate) struct ErrorResponse {
 impl ErrorResponse {
     /// Reads an error event in the middle of a stream.
     pub(crate) fn from_event(provider: &str, value: &Value) -> ErrorResponse {
-        let mut answer = ErrorResponse { provider: provider.to_owned(), ..ErrorResponse::default() };
-        answer.read(value);
-        answer
+        let mut response = ErrorResponse { provider: provider.to_owned(), ..ErrorResponse::default() };
+        response.read(value);
+        response
     }
 
     /// Reads the body of an HTTP error response.
     pub(crate) fn from_http(provider: &str, model: &str, status: u16, body: &[u8]) -> ErrorResponse {
-        let mut answer = ErrorResponse {
+        let mut response = ErrorResponse {
             provider: provider.to_owned(),
             model: model.to_owned(),
             status: Some(status),
             ..ErrorResponse::default()
         };
         match serde_json::from_slice::<Value>(body) {
-            Ok(value) => answer.read(&value),
-            Err(_) => answer.message = strip_tags(&String::from_utf8_lossy(body)),
+            Ok(value) => response.read(&value),
+            Err(_) => response.message = strip_tags(&String::from_utf8_lossy(body)),
         }
-        answer
+        response
     }
 
     fn read(&mut self, value: &Value) {
@@ -54,9 +54,12 @@ impl ErrorResponse {
             .find_map(|text| text.as_str().filter(|text| !text.is_empty()));
         // Routers put the message of the upstream server into a separate field.
         let upstream = error["metadata"]["raw"].as_str();
-        let said = [first, upstream].into_iter().flatten().collect::<Vec<_>>().join(" ");
-        self.message =
-            if said.is_empty() && !error.is_null() { error.to_string() } else { said.trim().to_owned() };
+        let message = [first, upstream].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        self.message = if message.is_empty() && !error.is_null() {
+            error.to_string()
+        } else {
+            message.trim().to_owned()
+        };
         for word in [&error["type"], &error["code"], &error["status"], &value["type"], &value["code"]] {
             match word {
                 Value::String(word) => self.codes += &format!("{} ", word.to_lowercase()),
@@ -89,72 +92,79 @@ impl ErrorResponse {
 
 /// Removes HTML tags. Does not shorten the text: secrets must be redacted first.
 fn strip_tags(text: &str) -> String {
-    let mut out = String::new();
+    let mut deltas = String::new();
     let mut in_tag = false;
     for c in text.chars() {
         match c {
             '<' => in_tag = true,
             '>' if in_tag => {
                 in_tag = false;
-                out.push(' ');
+                deltas.push(' ');
             }
-            _ if !in_tag => out.push(c),
+            _ if !in_tag => deltas.push(c),
             _ => {}
         }
     }
-    out.trim().to_owned()
+    deltas.trim().to_owned()
 }
 
 /// Classifies an error response.
-pub(crate) fn classify_error(answer: &ErrorResponse) -> ModelError {
-    let ErrorResponse { status, retry_after, .. } = *answer;
-    let (provider, said) = (answer.provider.clone(), answer.message.clone());
-    let phrase = said.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+pub(crate) fn classify_error(response: &ErrorResponse) -> ModelError {
+    let ErrorResponse { status, retry_after, .. } = *response;
+    let (provider, message) = (response.provider.clone(), response.message.clone());
+    let phrase = message.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     let is_rate =
-        status == Some(429) || answer.has_code(&["rate_limit", "resource_exhausted", "too_many_requests"]);
-    if let Some((needed, window)) = overflow::overflow_token_counts(answer, &phrase, is_rate) {
-        return ModelError::ContextOverflow { needed, window, detail: said };
+        status == Some(429) || response.has_code(&["rate_limit", "resource_exhausted", "too_many_requests"]);
+    if let Some((needed, window)) = overflow::overflow_token_counts(response, &phrase, is_rate) {
+        return ModelError::ContextOverflow { needed, window, detail: message };
     }
-    if answer.has_code(&["insufficient_quota", "billing", "payment_required", "credits"])
+    if response.has_code(&["insufficient_quota", "billing", "payment_required", "credits"])
         || status == Some(402)
     {
-        return ModelError::Quota { provider, detail: said };
+        return ModelError::Quota { provider, detail: message };
     }
     if is_rate {
-        return ModelError::RateLimited { provider, retry_after, detail: said };
+        return ModelError::RateLimited { provider, retry_after, detail: message };
     }
-    if is_key_error(answer, &phrase) {
-        return ModelError::Unauthorized { provider, detail: said };
+    if is_key_error(response, &phrase) {
+        return ModelError::Unauthorized { provider, detail: message };
     }
-    if answer.has_code(&["overloaded", "unavailable"]) || matches!(status, Some(503 | 529)) {
-        return ModelError::Overloaded { provider, retry_after, detail: said };
+    if response.has_code(&["overloaded", "unavailable"]) || matches!(status, Some(503 | 529)) {
+        return ModelError::Overloaded { provider, retry_after, detail: message };
     }
     match status {
         Some(404) if phrase.contains("model") => {
-            ModelError::UnknownModel { provider, model: answer.model.clone(), detail: said }
+            ModelError::UnknownModel { provider, model: response.model.clone(), detail: message }
         }
-        Some(404) if said.is_empty() => {
-            let said = "The address was not found; check `base_url`.".to_owned();
-            ModelError::BadRequest { provider, status: 404, detail: said }
+        Some(404) if message.is_empty() => {
+            let message = "The address was not found; check `base_url`.".to_owned();
+            ModelError::BadRequest { provider, status: 404, detail: message }
         }
         Some(status @ 300..400) => {
-            let said = format!("The server redirected to another address; set `base_url` to it. {said}");
-            ModelError::BadRequest { provider, status, detail: said }
+            let message =
+                format!("The server redirected to another address; set `base_url` to it. {message}");
+            ModelError::BadRequest { provider, status, detail: message }
         }
         Some(status) if is_transient(status) && !is_permanent(&phrase) => {
-            ModelError::Server { provider, status, detail: said }
+            ModelError::Server { provider, status, detail: message }
         }
-        Some(status) => ModelError::BadRequest { provider, status, detail: said },
-        None if answer.has_code(&["invalid_request", "invalid_prompt", "not_found", "invalid_argument"]) => {
-            ModelError::BadRequest { provider, status: 400, detail: said }
+        Some(status) => ModelError::BadRequest { provider, status, detail: message },
+        None if response.has_code(&[
+            "invalid_request",
+            "invalid_prompt",
+            "not_found",
+            "invalid_argument",
+        ]) =>
+        {
+            ModelError::BadRequest { provider, status: 400, detail: message }
         }
-        None => ModelError::Server { provider, status: 500, detail: said },
+        None => ModelError::Server { provider, status: 500, detail: message },
     }
 }
 
-fn is_key_error(answer: &ErrorResponse, phrase: &str) -> bool {
-    matches!(answer.status, Some(401 | 403))
-        || answer.has_code(&[
+fn is_key_error(response: &ErrorResponse, phrase: &str) -> bool {
+    matches!(response.status, Some(401 | 403))
+        || response.has_code(&[
             "authentication",
             "permission",
             "api_key_invalid",

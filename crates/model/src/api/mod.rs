@@ -53,10 +53,10 @@ pub(crate) enum ReadStatus {
 
 /// Turns the events of one reply into deltas.
 pub(crate) trait EventReader: Send {
-    fn read_event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<ReadStatus, ModelError>;
+    fn read_event(&mut self, event: &SseEvent, deltas: &mut Vec<Delta>) -> Result<ReadStatus, ModelError>;
 
     /// Closes open blocks at the end of the stream. Returns the stop reason, or `None` if the reply is incomplete.
-    fn finish(&mut self, out: &mut Vec<Delta>) -> Option<StopReason>;
+    fn finish(&mut self, deltas: &mut Vec<Delta>) -> Option<StopReason>;
 }
 
 /// Builds the HTTP request; `None` for models without a wire protocol.
@@ -211,16 +211,16 @@ mod tests {
                 let request = Request::new(Arc::new(ModelInfo::new("p", "m", api)), vec![Message::user("hi")]);
                 let mut reader = event_reader(&request).unwrap();
                 let mut draft = ReplyDraft::new(&request.model, 0);
-                let mut out = Vec::new();
+                let mut deltas = Vec::new();
                 for (name, data) in &events {
                     let data = if data.is_object() && data.get("type").is_none() { with_type(data, name) } else { data.clone() };
                     let event = SseEvent { name: (*name).to_owned(), data: data.to_string() };
-                    if reader.read_event(&event, &mut out).is_err() {
+                    if reader.read_event(&event, &mut deltas).is_err() {
                         break;
                     }
                 }
-                reader.finish(&mut out);
-                out.iter().for_each(|delta| draft.apply(delta));
+                reader.finish(&mut deltas);
+                deltas.iter().for_each(|delta| draft.apply(delta));
                 draft.partial_message();
             }
         }

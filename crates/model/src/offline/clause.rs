@@ -2,7 +2,7 @@
 
 /// A word or a quoted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Word {
+pub(super) struct ClauseWord {
     pub(super) text: String,
     pub(super) quoted: bool,
 }
@@ -52,14 +52,14 @@ pub(super) fn split_clauses(text: &str) -> Vec<String> {
     clauses.iter().map(|clause| clause.trim().to_owned()).filter(|clause| !clause.is_empty()).collect()
 }
 
-pub(super) fn split_words(clause: &str) -> Vec<Word> {
+pub(super) fn split_words(clause: &str) -> Vec<ClauseWord> {
     let mut words = Vec::new();
     let mut current = String::new();
     let mut rest = clause;
     while !rest.is_empty() {
         if let Some((length, inner)) = parse_quoted(rest, current.chars().next_back()) {
             push_word(&mut words, &mut current);
-            words.push(Word { text: inner.to_owned(), quoted: true });
+            words.push(ClauseWord { text: inner.to_owned(), quoted: true });
             rest = rest[length..]
                 .trim_start_matches(['.', ',', ';', '!', '?', '，', '。', '；', '！', '？', '、']);
             continue;
@@ -77,11 +77,11 @@ pub(super) fn split_words(clause: &str) -> Vec<Word> {
 }
 
 /// Adds the current word, without trailing punctuation.
-fn push_word(words: &mut Vec<Word>, current: &mut String) {
+fn push_word(words: &mut Vec<ClauseWord>, current: &mut String) {
     let text = current.trim_end_matches([',', ';', '!', '?', ':', '，', '。', '；', '！', '？', '：', '、']);
     let text = text.strip_suffix('.').filter(|text| !text.is_empty() && !text.ends_with('.')).unwrap_or(text);
     if !text.is_empty() {
-        words.push(Word { text: text.to_owned(), quoted: false });
+        words.push(ClauseWord { text: text.to_owned(), quoted: false });
     }
     current.clear();
 }

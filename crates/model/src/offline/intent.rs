@@ -1,7 +1,7 @@
 //! Parses a user's text into steps by matching patterns. A clause that matches no pattern produces no step, rather than
 //! a wrong one.
 
-use super::clause::{Word, split_clauses, split_words};
+use super::clause::{ClauseWord, split_clauses, split_words};
 use super::language::is_han;
 use super::verbs::{
     CHINESE_FILLERS, CHINESE_VERBS, ENGLISH_VERBS, FILLERS, LEADING_WORDS, TEST_SUITE_NAMES, Verb,
@@ -47,9 +47,9 @@ pub(super) fn parse_steps(text: &str) -> Vec<Vec<RequestedStep>> {
 fn strip_system_tags(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
-    while let Some(begin) = rest.find("<system>") {
-        out.push_str(&rest[..begin]);
-        rest = rest[begin..].split_once("</system>").map_or("", |(_, after)| after);
+    while let Some(start) = rest.find("<system>") {
+        out.push_str(&rest[..start]);
+        rest = rest[start..].split_once("</system>").map_or("", |(_, after)| after);
     }
     out + rest
 }
@@ -215,7 +215,7 @@ fn parse_search(rest: &str) -> Vec<RequestedStep> {
         .rposition(|word| !word.quoted && ["in", "inside", "under", "within"].contains(&word.text.as_str()));
     let (what, place) = match place {
         Some(at) if at > 0 && at + 1 < words.len() => words.split_at(at),
-        _ => (words.as_slice(), &[] as &[Word]),
+        _ => (words.as_slice(), &[] as &[ClauseWord]),
     };
     let path = place
         .iter()
@@ -225,10 +225,11 @@ fn parse_search(rest: &str) -> Vec<RequestedStep> {
     let word = match what.iter().find(|word| word.quoted) {
         Some(word) => word.text.clone(),
         None => {
-            let is_filler = |word: &&Word| {
+            let is_filler = |word: &&ClauseWord| {
                 ["for", "the", "word", "text", "string", "a", "all"].contains(&word.text.as_str())
             };
-            let last_is_filler = |word: &&Word| ["defined", "used", "called"].contains(&word.text.as_str());
+            let last_is_filler =
+                |word: &&ClauseWord| ["defined", "used", "called"].contains(&word.text.as_str());
             let kept: Vec<&str> = what
                 .iter()
                 .skip_while(is_filler)
@@ -251,7 +252,7 @@ fn parse_find(rest: &str) -> Vec<RequestedStep> {
 
 fn parse_run(rest: &str) -> Vec<RequestedStep> {
     let words = split_words(rest);
-    if let [Word { text, quoted: true }] = words.as_slice() {
+    if let [ClauseWord { text, quoted: true }] = words.as_slice() {
         return run_step(text);
     }
     if let Some(word) = words.iter().find(|word| word.quoted && rest.contains(&format!("`{}`", word.text))) {
@@ -317,7 +318,7 @@ fn parse_write(rest: &str) -> Option<RequestedStep> {
 fn unquote(text: &str) -> String {
     let text = text.trim().trim_start_matches([':', '：']).trim();
     match split_words(text).as_slice() {
-        [Word { text: inner, quoted: true }] => inner.clone(),
+        [ClauseWord { text: inner, quoted: true }] => inner.clone(),
         _ => text.to_owned(),
     }
 }

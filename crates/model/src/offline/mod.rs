@@ -40,8 +40,8 @@ pub struct OfflineModel {
 }
 
 impl OfflineModel {
-    pub fn new(surroundings: Environment) -> OfflineModel {
-        OfflineModel { surroundings }
+    pub fn new(environment: Environment) -> OfflineModel {
+        OfflineModel { surroundings: environment }
     }
 }
 
@@ -51,7 +51,7 @@ impl Model for OfflineModel {
         let play = OfflineReply {
             deltas: VecDeque::new(),
             draft,
-            ending: Ok(StopReason::Stop),
+            result: Ok(StopReason::Stop),
             cancel,
             ended: false,
         }
@@ -64,7 +64,7 @@ impl Model for OfflineModel {
 struct OfflineReply {
     deltas: VecDeque<Delta>,
     draft: ReplyDraft,
-    ending: Result<StopReason, ModelError>,
+    result: Result<StopReason, ModelError>,
     cancel: CancellationToken,
     ended: bool,
 }
@@ -74,13 +74,13 @@ impl OfflineReply {
         let read = estimate_tokens(request);
         if read > request.model.context_window {
             let (needed, window) = (Some(read), Some(request.model.context_window));
-            self.ending = Err(ModelError::ContextOverflow { needed, window, detail: String::new() });
+            self.result = Err(ModelError::ContextOverflow { needed, window, detail: String::new() });
             return self;
         }
         let mut blocks = reply::build_reply(request);
         let limit = request.max_tokens.unwrap_or(u64::MAX).min(request.model.max_output);
         if let Some(written) = shorten_to_limit(&mut blocks, limit) {
-            self.ending = Ok(StopReason::Length);
+            self.result = Ok(StopReason::Length);
             self.queue_blocks(&blocks, read, written);
         } else {
             self.queue_blocks(&blocks, read, blocks.iter().map(estimate_block_tokens).sum());
@@ -104,16 +104,16 @@ impl OfflineReply {
         }
         // Lets other tasks run between two pieces, and cancellation take effect.
         tokio::task::yield_now().await;
-        let ending = match self.deltas.pop_front() {
+        let result = match self.deltas.pop_front() {
             _ if self.cancel.is_cancelled() => Err(ModelError::Cancelled),
             Some(delta) => {
                 self.draft.apply(&delta);
                 return Some(delta);
             }
-            None => self.ending.clone(),
+            None => self.result.clone(),
         };
         self.ended = true;
-        Some(self.draft.clone().finish(ending, None))
+        Some(self.draft.clone().finish(result, None))
     }
 }
 

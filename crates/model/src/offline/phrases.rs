@@ -180,7 +180,7 @@ fn excerpt(text: &str, from_the_end: bool) -> String {
 
 /// An answer made of matching lines from earlier in the conversation.
 pub(super) fn quote_earlier_lines(lines: &[(String, String)], language: Language) -> String {
-    let begin = language.select("From earlier in this conversation:", "根据之前的内容：");
+    let start = language.select("From earlier in this conversation:", "根据之前的内容：");
     let lines: Vec<String> = lines.iter().map(|(source, line)| format!("- {line} ({source})")).collect();
-    format!("{begin}\n\n{}", lines.join("\n"))
+    format!("{start}\n\n{}", lines.join("\n"))
 }

@@ -15,16 +15,16 @@ pub(super) fn build_reply(request: &Request) -> Vec<ContentBlock> {
     if let Some(text) = summary::summary(request) {
         return vec![ContentBlock::text(text)];
     }
-    let talk = CurrentTurn::from_request(request);
-    let steps = intent::parse_steps(&talk.prompt);
-    let language = Language::detect(&talk.prompt);
-    match steps.get(talk.batches) {
-        Some(group) if !talk.has_failed_step() => call_blocks(group, request, language, &talk),
-        _ if talk.completed.is_empty() => {
-            vec![ContentBlock::text(answer_without_tools(request, &talk, language))]
+    let turn = CurrentTurn::from_request(request);
+    let steps = intent::parse_steps(&turn.prompt);
+    let language = Language::detect(&turn.prompt);
+    match steps.get(turn.batches) {
+        Some(group) if !turn.has_failed_step() => call_blocks(group, request, language, &turn),
+        _ if turn.completed.is_empty() => {
+            vec![ContentBlock::text(answer_without_tools(request, &turn, language))]
         }
         _ => vec![ContentBlock::text(
-            phrases::describe_results(&talk.completed, language) + &talk.introduction(language),
+            phrases::describe_results(&turn.completed, language) + &turn.introduction(language),
         )],
     }
 }
@@ -57,19 +57,19 @@ impl<'a> CurrentTurn<'a> {
     fn from_request(request: &'a Request) -> CurrentTurn<'a> {
         let messages = &request.messages;
         let is_user = |message: &Message| matches!(message, Message::User(_));
-        let begin = messages.iter().rposition(is_user).map_or(0, |at| at + 1);
-        let asked = match messages.get(begin.wrapping_sub(1)) {
+        let start = messages.iter().rposition(is_user).map_or(0, |at| at + 1);
+        let asked = match messages.get(start.wrapping_sub(1)) {
             Some(Message::User(user)) => join_text(&user.content),
             _ => String::new(),
         };
-        let mut talk = CurrentTurn { prompt: asked, batches: 0, completed: Vec::new(), is_first: true };
-        talk.is_first = !messages[..begin].iter().any(|message| matches!(message, Message::Assistant(_)));
-        for message in &messages[begin..] {
+        let mut turn = CurrentTurn { prompt: asked, batches: 0, completed: Vec::new(), is_first: true };
+        turn.is_first = !messages[..start].iter().any(|message| matches!(message, Message::Assistant(_)));
+        for message in &messages[start..] {
             if let Message::Assistant(assistant) = message {
-                talk.add_calls(assistant, &messages[begin..]);
+                turn.add_calls(assistant, &messages[start..]);
             }
         }
-        talk
+        turn
     }
 
     fn add_calls(&mut self, assistant: &'a AssistantMessage, messages: &'a [Message]) {
@@ -99,7 +99,7 @@ fn call_blocks(
     group: &[RequestedStep],
     request: &Request,
     language: Language,
-    talk: &CurrentTurn<'_>,
+    turn: &CurrentTurn<'_>,
 ) -> Vec<ContentBlock> {
     let mut ids = IdGenerator::new(&request.messages);
     let mut calls = Vec::new();
@@ -108,7 +108,7 @@ fn call_blocks(
             Ok((name, arguments)) => calls.push(ContentBlock::call(ids.given_or_new(None), name, arguments)),
             Err(tool) => {
                 return vec![ContentBlock::text(
-                    phrases::missing_tool(tool, language) + &talk.introduction(language),
+                    phrases::missing_tool(tool, language) + &turn.introduction(language),
                 )];
             }
         }
@@ -119,12 +119,12 @@ fn call_blocks(
 }
 
 /// Answers a request without steps: from earlier lines of the conversation, or with the help text.
-fn answer_without_tools(request: &Request, talk: &CurrentTurn<'_>, language: Language) -> String {
-    if talk.prompt.trim().is_empty() || phrases::is_greeting(&talk.prompt) {
+fn answer_without_tools(request: &Request, turn: &CurrentTurn<'_>, language: Language) -> String {
+    if turn.prompt.trim().is_empty() || phrases::is_greeting(&turn.prompt) {
         return phrases::help(language);
     }
-    match search::best_lines(&request.messages, &talk.prompt) {
+    match search::best_lines(&request.messages, &turn.prompt) {
         lines if lines.is_empty() => phrases::help(language),
-        lines => phrases::quote_earlier_lines(&lines, language) + &talk.introduction(language),
+        lines => phrases::quote_earlier_lines(&lines, language) + &turn.introduction(language),
     }
 }

@@ -92,16 +92,17 @@ const MODEL_KEYS: &[&str] =
 
 impl ProviderSpec {
     /// Applies the user's settings in `over`. Models with the same id are merged.
-    pub(super) fn with(mut self, over: ProviderSpec) -> ProviderSpec {
-        let sets_a_key =
-            over.api_key_env.is_some() || over.api_key_command.is_some() || over.api_key_file.is_some();
+    pub(super) fn with(mut self, overrides: ProviderSpec) -> ProviderSpec {
+        let sets_a_key = overrides.api_key_env.is_some()
+            || overrides.api_key_command.is_some()
+            || overrides.api_key_file.is_some();
         if sets_a_key {
-            self.api_key_env = over.api_key_env;
-            self.api_key_command = over.api_key_command;
-            self.api_key_file = over.api_key_file;
+            self.api_key_env = overrides.api_key_env;
+            self.api_key_command = overrides.api_key_command;
+            self.api_key_file = overrides.api_key_file;
         }
-        self.headers.extend(over.headers);
-        for mut model in over.models {
+        self.headers.extend(overrides.headers);
+        for mut model in overrides.models {
             model.sets_max_output = model.max_output.is_some();
             match self.models.iter_mut().find(|known| known.id == model.id) {
                 Some(known) => *known = std::mem::take(known).with(model),
@@ -109,13 +110,13 @@ impl ProviderSpec {
             }
         }
         ProviderSpec {
-            name: over.name.or(self.name),
-            api: over.api.or(self.api),
-            base_url: over.base_url.or(self.base_url),
-            any_model: over.any_model.or(self.any_model),
-            compat: merge_compat(self.compat, over.compat),
-            answer_timeout: over.answer_timeout.or(self.answer_timeout),
-            silence_timeout: over.silence_timeout.or(self.silence_timeout),
+            name: overrides.name.or(self.name),
+            api: overrides.api.or(self.api),
+            base_url: overrides.base_url.or(self.base_url),
+            any_model: overrides.any_model.or(self.any_model),
+            compat: merge_compat(self.compat, overrides.compat),
+            answer_timeout: overrides.answer_timeout.or(self.answer_timeout),
+            silence_timeout: overrides.silence_timeout.or(self.silence_timeout),
             unknown: BTreeMap::new(),
             ..self
         }
@@ -125,8 +126,8 @@ impl ProviderSpec {
     pub(super) fn problems(&self, id: &str) -> Vec<String> {
         let in_provider = self.unknown.keys().map(|key| unknown_key(id, key, "", PROVIDER_KEYS));
         let in_models = self.models.iter().flat_map(|model| {
-            let whose = format!(" of model {}", model.id);
-            model.unknown.keys().map(move |key| unknown_key(id, key, &whose, MODEL_KEYS))
+            let owner = format!(" of model {}", model.id);
+            model.unknown.keys().map(move |key| unknown_key(id, key, &owner, MODEL_KEYS))
         });
         in_provider.chain(in_models).collect()
     }
@@ -175,19 +176,19 @@ impl ProviderSpec {
 }
 
 impl ModelSpec {
-    fn with(self, over: ModelSpec) -> ModelSpec {
+    fn with(self, overrides: ModelSpec) -> ModelSpec {
         ModelSpec {
-            id: over.id,
-            name: over.name.or(self.name),
-            api: over.api.or(self.api),
-            context_window: over.context_window.or(self.context_window),
-            max_output: over.max_output.or(self.max_output),
-            price: over.price.or(self.price),
-            tools: over.tools.or(self.tools),
-            images: over.images.or(self.images),
-            thinking: over.thinking.or(self.thinking),
-            compat: merge_compat(self.compat, over.compat),
-            sets_max_output: self.sets_max_output || over.sets_max_output,
+            id: overrides.id,
+            name: overrides.name.or(self.name),
+            api: overrides.api.or(self.api),
+            context_window: overrides.context_window.or(self.context_window),
+            max_output: overrides.max_output.or(self.max_output),
+            price: overrides.price.or(self.price),
+            tools: overrides.tools.or(self.tools),
+            images: overrides.images.or(self.images),
+            thinking: overrides.thinking.or(self.thinking),
+            compat: merge_compat(self.compat, overrides.compat),
+            sets_max_output: self.sets_max_output || overrides.sets_max_output,
             unknown: BTreeMap::new(),
         }
     }
@@ -243,23 +244,23 @@ impl Compat {
     }
 }
 
-fn merge_compat(below: CompatSpec, over: CompatSpec) -> CompatSpec {
+fn merge_compat(base: CompatSpec, overrides: CompatSpec) -> CompatSpec {
     CompatSpec {
-        developer_role: over.developer_role.or(below.developer_role),
-        max_tokens_field: over.max_tokens_field.or(below.max_tokens_field),
-        stream_options: over.stream_options.or(below.stream_options),
-        reasoning: over.reasoning.or(below.reasoning),
-        reasoning_back: over.reasoning_back.or(below.reasoning_back),
-        store: over.store.or(below.store),
-        prompt_cache_key: over.prompt_cache_key.or(below.prompt_cache_key),
-        cache_control: over.cache_control.or(below.cache_control),
-        tool_result_images: over.tool_result_images.or(below.tool_result_images),
-        null_content: over.null_content.or(below.null_content),
-        bound_thinking: over.bound_thinking.or(below.bound_thinking),
+        developer_role: overrides.developer_role.or(base.developer_role),
+        max_tokens_field: overrides.max_tokens_field.or(base.max_tokens_field),
+        stream_options: overrides.stream_options.or(base.stream_options),
+        reasoning: overrides.reasoning.or(base.reasoning),
+        reasoning_back: overrides.reasoning_back.or(base.reasoning_back),
+        store: overrides.store.or(base.store),
+        prompt_cache_key: overrides.prompt_cache_key.or(base.prompt_cache_key),
+        cache_control: overrides.cache_control.or(base.cache_control),
+        tool_result_images: overrides.tool_result_images.or(base.tool_result_images),
+        null_content: overrides.null_content.or(base.null_content),
+        bound_thinking: overrides.bound_thinking.or(base.bound_thinking),
     }
 }
 
-fn unknown_key(provider: &str, key: &str, whose: &str, known: &[&str]) -> String {
+fn unknown_key(provider: &str, key: &str, owner: &str, known: &[&str]) -> String {
     let near = known
         .iter()
         .map(|known| (strsim::jaro_winkler(key, known), known))
@@ -267,5 +268,5 @@ fn unknown_key(provider: &str, key: &str, whose: &str, known: &[&str]) -> String
     let hint = near
         .filter(|(similarity, _)| *similarity > 0.8)
         .map_or_else(String::new, |(_, near)| format!("; did you mean `{near}`?"));
-    format!("providers.{provider}: unknown key `{key}`{whose}{hint}")
+    format!("providers.{provider}: unknown key `{key}`{owner}{hint}")
 }

@@ -28,7 +28,7 @@ const MAX_BLOCKS: usize = 500;
 const MAX_ARGUMENTS_BYTES: usize = 16 << 20;
 
 /// A request that was sent and whose response is being read.
-pub(super) struct Exchange {
+pub(super) struct HttpAttempt {
     provider: String,
     idle_timeout: Duration,
     response: Response,
@@ -48,14 +48,14 @@ enum ResponseFormat {
     Json,
 }
 
-impl Exchange {
+impl HttpAttempt {
     /// Sends the request and waits for the start of a successful response.
     pub(super) async fn open(
         provider: &Provider,
         net: &HttpTransport,
         key: Option<&SecretString>,
         request: &Request,
-    ) -> Result<Exchange, ModelError> {
+    ) -> Result<HttpAttempt, ModelError> {
         let not_configured = |hint: String| ModelError::NotConfigured { provider: provider.id.clone(), hint };
         let (Some(call), Some(reader)) = (api::build_request(request), api::event_reader(request)) else {
             return Err(not_configured(format!("{} has no wire protocol", request.model.full_name())));
@@ -86,7 +86,7 @@ impl Exchange {
             return Err(read_error_response(provider, net, request, response, was_long).await);
         }
         let kind = response_format(&response).map_err(not_configured)?;
-        Ok(Exchange {
+        Ok(HttpAttempt {
             provider: provider.id.clone(),
             idle_timeout: provider.timeouts.idle,
             response,

@@ -216,7 +216,7 @@ fn thinking_is_encoded_for_each_reasoning_setting() {
 }
 
 /// A call and its result, with a thinking block before the call if there is a signature.
-fn mid_turn(by: &ModelInfo, signature: Option<&str>) -> Vec<Message> {
+fn mid_turn(model: &ModelInfo, signature: Option<&str>) -> Vec<Message> {
     let mut content =
         vec![json!({ "type": "toolCall", "id": "c", "name": "read", "arguments": { "path": "a" } })];
     if let Some(signature) = signature {
@@ -224,7 +224,7 @@ fn mid_turn(by: &ModelInfo, signature: Option<&str>) -> Vec<Message> {
     }
     let messages = json!([
         { "role": "user", "content": "hi" },
-        { "role": "assistant", "content": content, "api": by.api.name(), "provider": by.provider, "model": by.id, "stopReason": "toolUse" },
+        { "role": "assistant", "content": content, "api": model.api.name(), "provider": model.provider, "model": model.id, "stopReason": "toolUse" },
         { "role": "toolResult", "toolCallId": "c", "toolName": "read", "content": [{ "type": "text", "text": "x" }] },
     ]);
     serde_json::from_value(messages).unwrap()

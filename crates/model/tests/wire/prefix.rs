@@ -53,7 +53,7 @@ fn conversation(turns: &[RandomTurn], models: &[ModelInfo]) -> (Vec<Message>, Ve
         ]}));
         call_positions.push(out.len());
         for (number, (blocks, model_index, with_image)) in steps.iter().enumerate() {
-            let by = &models[*model_index as usize % models.len()];
+            let model = &models[*model_index as usize % models.len()];
             let mut calls = Vec::new();
             let content: Vec<Value> = blocks.iter().map(|kind| match kind {
                 0 => json!({ "type": "thinking", "thinking": "hm", "thinkingSignature": "{\"type\":\"reasoning\"}" }),
@@ -67,7 +67,7 @@ fn conversation(turns: &[RandomTurn], models: &[ModelInfo]) -> (Vec<Message>, Ve
                 }
             }).collect();
             let is_last = number + 1 == steps.len();
-            out.push(json!({ "role": "assistant", "content": content, "api": by.api.name(), "provider": by.provider, "model": by.id }));
+            out.push(json!({ "role": "assistant", "content": content, "api": model.api.name(), "provider": model.provider, "model": model.id }));
             for id in &calls {
                 let image = json!({ "type": "image", "data": "AA==", "mimeType": "image/png" });
                 let content =

@@ -106,7 +106,7 @@ impl ReceivedRequest {
 pub(crate) struct ScriptedServer {
     pub(crate) url: String,
     received: Arc<Mutex<Vec<ReceivedRequest>>>,
-    asked: Arc<Notify>,
+    requested: Arc<Notify>,
     hung_up: Arc<Notify>,
 }
 
@@ -116,9 +116,9 @@ impl ScriptedServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
-        let (asked, hung_up) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (requested, hung_up) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let replies: Vec<ScriptedResponse> = replies.into_iter().collect();
-        let (log, request_arrived, client_left) = (received.clone(), asked.clone(), hung_up.clone());
+        let (log, request_arrived, client_left) = (received.clone(), requested.clone(), hung_up.clone());
         tokio::spawn(async move {
             for number in 0.. {
                 let Ok((socket, _)) = listener.accept().await else { return };
@@ -132,7 +132,7 @@ impl ScriptedServer {
                 });
             }
         });
-        ScriptedServer { url, received, asked, hung_up }
+        ScriptedServer { url, received, requested, hung_up }
     }
 
     pub(crate) fn received(&self) -> Vec<ReceivedRequest> {
@@ -141,7 +141,7 @@ impl ScriptedServer {
 
     /// Waits until a request has arrived.
     pub(crate) async fn request_received(&self) {
-        self.asked.notified().await;
+        self.requested.notified().await;
     }
 
     /// Waits until the client closes the connection of a hanging response.

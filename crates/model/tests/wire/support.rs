@@ -32,9 +32,9 @@ pub(crate) fn models_with(url: &str, api: Api, more: &str) -> ModelRouter {
     let providers: BTreeMap<String, ProviderSpec> = toml::from_str(&config).unwrap();
     let registry = Registry::new(providers);
     assert!(registry.problems().is_empty(), "{:?}", registry.problems());
-    let surroundings =
+    let environment =
         Environment::new(|name| (name == "P_KEY").then(|| KEY.to_owned())).with_clock(|| 1_700_000_000_000);
-    ModelRouter::new(Arc::new(registry), surroundings).with_retry(fast_retry())
+    ModelRouter::new(Arc::new(registry), environment).with_retry(fast_retry())
 }
 
 /// Two attempts with a very short delay.
@@ -134,8 +134,8 @@ fn line(delta: &Delta) -> String {
         signature.as_ref().map_or_else(String::new, |text| format!(" signed {text}"))
     };
     match delta {
-        Delta::Retrying { attempt, error: why, .. } => {
-            format!("retrying after attempt {attempt}: {}", why.message())
+        Delta::Retrying { attempt, error: reason, .. } => {
+            format!("retrying after attempt {attempt}: {}", reason.message())
         }
         Delta::Start { response_id, response_model } => {
             format!(
@@ -175,9 +175,9 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
 }
 
 /// A conversation with every kind of content. The assistant messages are from the model `by`.
-pub(crate) fn full_conversation(by: &ModelInfo) -> Vec<Message> {
-    let assistant = |content: Value, stop: &str| json!({ "role": "assistant", "content": content, "api": by.api.name(), "provider": by.provider, "model": by.id, "stopReason": stop });
-    let thought = match by.api {
+pub(crate) fn full_conversation(model: &ModelInfo) -> Vec<Message> {
+    let assistant = |content: Value, stop: &str| json!({ "role": "assistant", "content": content, "api": model.api.name(), "provider": model.provider, "model": model.id, "stopReason": stop });
+    let thought = match model.api {
         Api::OpenaiResponses => r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}"#,
         Api::OpenaiCompletions => "reasoning_content",
         _ => "c2lnbmF0dXJl",

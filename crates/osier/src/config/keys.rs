@@ -6,10 +6,10 @@ use anyhow::Result;
 use osier_settings::table::{SETTING_KEYS, SettingAccess, SettingKey};
 use serde_json::json;
 
-use crate::output_writer::{Out, TextStyle};
+use crate::output_writer::{OutputWriter, TextStyle};
 
 pub(super) fn print_keys(json: bool) -> Result<ExitCode> {
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if json {
         out.json(&SETTING_KEYS.iter().map(key_json).collect::<Vec<_>>())?;
         return out.finish();

@@ -16,13 +16,13 @@ const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) async fn checks(home: &Home) -> Vec<DoctorCheck> {
     let models = Arc::new(home.settings.model_router(home.environment()));
     let registry = models.registry().clone();
-    let surroundings = home.environment();
+    let environment = home.environment();
     let default = home.model_catalog().select(ModelPreferences::default());
     let default = default.map(|choice| choice.model.provider.clone()).unwrap_or_default();
     let matters = |provider: &&Arc<Provider>| {
         let is_ours = home.settings.providers.contains_key(&provider.id);
         let has_key =
-            matches!(provider.key, KeySource::Env(_)) && provider.key.check_configured(&surroundings).is_ok();
+            matches!(provider.key, KeySource::Env(_)) && provider.key.check_configured(&environment).is_ok();
         provider.api != Api::Offline && (is_ours || has_key || provider.id == default)
     };
     let mut checks = Vec::new();
@@ -50,10 +50,10 @@ fn check_key(provider: &Provider, is_default: bool, home: &Home) -> Result<Docto
     const AREA: &str = "key";
     let id = &provider.id;
     if let Err(missing) = provider.key.check_configured(&home.environment()) {
-        let trouble = if is_default { DoctorCheck::fail } else { DoctorCheck::warn };
-        return Err(trouble(AREA, format!("{id} has no key"), missing));
+        let problem_check = if is_default { DoctorCheck::fail } else { DoctorCheck::warn };
+        return Err(problem_check(AREA, format!("{id} has no key"), missing));
     }
-    let whence = match &provider.key {
+    let key_source = match &provider.key {
         KeySource::None => "needs none".to_owned(),
         KeySource::Env(names) => {
             let set = names.iter().find(|name| home::has_env_var(name));
@@ -62,18 +62,18 @@ fn check_key(provider: &Provider, is_default: bool, home: &Home) -> Result<Docto
         KeySource::Command(_) => "comes from a command".to_owned(),
         KeySource::File(path) => format!("is in {}, readable only by you", path.display()),
     };
-    Ok(DoctorCheck::ok(AREA, format!("{id}: {whence}")))
+    Ok(DoctorCheck::ok(AREA, format!("{id}: {key_source}")))
 }
 
 /// An unreachable server is an error only if it is the default; a rejected key always is.
 async fn check_server(models: &ModelRouter, provider: &Provider, is_default: bool) -> DoctorCheck {
     let id = &provider.id;
-    let trouble = |said: String, advice: &str| match is_default {
+    let problem_check = |said: String, advice: &str| match is_default {
         true => DoctorCheck::fail(AREA, said, advice),
         false => DoctorCheck::warn(AREA, said, advice),
     };
     match tokio::time::timeout(DISCOVERY_TIMEOUT, models.discover(id)).await {
-        Err(_) => trouble(
+        Err(_) => problem_check(
             format!("{id}: no answer within {} s", DISCOVERY_TIMEOUT.as_secs()),
             "check that it is running and that base_url is correct",
         ),
@@ -87,9 +87,9 @@ async fn check_server(models: &ModelRouter, provider: &Provider, is_default: boo
             "create a new key, or correct the one that is set",
         ),
         Ok(Err(ModelError::NotConfigured { hint, .. })) => {
-            trouble(format!("{id}: {hint}"), "fix the source of its key")
+            problem_check(format!("{id}: {hint}"), "fix the source of its key")
         }
-        Ok(Err(failure @ ModelError::Network { .. })) => trouble(
+        Ok(Err(failure @ ModelError::Network { .. })) => problem_check(
             failure.to_string(),
             "check that it is running and that base_url is correct; HTTPS_PROXY sets a proxy",
         ),

@@ -74,27 +74,27 @@ fn check_permissions(home: &Home, loaded: &LoadedSettings) -> Option<DoctorCheck
         .any(|set| set.key.access == SettingAccess::Secret && set.file == file);
     let mode = std::fs::metadata(&file).ok()?.permissions().mode();
     (has_secret && mode & 0o077 != 0).then(|| {
-        let shown = home.display_path(&file);
+        let display_path = home.display_path(&file);
         DoctorCheck::warn(
             AREA,
-            format!("{shown} contains secrets and is readable by other users"),
-            format!("chmod 600 {shown}"),
+            format!("{display_path} contains secrets and is readable by other users"),
+            format!("chmod 600 {display_path}"),
         )
     })
 }
 
 fn check_trust(home: &Home) -> Option<DoctorCheck> {
     const AREA: &str = "trust";
-    if let Some(objection) = home.objection() {
+    if let Some(objection) = home.ignore_reason() {
         return Some(DoctorCheck::warn(
             AREA,
             format!("{objection}; its settings are ignored"),
             "make sure that only you can change it",
         ));
     }
-    let asked = home.trust_request.as_ref()?;
-    let root = home.display_path(&asked.root);
-    Some(match asked.status {
+    let request = home.trust_request.as_ref()?;
+    let root = home.display_path(&request.root);
+    Some(match request.status {
         TrustStatus::Trusted => DoctorCheck::ok(AREA, format!("{root} is trusted")),
         TrustStatus::Refused => DoctorCheck::ok(AREA, format!("{root} is not trusted (your decision)")),
         TrustStatus::Changed => DoctorCheck::warn(
@@ -112,13 +112,13 @@ fn check_trust(home: &Home) -> Option<DoctorCheck> {
 
 fn check_model(home: &Home) -> DoctorCheck {
     const AREA: &str = "model";
-    let (registry, surroundings) = (home.registry(), home.environment());
+    let (registry, environment) = (home.registry(), home.environment());
     let choice = match home.model_catalog().select(ModelPreferences::default()) {
         Ok(choice) => choice,
         Err(error) => return DoctorCheck::fail(AREA, error.to_string(), "change `model` in the settings"),
     };
     let name = choice.model.full_name();
-    match registry.check_configured(&choice.model, &surroundings) {
+    match registry.check_configured(&choice.model, &environment) {
         Err(missing) => DoctorCheck::fail(AREA, format!("cannot use {name}"), missing),
         Ok(()) if choice.model.provider == "offline" => DoctorCheck::warn(
             AREA,

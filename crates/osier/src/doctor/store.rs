@@ -42,15 +42,15 @@ pub(super) async fn checks(home: &Home) -> Vec<DoctorCheck> {
 }
 
 fn check_creatable(home: &Home) -> DoctorCheck {
-    let shown = home.display_path(&home.folder);
+    let display_path = home.display_path(&home.folder);
     let parent = home.folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
     // Try it: permissions alone say nothing on special file systems such as /proc.
     let trial = parent.join(format!(".osier-doctor-{}", std::process::id()));
     match fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)) {
-        Ok(()) => DoctorCheck::ok(AREA, format!("{shown} is created with the first session")),
+        Ok(()) => DoctorCheck::ok(AREA, format!("{display_path} is created with the first session")),
         Err(error) => DoctorCheck::fail(
             AREA,
-            format!("cannot create {shown} in {}: {error}", home.display_path(parent)),
+            format!("cannot create {display_path} in {}: {error}", home.display_path(parent)),
             "set OSIER_HOME to a folder you can write to",
         ),
     }
@@ -58,17 +58,17 @@ fn check_creatable(home: &Home) -> DoctorCheck {
 
 /// Appends to a file under a lock, as sessions do, and checks that a second lock is refused.
 fn check_writable(home: &Home) -> DoctorCheck {
-    let shown = home.display_path(&home.folder);
+    let display_path = home.display_path(&home.folder);
     match locked_append(&home.folder) {
-        Ok(true) => DoctorCheck::ok(AREA, format!("{shown} is writable, and file locks work")),
+        Ok(true) => DoctorCheck::ok(AREA, format!("{display_path} is writable, and file locks work")),
         Ok(false) => DoctorCheck::fail(
             AREA,
-            format!("file locks do not work on the file system of {shown}"),
+            format!("file locks do not work on the file system of {display_path}"),
             "set OSIER_HOME to a local disk, or never open a session twice",
         ),
         Err(error) => DoctorCheck::fail(
             AREA,
-            format!("cannot write to {shown}: {error}"),
+            format!("cannot write to {display_path}: {error}"),
             "fix its permissions, or set OSIER_HOME",
         ),
     }
@@ -89,8 +89,8 @@ fn locked_append(folder: &Path) -> std::io::Result<bool> {
 }
 
 fn check_free_space(folder: &Path) -> Option<DoctorCheck> {
-    let about = rustix::fs::statvfs(folder).ok()?;
-    let free = about.f_bavail.saturating_mul(about.f_frsize) / MEGABYTE;
+    let metadata = rustix::fs::statvfs(folder).ok()?;
+    let free = metadata.f_bavail.saturating_mul(metadata.f_frsize) / MEGABYTE;
     let said = format!("{free} MB free");
     match free {
         0..10 => Some(DoctorCheck::fail(
@@ -105,28 +105,28 @@ fn check_free_space(folder: &Path) -> Option<DoctorCheck> {
 
 /// Warns if other users can read the sessions.
 fn check_folder_mode(path: &Path, home: &Home) -> Option<DoctorCheck> {
-    let about = fs::metadata(path).ok()?;
-    let shown = home.display_path(path);
-    if about.uid() != rustix::process::geteuid().as_raw() {
+    let metadata = fs::metadata(path).ok()?;
+    let display_path = home.display_path(path);
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
         return Some(DoctorCheck::warn(
             AREA,
-            format!("{shown} belongs to another user"),
+            format!("{display_path} belongs to another user"),
             "set OSIER_HOME to a folder of your own",
         ));
     }
     if let Err(error) = access(path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK) {
         return Some(DoctorCheck::fail(
             AREA,
-            format!("cannot access {shown}: {error}"),
-            format!("chmod 700 {shown}"),
+            format!("cannot access {display_path}: {error}"),
+            format!("chmod 700 {display_path}"),
         ));
     }
-    let mode = about.permissions().mode() & 0o777;
+    let mode = metadata.permissions().mode() & 0o777;
     (mode & 0o077 != 0).then(|| {
         DoctorCheck::warn(
             AREA,
-            format!("{shown} is readable by other users (mode {mode:03o})"),
-            format!("chmod 700 {shown}"),
+            format!("{display_path} is readable by other users (mode {mode:03o})"),
+            format!("chmod 700 {display_path}"),
         )
     })
 }
@@ -140,23 +140,23 @@ async fn check_servers(store: &MySqlStore) -> Vec<DoctorCheck> {
     };
     let mut checks = Vec::new();
     for (host, report) in reports {
-        let place = format!("store {name}: {host}");
+        let location = format!("store {name}: {host}");
         let report = match report {
             Ok(report) => report,
             Err(error) => {
-                checks.push(DoctorCheck::warn(AREA, format!("{place}: {error}"), DOCS));
+                checks.push(DoctorCheck::warn(AREA, format!("{location}: {error}"), DOCS));
                 continue;
             }
         };
         checks.push(match report.write_error {
-            None => DoctorCheck::ok(AREA, format!("{place} is {}; you can write", report.description)),
+            None => DoctorCheck::ok(AREA, format!("{location} is {}; you can write", report.description)),
             Some(error) => {
-                let said = format!("{place} is {}; you can only read: {error}", report.description);
+                let said = format!("{location} is {}; you can only read: {error}", report.description);
                 DoctorCheck::warn(AREA, said, DOCS)
             }
         });
         for (what, advice) in report.warnings {
-            checks.push(DoctorCheck::warn(AREA, format!("{place}: {what}"), advice));
+            checks.push(DoctorCheck::warn(AREA, format!("{location}: {what}"), advice));
         }
     }
     checks
@@ -166,25 +166,25 @@ async fn check_servers(store: &MySqlStore) -> Vec<DoctorCheck> {
 async fn check_sessions(store: &ConfiguredStore) -> DoctorCheck {
     let files = store.folder().is_some();
     let filter = SessionFilter { limit: (!files).then_some(1), ..SessionFilter::default() };
-    let place =
+    let location =
         if store.name() == DEFAULT_NAME { String::new() } else { format!("store {}: ", store.name()) };
     match store.store().list(&filter).await {
         Err(error) if !files => DoctorCheck::fail(AREA, error.to_string(), DOCS),
         Err(error) => DoctorCheck::fail(
             AREA,
-            format!("{place}cannot list the sessions: {error}"),
+            format!("{location}cannot list the sessions: {error}"),
             "fix the permissions of the folder",
         ),
-        Ok(_) if !files => DoctorCheck::ok(AREA, format!("{place}reachable")),
+        Ok(_) if !files => DoctorCheck::ok(AREA, format!("{location}reachable")),
         Ok(page) => match page.unreadable.first() {
             None => DoctorCheck::ok(
                 AREA,
-                format!("{place}{}", pluralize(page.cards.len(), "session", "sessions")),
+                format!("{location}{}", pluralize(page.cards.len(), "session", "sessions")),
             ),
             Some(first) => DoctorCheck::warn(
                 AREA,
                 format!(
-                    "{place}{} cannot be read, such as {first}",
+                    "{location}{} cannot be read, such as {first}",
                     pluralize(page.unreadable.len(), "session", "sessions")
                 ),
                 "run `osier sessions verify FILE` for details",

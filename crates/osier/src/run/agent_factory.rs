@@ -47,17 +47,17 @@ impl AgentFactory {
     pub(super) async fn new(
         args: Args,
         home: Home,
-        choice: &SessionSelection,
+        selection: &SessionSelection,
         attended: bool,
     ) -> Result<AgentFactory> {
-        let mut remarks = Vec::new();
-        let home = match choice.other_directory(&home).filter(|_| args.cwd.is_none()) {
-            Some(cwd) => home_of_session(&home, cwd, &mut remarks)?,
+        let mut notices = Vec::new();
+        let home = match selection.other_directory(&home).filter(|_| args.cwd.is_none()) {
+            Some(cwd) => home_of_session(&home, cwd, &mut notices)?,
             None => home,
         };
         let workspace = Arc::new(home.workspace(&args.workspace_options())?);
-        remarks.extend(workspace.models.registry().problems().iter().map(ToString::to_string));
-        let of_session = match choice {
+        notices.extend(workspace.models.registry().problems().iter().map(ToString::to_string));
+        let of_session = match selection {
             SessionSelection::Existing(live) => reading::model_on_path(live.session()).await?,
             SessionSelection::New { .. } => None,
         };
@@ -71,7 +71,7 @@ impl AgentFactory {
             bail!("{text}; choose another model with --model, for example --model offline");
         }
         if let Some(text) = &model.notice {
-            remarks.push(format!("{text}; using {} instead", model.model.full_name()));
+            notices.push(format!("{text}; using {} instead", model.model.full_name()));
         }
         let summary_model =
             workspace.models.find_summary_model(None).context("cannot use the setting summary_model")?;
@@ -85,7 +85,7 @@ impl AgentFactory {
             workspace,
             model,
             summary_model,
-            notices: remarks,
+            notices,
             start: AgentStart::default(),
         })
     }
@@ -93,11 +93,11 @@ impl AgentFactory {
     /// The same for another session, with the settings reloaded. `--name` applies only to the first session.
     pub(super) async fn for_session(
         &self,
-        choice: &SessionSelection,
+        selection: &SessionSelection,
         start: AgentStart,
     ) -> Result<AgentFactory> {
         let args = Args { name: None, ..self.args.clone() };
-        let factory = AgentFactory::new(args, self.home.reload()?, choice, self.attended).await?;
+        let factory = AgentFactory::new(args, self.home.reload()?, selection, self.attended).await?;
         Ok(AgentFactory { start, ..factory })
     }
 
@@ -123,8 +123,8 @@ impl AgentFactory {
     }
 
     /// Opens the chosen session, starts an agent on it, and subscribes to its events.
-    pub(super) async fn start(&self, choice: SessionSelection) -> Result<RunningSession> {
-        let live = choice.open(&self.home).await?;
+    pub(super) async fn start(&self, selection: SessionSelection) -> Result<RunningSession> {
+        let live = selection.open(&self.home).await?;
         let LogVersion { generation, entries } = live.session().version();
         let client = Arc::new(self.connect(&live).await?);
         let events = FollowedEvents::subscribe(client.clone(), LogPosition { generation, entries }).await?;
@@ -158,10 +158,10 @@ impl AgentFactory {
 }
 
 /// The settings for the directory of a session.
-fn home_of_session(from: &Home, cwd: &Path, remarks: &mut Vec<String>) -> Result<Home> {
+fn home_of_session(from: &Home, cwd: &Path, notices: &mut Vec<String>) -> Result<Home> {
     let home = crate::home::for_directory(from, cwd)?;
-    remarks
+    notices
         .push(format!("working in {}, the directory of the session", sanitize_line(&home.display_path(cwd))));
-    remarks.extend(crate::trust::untrusted_notice(&home));
+    notices.extend(crate::trust::untrusted_notice(&home));
     Ok(home)
 }

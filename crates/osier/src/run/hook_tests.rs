@@ -76,17 +76,17 @@ impl Program {
 
     async fn factory(&self, line: &[&str], attended: bool) -> (AgentFactory, SessionSelection) {
         let args = RunLine::parse_from(["osier"].iter().chain(line)).args;
-        let choice = SessionSelection::select(&args, &self.home).await.unwrap();
-        (AgentFactory::new(args, self.home.clone(), &choice, attended).await.unwrap(), choice)
+        let selection = SessionSelection::select(&args, &self.home).await.unwrap();
+        (AgentFactory::new(args, self.home.clone(), &selection, attended).await.unwrap(), selection)
     }
 
     /// `osier -p` with these options.
     async fn print(&self, line: &[&str], mode: OutputMode, prompt: &str) -> String {
-        let (factory, choice) = self.factory(line, false).await;
-        let open = factory.start(choice).await.unwrap();
+        let (factory, selection) = self.factory(line, false).await;
+        let open = factory.start(selection).await.unwrap();
         let session = open.live.session().clone();
-        let form = PrintOptions { mode, eager: false, terminal: false, progress: false, home: None };
-        print::run(open, Prompt::typed(prompt), form).await.unwrap();
+        let options = PrintOptions { mode, eager: false, terminal: false, progress: false, home: None };
+        print::run(open, Prompt::typed(prompt), options).await.unwrap();
         session.id().to_owned()
     }
 
@@ -213,8 +213,8 @@ async fn the_command_line_asks_once_about_a_fork() {
 async fn the_terminal_asks_once_about_another_session_and_stays_if_refused() {
     let program = Program::new();
     let session = program.talk().await;
-    let (factory, choice) = program.factory(&["--resume", &session], true).await;
-    let client = factory.connect(&choice.open_deferred(&factory.home).await.unwrap()).await.unwrap();
+    let (factory, selection) = program.factory(&["--resume", &session], true).await;
+    let client = factory.connect(&selection.open_deferred(&factory.home).await.unwrap()).await.unwrap();
     let host = TerminalHost::new(Arc::new(factory), client);
     let targets = || [OpenTarget::New, OpenTarget::Named(session.clone()), OpenTarget::Fork { before: None }];
     let gates = ["session_before_switch", "session_before_switch", "session_before_fork"];

@@ -71,11 +71,11 @@ impl TerminalHost {
     async fn switch_session(&self, target: OpenTarget) -> Result<Option<OpenedSession>> {
         let (factory, from) = (self.factory(), self.client());
         let reason = LeaveReason::from(&target);
-        let Some((choice, text)) = select_session(target, &from, &factory).await? else { return Ok(None) };
+        let Some((selection, text)) = select_session(target, &from, &factory).await? else { return Ok(None) };
         let left = session_location(from.live().session());
         let start = AgentStart { reason: reason.start_reason(), previous_session_file: Some(left) };
-        let factory = Arc::new(factory.for_session(&choice, start).await?);
-        let client = factory.connect(&choice.open_deferred(&factory.home).await?).await?;
+        let factory = Arc::new(factory.for_session(&selection, start).await?);
+        let client = factory.connect(&selection.open_deferred(&factory.home).await?).await?;
         let (stopped, waited) = cancel_turn(&from).await?;
         reason.announce(&factory.home.engine, &from, &client).await;
         let text: Vec<String> = text.into_iter().chain(waited).collect();
@@ -100,7 +100,7 @@ impl TerminalHost {
 async fn cancel_turn(client: &LocalClient) -> Result<(bool, Vec<String>)> {
     let running = client.attach(None).await?.state.turn_running;
     let waited = match client.send(ClientCommand::Cancel).await? {
-        CommandReply::Returned { prompts: said } => said.into_iter().map(|said| said.text).collect(),
+        CommandReply::Returned { prompts: prompt } => prompt.into_iter().map(|prompt| prompt.text).collect(),
         _ => Vec::new(),
     };
     Ok((running, waited))
@@ -112,18 +112,18 @@ async fn select_session(
     from: &LocalClient,
     factory: &AgentFactory,
 ) -> Result<Option<(SessionSelection, Option<String>)>> {
-    let choice = match target {
+    let selection = match target {
         OpenTarget::New => SessionSelection::New { kept: !factory.args.no_session },
         OpenTarget::Named(word) => session_selection::find_session(&word, &factory.home).await?,
         OpenTarget::Listed(target) => open_listed(&target, &factory.home).await?,
         OpenTarget::Fork { before } => return fork_session(before, from, factory).await,
     };
-    let target = match &choice {
+    let target = match &selection {
         SessionSelection::New { .. } => None,
         SessionSelection::Existing(live) => Some(session_location(live.session())),
     };
     let is_allowed = factory.home.engine.may_switch(from.live().session(), target).await;
-    Ok(is_allowed.then_some((choice, None)))
+    Ok(is_allowed.then_some((selection, None)))
 }
 
 /// A session from the session list, opened in the store that the list named.
@@ -146,8 +146,8 @@ async fn fork_session(
     else {
         return Ok(None);
     };
-    let choice = session_selection::open_stored(stored, home).await?;
-    Ok(Some((choice, editor.map(|editor| editor.text))))
+    let selection = session_selection::open_stored(stored, home).await?;
+    Ok(Some((selection, editor.map(|editor| editor.text))))
 }
 
 #[async_trait]

@@ -29,24 +29,24 @@ pub(super) async fn run(args: Args, home: Home) -> Result<ExitCode> {
             "cannot draw on this terminal (TERM=dumb); use -p to print the answer: osier -p 'list the files'",
         ));
     }
-    let choice = SessionSelection::select(&args, &home).await?;
-    choice.run_or_close(async move |choice| run_session(choice, args, home).await).await
+    let selection = SessionSelection::select(&args, &home).await?;
+    selection.run_or_close(async move |selection| run_session(selection, args, home).await).await
 }
 
-async fn run_session(choice: SessionSelection, args: Args, home: Home) -> Result<ExitCode> {
+async fn run_session(selection: SessionSelection, args: Args, home: Home) -> Result<ExitCode> {
     let choose_session = args.resume == Some(None);
-    let factory = Arc::new(AgentFactory::new(args, home, &choice, true).await?);
+    let factory = Arc::new(AgentFactory::new(args, home, &selection, true).await?);
     factory.print_notices();
     for problem in themes::load(&factory.home).problems {
         output_writer::notice(&format!("osier: {}", sanitize_line(&problem)));
     }
     let first = factory.first_prompt().await?;
-    let client = factory.connect(&choice.open_deferred(&factory.home).await?).await?;
+    let client = factory.connect(&selection.open_deferred(&factory.home).await?).await?;
     let setup = UiSetup {
         config: ui_config(&factory, &factory.home),
         theme: load_theme(&factory.home),
         ask_background: themes::load(&factory.home).theme.is_none() && supports_background_query(),
-        first_prompt: Some(first).filter(|said| !said.is_empty()),
+        first_prompt: Some(first).filter(|prompt| !prompt.is_empty()),
         choose_session,
     };
     let program = Arc::new(TerminalHost::new(factory, client.clone()));

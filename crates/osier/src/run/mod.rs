@@ -49,12 +49,11 @@ pub(crate) fn check_words(words: &[String], osier: &clap::Command) -> Option<Str
 /// Changes to the directory of `--cwd`. Call this first: the other steps read the current directory.
 pub(crate) fn change_directory(args: &Args) -> Result<()> {
     let Some(cwd) = &args.cwd else { return Ok(()) };
-    let shown = sanitize_line(&cwd.to_string_lossy());
+    let display_path = sanitize_line(&cwd.to_string_lossy());
     match cwd.is_dir() {
-        true => {
-            std::env::set_current_dir(cwd).with_context(|| format!("cannot change to the directory {shown}"))
-        }
-        false => Err(usage_error(format!("--cwd {shown}: no such directory"))),
+        true => std::env::set_current_dir(cwd)
+            .with_context(|| format!("cannot change to the directory {display_path}")),
+        false => Err(usage_error(format!("--cwd {display_path}: no such directory"))),
     }
 }
 
@@ -79,27 +78,27 @@ fn forbid_memory_dumps() {
 
 async fn run_print(args: Args, home: Home, mode: OutputMode) -> Result<ExitCode> {
     trust::print_untrusted(&home);
-    let choice = SessionSelection::select(&args, &home).await?;
-    choice.run_or_close(async move |choice| print_session(choice, args, home, mode).await).await
+    let selection = SessionSelection::select(&args, &home).await?;
+    selection.run_or_close(async move |selection| print_session(selection, args, home, mode).await).await
 }
 
 async fn print_session(
-    choice: SessionSelection,
+    selection: SessionSelection,
     args: Args,
     home: Home,
     mode: OutputMode,
 ) -> Result<ExitCode> {
-    let factory = AgentFactory::new(args, home, &choice, false).await?;
+    let factory = AgentFactory::new(args, home, &selection, false).await?;
     factory.print_notices();
-    let said = factory.first_prompt().await?;
-    if said.is_empty() {
+    let prompt = factory.first_prompt().await?;
+    if prompt.is_empty() {
         return Err(usage_error(
             "no prompt; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (see `osier --help`)",
         ));
     }
-    let open = factory.start(choice).await?;
+    let open = factory.start(selection).await?;
     let terminal = std::io::stdout().is_terminal();
-    let form = print::PrintOptions {
+    let options = print::PrintOptions {
         mode,
         eager: terminal || !factory.workspace.has_tools(),
         terminal,
@@ -107,7 +106,7 @@ async fn print_session(
         home: factory.home.user.as_deref(),
     };
     let store = open.live.session().store().clone();
-    let done = print::run(open, said, form).await;
+    let done = print::run(open, prompt, options).await;
     store.close().await;
     done
 }

@@ -34,46 +34,46 @@ pub(super) struct PrintOptions<'f> {
 }
 
 /// Sends a prompt and prints the result.
-pub(super) async fn run(open: RunningSession, said: Prompt, form: PrintOptions<'_>) -> Result<ExitCode> {
+pub(super) async fn run(open: RunningSession, prompt: Prompt, options: PrintOptions<'_>) -> Result<ExitCode> {
     let RunningSession { live, client, events: mut follow } = open;
     let session = live.session();
-    for said in &follow.returned {
-        notice(&format!("osier: this prompt was queued but never sent:\n{}", said.text));
+    for prompt in &follow.returned {
+        notice(&format!("osier: this prompt was queued but never sent:\n{}", prompt.text));
     }
     let mut signals = Signals::listen()?;
-    let mut printer = Printer::new(form);
+    let mut printer = Printer::new(options);
     printer.print_header(session);
-    let sent = client.send(ClientCommand::Prompt { prompt: said, when: PromptTiming::Now }).await?;
+    let sent = client.send(ClientCommand::Prompt { prompt, when: PromptTiming::Now }).await?;
     if sent == CommandReply::Handled {
         // An extension did what the prompt asked for; there is no turn to wait for.
         return Ok(ExitCode::SUCCESS);
     }
-    let mut why = None;
+    let mut reason = None;
     let ended = loop {
         tokio::select! {
-            asked = signals.next() => match why.replace(CancelReason::Signal(asked)) {
+            signal = signals.next() => match reason.replace(CancelReason::Signal(signal)) {
                 None => cancel(&client),
                 // A second signal: stop waiting for the turn to end.
-                Some(_) => return Ok(ExitCode::from(asked.exit_code())),
+                Some(_) => return Ok(ExitCode::from(signal.exit_code())),
             },
-            () = printer.sink.closed(), if why.is_none() => {
-                why = Some(CancelReason::OutputClosed);
+            () = printer.stdout.closed(), if reason.is_none() => {
+                reason = Some(CancelReason::OutputClosed);
                 cancel(&client);
             }
             event = follow.next() => if let Some(end) = printer.handle_event(&event?) { break end },
         }
-        if printer.answer.is_withdrawn() && !form.terminal && why.is_none() {
-            why = Some(CancelReason::ReplyWithdrawn);
+        if printer.answer.is_withdrawn() && !options.terminal && reason.is_none() {
+            reason = Some(CancelReason::ReplyWithdrawn);
             cancel(&client);
         }
     };
     session.sync_if_configured().await?;
     tokio::select! {
         // After a signal the terminal may be closed; a failed write is then not the error to report.
-        written = printer.print_rest(&ended) => if !matches!(why, Some(CancelReason::Signal(_))) { written? },
-        asked = signals.next() => return Ok(ExitCode::from(asked.exit_code())),
+        written = printer.print_rest(&ended) => if !matches!(reason, Some(CancelReason::Signal(_))) { written? },
+        signal = signals.next() => return Ok(ExitCode::from(signal.exit_code())),
     }
-    printer.finish(ended, why)
+    printer.finish(ended, reason)
 }
 
 /// Why a turn is canceled early.
@@ -99,15 +99,15 @@ struct EndedTurn {
 
 struct Printer<'f> {
     options: PrintOptions<'f>,
-    sink: StdoutWriter,
+    stdout: StdoutWriter,
     answer: AnswerFilter,
     denied: DeniedCalls,
 }
 
 impl<'f> Printer<'f> {
-    fn new(form: PrintOptions<'f>) -> Printer<'f> {
-        let answer = AnswerFilter::new(form.eager);
-        Printer { options: form, sink: StdoutWriter::stdout(), answer, denied: DeniedCalls::default() }
+    fn new(options: PrintOptions<'f>) -> Printer<'f> {
+        let answer = AnswerFilter::new(options.eager);
+        Printer { options, stdout: StdoutWriter::stdout(), answer, denied: DeniedCalls::default() }
     }
 
     fn print_header(&self, session: &Session) {
@@ -118,7 +118,7 @@ impl<'f> Printer<'f> {
 
     fn print_line(&self, line: String) {
         let line = if self.options.terminal { escape_json(&line) } else { line };
-        self.sink.write(line + "\n");
+        self.stdout.write(line + "\n");
     }
 
     /// Prints an event. Returns how the turn ended if this event ends it.
@@ -128,7 +128,7 @@ impl<'f> Printer<'f> {
             OutputMode::Text => {
                 let text = self.answer.handle_event(event);
                 if !text.is_empty() {
-                    self.sink.write(text);
+                    self.stdout.write(text);
                 }
             }
         }
@@ -153,16 +153,16 @@ impl<'f> Printer<'f> {
             && self.options.mode == OutputMode::Text
         {
             let rest = self.answer.finish();
-            self.sink.write(rest);
+            self.stdout.write(rest);
         }
-        self.sink.flush().await
+        self.stdout.flush().await
     }
 
-    fn finish(self, ended: EndedTurn, why: Option<CancelReason>) -> Result<ExitCode> {
+    fn finish(self, ended: EndedTurn, reason: Option<CancelReason>) -> Result<ExitCode> {
         if let Some(refused) = self.denied.notice() {
             notice(&refused);
         }
-        match (ended.finished, why) {
+        match (ended.finished, reason) {
             (Some(TurnOutcome::Done), _) => Ok(ExitCode::SUCCESS),
             (Some(TurnOutcome::CutOff), _) => {
                 notice(
@@ -170,7 +170,7 @@ impl<'f> Printer<'f> {
                 );
                 Ok(ExitCode::SUCCESS)
             }
-            (_, Some(CancelReason::Signal(asked))) => Ok(ExitCode::from(asked.exit_code())),
+            (_, Some(CancelReason::Signal(signal))) => Ok(ExitCode::from(signal.exit_code())),
             (_, Some(CancelReason::OutputClosed)) => Ok(ExitCode::SUCCESS),
             (_, Some(CancelReason::ReplyWithdrawn)) => fail!(
                 ModelFailed,

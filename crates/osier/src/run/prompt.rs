@@ -23,24 +23,24 @@ pub(super) async fn compose_prompt(words: &[String], ctx: &ToolContext) -> Resul
 }
 
 async fn join_words(words: &[String], piped: String, ctx: &ToolContext) -> Result<Prompt> {
-    let mut said = Prompt::default();
+    let mut prompt = Prompt::default();
     let mut parts: Vec<String> = Vec::new();
-    let (mut spoken, mut piped) = (Vec::new(), Some(piped));
+    let (mut texts, mut piped) = (Vec::new(), Some(piped));
     for word in words {
-        said.files.extend(mentioned_files(word, ctx).await?);
+        prompt.files.extend(mentioned_files(word, ctx).await?);
         match word.as_str() {
             "-" => {
-                parts.push(std::mem::take(&mut spoken).join(" "));
+                parts.push(std::mem::take(&mut texts).join(" "));
                 parts.extend(piped.take());
             }
-            word => spoken.push(word),
+            word => texts.push(word),
         }
     }
     parts.splice(0..0, piped.take());
-    parts.push(spoken.join(" "));
+    parts.push(texts.join(" "));
     parts.retain(|part| !part.trim().is_empty());
-    said.text = parts.join("\n\n");
-    Ok(said)
+    prompt.text = parts.join("\n\n");
+    Ok(prompt)
 }
 
 /// The files that a command-line word mentions. A word that is only `@NAME` must name an existing file.
@@ -92,8 +92,8 @@ mod tests {
         let ctx = ToolContext::new(folder.path(), folder.path(), CommandEnv::new([("HOME".into(), home)]));
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
         match join_words(&words, piped.to_owned(), &ctx).await {
-            Ok(said) if said.files.is_empty() => said.text,
-            Ok(said) => format!("{} + {}", said.text, said.files.join(" + ")),
+            Ok(prompt) if prompt.files.is_empty() => prompt.text,
+            Ok(prompt) => format!("{} + {}", prompt.text, prompt.files.join(" + ")),
             Err(error) => format!("! {error}"),
         }
     }

@@ -73,7 +73,7 @@ impl SessionSelection {
     pub(super) async fn open_deferred(self, home: &Home) -> Result<Arc<LiveSession>> {
         match self {
             SessionSelection::New { kept: true } => create_session(KeepWhen::Used, home).await,
-            choice => choice.open(home).await,
+            selection => selection.open(home).await,
         }
     }
 

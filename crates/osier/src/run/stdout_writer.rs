@@ -33,12 +33,12 @@ impl StdoutWriter {
         let (pieces, given) = mpsc::channel();
         let gone = CancellationToken::new();
         let failed = Arc::new(OnceLock::new());
-        let (tell, why) = (gone.clone(), failed.clone());
+        let (closed_by_thread, reason) = (gone.clone(), failed.clone());
         std::thread::spawn(move || {
             if let Err(error) = write_commands(&given, &mut out) {
                 // Set the error before the queue and its pending flushes are dropped: `flush` reads it then.
-                let _ = why.set(error);
-                tell.cancel();
+                let _ = reason.set(error);
+                closed_by_thread.cancel();
             }
         });
         StdoutWriter { commands: pieces, closed: gone, error: failed }
@@ -102,12 +102,12 @@ mod tests {
     #[tokio::test]
     async fn each_piece_is_written_at_once_and_a_closed_reader_is_detected() {
         let (first, seen) = oneshot::channel();
-        let sink = StdoutWriter::new(OneOnly(Some(first)));
-        sink.write("one");
+        let stdout = StdoutWriter::new(OneOnly(Some(first)));
+        stdout.write("one");
         assert_eq!(seen.await.unwrap(), b"one");
-        sink.flush().await.unwrap();
-        sink.write("two");
-        sink.closed().await;
-        assert!(sink.flush().await.is_err());
+        stdout.flush().await.unwrap();
+        stdout.write("two");
+        stdout.closed().await;
+        assert!(stdout.flush().await.is_err());
     }
 }

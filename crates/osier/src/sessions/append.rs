@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
-use crate::output_writer::Out;
+use crate::output_writer::OutputWriter;
 use crate::target;
 
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         }
         Some(word) => append_to_existing(&args, word, &request, home).await?,
     };
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         let AppendedEntry { session, file, id, seq } = appended;
         let file = file.map(|file| file.display().to_string());

@@ -11,7 +11,7 @@ use super::moves;
 use crate::home::Home;
 use crate::layout::{pluralize, sanitize_line};
 use crate::one_shot::OneShot;
-use crate::output_writer::{Out, notice};
+use crate::output_writer::{OutputWriter, notice};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -51,7 +51,7 @@ pub(crate) async fn run(args: Args, home: &Home, action: BranchAction) -> Result
     let tree = session.tree();
     let entries = tree.hidden_entries().len().abs_diff(before.hidden_entries().len());
     let leaf = tree.leaf().map(|seq| tree.id(seq).to_string());
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         out.json(&json!({ "leafId": leaf, "entries": entries }))?;
         return out.finish();
@@ -62,8 +62,9 @@ pub(crate) async fn run(args: Args, home: &Home, action: BranchAction) -> Result
         BranchAction::Restore => format!("Restored {entries}"),
     });
     if !tree.same_place(before.leaf(), tree.leaf()) {
-        let place = moves::leaf_id(&tree).map_or_else(|| "the beginning".to_owned(), |id| sanitize_line(&id));
-        notice(&format!("Moved to {place}"));
+        let position =
+            moves::leaf_id(&tree).map_or_else(|| "the beginning".to_owned(), |id| sanitize_line(&id));
+        notice(&format!("Moved to {position}"));
     }
     out.finish()
 }

@@ -14,7 +14,7 @@ use super::moves;
 use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::one_shot::{OneShot, OneShotOutcome};
-use crate::output_writer::{Out, notice};
+use crate::output_writer::{OutputWriter, notice};
 use crate::target;
 
 #[derive(Debug, clap::Args)]
@@ -69,8 +69,8 @@ async fn print_result(session: &Session, compacted: &CompactionReply, json: bool
         Some(compacted.tokens_before),
     )
     .await?;
-    let after = reading::context_tokens(session, session.main_cursor().place()).await?;
-    let mut out = Out::new();
+    let after = reading::context_tokens(session, session.main_cursor().position()).await?;
+    let mut out = OutputWriter::new();
     if json {
         let mut value = json!({
             "entry": compacted.entry, "firstKeptEntryId": compacted.first_kept_entry_id, "tokensBefore": before.tokens,

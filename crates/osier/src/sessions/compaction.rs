@@ -17,7 +17,7 @@ use crate::failure::{coded_error, fail};
 use crate::home::{self, Home};
 use crate::layout::{pluralize, sanitize_line, truncate, width};
 use crate::one_shot::OneShot;
-use crate::output_writer::{Out, TextStyle};
+use crate::output_writer::{OutputWriter, TextStyle};
 
 /// How many dropped entries are shown at the start and at the end.
 const MAX_SHOWN: usize = 8;
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         return moves::move_without_summary(&one_shot, command, args.json).await;
     }
     let details = read_details(one_shot.client(), entry, home).await?;
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         out.json(&details_json(&details)?)?;
         return out.finish();
@@ -157,7 +157,7 @@ fn details_json(details: &CompactionDetails) -> Result<Map<String, Value>> {
 pub(crate) fn lines(
     details: &CompactionDetails,
     columns: usize,
-    most: usize,
+    max_rows: usize,
 ) -> Vec<(Option<TextStyle>, String)> {
     let plainly = |line: String| (None, line);
     let by = details.model.as_ref().map(|model| format!(" by {}", sanitize_line(model))).unwrap_or_default();
@@ -170,7 +170,7 @@ pub(crate) fn lines(
             pluralize(details.dropped.len(), "entry", "entries")
         )),
     ];
-    lines.extend(rows(&details.dropped, columns, most));
+    lines.extend(rows(&details.dropped, columns, max_rows));
     for (title, files) in [("changed:", &details.modified_files), ("read:", &details.read_files)] {
         if !files.is_empty() {
             lines.push(plainly(format!("{title} {}", files.join(", "))));
@@ -182,17 +182,17 @@ pub(crate) fn lines(
     lines
 }
 
-fn rows(dropped: &[DroppedEntry], columns: usize, most: usize) -> Vec<(Option<TextStyle>, String)> {
+fn rows(dropped: &[DroppedEntry], columns: usize, max_rows: usize) -> Vec<(Option<TextStyle>, String)> {
     let row = |entry: &DroppedEntry| {
         let id = sanitize_line(&entry.id);
         let text = truncate(&entry.text, columns.saturating_sub(width(&id) + 4).max(20));
         (Some(TextStyle::Dim), format!("  {id}  {text}"))
     };
     let all = dropped.len();
-    if all / 2 <= most {
+    if all / 2 <= max_rows {
         return dropped.iter().map(row).collect();
     }
-    let between = (Some(TextStyle::Dim), format!("  … {} more (shown with --json)", all - 2 * most));
-    let (first, last) = (&dropped[..most], &dropped[all - most..]);
+    let between = (Some(TextStyle::Dim), format!("  … {} more (shown with --json)", all - 2 * max_rows));
+    let (first, last) = (&dropped[..max_rows], &dropped[all - max_rows..]);
     first.iter().map(row).chain([between]).chain(last.iter().map(row)).collect()
 }

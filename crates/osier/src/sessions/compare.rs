@@ -9,7 +9,7 @@ use osier_protocol::EntryId;
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
 use crate::one_shot::OneShot;
-use crate::output_writer::{Out, TextStyle};
+use crate::output_writer::{OutputWriter, TextStyle};
 
 /// The total width without a terminal.
 const DEFAULT_WIDTH: usize = 120;
@@ -38,8 +38,8 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let one_shot = OneShot::open(home, &args.session).await?;
     let tree = one_shot.session().tree();
     let branch = |name: Option<&str>| -> Result<EntryId> {
-        let place = reading::resolve_place(&tree, name)?;
-        Ok(place.map_or_else(|| reading::ROOT.into(), |seq| tree.id(seq).to_entry_id()))
+        let position = reading::resolve_place(&tree, name)?;
+        Ok(position.map_or_else(|| reading::ROOT.into(), |seq| tree.id(seq).to_entry_id()))
     };
     let (left, right) = match args.branches.as_slice() {
         [left, right] => (branch(Some(left))?, branch(Some(right))?),
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         [] => return Ok(ExitCode::FAILURE),
     };
     let comparison = one_shot.client().compare(left, right).await?;
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         out.json(&comparison)?;
         return out.finish();

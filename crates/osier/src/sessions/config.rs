@@ -11,7 +11,7 @@ use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::one_shot::OneShot;
-use crate::output_writer::{Out, TextStyle};
+use crate::output_writer::{OutputWriter, TextStyle};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     }
     let tree = one_shot.session().tree();
     let all = settings(&tree);
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         out.json(&all)?;
         return out.finish();

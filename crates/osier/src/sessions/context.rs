@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use super::message_text;
 use crate::home::Home;
 use crate::layout::pluralize;
-use crate::output_writer::{Out, TextStyle};
+use crate::output_writer::{OutputWriter, TextStyle};
 use crate::target;
 
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let stored = target::find(home, &args.session).await?;
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.request {
         write_request(&args, &stored, home, &mut out).await?;
         return out.finish();
@@ -76,7 +76,7 @@ fn context_reader<'a>(stored: &'a StoredSession, plan: &'a ContextPlan) -> Conte
     ContextReader { store: &*stored.store, key: &stored.key, generation, plan }
 }
 
-async fn write_text(stored: &StoredSession, plan: &ContextPlan, out: &mut Out) -> Result<()> {
+async fn write_text(stored: &StoredSession, plan: &ContextPlan, out: &mut OutputWriter) -> Result<()> {
     let mut messages = 0;
     let write = |message: &[u8]| {
         let message = message_text::parse_message(message);
@@ -103,7 +103,12 @@ struct RequestJson<'a> {
     body: Option<Box<RawValue>>,
 }
 
-async fn write_request(args: &Args, stored: &StoredSession, home: &Home, out: &mut Out) -> Result<()> {
+async fn write_request(
+    args: &Args,
+    stored: &StoredSession,
+    home: &Home,
+    out: &mut OutputWriter,
+) -> Result<()> {
     let session = target::open(home, stored).await?;
     let tree = session.tree();
     let at = reading::resolve_place(&tree, args.at.as_deref())?;

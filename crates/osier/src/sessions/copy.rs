@@ -7,7 +7,7 @@ use osier_session::CopyReport;
 
 use crate::home::Home;
 use crate::layout::pluralize;
-use crate::output_writer::{Out, notice};
+use crate::output_writer::{OutputWriter, notice};
 use crate::progress::show_progress;
 use crate::target;
 
@@ -42,7 +42,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         let _progress = show_progress(&format!("copying {}", stored.opened.header.id));
         home.engine.copy(&stored, &args.to).await?
     };
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     match args.json {
         true => out.json(&copied)?,
         false => print_result(&copied),

@@ -16,7 +16,7 @@ use crate::confirm::confirm;
 use crate::failure::{coded_error, fail, usage_error, warn};
 use crate::home::Home;
 use crate::layout::{format_age, pluralize, sanitize_line};
-use crate::output_writer::{Out, notice};
+use crate::output_writer::{OutputWriter, notice};
 use crate::progress::show_progress;
 use crate::{stores, target};
 
@@ -86,7 +86,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let report = home.engine.delete(&plan, args.force).await?;
     let kept = report_kept(&report);
     let mut results: Vec<DeleteOutcome> = report.deleted.into_iter().map(DeleteOutcome::new).collect();
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         results.extend(missing.into_iter().map(DeleteOutcome::not_found));
         out.json(&results)?;

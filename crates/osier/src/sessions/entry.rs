@@ -15,7 +15,7 @@ use super::message_text;
 use crate::failure::fail;
 use crate::home::Home;
 use crate::layout::{pad_left, sanitize_line};
-use crate::output_writer::{Out, TextStyle};
+use crate::output_writer::{OutputWriter, TextStyle};
 use crate::target;
 
 #[derive(Debug, clap::Args)]
@@ -51,7 +51,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let Ok(entry) = parse_entry(&line) else {
         fail!(EntryNotFound, "entry {} cannot be read", sanitize_line(&args.entry))
     };
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     let json = entry_json(&entry);
     if args.json {
         out.raw(&json)?;
@@ -73,7 +73,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
 }
 
 /// Writes the entry's position in the tree, time and label.
-fn write_details(tree: &SessionTree, seq: Seq, out: &mut Out) -> Result<()> {
+fn write_details(tree: &SessionTree, seq: Seq, out: &mut OutputWriter) -> Result<()> {
     let head = tree.head(seq);
     let id = |seq: Seq| sanitize_line(tree.id(seq).as_str());
     let children: Vec<String> = tree.children().of_entry(seq).iter().map(|child| id(*child)).collect();

@@ -9,7 +9,7 @@ use osier_engine::{ExportFile, ExportFormat, export, reading};
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
-use crate::output_writer::Out;
+use crate::output_writer::OutputWriter;
 use crate::target;
 
 #[derive(Debug, clap::Args)]
@@ -80,14 +80,14 @@ fn export_format(args: &Args) -> Result<ExportFormat> {
 
 /// The destination: standard output, or a new file.
 enum ExportOutput {
-    Standard(Box<Out>),
+    Standard(Box<OutputWriter>),
     File(ExportFile),
 }
 
 impl ExportOutput {
     fn new(path: Option<&Path>) -> Result<ExportOutput> {
         Ok(match path {
-            None => ExportOutput::Standard(Box::new(Out::new())),
+            None => ExportOutput::Standard(Box::new(OutputWriter::new())),
             Some(path) => ExportOutput::File(ExportFile::create(path)?),
         })
     }

@@ -13,7 +13,7 @@ use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::{format_age, pad_left, sanitize_line};
 use crate::one_shot::OneShot;
-use crate::output_writer::{Out, TextStyle, notice};
+use crate::output_writer::{OutputWriter, TextStyle, notice};
 use crate::target;
 
 /// How many characters of a message a row shows.
@@ -61,7 +61,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         return write_list(&args, home).await;
     }
     let source = target::open_session(home, &args.session).await?;
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     let request = ForkRequest {
         from: fork_from(&args)?,
         store: home.named_store().map(str::to_owned),
@@ -110,7 +110,7 @@ fn fork_from(args: &Args) -> Result<ForkFrom> {
 async fn write_list(args: &Args, home: &Home) -> Result<ExitCode> {
     let one_shot = OneShot::open(home, &args.session).await?;
     let points = one_shot.client().fork_points(args.all).await?;
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         let json = points.iter().map(|point| {
             let mut json = json!({ "id": point.id, "timestamp": point.timestamp, "text": point.text });

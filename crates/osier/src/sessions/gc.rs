@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::home::Home;
 use crate::layout::pluralize;
-use crate::output_writer::{Out, notice};
+use crate::output_writer::{OutputWriter, notice};
 use crate::target;
 
 #[derive(Debug, clap::Args)]
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         }
         done => done?,
     };
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         out.json(&json!({ "removed": removed, "kept": kept, "added": added }))?;
         return out.finish();

@@ -11,7 +11,7 @@ use super::moves;
 use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::one_shot::{OneShot, OneShotOutcome};
-use crate::output_writer::{Out, notice};
+use crate::output_writer::{OutputWriter, notice};
 use crate::target;
 
 #[derive(Debug, clap::Args)]
@@ -63,7 +63,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         OneShotOutcome::Reply(_) => bail!("the agent sent no reply"),
         OneShotOutcome::Stopped(code) => return moves::print_canceled(one_shot.session(), args.json, code),
     };
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         out.json(&json!({ "entry": entry, "fromId": tip, "leafId": entry }))?;
         return out.finish();

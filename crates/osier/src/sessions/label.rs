@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::one_shot::OneShot;
-use crate::output_writer::{Out, TextStyle, notice};
+use crate::output_writer::{OutputWriter, TextStyle, notice};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -52,7 +52,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let tree = session.tree();
     let wanted = |id: &str| entry.as_deref().is_none_or(|entry| entry == id);
     let labels: Vec<(&str, &str)> = tree.snapshot_labels().filter(|(id, _)| wanted(id)).collect();
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         let map = labels.iter().map(|(id, label)| ((*id).to_owned(), Value::from(*label)));
         out.json(&map.collect::<Map<_, _>>())?;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::{format_age, pad_left, pad_right, sanitize_line, truncate, width};
-use crate::output_writer::{Out, TextStyle, notice};
+use crate::output_writer::{OutputWriter, TextStyle, notice};
 use crate::progress::show_progress;
 use crate::stores;
 
@@ -61,7 +61,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let query = args.search.as_deref().map(SearchQuery::parse).transpose();
     let query = query.map_err(|error| usage_error(error.to_string()))?;
     let SessionList { cards, unavailable, .. } = list(&args, query, home).await?;
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         out.json(&json_items(&cards, &unavailable))?;
         return out.finish();
@@ -94,7 +94,7 @@ fn json_items(cards: &[Card], down: &[UnavailableStore]) -> Vec<Value> {
     let cards = cards.iter().map(|card| json!(card));
     cards
         .chain(down.iter().map(
-            |UnavailableStore { store, error: why }| json!({ "store": store, "error": why.to_string() }),
+            |UnavailableStore { store, error: reason }| json!({ "store": store, "error": reason.to_string() }),
         ))
         .collect()
 }
@@ -146,7 +146,7 @@ impl ListRow {
 }
 
 /// Writes the rows with aligned columns.
-fn write_rows(rows: &[ListRow], columns: ListColumns, out: &mut Out) -> Result<()> {
+fn write_rows(rows: &[ListRow], columns: ListColumns, out: &mut OutputWriter) -> Result<()> {
     let widest = |of: fn(&ListRow) -> usize| rows.iter().map(of).max().unwrap_or(0);
     let ids = widest(|row| width(&row.id));
     let messages = widest(|row| row.messages.len());

@@ -4,7 +4,7 @@ use anyhow::Result;
 use osier_tree::projection::preview::{one_line, sanitize};
 use serde_json::Value;
 
-use crate::output_writer::{Out, TextStyle};
+use crate::output_writer::{OutputWriter, TextStyle};
 
 /// Parses a message. JSON that `serde_json` rejects, such as half a surrogate pair, becomes a string.
 pub(super) fn parse_message(message: &[u8]) -> Value {
@@ -12,7 +12,7 @@ pub(super) fn parse_message(message: &[u8]) -> Value {
 }
 
 /// Writes a heading with the role, then the content.
-pub(super) fn write_message(message: &Value, out: &mut Out) -> Result<()> {
+pub(super) fn write_message(message: &Value, out: &mut OutputWriter) -> Result<()> {
     out.line(&out.paint(TextStyle::User, &format!("── {}", heading(message))))?;
     for key in ["command", "output", "summary", "errorMessage"] {
         if let Some(text) = message[key].as_str() {
@@ -46,7 +46,7 @@ fn heading(message: &Value) -> String {
     }
 }
 
-fn write_block(block: &Value, out: &mut Out) -> Result<()> {
+fn write_block(block: &Value, out: &mut OutputWriter) -> Result<()> {
     match block["type"].as_str() {
         Some("text") => write_paragraph(block["text"].as_str().unwrap_or_default(), out),
         Some("thinking") => {
@@ -64,7 +64,7 @@ fn write_block(block: &Value, out: &mut Out) -> Result<()> {
     }
 }
 
-fn write_paragraph(text: &str, out: &mut Out) -> Result<()> {
+fn write_paragraph(text: &str, out: &mut OutputWriter) -> Result<()> {
     match sanitize(text).trim_end() {
         "" => Ok(()),
         text => out.line(text),

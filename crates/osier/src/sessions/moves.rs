@@ -15,7 +15,7 @@ use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::one_shot::{OneShot, OneShotOutcome};
-use crate::output_writer::{Out, TextStyle, notice};
+use crate::output_writer::{OutputWriter, TextStyle, notice};
 use crate::target;
 
 #[derive(Debug, clap::Args)]
@@ -162,7 +162,7 @@ fn expected_leaf(tree: &SessionTree, leaf: &str) -> Result<String> {
 /// Whether a move leaves entries that a summary could be about.
 fn leaves_entries(tree: &SessionTree, at: Place, command: &MoveCommand) -> Result<bool> {
     let target = reading::move_target(tree, at, command)?;
-    let left = tree.abandoned_branch(at, target.editor_entry.or(target.place));
+    let left = tree.abandoned_branch(at, target.editor_entry.or(target.position));
     Ok(target.needs_move && !left.entries.is_empty())
 }
 
@@ -170,7 +170,7 @@ fn leaves_entries(tree: &SessionTree, at: Place, command: &MoveCommand) -> Resul
 pub(super) fn print_canceled(session: &Session, json: bool, code: ExitCode) -> Result<ExitCode> {
     if json {
         let stopped = MoveOutcome { cancelled: Some(true), aborted: Some(true), ..MoveOutcome::default() };
-        let mut out = Out::new();
+        let mut out = OutputWriter::new();
         out.json(&MoveOutcome { leaf_id: leaf_id(&session.tree()), ..stopped })?;
         out.finish()?;
     }
@@ -192,7 +192,7 @@ pub(super) async fn move_without_summary(
     command: ClientCommand,
     json: bool,
 ) -> Result<ExitCode> {
-    let from = one_shot.session().main_cursor().place();
+    let from = one_shot.session().main_cursor().position();
     let reply = one_shot.send(command).await?;
     let cancelled = (reply == CommandReply::Cancelled).then_some(true);
     print_outcome(one_shot.session(), MoveOutcome { cancelled, ..moved_from(one_shot, from) }, json)
@@ -219,21 +219,24 @@ pub(super) const REFUSED: &str = "An extension refused it; nothing changed";
 /// Prints the new position.
 fn print_outcome(session: &Session, mut result: MoveOutcome, json: bool) -> Result<ExitCode> {
     result.leaf_id = leaf_id(&session.tree());
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if json {
         out.json(&result)?;
         return out.finish();
     }
     let is_summary = result.summary_entry.is_some() && result.summary_entry == result.leaf_id;
-    let place = result.leaf_id.map_or_else(|| "the beginning".to_owned(), |leaf| sanitize_line(&leaf));
+    let position = result.leaf_id.map_or_else(|| "the beginning".to_owned(), |leaf| sanitize_line(&leaf));
     notice(&match (result.moved, result.summary_entry) {
         _ if result.cancelled == Some(true) => REFUSED.to_owned(),
-        (true, Some(_)) if is_summary => format!("Moved to {place}, a summary of the branch you left"),
+        (true, Some(_)) if is_summary => format!("Moved to {position}, a summary of the branch you left"),
         (true, Some(summary)) => {
-            format!("Moved to {place}, below {}, a summary of the branch you left", sanitize_line(&summary))
+            format!(
+                "Moved to {position}, below {}, a summary of the branch you left",
+                sanitize_line(&summary)
+            )
         }
-        (true, None) => format!("Moved to {place}"),
-        (false, _) => format!("Already at {place}"),
+        (true, None) => format!("Moved to {position}"),
+        (false, _) => format!("Already at {position}"),
     });
     if let Some(text) = result.editor_text {
         let shown = preview::sanitize(&text);

@@ -11,7 +11,7 @@ use osier_tree::{EntryKind, Seq};
 
 use crate::home::{self, Home};
 use crate::layout::{sanitize_line, truncate, width};
-use crate::output_writer::{Out, TextStyle};
+use crate::output_writer::{OutputWriter, TextStyle};
 use crate::target;
 
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let stored = target::find(home, &args.session).await?;
     let path = path_entries(&args, &stored, home).await?;
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     match args.json {
         true => write_json(&stored, &path, home, &mut out).await?,
         false => write_rows(&stored, &path, home, &mut out).await?,
@@ -74,7 +74,7 @@ async fn for_each_line(
     stored.for_each_line(path, each).await
 }
 
-async fn write_json(stored: &StoredSession, path: &[Seq], home: &Home, out: &mut Out) -> Result<()> {
+async fn write_json(stored: &StoredSession, path: &[Seq], home: &Home, out: &mut OutputWriter) -> Result<()> {
     let mut first = true;
     out.raw(b"[")?;
     let write = |_: Seq, line: &[u8]| {
@@ -88,7 +88,7 @@ async fn write_json(stored: &StoredSession, path: &[Seq], home: &Home, out: &mut
     out.raw(b"]\n")
 }
 
-async fn write_rows(stored: &StoredSession, path: &[Seq], home: &Home, out: &mut Out) -> Result<()> {
+async fn write_rows(stored: &StoredSession, path: &[Seq], home: &Home, out: &mut OutputWriter) -> Result<()> {
     let columns = home::columns().unwrap_or(usize::MAX);
     let mut previews = Previews::new(home.user.as_deref());
     let write = |_: Seq, line: &[u8]| {

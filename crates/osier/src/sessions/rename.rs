@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::home::Home;
 use crate::one_shot::OneShot;
-use crate::output_writer::Out;
+use crate::output_writer::OutputWriter;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -31,7 +31,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let one_shot = OneShot::open(home, &args.session).await?;
     one_shot.send(ClientCommand::Rename { name: args.name }).await?;
     let session = one_shot.session();
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         out.json(&json!({ "session": session.id(), "name": session.tree().marks().name() }))?;
     }

@@ -12,7 +12,7 @@ use osier_tree::time;
 use crate::home::Home;
 use crate::layout::{align_table, pad_left, pluralize, sanitize_line};
 use crate::one_shot::OneShot;
-use crate::output_writer::{Out, TextStyle};
+use crate::output_writer::{OutputWriter, TextStyle};
 use crate::target;
 
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.usage {
         let one_shot = OneShot::open(home, &args.session).await?;
         let usage = one_shot.client().usage().await?;
@@ -73,7 +73,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.finish()
 }
 
-fn write_card(card: &Card, out: &mut Out) -> Result<()> {
+fn write_card(card: &Card, out: &mut OutputWriter) -> Result<()> {
     out.line(&out.paint(TextStyle::Bold, &one_line(card.title(), 200)))?;
     let messages = pluralize(card.message_count as usize, "message", "messages");
     let branches = pluralize(card.branches as usize, "branch", "branches");
@@ -96,7 +96,7 @@ fn write_card(card: &Card, out: &mut Out) -> Result<()> {
     Ok(())
 }
 
-fn write_usage(report: &UsageReport, out: &mut Out) -> Result<()> {
+fn write_usage(report: &UsageReport, out: &mut OutputWriter) -> Result<()> {
     let heading = ["", "requests", "input", "output", "cache read", "cache write", "tokens", "cost"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     for model in &report.models {

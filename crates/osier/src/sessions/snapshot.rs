@@ -6,7 +6,7 @@ use anyhow::Result;
 use osier_session::{KnownRevision, SnapshotOptions};
 
 use crate::home::Home;
-use crate::output_writer::Out;
+use crate::output_writer::OutputWriter;
 use crate::target;
 
 #[derive(Debug, clap::Args)]
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let session = target::open_session(home, &args.session).await?;
     let ask = SnapshotOptions { without_context: args.no_context, since: args.since };
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     session.write_snapshot(ask, |piece| out.raw(piece)).await?;
     out.finish()
 }

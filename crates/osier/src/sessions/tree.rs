@@ -12,7 +12,7 @@ use osier_tree::{Place, Seq, SessionTree};
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::{sanitize_line, truncate, width};
-use crate::output_writer::{Out, TextStyle};
+use crate::output_writer::{OutputWriter, TextStyle};
 use crate::{previews, target};
 
 /// The minimum width of a text, even if it is deeply indented.
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let session = target::open_session(home, &args.session).await?;
     let tree = session.tree();
     let leaf = reading::resolve_place(&tree, args.at.as_deref())?;
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         let form = if args.flat { JsonLayout::Flat } else { JsonLayout::Nested };
         write_tree_json(&session, leaf, args.deleted, form, |piece| out.raw(piece)).await?;
@@ -117,7 +117,7 @@ pub(crate) async fn draw_tree(
     options: &OutlineOptions,
     names: RowNames,
     home: &Home,
-    out: &mut Out,
+    out: &mut OutputWriter,
 ) -> Result<Vec<Seq>> {
     let tree = session.tree();
     let texts = previews::read_previews(session).await?;
@@ -151,7 +151,7 @@ fn draw_row(
     text: &str,
     id: &str,
     columns: usize,
-    out: &Out,
+    out: &OutputWriter,
 ) -> String {
     let row = &outline.rows[at];
     let pieces = outline.row_parts(at, text, Glyphs::Plain);

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::home::Home;
 use crate::layout::{pluralize, sanitize_line};
-use crate::output_writer::{Out, TextStyle};
+use crate::output_writer::{OutputWriter, TextStyle};
 use crate::target;
 
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let found = target::locate(home, &args.session, FindScope::Any).await?;
     let VerifiedSession { file, report: verified } = home.engine.verify(found).await?;
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
         let file = file.map(|file| file.display().to_string());
         out.json(&json!({
@@ -48,10 +48,10 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     Ok(if verified.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn write_report(verified: &VerifyReport, out: &mut Out) -> Result<()> {
-    for oddity in &verified.issues {
-        let style = if oddity.damage { TextStyle::Error } else { TextStyle::Dim };
-        out.line(&format!("line {}: {}", oddity.line, out.paint(style, &sanitize_line(&oddity.what))))?;
+fn write_report(verified: &VerifyReport, out: &mut OutputWriter) -> Result<()> {
+    for issue in &verified.issues {
+        let style = if issue.damage { TextStyle::Error } else { TextStyle::Dim };
+        out.line(&format!("line {}: {}", issue.line, out.paint(style, &sanitize_line(&issue.what))))?;
     }
     let verdict = match verified.is_sound() {
         true => "no damage found",

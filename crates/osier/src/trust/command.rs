@@ -14,7 +14,7 @@ use super::{ask_user, format_items, is_interactive};
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::{pad_right, sanitize_line};
-use crate::output_writer::{Out, notice};
+use crate::output_writer::{OutputWriter, notice};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -67,7 +67,7 @@ struct TrustRow {
 
 impl TrustRow {
     fn new(root: &Path, standing: &'static str, wishes: &[TrustItem]) -> TrustRow {
-        let wishes = wishes.iter().map(|wish| wish.display.clone()).collect();
+        let wishes = wishes.iter().map(|item| item.display.clone()).collect();
         TrustRow { folder: root.to_string_lossy().into_owned(), standing, wishes }
     }
 }
@@ -81,25 +81,26 @@ fn decide(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
     home.check_problems(&of_project.problems)?;
     let root = sanitize_line(&home.display_path(&project.root));
     let records = TrustRecords::read(&home.folder)?;
-    let asked = TrustRequest::for_project(&project, &of_project.needs_trust, || records);
-    let asked = asked.map_err(|reason| anyhow::anyhow!("cannot trust {root}: {}", sanitize_line(&reason)))?;
-    let Some(asked) = asked else {
+    let request = TrustRequest::for_project(&project, &of_project.needs_trust, || records);
+    let request =
+        request.map_err(|reason| anyhow::anyhow!("cannot trust {root}: {}", sanitize_line(&reason)))?;
+    let Some(request) = request else {
         bail!("{root} requests nothing that needs trust");
     };
     if !args.yes && !is_interactive() {
-        notice(&format!("{root} requests:\n{}", format_items(&asked.items).trim_end()));
+        notice(&format!("{root} requests:\n{}", format_items(&request.items).trim_end()));
         return Err(usage_error("cannot ask without a terminal; add --yes to trust it"));
     }
-    let yes = args.yes || ask_user(&asked, home)?.unwrap_or(false);
-    asked.store_decision(yes, home)?;
+    let yes = args.yes || ask_user(&request, home)?.unwrap_or(false);
+    request.store_decision(yes, home)?;
     let standing = if yes { "trusted" } else { "refused" };
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if args.json {
-        out.json(&TrustRow::new(&project.root, standing, &asked.items))?;
+        out.json(&TrustRow::new(&project.root, standing, &request.items))?;
     } else {
         out.line(&format!("{standing}: {root}"))?;
         if args.yes {
-            out.text(&format_items(&asked.items))?;
+            out.text(&format_items(&request.items))?;
         }
     }
     out.finish()
@@ -112,14 +113,14 @@ fn remove_decision(dir: &Path, json: bool, home: &Home) -> Result<ExitCode> {
         Err(_) => std::path::absolute(dir)?,
     };
     let was_there = update_records(&home.folder, |records| records.remove(&root))?;
-    let shown = sanitize_line(&home.display_path(&root));
+    let display_path = sanitize_line(&home.display_path(&root));
     if !was_there {
-        bail!("no decision about {shown}; `osier trust --list` lists all decisions");
+        bail!("no decision about {display_path}; `osier trust --list` lists all decisions");
     }
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     match json {
         true => out.json(&serde_json::json!({ "folder": root.to_string_lossy(), "standing": "unknown" }))?,
-        false => out.line(&format!("forgotten: {shown}"))?,
+        false => out.line(&format!("forgotten: {display_path}"))?,
     }
     out.finish()
 }
@@ -127,7 +128,7 @@ fn remove_decision(dir: &Path, json: bool, home: &Home) -> Result<ExitCode> {
 fn list_decisions(json: bool, home: &Home) -> Result<ExitCode> {
     let records = TrustRecords::read(&home.folder)?;
     let rows: Vec<TrustRow> = records.folders().map(|(root, yes)| trust_row(root, yes, &records)).collect();
-    let mut out = Out::new();
+    let mut out = OutputWriter::new();
     if json {
         out.json(&rows)?;
         return out.finish();
@@ -147,13 +148,13 @@ fn list_decisions(json: bool, home: &Home) -> Result<ExitCode> {
 
 fn trust_row(root: &Path, yes: bool, records: &TrustRecords) -> TrustRow {
     let project = Project { root: root.to_owned() };
-    let asked =
+    let request =
         TrustRequest::for_project(&project, &ProjectSettings::read(&project).needs_trust, || records.clone());
-    let standing = match asked.as_ref().map(|asked| asked.as_ref().map(|asked| asked.status)) {
+    let standing = match request.as_ref().map(|request| request.as_ref().map(|request| request.status)) {
         _ if !root.is_dir() => "gone",
         Ok(Some(TrustStatus::Changed)) | Err(_) => "changed",
         _ if yes => "trusted",
         _ => "refused",
     };
-    TrustRow::new(root, standing, &asked.ok().flatten().map(|asked| asked.items).unwrap_or_default())
+    TrustRow::new(root, standing, &request.ok().flatten().map(|request| request.items).unwrap_or_default())
 }

@@ -7,22 +7,22 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::run_support::{ModelServer, RunningCommand, TerminalCommand, osier_command};
-use crate::support::World;
+use crate::support::TestEnv;
 
 const SCRIPT: &str = "say add a flag; reply looking calls read list.rs; result fn list ~400; reply done ~400; \
                       say and a test; reply written calls write test.rs; result ok; reply all green";
 
 /// A test environment with a small compaction.keep_recent_tokens, so that small sessions can be compacted.
-fn world(script: &str, keep: u32) -> World {
-    let world = World::with(script);
-    fs::create_dir_all(world.home()).unwrap();
+fn env(script: &str, keep: u32) -> TestEnv {
+    let env = TestEnv::with(script);
+    fs::create_dir_all(env.home()).unwrap();
     let settings = format!("summary_model = 'offline'\ncompaction.keep_recent_tokens = {keep}\n");
-    fs::write(world.home().join("config.toml"), settings).unwrap();
-    world
+    fs::write(env.home().join("config.toml"), settings).unwrap();
+    env
 }
 
 fn check(script: &str, keep: u32, commands: &[&str], expect: Expect) {
-    world(script, keep).check(commands, expect);
+    env(script, keep).check(commands, expect);
 }
 
 #[test]
@@ -106,22 +106,22 @@ fn summary_replaces_older_messages() {
 
 #[test]
 fn compaction_shows_what_it_dropped() {
-    let world = world(SCRIPT, 12);
-    let made = world.json("compact s.jsonl --focus 'the flag'");
-    let lines = world.lines("s.jsonl");
+    let env = env(SCRIPT, 12);
+    let reply = env.json("compact s.jsonl --focus 'the flag'");
+    let lines = env.lines("s.jsonl");
     let stored: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
-    assert_eq!((&made["entry"], &made["leafId"]), (&stored["id"], &stored["id"]));
-    assert_eq!(made["firstKeptEntryId"], stored["firstKeptEntryId"]);
-    assert_eq!(made["tokensBefore"], stored["tokensBefore"]);
-    let estimated = (made.get("tokensBeforeEstimated"), made.get("tokensAfterEstimated"));
+    assert_eq!((&reply["entry"], &reply["leafId"]), (&stored["id"], &stored["id"]));
+    assert_eq!(reply["firstKeptEntryId"], stored["firstKeptEntryId"]);
+    assert_eq!(reply["tokensBefore"], stored["tokensBefore"]);
+    let estimated = (reply.get("tokensBeforeEstimated"), reply.get("tokensAfterEstimated"));
     assert_eq!(estimated, (None, Some(&json!(true))), "a reply reported the first; the second is estimated");
-    let dropped = world.json("compaction s.jsonl");
+    let dropped = env.json("compaction s.jsonl");
     assert_eq!((&dropped["entry"], &dropped["summary"]), (&stored["id"], &stored["summary"]));
-    assert_eq!(dropped["tokensAfter"], made["tokensAfter"]);
+    assert_eq!(dropped["tokensAfter"], reply["tokensAfter"]);
     assert_eq!(dropped["readFiles"], json!(["list.rs"]));
     let ids = crate::support::ids(&dropped["dropped"]);
     assert_eq!(ids, ["00000001", "00000002", "00000003", "00000004", "00000005"]);
-    world.check(&["compaction s.jsonl"], expect![[r#"
+    env.check(&["compaction s.jsonl"], expect![[r#"
         $ compaction s.jsonl
         compaction <1> by offline/offline
         110 tokens before, ~199 after
@@ -177,20 +177,20 @@ fn compaction_shows_what_it_dropped() {
 #[test]
 fn long_list_is_shortened_in_text_and_complete_in_json() {
     let turns: String = (0..16).map(|turn| format!("say question {turn}; reply answer {turn}; ")).collect();
-    let world = world(&turns, 1);
-    world.ok("compact s.jsonl");
-    let output = world.ok("compaction s.jsonl");
+    let env = env(&turns, 1);
+    env.ok("compact s.jsonl");
+    let output = env.ok("compaction s.jsonl");
     assert!(output.contains("  … 15 more (shown with --json)\n"), "{output}");
-    assert_eq!(world.json("compaction s.jsonl")["dropped"].as_array().unwrap().len(), 31);
+    assert_eq!(env.json("compaction s.jsonl")["dropped"].as_array().unwrap().len(), 31);
 }
 
 #[test]
 fn undo_moves_to_before_the_compaction_and_restores_the_context() {
-    let world = world(SCRIPT, 1);
-    let before = world.json("context s.jsonl")["messages"].clone();
-    world.ok("compact s.jsonl");
-    assert_ne!(world.json("context s.jsonl")["messages"], before);
-    world.check(
+    let env = env(SCRIPT, 1);
+    let before = env.json("context s.jsonl")["messages"].clone();
+    env.ok("compact s.jsonl");
+    assert_ne!(env.json("context s.jsonl")["messages"], before);
+    env.check(
         &["compaction s.jsonl --undo", "compaction s.jsonl"],
         expect![[r#"
         $ compaction s.jsonl --undo
@@ -200,43 +200,43 @@ fn undo_moves_to_before_the_compaction_and_restores_the_context() {
         exit 1
     "#]],
     );
-    assert_eq!(world.json("context s.jsonl")["messages"], before);
-    world.ok("undo s.jsonl");
-    assert_ne!(world.json("context s.jsonl")["messages"], before);
+    assert_eq!(env.json("context s.jsonl")["messages"], before);
+    env.ok("undo s.jsonl");
+    assert_ne!(env.json("context s.jsonl")["messages"], before);
 }
 
 #[test]
 fn undo_asks_if_there_are_newer_messages() {
-    let world = world(SCRIPT, 1);
-    let compaction = world.ok("compact s.jsonl");
-    world.ok("append s.jsonl thanks");
-    let held = world.read("s.jsonl");
-    world.check(&["compaction s.jsonl --undo"], expect![[r#"
+    let env = env(SCRIPT, 1);
+    let compaction = env.ok("compact s.jsonl");
+    env.ok("append s.jsonl thanks");
+    let held = env.read("s.jsonl");
+    env.check(&["compaction s.jsonl --undo"], expect![[r#"
         $ compaction s.jsonl --undo
         ! osier: 1 message after it stays on the other branch; add --yes to move to before the compaction anyway
         exit 2
     "#]]);
-    assert_eq!(world.read("s.jsonl"), held);
-    let went = world.json(&format!("compaction s.jsonl {} --undo --yes", compaction.trim()));
-    assert_eq!(went, json!({ "leafId": "00000008", "moved": true }));
-    assert!(world.ok("tree s.jsonl").contains("user: \"thanks\""));
+    assert_eq!(env.read("s.jsonl"), held);
+    let moved = env.json(&format!("compaction s.jsonl {} --undo --yes", compaction.trim()));
+    assert_eq!(moved, json!({ "leafId": "00000008", "moved": true }));
+    assert!(env.ok("tree s.jsonl").contains("user: \"thanks\""));
 }
 
 #[test]
 fn undo_respects_the_answer_on_a_terminal() {
-    let world = world(SCRIPT, 1);
-    world.ok("compact s.jsonl");
-    world.ok("append s.jsonl thanks");
-    let held = world.read("s.jsonl");
+    let env = env(SCRIPT, 1);
+    env.ok("compact s.jsonl");
+    env.ok("append s.jsonl thanks");
+    let held = env.read("s.jsonl");
     for (answer, code) in [("n", 1), ("y", 0)] {
         let mut terminal =
-            TerminalCommand::start(osier_command(&world, &["sessions", "compaction", "s.jsonl", "--undo"]));
+            TerminalCommand::start(osier_command(&env, &["sessions", "compaction", "s.jsonl", "--undo"]));
         terminal.read_until(
             "1 message after it stays on the other branch. Move to before the compaction? [y/N] ",
         );
         terminal.type_in(&format!("{answer}\n"));
         assert_eq!(terminal.wait().0, code);
-        assert_eq!(world.read("s.jsonl") == held, code == 1);
+        assert_eq!(env.read("s.jsonl") == held, code == 1);
     }
 }
 
@@ -288,15 +288,15 @@ fn error_for_an_entry_that_is_not_a_compaction_lists_compactions() {
 
 #[test]
 fn second_compaction_includes_the_first() {
-    let world = world(SCRIPT, 1);
-    world.ok("compact s.jsonl");
+    let env = env(SCRIPT, 1);
+    env.ok("compact s.jsonl");
     for text in ["now the docs", "and the changelog"] {
-        world.ok(&format!("append s.jsonl '{text}'"));
-        world.ok("append s.jsonl --role assistant 'I wrote it.'");
+        env.ok(&format!("append s.jsonl '{text}'"));
+        env.ok("append s.jsonl --role assistant 'I wrote it.'");
     }
-    let first = world.json("compaction s.jsonl");
-    world.ok("compact s.jsonl");
-    let second = world.json("compaction s.jsonl");
+    let first = env.json("compaction s.jsonl");
+    env.ok("compact s.jsonl");
+    let second = env.json("compaction s.jsonl");
     let dropped = crate::support::ids(&second["dropped"]);
     assert_eq!(
         dropped[0],
@@ -309,35 +309,42 @@ fn second_compaction_includes_the_first() {
 #[test]
 fn focus_reaches_the_model_and_ctrl_c_changes_nothing() {
     let server = ModelServer::new();
-    let world = server.world();
-    world.write("s.jsonl", ScriptedSession::run(SCRIPT).file());
-    let config = world.home().join("config.toml");
+    let env = server.env();
+    env.write("s.jsonl", ScriptedSession::run(SCRIPT).file());
+    let config = env.home().join("config.toml");
     let settings = fs::read_to_string(&config).unwrap();
     fs::write(&config, format!("compaction.keep_recent_tokens = 1\n{settings}")).unwrap();
-    let before = world.read("s.jsonl");
+    let before = env.read("s.jsonl");
     let args = ["sessions", "compact", "s.jsonl", "--focus", "only the flag", "--model", "local/test"];
-    let running = RunningCommand::start(osier_command(&world, &args));
-    let asked = server.next_request();
-    assert!(asked.messages().concat().ends_with("Additional focus: only the flag"), "{:?}", asked.messages());
+    let running = RunningCommand::start(osier_command(&env, &args));
+    let request = server.next_request();
+    assert!(
+        request.messages().concat().ends_with("Additional focus: only the flag"),
+        "{:?}",
+        request.messages()
+    );
     running.signal(Signal::INT);
-    asked.wait_for_disconnect();
-    let ran = running.wait();
-    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (130, "", "Canceled; nothing changed\n"));
-    assert_eq!(world.read("s.jsonl"), before);
+    request.wait_for_disconnect();
+    let run_output = running.wait();
+    assert_eq!(
+        (run_output.code, run_output.out.as_str(), run_output.err.as_str()),
+        (130, "", "Canceled; nothing changed\n")
+    );
+    assert_eq!(env.read("s.jsonl"), before);
 }
 
 #[test]
 fn nearly_full_context_is_compacted_before_the_prompt_unless_disabled() {
     for enabled in [true, false] {
         let server = ModelServer::new();
-        let world = server.world();
-        let config = world.home().join("config.toml");
+        let env = server.env();
+        let config = env.home().join("config.toml");
         let settings = fs::read_to_string(&config).unwrap();
         let small = "context_window = 8192\nmax_output = 1000\n";
         fs::write(&config, format!("compaction.enabled = {enabled}\n{settings}{small}")).unwrap();
-        world.write("long.txt", "0123456789 ".repeat(900));
+        env.write("long.txt", "0123456789 ".repeat(900));
         let run = |args: &[&str]| {
-            RunningCommand::start(osier_command(&world, &[&["-p", "--no-tools", "--verbose"], args].concat()))
+            RunningCommand::start(osier_command(&env, &[&["-p", "--no-tools", "--verbose"], args].concat()))
         };
         for args in [&["@long.txt", "read this"][..], &["-c", "@long.txt", "again"]] {
             let running = run(args);
@@ -345,18 +352,23 @@ fn nearly_full_context_is_compacted_before_the_prompt_unless_disabled() {
             assert_eq!(running.wait().out, "I did.\n");
         }
         let running = run(&["-c", "@long.txt", "and now?"]);
-        let mut asked = server.next_request();
+        let mut request = server.next_request();
         // A long history is summarized in parts.
-        while asked.messages().concat().contains("<conversation>") {
-            asked.reply("## Goal\nReading.");
-            asked = server.next_request();
+        while request.messages().concat().contains("<conversation>") {
+            request.reply("## Goal\nReading.");
+            request = server.next_request();
         }
-        let messages = asked.messages();
+        let messages = request.messages();
         assert_eq!(messages[0].contains("## Goal"), enabled, "{messages:?}");
         assert!(messages.last().unwrap().ends_with("and now?"), "the prompt itself is kept: {messages:?}");
-        asked.reply("Done.");
-        let ran = running.wait();
+        request.reply("Done.");
+        let run_output = running.wait();
         let output = "summarizing the older part of the conversation\ncompacted: ";
-        assert_eq!((ran.out.as_str(), ran.err.contains(output)), ("Done.\n", enabled), "{}", ran.err);
+        assert_eq!(
+            (run_output.out.as_str(), run_output.err.contains(output)),
+            ("Done.\n", enabled),
+            "{}",
+            run_output.err
+        );
     }
 }

@@ -3,7 +3,7 @@
 use osier_testkit::expect;
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, World, check};
+use crate::support::{CommandOutput, TestEnv, check};
 
 const SCRIPT: &str = "say sort the list; reply how; say with a map; reply mapping calls write map.rs; result ok; \
                       reply the map is slow; move how; say with a tree; reply planting calls write map.rs; result ok; \
@@ -73,11 +73,11 @@ fn branches_are_shown_side_by_side() {
 
 #[test]
 fn narrow_terminal_shows_branches_one_below_the_other() {
-    let world = World::with(SCRIPT);
-    let mut command = world.command();
+    let env = TestEnv::with(SCRIPT);
+    let mut command = env.command();
     command.env("COLUMNS", "40").args(["sessions", "compare", "s.jsonl", "00000006"]);
-    let ran = CommandOutput::from_output(command.output().unwrap());
-    assert!(ran.out.lines().all(|line| line.chars().count() <= 40), "{}", ran.out);
+    let output = CommandOutput::from_output(command.output().unwrap());
+    assert!(output.out.lines().all(|line| line.chars().count() <= 40), "{}", output.out);
     expect![[r#"
         Common ancestor: 00000002
         0000000b [fast]
@@ -104,12 +104,12 @@ fn narrow_terminal_shows_branches_one_below_the_other() {
 
         Changed in both: map.rs
     "#]]
-    .assert_eq(&ran.out);
+    .assert_eq(&output.out);
 }
 
 #[test]
 fn json_has_both_sides() {
-    let compared = World::with(SCRIPT).json("compare s.jsonl 00000006");
+    let compared = TestEnv::with(SCRIPT).json("compare s.jsonl 00000006");
     assert_eq!(compared["commonId"], "00000002");
     assert_eq!(compared["left"]["label"], "fast");
     assert_eq!(compared["right"]["tipId"], "00000006");
@@ -119,8 +119,8 @@ fn json_has_both_sides() {
 
 #[test]
 fn graft_adds_the_conclusion_of_another_branch() {
-    let world = World::with(SCRIPT);
-    world.check(
+    let env = TestEnv::with(SCRIPT);
+    env.check(
         &["graft s.jsonl 00000006", "tree s.jsonl", "context s.jsonl", "graft s.jsonl 00000002", "graft s.jsonl 0000000f"],
         expect![[r#"
             $ graft s.jsonl 00000006
@@ -174,7 +174,7 @@ fn graft_adds_the_conclusion_of_another_branch() {
             exit 1
         "#]],
     );
-    let lines = world.lines("s.jsonl");
+    let lines = env.lines("s.jsonl");
     let graft: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
     assert_eq!((&graft["type"], &graft["fromId"]), (&json!("branch_summary"), &json!("00000006")));
     assert_eq!(graft["details"]["modifiedFiles"], json!(["map.rs"]));
@@ -183,13 +183,13 @@ fn graft_adds_the_conclusion_of_another_branch() {
 
 #[test]
 fn graft_can_be_summarized_by_a_model() {
-    let world = World::with(SCRIPT);
-    assert!(world.fails(1, "graft s.jsonl 00000006 --summarize").contains("--model offline"));
-    world.fails(2, "graft s.jsonl 00000006 --instructions short");
-    let made = world.json("graft s.jsonl 00000006 --summarize --model offline --instructions 'in short'");
-    let lines = world.lines("s.jsonl");
+    let env = TestEnv::with(SCRIPT);
+    assert!(env.fails(1, "graft s.jsonl 00000006 --summarize").contains("--model offline"));
+    env.fails(2, "graft s.jsonl 00000006 --instructions short");
+    let reply = env.json("graft s.jsonl 00000006 --summarize --model offline --instructions 'in short'");
+    let lines = env.lines("s.jsonl");
     let graft: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
-    assert_eq!(made, json!({ "entry": graft["id"], "fromId": "00000006", "leafId": graft["id"] }));
+    assert_eq!(reply, json!({ "entry": graft["id"], "fromId": "00000006", "leafId": graft["id"] }));
     let summary = graft["summary"].as_str().unwrap();
     assert!(summary.starts_with("Grafted from [entry 00000006]") && summary.contains("## Goal"), "{summary}");
 }

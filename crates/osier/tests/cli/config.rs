@@ -5,23 +5,23 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use osier_testkit::{Expect, expect};
 
-use crate::support::World;
+use crate::support::TestEnv;
 
 /// A test environment with the user's settings file and optionally a project's.
-fn world(user: &str, project: Option<&str>) -> World {
-    let world = World::new();
-    fs::create_dir(world.home()).unwrap();
-    fs::write(world.home().join("config.toml"), user).unwrap();
+fn env(user: &str, project: Option<&str>) -> TestEnv {
+    let env = TestEnv::new();
+    fs::create_dir(env.home()).unwrap();
+    fs::write(env.home().join("config.toml"), user).unwrap();
     if let Some(project) = project {
-        world.write(".osier/config.toml", project);
+        env.write(".osier/config.toml", project);
     }
-    world
+    env
 }
 
-fn check(world: &World, commands: &[&[&str]], expect: Expect) {
+fn check(env: &TestEnv, commands: &[&[&str]], expect: Expect) {
     let output: String =
-        commands.iter().map(|args| format!("$ {}\n{}", args.join(" "), world.args(args))).collect();
-    expect.assert_eq(&world.with_stable_names(&output));
+        commands.iter().map(|args| format!("$ {}\n{}", args.join(" "), env.args(args))).collect();
+    expect.assert_eq(&env.with_stable_names(&output));
 }
 
 const CONFIG: &[&str] = &["config"];
@@ -29,7 +29,7 @@ const CONFIG: &[&str] = &["config"];
 #[test]
 fn defaults_apply_without_settings_files() {
     check(
-        &World::new(),
+        &TestEnv::new(),
         &[CONFIG],
         expect![[r#"
             $ config
@@ -72,13 +72,13 @@ fn defaults_apply_without_settings_files() {
 
 #[test]
 fn settings_are_shown_with_file_and_line() {
-    let world = world(
+    let env = env(
         "# mine\nthinking = \"low\"\ntools = [\"read\", \"ls\"]\n\n[providers.local]\nbase_url = \"http://127.0.0.1:8080/v1\"\n\
          [[providers.local.models]]\nid = \"smollm2\"\ncontext_window = 8192\n",
         Some("thinking = \"high\"\nretry.attempts = 2\n"),
     );
     check(
-        &world,
+        &env,
         &[CONFIG],
         expect![[r#"
             $ config
@@ -124,8 +124,8 @@ fn settings_are_shown_with_file_and_line() {
 
 #[test]
 fn api_key_in_the_environment_selects_the_model_and_is_not_shown() {
-    let world = World::new();
-    let mut command = world.command();
+    let env = TestEnv::new();
+    let mut command = env.command();
     let output = command.env("OPENAI_API_KEY", "sk-hunter2").args(["config", "--json"]).output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
     assert!(!out.contains("hunter2"), "{out}");
@@ -136,7 +136,7 @@ fn api_key_in_the_environment_selects_the_model_and_is_not_shown() {
 
 #[test]
 fn secrets_are_shown_only_as_set() {
-    let world = world(
+    let env = env(
         "[providers.p]\nbase_url = \"https://me:hunter2@host.example/v1?key=hunter2#hunter2\"\n\
          api_key_command = \"echo hunter2\"\nheaders = { x-token = \"hunter2\" }\n",
         Some("[providers.q]\nbase_url = \"http://x:hunter2@y\"\nheaders = { a = \"hunter2\" }\n"),
@@ -151,9 +151,12 @@ fn secrets_are_shown_only_as_set() {
         &["doctor", "--json"],
         &["models", "--all"],
     ] {
-        let ran = world.args(args);
-        assert!(!format!("{}{}", ran.out, ran.err).contains("hunter2"), "{args:?}: {ran}");
-        output += &ran.out;
+        let run_output = env.args(args);
+        assert!(
+            !format!("{}{}", run_output.out, run_output.err).contains("hunter2"),
+            "{args:?}: {run_output}"
+        );
+        output += &run_output.out;
     }
     assert!(output.contains("https://host.example/v1") && output.contains("(set)"), "{output}");
 }
@@ -161,9 +164,9 @@ fn secrets_are_shown_only_as_set() {
 #[test]
 fn invalid_settings_are_reported_with_file_line_and_suggestion() {
     let unknown = "durabilty = \"always\"\n[retry]\natempts = 1\n";
-    let world = world(unknown, None);
+    let env = env(unknown, None);
     check(
-        &world,
+        &env,
         &[&["sessions", "list"]],
         expect![[r#"
             $ sessions list
@@ -172,11 +175,11 @@ fn invalid_settings_are_reported_with_file_line_and_suggestion() {
             ! no sessions in this directory; --all includes other directories
         "#]],
     );
-    let (known, told) = (World::new().args(CONFIG), world.args(CONFIG));
-    assert_eq!((told.out, told.err.lines().count()), (known.out, 2), "{}", told.err);
-    fs::write(world.home().join("config.toml"), "thinking = \"loud\"\nmodel = 3\n").unwrap();
+    let (known, configured) = (TestEnv::new().args(CONFIG), env.args(CONFIG));
+    assert_eq!((configured.out, configured.err.lines().count()), (known.out, 2), "{}", configured.err);
+    fs::write(env.home().join("config.toml"), "thinking = \"loud\"\nmodel = 3\n").unwrap();
     check(
-        &world,
+        &env,
         &[&["sessions", "list"], &["models"], CONFIG],
         expect![[r#"
             $ sessions list
@@ -225,9 +228,9 @@ fn invalid_settings_are_reported_with_file_line_and_suggestion() {
             ! osier: ~/home/config.toml:2: model must be a string
         "#]],
     );
-    fs::write(world.home().join("config.toml"), "model = \"unfinished\nkey = \"sk-hunter2\"\n").unwrap();
+    fs::write(env.home().join("config.toml"), "model = \"unfinished\nkey = \"sk-hunter2\"\n").unwrap();
     check(
-        &world,
+        &env,
         &[&["sessions", "list"]],
         expect![[r#"
         $ sessions list
@@ -240,26 +243,26 @@ fn invalid_settings_are_reported_with_file_line_and_suggestion() {
 #[test]
 fn number_of_reported_problems_is_limited() {
     let mistakes: String = (0..100).map(|number| format!("key{number} = 1\n")).collect();
-    let ran = world(&mistakes, None).args(&["sessions", "list"]);
-    assert_eq!(ran.err.lines().count(), 10, "{}", ran.err);
-    assert!(ran.err.contains("and 92 more; `osier doctor` lists all of them"), "{}", ran.err);
+    let run_output = env(&mistakes, None).args(&["sessions", "list"]);
+    assert_eq!(run_output.err.lines().count(), 10, "{}", run_output.err);
+    assert!(run_output.err.contains("and 92 more; `osier doctor` lists all of them"), "{}", run_output.err);
 }
 
 #[test]
 fn names_in_settings_are_sanitized() {
-    let world = world("", Some("\"a\\u001b[2J\\nosier: all is well\" = 1\n"));
-    let ran = world.args(&["sessions", "list"]);
-    assert_eq!(ran.err.lines().count(), 2, "{:?}", ran.err);
-    assert!(!ran.err.contains('\u{1b}'), "{:?}", ran.err);
+    let env = env("", Some("\"a\\u001b[2J\\nosier: all is well\" = 1\n"));
+    let run_output = env.args(&["sessions", "list"]);
+    assert_eq!(run_output.err.lines().count(), 2, "{:?}", run_output.err);
+    assert!(!run_output.err.contains('\u{1b}'), "{:?}", run_output.err);
 }
 
 #[test]
 fn config_set_keeps_the_rest_of_the_file() {
     let before = "# my settings\nthinking = \"low\" # enough\n\n[providers.local]  # here\nbase_url = \"http://127.0.0.1:1/v1\"\nheaders = { a = \"1\" }\n";
-    let world = world(before, None);
-    let file = world.home().join("config.toml");
+    let env = env(before, None);
+    let file = env.home().join("config.toml");
     check(
-        &world,
+        &env,
         &[
             &["config", "set", "thinking", "high"],
             &["config", "set", "model", "anthropic/claude-opus-5-5"],
@@ -306,18 +309,18 @@ fn config_set_keeps_the_rest_of_the_file() {
     .assert_eq(&fs::read_to_string(&file).unwrap());
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     for key in ["model", "tools", "backtracking", "providers.local.headers.b", "providers.other.base_url"] {
-        assert_eq!(world.args(&["config", "unset", key]).code, 0, "{key}");
+        assert_eq!(env.args(&["config", "unset", key]).code, 0, "{key}");
     }
-    assert_eq!(world.args(&["config", "set", "thinking", "low"]).code, 0);
+    assert_eq!(env.args(&["config", "set", "thinking", "low"]).code, 0);
     let after = fs::read_to_string(&file).unwrap();
     assert_eq!(after, before);
 }
 
 #[test]
 fn invalid_value_is_rejected_and_not_written() {
-    let world = World::new();
+    let env = TestEnv::new();
     check(
-        &world,
+        &env,
         &[
             &["config", "set", "thinking", "loud"],
             &["config", "set", "modle", "x"],
@@ -367,14 +370,14 @@ fn invalid_value_is_rejected_and_not_written() {
             exit 2
         "#]],
     );
-    assert!(!world.home().join("config.toml").exists());
+    assert!(!env.home().join("config.toml").exists());
 }
 
 #[test]
 fn config_set_warns_if_the_project_overrides_it() {
-    let world = world("", Some("thinking = \"off\"\n"));
+    let env = env("", Some("thinking = \"off\"\n"));
     check(
-        &world,
+        &env,
         &[&["config", "set", "thinking", "max"]],
         expect![[r#"
             $ config set thinking max
@@ -386,21 +389,21 @@ fn config_set_warns_if_the_project_overrides_it() {
 
 #[test]
 fn symlink_to_the_settings_stays_a_symlink() {
-    let world = world("", None);
-    let file = world.home().join("config.toml");
-    world.write("dotfiles.toml", "# kept elsewhere\n");
+    let env = env("", None);
+    let file = env.home().join("config.toml");
+    env.write("dotfiles.toml", "# kept elsewhere\n");
     fs::remove_file(&file).unwrap();
-    symlink(world.path("dotfiles.toml"), &file).unwrap();
-    assert_eq!(world.args(&["config", "set", "thinking", "low"]).code, 0);
+    symlink(env.path("dotfiles.toml"), &file).unwrap();
+    assert_eq!(env.args(&["config", "set", "thinking", "low"]).code, 0);
     assert!(fs::symlink_metadata(&file).unwrap().is_symlink());
-    assert_eq!(world.read("dotfiles.toml"), b"# kept elsewhere\nthinking = \"low\"\n");
+    assert_eq!(env.read("dotfiles.toml"), b"# kept elsewhere\nthinking = \"low\"\n");
 }
 
 #[test]
 fn invalid_toml_is_not_overwritten() {
-    let world = world("model = \n", None);
+    let env = env("model = \n", None);
     check(
-        &world,
+        &env,
         &[&["config", "set", "thinking", "low"], &["config", "path"]],
         expect![[r#"
         $ config set thinking low
@@ -410,15 +413,15 @@ fn invalid_toml_is_not_overwritten() {
         $DIR/home/config.toml
     "#]],
     );
-    assert_eq!(fs::read_to_string(world.home().join("config.toml")).unwrap(), "model = \n");
+    assert_eq!(fs::read_to_string(env.home().join("config.toml")).unwrap(), "model = \n");
 }
 
 #[test]
 fn help_and_version_do_not_read_settings() {
-    let world = world("this is no toml", None);
+    let env = env("this is no toml", None);
     for args in [["--version"].as_slice(), &["--help"], &["config", "keys"], &["config", "--help"], &["man"]]
     {
-        let ran = world.args(args);
-        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
+        let run_output = env.args(args);
+        assert_eq!((run_output.code, run_output.err.as_str()), (0, ""), "{args:?}");
     }
 }

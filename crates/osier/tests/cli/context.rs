@@ -3,7 +3,7 @@
 use osier_testkit::expect;
 use serde_json::{Value, json};
 
-use crate::support::{World, check, ids};
+use crate::support::{TestEnv, check, ids};
 
 const COMPACTED: &str = "model anthropic/claude; thinking high; say a; reply b; say c; reply d; compact keep c \"the story so far\"; \
     say e; reply f";
@@ -28,7 +28,7 @@ fn context_starts_with_the_last_compaction() {
         5 messages
     "#]],
     );
-    let context = World::with(COMPACTED).json("context s.jsonl");
+    let context = TestEnv::with(COMPACTED).json("context s.jsonl");
     assert_eq!(roles(&context["messages"]), ["compactionSummary", "user", "assistant", "user", "assistant"]);
     assert_eq!(context["leafId"], "00000009");
     assert_eq!(context["thinkingLevel"], "high");
@@ -70,16 +70,16 @@ fn every_kind_of_message_is_shown() {
 
 #[test]
 fn context_at_an_earlier_entry_is_shorter() {
-    let world = World::with(COMPACTED);
-    assert_eq!(roles(&world.json("context s.jsonl --at 00000004")["messages"]), ["user", "assistant"]);
+    let env = TestEnv::with(COMPACTED);
+    assert_eq!(roles(&env.json("context s.jsonl --at 00000004")["messages"]), ["user", "assistant"]);
     assert_eq!(
-        world.json("context s.jsonl --at root"),
+        env.json("context s.jsonl --at root"),
         json!({ "leafId": null, "messages": [], "thinkingLevel": "off", "model": null })
     );
-    let error = world.fails(1, "context s.jsonl --at 0000000f");
+    let error = env.fails(1, "context s.jsonl --at 0000000f");
     assert!(error.starts_with("osier: no entry 0000000f in this session; did you mean 00000001"), "{error}");
-    world.fails(1, "context s.jsonl --request --at 0000000f");
-    world.fails(1, "path s.jsonl --at 0000000f --json");
+    env.fails(1, "context s.jsonl --request --at 0000000f");
+    env.fails(1, "path s.jsonl --at 0000000f --json");
 }
 
 #[test]
@@ -99,17 +99,17 @@ fn path_lists_the_entries_of_any_branch() {
             $ path s.jsonl --at root
         "#]],
     );
-    let world = World::with("say a; reply b; move a; say c");
-    assert_eq!(ids(&world.json("path s.jsonl")), ["00000001", "00000004"]);
-    assert_eq!(ids(&world.json("path s.jsonl --at 00000003")), ["00000001", "00000003"]);
-    assert_eq!(world.json("path s.jsonl --at root"), json!([]));
+    let env = TestEnv::with("say a; reply b; move a; say c");
+    assert_eq!(ids(&env.json("path s.jsonl")), ["00000001", "00000004"]);
+    assert_eq!(ids(&env.json("path s.jsonl --at 00000003")), ["00000001", "00000003"]);
+    assert_eq!(env.json("path s.jsonl --at root"), json!([]));
 }
 
 #[test]
 fn path_json_is_as_stored() {
-    let world = World::with(r#"entry {"type":"future","odd":[1.0,"é"],"n":1e3}"#);
-    let line = world.lines("s.jsonl")[1].clone();
-    assert_eq!(world.ok("path s.jsonl --json"), format!("[{line}]\n"));
+    let env = TestEnv::with(r#"entry {"type":"future","odd":[1.0,"é"],"n":1e3}"#);
+    let line = env.lines("s.jsonl")[1].clone();
+    assert_eq!(env.ok("path s.jsonl --json"), format!("[{line}]\n"));
 }
 
 #[test]
@@ -146,9 +146,9 @@ fn request_pairs_calls_with_results_and_marks_checkpoints() {
 #[test]
 fn checkpoints_are_counted_over_the_whole_path() {
     let script = "say a; reply b calls read x.txt, bash ls; result c; result d; say e; reply f; compact keep e \"so far\"; say g";
-    let request = World::with(script).json("context s.jsonl --request");
+    let request = TestEnv::with(script).json("context s.jsonl --request");
     assert_eq!(checkpoints(&request), [(1, "Checkpoint 2"), (3, "Checkpoint 3")]);
-    let request = World::with(script).json("context s.jsonl --request --at 00000004");
+    let request = TestEnv::with(script).json("context s.jsonl --request --at 00000004");
     assert_eq!(checkpoints(&request), [(0, "Checkpoint 0"), (3, "Checkpoint 1")]);
     assert_eq!(request["repairs"], json!({ "unansweredCalls": 0, "strayResults": 0 }));
     assert_eq!(request["leafId"], "00000004");
@@ -157,26 +157,26 @@ fn checkpoints_are_counted_over_the_whole_path() {
 #[test]
 fn result_without_a_call_is_not_sent() {
     let stray = r#"{"type":"message","message":{"role":"toolResult","toolCallId":"x","toolName":"read","content":"?"}}"#;
-    let world = World::with(&format!("say a; entry {stray}; reply b"));
-    let request = world.json("context s.jsonl --request");
+    let env = TestEnv::with(&format!("say a; entry {stray}; reply b"));
+    let request = env.json("context s.jsonl --request");
     assert_eq!(roles(&request["messages"]), ["user", "assistant"]);
     assert_eq!(request["repairs"]["strayResults"], 1);
-    assert_eq!(roles(&world.json("context s.jsonl")["messages"]), ["user", "toolResult", "assistant"]);
+    assert_eq!(roles(&env.json("context s.jsonl")["messages"]), ["user", "toolResult", "assistant"]);
 }
 
 #[test]
 fn edits_change_what_is_sent_and_nothing_else() {
-    let world = World::with("say a; reply b; say c; omit b; edit a other");
-    let messages = &world.json("context s.jsonl")["messages"];
+    let env = TestEnv::with("say a; reply b; say c; omit b; edit a other");
+    let messages = &env.json("context s.jsonl")["messages"];
     assert_eq!(roles(messages), ["user", "user"]);
     assert_eq!(messages[0]["content"], "other");
-    assert_eq!(ids(&world.json("path s.jsonl")).len(), 5);
+    assert_eq!(ids(&env.json("path s.jsonl")).len(), 5);
 }
 
 #[test]
 fn compaction_with_an_unknown_first_kept_entry_is_reported() {
     let odd = r#"{"type":"compaction","summary":"lost","firstKeptEntryId":"ffffffff","tokensBefore":1}"#;
-    let out = World::with(&format!("say a; reply b; entry {odd}; say c")).ok("context s.jsonl");
+    let out = TestEnv::with(&format!("say a; reply b; entry {odd}; say c")).ok("context s.jsonl");
     assert!(out.contains("first kept entry of the compaction is not above it"), "{out}");
 }
 

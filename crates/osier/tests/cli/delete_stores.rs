@@ -9,30 +9,30 @@ use osier_testkit::expect;
 use osier_tree::Header;
 use serde_json::{Value, json};
 
-use crate::support::World;
+use crate::support::TestEnv;
 use crate::two_stores::{configure, create_session, two_stores};
 
-fn store(world: &World, name: &str) -> FileStore {
+fn store(env: &TestEnv, name: &str) -> FileStore {
     match name {
-        "file" => FileStore::new(world.home().join("sessions"), Some(world.home().join("cache"))),
-        name => FileStore::new(world.home().join("..").join(name), None).with_name(name),
+        "file" => FileStore::new(env.home().join("sessions"), Some(env.home().join("cache"))),
+        name => FileStore::new(env.home().join("..").join(name), None).with_name(name),
     }
 }
 
 /// Creates the session of a sub-agent of `parent` in a store.
-async fn create_sub_agent_session(world: &World, place: &str, id: &str, parent: &str) {
+async fn create_sub_agent_session(env: &TestEnv, place: &str, id: &str, parent: &str) {
     let header = Header {
         parent_session_id: Some(parent.to_owned()),
         agent_id: Some("helper".to_owned()),
-        ..Header::new(id, 1, world.cwd().to_string_lossy())
+        ..Header::new(id, 1, env.cwd().to_string_lossy())
     };
-    store(world, place).create(&header, &[]).await.unwrap();
+    store(env, place).create(&header, &[]).await.unwrap();
 }
 
 /// Ids and stores of all sessions, sorted.
-fn remaining_sessions(world: &World) -> Vec<String> {
+fn remaining_sessions(env: &TestEnv) -> Vec<String> {
     let text = |card: &Value| format!("{} {}", card["id"].as_str().unwrap(), card["store"].as_str().unwrap());
-    let mut left: Vec<String> = world.json("list --all").as_array().unwrap().iter().map(text).collect();
+    let mut left: Vec<String> = env.json("list --all").as_array().unwrap().iter().map(text).collect();
     left.sort();
     left
 }
@@ -40,9 +40,9 @@ fn remaining_sessions(world: &World) -> Vec<String> {
 /// The id determines the store; --store only chooses between copies.
 #[test]
 fn session_is_deleted_in_its_own_store_whatever_store_is_named() {
-    let world = two_stores();
-    let (here, there) = (create_session(&world, "here"), create_session(&world, "there --store archive"));
-    world.check(
+    let env = two_stores();
+    let (here, there) = (create_session(&env, "here"), create_session(&env, "there --store archive"));
+    env.check(
         &[
             &format!("delete {here} --store archive --yes"),
             &format!("delete {} --store file --yes", &there[..8]),
@@ -58,20 +58,20 @@ fn session_is_deleted_in_its_own_store_whatever_store_is_named() {
             ! Deleted 1 session (1 entry) from archive
         "#]],
     );
-    assert_eq!(remaining_sessions(&world), [] as [&str; 0]);
-    let here = create_session(&world, "here");
-    world.ok(&format!("rename {here} Mine --store archive"));
-    assert_eq!(world.json(&format!("show {here}"))["name"], "Mine");
-    let gone = world.json(&format!("delete {here} --store archive --yes"));
-    assert_eq!((&gone[0]["store"], &gone[0]["deleted"]), (&json!("file"), &json!(true)));
+    assert_eq!(remaining_sessions(&env), [] as [&str; 0]);
+    let here = create_session(&env, "here");
+    env.ok(&format!("rename {here} Mine --store archive"));
+    assert_eq!(env.json(&format!("show {here}"))["name"], "Mine");
+    let delete_report = env.json(&format!("delete {here} --store archive --yes"));
+    assert_eq!((&delete_report[0]["store"], &delete_report[0]["deleted"]), (&json!("file"), &json!(true)));
 }
 
 #[test]
 fn named_store_selects_the_copy_to_delete() {
-    let world = two_stores();
-    let id = create_session(&world, "hello");
-    world.ok(&format!("copy {id} --to archive"));
-    world.check(
+    let env = two_stores();
+    let id = create_session(&env, "hello");
+    env.ok(&format!("copy {id} --to archive"));
+    env.check(
         &[
             &format!("delete {id} --yes"),
             &format!("delete {id} --store archive --yes"),
@@ -95,120 +95,127 @@ fn named_store_selects_the_copy_to_delete() {
             exit 1
         "#]],
     );
-    assert_eq!(remaining_sessions(&world), [format!("{id} file")]);
+    assert_eq!(remaining_sessions(&env), [format!("{id} file")]);
 }
 
 /// A file with another name is found by its header.
 #[test]
 fn renamed_file_is_deleted_whatever_store_is_named() {
-    let world = two_stores();
-    let id = create_session(&world, "hello");
-    let file = world.session_files().remove(0);
+    let env = two_stores();
+    let id = create_session(&env, "hello");
+    let file = env.session_files().remove(0);
     fs::rename(&file, file.with_file_name("mine.jsonl")).unwrap();
-    let gone = world.json(&format!("delete {id} --store archive --yes"));
-    assert_eq!((&gone[0]["store"], &gone[0]["deleted"]), (&json!("file"), &json!(true)));
-    assert_eq!(remaining_sessions(&world), [] as [&str; 0]);
+    let delete_report = env.json(&format!("delete {id} --store archive --yes"));
+    assert_eq!((&delete_report[0]["store"], &delete_report[0]["deleted"]), (&json!("file"), &json!(true)));
+    assert_eq!(remaining_sessions(&env), [] as [&str; 0]);
 }
 
 /// Configures a store whose port is closed.
-fn configure_dead_server(world: &World) {
+fn configure_dead_server(env: &TestEnv) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    configure(world, &format!("[stores.team]\nurl = 'mysql://me@127.0.0.1:{port}/osier'\ntimeout = 1\n"));
+    configure(env, &format!("[stores.team]\nurl = 'mysql://me@127.0.0.1:{port}/osier'\ntimeout = 1\n"));
 }
 
 #[test]
 fn with_an_unavailable_store_only_a_full_id_is_deleted() {
-    let world = World::new();
-    let id = create_session(&world, "hello");
-    configure_dead_server(&world);
-    let output = world.fails(1, &format!("delete {id} --store team --yes"));
+    let env = TestEnv::new();
+    let id = create_session(&env, "hello");
+    configure_dead_server(&env);
+    let output = env.fails(1, &format!("delete {id} --store team --yes"));
     assert!(output.starts_with("osier: store team cannot be reached: "), "a copy may be there: {output}");
-    let output = world.fails(1, &format!("delete {} --yes", &id[..8]));
+    let output = env.fails(1, &format!("delete {} --yes", &id[..8]));
     let begins =
         "osier: <1> could also mean a session in team; give the full id, or choose a store with --store: ";
-    assert!(world.with_stable_names(&output).starts_with(begins), "{output}");
-    assert_eq!(world.session_files().len(), 1);
-    let named = world.json(&format!("delete {} --store file --yes", &id[..8]));
+    assert!(env.with_stable_names(&output).starts_with(begins), "{output}");
+    assert_eq!(env.session_files().len(), 1);
+    let named = env.json(&format!("delete {} --store file --yes", &id[..8]));
     assert_eq!(named[0]["deleted"], true, "the store was named");
-    let id = create_session(&world, "again --store file");
-    let ran = world.run(&format!("delete {id} --yes"));
-    assert!(ran.err.ends_with("\nDeleted 1 session (1 entry) from file\n"), "{}", ran.err);
-    assert_eq!(ran.err.matches("team").count(), 1, "reported once: {}", ran.err);
+    let id = create_session(&env, "again --store file");
+    let run_output = env.run(&format!("delete {id} --yes"));
+    assert!(run_output.err.ends_with("\nDeleted 1 session (1 entry) from file\n"), "{}", run_output.err);
+    assert_eq!(run_output.err.matches("team").count(), 1, "reported once: {}", run_output.err);
 }
 
 #[test]
 fn unavailable_store_is_reported_when_the_session_is_found() {
-    let world = World::new();
-    let id = create_session(&world, "hello");
-    configure_dead_server(&world);
-    let output = world.run(&format!("path {}", &id[..8]));
+    let env = TestEnv::new();
+    let id = create_session(&env, "hello");
+    configure_dead_server(&env);
+    let output = env.run(&format!("path {}", &id[..8]));
     assert_eq!(output.code, 0);
     assert!(output.err.starts_with("osier: store team cannot be reached: "), "{}", output.err);
 }
 
 #[tokio::test]
 async fn sub_agents_are_deleted_with_the_copy_in_their_store() {
-    let world = two_stores();
-    let id = create_session(&world, "hello");
-    world.ok(&format!("copy {id} --to archive"));
-    create_sub_agent_session(&world, "file", "helper-here", &id).await;
-    create_sub_agent_session(&world, "archive", "helper-there", &id).await;
-    let gone = world.json(&format!("delete {id} --store archive --yes"));
-    let gone: Vec<&Value> = gone.as_array().unwrap().iter().map(|one| &one["session"]).collect();
-    assert_eq!(gone, [&json!(id), &json!("helper-there")]);
-    assert_eq!(remaining_sessions(&world), [format!("{id} file"), "helper-here file".to_owned()]);
+    let env = two_stores();
+    let id = create_session(&env, "hello");
+    env.ok(&format!("copy {id} --to archive"));
+    create_sub_agent_session(&env, "file", "helper-here", &id).await;
+    create_sub_agent_session(&env, "archive", "helper-there", &id).await;
+    let delete_report = env.json(&format!("delete {id} --store archive --yes"));
+    let delete_report: Vec<&Value> =
+        delete_report.as_array().unwrap().iter().map(|one| &one["session"]).collect();
+    assert_eq!(delete_report, [&json!(id), &json!("helper-there")]);
+    assert_eq!(remaining_sessions(&env), [format!("{id} file"), "helper-here file".to_owned()]);
 }
 
 #[tokio::test]
 async fn fork_is_kept_when_the_session_changes_its_agent() {
-    let world = World::new();
-    let id = create_session(&world, "hello");
-    let before = world.ok(&format!("fork {id}")).trim().to_owned();
-    world.ok(&format!("config {id} agentId=bot"));
-    let after = world.ok(&format!("fork {id}")).trim().to_owned();
-    create_sub_agent_session(&world, "file", "helper", &id).await;
-    let gone = world.json(&format!("delete {id} --yes"));
-    let gone: Vec<&Value> = gone.as_array().unwrap().iter().map(|one| &one["session"]).collect();
-    assert_eq!(gone, [&json!(id), &json!("helper")]);
+    let env = TestEnv::new();
+    let id = create_session(&env, "hello");
+    let before = env.ok(&format!("fork {id}")).trim().to_owned();
+    env.ok(&format!("config {id} agentId=bot"));
+    let after = env.ok(&format!("fork {id}")).trim().to_owned();
+    create_sub_agent_session(&env, "file", "helper", &id).await;
+    let delete_report = env.json(&format!("delete {id} --yes"));
+    let delete_report: Vec<&Value> =
+        delete_report.as_array().unwrap().iter().map(|one| &one["session"]).collect();
+    assert_eq!(delete_report, [&json!(id), &json!("helper")]);
     let mut forks = [format!("{before} file"), format!("{after} file")];
     forks.sort();
-    assert_eq!(remaining_sessions(&world), forks);
+    assert_eq!(remaining_sessions(&env), forks);
 }
 
 #[tokio::test]
 async fn open_session_keeps_its_sub_agents() {
-    let world = World::new();
-    let id = create_session(&world, "hello");
-    create_sub_agent_session(&world, "file", "helper", &id).await;
-    create_sub_agent_session(&world, "file", "below", "helper").await;
-    let open = Session::open(Arc::new(store(&world, "file")), &id, SessionEnv::default()).await.unwrap();
-    let ran = world.run(&format!("delete {id} --yes"));
-    assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("osier: kept helper, because its parent session was kept\n"), "{}", ran.err);
-    assert_eq!(world.session_files().len(), 3);
+    let env = TestEnv::new();
+    let id = create_session(&env, "hello");
+    create_sub_agent_session(&env, "file", "helper", &id).await;
+    create_sub_agent_session(&env, "file", "below", "helper").await;
+    let open = Session::open(Arc::new(store(&env, "file")), &id, SessionEnv::default()).await.unwrap();
+    let run_output = env.run(&format!("delete {id} --yes"));
+    assert_eq!(run_output.code, 1);
+    assert!(
+        run_output.err.contains("osier: kept helper, because its parent session was kept\n"),
+        "{}",
+        run_output.err
+    );
+    assert_eq!(env.session_files().len(), 3);
     drop(open);
 }
 
 /// The order documented in docs/json.md.
 #[tokio::test]
 async fn json_lists_named_sessions_then_sub_agents_then_missing_ones() {
-    let world = World::new();
-    let (first, second) = (create_session(&world, "one"), create_session(&world, "two"));
-    create_sub_agent_session(&world, "file", "helper", &second).await;
-    let gone = world.json(&format!("delete abcdef01 {second} {first} --yes"));
-    let gone: Vec<&Value> = gone.as_array().unwrap().iter().map(|one| &one["session"]).collect();
-    assert_eq!(gone, [&json!(second), &json!(first), &json!("helper"), &json!("abcdef01")]);
+    let env = TestEnv::new();
+    let (first, second) = (create_session(&env, "one"), create_session(&env, "two"));
+    create_sub_agent_session(&env, "file", "helper", &second).await;
+    let delete_report = env.json(&format!("delete abcdef01 {second} {first} --yes"));
+    let delete_report: Vec<&Value> =
+        delete_report.as_array().unwrap().iter().map(|one| &one["session"]).collect();
+    assert_eq!(delete_report, [&json!(second), &json!(first), &json!("helper"), &json!("abcdef01")]);
 }
 
 #[test]
 fn older_than_applies_to_the_home_folder_unless_a_store_is_named() {
-    let world = two_stores();
-    let (here, there) = (create_session(&world, "here"), create_session(&world, "there --store archive"));
+    let env = two_stores();
+    let (here, there) = (create_session(&env, "here"), create_session(&env, "there --store archive"));
     let deleted = |line: &str| {
-        let gone = world.json(&format!("delete --older-than 0h --all --yes {line}"));
-        gone.as_array().unwrap().iter().map(|one| one["session"].clone()).collect::<Vec<_>>()
+        let delete_report = env.json(&format!("delete --older-than 0h --all --yes {line}"));
+        delete_report.as_array().unwrap().iter().map(|one| one["session"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(deleted(""), [json!(here)]);
-    assert_eq!(remaining_sessions(&world), [format!("{there} archive")]);
+    assert_eq!(remaining_sessions(&env), [format!("{there} archive")]);
     assert_eq!(deleted("--store archive"), [json!(there)]);
 }

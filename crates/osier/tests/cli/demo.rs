@@ -4,15 +4,15 @@ use std::process::Command;
 
 use osier_testkit::expect;
 
-use crate::support::{CommandOutput, World};
+use crate::support::{CommandOutput, TestEnv};
 
 #[test]
 fn demo_prints_its_path_and_commands_to_try() {
-    let world = World::new();
-    let ran = world.args(&["demo"]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let file = world.session_file();
-    let out = ran.out.replace(&file.to_string_lossy().into_owned(), "$FILE");
+    let env = TestEnv::new();
+    let run_output = env.args(&["demo"]);
+    assert_eq!(run_output.code, 0, "{}", run_output.err);
+    let file = env.session_file();
+    let out = run_output.out.replace(&file.to_string_lossy().into_owned(), "$FILE");
     expect![[r#"
         Created a session with 14 entries:
           $FILE
@@ -30,14 +30,14 @@ fn demo_prints_its_path_and_commands_to_try() {
           osier sessions show <1> --usage                 show tokens and cost
           osier sessions delete <1> --yes                 delete the session
     "#]]
-    .assert_eq(&world.with_stable_names(&out));
+    .assert_eq(&env.with_stable_names(&out));
 }
 
 /// Runs every printed command in a shell.
 #[test]
 fn every_printed_command_works() {
-    let world = World::new();
-    let hints = world.args(&["demo"]).out;
+    let env = TestEnv::new();
+    let hints = env.args(&["demo"]).out;
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_osier")).parent().unwrap().to_owned();
     let path = std::env::join_paths(
         [bin].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
@@ -47,11 +47,11 @@ fn every_printed_command_works() {
     for call in calls.map(|call| call.split("   ").next().unwrap()) {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("osier sessions {call}")]).env("PATH", path.as_ref().unwrap());
-        let ran = CommandOutput::from_output(
-            shell.env("OSIER_HOME", world.home()).current_dir(world.cwd()).output().unwrap(),
+        let run_output = CommandOutput::from_output(
+            shell.env("OSIER_HOME", env.home()).current_dir(env.cwd()).output().unwrap(),
         );
-        assert_eq!(ran.code, 0, "{call}: {}", ran.err);
-        let last = ran.out.lines().last().or(ran.err.lines().last()).unwrap_or_default();
+        assert_eq!(run_output.code, 0, "{call}: {}", run_output.err);
+        let last = run_output.out.lines().last().or(run_output.err.lines().last()).unwrap_or_default();
         output += &format!("{call}: {last}\n");
     }
     expect![[r#"
@@ -65,15 +65,15 @@ fn every_printed_command_works() {
         context <1>: 7 messages
         show <1> --usage: session                         5   7.9k     235        5.9k            0     14k    $0
         delete <1> --yes: Deleted 1 session (17 entries)
-    "#]].assert_eq(&world.with_stable_names(&output));
+    "#]].assert_eq(&env.with_stable_names(&output));
 }
 
 #[test]
 fn demo_is_valid_and_new_each_time() {
-    let world = World::new();
-    let first = world.args(&["demo", "--quiet"]).out;
-    let second = world.args(&["demo", "--quiet"]).out;
+    let env = TestEnv::new();
+    let first = env.args(&["demo", "--quiet"]).out;
+    let second = env.args(&["demo", "--quiet"]).out;
     assert_ne!(first, second);
-    assert_eq!(world.json(&format!("verify {}", first.trim()))["oddities"], serde_json::json!([]));
-    assert!(world.ok("list").lines().all(|row| row.contains("  now  A JSON flag for list (demo)")));
+    assert_eq!(env.json(&format!("verify {}", first.trim()))["oddities"], serde_json::json!([]));
+    assert!(env.ok("list").lines().all(|row| row.contains("  now  A JSON flag for list (demo)")));
 }

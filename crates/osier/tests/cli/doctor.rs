@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::listing::ModelListServer;
 use crate::run_support::TerminalCommand;
-use crate::support::{CommandOutput, World};
+use crate::support::{CommandOutput, TestEnv};
 
-fn world(settings: &str) -> World {
-    let world = World::new();
-    fs::create_dir(world.home()).unwrap();
-    set_mode(&world.home(), 0o700);
-    fs::write(world.home().join("config.toml"), settings).unwrap();
-    world
+fn env(settings: &str) -> TestEnv {
+    let env = TestEnv::new();
+    fs::create_dir(env.home()).unwrap();
+    set_mode(&env.home(), 0o700);
+    fs::write(env.home().join("config.toml"), settings).unwrap();
+    env
 }
 
 fn set_mode(path: &Path, mode: u32) {
@@ -24,14 +24,14 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 /// Checks the output for some areas. Paths of programs differ between machines.
-fn check(world: &World, areas: &[&str], expect: Expect) {
-    expect.assert_eq(&world.with_stable_names(&lines_of_areas(&world.args(&["doctor"]), areas)));
+fn check(env: &TestEnv, areas: &[&str], expect: Expect) {
+    expect.assert_eq(&env.with_stable_names(&lines_of_areas(&env.args(&["doctor"]), areas)));
 }
 
-fn lines_of_areas(ran: &CommandOutput, areas: &[&str]) -> String {
+fn lines_of_areas(run_output: &CommandOutput, areas: &[&str]) -> String {
     let mut wanted = false;
     let mut said = String::new();
-    for line in ran.out.lines() {
+    for line in run_output.out.lines() {
         if !line.starts_with(' ') {
             wanted = line.split_whitespace().nth(1).is_some_and(|area| areas.contains(&area));
         }
@@ -40,16 +40,16 @@ fn lines_of_areas(ran: &CommandOutput, areas: &[&str]) -> String {
         }
     }
     let ports = regex::Regex::new(r"127\.0\.0\.1:\d+").unwrap();
-    format!("{}exit {}\n", ports.replace_all(&said, "127.0.0.1:PORT"), ran.code)
+    format!("{}exit {}\n", ports.replace_all(&said, "127.0.0.1:PORT"), run_output.code)
 }
 
 #[test]
 fn fresh_installation_has_no_problems() {
-    let world = World::new();
-    let ran = world.args(&["doctor"]);
-    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran}");
+    let env = TestEnv::new();
+    let run_output = env.args(&["doctor"]);
+    assert_eq!((run_output.code, run_output.err.as_str()), (0, ""), "{run_output}");
     check(
-        &world,
+        &env,
         &["settings", "trust", "model", "key", "server", "terminal", "store"],
         expect![[r#"
         ok    settings  no files; using the defaults
@@ -61,14 +61,14 @@ fn fresh_installation_has_no_problems() {
         exit 0
     "#]],
     );
-    assert!(!world.home().exists(), "checking creates nothing");
+    assert!(!env.home().exists(), "checking creates nothing");
 }
 
 #[test]
 fn all_settings_problems_are_reported() {
-    let world = world("modle = 1\nthinking = \"loud\"\n[providers.x]\nname = \"X\"\n");
+    let env = env("modle = 1\nthinking = \"loud\"\n[providers.x]\nname = \"X\"\n");
     check(
-        &world,
+        &env,
         &["settings", "model"],
         expect![[r#"
         warn  settings  ~/home/config.toml:1: unknown key modle; did you mean model?
@@ -87,8 +87,8 @@ fn all_settings_problems_are_reported() {
 #[test]
 fn api_keys_are_found_and_never_shown() {
     let server = ModelListServer::with_models(&["m"]);
-    let world = world("");
-    let key = world.path("key");
+    let env = env("");
+    let key = env.path("key");
     let provider =
         |name: &str, key: &str| format!("[providers.{name}]\nbase_url = \"{}\"\n{key}\n", server.url);
     let settings = [
@@ -98,11 +98,11 @@ fn api_keys_are_found_and_never_shown() {
         provider("d", ""),
         provider("e", "api_key_command = \"echo sk-hunter2; false\""),
     ];
-    fs::write(world.home().join("config.toml"), settings.concat()).unwrap();
+    fs::write(env.home().join("config.toml"), settings.concat()).unwrap();
     fs::write(&key, "sk-hunter2").unwrap();
     set_mode(&key, 0o644);
     check(
-        &world,
+        &env,
         &["key", "server"],
         expect![[r#"
             warn  key       a has no key
@@ -120,8 +120,9 @@ fn api_keys_are_found_and_never_shown() {
         "#]],
     );
     set_mode(&key, 0o600);
-    let mut command = world.command();
-    let ran = CommandOutput::from_output(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
+    let mut command = env.command();
+    let run_output =
+        CommandOutput::from_output(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
     expect![[r#"
         ok    key       a: A_KEY is set
         ok    key       b: is in $DIR/code/key, readable only by you
@@ -136,8 +137,8 @@ fn api_keys_are_found_and_never_shown() {
                         → fix the source of its key
         exit 0
     "#]]
-    .assert_eq(&world.with_stable_names(&lines_of_areas(&ran, &["key", "server"])));
-    assert!(!format!("{}{}", ran.out, ran.err).contains("hunter2"), "{ran}");
+    .assert_eq(&env.with_stable_names(&lines_of_areas(&run_output, &["key", "server"])));
+    assert!(!format!("{}{}", run_output.out, run_output.err).contains("hunter2"), "{run_output}");
     let with_key = server.requests().iter().filter(|head| head.contains("sk-hunter2")).count();
     assert!(with_key >= 4, "the key is tried: {:?}", server.requests());
 }
@@ -147,13 +148,14 @@ fn refusing_and_silent_servers_are_reported() {
     let refuses = ModelListServer::new(401, "{\"error\":{\"message\":\"no such key sk-hunter2\"}}");
     let has_no_list = ModelListServer::new(404, "nothing here");
     let silent = ModelListServer::silent();
-    let world = world(&format!(
+    let env = env(&format!(
         "model = \"silent/m\"\n[providers.refuses]\nbase_url = \"{}\"\napi_key_env = \"A_KEY\"\n[providers.nolist]\nbase_url = \"{}\"\n\
          [providers.silent]\nbase_url = \"{}\"\n[providers.closed]\nbase_url = \"http://127.0.0.1:1/v1\"\n",
         refuses.url, has_no_list.url, silent.url,
     ));
-    let mut command = world.command();
-    let ran = CommandOutput::from_output(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
+    let mut command = env.command();
+    let run_output =
+        CommandOutput::from_output(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
     expect![[r#"
         warn  server    cannot reach closed: tcp connect error: Connection refused (os error 111)
                         → check that it is running and that base_url is correct; HTTPS_PROXY sets a proxy
@@ -164,20 +166,20 @@ fn refusing_and_silent_servers_are_reported() {
         fail  server    silent: no answer within 5 s
                         → check that it is running and that base_url is correct
         exit 1
-    "#]].assert_eq(&world.with_stable_names(&lines_of_areas(&ran, &["server"])));
-    assert!(!ran.out.contains("hunter2"), "{}", ran.out);
+    "#]].assert_eq(&env.with_stable_names(&lines_of_areas(&run_output, &["server"])));
+    assert!(!run_output.out.contains("hunter2"), "{}", run_output.out);
 }
 
 #[test]
 fn readable_by_others_and_unreadable_stores_are_reported() {
-    let world = world("[providers.p]\nbase_url = \"http://127.0.0.1:1\"\nheaders = { t = \"s\" }\n");
-    world.ok("append hello");
-    set_mode(&world.home(), 0o755);
-    set_mode(&world.home().join("sessions"), 0o750);
-    set_mode(&world.home().join("config.toml"), 0o644);
-    fs::write(world.session_file(), "no session\n").unwrap();
-    let ran = world.args(&["doctor"]);
-    let output = lines_of_areas(&ran, &["store", "settings"]);
+    let env = env("[providers.p]\nbase_url = \"http://127.0.0.1:1\"\nheaders = { t = \"s\" }\n");
+    env.ok("append hello");
+    set_mode(&env.home(), 0o755);
+    set_mode(&env.home().join("sessions"), 0o750);
+    set_mode(&env.home().join("config.toml"), 0o644);
+    fs::write(env.session_file(), "no session\n").unwrap();
+    let run_output = env.args(&["doctor"]);
+    let output = lines_of_areas(&run_output, &["store", "settings"]);
     let file = regex::Regex::new(r"such as .*").unwrap();
     expect![[r#"
         ok    settings  ~/home/config.toml
@@ -192,19 +194,19 @@ fn readable_by_others_and_unreadable_stores_are_reported() {
                         → run `osier sessions verify FILE` for details
         exit 0
     "#]]
-    .assert_eq(&world.with_stable_names(&file.replace(&output, "such as …")));
+    .assert_eq(&env.with_stable_names(&file.replace(&output, "such as …")));
 }
 
 #[test]
 fn unusable_home_folder_is_a_failure() {
-    let world = World::new();
-    world.write("file", "");
+    let env = TestEnv::new();
+    env.write("file", "");
     // By its mode, the second one looks like a folder that root may write to.
-    let output: Vec<String> = [world.path("file/home"), "/proc/x".into()]
+    let output: Vec<String> = [env.path("file/home"), "/proc/x".into()]
         .into_iter()
         .map(|home| {
-            let ran = world.command().env("OSIER_HOME", home).arg("doctor").output().unwrap();
-            lines_of_areas(&CommandOutput::from_output(ran), &["store"])
+            let run_output = env.command().env("OSIER_HOME", home).arg("doctor").output().unwrap();
+            lines_of_areas(&CommandOutput::from_output(run_output), &["store"])
         })
         .collect();
     expect![[r#"
@@ -215,27 +217,27 @@ fn unusable_home_folder_is_a_failure() {
                         → set OSIER_HOME to a folder you can write to
         exit 1
     "#]]
-    .assert_eq(&world.with_stable_names(&output.concat()));
+    .assert_eq(&env.with_stable_names(&output.concat()));
 }
 
 #[test]
 fn doctor_leaves_no_files_behind() {
-    let user = World::new();
+    let user = TestEnv::new();
     assert_eq!(user.args(&["doctor"]).code, 0);
     assert!(!user.home().exists());
-    let world = world("");
-    world.ok("append hello");
-    let before = crate::support::files_in(&world.home());
-    assert_eq!(world.args(&["doctor"]).code, 0);
-    assert_eq!(crate::support::files_in(&world.home()), before);
+    let env = env("");
+    env.ok("append hello");
+    let before = crate::support::files_in(&env.home());
+    assert_eq!(env.args(&["doctor"]).code, 0);
+    assert_eq!(crate::support::files_in(&env.home()), before);
 }
 
 #[test]
 fn trust_is_checked() {
-    let world = world("");
-    world.write(".osier/config.toml", "approval = \"yolo\"\n");
+    let env = env("");
+    env.write(".osier/config.toml", "approval = \"yolo\"\n");
     check(
-        &world,
+        &env,
         &["trust"],
         expect![[r#"
         warn  trust     ~/code is not trusted; what it requests is ignored
@@ -243,18 +245,18 @@ fn trust_is_checked() {
         exit 0
     "#]],
     );
-    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    assert_eq!(env.args(&["trust", "--yes"]).code, 0);
     check(
-        &world,
+        &env,
         &["trust"],
         expect![[r#"
         ok    trust     ~/code is trusted
         exit 0
     "#]],
     );
-    world.write(".osier/config.toml", "approval = \"autoEdit\"\n");
+    env.write(".osier/config.toml", "approval = \"autoEdit\"\n");
     check(
-        &world,
+        &env,
         &["trust"],
         expect![[r#"
         warn  trust     ~/code has changed what it requests since you decided
@@ -262,9 +264,9 @@ fn trust_is_checked() {
         exit 0
     "#]],
     );
-    set_mode(&world.path(".osier"), 0o777);
+    set_mode(&env.path(".osier"), 0o777);
     check(
-        &world,
+        &env,
         &["trust"],
         expect![[r#"
         warn  trust     $DIR/code/.osier is writable by everyone; its settings are ignored
@@ -276,10 +278,10 @@ fn trust_is_checked() {
 
 #[test]
 fn json_has_the_same_checks() {
-    let world = world("model = \"anthropic/claude-opus-5-5\"\n");
-    let ran = world.args(&["doctor", "--json"]);
-    assert_eq!(ran.code, 1, "the key is missing");
-    let checks: Value = serde_json::from_str(&ran.out).unwrap();
+    let env = env("model = \"anthropic/claude-opus-5-5\"\n");
+    let run_output = env.args(&["doctor", "--json"]);
+    assert_eq!(run_output.code, 1, "the key is missing");
+    let checks: Value = serde_json::from_str(&run_output.out).unwrap();
     let failed: Vec<&Value> =
         checks.as_array().unwrap().iter().filter(|check| check["status"] == "fail").collect();
     expect![[r#"
@@ -302,8 +304,8 @@ fn json_has_the_same_checks() {
 
 #[test]
 fn terminal_is_checked() {
-    let world = World::new();
-    let mut command = world.command();
+    let env = TestEnv::new();
+    let mut command = env.command();
     command.env("TERM", "xterm-256color").env("LANG", "C").arg("doctor");
     let (code, screen) = TerminalCommand::start(command).wait();
     let output = lines_of_areas(&CommandOutput { code, out: screen, err: String::new() }, &["terminal"]);

@@ -3,7 +3,7 @@
 use osier_testkit::expect;
 use serde_json::json;
 
-use crate::support::{World, check};
+use crate::support::{TestEnv, check};
 
 #[test]
 fn entry_is_shown_with_its_position_in_the_tree() {
@@ -55,12 +55,12 @@ fn entry_is_shown_with_its_position_in_the_tree() {
 
 #[test]
 fn fork_accepts_at_and_exact() {
-    let world = World::with("say a; reply b; say c; reply d");
+    let env = TestEnv::with("say a; reply b; say c; reply d");
     for line in ["fork s.jsonl --at 00000003", "fork s.jsonl 00000003 --at", "fork s.jsonl 00000003 --exact"]
     {
-        let forked = world.json(line);
+        let forked = env.json(line);
         assert_eq!((&forked["leafId"], forked.get("editorText")), (&json!("00000003"), None), "{line}");
     }
-    world.fails(2, "fork s.jsonl --at");
-    world.fails(2, "fork s.jsonl 00000003 --at 00000001");
+    env.fails(2, "fork s.jsonl --at");
+    env.fails(2, "fork s.jsonl 00000003 --at 00000001");
 }

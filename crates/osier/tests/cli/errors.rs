@@ -4,7 +4,7 @@ use osier_testkit::expect;
 use osier_tree::ErrorCode;
 use serde_json::Value;
 
-use crate::support::World;
+use crate::support::TestEnv;
 
 fn error(err: &str) -> Value {
     let last = err.lines().last().unwrap_or_default();
@@ -17,8 +17,8 @@ fn error(err: &str) -> Value {
 
 #[test]
 fn json_errors_have_a_code_and_the_same_exit_code() {
-    let world = World::with("say a; reply b; say c; reply d");
-    world.ok("delete-branch s.jsonl 00000003");
+    let env = TestEnv::with("say a; reply b; say c; reply d");
+    env.ok("delete-branch s.jsonl 00000003");
     let mut output = String::new();
     for line in [
         "tree 99999999",
@@ -35,7 +35,7 @@ fn json_errors_have_a_code_and_the_same_exit_code() {
         "list --limit many",
         "nonsense",
     ] {
-        let (plain, json) = (world.run(line), world.run(&format!("{line} --json")));
+        let (plain, json) = (env.run(line), env.run(&format!("{line} --json")));
         assert_eq!((plain.code, plain.out.is_empty()), (json.code, json.out.is_empty()), "{line}: {json}");
         let error = error(&json.err);
         assert!(
@@ -65,26 +65,30 @@ fn json_errors_have_a_code_and_the_same_exit_code() {
 /// What a program needs to go on is in fields of its own, not only in the text.
 #[test]
 fn an_error_has_fields() {
-    let world = World::with("say a; reply b; say c; reply d");
+    let env = TestEnv::with("say a; reply b; say c; reply d");
     let check = |line: &str, field: &str, value: &str| {
-        let error = error(&world.run(&format!("{line} --json")).err);
+        let error = error(&env.run(&format!("{line} --json")).err);
         assert_eq!(error[field], value, "{line}: {error}");
     };
     check("move s.jsonl 00000001 --expect 00000001", "leaf", "00000004");
-    world.ok("delete-branch s.jsonl 00000003");
+    env.ok("delete-branch s.jsonl 00000003");
     check("move s.jsonl 00000004", "entry", "00000004");
     check("delete-branch s.jsonl 00000003", "entry", "00000003");
 }
 
 #[test]
 fn json_mode_errors_have_a_code() {
-    let world = World::new();
+    let env = TestEnv::new();
     for (args, code, exit) in [
         (&["--mode", "json", "--model", "nonsense", "x"][..], "usage", 2),
         (&["--mode=json", "--resume=99999999", "x"], "session_not_found", 1),
         (&["--mode", "json", "--nonsense"], "usage", 2),
     ] {
-        let ran = world.args(args);
-        assert_eq!((ran.code, error(&ran.err)["code"].as_str()), (exit, Some(code)), "{args:?}: {ran}");
+        let output = env.args(args);
+        assert_eq!(
+            (output.code, error(&output.err)["code"].as_str()),
+            (exit, Some(code)),
+            "{args:?}: {output}"
+        );
     }
 }

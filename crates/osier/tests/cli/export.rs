@@ -6,15 +6,15 @@ use std::os::unix::fs::PermissionsExt;
 use osier_testkit::expect;
 use serde_json::{Value, json};
 
-use crate::support::{World, ids};
+use crate::support::{TestEnv, ids};
 
 const TALK: &str = "say a; reply b calls read x.txt; result c; reply d; label good; say e; compact keep e \"the story so far\"; \
     move d; say f; name Talk";
 
 #[test]
 fn exports_markdown() {
-    let world = World::with(TALK);
-    world.check(
+    let env = TestEnv::with(TALK);
+    env.check(
         &["export s.jsonl"],
         expect![[r#"
         $ export s.jsonl
@@ -49,26 +49,26 @@ fn exports_markdown() {
         f
     "#]],
     );
-    assert_eq!(world.ok("export s.jsonl --format md"), world.ok("export s.jsonl"));
+    assert_eq!(env.ok("export s.jsonl --format md"), env.ok("export s.jsonl"));
 }
 
 #[test]
 fn exports_json() {
-    let world = World::with(TALK);
-    let export = world.json("export s.jsonl");
-    assert_eq!(export["session"], world.json("show s.jsonl"));
+    let env = TestEnv::with(TALK);
+    let export = env.json("export s.jsonl");
+    assert_eq!(export["session"], env.json("show s.jsonl"));
     let items = export["transcript"].as_array().unwrap();
     assert_eq!(ids(&export["transcript"]), ["00000001", "00000002", "00000003", "00000004", "00000009"]);
     assert_eq!((&items[3]["text"], &items[3]["label"]), (&json!("d"), &json!("good")));
     assert_eq!(items[1]["toolCalls"][0]["arguments"], json!({ "path": "x.txt" }));
-    assert_eq!(world.ok("export s.jsonl --format json"), world.ok("export s.jsonl --json"));
+    assert_eq!(env.ok("export s.jsonl --format json"), env.ok("export s.jsonl --json"));
 }
 
 #[test]
 fn exports_a_session_file_with_only_the_path() {
-    let world = World::with(TALK);
-    world.ok("export s.jsonl --output path.jsonl");
-    world.check(
+    let env = TestEnv::with(TALK);
+    env.ok("export s.jsonl --output path.jsonl");
+    env.check(
         &["tree path.jsonl --filter all"],
         expect![[r#"
         $ tree path.jsonl --filter all
@@ -81,46 +81,46 @@ fn exports_a_session_file_with_only_the_path() {
         [label: good]  ← active
     "#]],
     );
-    assert_eq!(world.json("context path.jsonl")["messages"], world.json("context s.jsonl")["messages"]);
-    assert_eq!(world.json("verify path.jsonl")["sound"], true);
-    let header: Value = serde_json::from_str(&world.lines("path.jsonl")[0]).unwrap();
+    assert_eq!(env.json("context path.jsonl")["messages"], env.json("context s.jsonl")["messages"]);
+    assert_eq!(env.json("verify path.jsonl")["sound"], true);
+    let header: Value = serde_json::from_str(&env.lines("path.jsonl")[0]).unwrap();
     assert_eq!(header.get("parentSession"), None, "an export has no parent");
     assert_eq!(header["cwd"], "/code");
     assert_ne!(header["id"], "5e551011-0000-4000-8000-000000000001");
-    let out = world.ok("export s.jsonl --format jsonl");
-    assert_eq!(out.lines().count(), world.lines("path.jsonl").len());
+    let out = env.ok("export s.jsonl --format jsonl");
+    assert_eq!(out.lines().count(), env.lines("path.jsonl").len());
 }
 
 #[test]
 fn at_ends_the_path_at_another_entry() {
-    let world = World::with(TALK);
-    let items = world.json("export s.jsonl --at 00000007")["transcript"].clone();
+    let env = TestEnv::with(TALK);
+    let items = env.json("export s.jsonl --at 00000007")["transcript"].clone();
     assert_eq!(items.as_array().unwrap().last().unwrap()["kind"], "compaction");
     assert_eq!(items.as_array().unwrap().len(), 6, "includes what the compaction hides from the model");
-    world.fails(1, "export s.jsonl --at 0000000f");
+    env.fails(1, "export s.jsonl --at 0000000f");
 }
 
 #[test]
 fn output_file_is_new_and_its_extension_selects_the_format() {
-    let world = World::with(TALK);
+    let env = TestEnv::with(TALK);
     for (name, sign) in
         [("a.md", "# Talk"), ("a.json", "{"), ("a.jsonl", "{\"type\":\"session\""), ("a.txt", "# Talk")]
     {
-        assert_eq!(world.ok(&format!("export s.jsonl -o {name}")), "");
-        assert!(world.lines(name)[0].starts_with(sign), "{name}");
+        assert_eq!(env.ok(&format!("export s.jsonl -o {name}")), "");
+        assert!(env.lines(name)[0].starts_with(sign), "{name}");
     }
-    assert_eq!(fs::metadata(world.path("a.md")).unwrap().permissions().mode() & 0o777, 0o600);
-    let error = world.fails(1, "export s.jsonl -o a.md");
+    assert_eq!(fs::metadata(env.path("a.md")).unwrap().permissions().mode() & 0o777, 0o600);
+    let error = env.fails(1, "export s.jsonl -o a.md");
     assert!(error.starts_with("osier: a.md already exists; choose another name"), "{error}");
-    world.fails(1, "export s.jsonl -o no/such/folder/a.md");
-    world.fails(2, "export s.jsonl --format md --json");
+    env.fails(1, "export s.jsonl -o no/such/folder/a.md");
+    env.fails(2, "export s.jsonl --format md --json");
 }
 
 #[test]
 fn unknown_extension_is_rejected() {
-    let world = World::with(TALK);
+    let env = TestEnv::with(TALK);
     for name in ["x.html", "x.HTML", "x.pdf"] {
-        let error = world.fails(2, &format!("export s.jsonl -o {name}"));
+        let error = env.fails(2, &format!("export s.jsonl -o {name}"));
         let end = name[2..].to_lowercase();
         assert_eq!(
             error,
@@ -128,21 +128,21 @@ fn unknown_extension_is_rejected() {
                 "osier: cannot export to .{end}: unknown format; use .md, .json or .jsonl, or choose one with --format\n"
             )
         );
-        assert!(!world.path(name).exists());
+        assert!(!env.path(name).exists());
     }
-    world.fails(2, "export s.jsonl --format html");
-    world.ok("export s.jsonl -o x.MD");
-    world.ok("export s.jsonl -o plain");
-    world.ok("export s.jsonl --format md -o x.html");
-    assert_eq!(world.read("x.html"), world.read("x.MD"), "--format overrides the extension");
+    env.fails(2, "export s.jsonl --format html");
+    env.ok("export s.jsonl -o x.MD");
+    env.ok("export s.jsonl -o plain");
+    env.ok("export s.jsonl --format md -o x.html");
+    assert_eq!(env.read("x.html"), env.read("x.MD"), "--format overrides the extension");
 }
 
 #[test]
 fn title_falls_back_to_summary_and_first_words() {
-    let world = World::with("say what is this; reply b");
-    assert!(world.ok("export s.jsonl").starts_with("# what is this\n"));
-    world.ok("config s.jsonl 'summary=a question'");
-    assert!(world.ok("export s.jsonl").starts_with("# a question\n"));
-    world.ok("rename s.jsonl Name");
-    assert!(world.ok("export s.jsonl").starts_with("# Name\n"));
+    let env = TestEnv::with("say what is this; reply b");
+    assert!(env.ok("export s.jsonl").starts_with("# what is this\n"));
+    env.ok("config s.jsonl 'summary=a question'");
+    assert!(env.ok("export s.jsonl").starts_with("# a question\n"));
+    env.ok("rename s.jsonl Name");
+    assert!(env.ok("export s.jsonl").starts_with("# Name\n"));
 }

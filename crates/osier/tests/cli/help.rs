@@ -2,7 +2,7 @@
 
 use osier_testkit::expect;
 
-use crate::support::World;
+use crate::support::TestEnv;
 
 const COMMANDS: [&str; 26] = [
     "list",
@@ -35,9 +35,9 @@ const COMMANDS: [&str; 26] = [
 
 #[test]
 fn help_lists_commands_and_options() {
-    let world = World::new();
-    let ran = world.args(&["--help"]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    let env = TestEnv::new();
+    let output = env.args(&["--help"]);
+    assert_eq!(output.code, 0, "{}", output.err);
     expect![[r#"
         A coding agent and session engine whose conversation is a tree
 
@@ -107,24 +107,24 @@ fn help_lists_commands_and_options() {
         Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted with Ctrl-C. With --json, errors
         are JSON too.
     "#]]
-    .assert_eq(&ran.out);
-    assert_eq!(world.args(&["help"]).out, ran.out);
+    .assert_eq(&output.out);
+    assert_eq!(env.args(&["help"]).out, output.out);
 }
 
 #[test]
 fn every_command_help_has_examples_and_describes_its_output() {
-    let world = World::new();
+    let env = TestEnv::new();
     let mut output = String::new();
     for command in COMMANDS {
-        let help = world.ok(&format!("{command} --help"));
+        let help = env.ok(&format!("{command} --help"));
         assert!(help.contains("Examples:\n  osier sessions "), "{command}: {help}");
         assert!(help.contains("--json"), "{command}: {help}");
-        let says = help.contains("Prints ") || help.contains("Lists ");
-        assert!(says, "{command}: {help}");
+        let states_output = help.contains("Prints ") || help.contains("Lists ");
+        assert!(states_output, "{command}: {help}");
         output += &format!("{command}: {}\n", help.lines().next().unwrap());
     }
     for command in ["demo", "completions", "man", "sessions"] {
-        let help = world.args(&[command, "--help"]).out;
+        let help = env.args(&[command, "--help"]).out;
         assert!(help.contains("Examples:\n  osier "), "{command}: {help}");
         assert!(help.contains("Prints "), "{command}: {help}");
     }
@@ -161,8 +161,8 @@ fn every_command_help_has_examples_and_describes_its_output() {
 
 #[test]
 fn help_lists_exactly_the_visible_commands() {
-    let world = World::new();
-    let help = world.ok("--help");
+    let env = TestEnv::new();
+    let help = env.ok("--help");
     let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let mut shown: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     shown.retain(|command| *command != "help");
@@ -171,13 +171,13 @@ fn help_lists_exactly_the_visible_commands() {
 
 #[test]
 fn version_is_printed() {
-    let ran = World::new().args(&["--version"]);
-    assert_eq!((ran.code, ran.out.as_str()), (0, concat!("osier ", env!("CARGO_PKG_VERSION"), "\n")));
+    let output = TestEnv::new().args(&["--version"]);
+    assert_eq!((output.code, output.out.as_str()), (0, concat!("osier ", env!("CARGO_PKG_VERSION"), "\n")));
 }
 
 #[test]
 fn usage_errors_exit_with_2_and_explain() {
-    let world = World::with("say a");
+    let env = TestEnv::with("say a");
     for args in [
         vec!["sesions"],
         vec![],
@@ -201,11 +201,11 @@ fn usage_errors_exit_with_2_and_explain() {
         vec!["sessions", "show", ""],
         vec!["completions", "tcl"],
     ] {
-        let ran = world.args(&args);
-        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);
-        assert!(!ran.err.trim().is_empty(), "{args:?}");
+        let output = env.args(&args);
+        assert_eq!((output.code, output.out.as_str()), (2, ""), "{args:?}: {}", output.err);
+        assert!(!output.err.trim().is_empty(), "{args:?}");
     }
-    world.check(
+    env.check(
         &[
             "tree s.jsonl --filter odd",
             "append",
@@ -258,31 +258,31 @@ fn usage_errors_exit_with_2_and_explain() {
 
 #[test]
 fn completions_work_for_each_shell() {
-    let world = World::new();
+    let env = TestEnv::new();
     for (shell, sign) in [("bash", "complete -F"), ("zsh", "#compdef osier"), ("fish", "complete -c osier")] {
-        let ran = world.args(&["completions", shell]);
-        assert_eq!(ran.code, 0, "{}", ran.err);
-        assert!(ran.out.contains(sign) && ran.out.contains("restore-branch"), "{shell}");
-        assert!(ran.out.contains("active-first"), "{shell}");
+        let output = env.args(&["completions", shell]);
+        assert_eq!(output.code, 0, "{}", output.err);
+        assert!(output.out.contains(sign) && output.out.contains("restore-branch"), "{shell}");
+        assert!(output.out.contains("active-first"), "{shell}");
     }
 }
 
 #[test]
 fn manual_covers_every_command() {
-    let ran = World::new().args(&["man"]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    let output = TestEnv::new().args(&["man"]);
+    assert_eq!(output.code, 0, "{}", output.err);
     for command in COMMANDS {
         let title = format!(".TH osier-sessions-{command} 1");
-        assert!(ran.out.contains(&title), "{command}");
+        assert!(output.out.contains(&title), "{command}");
     }
-    assert!(!ran.out.contains("bench"), "hidden commands stay hidden");
+    assert!(!output.out.contains("bench"), "hidden commands stay hidden");
 }
 
 #[test]
 fn completions_and_manual_need_no_home() {
-    let world = World::new();
+    let env = TestEnv::new();
     for args in [["completions", "bash"].as_slice(), &["man"]] {
-        let mut command = world.command();
+        let mut command = env.command();
         command.args(args).env("OSIER_HOME", "/dev/null/nowhere");
         assert!(command.output().unwrap().status.success(), "{args:?}");
     }

@@ -4,13 +4,13 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::support::{CommandOutput, World};
+use crate::support::{CommandOutput, TestEnv};
 
 /// Clears the screen, sets a title, reverses the text direction, and fakes a message of Osier.
 const EVIL: &str =
     "x\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}\u{2066}\r\nosier: all is well\t\u{8}\u{0}y";
 
-fn world() -> World {
+fn env() -> TestEnv {
     let entry = |number: usize, mut value: serde_json::Value| {
         let id = |number: usize| format!("{number}{EVIL}");
         value["id"] = json!(id(number));
@@ -50,37 +50,38 @@ fn world() -> World {
     .to_string();
     file.push('\n');
     file.extend(lines.into_iter().enumerate().map(|(number, line)| entry(number, line)));
-    let world = World::new();
-    world.write("s.jsonl", &file);
-    let folder = world.home().join("sessions").join("evil\u{1b}[2J\nfolder");
+    let env = TestEnv::new();
+    env.write("s.jsonl", &file);
+    let folder = env.home().join("sessions").join("evil\u{1b}[2J\nfolder");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("evil\u{1b}[2J\nfile.jsonl"), file).unwrap();
     fs::write(folder.join("junk\u{1b}[2J\nfile.jsonl"), "junk").unwrap();
-    world
+    env
 }
 
-fn check_sanitized(line: &str, ran: &CommandOutput) {
-    for (name, text) in [("stdout", &ran.out), ("stderr", &ran.err)] {
+fn check_sanitized(line: &str, output: &CommandOutput) {
+    for (name, text) in [("stdout", &output.out), ("stderr", &output.err)] {
         let alive = text.chars().find(|ch| {
             ch.is_control() && !matches!(ch, '\n' | '\t')
                 || matches!(ch, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
         });
         assert_eq!(alive, None, "{line}: {name}: {text}");
     }
-    let faked = ran.err.lines().chain(ran.out.lines()).filter(|line| line.starts_with("osier: all is well"));
+    let faked =
+        output.err.lines().chain(output.out.lines()).filter(|line| line.starts_with("osier: all is well"));
     // A message may contain such a line; rows and notices must not.
     let shows_messages =
         ["show", "context", "export", "compaction"].iter().any(|command| line.starts_with(command));
     assert_eq!(
         faked.count() > 0,
-        shows_messages && !ran.out.is_empty() && !line.contains("--usage"),
-        "{line}: {ran}"
+        shows_messages && !output.out.is_empty() && !line.contains("--usage"),
+        "{line}: {output}"
     );
 }
 
 #[test]
 fn no_command_prints_control_characters_of_a_log() {
-    let world = world();
+    let env = env();
     for line in [
         "show s.jsonl",
         "show s.jsonl --usage",
@@ -104,25 +105,25 @@ fn no_command_prints_control_characters_of_a_log() {
         "compact s.jsonl",
         "show x",
     ] {
-        let ran = world.run(line);
-        check_sanitized(line, &ran);
+        let output = env.run(line);
+        check_sanitized(line, &output);
     }
 }
 
 #[test]
 fn line_breaks_in_a_log_add_no_rows() {
-    let world = world();
+    let env = env();
     let entries = 18;
-    assert_eq!(world.ok("path s.jsonl").lines().count(), entries);
-    assert_eq!(world.ok("tree s.jsonl --filter all --ids").lines().count(), entries);
-    assert_eq!(world.ok("label s.jsonl").lines().count(), 1);
-    assert_eq!(world.ok("config s.jsonl").lines().count(), 6);
-    assert_eq!(world.ok("list --all").lines().count(), 1);
+    assert_eq!(env.ok("path s.jsonl").lines().count(), entries);
+    assert_eq!(env.ok("tree s.jsonl --filter all --ids").lines().count(), entries);
+    assert_eq!(env.ok("label s.jsonl").lines().count(), 1);
+    assert_eq!(env.ok("config s.jsonl").lines().count(), 6);
+    assert_eq!(env.ok("list --all").lines().count(), 1);
 }
 
 #[test]
 fn names_in_errors_are_sanitized() {
-    let world = world();
+    let env = env();
     let id = format!("1{EVIL}");
     for args in [
         ["sessions", "show", EVIL].as_slice(),
@@ -137,9 +138,9 @@ fn names_in_errors_are_sanitized() {
     ] {
         let args: Vec<String> = args.iter().map(|arg| arg.replace('\0', "")).collect();
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let ran = world.args(&args);
-        assert_ne!(ran.code, 0, "{args:?}");
-        check_sanitized("error", &ran);
+        let output = env.args(&args);
+        assert_ne!(output.code, 0, "{args:?}");
+        check_sanitized("error", &output);
     }
     // Commands that change something sanitize their notices too.
     let id = id.replace('\0', "");
@@ -150,6 +151,6 @@ fn names_in_errors_are_sanitized() {
         &["sessions", "delete", "s.jsonl"],
         &["sessions", "append", "s.jsonl", "--entry", &json!({ "type": "custom", "id": id }).to_string()],
     ] {
-        check_sanitized("change", &world.args(args));
+        check_sanitized("change", &env.args(args));
     }
 }

@@ -11,34 +11,34 @@ const SECRET_PROMPT: &str = "the prompt stays out of the log";
 #[test]
 fn a_failed_model_call_is_logged_without_keys_and_messages() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut command = osier_command(&world, &["-p", SECRET_PROMPT]);
+    let env = server.env();
+    let mut command = osier_command(&env, &["-p", SECRET_PROMPT]);
     command.env("OSIER_LOG", "trace");
     let running = RunningCommand::start(command);
     let echoed = json!({ "error": { "message": format!("Incorrect API key provided: {KEY}") } });
     server.next_request().refuse(401, &echoed.to_string());
     assert_eq!(running.wait().code, 1);
-    let file = world.home().join("logs/osier.log");
+    let file = env.home().join("logs/osier.log");
     let log = std::fs::read_to_string(&file).unwrap();
     assert!(log.contains("WARN") && log.contains("the model call failed"), "{log}");
     assert!(!log.contains(KEY) && !log.contains(SECRET_PROMPT), "{log}");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    let doctor = world.args(&["doctor"]).out;
+    let doctor = env.args(&["doctor"]).out;
     assert!(doctor.contains("logs/osier.log, "), "{doctor}");
 }
 
 #[test]
 fn a_verbose_run_logs_what_happened_in_which_session_turn_request_and_tool() {
     let server = ModelServer::new();
-    let world = server.world();
-    let command = osier_command(&world, &["-p", "--verbose", "--approval", "yolo", SECRET_PROMPT]);
+    let env = server.env();
+    let command = osier_command(&env, &["-p", "--verbose", "--approval", "yolo", SECRET_PROMPT]);
     let running = RunningCommand::start(command);
     let secret_command = "true secret argument";
     server.next_request().reply_with_call("bash", &json!({ "command": secret_command }));
     server.next_request().reply("a secret reply");
-    let ran = running.wait();
-    assert_eq!(ran.code, 0, "{ran}");
-    let log = std::fs::read_to_string(world.home().join("logs/osier.log")).unwrap();
+    let output = running.wait();
+    assert_eq!(output.code, 0, "{output}");
+    let log = std::fs::read_to_string(env.home().join("logs/osier.log")).unwrap();
     let has_line = |pieces: &[&str]| log.lines().any(|line| pieces.iter().all(|piece| line.contains(piece)));
     assert!(has_line(&["osier_session", "opened a session"]), "{log}");
     assert!(has_line(&["session{id=", "appended", "kind=\"message\""]), "{log}");
@@ -47,25 +47,25 @@ fn a_verbose_run_logs_what_happened_in_which_session_turn_request_and_tool() {
     assert!(has_line(&["turn{session=", "the turn ended", "Done"]), "{log}");
     for secret in [KEY, SECRET_PROMPT, secret_command, "secret reply"] {
         assert!(!log.contains(secret), "{secret}: {log}");
-        assert!(!ran.err.contains("turn{session="), "the log is not printed: {ran}");
+        assert!(!output.err.contains("turn{session="), "the log is not printed: {output}");
     }
 }
 
 #[test]
 fn a_run_without_problems_writes_no_log() {
     let server = ModelServer::new();
-    let world = server.world();
-    let running = RunningCommand::start(osier_command(&world, &["-p", "hello"]));
+    let env = server.env();
+    let running = RunningCommand::start(osier_command(&env, &["-p", "hello"]));
     server.next_request().reply("hi");
     assert_eq!(running.wait().code, 0);
-    assert!(!world.home().join("logs").exists());
+    assert!(!env.home().join("logs").exists());
 }
 
 #[test]
 fn an_invalid_level_is_reported_and_does_no_harm() {
-    let world = crate::support::World::new();
-    let mut command = osier_command(&world, &["sessions", "list"]);
+    let env = crate::support::TestEnv::new();
+    let mut command = osier_command(&env, &["sessions", "list"]);
     command.env("OSIER_LOG", "osier=loud");
-    let ran = RunningCommand::start(command).wait();
-    assert!(ran.code == 0 && ran.err.contains("cannot use OSIER_LOG"), "{ran}");
+    let output = RunningCommand::start(command).wait();
+    assert!(output.code == 0 && output.err.contains("cannot use OSIER_LOG"), "{output}");
 }

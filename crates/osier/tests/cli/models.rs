@@ -6,35 +6,35 @@ use osier_testkit::{Expect, expect};
 use serde_json::Value;
 
 use crate::listing::ModelListServer;
-use crate::support::{CommandOutput, World};
+use crate::support::{CommandOutput, TestEnv};
 
-fn world(settings: &str) -> World {
-    let world = World::new();
-    fs::create_dir(world.home()).unwrap();
-    fs::write(world.home().join("config.toml"), settings).unwrap();
-    world
+fn env(settings: &str) -> TestEnv {
+    let env = TestEnv::new();
+    fs::create_dir(env.home()).unwrap();
+    fs::write(env.home().join("config.toml"), settings).unwrap();
+    env
 }
 
 fn local(name: &str, url: &str) -> String {
     format!("[providers.{name}]\nbase_url = \"{url}\"\n")
 }
 
-fn check(world: &World, args: &[&str], expect: Expect) {
-    let output = format!("$ osier {}\n{}", args.join(" "), world.args(args));
+fn check(env: &TestEnv, args: &[&str], expect: Expect) {
+    let output = format!("$ osier {}\n{}", args.join(" "), env.args(args));
     let ports = regex::Regex::new(r"127\.0\.0\.1:\d+").unwrap();
-    expect.assert_eq(&ports.replace_all(&world.with_stable_names(&output), "127.0.0.1:PORT"));
+    expect.assert_eq(&ports.replace_all(&env.with_stable_names(&output), "127.0.0.1:PORT"));
 }
 
-fn json(world: &World, args: &[&str]) -> Value {
-    let ran = world.args(args);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    serde_json::from_str(&ran.out).unwrap()
+fn json(env: &TestEnv, args: &[&str]) -> Value {
+    let output = env.args(args);
+    assert_eq!(output.code, 0, "{}", output.err);
+    serde_json::from_str(&output.out).unwrap()
 }
 
 #[test]
 fn without_configuration_only_the_offline_model_is_listed() {
     check(
-        &World::new(),
+        &TestEnv::new(),
         &["models"],
         expect![[r#"
             $ osier models
@@ -47,9 +47,9 @@ fn without_configuration_only_the_offline_model_is_listed() {
 
 #[test]
 fn api_key_enables_the_models_of_its_provider() {
-    let world = World::new();
-    let mut command = world.command();
-    let ran = CommandOutput::from_output(
+    let env = TestEnv::new();
+    let mut command = env.command();
+    let output = CommandOutput::from_output(
         command.env("GEMINI_API_KEY", "sk-hunter2").arg("models").output().unwrap(),
     );
     expect![[r#"
@@ -60,13 +60,13 @@ fn api_key_enables_the_models_of_its_provider() {
           google/gemini-2.5-flash         1.05M     65k   0.3    2.5  tools images thinking
           offline/offline                  200k     16k     -      -  tools
     "#]]
-    .assert_eq(&ran.to_string());
+    .assert_eq(&output.to_string());
 }
 
 #[test]
 fn all_lists_what_is_missing() {
     check(
-        &World::new(),
+        &TestEnv::new(),
         &["models", "--all", "claude", "haiku"],
         expect![[r#"
             $ osier models --all claude haiku
@@ -76,7 +76,7 @@ fn all_lists_what_is_missing() {
         "#]],
     );
     check(
-        &World::new(),
+        &TestEnv::new(),
         &["models", "--all", "zzz"],
         expect![[r#"
             $ osier models --all zzz
@@ -84,7 +84,7 @@ fn all_lists_what_is_missing() {
         "#]],
     );
     check(
-        &World::new(),
+        &TestEnv::new(),
         &["models", "claude"],
         expect![[r#"
             $ osier models claude
@@ -100,9 +100,9 @@ fn configured_server_is_asked_for_its_models() {
         "{}api_key_env = \"LOCAL_KEY\"\n[[providers.local.models]]\nid = \"listed\"\nthinking = true\nprice = {{ input = 0.5, output = 1 }}\n",
         local("local", &server.url)
     );
-    let world = world(&settings);
-    let mut command = world.command();
-    let ran =
+    let env = env(&settings);
+    let mut command = env.command();
+    let output =
         CommandOutput::from_output(command.env("LOCAL_KEY", "sk-local").arg("models").output().unwrap());
     expect![[r#"
           model            window  output  $ in  $ out  can
@@ -110,12 +110,12 @@ fn configured_server_is_asked_for_its_models() {
           local/unlisted       4k      4k     -      -  tools
           offline/offline    200k     16k     -      -  tools
     "#]]
-    .assert_eq(&ran.to_string());
+    .assert_eq(&output.to_string());
     let requests = server.requests();
     assert_eq!(requests.len(), 1, "{requests:?}");
     assert!(requests[0].starts_with("GET /v1/models "), "{requests:?}");
     assert!(requests[0].to_lowercase().contains("authorization: bearer sk-local"), "{requests:?}");
-    assert!(world.args(&["models"]).out.lines().count() == 2, "without the key, the server is not asked");
+    assert!(env.args(&["models"]).out.lines().count() == 2, "without the key, the server is not asked");
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -134,9 +134,9 @@ fn silent_servers_are_reported_and_do_not_block() {
         local("f", "http://127.0.0.1:1/v1"),
     ]
     .concat();
-    let world = world(&settings);
+    let env = env(&settings);
     check(
-        &world,
+        &env,
         &["models"],
         expect![[r#"
             $ osier models
@@ -150,7 +150,7 @@ fn silent_servers_are_reported_and_do_not_block() {
             ! osier: f is not responding: tcp connect error: Connection refused (os error 111)
         "#]],
     );
-    let rows = json(&world, &["models", "--json"]);
+    let rows = json(&env, &["models", "--json"]);
     let names: Vec<&str> =
         rows.as_array().unwrap().iter().map(|row| row["fullName"].as_str().unwrap()).collect();
     assert_eq!(names, ["b/here", "offline/offline"]);
@@ -159,19 +159,19 @@ fn silent_servers_are_reported_and_do_not_block() {
 #[test]
 fn listing_does_not_run_key_commands() {
     let server = ModelListServer::with_models(&["m"]);
-    let world = World::new();
-    let marker = world.path("ran");
-    fs::create_dir(world.home()).unwrap();
+    let env = TestEnv::new();
+    let marker = env.path("ran");
+    fs::create_dir(env.home()).unwrap();
     let settings =
         format!("{}api_key_command = \"touch {}; echo k\"\n", local("local", &server.url), marker.display());
-    fs::write(world.home().join("config.toml"), settings).unwrap();
-    assert_eq!(world.args(&["models"]).code, 0);
+    fs::write(env.home().join("config.toml"), settings).unwrap();
+    assert_eq!(env.args(&["models"]).code, 0);
     assert!(!marker.exists() && server.requests().is_empty());
 }
 
 #[test]
 fn json_lists_all_model_details() {
-    let rows = json(&World::new(), &["models", "--all", "--json"]);
+    let rows = json(&TestEnv::new(), &["models", "--all", "--json"]);
     let rows = rows.as_array().unwrap();
     let find = |name: &str| rows.iter().find(|row| row["fullName"] == name).unwrap();
     expect![[r#"
@@ -212,8 +212,8 @@ fn json_lists_all_model_details() {
 
 #[test]
 fn setting_selects_the_default_model() {
-    let world = world("model = \"anthropic/claude-haiku-4-5\"\n");
-    let starred: Vec<String> = world
+    let env = env("model = \"anthropic/claude-haiku-4-5\"\n");
+    let starred: Vec<String> = env
         .args(&["models", "--all"])
         .out
         .lines()
@@ -227,7 +227,7 @@ fn setting_selects_the_default_model() {
 #[test]
 fn invalid_provider_is_reported_and_others_still_work() {
     check(
-        &world(
+        &env(
             "[providers.x]\napi = \"openai-completions\"\n[providers.y]\nbase_url = \"http://127.0.0.1:1\"\napi_key_env = \"A\"\napi_key_file = \"k\"\n",
         ),
         &["models"],

@@ -3,7 +3,7 @@
 use osier_testkit::expect;
 use serde_json::{Value, json};
 
-use crate::support::{World, check};
+use crate::support::{TestEnv, check};
 
 #[test]
 fn move_to_a_user_message_goes_before_it_and_prints_its_text() {
@@ -121,74 +121,74 @@ fn exact_moves_to_the_entry_itself_and_root_before_the_first() {
 
 #[test]
 fn extension_message_prints_editor_text_and_other_entries_do_not() {
-    let world = World::with("say a; reply b calls read x; result c; note mine hello; summarize d");
-    assert_eq!(world.json("move s.jsonl 00000004")["editorText"], "hello");
+    let env = TestEnv::with("say a; reply b calls read x; result c; note mine hello; summarize d");
+    assert_eq!(env.json("move s.jsonl 00000004")["editorText"], "hello");
     assert_eq!(
-        world.json("move s.jsonl 00000003"),
+        env.json("move s.jsonl 00000003"),
         json!({ "leafId": "00000003", "moved": false, "cancelled": false })
     );
     assert_eq!(
-        world.json("move s.jsonl 00000005"),
+        env.json("move s.jsonl 00000005"),
         json!({ "leafId": "00000005", "moved": true, "cancelled": false })
     );
     assert_eq!(
-        world.json("move s.jsonl 00000001"),
+        env.json("move s.jsonl 00000001"),
         json!({ "leafId": null, "moved": true, "cancelled": false, "editorText": "a" })
     );
 }
 
 #[test]
 fn move_survives_reopening() {
-    let world = World::with("say a; reply b; say c; reply d");
-    world.ok("move s.jsonl 00000002");
+    let env = TestEnv::with("say a; reply b; say c; reply d");
+    env.ok("move s.jsonl 00000002");
     for _ in 0..2 {
-        assert_eq!(world.json("context s.jsonl")["leafId"], "00000002");
-        assert_eq!(world.json("show s.jsonl")["leafId"], "00000002");
-        assert_eq!(world.json("snapshot s.jsonl")["session"]["leafEntryId"], "00000002");
+        assert_eq!(env.json("context s.jsonl")["leafId"], "00000002");
+        assert_eq!(env.json("show s.jsonl")["leafId"], "00000002");
+        assert_eq!(env.json("snapshot s.jsonl")["session"]["leafEntryId"], "00000002");
     }
-    let id = world.ok("append s.jsonl e").trim().to_owned();
-    let path = world.json("path s.jsonl");
+    let id = env.ok("append s.jsonl e").trim().to_owned();
+    let path = env.json("path s.jsonl");
     assert_eq!(path[2]["id"], json!(id));
     assert_eq!(path[2]["parentId"], "00000002");
 }
 
 #[test]
 fn move_is_one_line_and_its_label_another() {
-    let world = World::with("say a; reply b; say c");
-    world.ok("move s.jsonl 00000001");
-    let lines = world.lines("s.jsonl");
+    let env = TestEnv::with("say a; reply b; say c");
+    env.ok("move s.jsonl 00000001");
+    let lines = env.lines("s.jsonl");
     assert_eq!(lines.len(), 5);
     let moved: Value = serde_json::from_str(&lines[4]).unwrap();
     assert_eq!(moved["customType"], "osier.leaf");
     assert_eq!(moved["parentId"], json!(null));
     assert_eq!(moved["data"], json!({ "fromId": "00000003", "why": "move" }));
 
-    world.ok("move s.jsonl 00000002 --label 'from here'");
-    let lines = world.lines("s.jsonl");
+    env.ok("move s.jsonl 00000002 --label 'from here'");
+    let lines = env.lines("s.jsonl");
     assert_eq!(lines.len(), 7);
     let kinds: Vec<Value> =
         lines[5..].iter().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
     assert_eq!((&kinds[0]["customType"], &kinds[1]["type"]), (&json!("osier.leaf"), &json!("label")));
     assert_eq!((&kinds[1]["targetId"], &kinds[1]["label"]), (&json!("00000002"), &json!("from here")));
     // The position and the context are the same as without the label.
-    let messages = world.json("context s.jsonl")["messages"].clone();
-    assert_eq!(messages, world.json("context s.jsonl --at 00000002")["messages"]);
+    let messages = env.json("context s.jsonl")["messages"].clone();
+    assert_eq!(messages, env.json("context s.jsonl --at 00000002")["messages"]);
 
     // A crash between the two leaves a valid move.
     let cut: String = lines[..6].iter().map(|line| format!("{line}\n")).collect();
-    world.write("s.jsonl", cut);
-    assert_eq!(world.json("context s.jsonl")["leafId"], "00000002");
-    assert_eq!(world.json("label s.jsonl"), json!({}));
-    assert_eq!(world.json("verify s.jsonl")["sound"], true);
+    env.write("s.jsonl", cut);
+    assert_eq!(env.json("context s.jsonl")["leafId"], "00000002");
+    assert_eq!(env.json("label s.jsonl"), json!({}));
+    assert_eq!(env.json("verify s.jsonl")["sound"], true);
 }
 
 #[test]
 fn failed_move_sets_no_label() {
-    let world = World::with("say a; reply b");
-    let before = world.read("s.jsonl");
-    world.fails(1, "move s.jsonl 0000000f --label x");
-    world.fails(2, "move s.jsonl root --label x");
-    assert_eq!(world.read("s.jsonl"), before);
+    let env = TestEnv::with("say a; reply b");
+    let before = env.read("s.jsonl");
+    env.fails(1, "move s.jsonl 0000000f --label x");
+    env.fails(2, "move s.jsonl root --label x");
+    assert_eq!(env.read("s.jsonl"), before);
 }
 
 #[test]
@@ -234,40 +234,40 @@ fn undo_and_redo_cover_moves_of_all_processes() {
 
 #[test]
 fn new_message_after_an_undo_clears_redo() {
-    let world = World::with("say a; reply b; say c; reply d");
-    world.ok("move s.jsonl 00000002");
-    world.ok("undo s.jsonl");
-    world.ok("append s.jsonl e");
-    assert_eq!(world.fails(1, "redo s.jsonl"), "osier: there is no move to redo\n");
+    let env = TestEnv::with("say a; reply b; say c; reply d");
+    env.ok("move s.jsonl 00000002");
+    env.ok("undo s.jsonl");
+    env.ok("append s.jsonl e");
+    assert_eq!(env.fails(1, "redo s.jsonl"), "osier: there is no move to redo\n");
 }
 
 #[test]
 fn move_into_a_deleted_branch_is_rejected() {
-    let world = World::with("say a; reply b; say c; reply d; move b; say e");
-    world.ok("delete-branch s.jsonl 00000003");
-    let error = world.fails(1, "move s.jsonl 00000004");
+    let env = TestEnv::with("say a; reply b; say c; reply d; move b; say e");
+    env.ok("delete-branch s.jsonl 00000003");
+    let error = env.fails(1, "move s.jsonl 00000004");
     assert_eq!(
         error,
         "osier: entry 00000004 is in a deleted branch; restore the branch with `osier sessions restore-branch`\n"
     );
-    world.ok("restore-branch s.jsonl 00000003");
-    world.ok("move s.jsonl 00000004");
+    env.ok("restore-branch s.jsonl 00000003");
+    env.ok("move s.jsonl 00000004");
 }
 
 #[test]
 fn undo_never_moves_into_a_deleted_branch() {
-    let world = World::with("say a; reply b; say c; reply d");
-    world.ok("move s.jsonl 00000002");
-    world.ok("delete-branch s.jsonl 00000003");
-    world.fails(1, "undo s.jsonl");
-    assert!(world.ok("tree s.jsonl").ends_with("assistant: \"b\"  ← active\n"));
+    let env = TestEnv::with("say a; reply b; say c; reply d");
+    env.ok("move s.jsonl 00000002");
+    env.ok("delete-branch s.jsonl 00000003");
+    env.fails(1, "undo s.jsonl");
+    assert!(env.ok("tree s.jsonl").ends_with("assistant: \"b\"  ← active\n"));
 }
 
 #[test]
 fn expect_allows_a_move_only_from_that_leaf() {
-    let world = World::with("say a; reply b; say c");
-    let before = world.read("s.jsonl");
-    world.check(
+    let env = TestEnv::with("say a; reply b; say c");
+    let before = env.read("s.jsonl");
+    env.check(
         &[
             "move s.jsonl root --expect 00000002",
             "move s.jsonl 00000003 --exact --expect root",
@@ -285,8 +285,8 @@ fn expect_allows_a_move_only_from_that_leaf() {
             exit 1
         "#]],
     );
-    assert_eq!(world.read("s.jsonl"), before);
-    world.check(
+    assert_eq!(env.read("s.jsonl"), before);
+    env.check(
         &[
             "move s.jsonl root --expect 00000003",
             "move s.jsonl 00000002 --expect root --label here",

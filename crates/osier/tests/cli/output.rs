@@ -8,7 +8,7 @@ use osier_testkit::expect;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::support::World;
+use crate::support::TestEnv;
 
 /// Runs a command on a pseudo-terminal and returns its exit code and output.
 fn on_a_terminal(mut command: Command, columns: u16, typed: &str) -> (Option<i32>, String) {
@@ -24,16 +24,16 @@ fn on_a_terminal(mut command: Command, columns: u16, typed: &str) -> (Option<i32
     drop(command);
     let mut master = File::from(master);
     master.write_all(typed.as_bytes()).unwrap();
-    let mut seen = Vec::new();
+    let mut screen = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = master.read(&mut buffer) {
-        seen.extend_from_slice(&buffer[..count]);
+        screen.extend_from_slice(&buffer[..count]);
     }
-    (child.wait().unwrap().code(), String::from_utf8(seen).unwrap().replace("\r\n", "\n"))
+    (child.wait().unwrap().code(), String::from_utf8(screen).unwrap().replace("\r\n", "\n"))
 }
 
-fn command(world: &World, line: &str) -> Command {
-    let mut command = world.command();
+fn command(env: &TestEnv, line: &str) -> Command {
+    let mut command = env.command();
     command.arg("sessions").args(line.split(' '));
     command
 }
@@ -42,8 +42,8 @@ const TALK: &str = "say a; reply b; label good; say c; move b; say d; name Talk"
 
 #[test]
 fn output_on_a_terminal_has_colors() {
-    let world = World::with(TALK);
-    let (code, seen) = on_a_terminal(command(&world, "tree s.jsonl"), 80, "");
+    let env = TestEnv::with(TALK);
+    let (code, screen) = on_a_terminal(command(&env, "tree s.jsonl"), 80, "");
     assert_eq!(code, Some(0));
     expect![[r#"
         ^[36muser: "a"^[0m
@@ -51,12 +51,12 @@ fn output_on_a_terminal_has_colors() {
         ^[2m├─ ^[0m^[36muser: "c"^[0m
         ^[2m└─ ^[0m^[36muser: "d"^[0m^[32m  ← active^[0m
     "#]]
-    .assert_eq(&seen.replace('\u{1b}', "^"));
+    .assert_eq(&screen.replace('\u{1b}', "^"));
 }
 
 #[test]
 fn pipes_no_color_and_dumb_terminals_get_no_colors() {
-    let world = World::with(TALK);
+    let env = TestEnv::with(TALK);
     for line in [
         "tree s.jsonl",
         "show s.jsonl",
@@ -66,41 +66,41 @@ fn pipes_no_color_and_dumb_terminals_get_no_colors() {
         "config s.jsonl",
         "verify s.jsonl",
     ] {
-        let plain = world.ok(line);
+        let plain = env.ok(line);
         assert!(!plain.contains('\u{1b}'), "{line}");
         for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
-            let mut command = command(&world, line);
+            let mut command = command(&env, line);
             command.env(name, value);
-            let (_, seen) = on_a_terminal(command, 500, "");
-            assert_eq!(seen, plain, "{line} with {name}");
+            let (_, screen) = on_a_terminal(command, 500, "");
+            assert_eq!(screen, plain, "{line} with {name}");
         }
     }
 }
 
 #[test]
 fn an_empty_no_color_is_ignored() {
-    let world = World::with(TALK);
-    let mut command = command(&world, "tree s.jsonl");
+    let env = TestEnv::with(TALK);
+    let mut command = command(&env, "tree s.jsonl");
     command.env("NO_COLOR", "");
     assert!(on_a_terminal(command, 80, "").1.contains('\u{1b}'));
 }
 
 #[test]
 fn rows_fit_the_terminal() {
-    let world = World::with(
+    let env = TestEnv::with(
         "say a question that is much too long for a narrow terminal; reply 一二三四五六七八九十一二三四五六七八九十; label a name",
     );
-    let mut narrow = command(&world, "tree s.jsonl");
+    let mut narrow = command(&env, "tree s.jsonl");
     narrow.env("NO_COLOR", "1");
-    let (_, seen) = on_a_terminal(narrow, 40, "");
+    let (_, screen) = on_a_terminal(narrow, 40, "");
     expect![[r#"
         user: "a question that is much too long…
         [a name] assistant: "一二三四…  ← active
     "#]]
-    .assert_eq(&seen);
+    .assert_eq(&screen);
     // A pipe has no width.
-    assert!(world.ok("tree s.jsonl").contains("much too long for a narrow terminal\""));
-    let mut path = command(&world, "path s.jsonl");
+    assert!(env.ok("tree s.jsonl").contains("much too long for a narrow terminal\""));
+    let mut path = command(&env, "path s.jsonl");
     path.env("COLUMNS", "40");
     let out = String::from_utf8(path.output().unwrap().stdout).unwrap();
     expect![[r#"
@@ -113,28 +113,28 @@ fn rows_fit_the_terminal() {
 
 #[test]
 fn deletion_on_a_terminal_asks_for_confirmation() {
-    let world = World::with("say a");
-    let (code, seen) = on_a_terminal(command(&world, "delete s.jsonl"), 80, "n\n");
-    assert_eq!(code, Some(1), "{seen}");
+    let env = TestEnv::with("say a");
+    let (code, screen) = on_a_terminal(command(&env, "delete s.jsonl"), 80, "n\n");
+    assert_eq!(code, Some(1), "{screen}");
     assert!(
-        seen.contains("Permanently delete 1 session? [y/N] ") && seen.contains("nothing was deleted"),
-        "{seen}"
+        screen.contains("Permanently delete 1 session? [y/N] ") && screen.contains("nothing was deleted"),
+        "{screen}"
     );
-    assert!(world.path("s.jsonl").exists());
-    let (code, seen) = on_a_terminal(command(&world, "delete s.jsonl"), 80, "y\n");
-    assert_eq!(code, Some(0), "{seen}");
-    assert!(!world.path("s.jsonl").exists());
+    assert!(env.path("s.jsonl").exists());
+    let (code, screen) = on_a_terminal(command(&env, "delete s.jsonl"), 80, "y\n");
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(!env.path("s.jsonl").exists());
 }
 
 /// A reader that closes the pipe early causes no error.
 #[test]
 fn a_closed_pipe_is_not_an_error() {
-    let world = World::new();
+    let env = TestEnv::new();
     let mut script = String::from("say a");
     for number in 0..3000 {
         script += &format!("; reply {} {number}", "long ".repeat(20));
     }
-    world.write("s.jsonl", osier_testkit::ScriptedSession::run(&script).file());
+    env.write("s.jsonl", osier_testkit::ScriptedSession::run(&script).file());
     for line in [
         "tree s.jsonl",
         "tree s.jsonl --json",
@@ -148,7 +148,7 @@ fn a_closed_pipe_is_not_an_error() {
         "export s.jsonl",
         "export s.jsonl --json",
     ] {
-        let mut child = command(&world, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command(&env, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut first = String::new();
         let mut out = BufReader::with_capacity(16, child.stdout.take().unwrap());
         out.by_ref().take(16).read_line(&mut first).unwrap();
@@ -162,7 +162,7 @@ fn a_closed_pipe_is_not_an_error() {
     }
     for args in [["completions", "bash"].as_slice(), &["man"]] {
         let mut child =
-            world.command().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            env.command().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert_eq!(
@@ -175,31 +175,28 @@ fn a_closed_pipe_is_not_an_error() {
 
 #[test]
 fn a_closed_standard_error_is_not_an_error() {
-    let world = World::with("say a; reply b");
-    let mut child = command(&world, "move s.jsonl 00000001")
-        .stderr(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let env = TestEnv::with("say a; reply b");
+    let mut child =
+        command(&env, "move s.jsonl 00000001").stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stderr.take());
     assert!(child.wait().unwrap().success());
 }
 
 #[test]
 fn json_on_a_terminal_escapes_control_and_invisible_characters() {
-    let world = World::with(
+    let env = TestEnv::with(
         "say a\u{9b}31m\u{202e}b; reply c; say d\u{200e}\u{200f}\u{61c}\u{200b}\u{2800}\u{e0041}é🎉",
     );
     for line in
         ["path s.jsonl --json", "context s.jsonl --json", "snapshot s.jsonl", "export s.jsonl --format jsonl"]
     {
-        let (code, seen) = on_a_terminal(command(&world, line), 200, "");
-        assert_eq!(code, Some(0), "{line}: {seen}");
-        assert!(seen.contains(r"a\u009b31m\u202eb"), "{line}: {seen}");
-        assert!(seen.contains(r"d\u200e\u200f\u061c\u200b\u2800\udb40\udc41é🎉"), "{line}: {seen}");
+        let (code, screen) = on_a_terminal(command(&env, line), 200, "");
+        assert_eq!(code, Some(0), "{line}: {screen}");
+        assert!(screen.contains(r"a\u009b31m\u202eb"), "{line}: {screen}");
+        assert!(screen.contains(r"d\u200e\u200f\u061c\u200b\u2800\udb40\udc41é🎉"), "{line}: {screen}");
         let hidden =
             ['\u{9b}', '\u{202e}', '\u{200e}', '\u{200f}', '\u{61c}', '\u{200b}', '\u{2800}', '\u{e0041}'];
-        assert!(!seen.contains(hidden), "{line}");
-        assert!(world.ok(line).contains("a\u{9b}31m\u{202e}b"), "{line}: unchanged without a terminal");
+        assert!(!screen.contains(hidden), "{line}");
+        assert!(env.ok(line).contains("a\u{9b}31m\u{202e}b"), "{line}: unchanged without a terminal");
     }
 }

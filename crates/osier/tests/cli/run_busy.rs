@@ -11,30 +11,30 @@ const WORKED: [&str; 5] =
 #[test]
 fn gc_is_refused_during_a_turn_of_another_process_unless_forced() {
     let server = ModelServer::new();
-    let world = server.world();
-    let busy = BusySession::new(server, world, &[]);
-    let (world, id) = (&busy.world, &busy.id);
-    world.ok(&format!("delete-branch {id} {}", busy.beside));
-    world.ok(&format!("move {id} root"));
-    world.ok(&format!("gc {id} --dry-run"));
+    let env = server.env();
+    let busy = BusySession::new(server, env, &[]);
+    let (env, id) = (&busy.env, &busy.id);
+    env.ok(&format!("delete-branch {id} {}", busy.beside));
+    env.ok(&format!("move {id} root"));
+    env.ok(&format!("gc {id} --dry-run"));
     let error_text = busy.fails(&format!("gc {id}"));
     assert!(error_text.contains("cannot remove deleted branches without --force: "), "{error_text}");
-    let error_text = world.run(&format!("gc {id} --json")).err;
+    let error_text = env.run(&format!("gc {id} --json")).err;
     assert!(
         error_text.contains(r#""code":"session_busy""#) || error_text.contains(r#""code": "session_busy""#),
         "{error_text}"
     );
-    assert_eq!(world.json(&format!("gc {id} --force"))["removed"], 3);
+    assert_eq!(env.json(&format!("gc {id} --force"))["removed"], 3);
     let request = busy.release();
     assert_eq!(request.messages(), WORKED);
     request.reply("Done.");
     let id = busy.id.clone();
-    let world = busy.end();
-    let shown = world.ok(&format!("tree {id}"));
+    let env = busy.end();
+    let shown = env.ok(&format!("tree {id}"));
     assert_eq!(shown.matches("Done.").count(), 1, "{shown}");
     assert!(!shown.contains("Aside."), "{shown}");
     assert_eq!(
-        world.json(&format!("path {id}")).as_array().unwrap().last().unwrap()["message"]["content"][0]["text"],
+        env.json(&format!("path {id}")).as_array().unwrap().last().unwrap()["message"]["content"][0]["text"],
         "Done."
     );
 }
@@ -42,15 +42,15 @@ fn gc_is_refused_during_a_turn_of_another_process_unless_forced() {
 #[test]
 fn a_busy_session_names_its_holder_and_other_paths_stay_usable() {
     let server = ModelServer::new();
-    let world = server.world();
-    let busy = BusySession::new(server, world, &[]);
-    let (world, id, question) = (&busy.world, &busy.id, &busy.question);
+    let env = server.env();
+    let busy = BusySession::new(server, env, &[]);
+    let (env, id, question) = (&busy.env, &busy.id, &busy.question);
     busy.fails(&format!("delete-branch {id} {question}"));
     busy.fails(&format!("delete-branch {id} {}", busy.entry));
     busy.fails(&format!("append {id} 'in between'"));
     busy.fails(&format!("move {id} {question} --exact"));
     busy.fails(&format!("move {id} {}", busy.entry));
-    let error_text = world.fails(1, &format!("move {id} {} --json", busy.entry));
+    let error_text = env.fails(1, &format!("move {id} {} --json", busy.entry));
     let error: Value = serde_json::from_str(error_text.lines().last().unwrap()).unwrap();
     let error = &error["error"];
     assert_eq!(
@@ -61,11 +61,11 @@ fn a_busy_session_names_its_holder_and_other_paths_stay_usable() {
     let holder = error["holder"].as_str().unwrap();
     assert!(holder.starts_with(&format!("process {}", error["process"])), "{error_text}");
     assert!(error["message"].as_str().unwrap().contains(holder), "{error_text}");
-    let ran = RunningCommand::start(osier_command(world, &["-c", "-p", "me too"])).wait();
-    assert_eq!(ran.code, 1, "{}", ran.err);
-    assert!(ran.err.contains("the session is busy: process "), "{}", ran.err);
-    world.ok(&format!("move {id} root"));
-    let elsewhere = RunningCommand::start(osier_command(world, &["-c", "-p", "elsewhere"]));
+    let output = RunningCommand::start(osier_command(env, &["-c", "-p", "me too"])).wait();
+    assert_eq!(output.code, 1, "{}", output.err);
+    assert!(output.err.contains("the session is busy: process "), "{}", output.err);
+    env.ok(&format!("move {id} root"));
+    let elsewhere = RunningCommand::start(osier_command(env, &["-c", "-p", "elsewhere"]));
     let request = busy.server.next_request();
     assert_eq!(request.messages(), ["user: elsewhere"]);
     let working = busy.release();
@@ -74,21 +74,21 @@ fn a_busy_session_names_its_holder_and_other_paths_stay_usable() {
     assert_eq!(elsewhere.wait().out, "There.\n");
     working.reply("Done.");
     let (id, entry) = (busy.id.clone(), busy.entry.clone());
-    let world = busy.end();
-    world.ok(&format!("delete-branch {id} {entry}"));
+    let env = busy.end();
+    env.ok(&format!("delete-branch {id} {entry}"));
 }
 
 /// A program that ignores leases can mark part of a running turn as deleted.
 #[test]
 fn gc_never_removes_entries_of_a_running_turn() {
     let server = ModelServer::new();
-    let world = server.world();
-    let busy = BusySession::new(server, world, &[]);
-    let (world, id) = (&busy.world, &busy.id);
-    let path = world.json(&format!("path {id}"));
+    let env = server.env();
+    let busy = BusySession::new(server, env, &[]);
+    let (env, id) = (&busy.env, &busy.id);
+    let path = env.json(&format!("path {id}"));
     let calls = path.as_array().unwrap().last().unwrap()["id"].clone();
     assert_ne!(calls, json!(busy.question));
-    let file = world.session_file();
+    let file = env.session_file();
     let write = |custom_type: &str, id: &str| {
         let entry = json!({
             "type": "custom", "customType": custom_type, "id": id, "parentId": busy.entry,
@@ -111,18 +111,18 @@ fn gc_never_removes_entries_of_a_running_turn() {
 #[test]
 fn the_first_turn_of_a_session_has_a_lease_too() {
     let server = ModelServer::new();
-    let world = server.world();
-    let running = RunningCommand::start(osier_command(&world, &["-p", "hello"]));
+    let env = server.env();
+    let running = RunningCommand::start(osier_command(&env, &["-p", "hello"]));
     let request = server.next_request();
-    let ran = RunningCommand::start(osier_command(&world, &["-c", "-p", "me too"])).wait();
+    let output = RunningCommand::start(osier_command(&env, &["-c", "-p", "me too"])).wait();
     assert!(
-        ran.code == 1 && ran.err.contains(" is running a turn at the start of the session"),
+        output.code == 1 && output.err.contains(" is running a turn at the start of the session"),
         "{}",
-        ran.err
+        output.err
     );
     request.reply("Hi.");
     assert_eq!(running.wait().code, 0);
-    let again = RunningCommand::start(osier_command(&world, &["-c", "-p", "me too"]));
+    let again = RunningCommand::start(osier_command(&env, &["-c", "-p", "me too"]));
     let request = server.next_request();
     assert_eq!(request.messages(), ["user: hello", "assistant: Hi.", "user: me too"]);
     request.reply("You too.");
@@ -132,13 +132,13 @@ fn the_first_turn_of_a_session_has_a_lease_too() {
 #[test]
 fn the_lease_of_a_killed_process_ends_with_it() {
     let server = ModelServer::new();
-    let world = server.world();
-    let running = RunningCommand::start(osier_command(&world, &["-p", "hello"]));
+    let env = server.env();
+    let running = RunningCommand::start(osier_command(&env, &["-p", "hello"]));
     let request = server.next_request();
     running.signal(rustix::process::Signal::KILL);
     running.wait();
     drop(request);
-    let again = RunningCommand::start(osier_command(&world, &["-c", "-p", "go on"]));
+    let again = RunningCommand::start(osier_command(&env, &["-c", "-p", "go on"]));
     let request = server.next_request();
     assert_eq!(request.messages(), ["user: hello", "user: go on"]);
     request.reply("Yes.");

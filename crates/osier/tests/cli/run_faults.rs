@@ -5,15 +5,15 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::run_support::{ModelServer, RunningCommand, osier_command};
-use crate::support::World;
+use crate::support::TestEnv;
 
 /// A world in which a failed request is retried once.
-fn retrying(server: &ModelServer) -> World {
-    let world = server.world();
-    let config = world.home().join("config.toml");
+fn retrying(server: &ModelServer) -> TestEnv {
+    let env = server.env();
+    let config = env.home().join("config.toml");
     let text = fs::read_to_string(&config).unwrap().replace("retry.attempts = 1", "retry.attempts = 2");
     fs::write(config, text).unwrap();
-    world
+    env
 }
 
 fn result(body: &Value) -> String {
@@ -26,8 +26,8 @@ fn result(body: &Value) -> String {
 fn invalid_json_arguments_become_an_error_result_and_the_turn_continues() {
     for tool in ["read", "bash", "write", "edit", "todo", "backtrack", "nothing_of_this_name"] {
         let server = ModelServer::new();
-        let world = server.world();
-        let running = RunningCommand::start(osier_command(&world, &["-p", "--approval", "yolo", "go"]));
+        let env = server.env();
+        let running = RunningCommand::start(osier_command(&env, &["-p", "--approval", "yolo", "go"]));
         let mut request = server.next_request();
         request.send_raw_call("call_1", tool, "{\"path\": \"a.txt");
         request.finish("tool_calls");
@@ -39,16 +39,16 @@ fn invalid_json_arguments_become_an_error_result_and_the_turn_continues() {
         let sent: Value = serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
         assert!(sent.is_object(), "the arguments in the next request are valid JSON");
         request.reply("sorry");
-        let ran = running.wait();
-        assert_eq!((ran.code, ran.out.as_str()), (0, "sorry\n"), "{tool}: {ran}");
+        let run_output = running.wait();
+        assert_eq!((run_output.code, run_output.out.as_str()), (0, "sorry\n"), "{tool}: {run_output}");
     }
 }
 
 #[test]
 fn arguments_that_do_not_match_the_tool_get_the_same_error() {
     let server = ModelServer::new();
-    let world = server.world();
-    let running = RunningCommand::start(osier_command(&world, &["-p", "go"]));
+    let env = server.env();
+    let running = RunningCommand::start(osier_command(&env, &["-p", "go"]));
     for (tool, arguments) in [("read", json!({})), ("backtrack", json!({ "checkpoint_id": 0 }))] {
         server.next_request().reply_with_call(tool, &arguments);
         // The result is in the next request; the reply to it is the next call.
@@ -63,8 +63,8 @@ fn arguments_that_do_not_match_the_tool_get_the_same_error() {
 #[test]
 fn a_reply_that_breaks_off_is_retried_and_not_stored() {
     let server = ModelServer::new();
-    let world = retrying(&server);
-    let running = RunningCommand::start(osier_command(&world, &["-p", "go"]));
+    let env = retrying(&server);
+    let running = RunningCommand::start(osier_command(&env, &["-p", "go"]));
     let mut request = server.next_request();
     let first = request.body.clone();
     request.send_text("Half an ans");
@@ -73,10 +73,13 @@ fn a_reply_that_breaks_off_is_retried_and_not_stored() {
     let request = server.next_request();
     assert_eq!(request.body, first, "the same request");
     request.reply("A whole answer.");
-    let ran = running.wait();
-    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "A whole answer.\n", ""));
-    assert!(!world.path("ran").exists());
-    let file = world.session_file();
+    let run_output = running.wait();
+    assert_eq!(
+        (run_output.code, run_output.out.as_str(), run_output.err.as_str()),
+        (0, "A whole answer.\n", "")
+    );
+    assert!(!env.path("ran").exists());
+    let file = env.session_file();
     assert!(!fs::read_to_string(file).unwrap().contains("Half"), "nothing of it is stored");
 }
 
@@ -85,8 +88,8 @@ fn a_reply_that_breaks_off_is_retried_and_not_stored() {
 #[test]
 fn usage_of_a_reply_that_broke_off_is_recorded() {
     let server = ModelServer::new();
-    let world = retrying(&server);
-    let running = RunningCommand::start(osier_command(&world, &["-p", "go"]));
+    let env = retrying(&server);
+    let running = RunningCommand::start(osier_command(&env, &["-p", "go"]));
     let mut request = server.next_request();
     request.send_text("Half an ans");
     request.send_usage(900, 7);
@@ -96,8 +99,8 @@ fn usage_of_a_reply_that_broke_off_is_recorded() {
     request.send_usage(900, 30);
     request.finish("stop");
     assert_eq!(running.wait().code, 0);
-    let id = world.json("list")[0]["id"].as_str().unwrap().to_owned();
-    let path = world.json(&format!("path {id}"));
+    let id = env.json("list")[0]["id"].as_str().unwrap().to_owned();
+    let path = env.json(&format!("path {id}"));
     let totals: Vec<&Value> = path
         .as_array()
         .unwrap()
@@ -111,20 +114,20 @@ fn usage_of_a_reply_that_broke_off_is_recorded() {
 #[test]
 fn json_mode_drops_the_draft_that_broke_off() {
     let server = ModelServer::new();
-    let world = retrying(&server);
-    let running = RunningCommand::start(osier_command(&world, &["-p", "--mode", "json", "go"]));
+    let env = retrying(&server);
+    let running = RunningCommand::start(osier_command(&env, &["-p", "--mode", "json", "go"]));
     let mut request = server.next_request();
     request.send_text("Half");
     request.disconnect();
     server.next_request().reply("Whole");
-    let ran = running.wait();
-    let events: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let run_output = running.wait();
+    let events: Vec<Value> = run_output.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |kind: &str| events.iter().filter(|event| event["type"] == kind).collect::<Vec<_>>();
     assert_eq!(of("retrying")[0]["kind"], "cut");
     let (begun, dropped) = (of("draft_begun"), of("draft_dropped"));
     assert_eq!((begun.len(), dropped.len()), (2, 1));
     assert_eq!(dropped[0]["id"], begun[0]["id"]);
-    assert!(of("entry").iter().any(|event| event["draftId"] == begun[1]["id"]), "{}", ran.out);
+    assert!(of("entry").iter().any(|event| event["draftId"] == begun[1]["id"]), "{}", run_output.out);
     let withdrawn = of("draft").into_iter().rfind(|event| event["id"] == begun[0]["id"]).unwrap();
     assert_eq!(withdrawn["delta"], json!({ "type": "withdrawn" }));
 }
@@ -132,26 +135,26 @@ fn json_mode_drops_the_draft_that_broke_off() {
 #[test]
 fn a_partly_printed_reply_is_not_printed_again() {
     let server = ModelServer::new();
-    let world = retrying(&server);
-    let mut running = RunningCommand::start(osier_command(&world, &["-p", "--no-tools", "go"]));
+    let env = retrying(&server);
+    let mut running = RunningCommand::start(osier_command(&env, &["-p", "--no-tools", "go"]));
     let mut request = server.next_request();
     request.send_text("Half an answ");
     running.out.read_until("Half an answ");
     request.disconnect();
-    let ran = running.wait();
-    assert_eq!((ran.code, ran.out.as_str()), (1, "\n"), "{ran}");
-    assert!(ran.err.contains("the reply broke off after part of it was printed"), "{ran}");
+    let run_output = running.wait();
+    assert_eq!((run_output.code, run_output.out.as_str()), (1, "\n"), "{run_output}");
+    assert!(run_output.err.contains("the reply broke off after part of it was printed"), "{run_output}");
 }
 
 #[test]
 fn the_last_attempt_reports_why_it_failed() {
     let server = ModelServer::new();
-    let world = server.world();
-    let running = RunningCommand::start(osier_command(&world, &["-p", "go"]));
+    let env = server.env();
+    let running = RunningCommand::start(osier_command(&env, &["-p", "go"]));
     let mut request = server.next_request();
     request.send_text("Half");
     request.disconnect();
-    let ran = running.wait();
-    assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran}");
-    assert!(ran.err.starts_with("osier: the reply from local was cut off"), "{ran}");
+    let run_output = running.wait();
+    assert_eq!((run_output.code, run_output.out.as_str()), (1, ""), "{run_output}");
+    assert!(run_output.err.starts_with("osier: the reply from local was cut off"), "{run_output}");
 }

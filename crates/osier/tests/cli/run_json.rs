@@ -4,17 +4,17 @@ use osier_testkit::expect;
 use serde_json::{Value, json};
 
 use crate::run_support::{ModelServer, RunningCommand, TerminalCommand, osier_command};
-use crate::support::World;
+use crate::support::TestEnv;
 
 /// The lines with ids, times and long texts replaced by placeholders.
-fn normalized(world: &World, lines: &str) -> String {
+fn normalized(env: &TestEnv, lines: &str) -> String {
     let mut text = String::new();
     for line in lines.lines() {
         let mut value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
         normalize(&mut value);
         text += &format!("{value}\n");
     }
-    world.with_stable_names(&text)
+    env.with_stable_names(&text)
 }
 
 fn normalize(value: &mut Value) {
@@ -37,16 +37,16 @@ fn normalize(value: &mut Value) {
 #[test]
 fn every_event_is_a_line() {
     let server = ModelServer::new();
-    let world = server.world();
-    world.write("a.txt", "hello\n");
+    let env = server.env();
+    env.write("a.txt", "hello\n");
     let args = ["--mode", "json", "--thinking", "off", "--name", "A look", "what is in a.txt?"];
-    let running = RunningCommand::start(osier_command(&world, &args));
+    let running = RunningCommand::start(osier_command(&env, &args));
     let mut request = server.next_request();
     request.send_text("I will look.");
     request.reply_with_call("read", &json!({ "path": "a.txt" }));
     server.next_request().reply("hello");
-    let ran = running.wait();
-    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+    let output = running.wait();
+    assert_eq!((output.code, output.err.as_str()), (0, ""), "{output:?}");
     expect![[r#"
         {"type":"session","version":3,"id":"<1>","timestamp":"<time>","cwd":"$DIR/code"}
         {"type":"entry","seq":0,"id":"<2>","draftId":null,"foreign":false,"entry":{"type":"session_info","id":"<2>","parentId":null,"timestamp":"<time>","name":"A look"}}
@@ -74,15 +74,15 @@ fn every_event_is_a_line() {
         {"type":"draft","id":"<9>","index":3,"delta":{"type":"text_end","block":0}}
         {"type":"entry","seq":7,"id":"<9>","draftId":"<9>","foreign":false,"entry":{"type":"message","id":"<9>","parentId":"<8>","timestamp":"<time>","message":{"role":"assistant","content":[{"type":"text","text":"hello"}],"api":"openai-completions","provider":"local","model":"test","usage":"<usage>","stopReason":"stop","timestamp":"<time>"}}}
         {"type":"turn_ended","finished":"done","error":null}
-    "#]].assert_eq(&normalized(&world, &ran.out));
+    "#]].assert_eq(&normalized(&env, &output.out));
 }
 
 #[test]
 fn entries_are_printed_as_they_are_stored() {
-    let world = World::new();
-    let ran = world.args(&["--mode", "json", "list", "the", "files"]);
-    let lines: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let stored = std::fs::read_to_string(world.session_file()).unwrap();
+    let env = TestEnv::new();
+    let output = env.args(&["--mode", "json", "list", "the", "files"]);
+    let lines: Vec<Value> = output.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let stored = std::fs::read_to_string(env.session_file()).unwrap();
     let stored: Vec<Value> = stored.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0], stored[0], "the header");
     let entries: Vec<&Value> =
@@ -95,8 +95,8 @@ fn entries_are_printed_as_they_are_stored() {
 #[test]
 fn every_event_is_printed_the_moment_it_happens() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut running = RunningCommand::start(osier_command(&world, &["--mode", "json", "count"]));
+    let env = server.env();
+    let mut running = RunningCommand::start(osier_command(&env, &["--mode", "json", "count"]));
     let mut request = server.next_request();
     for word in ["one", "two", "three"] {
         request.send_text(word);
@@ -109,12 +109,12 @@ fn every_event_is_printed_the_moment_it_happens() {
 #[test]
 fn a_failure_is_an_event_and_an_exit_code() {
     let server = ModelServer::new();
-    let world = server.world();
-    let running = RunningCommand::start(osier_command(&world, &["--mode", "json", "hello"]));
+    let env = server.env();
+    let running = RunningCommand::start(osier_command(&env, &["--mode", "json", "hello"]));
     server.next_request().refuse(400, r#"{"error":{"message":"no"}}"#);
-    let ran = running.wait();
-    assert_eq!(ran.code, 1);
-    let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
+    let output = running.wait();
+    assert_eq!(output.code, 1);
+    let last: Value = serde_json::from_str(output.out.lines().last().unwrap()).unwrap();
     expect![[
         r#"{"type":"turn_ended","finished":"failed","error":"local rejected the request (status 400). no"}"#
     ]]
@@ -124,8 +124,8 @@ fn a_failure_is_an_event_and_an_exit_code() {
 #[test]
 fn control_characters_are_escaped_on_a_terminal() {
     let server = ModelServer::new();
-    let world = server.world();
-    let terminal = TerminalCommand::start(osier_command(&world, &["--mode", "json", "hello"]));
+    let env = server.env();
+    let terminal = TerminalCommand::start(osier_command(&env, &["--mode", "json", "hello"]));
     server.next_request().reply("a\u{9b}2Jb\u{202e}c");
     let (code, screen) = terminal.wait();
     assert_eq!(code, 0);

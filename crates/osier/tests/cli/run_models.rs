@@ -4,41 +4,41 @@ use osier_testkit::ScriptedSession;
 use serde_json::json;
 
 use crate::run_support::{ModelServer, RunningCommand, osier_command};
-use crate::support::World;
+use crate::support::TestEnv;
 
 /// A session that ends with an assistant message that no model wrote.
-fn with_appended_reply(world: &World) -> String {
-    let id = world.json("append 'what is two and two?'")["session"].as_str().unwrap().to_owned();
-    world.ok(&format!("append {id} --role assistant four"));
+fn with_appended_reply(env: &TestEnv) -> String {
+    let id = env.json("append 'what is two and two?'")["session"].as_str().unwrap().to_owned();
+    env.ok(&format!("append {id} --role assistant four"));
     id
 }
 
 #[test]
 fn an_appended_reply_does_not_choose_the_model_of_the_next_prompt() {
-    let world = World::new();
-    let id = with_appended_reply(&world);
-    let ran = world.args(&["-p", "--resume", &id, "list the files here"]);
-    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran}");
+    let env = TestEnv::new();
+    let id = with_appended_reply(&env);
+    let output = env.args(&["-p", "--resume", &id, "list the files here"]);
+    assert_eq!((output.code, output.err.as_str()), (0, ""), "{output}");
 }
 
 #[test]
 fn the_real_model_above_an_appended_reply_is_used() {
     let server = ModelServer::new();
-    let world = server.world();
+    let env = server.env();
     std::fs::write(
-        world.home().join("config.toml"),
-        std::fs::read_to_string(world.home().join("config.toml")).unwrap().replace("local/test", "offline"),
+        env.home().join("config.toml"),
+        std::fs::read_to_string(env.home().join("config.toml")).unwrap().replace("local/test", "offline"),
     )
     .unwrap();
-    let running = RunningCommand::start(osier_command(&world, &["-p", "--model", "local/test", "one"]));
+    let running = RunningCommand::start(osier_command(&env, &["-p", "--model", "local/test", "one"]));
     server.next_request().reply("first");
     running.wait();
-    let file = world.session_file();
+    let file = env.session_file();
     let file = file.to_str().unwrap();
     for text in ["appended", "again"] {
-        world.ok(&format!("append {file} --role assistant '{text}'"));
+        env.ok(&format!("append {file} --role assistant '{text}'"));
     }
-    let running = RunningCommand::start(osier_command(&world, &["-p", "--resume", file, "two"]));
+    let running = RunningCommand::start(osier_command(&env, &["-p", "--resume", file, "two"]));
     let request = server.next_request();
     assert_eq!(request.body["model"], "test");
     assert_eq!(
@@ -46,22 +46,22 @@ fn the_real_model_above_an_appended_reply_is_used() {
         ["user: one", "assistant: first", "assistant: appended", "assistant: again", "user: two"]
     );
     request.reply("second");
-    let ran = running.wait();
-    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "second\n", ""));
+    let output = running.wait();
+    assert_eq!((output.code, output.out.as_str(), output.err.as_str()), (0, "second\n", ""));
 }
 
 #[test]
 fn summaries_use_the_real_model_too() {
-    let world = World::new();
-    let id = with_appended_reply(&world);
-    std::fs::create_dir_all(world.home()).unwrap();
-    std::fs::write(world.home().join("config.toml"), "compaction.keep_recent_tokens = 1\n").unwrap();
-    let moved = world.json(&format!("move {id} root --summarize"));
+    let env = TestEnv::new();
+    let id = with_appended_reply(&env);
+    std::fs::create_dir_all(env.home()).unwrap();
+    std::fs::write(env.home().join("config.toml"), "compaction.keep_recent_tokens = 1\n").unwrap();
+    let moved = env.json(&format!("move {id} root --summarize"));
     assert_eq!(moved["moved"], true, "{moved}");
-    let other = with_appended_reply(&world);
-    world.ok(&format!("append {other} 'and three?'"));
-    world.ok(&format!("append {other} --role assistant 'it is six'"));
-    world.ok(&format!("compact {other}"));
+    let other = with_appended_reply(&env);
+    env.ok(&format!("append {other} 'and three?'"));
+    env.ok(&format!("append {other} --role assistant 'it is six'"));
+    env.ok(&format!("compact {other}"));
 }
 
 #[test]
@@ -78,10 +78,10 @@ fn a_reply_without_a_model_name_is_ignored() {
         });
         script.truncate(header_and_user);
         script.extend(format!("{entry}\n").into_bytes());
-        let world = World::new();
-        world.write("s.jsonl", &script);
-        let ran = world.args(&["-p", "--resume", "s.jsonl", "list the files here"]);
-        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{model}: {ran}");
-        assert_eq!(world.json("context s.jsonl")["model"], real);
+        let env = TestEnv::new();
+        env.write("s.jsonl", &script);
+        let output = env.args(&["-p", "--resume", "s.jsonl", "list the files here"]);
+        assert_eq!((output.code, output.err.as_str()), (0, ""), "{model}: {output}");
+        assert_eq!(env.json("context s.jsonl")["model"], real);
     }
 }

@@ -7,9 +7,9 @@ use crate::run_support::{ModelServer, RunningCommand, osier_command};
 #[test]
 fn without_the_backtrack_tool_there_are_no_checkpoints() {
     let server = ModelServer::new();
-    let world = server.world();
+    let env = server.env();
     let offers = |args: &[&str]| {
-        let running = RunningCommand::start(osier_command(&world, &[&["-p", "hello"], args].concat()));
+        let running = RunningCommand::start(osier_command(&env, &[&["-p", "hello"], args].concat()));
         let request = server.next_request();
         let tools = request.body["tools"].to_string();
         let both =
@@ -22,7 +22,7 @@ fn without_the_backtrack_tool_there_are_no_checkpoints() {
     assert_eq!(offers(&["--tools", "read"]), (false, false));
     assert_eq!(offers(&["--tools", "backtrack"]), (true, true));
     assert_eq!(offers(&["--no-tools"]), (false, false));
-    let config = world.home().join("config.toml");
+    let config = env.home().join("config.toml");
     let settings = fs::read_to_string(&config).unwrap();
     fs::write(&config, format!("backtracking = false\n{settings}")).unwrap();
     assert_eq!(offers(&[]), (false, false));

@@ -8,13 +8,13 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::run_support::{ModelServer, RunningCommand, TerminalCommand, osier_command};
-use crate::support::{CommandOutput, World};
+use crate::support::{CommandOutput, TestEnv};
 
 #[test]
 fn without_any_key_the_built_in_model_answers() {
-    let world = World::new();
-    world.write("notes.txt", "hello\n");
-    let ran = world.args(&["-p", "list the files here"]);
+    let env = TestEnv::new();
+    env.write("notes.txt", "hello\n");
+    let output = env.args(&["-p", "list the files here"]);
     expect![[r#"
         `ls` returned 1 line:
 
@@ -24,12 +24,12 @@ fn without_any_key_the_built_in_model_answers() {
 
         (This is Osier's offline model: built in, rules instead of a neural network. Choose a real one with `--model`; `osier models` lists them.)
     "#]]
-    .assert_eq(&ran.to_string());
-    assert_eq!(world.session_files().len(), 1);
+    .assert_eq(&output.to_string());
+    assert_eq!(env.session_files().len(), 1);
 }
 
-fn with_input(world: &World, args: &[&str], input: &str) -> CommandOutput {
-    let mut command = osier_command(world, args);
+fn with_input(env: &TestEnv, args: &[&str], input: &str) -> CommandOutput {
+    let mut command = osier_command(env, args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
@@ -46,67 +46,71 @@ fn piped_input_is_part_of_the_prompt() {
         (&[], "user: x = 1"),
     ] {
         let server = ModelServer::new();
-        let world = server.world();
-        let (request, ran) = std::thread::scope(|scope| {
-            let ran = scope.spawn(|| with_input(&world, args, "x = 1\n"));
+        let env = server.env();
+        let (request, output) = std::thread::scope(|scope| {
+            let output = scope.spawn(|| with_input(&env, args, "x = 1\n"));
             let request = server.next_request();
             let messages = request.messages();
             request.reply("a number");
-            (messages, ran.join().unwrap())
+            (messages, output.join().unwrap())
         });
         assert_eq!(request, [prompt], "{args:?}");
-        assert_eq!(ran, CommandOutput { code: 0, out: "a number\n".into(), err: String::new() }, "{args:?}");
+        assert_eq!(
+            output,
+            CommandOutput { code: 0, out: "a number\n".into(), err: String::new() },
+            "{args:?}"
+        );
     }
 }
 
 #[test]
 fn files_named_with_an_at_sign_are_attached_in_every_mode() {
     let server = ModelServer::new();
-    let world = server.world();
-    world.write("src/a.rs", "fn a() {}\n");
+    let env = server.env();
+    env.write("src/a.rs", "fn a() {}\n");
     let file = "<file name=\"src/a.rs\">\nfn a() {}\n</file>";
     for (args, question) in [
         (&["-p", "@src/a.rs", "what is it?"][..], "@src/a.rs what is it?"),
         (&["-p", "what is @src/a.rs?"], "what is @src/a.rs?"),
         (&["--mode", "json", "what is", "@src/a.rs"], "what is @src/a.rs"),
     ] {
-        let running = RunningCommand::start(osier_command(&world, args));
+        let running = RunningCommand::start(osier_command(&env, args));
         let request = server.next_request();
         assert_eq!(request.messages(), [format!("user: {file}\n\n{question}")], "{args:?}");
         request.reply("a function");
         assert_eq!(running.wait().code, 0);
-        let card = &world.json("list --limit 1")[0];
+        let card = &env.json("list --limit 1")[0];
         assert_eq!(card["firstMessage"], question, "the title is the question");
-        let user = world.ok(&format!("tree {} --ids --filter user-only", card["id"].as_str().unwrap()));
-        let moved = world.run(&format!("move {} {}", card["id"].as_str().unwrap(), &user[..8]));
+        let user = env.ok(&format!("tree {} --ids --filter user-only", card["id"].as_str().unwrap()));
+        let moved = env.run(&format!("move {} {}", card["id"].as_str().unwrap(), &user[..8]));
         assert_eq!(moved.out, format!("{question}\n"), "so is the text for the editor");
     }
-    let ran = world.args(&["-p", "@src/b.rs", "what is it?"]);
-    assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{ran}");
-    assert!(ran.err.starts_with("osier: @src/b.rs: "), "{ran}");
+    let output = env.args(&["-p", "@src/b.rs", "what is it?"]);
+    assert_eq!((output.code, output.out.as_str()), (2, ""), "{output}");
+    assert!(output.err.starts_with("osier: @src/b.rs: "), "{output}");
 }
 
 /// The server sends the next word only after the test has seen the previous one, so nothing can be buffered.
 #[test]
 fn every_word_is_printed_as_it_arrives() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut running = RunningCommand::start(osier_command(&world, &["-p", "--no-tools", "count"]));
+    let env = server.env();
+    let mut running = RunningCommand::start(osier_command(&env, &["-p", "--no-tools", "count"]));
     let mut request = server.next_request();
     for word in ["one", " two", " thr", "ee\n", "four"] {
         request.send_text(word);
         assert_eq!(running.out.read_until(word), word);
     }
     request.finish("stop");
-    let ran = running.wait();
-    assert_eq!((ran.code, ran.out.as_str()), (0, "\n"), "{ran:?}");
+    let output = running.wait();
+    assert_eq!((output.code, output.out.as_str()), (0, "\n"), "{output:?}");
 }
 
 #[test]
 fn a_terminal_gets_every_word_even_if_tools_may_follow() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut terminal = TerminalCommand::start(osier_command(&world, &["-p", "look"]));
+    let env = server.env();
+    let mut terminal = TerminalCommand::start(osier_command(&env, &["-p", "look"]));
     let mut request = server.next_request();
     for word in ["I", " will", " look."] {
         request.send_text(word);
@@ -124,8 +128,8 @@ fn a_terminal_gets_every_word_even_if_tools_may_follow() {
 #[test]
 fn a_pipe_gets_only_the_answer() {
     let server = ModelServer::new();
-    let world = server.world();
-    let running = RunningCommand::start(osier_command(&world, &["-p", "look"]));
+    let env = server.env();
+    let running = RunningCommand::start(osier_command(&env, &["-p", "look"]));
     let mut request = server.next_request();
     request.send_text("I will look.");
     request.reply_with_call("ls", &json!({}));
@@ -139,55 +143,58 @@ fn a_pipe_gets_only_the_answer() {
 #[test]
 fn verbose_prints_progress() {
     let server = ModelServer::new();
-    let world = server.world();
-    let running = RunningCommand::start(osier_command(&world, &["-p", "--verbose", "look"]));
+    let env = server.env();
+    let running = RunningCommand::start(osier_command(&env, &["-p", "--verbose", "look"]));
     server.next_request().reply_with_call("read", &json!({ "path": "none.txt" }));
     server.next_request().reply("No such file.");
-    let ran = running.wait();
-    assert_eq!((ran.code, ran.out.as_str()), (0, "No such file.\n"));
+    let output = running.wait();
+    assert_eq!((output.code, output.out.as_str()), (0, "No such file.\n"));
     expect![[r#"
         [read: none.txt]
         read: cannot read none.txt: no such file or folder; use find or ls to see what is there
     "#]]
-    .assert_eq(&ran.err);
+    .assert_eq(&output.err);
 }
 
 #[test]
 fn denials_name_only_options_that_would_allow_the_call() {
     let server = ModelServer::new();
-    let world = server.world();
+    let env = server.env();
     for (name, arguments) in [
         ("bash", json!({ "command": "make" })),
         ("write", json!({ "path": "../beside.txt", "content": "" })),
         ("write", json!({ "path": ".git/hooks/post-commit", "content": "" })),
     ] {
-        let running = RunningCommand::start(osier_command(&world, &["-p", "--no-session", "do it"]));
+        let running = RunningCommand::start(osier_command(&env, &["-p", "--no-session", "do it"]));
         server.next_request().reply_with_call(name, &arguments);
         server.next_request().reply("Then not.");
-        let ran = running.wait();
+        let output = running.wait();
         let confined = match name {
             "bash" => "--approval sandbox allows commands in a sandbox, ",
             _ => "",
         };
-        assert!(ran.err.ends_with(&format!("; {confined}--approval yolo allows everything\n")), "{ran}");
-        assert!(!ran.err.contains("autoEdit"), "{ran}");
+        assert!(
+            output.err.ends_with(&format!("; {confined}--approval yolo allows everything\n")),
+            "{output}"
+        );
+        assert!(!output.err.contains("autoEdit"), "{output}");
     }
 }
 
 #[test]
 fn an_image_for_a_model_without_images_is_reported() {
     let server = ModelServer::new();
-    let world = server.world();
-    world.write("dot.gif", GIF);
-    let running = RunningCommand::start(osier_command(&world, &["-p", "@dot.gif", "what is it?"]));
+    let env = server.env();
+    env.write("dot.gif", GIF);
+    let running = RunningCommand::start(osier_command(&env, &["-p", "@dot.gif", "what is it?"]));
     let request = server.next_request();
     assert!(request.messages()[0].contains("which this model cannot see"), "{:?}", request.messages());
     request.reply("I cannot tell.");
-    let ran = running.wait();
-    assert_eq!(ran.out, "I cannot tell.\n", "{ran}");
+    let output = running.wait();
+    assert_eq!(output.out, "I cannot tell.\n", "{output}");
     assert_eq!(
-        ran.err, "local/test does not accept images; the image will be replaced by a placeholder\n",
-        "{ran}"
+        output.err, "local/test does not accept images; the image will be replaced by a placeholder\n",
+        "{output}"
     );
 }
 
@@ -197,57 +204,57 @@ const GIF: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,
 #[test]
 fn without_a_user_calls_are_denied_with_the_option_that_allows_them() {
     let server = ModelServer::new();
-    let world = server.world();
+    let env = server.env();
     let write = json!({ "path": "a.txt", "content": "x\n" });
-    let running = RunningCommand::start(osier_command(&world, &["-p", "write it"]));
+    let running = RunningCommand::start(osier_command(&env, &["-p", "write it"]));
     server.next_request().reply_with_call("write", &write);
     let request = server.next_request();
     let message = request.messages().pop().unwrap();
     assert!(message.starts_with("tool: not allowed: no user is present to approve it"), "{message}");
     request.reply("Then not.");
-    let ran = running.wait();
+    let output = running.wait();
     expect![[r#"
         Then not.
         ! osier: not allowed: [write: a.txt]; --approval autoEdit allows changes to files here, --approval yolo allows everything
     "#]]
-    .assert_eq(&ran.to_string());
-    assert!(!world.path("a.txt").exists());
+    .assert_eq(&output.to_string());
+    assert!(!env.path("a.txt").exists());
 
-    let running = RunningCommand::start(osier_command(&world, &["-p", "--approval", "autoEdit", "write it"]));
+    let running = RunningCommand::start(osier_command(&env, &["-p", "--approval", "autoEdit", "write it"]));
     server.next_request().reply_with_call("write", &write);
     server.next_request().reply("Done.");
     assert_eq!(running.wait(), CommandOutput { code: 0, out: "Done.\n".into(), err: String::new() });
-    assert_eq!(world.read("a.txt"), b"x\n");
+    assert_eq!(env.read("a.txt"), b"x\n");
 }
 
 #[test]
 fn a_model_error_is_reported_and_fails() {
     let server = ModelServer::new();
-    let world = server.world();
-    let running = RunningCommand::start(osier_command(&world, &["-p", "hello"]));
+    let env = server.env();
+    let running = RunningCommand::start(osier_command(&env, &["-p", "hello"]));
     server.next_request().refuse(400, r#"{"error":{"message":"this is not\u001b[2J understood"}}"#);
-    let ran = running.wait();
-    assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran}");
+    let output = running.wait();
+    assert_eq!((output.code, output.out.as_str()), (1, ""), "{output}");
     expect![[r#"
         osier: local rejected the request (status 400). this is not�[2J understood
     "#]]
-    .assert_eq(&ran.err);
-    let ran = world.args(&["-p", "--model", "anthropic/claude-opus-5-5", "hello"]);
-    assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran}");
-    assert!(ran.err.contains("ANTHROPIC_API_KEY"), "{ran}");
+    .assert_eq(&output.err);
+    let output = env.args(&["-p", "--model", "anthropic/claude-opus-5-5", "hello"]);
+    assert_eq!((output.code, output.out.as_str()), (1, ""), "{output}");
+    assert!(output.err.contains("ANTHROPIC_API_KEY"), "{output}");
 }
 
 #[test]
 fn an_answer_that_was_cut_off_is_printed_with_a_notice() {
     let server = ModelServer::new();
-    let world = server.world();
-    let running = RunningCommand::start(osier_command(&world, &["-p", "write a book"]));
+    let env = server.env();
+    let running = RunningCommand::start(osier_command(&env, &["-p", "write a book"]));
     let mut request = server.next_request();
     request.send_text("It was a");
     request.finish("length");
-    let ran = running.wait();
-    assert_eq!((ran.code, ran.out.as_str()), (0, "It was a\n"), "{ran}");
-    assert!(ran.err.starts_with("osier: the answer was cut off"), "{ran}");
+    let output = running.wait();
+    assert_eq!((output.code, output.out.as_str()), (0, "It was a\n"), "{output}");
+    assert!(output.err.starts_with("osier: the answer was cut off"), "{output}");
 }
 
 /// A signal during a command: the command is killed, its call gets a result, and the session can be continued.
@@ -255,18 +262,18 @@ fn an_answer_that_was_cut_off_is_printed_with_a_notice() {
 fn a_signal_cancels_the_turn_and_leaves_a_valid_session() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let server = ModelServer::new();
-        let world = server.world();
+        let env = server.env();
         let mut running =
-            RunningCommand::start(osier_command(&world, &["--mode", "json", "--approval", "yolo", "wait"]));
+            RunningCommand::start(osier_command(&env, &["--mode", "json", "--approval", "yolo", "wait"]));
         server.next_request().reply_with_call("bash", &json!({ "command": "echo 'it be''gan'; sleep 1000" }));
         running.out.read_until("it began");
         running.signal(signal);
-        let ran = running.wait();
-        assert_eq!((ran.code, ran.err.as_str()), (code, ""), "{ran:?}");
-        let file = world.session_file();
+        let output = running.wait();
+        assert_eq!((output.code, output.err.as_str()), (code, ""), "{output:?}");
+        let file = env.session_file();
         let file = file.to_str().unwrap();
-        assert!(world.ok(&format!("verify {file}")).ends_with("no damage found\n"));
-        let running = RunningCommand::start(osier_command(&world, &["-c", "-p", "go on"]));
+        assert!(env.ok(&format!("verify {file}")).ends_with("no damage found\n"));
+        let running = RunningCommand::start(osier_command(&env, &["-c", "-p", "go on"]));
         let request = server.next_request();
         let messages = request.messages();
         assert_eq!(messages[..2], ["user: wait", "assistant:  →bash"]);
@@ -280,24 +287,24 @@ fn a_signal_cancels_the_turn_and_leaves_a_valid_session() {
 #[test]
 fn a_signal_during_a_reply_keeps_the_partial_reply() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut running = RunningCommand::start(osier_command(&world, &["-p", "--no-tools", "speak"]));
+    let env = server.env();
+    let mut running = RunningCommand::start(osier_command(&env, &["-p", "--no-tools", "speak"]));
     let mut request = server.next_request();
     request.send_text("Once upon");
     running.out.read_until("Once upon");
     running.signal(Signal::INT);
     request.wait_for_disconnect();
-    let ran = running.wait();
-    assert_eq!((ran.code, ran.err.as_str()), (130, ""), "{ran:?}");
-    let file = world.session_file();
-    assert!(world.ok(&format!("show {}", file.display())).contains("Once upon"));
+    let output = running.wait();
+    assert_eq!((output.code, output.err.as_str()), (130, ""), "{output:?}");
+    let file = env.session_file();
+    assert!(env.ok(&format!("show {}", file.display())).contains("Once upon"));
 }
 
 #[test]
 fn a_closed_pipe_cancels_the_turn_without_an_error() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut command = osier_command(&world, &["-p", "--no-tools", "speak"]);
+    let env = server.env();
+    let mut command = osier_command(&env, &["-p", "--no-tools", "speak"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let mut request = server.next_request();
@@ -312,13 +319,13 @@ fn a_closed_pipe_cancels_the_turn_without_an_error() {
 #[test]
 fn instructions_and_templates_of_user_and_project_are_followed() {
     let server = ModelServer::new();
-    let world = server.world();
-    world.write(".git/HEAD", "");
-    world.write("AGENTS.md", "Use tabs.\n");
-    std::fs::create_dir_all(world.home().join("prompts")).unwrap();
-    std::fs::write(world.home().join("prompts/fix.md"), "Fix $1, please.").unwrap();
+    let env = server.env();
+    env.write(".git/HEAD", "");
+    env.write("AGENTS.md", "Use tabs.\n");
+    std::fs::create_dir_all(env.home().join("prompts")).unwrap();
+    std::fs::write(env.home().join("prompts/fix.md"), "Fix $1, please.").unwrap();
     let args = ["-p", "--append-system-prompt", "Be brief.", "/fix a.rs"];
-    let running = RunningCommand::start(osier_command(&world, &args));
+    let running = RunningCommand::start(osier_command(&env, &args));
     let request = server.next_request();
     let system = request.body["messages"][0]["content"].to_string();
     for part in ["You are Osier", "Use tabs.", "Be brief.", "code"] {
@@ -328,7 +335,7 @@ fn instructions_and_templates_of_user_and_project_are_followed() {
     request.reply("Fixed.");
     assert_eq!(running.wait().out, "Fixed.\n");
     let running = RunningCommand::start(osier_command(
-        &world,
+        &env,
         &["-p", "--system-prompt", "Be a poet.", "--tools", "read,ls", "hi"],
     ));
     let request = server.next_request();
@@ -343,9 +350,9 @@ fn instructions_and_templates_of_user_and_project_are_followed() {
 
 #[test]
 fn a_failed_write_of_the_answer_is_an_error() {
-    let world = World::new();
+    let env = TestEnv::new();
     for mode in ["text", "json"] {
-        let mut command = world.command();
+        let mut command = env.command();
         command.args(["-p", "--mode", mode, "--no-session", "hello"]);
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let output = command.stdin(std::process::Stdio::null()).stdout(full).output().unwrap();

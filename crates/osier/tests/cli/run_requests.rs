@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::run_support::{ModelRequest, ModelServer, RunningCommand, osier_command};
-use crate::support::World;
+use crate::support::TestEnv;
 
 fn system(body: &Value) -> String {
     assert!(matches!(body["messages"][0]["role"].as_str(), Some("system" | "developer")), "{body}");
@@ -13,20 +13,20 @@ fn system(body: &Value) -> String {
 }
 
 /// Sends a prompt, answers the request, and returns its body.
-fn say(world: &World, server: &ModelServer, args: &[&str]) -> Value {
-    let running = RunningCommand::start(osier_command(world, args));
+fn say(env: &TestEnv, server: &ModelServer, args: &[&str]) -> Value {
+    let running = RunningCommand::start(osier_command(env, args));
     let request = server.next_request();
     let body = request.body.clone();
     request.reply("yes");
-    let ran = running.wait();
-    assert_eq!(ran.code, 0, "{ran}");
+    let output = running.wait();
+    assert_eq!(output.code, 0, "{output}");
     body
 }
 
 #[test]
 fn editing_instructions_between_prompts_keeps_the_prefix() {
     let server = ModelServer::new();
-    let world = server.world();
+    let env = server.env();
     let mut last: Option<Value> = None;
     for (instructions, notice) in [
         (Some("Use tabs."), None),
@@ -35,10 +35,10 @@ fn editing_instructions_between_prompts_keeps_the_prefix() {
         (None, Some("The section \\\"instructions\\\" of your system prompt no longer applies.")),
     ] {
         match instructions {
-            Some(text) => world.write("AGENTS.md", text),
-            None => fs::remove_file(world.path("AGENTS.md")).unwrap(),
+            Some(text) => env.write("AGENTS.md", text),
+            None => fs::remove_file(env.path("AGENTS.md")).unwrap(),
         }
-        let body = say(&world, &server, &["-p", "--continue", "go"]);
+        let body = say(&env, &server, &["-p", "--continue", "go"]);
         let messages = body["messages"].as_array().unwrap();
         if let Some(last) = &last {
             let before = last["messages"].as_array().unwrap();
@@ -55,18 +55,18 @@ fn editing_instructions_between_prompts_keeps_the_prefix() {
 }
 
 /// The entries of a session's file.
-fn entries(world: &World) -> Vec<Value> {
-    let text = fs::read_to_string(world.session_file()).unwrap();
+fn entries(env: &TestEnv) -> Vec<Value> {
+    let text = fs::read_to_string(env.session_file()).unwrap();
     text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The body that `context --request` shows, as text, for each model call.
-fn shown(world: &World) -> Vec<String> {
-    let file = world.session_file();
-    let replies = entries(world).into_iter().filter(|entry| entry["message"]["role"] == "assistant");
+fn shown(env: &TestEnv) -> Vec<String> {
+    let file = env.session_file();
+    let replies = entries(env).into_iter().filter(|entry| entry["message"]["role"] == "assistant");
     let places = replies.map(|reply| reply["parentId"].as_str().unwrap().to_owned());
     let body = |at: String| {
-        let out = world.ok(&format!("context {} --at {at} --request --json", file.display()));
+        let out = env.ok(&format!("context {} --at {at} --request --json", file.display()));
         let (_, body) = out.trim_end().split_once(",\"body\":").unwrap();
         body.strip_suffix('}').unwrap().to_owned()
     };
@@ -76,15 +76,15 @@ fn shown(world: &World) -> Vec<String> {
 #[test]
 fn context_request_shows_exactly_the_bytes_that_were_sent() {
     let server = ModelServer::new();
-    let world = server.world();
-    world.write("AGENTS.md", "Use tabs.");
+    let env = server.env();
+    env.write("AGENTS.md", "Use tabs.");
     let mut sent = Vec::new();
     let mut answer = |server: &ModelServer, how: &dyn Fn(ModelRequest)| {
         let request = server.next_request();
         sent.push(request.text.clone());
         how(request);
     };
-    let running = RunningCommand::start(osier_command(&world, &["-p", "one"]));
+    let running = RunningCommand::start(osier_command(&env, &["-p", "one"]));
     answer(&server, &|request| request.reply_with_call("ls", &json!({ "path": "." })));
     answer(&server, &|mut request| {
         request.send_raw_call("call_2", "read", "{\"path\": 1e3");
@@ -92,20 +92,20 @@ fn context_request_shows_exactly_the_bytes_that_were_sent() {
     });
     answer(&server, &|request| request.reply("done é \u{1f9f5}"));
     assert_eq!(running.wait().code, 0);
-    world.write("AGENTS.md", "Use spaces.");
-    let running = RunningCommand::start(osier_command(&world, &["-p", "--continue", "two"]));
+    env.write("AGENTS.md", "Use spaces.");
+    let running = RunningCommand::start(osier_command(&env, &["-p", "--continue", "two"]));
     answer(&server, &|request| {
         request.reply_with_call("backtrack", &json!({ "checkpoint_id": 0, "note": "no use" }));
     });
     answer(&server, &|request| request.reply("back"));
     assert_eq!(running.wait().code, 0);
     let running = RunningCommand::start(osier_command(
-        &world,
+        &env,
         &["-p", "--continue", "--no-tools", "--thinking", "high", "three"],
     ));
     answer(&server, &|request| request.reply("without tools"));
     assert_eq!(running.wait().code, 0);
-    let shown = shown(&world);
+    let shown = shown(&env);
     assert_eq!(shown.len(), sent.len());
     for (shown, sent) in shown.iter().zip(&sent) {
         assert_eq!(shown, sent);
@@ -115,40 +115,40 @@ fn context_request_shows_exactly_the_bytes_that_were_sent() {
 #[test]
 fn a_model_without_tools_sees_no_checkpoints() {
     let server = ModelServer::new();
-    let world = server.world();
-    let config = world.home().join("config.toml");
-    let with_tools = say(&world, &server, &["-p", "go"]).to_string();
+    let env = server.env();
+    let config = env.home().join("config.toml");
+    let with_tools = say(&env, &server, &["-p", "go"]).to_string();
     assert!(with_tools.contains("Checkpoint 0"), "{with_tools}");
     fs::write(&config, fs::read_to_string(&config).unwrap() + "tools = false\n").unwrap();
-    let without = say(&world, &server, &["-p", "--continue", "go"]).to_string();
+    let without = say(&env, &server, &["-p", "--continue", "go"]).to_string();
     assert!(!without.contains("<system>Checkpoint") && !without.contains("\"tools\":"), "{without}");
-    let file = world.session_file();
-    let shown = world.ok(&format!("context {} --request", file.display()));
+    let file = env.session_file();
+    let shown = env.ok(&format!("context {} --request", file.display()));
     assert!(!shown.contains("<system>Checkpoint"), "{shown}");
 }
 
 #[test]
 fn an_endless_turn_stops_at_the_limit() {
     let server = ModelServer::new();
-    let world = server.world();
-    let config = world.home().join("config.toml");
+    let env = server.env();
+    let config = env.home().join("config.toml");
     fs::write(&config, "max_steps = 2\n".to_owned() + &fs::read_to_string(&config).unwrap()).unwrap();
     for mode in [&["-p", "go"][..], &["-p", "--mode", "json", "go"]] {
-        let running = RunningCommand::start(osier_command(&world, mode));
+        let running = RunningCommand::start(osier_command(&env, mode));
         for _ in 0..2 {
             server.next_request().reply_with_call("bash", &json!({ "command": "true" }));
         }
-        let ran = running.wait();
-        assert_eq!(ran.code, 1, "{ran}");
+        let output = running.wait();
+        assert_eq!(output.code, 1, "{output}");
         assert!(
-            ran.err.contains(
+            output.err.contains(
                 "stopped after 2 model calls, the limit for one prompt (the setting max_steps); \
                  `osier -c -p 'continue'` continues"
             ),
-            "{ran}"
+            "{output}"
         );
         let is_json = mode.len() == 4;
-        assert_eq!(ran.out.contains("\"finished\":\"step_limit\""), is_json, "{ran}");
-        assert_eq!(ran.err.contains("\"code\":\"step_limit\""), is_json, "{ran}");
+        assert_eq!(output.out.contains("\"finished\":\"step_limit\""), is_json, "{output}");
+        assert_eq!(output.err.contains("\"code\":\"step_limit\""), is_json, "{output}");
     }
 }

@@ -13,7 +13,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, World};
+use crate::support::{CommandOutput, TestEnv};
 
 /// The API key, which must never be shown or stored.
 pub(crate) const KEY: &str = "sk-tesT0nly-4f1bd2c39e77";
@@ -53,16 +53,16 @@ impl ModelServer {
     }
 
     /// A world whose model is this server.
-    pub(crate) fn world(&self) -> World {
-        let world = World::new();
-        fs::create_dir_all(world.home()).unwrap();
+    pub(crate) fn env(&self) -> TestEnv {
+        let env = TestEnv::new();
+        fs::create_dir_all(env.home()).unwrap();
         let settings = format!(
             "model = \"local/test\"\nretry.attempts = 1\n[providers.local]\napi = \"openai-completions\"\n\
              base_url = \"{}\"\napi_key_env = \"LOCAL_KEY\"\n[[providers.local.models]]\nid = \"test\"\n",
             self.url
         );
-        fs::write(world.home().join("config.toml"), settings).unwrap();
-        world
+        fs::write(env.home().join("config.toml"), settings).unwrap();
+        env
     }
 
     /// The next request.
@@ -226,8 +226,8 @@ impl OutputReader {
             }
             match self.pieces.recv_timeout(TEST_TIMEOUT) {
                 Ok(piece) => self.seen.extend(piece),
-                Err(why) => {
-                    panic!("{text:?} did not arrive ({why}) in {:?}", String::from_utf8_lossy(&self.seen))
+                Err(reason) => {
+                    panic!("{text:?} did not arrive ({reason}) in {:?}", String::from_utf8_lossy(&self.seen))
                 }
             }
         }
@@ -322,14 +322,14 @@ impl Drop for RunningCommand {
 }
 
 /// `osier` with arguments, and with the key in its environment.
-pub(crate) fn osier_command(world: &World, args: &[&str]) -> Command {
-    let mut command = world.command();
+pub(crate) fn osier_command(env: &TestEnv, args: &[&str]) -> Command {
+    let mut command = env.command();
     command.env("LOCAL_KEY", KEY).args(args);
     command
 }
 
 /// The contents of all files in the home folder.
-pub(crate) fn home_contents(world: &World) -> String {
-    let files = crate::support::files_in(&world.home());
+pub(crate) fn home_contents(env: &TestEnv) -> String {
+    let files = crate::support::files_in(&env.home());
     files.iter().map(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned()).collect()
 }

@@ -2,23 +2,23 @@
 
 use osier_testkit::expect;
 
-use crate::support::World;
+use crate::support::TestEnv;
 
-fn errors(world: &World, runs: &[&[&str]]) -> String {
+fn errors(env: &TestEnv, runs: &[&[&str]]) -> String {
     let mut errors = String::new();
     for args in runs {
-        let ran = world.args(args);
-        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {ran}");
-        errors += &format!("$ osier {}\n{}", args.join(" "), ran.err);
+        let output = env.args(args);
+        assert_eq!((output.code, output.out.as_str()), (2, ""), "{args:?}: {output}");
+        errors += &format!("$ osier {}\n{}", args.join(" "), output.err);
     }
     errors
 }
 
 #[test]
 fn conflicting_options_are_refused() {
-    let world = World::new();
+    let env = TestEnv::new();
     let errors = errors(
-        &world,
+        &env,
         &[
             &["-p", "-c", "--resume=4f89da11", "x"],
             &["-p", "--no-session", "--fork", "4f89da11", "x"],
@@ -54,30 +54,30 @@ fn conflicting_options_are_refused() {
         $ osier 
         osier: no prompt; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (see `osier --help`)
     "#]].assert_eq(&errors);
-    assert!(world.session_files().is_empty(), "no session was created");
+    assert!(env.session_files().is_empty(), "no session was created");
 }
 
 #[test]
 fn invalid_values_are_refused_with_the_valid_ones() {
-    let world = World::new();
+    let env = TestEnv::new();
     for (args, known) in [
         (["--thinking", "hard", "x"], "[possible values: off, minimal, low, medium, high, xhigh, max]"),
         (["--approval", "all", "x"], "[possible values: default, autoEdit, sandbox, yolo]"),
         (["--mode", "xml", "x"], "[possible values: text, json]"),
     ] {
-        let ran = world.args(&args);
-        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{ran}");
-        assert!(ran.err.contains(known), "{ran}");
+        let output = env.args(&args);
+        assert_eq!((output.code, output.out.as_str()), (2, ""), "{output}");
+        assert!(output.err.contains(known), "{output}");
     }
-    let ran = world.args(&["--tools", "read", "--no-tools", "x"]);
-    assert!(ran.code == 2 && ran.err.contains("cannot be used with"), "{ran}");
+    let output = env.args(&["--tools", "read", "--no-tools", "x"]);
+    assert!(output.code == 2 && output.err.contains("cannot be used with"), "{output}");
 }
 
 #[test]
 fn a_mistyped_command_is_not_sent_to_a_model() {
-    let world = World::new();
+    let env = TestEnv::new();
     let errors = errors(
-        &world,
+        &env,
         &[
             &["sesions"],
             &["session", "list"],
@@ -107,12 +107,12 @@ fn a_mistyped_command_is_not_sent_to_a_model() {
         $ osier tree
         osier: unknown command `tree`; did you mean `osier sessions tree`? To send it to the model: osier -- 'tree'
     "#]].assert_eq(&errors);
-    assert!(world.session_files().is_empty());
+    assert!(env.session_files().is_empty());
 }
 
 #[test]
 fn sentences_and_explicit_prompts_are_prompts() {
-    let world = World::new();
+    let env = TestEnv::new();
     for args in [
         &["session", "handling", "is", "odd"][..],
         &["--", "demo"],
@@ -122,8 +122,8 @@ fn sentences_and_explicit_prompts_are_prompts() {
         &["Hello"],
         &["-c", "yes"],
     ] {
-        let ran = world.args(args);
-        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}: {ran}");
+        let output = env.args(args);
+        assert_eq!((output.code, output.err.as_str()), (0, ""), "{args:?}: {output}");
     }
-    assert_eq!(world.session_files().len(), 6);
+    assert_eq!(env.session_files().len(), 6);
 }

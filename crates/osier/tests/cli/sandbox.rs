@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::run_support::{KEY, ModelServer, RunningCommand, osier_command};
-use crate::support::{CommandOutput, World, has_sandbox};
+use crate::support::{CommandOutput, TestEnv, has_sandbox};
 
 const BUBBLEWRAP: &str = "/usr/bin/bwrap";
 
@@ -51,7 +51,7 @@ fn chown_all(path: &Path, user: u32) {
 
 /// Runs command lines in a sandbox with the hidden subcommand.
 struct TestSandbox {
-    world: World,
+    env: TestEnv,
     policy: Value,
     user: Option<u32>,
 }
@@ -59,23 +59,23 @@ struct TestSandbox {
 impl TestSandbox {
     /// `None`, with a line on standard error, if this machine has no such sandbox.
     fn new(mounts: &str, user: Option<u32>) -> Option<TestSandbox> {
-        let skip = |why: &str| {
-            let line = format!("NOT RUN: no sandbox with mounts {mounts} for user {user:?} here: {why}\n");
+        let skip = |reason: &str| {
+            let line = format!("NOT RUN: no sandbox with mounts {mounts} for user {user:?} here: {reason}\n");
             std::io::stderr().write_all(line.as_bytes()).unwrap();
             None
         };
         if mounts == BUBBLEWRAP && !Path::new(BUBBLEWRAP).exists() {
             return skip("Bubblewrap is not installed");
         }
-        let world = World::new();
-        fs::create_dir_all(world.home().join("keys")).unwrap();
-        fs::create_dir_all(world.home().join("skills")).unwrap();
-        fs::write(world.home().join("keys/main"), KEY).unwrap();
-        fs::write(world.home().join("skills/own.md"), "skill").unwrap();
-        let sandbox = TestSandbox { policy: policy(&world, mounts), world, user };
+        let env = TestEnv::new();
+        fs::create_dir_all(env.home().join("keys")).unwrap();
+        fs::create_dir_all(env.home().join("skills")).unwrap();
+        fs::write(env.home().join("keys/main"), KEY).unwrap();
+        fs::write(env.home().join("skills/own.md"), "skill").unwrap();
+        let sandbox = TestSandbox { policy: policy(&env, mounts), env, user };
         match sandbox.try_run(":") {
-            Ok(ran) if ran.code == 0 => Some(sandbox),
-            Ok(ran) => skip(ran.err.trim()),
+            Ok(output) if output.code == 0 => Some(sandbox),
+            Ok(output) => skip(output.err.trim()),
             Err(error) => skip(&error.to_string()),
         }
     }
@@ -100,35 +100,35 @@ impl TestSandbox {
     fn try_run(&self, line: &str) -> std::io::Result<CommandOutput> {
         let policy = self.policy.to_string();
         let arguments = ["run-confined", &policy, line, "bash", "sh"];
-        let mut command = self.world.command();
+        let mut command = self.env.command();
         if self.policy["mounts"].is_object() {
             let osier = std::mem::replace(&mut command, std::process::Command::new(BUBBLEWRAP));
             command.env_clear().envs(osier.get_envs().filter_map(|(name, value)| Some((name, value?))));
             command.args(bubblewrap_arguments(&self.policy)).arg(osier.get_program());
-            command.current_dir(self.world.cwd()).stdin(std::process::Stdio::null());
+            command.current_dir(self.env.cwd()).stdin(std::process::Stdio::null());
         }
         if let Some(user) = self.user {
-            chown_all(self.world.cwd().parent().unwrap(), user);
+            chown_all(self.env.cwd().parent().unwrap(), user);
             command.uid(user).gid(user);
         }
         Ok(CommandOutput::from_output(command.args(arguments).output()?))
     }
 
     fn fails(&self, command: &str) -> CommandOutput {
-        let ran = self.run(command);
-        assert_ne!(ran.code, 0, "{} {:?} {command}: {ran}", self.policy["mounts"], self.user);
-        assert!(!ran.to_string().contains(KEY), "{command}: {ran}");
-        ran
+        let output = self.run(command);
+        assert_ne!(output.code, 0, "{} {:?} {command}: {output}", self.policy["mounts"], self.user);
+        assert!(!output.to_string().contains(KEY), "{command}: {output}");
+        output
     }
 
-    fn beside(&self, name: &str) -> PathBuf {
-        self.world.cwd().parent().unwrap().join(name)
+    fn sibling_path(&self, name: &str) -> PathBuf {
+        self.env.cwd().parent().unwrap().join(name)
     }
 }
 
-fn policy(world: &World, mounts: &str) -> Value {
+fn policy(env: &TestEnv, mounts: &str) -> Value {
     json!({
-        "write": [real(&world.cwd())], "hide": [real(&world.home())], "show": [real(&world.home()).join("skills")],
+        "write": [real(&env.cwd())], "hide": [real(&env.home())], "show": [real(&env.home()).join("skills")],
         "protect": [], "pin": [], "network": "off", "unixSockets": false,
         "mounts": if mounts == BUBBLEWRAP { json!({ "bubblewrap": mounts }) } else { json!(mounts) },
     })
@@ -141,7 +141,7 @@ fn real(path: &Path) -> PathBuf {
 #[test]
 fn writes_stay_in_the_project() {
     for sandbox in TestSandbox::all() {
-        fs::write(sandbox.beside("kept"), "kept").unwrap();
+        fs::write(sandbox.sibling_path("kept"), "kept").unwrap();
         assert_eq!(
             sandbox.run("mkdir -p a/b && echo x > a/b/c && mv a/b/c d && rm d && ln -s /etc e").code,
             0
@@ -163,8 +163,8 @@ fn writes_stay_in_the_project() {
         ] {
             sandbox.fails(command);
         }
-        assert_eq!(fs::read(sandbox.beside("kept")).unwrap(), b"kept");
-        assert!(!sandbox.beside("new").exists());
+        assert_eq!(fs::read(sandbox.sibling_path("kept")).unwrap(), b"kept");
+        assert!(!sandbox.sibling_path("new").exists());
     }
 }
 
@@ -172,8 +172,8 @@ fn writes_stay_in_the_project() {
 #[test]
 fn permissions_and_times_outside_the_project_cannot_be_changed() {
     for sandbox in TestSandbox::with_mounts(&["namespace", BUBBLEWRAP]) {
-        fs::write(sandbox.beside("kept"), "kept").unwrap();
-        let home = sandbox.world.home().display().to_string();
+        fs::write(sandbox.sibling_path("kept"), "kept").unwrap();
+        let home = sandbox.env.home().display().to_string();
         for command in [
             "touch ../kept".to_owned(),
             "chmod 777 ../kept".to_owned(),
@@ -184,15 +184,15 @@ fn permissions_and_times_outside_the_project_cannot_be_changed() {
         ] {
             sandbox.fails(&command);
         }
-        let ran = sandbox.run("echo x > own && chmod 700 own && touch own && echo x > /dev/null");
-        assert_eq!(ran.code, 0, "{ran}");
+        let output = sandbox.run("echo x > own && chmod 700 own && touch own && echo x > /dev/null");
+        assert_eq!(output.code, 0, "{output}");
     }
 }
 
 #[test]
 fn osiers_keys_and_home_cannot_be_read() {
     for sandbox in TestSandbox::all() {
-        let home = sandbox.world.home().display().to_string();
+        let home = sandbox.env.home().display().to_string();
         for command in [
             format!("cat {home}/keys/main"),
             format!("tail -c +2 {home}/keys/main"),
@@ -207,8 +207,8 @@ fn osiers_keys_and_home_cannot_be_read() {
         ] {
             sandbox.fails(&command);
         }
-        let ran = sandbox.run(&format!("cat {home}/skills/own.md"));
-        assert_eq!((ran.code, ran.out.as_str()), (0, "skill"), "{ran}");
+        let output = sandbox.run(&format!("cat {home}/skills/own.md"));
+        assert_eq!((output.code, output.out.as_str()), (0, "skill"), "{output}");
         let listed = sandbox.run(&format!("ls {home}/keys"));
         assert!(!listed.out.contains("main"), "{listed}");
     }
@@ -219,7 +219,7 @@ fn the_network_is_off_for_every_kind_of_socket() {
     for sandbox in TestSandbox::all() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let socket = sandbox.world.path("socket");
+        let socket = sandbox.env.path("socket");
         let _listening = UnixListener::bind(&socket).unwrap();
         sandbox.fails(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}"));
         sandbox.fails(&format!("exec 3<>/dev/udp/127.0.0.1/{port}"));
@@ -238,8 +238,8 @@ fn the_network_is_off_for_every_kind_of_socket() {
         ] {
             sandbox.fails(&python(text));
         }
-        let ran = sandbox.run(&python("a, b = s.socketpair(); a.send(b\"x\"); print(b.recv(1))"));
-        assert_eq!(ran.code, 0, "programs can use socket pairs: {ran}");
+        let output = sandbox.run(&python("a, b = s.socketpair(); a.send(b\"x\"); print(b.recv(1))"));
+        assert_eq!(output.code, 0, "programs can use socket pairs: {output}");
     }
 }
 
@@ -311,9 +311,9 @@ fn git_hooks_and_config_are_read_only_but_the_repository_is_writable() {
 }
 
 fn check_git_is_protected(mut sandbox: TestSandbox) {
-    sandbox.world.write(".git/config", "[core]\n");
-    sandbox.world.write(".git/hooks/pre-commit.sample", "");
-    let git = real(&sandbox.world.path(".git"));
+    sandbox.env.write(".git/config", "[core]\n");
+    sandbox.env.write(".git/hooks/pre-commit.sample", "");
+    let git = real(&sandbox.env.path(".git"));
     sandbox.policy["protect"] = json!([git.join("config"), git.join("hooks")]);
     sandbox.policy["pin"] = json!([git]);
     for command in [
@@ -327,20 +327,20 @@ fn check_git_is_protected(mut sandbox: TestSandbox) {
         sandbox.fails(command);
     }
     assert_eq!(sandbox.run("echo x > .git/HEAD.lock && mv .git/HEAD.lock .git/HEAD").code, 0);
-    assert!(sandbox.world.path(".git/hooks/pre-commit.sample").exists());
+    assert!(sandbox.env.path(".git/hooks/pre-commit.sample").exists());
 }
 
 #[test]
 fn a_policy_that_cannot_be_enforced_runs_nothing() {
-    let world = World::new();
+    let env = TestEnv::new();
     let mut policy = policy_of_nothing();
     for wrong in [json!("none"), json!({ "unknown": true })] {
         policy["more"] = wrong;
-        let ran = world.args(&["run-confined", &policy.to_string(), "touch ran", "sh"]);
-        assert_eq!(ran.code, 126, "{ran}");
-        assert!(ran.err.starts_with("osier: cannot start the sandbox: "), "{ran}");
+        let output = env.args(&["run-confined", &policy.to_string(), "touch ran", "sh"]);
+        assert_eq!(output.code, 126, "{output}");
+        assert!(output.err.starts_with("osier: cannot start the sandbox: "), "{output}");
     }
-    assert!(!world.path("ran").exists());
+    assert!(!env.path("ran").exists());
 }
 
 fn policy_of_nothing() -> Value {
@@ -351,43 +351,43 @@ fn policy_of_nothing() -> Value {
 }
 
 /// Runs one command of a model in an approval mode, and returns the result that the model gets.
-fn run_command(mode: &str, command: &str, settings: &str) -> (World, String) {
+fn run_command(mode: &str, command: &str, settings: &str) -> (TestEnv, String) {
     let server = ModelServer::new();
-    let world = server.world();
-    let config = world.home().join("config.toml");
+    let env = server.env();
+    let config = env.home().join("config.toml");
     let old = fs::read_to_string(&config).unwrap();
     fs::write(&config, format!("{settings}\n{old}")).unwrap();
-    let running = RunningCommand::start(osier_command(&world, &["-p", "--approval", mode, "do it"]));
+    let running = RunningCommand::start(osier_command(&env, &["-p", "--approval", mode, "do it"]));
     server.next_request().reply_with_call("bash", &json!({ "command": command }));
     let request = server.next_request();
     let result = request.messages().pop().unwrap();
     request.reply("Done.");
     running.wait();
-    (world, result)
+    (env, result)
 }
 
 #[test]
 fn the_sandbox_mode_asks_nothing_and_reports_blocked_commands() {
-    if !has_sandbox(&World::new()) {
+    if !has_sandbox(&TestEnv::new()) {
         return;
     }
-    let (world, result) = run_command("sandbox", "echo x > made && cat made && echo $TMPDIR > $TMPDIR/t", "");
+    let (env, result) = run_command("sandbox", "echo x > made && cat made && echo $TMPDIR > $TMPDIR/t", "");
     assert_eq!(result, "tool: x", "{result}");
-    assert!(world.path("made").exists());
-    let (world, result) = run_command("sandbox", "echo x > ../made", "");
+    assert!(env.path("made").exists());
+    let (env, result) = run_command("sandbox", "echo x > ../made", "");
     assert!(result.contains("Permission denied") || result.contains("Read-only file system"), "{result}");
     assert!(result.ends_with("[the sandbox may have blocked this command]"), "{result}");
-    assert!(!world.cwd().parent().unwrap().join("made").exists());
-    let (world, result) = run_command("sandbox", "cat ../home/config.toml", "");
+    assert!(!env.cwd().parent().unwrap().join("made").exists());
+    let (env, result) = run_command("sandbox", "cat ../home/config.toml", "");
     assert!(!result.contains("base_url"), "{result}");
-    drop(world);
+    drop(env);
     let (_, result) = run_command("sandbox", "mkdir .husky", "");
     assert!(result.contains("[created .husky: programs outside the sandbox may run it"), "{result}");
 }
 
 #[test]
 fn every_mode_except_yolo_confines_commands() {
-    if !has_sandbox(&World::new()) {
+    if !has_sandbox(&TestEnv::new()) {
         return;
     }
     let allowed = "cat ../home/config.toml";
@@ -406,9 +406,9 @@ fn without_a_sandbox_the_mode_asks_and_explains_why() {
         ("sandbox.hide = [\".\"]", "the sandbox is not available: "),
         ("sandbox.when = \"never\"", "`--approval yolo` allows it"),
     ] {
-        let (world, result) = run_command("sandbox", "touch ran", settings);
+        let (env, result) = run_command("sandbox", "touch ran", settings);
         assert!(result.starts_with("tool: not allowed: no user is present to approve it"), "{result}");
         assert!(result.contains(reason), "{result}");
-        assert!(!world.path("ran").exists());
+        assert!(!env.path("ran").exists());
     }
 }

@@ -3,7 +3,7 @@
 use osier_testkit::expect;
 use serde_json::json;
 
-use crate::support::{World, check};
+use crate::support::{TestEnv, check};
 
 #[test]
 fn show_prints_details_and_then_the_conversation() {
@@ -102,14 +102,14 @@ fn a_session_at_its_start_says_so() {
 
 #[test]
 fn the_card_is_exact_json() {
-    let world = World::with("say a; reply b; move a; reply c; name Talk; config summary=about a");
+    let env = TestEnv::with("say a; reply b; move a; reply c; name Talk; config summary=about a");
     assert_eq!(
-        world.json("show s.jsonl"),
+        env.json("show s.jsonl"),
         json!({
             "id": "5e551011-0000-4000-8000-000000000001",
             "shortId": "5e551011",
             "store": "file",
-            "file": world.path("s.jsonl"),
+            "file": env.path("s.jsonl"),
             "cwd": "/code",
             "agentId": "main",
             "name": "Talk",
@@ -146,8 +146,8 @@ fn usage_is_a_table_by_model_by_branch_and_in_total() {
 
 #[test]
 fn usage_as_json_has_the_same_numbers() {
-    let world = World::with("say a; reply b; say c; reply d; move b; say e; reply f");
-    let usage = world.json("show s.jsonl --usage");
+    let env = TestEnv::with("say a; reply b; say c; reply d; move b; say e; reply f");
+    let usage = env.json("show s.jsonl --usage");
     assert_eq!(usage["session"]["totalTokens"], 330);
     assert_eq!(usage["session"]["requests"], 3);
     assert_eq!(usage["path"]["totalTokens"], 220);
@@ -157,11 +157,11 @@ fn usage_as_json_has_the_same_numbers() {
 
 #[test]
 fn odd_lines_are_mentioned() {
-    let world = World::with("say a");
-    let mut file = world.read("s.jsonl");
+    let env = TestEnv::with("say a");
+    let mut file = env.read("s.jsonl");
     file.extend_from_slice(b"not json\nnull\n");
-    world.write("s.jsonl", file);
-    let out = world.ok("show s.jsonl");
+    env.write("s.jsonl", file);
+    let out = env.ok("show s.jsonl");
     assert!(
         out.contains("2 lines of the file are not entries; run `osier sessions verify` for details\n"),
         "{out}"

@@ -5,15 +5,15 @@ use std::collections::HashSet;
 use osier_testkit::expect;
 use serde_json::{Value, json};
 
-use crate::support::{World, ids, strings};
+use crate::support::{TestEnv, ids, strings};
 
 const TALK: &str = "model anthropic/claude; say a; reply b; label good; say c; label gone; unlabel c; move b; say d; name Talk; \
     config approvalMode=yolo";
 
 #[test]
 fn a_snapshot_contains_everything_a_client_needs() {
-    let world = World::with(TALK);
-    let snapshot = world.json("snapshot s.jsonl");
+    let env = TestEnv::with(TALK);
+    let snapshot = env.json("snapshot s.jsonl");
     let keys: Vec<&String> = snapshot.as_object().unwrap().keys().collect();
     assert_eq!(
         keys,
@@ -56,13 +56,13 @@ fn a_snapshot_contains_everything_a_client_needs() {
         ["00000001", "00000002", "00000003", "00000009", "0000000a", "0000000b"]
     );
     assert_eq!(snapshot["labelsByEntryId"], json!({ "00000003": "good" }), "a cleared label is absent");
-    assert_eq!(snapshot["runtimeContext"], world.json("context s.jsonl"));
+    assert_eq!(snapshot["runtimeContext"], env.json("context s.jsonl"));
 }
 
 #[test]
 fn roots_have_their_own_key_and_children_keep_log_order() {
-    let world = World::with("say a; reply b; say c; move a; reply d; root; say e");
-    let snapshot = world.json("snapshot s.jsonl");
+    let env = TestEnv::with("say a; reply b; say c; move a; reply d; root; say e");
+    let snapshot = env.json("snapshot s.jsonl");
     expect![[r#"
         {
           "__roots__": [
@@ -85,25 +85,23 @@ fn roots_have_their_own_key_and_children_keep_log_order() {
 
 #[test]
 fn an_entry_with_the_id_of_the_root_key_hides_nothing() {
-    let world = World::new();
-    world.ok(
-        r#"append s.jsonl --entry '{"type":"custom","customType":"x","id":"__roots__","parentId":null}'"#,
-    );
-    world.ok("append s.jsonl below");
-    let children = world.json("snapshot s.jsonl")["childrenByParentId"].clone();
+    let env = TestEnv::new();
+    env.ok(r#"append s.jsonl --entry '{"type":"custom","customType":"x","id":"__roots__","parentId":null}'"#);
+    env.ok("append s.jsonl below");
+    let children = env.json("snapshot s.jsonl")["childrenByParentId"].clone();
     assert_eq!(children, json!({ "__roots__": ["__roots__"] }));
 }
 
 #[test]
 fn empty_sessions_and_sessions_at_the_root_have_snapshots() {
-    let world = World::with("");
-    let snapshot = world.json("snapshot s.jsonl");
+    let env = TestEnv::with("");
+    let snapshot = env.json("snapshot s.jsonl");
     assert_eq!(snapshot["revision"], 0);
     assert_eq!(snapshot["session"]["rootEntryId"], json!(null));
     assert_eq!(snapshot["session"]["leafEntryId"], json!(null));
     assert_eq!(snapshot["childrenByParentId"], json!({ "__roots__": [] }));
     assert_eq!(snapshot["runtimeContext"]["messages"], json!([]));
-    let snapshot = World::with("say a; root").json("snapshot s.jsonl");
+    let snapshot = TestEnv::with("say a; root").json("snapshot s.jsonl");
     assert_eq!(snapshot["session"]["rootEntryId"], "00000001");
     assert_eq!(snapshot["session"]["leafEntryId"], json!(null));
     assert_eq!(snapshot["activePath"], json!([]));
@@ -111,55 +109,55 @@ fn empty_sessions_and_sessions_at_the_root_have_snapshots() {
 
 #[test]
 fn the_context_is_optional_and_the_output_is_always_json() {
-    let world = World::with(TALK);
-    assert_eq!(world.json("snapshot s.jsonl --no-context").get("runtimeContext"), None);
-    assert_eq!(world.ok("snapshot s.jsonl"), world.ok("snapshot s.jsonl --json"));
+    let env = TestEnv::with(TALK);
+    assert_eq!(env.json("snapshot s.jsonl --no-context").get("runtimeContext"), None);
+    assert_eq!(env.ok("snapshot s.jsonl"), env.ok("snapshot s.jsonl --json"));
 }
 
 #[test]
 fn the_revision_grows_with_every_entry_and_gc_starts_a_new_generation() {
-    let world = World::with("say a; reply b; say c");
-    let before = world.json("snapshot s.jsonl");
-    world.ok("label s.jsonl 00000001 x");
-    world.ok("delete-branch s.jsonl 00000003");
-    let after = world.json("snapshot s.jsonl");
+    let env = TestEnv::with("say a; reply b; say c");
+    let before = env.json("snapshot s.jsonl");
+    env.ok("label s.jsonl 00000001 x");
+    env.ok("delete-branch s.jsonl 00000003");
+    let after = env.json("snapshot s.jsonl");
     assert_eq!((&before["revision"], &after["revision"]), (&json!(3), &json!(5)));
     assert_eq!(before["generation"], after["generation"]);
-    world.ok("gc s.jsonl");
-    assert_ne!(world.json("snapshot s.jsonl")["generation"], before["generation"]);
+    env.ok("gc s.jsonl");
+    assert_ne!(env.json("snapshot s.jsonl")["generation"], before["generation"]);
 }
 
 /// Changes since a state before gc cannot be reported, with or without a generation.
 #[test]
 fn a_state_from_before_gc_gives_a_reset() {
-    let world = World::with("say a; reply b; say c; reply d; move b; say e");
-    let before = world.json("snapshot s.jsonl --no-context");
+    let env = TestEnv::with("say a; reply b; say c; reply d; move b; say e");
+    let before = env.json("snapshot s.jsonl --no-context");
     let (revision, generation) =
         (before["revision"].as_u64().unwrap(), before["generation"].as_str().unwrap());
-    world.ok("delete-branch s.jsonl 00000003");
-    world.ok("gc s.jsonl");
+    env.ok("delete-branch s.jsonl 00000003");
+    env.ok("gc s.jsonl");
     for text in ["one", "two", "three"] {
-        world.ok(&format!("append s.jsonl {text}"));
+        env.ok(&format!("append s.jsonl {text}"));
     }
-    let after = world.json("snapshot s.jsonl --no-context");
+    let after = env.json("snapshot s.jsonl --no-context");
     assert!(after["revision"].as_u64().unwrap() >= revision, "the log is as long as it was");
     for since in ["2".to_owned(), revision.to_string(), format!("{revision}@{generation}")] {
-        let news = world.json(&format!("snapshot s.jsonl --no-context --since {since}"));
-        assert_eq!((&news["reset"], &news["since"]), (&json!(true), &json!(0)), "{since}");
-        assert_eq!(news["entries"], after["entries"], "{since}");
+        let update = env.json(&format!("snapshot s.jsonl --no-context --since {since}"));
+        assert_eq!((&update["reset"], &update["since"]), (&json!(true), &json!(0)), "{since}");
+        assert_eq!(update["entries"], after["entries"], "{since}");
     }
     let now = format!("{}@{}", after["revision"], after["generation"].as_str().unwrap());
-    let news = world.json(&format!("snapshot s.jsonl --no-context --since {now}"));
-    assert_eq!((&news["reset"], news["entries"].as_array().unwrap().len()), (&json!(false), 0));
+    let update = env.json(&format!("snapshot s.jsonl --no-context --since {now}"));
+    assert_eq!((&update["reset"], update["entries"].as_array().unwrap().len()), (&json!(false), 0));
 }
 
 /// Osier's own kinds appear with their own type names and fields.
 #[test]
 fn own_kinds_appear_typed() {
-    let world = World::with(
+    let env = TestEnv::with(
         "say a; reply b; say c; move b; backtrack 0 another way; config x=1; delete c; restore c",
     );
-    let snapshot = world.json("snapshot s.jsonl");
+    let snapshot = env.json("snapshot s.jsonl");
     let kinds: Vec<&str> =
         snapshot["entries"].as_array().unwrap().iter().map(|entry| entry["type"].as_str().unwrap()).collect();
     assert_eq!(
@@ -176,8 +174,8 @@ fn own_kinds_appear_typed() {
 /// All parts come from one state, even while other processes append.
 #[test]
 fn a_snapshot_is_one_state_while_others_append() {
-    let world = World::new();
-    world.ok("append s.jsonl start");
+    let env = TestEnv::new();
+    env.ok("append s.jsonl start");
     let mut writers: Vec<_> = (0..2)
         .map(|number| {
             let loop_ = format!(
@@ -185,13 +183,13 @@ fn a_snapshot_is_one_state_while_others_append() {
                  \"$OSIER\" sessions label s.jsonl $(\"$OSIER\" sessions append s.jsonl x) y >/dev/null || exit 1; done"
             );
             let mut command = std::process::Command::new("sh");
-            command.args(["-c", &loop_]).env("OSIER", env!("CARGO_BIN_EXE_osier")).env("OSIER_HOME", world.home());
-            command.current_dir(world.cwd()).spawn().unwrap()
+            command.args(["-c", &loop_]).env("OSIER", env!("CARGO_BIN_EXE_osier")).env("OSIER_HOME", env.home());
+            command.current_dir(env.cwd()).spawn().unwrap()
         })
         .collect();
     let mut revisions = HashSet::new();
     while writers.iter_mut().any(|writer| writer.try_wait().unwrap().is_none()) {
-        let snapshot = world.json("snapshot s.jsonl");
+        let snapshot = env.json("snapshot s.jsonl");
         check_one_state(&snapshot);
         revisions.insert(snapshot["revision"].as_u64().unwrap());
     }
@@ -222,21 +220,21 @@ fn check_one_state(snapshot: &Value) {
 
 #[test]
 fn since_gives_new_entries_or_a_reset() {
-    let world = World::with("say a; reply b; say c; move b; say d");
-    let full = world.json("snapshot s.jsonl --no-context");
+    let env = TestEnv::with("say a; reply b; say c; move b; say d");
+    let full = env.json("snapshot s.jsonl --no-context");
     let (revision, generation) = (full["revision"].as_u64().unwrap(), full["generation"].as_str().unwrap());
     assert!(full.get("reset").is_none());
     let since = |since: &str| {
-        let news = world.json(&format!("snapshot s.jsonl --no-context --since {since}"));
+        let update = env.json(&format!("snapshot s.jsonl --no-context --since {since}"));
         (
-            news["reset"].as_bool().unwrap(),
-            news["since"].as_u64().unwrap(),
-            news["entries"].as_array().unwrap().len(),
+            update["reset"].as_bool().unwrap(),
+            update["since"].as_u64().unwrap(),
+            update["entries"].as_array().unwrap().len(),
         )
     };
     assert_eq!(since("3"), (false, 3, revision as usize - 3));
     assert_eq!(since(&format!("{revision}@{generation}")), (false, revision, 0));
     assert_eq!(since("3@0000000000000001"), (true, 0, revision as usize), "another log");
     assert_eq!(since("99"), (true, 0, revision as usize), "more than there is");
-    world.fails(2, "snapshot s.jsonl --since soon");
+    env.fails(2, "snapshot s.jsonl --since soon");
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use osier_testkit::{ScriptedSession, expect};
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, World};
+use crate::support::{CommandOutput, TestEnv};
 use crate::two_stores::{configure, create_session, two_stores};
 
 fn files_below(folder: &Path) -> usize {
@@ -16,14 +16,14 @@ fn files_below(folder: &Path) -> usize {
 
 #[test]
 fn a_new_session_goes_to_the_given_store_and_is_found_in_any() {
-    let world = two_stores();
-    let here = create_session(&world, "hello");
-    let there = create_session(&world, "'an old one' --store archive");
+    let env = two_stores();
+    let here = create_session(&env, "hello");
+    let there = create_session(&env, "'an old one' --store archive");
     assert_eq!(
-        (files_below(&world.home().join("sessions")), files_below(&world.home().join("../archive"))),
+        (files_below(&env.home().join("sessions")), files_below(&env.home().join("../archive"))),
         (1, 1)
     );
-    world.check(
+    env.check(
         &[
             "list",
             "list --store archive",
@@ -65,37 +65,37 @@ fn a_new_session_goes_to_the_given_store_and_is_found_in_any() {
 
 #[test]
 fn the_default_store_comes_from_the_user_an_agent_or_a_trusted_project() {
-    let world = two_stores();
+    let env = two_stores();
     let stores = "[stores.archive]\nfolder = '../archive'\n[stores.other]\nfolder = '../other'\n[agents.bot]\nstore = 'other'\n";
-    configure(&world, &format!("default_store = 'archive'\n{stores}"));
-    let store_of = |id: &str| world.json(&format!("show {id}"))["store"].clone();
-    assert_eq!(store_of(&create_session(&world, "one")), "archive");
-    assert_eq!(store_of(&create_session(&world, "two --store file")), "file");
-    configure(&world, &format!("agent = 'bot'\n{stores}"));
-    let id = create_session(&world, "three");
-    let card = world.json(&format!("show {id}"));
+    configure(&env, &format!("default_store = 'archive'\n{stores}"));
+    let store_of = |id: &str| env.json(&format!("show {id}"))["store"].clone();
+    assert_eq!(store_of(&create_session(&env, "one")), "archive");
+    assert_eq!(store_of(&create_session(&env, "two --store file")), "file");
+    configure(&env, &format!("agent = 'bot'\n{stores}"));
+    let id = create_session(&env, "three");
+    let card = env.json(&format!("show {id}"));
     assert_eq!((&card["store"], &card["agentId"]), (&json!("other"), &json!("bot")));
-    assert_eq!(world.json(&format!("snapshot {id}"))["session"]["agentId"], "bot");
-    assert_eq!(world.json(&format!("delete {id} --yes"))[0]["agentId"], "bot");
-    configure(&world, stores);
-    world.write(".osier/config.toml", "default_store = 'archive'\n");
-    assert_eq!(store_of(&create_session(&world, "four")), "file", "the project is not trusted");
-    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
-    assert_eq!(store_of(&create_session(&world, "five")), "archive");
+    assert_eq!(env.json(&format!("snapshot {id}"))["session"]["agentId"], "bot");
+    assert_eq!(env.json(&format!("delete {id} --yes"))[0]["agentId"], "bot");
+    configure(&env, stores);
+    env.write(".osier/config.toml", "default_store = 'archive'\n");
+    assert_eq!(store_of(&create_session(&env, "four")), "file", "the project is not trusted");
+    assert_eq!(env.args(&["trust", "--yes"]).code, 0);
+    assert_eq!(store_of(&create_session(&env, "five")), "archive");
 }
 
 #[test]
 fn the_agent_uses_the_given_store_and_continues_its_own_sessions() {
-    let world = two_stores();
+    let env = two_stores();
     let say = |args: &[&str]| {
-        let ran = world.args(args);
-        assert_eq!(ran.code, 0, "{args:?}: {}", ran.err);
+        let run_output = env.args(args);
+        assert_eq!(run_output.code, 0, "{args:?}: {}", run_output.err);
     };
     say(&["-p", "--store", "archive", "list the files here"]);
     say(&["-p", "-c", "and again"]);
     say(&["-p", "--agent", "bot", "list the files here"]);
     say(&["-p", "-c", "and again"]);
-    let cards = world.json("list");
+    let cards = env.json("list");
     let output = |card: &Value| format!("{} {} {}", card["store"], card["agentId"], card["messageCount"]);
     let mut output: Vec<String> = cards.as_array().unwrap().iter().map(output).collect();
     output.sort();
@@ -105,17 +105,17 @@ fn the_agent_uses_the_given_store_and_continues_its_own_sessions() {
 /// It may have been committed by others, with all approvals set.
 #[test]
 fn approvals_in_a_session_of_a_projects_store_are_ignored() {
-    let world = World::new();
-    world.write(".osier/config.toml", "[stores.here]\nfolder = 'sessions'\n");
-    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    let env = TestEnv::new();
+    env.write(".osier/config.toml", "[stores.here]\nfolder = 'sessions'\n");
+    assert_eq!(env.args(&["trust", "--yes"]).code, 0);
     let say = |id: &str, file: &str| {
-        let wish = format!("write {file} with \"yes\"");
-        world.args(&["-p", "--resume", id, &wish]);
-        world.path(file).exists()
+        let prompt = format!("write {file} with \"yes\"");
+        env.args(&["-p", "--resume", id, &prompt]);
+        env.path(file).exists()
     };
     for (store, allowed) in [("here", false), ("file", true)] {
-        let id = create_session(&world, &format!("hello --store {store}"));
-        world.ok(&format!("config {id} approvalMode=yolo"));
+        let id = create_session(&env, &format!("hello --store {store}"));
+        env.ok(&format!("config {id} approvalMode=yolo"));
         assert_eq!(say(&id, &format!("{store}.txt")), allowed, "{store}");
     }
 }
@@ -123,32 +123,32 @@ fn approvals_in_a_session_of_a_projects_store_are_ignored() {
 /// A copy contains every byte, including approvals set by others.
 #[test]
 fn foreign_approvals_are_ignored_in_a_copy() {
-    let world = World::new();
-    world.write(".osier/config.toml", "[stores.here]\nfolder = 'sessions'\n");
-    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
-    let id = create_session(&world, "hello --store here");
-    world.ok(&format!("config {id} approvalMode=yolo"));
-    world.ok(&format!("copy {id} --to file"));
-    world.args(&["-p", "--resume", &id, "--store", "file", "write a.txt with \"yes\""]);
-    assert!(!world.path("a.txt").exists());
-    world.ok(&format!("delete {id} --yes --store file"));
-    world.ok(&format!("copy {id} --to file --store here"));
-    world.args(&["-p", "--resume", &id, "--store", "file", "write b.txt with \"yes\""]);
-    assert!(!world.path("b.txt").exists(), "the foreign origin is remembered");
-    let own = create_session(&world, "hello");
-    world.ok(&format!("config {own} approvalMode=yolo"));
-    world.ok(&format!("copy {own} --to here"));
-    world.args(&["-p", "--resume", &own, "--store", "file", "write c.txt with \"yes\""]);
-    assert!(world.path("c.txt").exists(), "copying does not change the session");
+    let env = TestEnv::new();
+    env.write(".osier/config.toml", "[stores.here]\nfolder = 'sessions'\n");
+    assert_eq!(env.args(&["trust", "--yes"]).code, 0);
+    let id = create_session(&env, "hello --store here");
+    env.ok(&format!("config {id} approvalMode=yolo"));
+    env.ok(&format!("copy {id} --to file"));
+    env.args(&["-p", "--resume", &id, "--store", "file", "write a.txt with \"yes\""]);
+    assert!(!env.path("a.txt").exists());
+    env.ok(&format!("delete {id} --yes --store file"));
+    env.ok(&format!("copy {id} --to file --store here"));
+    env.args(&["-p", "--resume", &id, "--store", "file", "write b.txt with \"yes\""]);
+    assert!(!env.path("b.txt").exists(), "the foreign origin is remembered");
+    let own = create_session(&env, "hello");
+    env.ok(&format!("config {own} approvalMode=yolo"));
+    env.ok(&format!("copy {own} --to here"));
+    env.args(&["-p", "--resume", &own, "--store", "file", "write c.txt with \"yes\""]);
+    assert!(env.path("c.txt").exists(), "copying does not change the session");
 }
 
 #[test]
 fn a_copy_has_the_same_id_and_the_same_lines() {
-    let world = two_stores();
-    let id = create_session(&world, "hello");
-    world.ok(&format!("append {id} --role assistant 'well'"));
+    let env = two_stores();
+    let id = create_session(&env, "hello");
+    env.ok(&format!("append {id} --role assistant 'well'"));
     let short = &id[..8];
-    world.check(
+    env.check(
         &[
             &format!("copy {short} --to archive"),
             &format!("copy {short} --to archive --store file"),
@@ -185,7 +185,7 @@ fn a_copy_has_the_same_id_and_the_same_lines() {
             exit 2
         "#]],
     );
-    let lines = |store: &str| world.ok(&format!("snapshot {id} --store {store} --no-context"));
+    let lines = |store: &str| env.ok(&format!("snapshot {id} --store {store} --no-context"));
     let entries = |store: &str| serde_json::from_str::<Value>(&lines(store)).unwrap()["entries"].clone();
     let (here, there) = (entries("file"), entries("archive"));
     assert_eq!(here.as_array().unwrap()[..2], there.as_array().unwrap()[..2]);
@@ -194,40 +194,40 @@ fn a_copy_has_the_same_id_and_the_same_lines() {
 /// A killed copy leaves the first part of the session.
 #[test]
 fn an_interrupted_copy_is_continued() {
-    let world = two_stores();
-    let id = create_session(&world, "hello");
+    let env = two_stores();
+    let id = create_session(&env, "hello");
     for at in 0..5 {
-        world.ok(&format!("append {id} 'message {at}'"));
+        env.ok(&format!("append {id} 'message {at}'"));
     }
-    world.ok(&format!("copy {id} --to archive"));
-    let copy = archived(&world);
+    env.ok(&format!("copy {id} --to archive"));
+    let copy = archived(&env);
     let full = fs::read(&copy).unwrap();
     let lines: Vec<&[u8]> = full.split_inclusive(|byte| *byte == b'\n').collect();
     for kept in 1..lines.len() {
         fs::write(&copy, lines[..kept].concat()).unwrap();
-        let copied = world.json(&format!("copy {id} --to archive --store file"));
+        let copied = env.json(&format!("copy {id} --to archive --store file"));
         assert_eq!(copied["copied"], json!(lines.len() - kept));
         assert!(fs::read(&copy).unwrap() == full, "after {kept} lines");
     }
 }
 
-fn archived(world: &World) -> std::path::PathBuf {
-    let archive = world.home().join("../archive");
+fn archived(env: &TestEnv) -> std::path::PathBuf {
+    let archive = env.home().join("../archive");
     let folder = fs::read_dir(archive).unwrap().next().unwrap().unwrap().path();
     fs::read_dir(folder).unwrap().next().unwrap().unwrap().path()
 }
 
 #[test]
 fn a_different_session_with_the_same_id_is_not_overwritten() {
-    let world = two_stores();
-    let id = create_session(&world, "hello");
-    world.ok(&format!("copy {id} --to archive"));
-    let copy = archived(&world);
+    let env = two_stores();
+    let id = create_session(&env, "hello");
+    env.ok(&format!("copy {id} --to archive"));
+    let copy = archived(&env);
     let forged = fs::read_to_string(&copy).unwrap().replace("hello", "other");
     fs::write(&copy, &forged).unwrap();
-    let output = world.fails(1, &format!("copy {id} --to archive --store file"));
+    let output = env.fails(1, &format!("copy {id} --to archive --store file"));
     assert_eq!(
-        world.with_stable_names(&output),
+        env.with_stable_names(&output),
         "osier: store archive has a different session <1>: the first difference is in entry number 1; the store was not changed\n"
     );
     assert_eq!(fs::read_to_string(&copy).unwrap(), forged);
@@ -235,16 +235,16 @@ fn a_different_session_with_the_same_id_is_not_overwritten() {
 
 #[test]
 fn an_ambiguous_prefix_lists_the_sessions_with_their_stores() {
-    let world = two_stores();
+    let env = two_stores();
     let file = ScriptedSession::run("say a").file();
     for (folder, id) in [("home/sessions/x", "abcdef01-0000"), ("archive/x", "abcdef02-0000")] {
-        let folder = world.cwd().join("..").join(folder);
+        let folder = env.cwd().join("..").join(folder);
         fs::create_dir_all(&folder).unwrap();
         let file =
             String::from_utf8(file.clone()).unwrap().replace("5e551011-0000-4000-8000-000000000001", id);
         fs::write(folder.join(format!("t_{id}.jsonl")), file).unwrap();
     }
-    world.check(
+    env.check(
         &["path abcdef --json", "path abcdef --store archive", "path abcdef01 --store archive", "path abc9"],
         expect![[r#"
             $ path abcdef --json
@@ -262,41 +262,41 @@ fn an_ambiguous_prefix_lists_the_sessions_with_their_stores() {
 }
 
 /// Configures a database on a port where no server listens.
-fn with_a_dead_server(world: &World) {
+fn with_a_dead_server(env: &TestEnv) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("mysql://me:hunter2@127.0.0.1:{port}/osier");
-    configure(world, &format!("[stores.team]\nurl = '{url}'\ntimeout = 1\n"));
+    configure(env, &format!("[stores.team]\nurl = '{url}'\ntimeout = 1\n"));
 }
 
 #[test]
 fn an_unavailable_server_does_not_affect_other_stores() {
-    let world = World::new();
-    let id = create_session(&world, "hello");
-    with_a_dead_server(&world);
-    let list = world.run("list --json");
+    let env = TestEnv::new();
+    let id = create_session(&env, "hello");
+    with_a_dead_server(&env);
+    let list = env.run("list --json");
     let items: Vec<Value> = serde_json::from_str(&list.out).unwrap();
     assert_eq!((list.code, items.len(), &items[0]["id"]), (0, 2, &json!(id)));
     assert_eq!(items[1]["store"], "team");
     let error = items[1]["error"].as_str().unwrap();
     assert!(error.starts_with("store team cannot be reached: "), "{error}");
     assert_eq!(list.err, format!("osier: {error}\n"));
-    assert_eq!(world.ok(&format!("rename {} 'still here'", &id[..8])), "");
-    let output = world.fails(1, "show 00000000");
+    assert_eq!(env.ok(&format!("rename {} 'still here'", &id[..8])), "");
+    let output = env.fails(1, "show 00000000");
     assert!(
         output.starts_with("osier: no session 00000000 in the other stores, and team is unavailable: "),
         "{output}"
     );
-    let output = world.fails(1, "delete 00000000-0000-4000-8000-000000000000 --yes");
+    let output = env.fails(1, "delete 00000000-0000-4000-8000-000000000000 --yes");
     assert!(output.contains("team is unavailable"), "the unavailable store is not reported: {output}");
-    let output = world.fails(1, "append hello --store team");
+    let output = env.fails(1, "append hello --store team");
     assert!(output.starts_with("osier: store team cannot be reached: "), "{output}");
 }
 
 #[test]
 fn passwords_are_never_shown() {
-    let world = World::new();
-    with_a_dead_server(&world);
-    fs::write(world.home().join("config.toml.pw"), "hunter2").unwrap();
+    let env = TestEnv::new();
+    with_a_dead_server(&env);
+    fs::write(env.home().join("config.toml.pw"), "hunter2").unwrap();
     let mut output = String::new();
     for args in [
         vec!["config"],
@@ -309,12 +309,12 @@ fn passwords_are_never_shown() {
         vec!["sessions", "append", "x", "--store", "team"],
         vec!["doctor"],
     ] {
-        let CommandOutput { out, err, .. } = world.args(&args);
+        let CommandOutput { out, err, .. } = env.args(&args);
         output += &format!("{out}{err}");
     }
-    world.write(".osier/config.toml", "[stores.evil]\nurl = 'mysql://me:hunter2@evil/osier'\n");
-    output += &world.args(&["trust", "--yes", "--json"]).out;
-    output += &world.args(&["config"]).out;
+    env.write(".osier/config.toml", "[stores.evil]\nurl = 'mysql://me:hunter2@evil/osier'\n");
+    output += &env.args(&["trust", "--yes", "--json"]).out;
+    output += &env.args(&["config"]).out;
     assert!(output.contains("mysql://me@127.0.0.1") && output.contains("mysql://me@evil/osier"), "{output}");
     assert!(!output.contains("hunter2"), "{output}");
 }

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::support::{CommandOutput, World};
+use crate::support::{CommandOutput, TestEnv};
 
 /// Memory limit of a command in KB: a quarter of the session's size, so the path does not fit.
 const MOST_DATA: usize = 12 << 10;
 
 /// Writes a session of about 50 MB that is one long path.
-fn long_session(world: &World) -> usize {
-    let mut file = std::fs::File::create(world.path("long.jsonl")).unwrap();
+fn long_session(env: &TestEnv) -> usize {
+    let mut file = std::fs::File::create(env.path("long.jsonl")).unwrap();
     let header = osier_tree::Header::new("5e551011-0000-4000-8000-000000000009", 0, "/x");
     file.write_all(&header.to_line()).unwrap();
     let text = "willow ".repeat(16 << 10);
@@ -33,11 +33,11 @@ fn long_session(world: &World) -> usize {
 }
 
 /// Runs a command with the memory limit.
-fn in_little_memory(world: &World, line: &str) -> CommandOutput {
-    let osier = world.command();
+fn in_little_memory(env: &TestEnv, line: &str) -> CommandOutput {
+    let osier = env.command();
     let limited = format!("ulimit -d {MOST_DATA} && exec {:?} sessions {line} > out", osier.get_program());
     let mut command = Command::new("sh");
-    command.arg("-c").arg(limited).env_clear().current_dir(world.cwd()).stdin(Stdio::null());
+    command.arg("-c").arg(limited).env_clear().current_dir(env.cwd()).stdin(Stdio::null());
     command.envs(osier.get_envs().filter_map(|(key, value)| Some((key, value?))));
     CommandOutput::from_output(command.output().unwrap())
 }
@@ -45,8 +45,8 @@ fn in_little_memory(world: &World, line: &str) -> CommandOutput {
 #[cfg(target_os = "linux")]
 #[test]
 fn long_paths_are_shown_exported_and_forked_in_little_memory() {
-    let world = World::new();
-    let size = long_session(&world);
+    let env = TestEnv::new();
+    let size = long_session(&env);
     assert!(size > 4 * (MOST_DATA << 10), "{size} bytes");
     for line in [
         "show long.jsonl",
@@ -56,15 +56,15 @@ fn long_paths_are_shown_exported_and_forked_in_little_memory() {
         "export long.jsonl --output copy.jsonl",
         "fork long.jsonl --name copied",
     ] {
-        let ran = in_little_memory(&world, line);
-        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{line}: {ran}");
-        let written = std::fs::metadata(world.path("out")).unwrap().len() as usize;
+        let output = in_little_memory(&env, line);
+        assert_eq!((output.code, output.err.as_str()), (0, ""), "{line}: {output}");
+        let written = std::fs::metadata(env.path("out")).unwrap().len() as usize;
         assert!(
             written * 10 > size * 9 || line.contains("--output") || line.starts_with("fork"),
             "{line}: {written}"
         );
     }
-    let copied = std::fs::metadata(world.path("copy.jsonl")).unwrap().len() as usize;
+    let copied = std::fs::metadata(env.path("copy.jsonl")).unwrap().len() as usize;
     assert!(copied * 10 > size * 9 && copied < size + 1000, "{copied} of {size} bytes");
-    assert_eq!(world.json("list --all --named")[0]["messageCount"], 440);
+    assert_eq!(env.json("list --all --named")[0]["messageCount"], 440);
 }

@@ -7,25 +7,25 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::run_support::{ModelServer, RunningCommand, osier_command};
-use crate::support::World;
+use crate::support::TestEnv;
 
 const SCRIPT: &str = "say a; reply b; say try the cache; reply it is too slow, so I gave it up";
 
-fn last(world: &World) -> Value {
-    serde_json::from_str(world.lines("s.jsonl").last().unwrap()).unwrap()
+fn last(env: &TestEnv) -> Value {
+    serde_json::from_str(env.lines("s.jsonl").last().unwrap()).unwrap()
 }
 
 /// A world with a session to move in, whose model is the server.
-fn with_server(server: &ModelServer) -> World {
-    let world = server.world();
-    world.write("s.jsonl", ScriptedSession::run(SCRIPT).file());
-    world
+fn with_server(server: &ModelServer) -> TestEnv {
+    let env = server.env();
+    env.write("s.jsonl", ScriptedSession::run(SCRIPT).file());
+    env
 }
 
 #[test]
 fn a_move_with_a_summary_appends_only_the_summary() {
-    let world = World::with(SCRIPT);
-    world.check(
+    let env = TestEnv::with(SCRIPT);
+    env.check(
         &["move s.jsonl 00000002 --summarize --model offline", "tree s.jsonl --ids", "context s.jsonl", "undo s.jsonl"],
         expect![[r#"
             $ move s.jsonl 00000002 --summarize --model offline
@@ -72,7 +72,7 @@ fn a_move_with_a_summary_appends_only_the_summary() {
             ! Moved to 00000004
         "#]],
     );
-    let lines = world.lines("s.jsonl");
+    let lines = env.lines("s.jsonl");
     assert_eq!(lines.len(), 7, "the header, the script, the summary and the undo");
     let summary: Value = serde_json::from_str(&lines[5]).unwrap();
     assert_eq!(
@@ -85,30 +85,30 @@ fn a_move_with_a_summary_appends_only_the_summary() {
 
 #[test]
 fn json_names_the_summary_and_the_text() {
-    let world = World::with(SCRIPT);
-    let moved = world.json("move s.jsonl 00000003 --summarize --model offline");
+    let env = TestEnv::with(SCRIPT);
+    let moved = env.json("move s.jsonl 00000003 --summarize --model offline");
     assert_eq!(
         moved,
         json!({
-            "leafId": last(&world)["id"], "moved": true, "cancelled": false, "editorText": "try the cache",
-            "summaryEntry": last(&world)["id"],
+            "leafId": last(&env)["id"], "moved": true, "cancelled": false, "editorText": "try the cache",
+            "summaryEntry": last(&env)["id"],
         })
     );
-    assert_eq!(last(&world)["parentId"], "00000002");
+    assert_eq!(last(&env)["parentId"], "00000002");
 }
 
 #[test]
 fn the_label_goes_on_the_summary_even_at_the_root() {
-    let world = World::with(SCRIPT);
-    let moved = world.json("move s.jsonl root --summarize --model offline --label tried");
-    assert_eq!(world.json("label s.jsonl"), json!({ moved["summaryEntry"].as_str().unwrap(): "tried" }));
-    assert_eq!(world.json("path s.jsonl")[0]["id"], moved["summaryEntry"]);
+    let env = TestEnv::with(SCRIPT);
+    let moved = env.json("move s.jsonl root --summarize --model offline --label tried");
+    assert_eq!(env.json("label s.jsonl"), json!({ moved["summaryEntry"].as_str().unwrap(): "tried" }));
+    assert_eq!(env.json("path s.jsonl")[0]["id"], moved["summaryEntry"]);
 }
 
 #[test]
 fn a_move_that_leaves_nothing_behind_calls_no_model() {
-    let world = World::with("say a; reply b; say c; reply d; move b");
-    world.check(
+    let env = TestEnv::with("say a; reply b; say c; reply d; move b");
+    env.check(
         &[
             "move s.jsonl 00000004 --summarize",
             "move s.jsonl 00000004 --summarize --label here",
@@ -129,9 +129,9 @@ fn a_move_that_leaves_nothing_behind_calls_no_model() {
 
 #[test]
 fn an_unavailable_model_is_reported_and_nothing_changes() {
-    let world = World::with(SCRIPT);
-    let before = world.read("s.jsonl");
-    world.check(
+    let env = TestEnv::with(SCRIPT);
+    let before = env.read("s.jsonl");
+    env.check(
         &[
             "move s.jsonl 00000002 --summarize",
             "move s.jsonl 00000002 --summarize --model offlin",
@@ -176,22 +176,22 @@ fn an_unavailable_model_is_reported_and_nothing_changes() {
             exit 1
         "#]],
     );
-    fs::create_dir_all(world.home()).unwrap();
-    fs::write(world.home().join("config.toml"), "summary_model = 'nobody/here'\n").unwrap();
+    fs::create_dir_all(env.home()).unwrap();
+    fs::write(env.home().join("config.toml"), "summary_model = 'nobody/here'\n").unwrap();
     assert_eq!(
-        world.fails(1, "move s.jsonl 00000002 --summarize"),
+        env.fails(1, "move s.jsonl 00000002 --summarize"),
         "osier: cannot use the setting summary_model: unknown model nobody/here; `osier models` lists the available models\n"
     );
-    assert_eq!(world.read("s.jsonl"), before);
-    fs::write(world.home().join("config.toml"), "summary_model = 'offline'\n").unwrap();
-    world.ok("move s.jsonl 00000002 --summarize");
-    assert_eq!(last(&world)["model"], "offline");
+    assert_eq!(env.read("s.jsonl"), before);
+    fs::write(env.home().join("config.toml"), "summary_model = 'offline'\n").unwrap();
+    env.ok("move s.jsonl 00000002 --summarize");
+    assert_eq!(last(&env)["model"], "offline");
 }
 
 #[test]
 fn instructions_are_added_or_replace_the_defaults() {
     let server = ModelServer::new();
-    let world = with_server(&server);
+    let env = with_server(&server);
     let own = "move s.jsonl 00000002 --summarize --model local/test --instructions 'only what failed'";
     let request = |args: &str| {
         let words: Vec<&str> = args.split(' ').collect();
@@ -201,12 +201,12 @@ fn instructions_are_added_or_replace_the_defaults() {
                 .chain(["--instructions", "only what failed"])
                 .chain(words.into_iter().filter(|word| !word.is_empty()))
                 .collect();
-        let running = RunningCommand::start(osier_command(&world, &line));
+        let running = RunningCommand::start(osier_command(&env, &line));
         let request = server.next_request();
         let output = request.messages().concat();
         request.reply("It was slow.");
         assert_eq!(running.wait().code, 0, "{own}");
-        world.ok("undo s.jsonl");
+        env.ok("undo s.jsonl");
         output
     };
     let added = request("");
@@ -220,13 +220,13 @@ fn instructions_are_added_or_replace_the_defaults() {
 #[test]
 fn a_canceled_or_failed_summary_changes_nothing() {
     let server = ModelServer::new();
-    let world = with_server(&server);
-    let before = world.read("s.jsonl");
+    let env = with_server(&server);
+    let before = env.read("s.jsonl");
     let start = |json: bool| {
         let mut args =
             vec!["sessions", "move", "s.jsonl", "00000002", "--summarize", "--model", "local/test"];
         args.extend(json.then_some("--json"));
-        RunningCommand::start(osier_command(&world, &args))
+        RunningCommand::start(osier_command(&env, &args))
     };
     for json in [false, true] {
         let running = start(json);
@@ -234,11 +234,11 @@ fn a_canceled_or_failed_summary_changes_nothing() {
         request.send_text("It was");
         running.signal(Signal::INT);
         request.wait_for_disconnect();
-        let ran = running.wait();
-        assert_eq!((ran.code, ran.err.as_str()), (130, "Canceled; nothing changed\n"));
+        let run_output = running.wait();
+        assert_eq!((run_output.code, run_output.err.as_str()), (130, "Canceled; nothing changed\n"));
         let output = r#"{"leafId":"00000004","moved":false,"cancelled":true,"aborted":true}"#;
-        assert_eq!(ran.out.trim_end(), if json { output } else { "" });
-        assert_eq!(world.read("s.jsonl"), before);
+        assert_eq!(run_output.out.trim_end(), if json { output } else { "" });
+        assert_eq!(env.read("s.jsonl"), before);
     }
     let failing: [(&str, &dyn Fn(crate::run_support::ModelRequest)); 3] = [
         ("refused", &|request| request.refuse(400, r#"{"error":{"message":"no"}}"#)),
@@ -252,10 +252,10 @@ fn a_canceled_or_failed_summary_changes_nothing() {
     for (name, fail) in failing {
         let running = start(false);
         fail(server.next_request());
-        let ran = running.wait();
-        assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{name}");
-        output += &format!("{name}: {}", ran.err);
-        assert_eq!(world.read("s.jsonl"), before, "{name}");
+        let run_output = running.wait();
+        assert_eq!((run_output.code, run_output.out.as_str()), (1, ""), "{name}");
+        output += &format!("{name}: {}", run_output.err);
+        assert_eq!(env.read("s.jsonl"), before, "{name}");
     }
     expect![[r#"
         refused: osier: cannot write the summary: local rejected the request (status 400). no
@@ -269,39 +269,39 @@ fn a_canceled_or_failed_summary_changes_nothing() {
 #[test]
 fn usage_of_a_failed_summary_is_recorded() {
     let server = ModelServer::new();
-    let world = server.world();
-    world.write("s.jsonl", ScriptedSession::run("say a; reply b; say c; reply d").file());
-    let (before, context) = (world.lines("s.jsonl"), world.json("context s.jsonl")["messages"].take());
+    let env = server.env();
+    env.write("s.jsonl", ScriptedSession::run("say a; reply b; say c; reply d").file());
+    let (before, context) = (env.lines("s.jsonl"), env.json("context s.jsonl")["messages"].take());
     let args = ["sessions", "move", "s.jsonl", "00000002", "--summarize", "--model", "local/test"];
-    let running = RunningCommand::start(osier_command(&world, &args));
+    let running = RunningCommand::start(osier_command(&env, &args));
     let mut request = server.next_request();
     request.send_text("It");
     request.send_usage(1000, 20);
     request.finish("length");
     assert_eq!(running.wait().code, 1);
-    let lines = world.lines("s.jsonl");
+    let lines = env.lines("s.jsonl");
     assert_eq!(lines[..before.len()], before);
     let cost: Vec<Value> =
         lines[before.len()..].iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(cost.len(), 1, "{cost:?}");
     assert_eq!((&cost[0]["type"], &cost[0]["usage"]["totalTokens"]), (&"usage".into(), &1020.into()));
     assert_eq!(cost[0]["parentId"], "00000004");
-    assert_eq!(world.json("context s.jsonl")["messages"], context);
+    assert_eq!(env.json("context s.jsonl")["messages"], context);
 }
 
 #[test]
 fn moves_with_summary_work_in_a_pi_file() {
-    let world = World::new();
+    let env = TestEnv::new();
     let file = fs::read(crate::conformance::fixture("v3-1.5.0-fork-source.jsonl")).unwrap();
-    world.write("pi.jsonl", &file);
-    let path = world.json("path pi.jsonl");
+    env.write("pi.jsonl", &file);
+    let path = env.json("path pi.jsonl");
     let first =
         path.as_array().unwrap().iter().find(|entry| entry["message"]["role"] == "assistant").unwrap();
     let id = first["id"].as_str().unwrap();
-    let moved = world.json(&format!("move pi.jsonl {id} --summarize --model offline"));
+    let moved = env.json(&format!("move pi.jsonl {id} --summarize --model offline"));
     assert_eq!(moved["moved"], true);
-    let messages = world.json("context pi.jsonl")["messages"].clone();
+    let messages = env.json("context pi.jsonl")["messages"].clone();
     assert_eq!(messages.as_array().unwrap().last().unwrap()["role"], "branchSummary");
-    assert!(world.session_files().is_empty(), "the file is changed in place");
-    assert!(world.read("pi.jsonl").starts_with(&file), "and only appended to");
+    assert!(env.session_files().is_empty(), "the file is changed in place");
+    assert!(env.read("pi.jsonl").starts_with(&file), "and only appended to");
 }

@@ -12,22 +12,22 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A temporary home folder and working directory.
-pub(crate) struct World {
+pub(crate) struct TestEnv {
     folder: TempDir,
 }
 
-impl World {
-    pub(crate) fn new() -> World {
-        let world = World { folder: TempDir::new().unwrap() };
-        fs::create_dir(world.cwd()).unwrap();
-        world
+impl TestEnv {
+    pub(crate) fn new() -> TestEnv {
+        let env = TestEnv { folder: TempDir::new().unwrap() };
+        fs::create_dir(env.cwd()).unwrap();
+        env
     }
 
     /// A world with the session of a script in the file `s.jsonl`.
-    pub(crate) fn with(script: &str) -> World {
-        let world = World::new();
-        world.write("s.jsonl", ScriptedSession::run(script).file());
-        world
+    pub(crate) fn with(script: &str) -> TestEnv {
+        let env = TestEnv::new();
+        env.write("s.jsonl", ScriptedSession::run(script).file());
+        env
     }
 
     pub(crate) fn home(&self) -> PathBuf {
@@ -104,9 +104,9 @@ impl World {
 
     /// The output of a command that must succeed.
     pub(crate) fn ok(&self, line: &str) -> String {
-        let ran = self.run(line);
-        assert_eq!(ran.code, 0, "{line}: {}", ran.err);
-        ran.out
+        let output = self.run(line);
+        assert_eq!(output.code, 0, "{line}: {}", output.err);
+        output.out
     }
 
     pub(crate) fn json(&self, line: &str) -> Value {
@@ -116,9 +116,9 @@ impl World {
 
     /// The standard error of a command that must fail and print nothing to standard output.
     pub(crate) fn fails(&self, code: i32, line: &str) -> String {
-        let ran = self.run(line);
-        assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{line}: {}", ran.err);
-        ran.err
+        let output = self.run(line);
+        assert_eq!((output.code, output.out.as_str()), (code, ""), "{line}: {}", output.err);
+        output.err
     }
 
     /// Runs commands one after the other and compares their output.
@@ -176,7 +176,7 @@ pub(crate) fn files_in(folder: &Path) -> Vec<PathBuf> {
 
 /// Runs commands on the session of a script in the file `s.jsonl` and compares their output.
 pub(crate) fn check(script: &str, commands: &[&str], expect: Expect) {
-    World::with(script).check(commands, expect);
+    TestEnv::with(script).check(commands, expect);
 }
 
 /// Splits a line into words.
@@ -242,8 +242,8 @@ pub(crate) fn ids(entries: &Value) -> Vec<&str> {
 }
 
 /// Whether this machine has a sandbox. If not, prints that directly to standard error, which the harness does not capture.
-pub(crate) fn has_sandbox(world: &World) -> bool {
-    let checks: Value = serde_json::from_str(&world.args(&["doctor", "--json"]).out).unwrap();
+pub(crate) fn has_sandbox(env: &TestEnv) -> bool {
+    let checks: Value = serde_json::from_str(&env.args(&["doctor", "--json"]).out).unwrap();
     let check = checks.as_array().unwrap().iter().find(|check| check["area"] == "sandbox").unwrap();
     let has_one = check["status"] == "ok";
     if !has_one {

@@ -5,44 +5,44 @@ use std::fs;
 use osier_testkit::{ScriptedSession, expect};
 use serde_json::{Value, json};
 
-use crate::support::World;
+use crate::support::TestEnv;
 
 /// A world with sessions that have these ids.
-fn stored(ids: &[&str]) -> World {
-    let world = World::new();
+fn stored(ids: &[&str]) -> TestEnv {
+    let env = TestEnv::new();
     for (number, id) in ids.iter().enumerate() {
-        put(&world, id, &format!("2026-01-01T00-00-0{number}-000Z_{id}.jsonl"));
+        put(&env, id, &format!("2026-01-01T00-00-0{number}-000Z_{id}.jsonl"));
     }
-    world
+    env
 }
 
-fn put(world: &World, id: &str, name: &str) {
+fn put(env: &TestEnv, id: &str, name: &str) {
     let file = String::from_utf8(ScriptedSession::run("say a").file()).unwrap();
-    let folder = world.home().join("sessions/somewhere");
+    let folder = env.home().join("sessions/somewhere");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(name), file.replace("5e551011-0000-4000-8000-000000000001", id)).unwrap();
 }
 
 #[test]
 fn a_session_is_found_by_a_prefix_of_its_id() {
-    let world = stored(&["4f89da11-5e7b", "4f90aaaa-0000"]);
+    let env = stored(&["4f89da11-5e7b", "4f90aaaa-0000"]);
     for word in ["4f89da11-5e7b", "4f89da11", "4f8"] {
-        assert_eq!(world.json(&format!("show {word}"))["id"], "4f89da11-5e7b", "{word}");
+        assert_eq!(env.json(&format!("show {word}"))["id"], "4f89da11-5e7b", "{word}");
     }
 }
 
 #[test]
 fn a_full_id_wins_over_ids_that_start_with_it() {
-    let world = stored(&["abcd", "abcd-2"]);
-    assert_eq!(world.json("show abcd")["id"], "abcd");
-    assert_eq!(world.json("show abcd-")["id"], "abcd-2");
-    world.fails(1, "show abc");
+    let env = stored(&["abcd", "abcd-2"]);
+    assert_eq!(env.json("show abcd")["id"], "abcd");
+    assert_eq!(env.json("show abcd-")["id"], "abcd-2");
+    env.fails(1, "show abc");
 }
 
 #[test]
 fn unknown_and_ambiguous_ids_list_similar_ones() {
-    let world = stored(&["4f89da11-5e7b", "4f90bbbb-0000", "77777777-0000"]);
-    world.check(
+    let env = stored(&["4f89da11-5e7b", "4f90bbbb-0000", "77777777-0000"]);
+    env.check(
         &["show 4f", "show 4f91", "show 7", "show x"],
         expect![[r#"
         $ show 4f
@@ -83,39 +83,39 @@ const OF_PI: [&str; 3] = [
 fn short_ids_are_as_long_as_necessary() {
     let mut ids = OF_PI.to_vec();
     ids.push("4f89da11-5e7b-4c1d-9a3e-2b6f0c8d7e15");
-    let world = stored(&ids);
+    let env = stored(&ids);
     let short = ["019b7ca9-a7", "019b7ca9-a812-70", "019b7ca9-a812-7f", "4f89da11"];
-    let cards = world.json("list --all");
+    let cards = env.json("list --all");
     for (id, short) in ids.iter().zip(short) {
         let card = cards.as_array().unwrap().iter().find(|card| card["id"] == *id).unwrap();
         assert_eq!(card["shortId"], short);
-        let shown = world.json(&format!("show {short}"));
+        let shown = env.json(&format!("show {short}"));
         assert_eq!((&shown["id"], &shown["shortId"]), (&json!(id), &json!(short)));
-        assert_eq!(world.json(&format!("snapshot {short}"))["session"]["shortId"], short);
-        assert_eq!(world.json(&format!("export {short}"))["session"]["shortId"], short);
+        assert_eq!(env.json(&format!("snapshot {short}"))["session"]["shortId"], short);
+        assert_eq!(env.json(&format!("export {short}"))["session"]["shortId"], short);
     }
-    let rows = world.ok("list --all");
+    let rows = env.ok("list --all");
     let mut shown: Vec<&str> = rows.lines().map(|row| row.split(' ').next().unwrap()).collect();
     shown.sort_unstable();
     assert_eq!(shown, short);
-    let limited = world.ok("list --all --limit 1");
+    let limited = env.ok("list --all --limit 1");
     assert!(
         short.contains(&limited.split(' ').next().unwrap()),
         "others count that are not listed: {limited}"
     );
-    let output = world.run(&format!("delete {} --yes", OF_PI[1])).err;
+    let output = env.run(&format!("delete {} --yes", OF_PI[1])).err;
     assert!(output.starts_with("019b7ca9-a812-70  "), "{output}");
 }
 
 #[test]
 fn prefixes_of_session_ids_are_case_insensitive() {
-    let world = stored(&["4f89da11-5e7b", "ABCD1234-00", "abcd1234-01"]);
+    let env = stored(&["4f89da11-5e7b", "ABCD1234-00", "abcd1234-01"]);
     for (word, id) in
         [("4F89DA11", "4f89da11-5e7b"), ("4F89da11-5E7B", "4f89da11-5e7b"), ("ABCD1234-01", "abcd1234-01")]
     {
-        assert_eq!(world.json(&format!("show {word}"))["id"], id, "{word}");
+        assert_eq!(env.json(&format!("show {word}"))["id"], id, "{word}");
     }
-    world.check(
+    env.check(
         &["show abcd", "show ABCD1", "show 4F8A"],
         expect![[r#"
             $ show abcd
@@ -134,43 +134,43 @@ fn prefixes_of_session_ids_are_case_insensitive() {
 /// Every argument that takes an entry id also takes a prefix.
 #[test]
 fn entries_are_found_by_unique_prefixes_of_their_ids() {
-    let world = World::new();
+    let env = TestEnv::new();
     for (id, text) in [("xyza0001", "a"), ("xyzb0002", "b"), ("zzzz0003", "c")] {
         let entry = json!({ "type": "message", "id": id, "message": { "role": "user", "content": text } });
-        world.ok(&format!("append s.jsonl --entry '{entry}'"));
+        env.ok(&format!("append s.jsonl --entry '{entry}'"));
     }
-    let ids = |line: &str| crate::support::ids(&world.json(line)).join(" ");
+    let ids = |line: &str| crate::support::ids(&env.json(line)).join(" ");
     assert_eq!(ids("path s.jsonl --at XYZB"), "xyza0001 xyzb0002");
-    assert_eq!(world.json("context s.jsonl --at xyzb")["leafId"], "xyzb0002");
-    assert!(world.ok("tree s.jsonl --at xyza").starts_with("user: \"a\"  ← active\n"));
-    assert!(!world.ok("export s.jsonl --at xyzb").contains("\nc\n"));
-    assert_eq!(world.json("label s.jsonl z third"), json!({ "zzzz0003": "third" }));
-    assert_eq!(world.json("label s.jsonl z"), json!({ "zzzz0003": "third" }));
-    assert_eq!(world.json("move s.jsonl xyza --exact --expect Z")["leafId"], "xyza0001");
-    world.ok("move s.jsonl XYZB --exact --label first --expect xyza");
-    assert_eq!(world.json("label s.jsonl xyzb"), json!({ "xyzb0002": "first" }));
-    let below = world.json("append s.jsonl --parent xyzb below")["id"].as_str().unwrap().to_owned();
+    assert_eq!(env.json("context s.jsonl --at xyzb")["leafId"], "xyzb0002");
+    assert!(env.ok("tree s.jsonl --at xyza").starts_with("user: \"a\"  ← active\n"));
+    assert!(!env.ok("export s.jsonl --at xyzb").contains("\nc\n"));
+    assert_eq!(env.json("label s.jsonl z third"), json!({ "zzzz0003": "third" }));
+    assert_eq!(env.json("label s.jsonl z"), json!({ "zzzz0003": "third" }));
+    assert_eq!(env.json("move s.jsonl xyza --exact --expect Z")["leafId"], "xyza0001");
+    env.ok("move s.jsonl XYZB --exact --label first --expect xyza");
+    assert_eq!(env.json("label s.jsonl xyzb"), json!({ "xyzb0002": "first" }));
+    let below = env.json("append s.jsonl --parent xyzb below")["id"].as_str().unwrap().to_owned();
     assert_eq!(ids(&format!("path s.jsonl --at {below}")), format!("xyza0001 xyzb0002 {below}"));
     let entry = json!({ "type": "custom", "customType": "x" });
-    let custom = world.json(&format!("append s.jsonl --parent xyza --entry '{entry}'"));
+    let custom = env.json(&format!("append s.jsonl --parent xyza --entry '{entry}'"));
     assert_eq!(
         ids(&format!("path s.jsonl --at {}", custom["id"].as_str().unwrap())).split(' ').next(),
         Some("xyza0001")
     );
-    assert_eq!(world.json("compare s.jsonl xyzb z")["commonId"], "xyzb0002");
-    world.ok("move s.jsonl root");
-    world.ok("move s.jsonl xyza --exact");
-    assert_eq!(world.json("graft s.jsonl zz")["fromId"], "zzzz0003");
-    assert_eq!(world.json("delete-branch s.jsonl ZZ")["entries"], 2);
-    assert_eq!(world.json("restore-branch s.jsonl zz")["entries"], 2);
-    let fork = world.json("fork s.jsonl xyzb --exact")["session"].as_str().unwrap().to_owned();
+    assert_eq!(env.json("compare s.jsonl xyzb z")["commonId"], "xyzb0002");
+    env.ok("move s.jsonl root");
+    env.ok("move s.jsonl xyza --exact");
+    assert_eq!(env.json("graft s.jsonl zz")["fromId"], "zzzz0003");
+    assert_eq!(env.json("delete-branch s.jsonl ZZ")["entries"], 2);
+    assert_eq!(env.json("restore-branch s.jsonl zz")["entries"], 2);
+    let fork = env.json("fork s.jsonl xyzb --exact")["session"].as_str().unwrap().to_owned();
     assert!(ids(&format!("path {fork}")).starts_with("xyza0001 xyzb0002"));
 }
 
 #[test]
 fn an_ambiguous_prefix_of_an_entry_lists_the_candidates() {
-    let world = World::with("say a; reply b; say c");
-    world.check(
+    let env = TestEnv::with("say a; reply b; say c");
+    env.check(
         &[
             "move s.jsonl 0000",
             "label s.jsonl 0 x",
@@ -201,30 +201,30 @@ fn an_ambiguous_prefix_of_an_entry_lists_the_candidates() {
         "#]],
     );
     let many = (0..12).map(|at| format!("say {at}")).collect::<Vec<_>>().join("; ");
-    let error = World::with(&many).fails(1, "move s.jsonl 0");
+    let error = TestEnv::with(&many).fails(1, "move s.jsonl 0");
     assert!(error.ends_with(", 0000000a and 2 more; give more characters\n"), "{error}");
 }
 
 #[test]
 fn a_file_is_found_by_its_path() {
-    let world = World::with("say a");
-    fs::create_dir(world.path("sub")).unwrap();
-    fs::copy(world.path("s.jsonl"), world.path("sub/other")).unwrap();
-    let absolute = world.path("s.jsonl");
+    let env = TestEnv::with("say a");
+    fs::create_dir(env.path("sub")).unwrap();
+    fs::copy(env.path("s.jsonl"), env.path("sub/other")).unwrap();
+    let absolute = env.path("s.jsonl");
     for word in ["s.jsonl", "./s.jsonl", "sub/other", absolute.to_str().unwrap()] {
-        let card = world.json(&format!("show {word}"));
+        let card = env.json(&format!("show {word}"));
         assert_eq!(card["firstMessage"], "a", "{word}");
     }
 }
 
 #[test]
 fn files_that_are_not_sessions_are_reported_and_unchanged() {
-    let world = World::new();
-    world.write("empty.jsonl", "");
-    world.write("text.jsonl", "hello\nworld\n");
-    world.write("headless.jsonl", "{\"type\":\"message\",\"id\":\"a\"}\n");
-    world.write("x.jsonl/inside", "");
-    world.check(
+    let env = TestEnv::new();
+    env.write("empty.jsonl", "");
+    env.write("text.jsonl", "hello\nworld\n");
+    env.write("headless.jsonl", "{\"type\":\"message\",\"id\":\"a\"}\n");
+    env.write("x.jsonl/inside", "");
+    env.check(
         &["show nowhere.jsonl", "show ./nowhere", "show empty.jsonl", "show text.jsonl", "append text.jsonl x", "show headless.jsonl", "show x.jsonl", "verify nowhere.jsonl", "verify text.jsonl"],
         expect![[r#"
             $ show nowhere.jsonl
@@ -256,29 +256,29 @@ fn files_that_are_not_sessions_are_reported_and_unchanged() {
             exit 1
         "#]],
     );
-    assert_eq!(world.read("text.jsonl"), b"hello\nworld\n");
+    assert_eq!(env.read("text.jsonl"), b"hello\nworld\n");
 }
 
 /// The header of a file determines its session id, even if the file was renamed or copied.
 #[test]
 fn a_session_is_found_by_its_header_not_its_file_name() {
-    let world = World::new();
-    put(&world, "4f89da11-5e7b", "my favorite.jsonl");
-    assert_eq!(world.json("list --all")[0]["shortId"], "4f89da11");
+    let env = TestEnv::new();
+    put(&env, "4f89da11-5e7b", "my favorite.jsonl");
+    assert_eq!(env.json("list --all")[0]["shortId"], "4f89da11");
     for word in ["4f89da11-5e7b", "4f89da11", "4f"] {
-        assert_eq!(world.json(&format!("show {word}"))["firstMessage"], "a", "{word}");
+        assert_eq!(env.json(&format!("show {word}"))["firstMessage"], "a", "{word}");
     }
-    world.ok("append 4f89 b");
-    let Value::Array(path) = world.json("path 4f89") else { panic!("a path is a list") };
+    env.ok("append 4f89 b");
+    let Value::Array(path) = env.json("path 4f89") else { panic!("a path is a list") };
     assert_eq!(path.len(), 2);
 }
 
 #[test]
 fn two_copies_of_one_session_are_ambiguous() {
-    let world = stored(&["4f89da11-5e7b"]);
-    put(&world, "4f89da11-5e7b", "2026-02-02T00-00-00-000Z_4f89da11-5e7b.jsonl");
-    let error = world.fails(1, "show 4f89");
+    let env = stored(&["4f89da11-5e7b"]);
+    put(&env, "4f89da11-5e7b", "2026-02-02T00-00-00-000Z_4f89da11-5e7b.jsonl");
+    let error = env.fails(1, "show 4f89");
     assert!(error.starts_with("osier: 4f89 is ambiguous: it could mean 2 sessions: /"), "{error}");
     assert!(error.ends_with("_4f89da11-5e7b.jsonl; give one of these files\n"), "{error}");
-    world.fails(1, "append 4f89da11-5e7b x");
+    env.fails(1, "append 4f89da11-5e7b x");
 }

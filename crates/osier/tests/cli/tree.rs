@@ -3,7 +3,7 @@
 use osier_testkit::expect;
 use serde_json::{Value, json};
 
-use crate::support::{World, check};
+use crate::support::{TestEnv, check};
 
 const TALK: &str = "model anthropic/claude; say a; reply b calls read x.txt, bash ls; result c; result d; reply e; label good; \
     say f; reply g; move e; say h; reply i; name Talk";
@@ -50,21 +50,21 @@ fn the_tree_is_drawn_with_branches_labels_and_the_active_entry() {
 
 #[test]
 fn settings_control_the_tree_and_options_override_them() {
-    let world = World::with(TALK);
-    let tree = |options: &str| world.ok(&format!("tree s.jsonl {options}"));
+    let env = TestEnv::with(TALK);
+    let tree = |options: &str| env.ok(&format!("tree s.jsonl {options}"));
     let (plain, active, users) =
         (tree(""), tree("--active-first"), tree("--filter user-only --order oldest"));
     assert!(plain != active && plain != users);
-    std::fs::create_dir_all(world.home()).unwrap();
-    std::fs::write(world.home().join("config.toml"), "tree_order = \"active\"\n").unwrap();
+    std::fs::create_dir_all(env.home()).unwrap();
+    std::fs::write(env.home().join("config.toml"), "tree_order = \"active\"\n").unwrap();
     assert_eq!(
         (tree(""), tree("--order oldest"), tree("--order active")),
         (active.clone(), plain.clone(), active)
     );
-    std::fs::write(world.home().join("config.toml"), "tree_filter = \"user-only\"\n").unwrap();
+    std::fs::write(env.home().join("config.toml"), "tree_filter = \"user-only\"\n").unwrap();
     assert_eq!((tree(""), tree("--filter default")), (users, plain));
-    world.fails(2, "tree s.jsonl --order odd");
-    world.fails(2, "tree s.jsonl --order active --active-first");
+    env.fails(2, "tree s.jsonl --order odd");
+    env.fails(2, "tree s.jsonl --order active --active-first");
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn at_marks_another_entry_and_an_unknown_entry_fails() {
             exit 1
         "#]],
     );
-    let world = World::with("say a; reply b");
-    world.fails(1, "tree s.jsonl --at 00000009 --json");
+    let env = TestEnv::with("say a; reply b");
+    env.fails(1, "tree s.jsonl --at 00000009 --json");
 }
 
 #[test]
@@ -169,8 +169,8 @@ fn an_empty_session_says_so() {
 
 #[test]
 fn json_contains_entries_children_and_labels_in_order() {
-    let world = World::with("say a; reply b; label here; say c; move b; say d");
-    let tree = world.json("tree s.jsonl");
+    let env = TestEnv::with("say a; reply b; label here; say c; move b; say d");
+    let tree = env.json("tree s.jsonl");
     assert_eq!(
         shape(&tree),
         json!([["00000001", ["00000002 here", ["00000003", ["00000004"]], ["00000005"], ["00000006"]]]])
@@ -183,8 +183,8 @@ fn json_contains_entries_children_and_labels_in_order() {
 
 #[test]
 fn flat_rows_contain_depth_and_path() {
-    let world = World::with("say a; reply b; say c; move b; say d; label x");
-    let rows = world.json("tree s.jsonl --flat");
+    let env = TestEnv::with("say a; reply b; say c; move b; say d; label x");
+    let rows = env.json("tree s.jsonl --flat");
     let formatted: Vec<String> = rows
         .as_array()
         .unwrap()
@@ -206,7 +206,7 @@ fn flat_rows_contain_depth_and_path() {
             "00000006 3 on path",
         ]
     );
-    let rows = world.json("tree s.jsonl --flat --at 00000003");
+    let rows = env.json("tree s.jsonl --flat --at 00000003");
     let on_path = rows.as_array().unwrap().iter().filter(|row| row["onPath"] == true).count();
     assert_eq!(on_path, 3);
 }

@@ -7,39 +7,39 @@ use std::process::Command;
 use osier_testkit::{Expect, expect};
 
 use crate::run_support::TerminalCommand;
-use crate::support::{CommandOutput, World};
+use crate::support::{CommandOutput, TestEnv};
 
 const ASKS: &str = "thinking = \"low\"\nmodel = \"local/m\"\n[providers.local]\nbase_url = \"http://127.0.0.1:1/v1\"\n\
                     api_key_command = \"pass local\"\nheaders = { x-token = \"hunter2\" }\n";
 
-fn world() -> World {
-    let world = World::new();
-    world.write(".osier/config.toml", ASKS);
-    world
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    env.write(".osier/config.toml", ASKS);
+    env
 }
 
-fn check(world: &World, commands: &[&[&str]], expect: Expect) {
+fn check(env: &TestEnv, commands: &[&[&str]], expect: Expect) {
     let output: String =
-        commands.iter().map(|args| format!("$ {}\n{}", args.join(" "), world.args(args))).collect();
-    expect.assert_eq(&world.with_stable_names(&output));
+        commands.iter().map(|args| format!("$ {}\n{}", args.join(" "), env.args(args))).collect();
+    expect.assert_eq(&env.with_stable_names(&output));
 }
 
-fn get(world: &World, key: &str) -> String {
-    let ran = world.args(&["config", "get", key]);
-    ran.out.trim_end().to_owned()
+fn get(env: &TestEnv, key: &str) -> String {
+    let output = env.args(&["config", "get", key]);
+    output.out.trim_end().to_owned()
 }
 
-fn in_force(world: &World) -> bool {
-    assert_eq!(get(world, "thinking"), "low", "harmless settings always apply");
-    get(world, "model") == "local/m"
+fn in_force(env: &TestEnv) -> bool {
+    assert_eq!(get(env, "thinking"), "low", "harmless settings always apply");
+    get(env, "model") == "local/m"
 }
 
 #[test]
 fn settings_of_a_project_apply_once_it_is_trusted() {
-    let world = world();
-    assert!(!in_force(&world));
+    let env = env();
+    assert!(!in_force(&env));
     check(
-        &world,
+        &env,
         &[
             &["trust", "--list"],
             &["models"],
@@ -91,28 +91,28 @@ fn settings_of_a_project_apply_once_it_is_trusted() {
             exit 1
         "#]],
     );
-    assert!(!in_force(&world));
+    assert!(!in_force(&env));
 }
 
 #[test]
 fn trust_is_stored_in_a_private_file_outside_the_project() {
-    let world = world();
-    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    let env = env();
+    assert_eq!(env.args(&["trust", "--yes"]).code, 0);
     for name in ["trusted.json", "trusted.lock"] {
-        let about = fs::metadata(world.home().join(name)).unwrap();
+        let about = fs::metadata(env.home().join(name)).unwrap();
         assert_eq!(about.permissions().mode() & 0o777, 0o600, "{name}");
     }
-    assert_eq!(fs::metadata(world.home()).unwrap().permissions().mode() & 0o777, 0o700);
-    assert_eq!(crate::support::files_in(&world.path(".osier")), [world.path(".osier/config.toml")]);
-    let kept = fs::read_to_string(world.home().join("trusted.json")).unwrap();
+    assert_eq!(fs::metadata(env.home()).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(crate::support::files_in(&env.path(".osier")), [env.path(".osier/config.toml")]);
+    let kept = fs::read_to_string(env.home().join("trusted.json")).unwrap();
     assert!(!kept.contains("hunter2") && !kept.contains("pass local"), "{kept}");
 }
 
 #[test]
 fn a_project_that_changes_its_requests_is_no_longer_trusted() {
-    let world = world();
-    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
-    assert!(in_force(&world));
+    let env = env();
+    assert_eq!(env.args(&["trust", "--yes"]).code, 0);
+    assert!(in_force(&env));
     let changes = [
         ASKS.replace("127.0.0.1:1", "127.0.0.1:2"),
         ASKS.replace("pass local", "curl x"),
@@ -120,29 +120,29 @@ fn a_project_that_changes_its_requests_is_no_longer_trusted() {
         format!("approval = \"yolo\"\n{ASKS}"),
     ];
     for changed in changes {
-        world.write(".osier/config.toml", &changed);
-        assert!(!in_force(&world), "{changed}");
-        assert!(world.args(&["trust", "--list"]).out.starts_with("changed "), "{changed}");
+        env.write(".osier/config.toml", &changed);
+        assert!(!in_force(&env), "{changed}");
+        assert!(env.args(&["trust", "--list"]).out.starts_with("changed "), "{changed}");
     }
-    world.write(".osier/config.toml", ASKS.replace("model", "# why not\nmodel"));
-    assert!(in_force(&world), "a comment requests nothing");
-    fs::create_dir(world.path(".osier/skills")).unwrap();
-    assert!(!in_force(&world), "a new folder with instructions for the model");
+    env.write(".osier/config.toml", ASKS.replace("model", "# why not\nmodel"));
+    assert!(in_force(&env), "a comment requests nothing");
+    fs::create_dir(env.path(".osier/skills")).unwrap();
+    assert!(!in_force(&env), "a new folder with instructions for the model");
 }
 
 #[test]
 fn trust_does_not_extend_to_nested_projects() {
-    let world = world();
-    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    let env = env();
+    assert_eq!(env.args(&["trust", "--yes"]).code, 0);
     let osier = |folder: &str, args: &[&str]| {
-        let mut command: Command = world.command();
-        CommandOutput::from_output(command.current_dir(world.path(folder)).args(args).output().unwrap())
+        let mut command: Command = env.command();
+        CommandOutput::from_output(command.current_dir(env.path(folder)).args(args).output().unwrap())
     };
-    fs::create_dir_all(world.path("src/deep")).unwrap();
+    fs::create_dir_all(env.path("src/deep")).unwrap();
     assert_eq!(osier("src/deep", &["config", "get", "model"]).out, "local/m\n", "the same project");
-    world.write("vendor/lib/.osier/config.toml", ASKS);
+    env.write("vendor/lib/.osier/config.toml", ASKS);
     assert_ne!(osier("vendor/lib", &["config", "get", "model"]).out, "local/m\n");
-    fs::create_dir_all(world.path("vendor/git/.git")).unwrap();
+    fs::create_dir_all(env.path("vendor/git/.git")).unwrap();
     assert_ne!(osier("vendor/git", &["config", "get", "model"]).out, "local/m\n", "another repository");
     let listed = osier("vendor/lib", &["trust", "--list", "--json"]).out;
     assert!(!listed.contains("vendor"), "{listed}");
@@ -150,23 +150,23 @@ fn trust_does_not_extend_to_nested_projects() {
 
 #[test]
 fn trust_follows_links_to_the_same_folder() {
-    let world = world();
-    symlink(world.cwd(), world.home().with_file_name("link")).unwrap();
-    fs::create_dir(world.path("src")).unwrap();
-    let ran = world.args(&["trust", "--yes", "src/../../link/src"]);
-    assert!(world.with_stable_names(&ran.out).starts_with("trusted: ~/code\n"), "{ran}");
-    assert!(in_force(&world));
+    let env = env();
+    symlink(env.cwd(), env.home().with_file_name("link")).unwrap();
+    fs::create_dir(env.path("src")).unwrap();
+    let output = env.args(&["trust", "--yes", "src/../../link/src"]);
+    assert!(env.with_stable_names(&output.out).starts_with("trusted: ~/code\n"), "{output}");
+    assert!(in_force(&env));
 }
 
 #[test]
 fn a_folder_that_others_can_change_cannot_be_trusted_and_is_ignored() {
-    let world = world();
+    let env = env();
     let open = |path: &str, mode| {
-        fs::set_permissions(world.path(path), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(env.path(path), fs::Permissions::from_mode(mode)).unwrap();
     };
     open(".osier/config.toml", 0o666);
     check(
-        &world,
+        &env,
         &[&["trust", "--yes"], &["config", "get", "thinking"]],
         expect![[r#"
         $ trust --yes
@@ -177,18 +177,18 @@ fn a_folder_that_others_can_change_cannot_be_trusted_and_is_ignored() {
     "#]],
     );
     open(".osier/config.toml", 0o644);
-    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    assert_eq!(env.args(&["trust", "--yes"]).code, 0);
     open(".osier", 0o777);
-    assert_eq!(get(&world, "thinking"), "medium");
+    assert_eq!(get(&env, "thinking"), "medium");
     open(".osier", 0o755);
-    assert!(in_force(&world));
+    assert!(in_force(&env));
 }
 
 #[test]
 fn trust_fails_if_there_is_nothing_to_trust() {
-    let world = World::new();
+    let env = TestEnv::new();
     check(
-        &world,
+        &env,
         &[&["trust", "--yes"], &["trust", "--yes", "nowhere"], &["trust", "--remove"]],
         expect![[r#"
         $ trust --yes
@@ -202,9 +202,9 @@ fn trust_fails_if_there_is_nothing_to_trust() {
         exit 1
     "#]],
     );
-    world.write(".osier/config.toml", "thinking = \"low\"\n");
+    env.write(".osier/config.toml", "thinking = \"low\"\n");
     check(
-        &world,
+        &env,
         &[&["trust", "--yes"]],
         expect![[r#"
         $ trust --yes
@@ -212,9 +212,9 @@ fn trust_fails_if_there_is_nothing_to_trust() {
         exit 1
     "#]],
     );
-    world.write(".osier/config.toml", "model = 3\n");
+    env.write(".osier/config.toml", "model = 3\n");
     check(
-        &world,
+        &env,
         &[&["trust", "--yes"]],
         expect![[r#"
         $ trust --yes
@@ -222,17 +222,17 @@ fn trust_fails_if_there_is_nothing_to_trust() {
         exit 1
     "#]],
     );
-    assert!(!world.home().join("trusted.json").exists());
+    assert!(!env.home().join("trusted.json").exists());
 }
 
 #[test]
 fn a_damaged_trust_file_trusts_nothing_and_is_reported() {
-    let world = world();
-    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
-    fs::write(world.home().join("trusted.json"), "{\"folders\": ").unwrap();
-    assert!(!in_force(&world));
+    let env = env();
+    assert_eq!(env.args(&["trust", "--yes"]).code, 0);
+    fs::write(env.home().join("trusted.json"), "{\"folders\": ").unwrap();
+    assert!(!in_force(&env));
     check(
-        &world,
+        &env,
         &[&["models"], &["trust", "--yes"]],
         expect![[r#"
             $ models
@@ -250,14 +250,14 @@ fn a_damaged_trust_file_trusts_nothing_and_is_reported() {
 
 #[test]
 fn the_decision_about_a_deleted_folder_can_be_removed() {
-    let world = world();
-    let folder = world.path("other");
-    world.write("other/.osier/config.toml", ASKS);
+    let env = env();
+    let folder = env.path("other");
+    env.write("other/.osier/config.toml", ASKS);
     let name = folder.to_str().unwrap();
-    assert_eq!(world.args(&["trust", "--yes", name]).code, 0);
+    assert_eq!(env.args(&["trust", "--yes", name]).code, 0);
     fs::remove_dir_all(&folder).unwrap();
     check(
-        &world,
+        &env,
         &[&["trust", "--list"], &["trust", "--remove", name], &["trust", "--list"]],
         expect![[r#"
         $ trust --list
@@ -273,26 +273,26 @@ fn the_decision_about_a_deleted_folder_can_be_removed() {
 /// Concurrent decisions do not overwrite each other.
 #[test]
 fn concurrent_decisions_are_not_lost() {
-    let world = world();
+    let env = env();
     for number in 0..8 {
-        world.write(&format!("p{number}/.osier/config.toml"), ASKS);
+        env.write(&format!("p{number}/.osier/config.toml"), ASKS);
     }
-    world.run_concurrently(8, &["trust", "--yes", "p#"]);
-    assert_eq!(world.args(&["trust", "--list"]).out.lines().count(), 8);
-    world.run_concurrently(8, &["trust", "--remove", "p#"]);
-    assert_eq!(world.args(&["trust", "--list"]).out, "");
+    env.run_concurrently(8, &["trust", "--yes", "p#"]);
+    assert_eq!(env.args(&["trust", "--list"]).out.lines().count(), 8);
+    env.run_concurrently(8, &["trust", "--remove", "p#"]);
+    assert_eq!(env.args(&["trust", "--list"]).out, "");
 }
 
-fn on_a_terminal(world: &World, args: &[&str]) -> TerminalCommand {
-    let mut command = world.command();
+fn on_a_terminal(env: &TestEnv, args: &[&str]) -> TerminalCommand {
+    let mut command = env.command();
     command.args(args);
     TerminalCommand::start(command)
 }
 
 #[test]
 fn the_question_is_asked_once_and_the_answer_is_stored() {
-    let world = world();
-    let mut terminal = on_a_terminal(&world, &[]);
+    let env = env();
+    let mut terminal = on_a_terminal(&env, &[]);
     let question = terminal.read_until("[y/N] ");
     expect![[r#"
         ~/code requests settings that need your trust:
@@ -301,15 +301,15 @@ fn the_question_is_asked_once_and_the_answer_is_stored() {
           providers.local.api_key_command = "pass local"
           providers.local.headers.x-token = (set)
         Its authors could read what you send and run commands. Trust this project? [y/N] "#]]
-    .assert_eq(&world.with_stable_names(&question));
+    .assert_eq(&env.with_stable_names(&question));
     terminal.type_in("n\n");
     leave(terminal);
-    assert!(!in_force(&world));
-    let greeting = leave(on_a_terminal(&world, &[]));
+    assert!(!in_force(&env));
+    let greeting = leave(on_a_terminal(&env, &[]));
     assert!(!greeting.contains("[y/N]"), "{greeting}");
-    assert!(world.args(&["trust", "--list"]).out.starts_with("refused "));
-    world.write(".osier/config.toml", format!("approval = \"yolo\"\n{ASKS}"));
-    let mut terminal = on_a_terminal(&world, &[]);
+    assert!(env.args(&["trust", "--list"]).out.starts_with("refused "));
+    env.write(".osier/config.toml", format!("approval = \"yolo\"\n{ASKS}"));
+    let mut terminal = on_a_terminal(&env, &[]);
     let question = terminal.read_until("[y/N] ");
     assert!(
         question.contains("has changed what it requests") && question.contains("approval = \"yolo\""),
@@ -317,7 +317,7 @@ fn the_question_is_asked_once_and_the_answer_is_stored() {
     );
     terminal.type_in("y\n");
     leave(terminal);
-    assert!(in_force(&world));
+    assert!(in_force(&env));
 }
 
 /// Quits the interface once it is drawn. Returns the output before it.
@@ -330,59 +330,59 @@ fn leave(mut terminal: TerminalCommand) -> String {
 
 #[test]
 fn commands_that_print_do_not_ask() {
-    let world = world();
+    let env = env();
     for args in [["-p", "hello"].as_slice(), &["--mode", "json", "hello"], &["models"], &["sessions", "list"]]
     {
-        let (code, screen) = on_a_terminal(&world, args).wait();
+        let (code, screen) = on_a_terminal(&env, args).wait();
         assert_eq!(code, 0, "{args:?}: {screen}");
         assert!(!screen.contains("[y/N]"), "{args:?}: {screen}");
     }
-    assert!(!world.home().join("trusted.json").exists());
+    assert!(!env.home().join("trusted.json").exists());
 }
 
 #[test]
 fn no_answer_is_not_a_decision() {
-    let world = world();
-    let mut terminal = on_a_terminal(&world, &[]);
+    let env = env();
+    let mut terminal = on_a_terminal(&env, &[]);
     terminal.read_until("[y/N] ");
     terminal.type_in("\u{4}");
     leave(terminal);
-    assert!(!world.home().join("trusted.json").exists());
+    assert!(!env.home().join("trusted.json").exists());
 }
 
 #[test]
 fn the_command_shows_the_requests_and_asks() {
-    let world = world();
-    let mut terminal = on_a_terminal(&world, &["trust"]);
+    let env = env();
+    let mut terminal = on_a_terminal(&env, &["trust"]);
     let question = terminal.read_until("[y/N] ");
     assert!(question.contains("pass local") && !question.contains("hunter2"), "{question}");
     terminal.type_in("y\n");
     let (code, rest) = terminal.wait();
     assert_eq!(code, 0);
     assert!(rest.contains("trusted: ~/code"), "{rest}");
-    assert!(in_force(&world));
+    assert!(in_force(&env));
 }
 
 /// Trust covers exactly what was reviewed, so a folder that cannot be read completely cannot be trusted.
 #[test]
 fn a_project_that_cannot_be_hashed_is_ignored_with_a_reason() {
     let skill = "---\nname: own\ndescription: OWNED\n---\nOWNED";
-    let check = |make: &dyn Fn(&World), why: &str| {
-        let world = World::new();
-        world.write(".osier/config.toml", "thinking = \"low\"\n");
-        world.write(".osier/skills/own/SKILL.md", skill);
-        make(&world);
-        let ran = world.args(&["trust", "--yes"]);
-        assert!(ran.code == 1 && ran.err.contains(why), "{ran}");
-        let ran = world.args(&["-p", "--model", "offline", "hello"]);
-        assert!(ran.err.contains("ignored the .osier folder") && ran.err.contains(why), "{ran}");
-        assert_eq!(get(&world, "thinking"), "medium");
-        assert!(world.args(&["doctor"]).out.contains(why));
+    let check = |make: &dyn Fn(&TestEnv), reason: &str| {
+        let env = TestEnv::new();
+        env.write(".osier/config.toml", "thinking = \"low\"\n");
+        env.write(".osier/skills/own/SKILL.md", skill);
+        make(&env);
+        let output = env.args(&["trust", "--yes"]);
+        assert!(output.code == 1 && output.err.contains(reason), "{output}");
+        let output = env.args(&["-p", "--model", "offline", "hello"]);
+        assert!(output.err.contains("ignored the .osier folder") && output.err.contains(reason), "{output}");
+        assert_eq!(get(&env, "thinking"), "medium");
+        assert!(env.args(&["doctor"]).out.contains(reason));
     };
     let link = |target: &str, name: &'static str| {
         let target = target.to_owned();
-        move |world: &World| {
-            let path = world.path(name);
+        move |env: &TestEnv| {
+            let path = env.path(name);
             let _ = fs::remove_dir_all(&path);
             symlink(&target, path).unwrap();
         }
@@ -390,7 +390,7 @@ fn a_project_that_cannot_be_hashed_is_ignored_with_a_reason() {
     check(&link("/", ".osier/skills"), "outside the project");
     check(&link("/", ".osier/skills/own"), "outside the project");
     check(
-        &|world| (0..=1000).for_each(|number| world.write(&format!(".osier/prompts/{number}.md"), "")),
+        &|env| (0..=1000).for_each(|number| env.write(&format!(".osier/prompts/{number}.md"), "")),
         "more than 1000 files",
     );
 }
@@ -398,12 +398,12 @@ fn a_project_that_cannot_be_hashed_is_ignored_with_a_reason() {
 /// Trust covers links inside the project and the files they point to.
 #[test]
 fn changing_the_target_of_a_link_revokes_trust() {
-    let world = World::new();
-    world.write("docs/SKILL.md", "---\nname: own\ndescription: FIRST\n---\n");
-    fs::create_dir_all(world.path(".osier/skills")).unwrap();
-    symlink("../../docs", world.path(".osier/skills/own")).unwrap();
-    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
-    assert!(world.args(&["trust", "--list"]).out.starts_with("trusted"));
-    world.write("docs/SKILL.md", "---\nname: own\ndescription: OTHER\n---\n");
-    assert!(world.args(&["trust", "--list"]).out.starts_with("changed"));
+    let env = TestEnv::new();
+    env.write("docs/SKILL.md", "---\nname: own\ndescription: FIRST\n---\n");
+    fs::create_dir_all(env.path(".osier/skills")).unwrap();
+    symlink("../../docs", env.path(".osier/skills/own")).unwrap();
+    assert_eq!(env.args(&["trust", "--yes"]).code, 0);
+    assert!(env.args(&["trust", "--list"]).out.starts_with("trusted"));
+    env.write("docs/SKILL.md", "---\nname: own\ndescription: OTHER\n---\n");
+    assert!(env.args(&["trust", "--list"]).out.starts_with("changed"));
 }

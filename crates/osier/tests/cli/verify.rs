@@ -3,12 +3,12 @@
 use osier_testkit::expect;
 use serde_json::json;
 
-use crate::support::World;
+use crate::support::TestEnv;
 
 #[test]
 fn an_undamaged_file_passes() {
-    let world = World::with("say a; reply b; label x");
-    world.check(&["verify s.jsonl", "verify s.jsonl --json"], expect![[r#"
+    let env = TestEnv::with("say a; reply b; label x");
+    env.check(&["verify s.jsonl", "verify s.jsonl --json"], expect![[r#"
         $ verify s.jsonl
         3 entries, no damage found
         $ verify s.jsonl --json
@@ -18,8 +18,8 @@ fn an_undamaged_file_passes() {
 
 #[test]
 fn every_problem_is_reported_with_its_line() {
-    let world = World::with("say a; reply b");
-    let mut file = String::from_utf8(world.read("s.jsonl")).unwrap();
+    let env = TestEnv::with("say a; reply b");
+    let mut file = String::from_utf8(env.read("s.jsonl")).unwrap();
     for line in [
         "not json",
         "null",
@@ -38,9 +38,9 @@ fn every_problem_is_reported_with_its_line() {
         file += line;
         file.push('\n');
     }
-    world.write("s.jsonl", file.trim_end());
-    let before = world.read("s.jsonl");
-    world.check(
+    env.write("s.jsonl", file.trim_end());
+    let before = env.read("s.jsonl");
+    env.check(
         &["verify s.jsonl"],
         expect![[r#"
             $ verify s.jsonl
@@ -61,24 +61,24 @@ fn every_problem_is_reported_with_its_line() {
             exit 1
         "#]],
     );
-    let ran = world.run("verify s.jsonl --json");
-    assert_eq!(ran.code, 1);
-    let found: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let output = env.run("verify s.jsonl --json");
+    assert_eq!(output.code, 1);
+    let found: serde_json::Value = serde_json::from_str(&output.out).unwrap();
     assert_eq!(found["sound"], json!(false));
     assert_eq!(
         found["oddities"][0],
         json!({ "line": 4, "damage": true, "what": "not JSON: torn or damaged" })
     );
-    assert_eq!(world.read("s.jsonl"), before);
+    assert_eq!(env.read("s.jsonl"), before);
 }
 
 #[test]
 fn unusual_lines_are_reported_but_pass() {
-    let world = World::with("say a");
-    let mut file = world.read("s.jsonl");
+    let env = TestEnv::with("say a");
+    let mut file = env.read("s.jsonl");
     file.pop();
-    world.write("s.jsonl", file);
-    world.check(
+    env.write("s.jsonl", file);
+    env.check(
         &["verify s.jsonl"],
         expect![[r#"
         $ verify s.jsonl
@@ -86,8 +86,8 @@ fn unusual_lines_are_reported_but_pass() {
         1 entry, no damage found
     "#]],
     );
-    world.write("old.jsonl", std::fs::read(crate::conformance::fixture("v1-linear.jsonl")).unwrap());
-    world.check(
+    env.write("old.jsonl", std::fs::read(crate::conformance::fixture("v1-linear.jsonl")).unwrap());
+    env.check(
         &["verify old.jsonl"],
         expect![[r#"
         $ verify old.jsonl
@@ -100,35 +100,35 @@ fn unusual_lines_are_reported_but_pass() {
 /// A truncated line is kept; the next entry starts on a new line, and nothing is lost.
 #[test]
 fn an_append_after_a_truncated_line_keeps_both() {
-    let world = World::with("say a; reply b");
-    let mut file = world.read("s.jsonl");
+    let env = TestEnv::with("say a; reply b");
+    let mut file = env.read("s.jsonl");
     file.extend_from_slice(br#"{"type":"message","id":"000"#);
-    world.write("s.jsonl", &file);
-    assert_eq!(world.json("context s.jsonl")["leafId"], "00000002");
-    world.ok("append s.jsonl c");
-    assert!(world.read("s.jsonl").starts_with(&file));
-    assert_eq!(world.json("path s.jsonl").as_array().unwrap().len(), 3);
-    assert_eq!(world.run("verify s.jsonl").code, 1);
+    env.write("s.jsonl", &file);
+    assert_eq!(env.json("context s.jsonl")["leafId"], "00000002");
+    env.ok("append s.jsonl c");
+    assert!(env.read("s.jsonl").starts_with(&file));
+    assert_eq!(env.json("path s.jsonl").as_array().unwrap().len(), 3);
+    assert_eq!(env.run("verify s.jsonl").code, 1);
 }
 
 /// Osier removes its own line that a full disk truncated, and every command works as before.
 #[test]
 fn after_a_full_disk_verify_and_gc_work() {
-    let world = World::with("say a; reply b; say c; reply d");
-    world.ok("move s.jsonl 00000002");
-    world.ok("delete-branch s.jsonl 00000003");
-    let before = world.read("s.jsonl");
+    let env = TestEnv::with("say a; reply b; say c; reply d");
+    env.ok("move s.jsonl 00000002");
+    env.ok("delete-branch s.jsonl 00000003");
+    let before = env.read("s.jsonl");
     let mut limited = std::process::Command::new("sh");
-    let osier = world.command();
+    let osier = env.command();
     limited.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\""]).arg(osier.get_program());
     limited.env_clear().envs(osier.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    limited.current_dir(world.cwd()).args(["sessions", "append", "s.jsonl", &"x".repeat(100_000)]);
-    let ran = crate::support::CommandOutput::from_output(limited.output().unwrap());
-    assert_ne!(ran.code, 0, "the disk has no room: {ran}");
-    assert_eq!(world.read("s.jsonl"), before);
-    world.ok("verify s.jsonl");
-    world.ok("append s.jsonl later");
-    world.ok("gc s.jsonl");
-    world.ok("verify s.jsonl");
-    assert!(world.ok("path s.jsonl").contains("later"));
+    limited.current_dir(env.cwd()).args(["sessions", "append", "s.jsonl", &"x".repeat(100_000)]);
+    let output = crate::support::CommandOutput::from_output(limited.output().unwrap());
+    assert_ne!(output.code, 0, "the disk has no room: {output}");
+    assert_eq!(env.read("s.jsonl"), before);
+    env.ok("verify s.jsonl");
+    env.ok("append s.jsonl later");
+    env.ok("gc s.jsonl");
+    env.ok("verify s.jsonl");
+    assert!(env.ok("path s.jsonl").contains("later"));
 }

@@ -12,48 +12,48 @@ use osier_tree::Header;
 use serde_json::json;
 
 use crate::database::create_database;
-use crate::support::World;
+use crate::support::TestEnv;
 
 /// A world with a store `team`, whose password is in a file.
-async fn world_with_team() -> World {
+async fn env_with_team() -> TestEnv {
     world_with_team_url().await.0
 }
 
 /// The same, with the URL of the store.
-pub(crate) async fn world_with_team_url() -> (World, String) {
-    add_team_store(World::new()).await
+pub(crate) async fn world_with_team_url() -> (TestEnv, String) {
+    add_team_store(TestEnv::new()).await
 }
 
 /// Adds the store `team` to the settings of a world. Returns its URL with the password.
-pub(crate) async fn add_team_store(world: World) -> (World, String) {
+pub(crate) async fn add_team_store(env: TestEnv) -> (TestEnv, String) {
     let url = create_database().await;
-    (add_team_store_at(world, &url), url)
+    (add_team_store_at(env, &url), url)
 }
 
 /// The same, for the database at this URL.
-pub(crate) fn add_team_store_at(world: World, url: &str) -> World {
+pub(crate) fn add_team_store_at(env: TestEnv, url: &str) -> TestEnv {
     let url = url.replace(&format!(":{PASSWORD}"), "");
-    fs::create_dir_all(world.home()).unwrap();
-    let (config, password) = (world.home().join("config.toml"), world.home().join("password"));
+    fs::create_dir_all(env.home()).unwrap();
+    let (config, password) = (env.home().join("config.toml"), env.home().join("password"));
     fs::write(&password, format!("{PASSWORD}\n")).unwrap();
     fs::set_permissions(&password, fs::Permissions::from_mode(0o600)).unwrap();
     let settings = format!("[stores.team]\nurl = '{url}'\npassword_file = '{}'\n", password.display());
     let before = fs::read_to_string(&config).unwrap_or_default();
     fs::write(config, before + &settings).unwrap();
-    world
+    env
 }
 
-fn new_session(world: &World, line: &str) -> String {
-    world.json(&format!("append {line}"))["session"].as_str().unwrap().to_owned()
+fn new_session(env: &TestEnv, line: &str) -> String {
+    env.json(&format!("append {line}"))["session"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
 async fn a_database_session_is_found_and_changed_with_any_store_option() {
-    let world = world_with_team().await;
-    let id = new_session(&world, "'hello team' --store team");
+    let env = env_with_team().await;
+    let id = new_session(&env, "'hello team' --store team");
     let short = &id[..8];
-    world.ok(&format!("append {short} --role assistant 'hello you'"));
-    world.check(
+    env.ok(&format!("append {short} --role assistant 'hello you'"));
+    env.check(
         &[
             "list",
             &format!("rename {short} 'a talk' --store file"),
@@ -100,10 +100,10 @@ async fn a_database_session_is_found_and_changed_with_any_store_option() {
 
 #[tokio::test]
 async fn gc_of_a_database_session_keeps_its_old_rows() {
-    let world = world_with_team().await;
-    let id = new_session(&world, "hello --store team");
-    let entry = world.json(&format!("append {id} more"))["id"].as_str().unwrap().to_owned();
-    world.check(
+    let env = env_with_team().await;
+    let id = new_session(&env, "hello --store team");
+    let entry = env.json(&format!("append {id} more"))["id"].as_str().unwrap().to_owned();
+    env.check(
         &[&format!("delete-branch {id} {entry}"), &format!("gc {id} --dry-run"), &format!("gc {id}")],
         expect![[r#"
             $ delete-branch <1> <2>
@@ -120,32 +120,32 @@ async fn gc_of_a_database_session_keeps_its_old_rows() {
 
 #[tokio::test]
 async fn a_session_copied_to_the_database_and_back_is_byte_identical() {
-    let world = world_with_team().await;
-    let id = new_session(&world, "hello");
+    let env = env_with_team().await;
+    let id = new_session(&env, "hello");
     for at in 0..20 {
-        world.ok(&format!("append {id} 'message {at} 🌳'"));
+        env.ok(&format!("append {id} 'message {at} 🌳'"));
     }
-    let file = world.session_files().remove(0);
+    let file = env.session_files().remove(0);
     let lines = fs::read_to_string(&file).unwrap();
     fs::write(&file, lines.replacen('}', r#","unknown":{"to": "Osier"}}"#, 1)).unwrap();
     let before = fs::read(&file).unwrap();
-    world.ok(&format!("copy {id} --to team"));
-    world.ok(&format!("append {id} 'said in the team' --store team"));
-    assert_eq!(world.json(&format!("copy {id} --to file --store team"))["copied"], 1);
+    env.ok(&format!("copy {id} --to team"));
+    env.ok(&format!("append {id} 'said in the team' --store team"));
+    assert_eq!(env.json(&format!("copy {id} --to file --store team"))["copied"], 1);
     let after = fs::read(&file).unwrap();
     assert!(after.starts_with(&before) && after.ends_with(b"\n"));
-    assert_eq!(world.json(&format!("delete {id} --yes --store file"))[0]["store"], "file");
-    assert_eq!(world.json(&format!("copy {id} --to file"))["copied"], 22);
-    assert!(fs::read(world.session_files().remove(0)).unwrap() == after);
+    assert_eq!(env.json(&format!("delete {id} --yes --store file"))[0]["store"], "file");
+    assert_eq!(env.json(&format!("copy {id} --to file"))["copied"], 22);
+    assert!(fs::read(env.session_files().remove(0)).unwrap() == after);
 }
 
 #[tokio::test]
 async fn a_database_session_that_is_open_elsewhere_is_not_deleted() {
-    let (world, url) = world_with_team_url().await;
-    let id = new_session(&world, "hello --store team");
+    let (env, url) = world_with_team_url().await;
+    let id = new_session(&env, "hello --store team");
     let elsewhere = MySqlStore::new("team", &Credentials::new(url), Limits::default()).unwrap();
     let _open = elsewhere.watch(&id).await.unwrap();
-    world.check(
+    env.check(
         &[&format!("delete {id} --yes"), &format!("delete {id} --yes --force")],
         expect![[r#"
             $ delete <1> --yes
@@ -162,26 +162,26 @@ async fn a_database_session_that_is_open_elsewhere_is_not_deleted() {
 
 #[tokio::test]
 async fn a_process_that_has_exited_has_no_session_open() {
-    let world = world_with_team().await;
-    let ran = world.args(&["--store", "team", "--model", "offline", "-p", "hello"]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let id = world.json("list")[0]["id"].as_str().unwrap().to_owned();
-    let ran = world.args(&["--resume", &id, "--model", "nosuch", "-p", "hello"]);
-    assert_eq!(ran.code, 2, "{}", ran.err);
-    assert_eq!(world.json(&format!("delete {id} --yes"))[0]["deleted"], true);
+    let env = env_with_team().await;
+    let output = env.args(&["--store", "team", "--model", "offline", "-p", "hello"]);
+    assert_eq!(output.code, 0, "{}", output.err);
+    let id = env.json("list")[0]["id"].as_str().unwrap().to_owned();
+    let output = env.args(&["--resume", &id, "--model", "nosuch", "-p", "hello"]);
+    assert_eq!(output.code, 2, "{}", output.err);
+    assert_eq!(env.json(&format!("delete {id} --yes"))[0]["deleted"], true);
 }
 
 /// Kills a copy several times at different stages; the last copy completes it.
 #[tokio::test]
 async fn a_killed_copy_can_be_resumed() {
-    let (world, url) = world_with_team_url().await;
+    let (env, url) = world_with_team_url().await;
     let line = |at: usize| json!({ "type": "custom", "customType": "x", "id": format!("{at:08}"), "data": "x".repeat(400_000) });
     let lines: Vec<Vec<u8>> = (0..60).map(|at| line(at).to_string().into_bytes()).collect();
-    let files = FileStore::new(world.home().join("sessions"), None);
+    let files = FileStore::new(env.home().join("sessions"), None);
     files.create(&Header::new("one", 0, "/code"), &lines).await.unwrap();
     let team = MySqlStore::new("team", &Credentials::new(url), Limits::default()).unwrap();
     for enough in [1, 10, 20, 30] {
-        let mut copy = world.command();
+        let mut copy = env.command();
         copy.args(["sessions", "copy", "one", "--to", "team", "--store", "file"]);
         let mut child = copy.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         while child.try_wait().unwrap().is_none() && entries(&team).await < enough {}
@@ -190,10 +190,10 @@ async fn a_killed_copy_can_be_resumed() {
         assert!(entries(&team).await >= enough);
     }
     let before = entries(&team).await;
-    let copied = world.json("copy one --to team --store file");
+    let copied = env.json("copy one --to team --store file");
     assert_eq!((&copied["entries"], &copied["copied"]), (&json!(60), &json!(60 - before)));
     let snapshot =
-        |store: &str| world.json(&format!("snapshot one --no-context --store {store}"))["entries"].clone();
+        |store: &str| env.json(&format!("snapshot one --no-context --store {store}"))["entries"].clone();
     assert!(snapshot("file") == snapshot("team"));
 }
 
@@ -205,18 +205,18 @@ async fn entries(store: &MySqlStore) -> usize {
 async fn an_unreachable_server_is_reported_and_commands_work_once_it_is_back() {
     let server = MariaDbServer::start(&[]).unwrap();
     create(&server, "osier_gone").await;
-    let world = add_team_store_at(World::new(), &server.url("osier_gone"));
-    let (here, there) = (new_session(&world, "here"), new_session(&world, "there --store team"));
+    let env = add_team_store_at(TestEnv::new(), &server.url("osier_gone"));
+    let (here, there) = (new_session(&env, "here"), new_session(&env, "there --store team"));
     server.kill().unwrap();
-    let list = world.run("list");
+    let list = env.run("list");
     assert_eq!((list.code, list.out.lines().count()), (0, 1));
     assert!(list.err.starts_with("osier: store team cannot be reached: "), "{}", list.err);
     assert!(!list.err.contains(PASSWORD));
-    world.ok(&format!("append {here} 'still here'"));
-    assert!(world.fails(1, &format!("append {there} x")).contains("team is unavailable"));
+    env.ok(&format!("append {here} 'still here'"));
+    assert!(env.fails(1, &format!("append {there} x")).contains("team is unavailable"));
     server.restart().unwrap();
-    world.ok(&format!("append {there} 'and on'"));
-    assert_eq!(world.json("list").as_array().unwrap().len(), 2);
+    env.ok(&format!("append {there} 'and on'"));
+    assert_eq!(env.json("list").as_array().unwrap().len(), 2);
 }
 
 pub(crate) async fn create(server: &MariaDbServer, database: &str) {

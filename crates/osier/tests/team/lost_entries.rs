@@ -13,14 +13,14 @@ const TABLES: &[&str] = &["osier_sessions", "osier_entries"];
 async fn lost_entries_are_shown_on_the_screen_and_nothing_is_overwritten() {
     let (server, model) = (MariaDbServer::start(&[]).unwrap(), ModelServer::new());
     create(&server, "osier_team").await;
-    let world = add_team_store_at(model.world(), &server.url("osier_team"));
-    let mut screen = open(&world, &["--store", "team"]);
+    let env = add_team_store_at(model.env(), &server.url("osier_team"));
+    let mut screen = open(&env, &["--store", "team"]);
     screen.wait_for(READY);
     screen.submit("hello");
     model.next_request().reply("Hello you.");
     screen.wait_for("Hello you.");
-    let id = world.json("list")[0]["id"].as_str().unwrap().to_owned();
-    let before = world.json(&format!("path {id}"));
+    let id = env.json("list")[0]["id"].as_str().unwrap().to_owned();
+    let before = env.json(&format!("path {id}"));
     // A replica that lags, and takes over.
     let url = server.url("osier_team").replace("osier:", "admin:");
     let mut admin = MySqlConnection::connect(&url).await.unwrap();
@@ -48,7 +48,7 @@ async fn lost_entries_are_shown_on_the_screen_and_nothing_is_overwritten() {
     screen.press("\x15");
     screen.quit();
     assert!(
-        world.json(&format!("path {id}")) == before,
+        env.json(&format!("path {id}")) == before,
         "nothing was written in the place of the lost entries"
     );
 }

@@ -10,8 +10,8 @@ use crate::screen::{ESCAPE, READY, open};
 async fn quitting_reports_results_that_could_not_be_stored() {
     let (server, model) = (MariaDbServer::start(&[]).unwrap(), ModelServer::new());
     create(&server, "osier_team").await;
-    let world = add_team_store_at(model.world(), &server.url("osier_team"));
-    let mut screen = open(&world, &["--store", "team"]);
+    let env = add_team_store_at(model.env(), &server.url("osier_team"));
+    let mut screen = open(&env, &["--store", "team"]);
     screen.wait_for(READY);
     screen.submit("hello");
     let request = model.next_request();

@@ -32,22 +32,22 @@ async fn write(url: String, id: String, writer: usize, stop: Arc<AtomicBool>) ->
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn delete_branch_beside_three_writers_ends() {
-    let (world, url) = world_with_team_url().await;
-    let begun = world.json("append 'to be deleted' --store team");
+    let (env, url) = world_with_team_url().await;
+    let begun = env.json("append 'to be deleted' --store team");
     let (id, entry) =
         (begun["session"].as_str().unwrap().to_owned(), begun["id"].as_str().unwrap().to_owned());
     let stop = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> =
         (0..3).map(|writer| tokio::spawn(write(url.clone(), id.clone(), writer, stop.clone()))).collect();
-    let (line, deleting) = (format!("delete-branch {id} {entry}"), world);
-    let (ran, world) = tokio::task::spawn_blocking(move || (deleting.run(&line), deleting)).await.unwrap();
+    let (line, deleting) = (format!("delete-branch {id} {entry}"), env);
+    let (output, env) = tokio::task::spawn_blocking(move || (deleting.run(&line), deleting)).await.unwrap();
     stop.store(true, Ordering::Relaxed);
     let mut appended = 0;
     for writer in writers {
         appended += writer.await.unwrap();
     }
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let verified = world.run(&format!("verify {id}"));
+    assert_eq!(output.code, 0, "{}", output.err);
+    let verified = env.run(&format!("verify {id}"));
     assert_eq!(verified.code, 0, "{}", verified.err);
     // The message, its deletion, and what the writers got acknowledged.
     assert!(verified.out.starts_with(&format!("{} entries", appended + 2)), "{appended}: {}", verified.out);

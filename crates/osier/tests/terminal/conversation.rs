@@ -5,13 +5,13 @@ use serde_json::json;
 
 use crate::run_support::ModelServer;
 use crate::screen::{CTRL_C, ESCAPE, PLAIN_ESCAPE, READY, open};
-use crate::support::World;
+use crate::support::TestEnv;
 
 #[test]
 fn a_first_conversation_needs_no_api_key_and_prints_how_to_resume() {
-    let world = World::new();
-    world.write("notes.txt", "buy milk\n");
-    let mut screen = open(&world, &[]);
+    let env = TestEnv::new();
+    env.write("notes.txt", "buy milk\n");
+    let mut screen = open(&env, &[]);
     screen.wait_for("medium │ #");
     expect![[r#"
         Osier with the built-in model offline/offline, which needs no key and follows
@@ -23,44 +23,44 @@ fn a_first_conversation_needs_no_api_key_and_prints_how_to_resume() {
         > type a message, or /help
         ~/code │ offline/offline · medium │ #0 │ <1> │ file
     "#]]
-    .assert_eq(&screen.stable_text(&world));
+    .assert_eq(&screen.stable_text(&env));
     screen.submit("read notes.txt");
     screen.wait_for("returned 1 line");
     screen.wait_for("#4");
-    let end = world.with_stable_names(&screen.quit());
+    let end = env.with_stable_names(&screen.quit());
     assert!(end.contains("  buy milk"), "{end}");
-    let id = world.session_file().file_stem().unwrap().to_string_lossy().rsplit('_').next().unwrap()[..8]
-        .to_owned();
+    let id =
+        env.session_file().file_stem().unwrap().to_string_lossy().rsplit('_').next().unwrap()[..8].to_owned();
     assert!(end.trim_end().ends_with("osier --resume <1>"), "{end}");
-    let mut screen = open(&world, &["--resume", &id]);
+    let mut screen = open(&env, &["--resume", &id]);
     screen.wait_for("returned 1 line");
     screen.quit();
 }
 
 #[test]
 fn quitting_without_a_prompt_leaves_no_session() {
-    let world = World::new();
-    let mut screen = open(&world, &["--name", "nothing"]);
+    let env = TestEnv::new();
+    let mut screen = open(&env, &["--name", "nothing"]);
     screen.wait_for(READY);
     screen.submit("/thinking low");
     screen.wait_for("low");
     let end = screen.quit();
     assert!(!end.contains("--resume"), "{end}");
-    assert!(world.session_files().is_empty());
+    assert!(env.session_files().is_empty());
 }
 
 #[test]
 fn a_file_mentioned_with_an_at_sign_is_sent_but_not_shown() {
     let server = ModelServer::new();
-    let world = server.world();
-    world.write("src/a.rs", "fn willow() {}\n");
-    let mut screen = open(&world, &[]);
+    let env = server.env();
+    env.write("src/a.rs", "fn willow() {}\n");
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.submit("what is (@src/a.rs)?");
-    let asked = server.next_request();
+    let request = server.next_request();
     let file = "<file name=\"src/a.rs\">\nfn willow() {}\n</file>";
-    assert_eq!(asked.messages(), [format!("user: {file}\n\nwhat is (@src/a.rs)?")]);
-    asked.reply("a function");
+    assert_eq!(request.messages(), [format!("user: {file}\n\nwhat is (@src/a.rs)?")]);
+    request.reply("a function");
     screen.wait_for("a function");
     let shown = screen.quit();
     assert!(shown.contains("what is (@src/a.rs)?") && !shown.contains("willow"), "{shown}");
@@ -69,23 +69,23 @@ fn a_file_mentioned_with_an_at_sign_is_sent_but_not_shown() {
 #[test]
 fn an_answer_is_shown_while_it_streams() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut screen = open(&world, &["fix", "the", "bug"]);
-    let mut asked = server.next_request();
-    assert_eq!(asked.messages(), ["user: fix the bug"]);
-    asked.send_text("I look");
+    let env = server.env();
+    let mut screen = open(&env, &["fix", "the", "bug"]);
+    let mut request = server.next_request();
+    assert_eq!(request.messages(), ["user: fix the bug"]);
+    request.send_text("I look");
     screen.wait_for("I look");
-    asked.send_text(" into **it**");
+    request.send_text(" into **it**");
     screen.wait_for("I look into it");
-    asked.reply(".\n\nFixed.");
+    request.reply(".\n\nFixed.");
     screen.wait_for("Fixed.");
     screen.quit();
 
-    let mut screen = open(&world, &["-c", "and", "the", "next"]);
-    let asked = server.next_request();
+    let mut screen = open(&env, &["-c", "and", "the", "next"]);
+    let request = server.next_request();
     screen.wait_for("> fix the bug");
-    assert_eq!(asked.messages().last().unwrap(), "user: and the next");
-    asked.reply("Done.");
+    assert_eq!(request.messages().last().unwrap(), "user: and the next");
+    request.reply("Done.");
     screen.wait_for("Done.");
     screen.quit();
 }
@@ -93,24 +93,24 @@ fn an_answer_is_shown_while_it_streams() {
 #[test]
 fn prompts_during_a_turn_steer_or_follow_up() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut screen = open(&world, &["--approval", "yolo"]);
+    let env = server.env();
+    let mut screen = open(&env, &["--approval", "yolo"]);
     screen.wait_for(READY);
     screen.submit("begin");
-    let mut asked = server.next_request();
-    asked.send_text("I begin.");
+    let mut request = server.next_request();
+    request.send_text("I begin.");
     screen.wait_for("I begin.");
     screen.press("and then stop\x1b\r");
     screen.wait_for("then: and then stop");
     screen.submit("not so fast");
     screen.wait_for("next: not so fast");
-    asked.reply_with_call("ls", &json!({}));
-    let asked = server.next_request();
-    assert_eq!(asked.messages().pop().unwrap(), "user: not so fast");
-    asked.reply("Slower.");
-    let asked = server.next_request();
-    assert_eq!(asked.messages().pop().unwrap(), "user: and then stop");
-    asked.reply("Stopped.");
+    request.reply_with_call("ls", &json!({}));
+    let request = server.next_request();
+    assert_eq!(request.messages().pop().unwrap(), "user: not so fast");
+    request.reply("Slower.");
+    let request = server.next_request();
+    assert_eq!(request.messages().pop().unwrap(), "user: and then stop");
+    request.reply("Stopped.");
     screen.wait_for("Stopped.");
     screen.quit();
 }
@@ -118,20 +118,20 @@ fn prompts_during_a_turn_steer_or_follow_up() {
 #[test]
 fn escape_stops_the_turn_and_ctrl_c_twice_quits() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut screen = open(&world, &[]);
+    let env = server.env();
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.submit("tell a story");
-    let mut asked = server.next_request();
-    asked.send_text("Once upon");
+    let mut request = server.next_request();
+    request.send_text("Once upon");
     screen.wait_for("Once upon");
     screen.press(PLAIN_ESCAPE);
-    asked.wait_for_disconnect();
+    request.wait_for_disconnect();
     screen.wait_for("stopped");
     screen.submit("another one");
-    let asked = server.next_request();
-    assert_eq!(asked.messages(), ["user: tell a story", "assistant: Once upon", "user: another one"]);
-    asked.reply("The end.");
+    let request = server.next_request();
+    assert_eq!(request.messages(), ["user: tell a story", "assistant: Once upon", "user: another one"]);
+    request.reply("The end.");
     screen.wait_for("The end.");
     screen.press_until(CTRL_C, |text| text.contains("Press ctrl+c again or ctrl+d to quit"));
     screen.press(CTRL_C);
@@ -141,8 +141,8 @@ fn escape_stops_the_turn_and_ctrl_c_twice_quits() {
 #[test]
 fn user_commands_can_be_hidden_from_the_model_and_stopped_with_escape() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut screen = open(&world, &[]);
+    let env = server.env();
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.submit("!echo se''en; exit 3");
     screen.wait_for("exit 3");
@@ -150,10 +150,10 @@ fn user_commands_can_be_hidden_from_the_model_and_stopped_with_escape() {
     screen.press_until("\r", |text| text.contains("unseen"));
     screen.wait_for("#2");
     screen.submit("what did I do?");
-    let asked = server.next_request();
-    let messages = asked.messages().join("\n");
+    let request = server.next_request();
+    let messages = request.messages().join("\n");
     assert!(messages.contains("seen") && !messages.contains("unseen"), "{messages}");
-    asked.reply("You ran a command.");
+    request.reply("You ran a command.");
     screen.wait_for("You ran a command.");
     screen.submit("!echo 'it be''gan'; sleep 1000");
     screen.wait_for("it began");
@@ -165,40 +165,40 @@ fn user_commands_can_be_hidden_from_the_model_and_stopped_with_escape() {
 #[test]
 fn user_commands_run_in_the_sandbox_if_the_settings_say_so() {
     for is_sandboxed in [false, true] {
-        let world = World::new();
-        if !crate::support::has_sandbox(&world) {
+        let env = TestEnv::new();
+        if !crate::support::has_sandbox(&env) {
             return;
         }
-        std::fs::create_dir_all(world.home()).unwrap();
+        std::fs::create_dir_all(env.home()).unwrap();
         let settings = format!("sandbox.user_commands = {is_sandboxed}\n");
-        std::fs::write(world.home().join("config.toml"), settings).unwrap();
-        let mut screen = open(&world, &[]);
+        std::fs::write(env.home().join("config.toml"), settings).unwrap();
+        let mut screen = open(&env, &[]);
         screen.wait_for(READY);
         screen.submit("!touch ../made; echo be''hind it");
         screen.wait_for("behind it");
         screen.quit();
-        assert_eq!(world.cwd().parent().unwrap().join("made").exists(), !is_sandboxed);
+        assert_eq!(env.cwd().parent().unwrap().join("made").exists(), !is_sandboxed);
     }
 }
 
 #[test]
 fn a_pasted_image_path_is_sent_as_an_image() {
     let server = ModelServer::new();
-    let world = server.world();
-    let config = world.home().join("config.toml");
+    let env = server.env();
+    let config = env.home().join("config.toml");
     let settings = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, settings + "images = true\n").unwrap();
     let point = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
-    world.write("dot.gif", point);
-    let mut screen = open(&world, &[]);
+    env.write("dot.gif", point);
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
-    let path = world.path("dot.gif");
+    let path = env.path("dot.gif");
     screen.press(&format!("\x1b[200~{}\x1b[201~", path.display()));
     screen.wait_for("dot.gif");
     screen.submit(" what is it?");
-    let asked = server.next_request();
-    assert!(asked.body["messages"].to_string().contains("data:image/"), "{}", asked.body["messages"]);
-    asked.reply("A dot.");
+    let request = server.next_request();
+    assert!(request.body["messages"].to_string().contains("data:image/"), "{}", request.body["messages"]);
+    request.reply("A dot.");
     screen.wait_for("A dot.");
     screen.quit();
 }
@@ -206,15 +206,15 @@ fn a_pasted_image_path_is_sent_as_an_image() {
 #[test]
 fn a_template_shows_the_typed_command_and_sends_the_expanded_text() {
     let server = ModelServer::new();
-    let world = server.world();
-    std::fs::create_dir_all(world.home().join("prompts")).unwrap();
-    std::fs::write(world.home().join("prompts/fix.md"), "Fix $1 with care.").unwrap();
-    let mut screen = open(&world, &[]);
+    let env = server.env();
+    std::fs::create_dir_all(env.home().join("prompts")).unwrap();
+    std::fs::write(env.home().join("prompts/fix.md"), "Fix $1 with care.").unwrap();
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.submit("/fix a.rs");
-    let asked = server.next_request();
-    assert_eq!(asked.messages(), ["user: Fix a.rs with care."]);
-    asked.reply("Fixed.");
+    let request = server.next_request();
+    assert_eq!(request.messages(), ["user: Fix a.rs with care."]);
+    request.reply("Fixed.");
     screen.wait_for("Fixed.");
     assert!(screen.text().contains("> /fix a.rs"), "{}", screen.text());
     assert!(!screen.text().contains("with care"), "{}", screen.text());

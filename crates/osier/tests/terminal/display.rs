@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::run_support::{ModelServer, osier_command};
 use crate::screen::{ESCAPE, READY, Screen, open};
-use crate::support::World;
+use crate::support::TestEnv;
 
 /// Checks that the status line is on the screen once, at the end, and that no line is too wide. Waits, because the last frame may
 /// be incomplete.
@@ -28,8 +28,8 @@ fn text_width(line: &str) -> usize {
 
 #[test]
 fn a_resize_redraws_the_screen() {
-    let world = World::new();
-    let mut screen = open(&world, &[]);
+    let env = TestEnv::new();
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     for (columns, rows) in [(40, 12), (200, 60), (100, 30)] {
         screen.resize(columns, rows);
@@ -49,9 +49,9 @@ fn a_resize_redraws_the_screen() {
 
 #[test]
 fn forty_columns_are_enough_for_a_conversation() {
-    let world = World::new();
-    world.write("笔记.txt", "买牛奶\n");
-    let mut screen = Screen::start(osier_command(&world, &[]), 40, 12);
+    let env = TestEnv::new();
+    env.write("笔记.txt", "买牛奶\n");
+    let mut screen = Screen::start(osier_command(&env, &[]), 40, 12);
     screen.wait_for(READY);
     screen.submit("read 笔记.txt");
     screen.wait_for("返回 1 行");
@@ -72,14 +72,14 @@ fn forty_columns_are_enough_for_a_conversation() {
     screen.wait_for("Done: write new.txt");
     screen.wait_gone("esc to stop");
     screen.quit();
-    assert_eq!(world.read("new.txt"), b"hello\n");
+    assert_eq!(env.read("new.txt"), b"hello\n");
 }
 
 #[test]
 fn colors_are_used_unless_no_color_is_set() {
-    let world = World::new();
+    let env = TestEnv::new();
     let with = |name: &str, value: &str| {
-        let mut command = osier_command(&world, &[]);
+        let mut command = osier_command(&env, &[]);
         command.env("TERM", "xterm-256color").env("COLORTERM", "truecolor").env(name, value);
         let mut screen = Screen::start(command, 80, 24);
         screen.wait_for(READY);
@@ -97,13 +97,13 @@ fn colors_are_used_unless_no_color_is_set() {
 #[test]
 fn escape_sequences_in_replies_and_output_do_not_reach_the_terminal() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut screen = open(&world, &["--approval", "yolo"]);
+    let env = server.env();
+    let mut screen = open(&env, &["--approval", "yolo"]);
     screen.wait_for(READY);
     screen.submit("be evil");
-    let mut asked = server.next_request();
-    asked.send_text("x\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[?1049hy\u{9b}2J");
-    asked.reply_with_call(
+    let mut request = server.next_request();
+    request.send_text("x\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[?1049hy\u{9b}2J");
+    request.reply_with_call(
         "bash",
         &json!({ "command": "printf '\\033[2Jz\\033]52;c;eA==\\007'", "\u{1b}[2J": 1 }),
     );

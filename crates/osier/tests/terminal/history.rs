@@ -5,14 +5,14 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::run_support::ModelServer;
 use crate::screen::{ESCAPE, READY, UP, open};
-use crate::support::World;
+use crate::support::TestEnv;
 
 const CTRL_R: &str = "\x12";
 
 #[test]
 fn prompts_of_one_session_are_in_the_history_of_the_next() {
-    let world = World::new();
-    let mut screen = open(&world, &[]);
+    let env = TestEnv::new();
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.submit("hello there");
     screen.wait_for("offline model");
@@ -20,10 +20,10 @@ fn prompts_of_one_session_are_in_the_history_of_the_next() {
     screen.wait_for("> a secret");
     screen.wait_for("#4");
     screen.quit();
-    let file = world.home().join("history.jsonl");
+    let file = env.home().join("history.jsonl");
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\"text\":\"hello there\"}\n");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    let mut screen = open(&world, &[]);
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.press(UP);
     screen.wait_for("> hello there");
@@ -41,28 +41,28 @@ fn prompts_of_one_session_are_in_the_history_of_the_next() {
 
 #[test]
 fn no_history_is_stored_without_a_session_or_if_disabled() {
-    let world = World::new();
-    let mut screen = open(&world, &["--no-session"]);
+    let env = TestEnv::new();
+    let mut screen = open(&env, &["--no-session"]);
     screen.wait_for(READY);
     screen.submit("hello there");
     screen.wait_for("offline model");
     screen.quit();
-    assert!(!world.home().join("history.jsonl").exists());
-    fs::create_dir_all(world.home()).unwrap();
-    fs::write(world.home().join("config.toml"), "prompt_history = false\n").unwrap();
-    let mut screen = open(&world, &[]);
+    assert!(!env.home().join("history.jsonl").exists());
+    fs::create_dir_all(env.home()).unwrap();
+    fs::write(env.home().join("config.toml"), "prompt_history = false\n").unwrap();
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.submit("hello there");
     screen.wait_for("offline model");
     screen.quit();
-    assert!(!world.home().join("history.jsonl").exists());
+    assert!(!env.home().join("history.jsonl").exists());
 }
 
 #[test]
 fn copy_copies_the_last_answer_and_clear_keeps_the_session() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut screen = open(&world, &[]);
+    let env = server.env();
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.submit("hello");
     server.next_request().reply("Good morning.");
@@ -80,9 +80,9 @@ fn copy_copies_the_last_answer_and_clear_keeps_the_session() {
     screen.submit("/clear");
     screen.wait_for("Started session");
     screen.submit("again");
-    let asked = server.next_request();
-    assert_eq!(asked.messages(), ["user: again"]);
-    asked.reply("Good evening.");
+    let request = server.next_request();
+    assert_eq!(request.messages(), ["user: again"]);
+    request.reply("Good evening.");
     screen.wait_for("Good evening.");
     screen.submit("/resume");
     screen.wait_for("again  ← current");
@@ -90,14 +90,14 @@ fn copy_copies_the_last_answer_and_clear_keeps_the_session() {
     screen.press(ESCAPE);
     screen.wait_gone("← current");
     screen.quit();
-    assert_eq!(world.session_files().len(), 2);
+    assert_eq!(env.session_files().len(), 2);
 }
 
 /// Only the last entries are on the screen; the long ones before them are exported piece by piece.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_long_conversation_is_exported_in_little_memory() {
-    let world = World::new();
+    let env = TestEnv::new();
     let header = osier_tree::Header::new("5e551011-0000-4000-8000-000000000009", 0, "/x");
     let mut file = header.to_line();
     let long = "willow ".repeat(16 << 10);
@@ -111,16 +111,16 @@ fn a_long_conversation_is_exported_in_little_memory() {
         parent = format!("\"{number:08x}\"");
     }
     file.push(b'\n');
-    world.write("long.jsonl", &file);
-    let mut screen = open(&world, &["--session", "long.jsonl"]);
+    env.write("long.jsonl", &file);
+    let mut screen = open(&env, &["--session", "long.jsonl"]);
     screen.wait_for("> short");
     screen.wait_for("#550");
     let before = screen.most_memory();
     for name in ["copy.md", "copy.jsonl"] {
         screen.submit(&format!("/export {name}"));
         screen.wait_for(&format!("{name}\n"));
-        screen.wait_until("the file", |_| world.path(name).exists());
-        let written = std::fs::metadata(world.path(name)).unwrap().len() as usize;
+        screen.wait_until("the file", |_| env.path(name).exists());
+        let written = std::fs::metadata(env.path(name)).unwrap().len() as usize;
         assert!(written * 10 > file.len() * 9, "{name}: {written} of {} bytes", file.len());
     }
     let more = screen.most_memory() - before;
@@ -131,17 +131,17 @@ fn a_long_conversation_is_exported_in_little_memory() {
 #[test]
 fn init_asks_the_model_for_an_agents_file() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut screen = open(&world, &[]);
+    let env = server.env();
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.submit("/init tests above all");
-    let asked = server.next_request();
-    let prompt = asked.messages().pop().unwrap();
+    let request = server.next_request();
+    let prompt = request.messages().pop().unwrap();
     assert!(
         prompt.starts_with("user: Write an `AGENTS.md` file") && prompt.ends_with("tests above all"),
         "{prompt}"
     );
-    asked.reply("Written.");
+    request.reply("Written.");
     screen.wait_for("Written.");
     assert!(screen.text().contains("> /init tests above all"), "{}", screen.text());
     screen.quit();

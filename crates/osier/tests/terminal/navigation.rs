@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 
 use crate::run_support::ModelServer;
 use crate::screen::{ESCAPE, READY, UP, open, with_script};
-use crate::support::World;
+use crate::support::TestEnv;
 
 const SCRIPT: &str = "say one; reply first; say two; reply second";
 
-fn last(world: &World) -> Value {
-    serde_json::from_str(world.lines("s.jsonl").last().unwrap()).unwrap()
+fn last(env: &TestEnv) -> Value {
+    serde_json::from_str(env.lines("s.jsonl").last().unwrap()).unwrap()
 }
 
 #[test]
 fn a_message_can_be_edited_and_sent_again_from_the_tree() {
     let server = ModelServer::new();
-    let (world, mut screen) = with_script(&server, SCRIPT);
+    let (env, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("second");
     screen.wait_for("#4");
     screen.press(ESCAPE);
@@ -45,7 +45,7 @@ fn a_message_can_be_edited_and_sent_again_from_the_tree() {
         00000004 2026-01-01 00:00  assistant: "second"
         ~/code │ local/test · medium │ ░░░░░░░░ 110/33k │ $0.220 │ #4 │ 5e551011 │ file
     "#]]
-    .assert_eq(&screen.stable_text(&world));
+    .assert_eq(&screen.stable_text(&env));
     screen.press(UP);
     screen.wait_for("› • user: \"two\"");
     screen.press("\r");
@@ -59,26 +59,26 @@ fn a_message_can_be_edited_and_sent_again_from_the_tree() {
     screen.wait_for("> two");
     screen.wait_for("Moved from the answer “second” to the answer “first”");
     assert_eq!(
-        (&last(&world)["customType"], &last(&world)["parentId"]),
+        (&last(&env)["customType"], &last(&env)["parentId"]),
         (&json!("osier.leaf"), &json!("00000002"))
     );
     screen.press(" and a half\r");
-    let asked = server.next_request();
-    assert_eq!(asked.messages(), ["user: one", "assistant: first", "user: two and a half"]);
-    asked.reply("another second");
+    let request = server.next_request();
+    assert_eq!(request.messages(), ["user: one", "assistant: first", "user: two and a half"]);
+    request.reply("another second");
     screen.wait_for("another second");
     let moves =
-        |world: &World| world.lines("s.jsonl").iter().filter(|line| line.contains("osier.leaf")).count();
+        |env: &TestEnv| env.lines("s.jsonl").iter().filter(|line| line.contains("osier.leaf")).count();
     // Undo is refused while the turn is still running.
     screen.wait_gone("esc to stop");
-    screen.press_until("\x1bu", |_| moves(&world) == 2);
+    screen.press_until("\x1bu", |_| moves(&env) == 2);
     screen.wait_for("Undone: moved");
     screen.press("\x1br");
     screen.wait_for("Redone: moved");
-    assert_eq!(moves(&world), 3);
+    assert_eq!(moves(&env), 3);
     screen.press("\x1bu\x1br\x1bu");
     screen.wait_until("three more moves", |text| {
-        moves(&world) == 6 && text.contains("> two\n") && !text.contains("> two and a half")
+        moves(&env) == 6 && text.contains("> two\n") && !text.contains("> two and a half")
     });
     screen.wait_for("Undone: moved");
     screen.wait_gone("Redone: moved");
@@ -88,8 +88,8 @@ fn a_message_can_be_edited_and_sent_again_from_the_tree() {
 #[test]
 fn a_summary_streams_and_escape_cancels_it_and_returns_to_the_row() {
     let server = ModelServer::new();
-    let (world, mut screen) = with_script(&server, SCRIPT);
-    let before = world.read("s.jsonl");
+    let (env, mut screen) = with_script(&server, SCRIPT);
+    let before = env.read("s.jsonl");
     screen.wait_for("#4");
     screen.submit("/tree");
     screen.wait_for("← active");
@@ -99,32 +99,29 @@ fn a_summary_streams_and_escape_cancels_it_and_returns_to_the_row() {
     screen.press("\r");
     screen.wait_for("Summarize the branch you are leaving?");
     screen.press("2");
-    let mut asked = server.next_request();
-    asked.send_text("It was ");
+    let mut request = server.next_request();
+    request.send_text("It was ");
     screen.wait_for("It was");
     screen.press(ESCAPE);
-    asked.wait_for_disconnect();
+    request.wait_for_disconnect();
     screen.wait_for("› • assistant: \"first\"");
-    assert_eq!(world.read("s.jsonl"), before);
+    assert_eq!(env.read("s.jsonl"), before);
     screen.press("\r");
     screen.wait_for("Summarize the branch you are leaving?");
     screen.press("3");
     screen.wait_gone("Summarize the branch you are leaving?");
     screen.submit("only the number");
-    let asked = server.next_request();
-    assert!(asked.messages().concat().ends_with("Additional focus: only the number"));
-    asked.reply("It was two.");
+    let request = server.next_request();
+    assert!(request.messages().concat().ends_with("Additional focus: only the number"));
+    request.reply("It was two.");
     screen.wait_gone("← active");
     screen.wait_for("It was two.");
-    assert_eq!(
-        (&last(&world)["type"], &last(&world)["fromId"]),
-        (&json!("branch_summary"), &json!("00000004"))
-    );
+    assert_eq!((&last(&env)["type"], &last(&env)["fromId"]), (&json!("branch_summary"), &json!("00000004")));
     screen.submit("three");
-    let asked = server.next_request();
-    let messages = asked.messages();
+    let request = server.next_request();
+    let messages = request.messages();
     assert!(messages[2].contains("It was two."), "{messages:?}");
-    asked.reply("third");
+    request.reply("third");
     screen.wait_for("third");
     screen.quit();
 }
@@ -133,8 +130,8 @@ fn a_summary_streams_and_escape_cancels_it_and_returns_to_the_row() {
 #[test]
 fn what_a_failed_summary_cost_is_recorded_when_one_leaves() {
     let server = ModelServer::new();
-    let (world, mut screen) = with_script(&server, SCRIPT);
-    let before = world.lines("s.jsonl");
+    let (env, mut screen) = with_script(&server, SCRIPT);
+    let before = env.lines("s.jsonl");
     screen.wait_for("#4");
     screen.submit("/tree");
     screen.wait_for("← active");
@@ -144,20 +141,20 @@ fn what_a_failed_summary_cost_is_recorded_when_one_leaves() {
     screen.press("\r");
     screen.wait_for("Summarize the branch you are leaving?");
     screen.press("2");
-    let mut asked = server.next_request();
-    asked.send_text("It");
-    asked.send_usage(1000, 20);
-    asked.finish("length");
+    let mut request = server.next_request();
+    request.send_text("It");
+    request.send_usage(1000, 20);
+    request.finish("length");
     screen.wait_for("the summary reached the output limit");
-    assert_eq!(world.lines("s.jsonl"), before, "a failure changes nothing");
+    assert_eq!(env.lines("s.jsonl"), before, "a failure changes nothing");
     screen.press(ESCAPE);
     screen.wait_gone("← active");
     screen.quit();
-    let lines = world.lines("s.jsonl");
+    let lines = env.lines("s.jsonl");
     assert_eq!(lines[..before.len()], before);
     assert_eq!(lines.len(), before.len() + 1, "{lines:?}");
     assert_eq!(
-        (&last(&world)["type"], &last(&world)["usage"]["totalTokens"], &last(&world)["parentId"]),
+        (&last(&env)["type"], &last(&env)["usage"]["totalTokens"], &last(&env)["parentId"]),
         (&json!("usage"), &json!(1020), &json!("00000004"))
     );
 }
@@ -165,20 +162,20 @@ fn what_a_failed_summary_cost_is_recorded_when_one_leaves() {
 #[test]
 fn a_sub_agent_batch_shows_its_final_status() {
     let server = ModelServer::new();
-    let (world, mut screen) = with_script(&server, SCRIPT);
+    let (env, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("#4");
-    let append = |entry: &str| world.ok(&format!("append s.jsonl --entry '{entry}'"));
+    let append = |entry: &str| env.ok(&format!("append s.jsonl --entry '{entry}'"));
     append(
         r#"{"type":"subagent_batch","id":"0000000b","content":{"batchId":"b","tasks":[{"id":1}],"status":"running"}}"#,
     );
     screen.quit();
-    let mut screen = open(&world, &["--session", "s.jsonl"]);
+    let mut screen = open(&env, &["--session", "s.jsonl"]);
     screen.wait_for("sub-agents running");
     append(r#"{"type":"entry_update","targetId":"0000000b","status":"failed","payload":{}}"#);
     screen.wait_for("sub-agents failed");
     screen.wait_gone("sub-agents running");
     screen.quit();
-    let mut screen = open(&world, &["--session", "s.jsonl"]);
+    let mut screen = open(&env, &["--session", "s.jsonl"]);
     screen.wait_for("sub-agents failed");
     screen.quit();
 }
@@ -186,7 +183,7 @@ fn a_sub_agent_batch_shows_its_final_status() {
 #[test]
 fn a_label_is_visible_in_the_tree() {
     let server = ModelServer::new();
-    let (world, mut screen) = with_script(&server, SCRIPT);
+    let (env, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("#4");
     screen.submit("/label good start");
     screen.wait_for("Labeled good start");
@@ -197,15 +194,15 @@ fn a_label_is_visible_in_the_tree() {
     screen.submit("/name Numbers");
     screen.wait_for("Renamed the session to Numbers");
     screen.quit();
-    let tree = world.ok("tree s.jsonl");
+    let tree = env.ok("tree s.jsonl");
     assert!(tree.contains("[good start] assistant: \"second\""), "{tree}");
-    assert_eq!(last(&world)["name"], "Numbers");
+    assert_eq!(last(&env)["name"], "Numbers");
 }
 
 #[test]
 fn branches_can_be_compared_and_grafted() {
     let server = ModelServer::new();
-    let (world, mut screen) = with_script(
+    let (env, mut screen) = with_script(
         &server,
         "say one; reply first; say two; reply second; move first; say other; reply third",
     );
@@ -219,28 +216,25 @@ fn branches_can_be_compared_and_grafted() {
     screen.wait_for("◆ conclusion of branch 00000004");
     screen.wait_for("│ second");
     screen.quit();
-    assert_eq!(
-        (&last(&world)["type"], &last(&world)["fromId"]),
-        (&json!("branch_summary"), &json!("00000004"))
-    );
+    assert_eq!((&last(&env)["type"], &last(&env)["fromId"]), (&json!("branch_summary"), &json!("00000004")));
 }
 
 #[test]
 fn a_backtrack_looks_the_same_live_and_resumed() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut screen = open(&world, &[]);
+    let env = server.env();
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.submit("find the bug");
     server.next_request().reply_with_call("ls", &json!({}));
     server
         .next_request()
         .reply_with_call("backtrack", &json!({ "checkpoint_id": 0, "note": "it is in a.rs" }));
-    let asked = server.next_request();
-    let messages = asked.messages();
+    let request = server.next_request();
+    let messages = request.messages();
     assert_eq!(messages.len(), 2, "{messages:?}");
     assert!(messages[1].contains("Note from your future self: it is in a.rs"), "{messages:?}");
-    asked.reply("Found it.");
+    request.reply("Found it.");
     screen.wait_for("Found it.");
     let drawn = |text: String| -> Vec<String> {
         let lines = text.lines().map(|line| line.trim_end().to_owned());
@@ -252,7 +246,7 @@ fn a_backtrack_looks_the_same_live_and_resumed() {
     let live = drawn(screen.text());
     assert!(live.concat().contains("it is in a.rs") && live.concat().contains("find the bug"), "{live:?}");
     screen.quit();
-    let mut screen = open(&world, &["-c"]);
+    let mut screen = open(&env, &["-c"]);
     screen.wait_for("Found it.");
     assert_eq!(drawn(screen.text()), live);
     screen.quit();
@@ -261,18 +255,18 @@ fn a_backtrack_looks_the_same_live_and_resumed() {
 #[test]
 fn compaction_draws_a_card_shortens_the_context_and_can_be_undone() {
     let server = ModelServer::new();
-    let (world, mut screen) = with_script(&server, SCRIPT);
+    let (env, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("#4");
     screen.quit();
-    let config = world.home().join("config.toml");
+    let config = env.home().join("config.toml");
     let settings = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("compaction.keep_recent_tokens = 1\n{settings}")).unwrap();
-    let mut screen = open(&world, &["--session", "s.jsonl"]);
+    let mut screen = open(&env, &["--session", "s.jsonl"]);
     screen.wait_for("#4");
     screen.submit("/compact the numbers");
-    let asked = server.next_request();
-    assert!(asked.messages().concat().ends_with("Additional focus: the numbers"));
-    asked.reply("## Goal\nNumbers.");
+    let request = server.next_request();
+    assert!(request.messages().concat().ends_with("Additional focus: the numbers"));
+    request.reply("## Goal\nNumbers.");
     server.next_request().reply("Two was asked.");
     // The summary streams before it is stored; wait for the card.
     screen.wait_for("◆ compaction of");
@@ -283,18 +277,18 @@ fn compaction_draws_a_card_shortens_the_context_and_can_be_undone() {
     screen.press(ESCAPE);
     screen.wait_gone("Left out by the last compaction");
     screen.submit("three");
-    let asked = server.next_request();
-    assert!(asked.messages()[0].contains("Two was asked."), "{:?}", asked.messages());
-    asked.reply("third");
+    let request = server.next_request();
+    assert!(request.messages()[0].contains("Two was asked."), "{:?}", request.messages());
+    request.reply("third");
     screen.wait_for("third");
     screen.wait_gone("esc to stop");
     screen.submit("/compaction undo");
     screen.wait_for("everything it left out is sent again");
     screen.wait_for("Moved from the answer “third” to the answer “second”");
     screen.submit("four");
-    let asked = server.next_request();
-    assert_eq!(asked.messages()[0], "user: one", "{:?}", asked.messages());
-    asked.reply("fourth");
+    let request = server.next_request();
+    assert_eq!(request.messages()[0], "user: one", "{:?}", request.messages());
+    request.reply("fourth");
     screen.wait_for("fourth");
     screen.quit();
 }

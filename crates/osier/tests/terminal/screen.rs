@@ -12,7 +12,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::run_support::{ModelServer, osier_command};
-use crate::support::World;
+use crate::support::TestEnv;
 
 /// How long a test waits before it fails.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -46,18 +46,18 @@ pub(crate) struct Screen {
 }
 
 /// Starts `osier` on a terminal without colors.
-pub(crate) fn open(world: &World, args: &[&str]) -> Screen {
-    Screen::start(osier_command(world, args), 80, 24)
+pub(crate) fn open(env: &TestEnv, args: &[&str]) -> Screen {
+    Screen::start(osier_command(env, args), 80, 24)
 }
 
 /// Opens the session of a script, as if the server had been its model from the start.
-pub(crate) fn with_script(server: &ModelServer, script: &str) -> (World, Screen) {
-    let world = server.world();
+pub(crate) fn with_script(server: &ModelServer, script: &str) -> (TestEnv, Screen) {
+    let env = server.env();
     let file = String::from_utf8(ScriptedSession::run(script).file()).unwrap();
     let ours = r#""provider":"local","model":"test""#;
-    world.write("s.jsonl", file.replace(r#""provider":"anthropic","model":"claude""#, ours));
-    let screen = open(&world, &["--session", "s.jsonl"]);
-    (world, screen)
+    env.write("s.jsonl", file.replace(r#""provider":"anthropic","model":"claude""#, ours));
+    let screen = open(&env, &["--session", "s.jsonl"]);
+    (env, screen)
 }
 
 impl Screen {
@@ -118,9 +118,9 @@ impl Screen {
     }
 
     /// The visible lines, with placeholders for what differs between runs.
-    pub(crate) fn stable_text(&self, world: &World) -> String {
+    pub(crate) fn stable_text(&self, env: &TestEnv) -> String {
         let lines: Vec<String> = self.text().lines().map(|line| line.trim_end().to_owned()).collect();
-        world.with_stable_names(&lines.join("\n")) + "\n"
+        env.with_stable_names(&lines.join("\n")) + "\n"
     }
 
     pub(crate) fn parser(&self) -> &vt100::Screen {

@@ -2,14 +2,14 @@
 
 use crate::run_support::ModelServer;
 use crate::screen::{ESCAPE, READY, Screen, open, with_script};
-use crate::support::World;
+use crate::support::TestEnv;
 
 const CTRL_L: &str = "\x0c";
 const CTRL_O: &str = "\x0f";
 
 /// Runs commands until the first lines have scrolled off.
-fn fill(world: &World) -> Screen {
-    let mut screen = open(world, &[]);
+fn fill(env: &TestEnv) -> Screen {
+    let mut screen = open(env, &[]);
     screen.wait_for(READY);
     for number in 0..4 {
         screen.submit(&format!("!seq 1 3; echo command {number}"));
@@ -32,8 +32,8 @@ fn above_status(text: &str) -> Option<String> {
 
 #[test]
 fn closing_the_help_restores_the_screen() {
-    let world = World::new();
-    let mut screen = fill(&world);
+    let env = TestEnv::new();
+    let mut screen = fill(&env);
     let (shown, scrollback) = (above_status(&screen.text()), screen.scrollback());
     assert!(!scrollback.is_empty());
     screen.submit("/help");
@@ -47,8 +47,8 @@ fn closing_the_help_restores_the_screen() {
 
 #[test]
 fn redrawing_and_folding_do_not_change_the_scrollback() {
-    let world = World::new();
-    let mut screen = fill(&world);
+    let env = TestEnv::new();
+    let mut screen = fill(&env);
     let (shown, scrollback) = (above_status(&screen.text()), screen.scrollback());
     for key in [CTRL_L, CTRL_O, CTRL_O, CTRL_L] {
         screen.press(key);
@@ -92,28 +92,28 @@ fn a_move_prints_only_new_entries() {
 #[test]
 fn a_resize_while_an_answer_streams_neither_loses_nor_repeats_a_word() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut screen = Screen::start(crate::run_support::osier_command(&world, &[]), 60, 40);
+    let env = server.env();
+    let mut screen = Screen::start(crate::run_support::osier_command(&env, &[]), 60, 40);
     screen.wait_for(READY);
     screen.submit("tell me");
-    let mut asked = server.next_request();
+    let mut request = server.next_request();
     let paragraph = |letter: char| -> String {
         (0..30).map(|number| format!("{letter}{number} ")).collect::<String>().trim_end().to_owned() + "\n\n"
     };
-    asked.send_text(&paragraph('a'));
-    asked.send_text(&paragraph('b'));
-    asked.send_text("| name | what it is |\n|---|---|\n| c0 | c1 |\n");
+    request.send_text(&paragraph('a'));
+    request.send_text(&paragraph('b'));
+    request.send_text("| name | what it is |\n|---|---|\n| c0 | c1 |\n");
     screen.wait_for("b29");
     screen.resize(120, 40);
     screen.wait_until("longer lines", |text| {
         text.lines().any(|line| line.contains("a0 ") && line.contains("a25"))
     });
-    asked.send_text("| c2 | c3 |\n\n");
-    asked.send_text(&paragraph('d'));
+    request.send_text("| c2 | c3 |\n\n");
+    request.send_text(&paragraph('d'));
     screen.wait_for("d29");
     screen.resize(80, 40);
-    asked.send_text(paragraph('e').trim_end());
-    asked.finish("stop");
+    request.send_text(paragraph('e').trim_end());
+    request.finish("stop");
     screen.wait_for("e29");
     screen.wait_until("the end of the turn", |text| !text.contains("esc to stop"));
     let text = screen.text();

@@ -7,16 +7,16 @@ use serde_json::json;
 
 use crate::run_support::ModelServer;
 use crate::screen::{CTRL_D, ESCAPE, READY, UP, open, with_script};
-use crate::support::World;
+use crate::support::TestEnv;
 
 const SCRIPT: &str = "say one; reply first; say two; reply second";
 
 #[test]
 fn resume_without_an_id_opens_the_session_list() {
-    let world = World::new();
-    let first = world.args(&["-p", "remember the milk"]);
+    let env = TestEnv::new();
+    let first = env.args(&["-p", "remember the milk"]);
     assert_eq!(first.code, 0, "{}", first.err);
-    let mut screen = open(&world, &["--resume"]);
+    let mut screen = open(&env, &["--resume"]);
     screen.wait_for("Sessions this directory");
     screen.wait_for("remember the milk");
     screen.press("\r");
@@ -31,21 +31,21 @@ fn resume_without_an_id_opens_the_session_list() {
     screen.press(ESCAPE);
     screen.wait_gone("Sessions this directory");
     screen.quit();
-    assert_eq!(world.session_files().len(), 1, "the new session stayed empty");
+    assert_eq!(env.session_files().len(), 1, "the new session stayed empty");
 }
 
 /// pi creates ids that share a prefix within the same second.
 #[test]
 fn the_list_shows_as_many_id_digits_as_needed() {
-    let world = World::new();
-    let folder = world.home().join("sessions/of-pi");
+    let env = TestEnv::new();
+    let folder = env.home().join("sessions/of-pi");
     fs::create_dir_all(&folder).unwrap();
     for (id, text) in [("019b7ca9-a7f6-74ba", "milk"), ("019b7ca9-a812-7001", "bread")] {
-        let header = json!({ "type": "session", "version": 3, "id": id, "cwd": world.cwd() });
+        let header = json!({ "type": "session", "version": 3, "id": id, "cwd": env.cwd() });
         let said = json!({ "type": "message", "id": "00000001", "parentId": null, "message": { "role": "user", "content": text } });
         fs::write(folder.join(format!("2026-01-01_{id}.jsonl")), format!("{header}\n{said}\n")).unwrap();
     }
-    let mut screen = open(&world, &["--resume"]);
+    let mut screen = open(&env, &["--resume"]);
     screen.wait_for("019b7ca9-a7\n");
     screen.wait_for("019b7ca9-a8\n");
     screen.press("bread");
@@ -69,8 +69,8 @@ fn the_list_shows_as_many_id_digits_as_needed() {
 #[test]
 fn a_fork_continues_in_a_new_session_with_the_text_in_the_editor() {
     let server = ModelServer::new();
-    let (world, mut screen) = with_script(&server, SCRIPT);
-    let before = world.read("s.jsonl");
+    let (env, mut screen) = with_script(&server, SCRIPT);
+    let before = env.read("s.jsonl");
     screen.wait_for("second");
     screen.submit("/fork");
     screen.wait_for("Fork before a message");
@@ -80,9 +80,9 @@ fn a_fork_continues_in_a_new_session_with_the_text_in_the_editor() {
     screen.wait_gone("second");
     screen.wait_for(" from 5e551011");
     screen.press("\r");
-    let asked = server.next_request();
-    assert_eq!(asked.messages(), ["user: one", "assistant: first", "user: two"]);
-    asked.reply("elsewhere");
+    let request = server.next_request();
+    assert_eq!(request.messages(), ["user: one", "assistant: first", "user: two"]);
+    request.reply("elsewhere");
     screen.wait_for("elsewhere");
     screen.wait_for("#4");
     screen.submit("/branch");
@@ -91,19 +91,19 @@ fn a_fork_continues_in_a_new_session_with_the_text_in_the_editor() {
     server.next_request().reply("a copy");
     screen.wait_for("a copy");
     screen.quit();
-    assert_eq!(world.read("s.jsonl"), before);
-    assert_eq!(world.session_files().len(), 2);
-    let cards = world.args(&["sessions", "list", "--all", "--json"]);
+    assert_eq!(env.read("s.jsonl"), before);
+    assert_eq!(env.session_files().len(), 2);
+    let cards = env.args(&["sessions", "list", "--all", "--json"]);
     assert_eq!(cards.out.matches("\"parentSession\":").count(), 2, "{}", cards.out);
 }
 
 #[test]
 fn a_session_of_another_directory_runs_in_its_own_directory() {
-    let world = World::new();
-    fs::create_dir(world.path("there")).unwrap();
-    let made = world.args(&["-p", "--cwd", "there", "write made.txt with \"x\"", "--approval", "yolo"]);
+    let env = TestEnv::new();
+    fs::create_dir(env.path("there")).unwrap();
+    let made = env.args(&["-p", "--cwd", "there", "write made.txt with \"x\"", "--approval", "yolo"]);
     assert_eq!(made.code, 0, "{}", made.err);
-    let mut screen = open(&world, &[]);
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.submit("/resume");
     screen.wait_for("no sessions here; tab lists all directories");
@@ -123,34 +123,34 @@ fn a_session_of_another_directory_runs_in_its_own_directory() {
 #[test]
 fn no_session_leaves_no_files() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut screen = open(&world, &["--no-session", "hello"]);
+    let env = server.env();
+    let mut screen = open(&env, &["--no-session", "hello"]);
     server.next_request().reply("Hi.");
     screen.wait_for("Hi.");
     let end = screen.quit();
     assert!(!end.contains("--resume"), "{end}");
-    assert!(world.session_files().is_empty());
+    assert!(env.session_files().is_empty());
 }
 
-fn configure(world: &World, settings: &str) {
-    fs::create_dir_all(world.home()).unwrap();
-    fs::write(world.home().join("config.toml"), settings).unwrap();
+fn configure(env: &TestEnv, settings: &str) {
+    fs::create_dir_all(env.home()).unwrap();
+    fs::write(env.home().join("config.toml"), settings).unwrap();
 }
 
 /// A session in the store `file`, and a copy in `archive`, which was used more recently.
-fn with_a_copy() -> (World, String) {
-    let world = World::new();
-    configure(&world, "[stores.archive]\nfolder = '../archive'\n");
-    let id = world.json("append 'remember the milk'")["session"].as_str().unwrap().to_owned();
-    world.ok(&format!("copy {id} --to archive"));
-    world.ok(&format!("append {id} --store archive 'and the bread'"));
-    (world, id)
+fn with_a_copy() -> (TestEnv, String) {
+    let env = TestEnv::new();
+    configure(&env, "[stores.archive]\nfolder = '../archive'\n");
+    let id = env.json("append 'remember the milk'")["session"].as_str().unwrap().to_owned();
+    env.ok(&format!("copy {id} --to archive"));
+    env.ok(&format!("append {id} --store archive 'and the bread'"));
+    (env, id)
 }
 
 #[test]
 fn the_list_opens_renames_and_deletes_the_selected_one_of_two_copies() {
-    let (world, id) = with_a_copy();
-    let mut screen = open(&world, &[]);
+    let (env, id) = with_a_copy();
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.submit("/resume");
     screen.wait_until("both copies with their stores", |text| {
@@ -172,7 +172,7 @@ fn the_list_opens_renames_and_deletes_the_selected_one_of_two_copies() {
     screen.press(ESCAPE);
     screen.wait_gone("Sessions this directory");
     screen.quit();
-    let left = world.json("list");
+    let left = env.json("list");
     let left: Vec<_> =
         left.as_array().unwrap().iter().map(|card| (&card["id"], &card["store"], &card["name"])).collect();
     assert_eq!(left, [(&json!(id), &json!("file"), &json!(null))]);
@@ -181,12 +181,12 @@ fn the_list_opens_renames_and_deletes_the_selected_one_of_two_copies() {
 #[test]
 fn outputs_kept_for_a_session_are_deleted_with_it_from_the_list() {
     let server = ModelServer::new();
-    let world = server.world();
-    let mut screen = open(&world, &["--approval", "yolo", "count"]);
+    let env = server.env();
+    let mut screen = open(&env, &["--approval", "yolo", "count"]);
     server.next_request().reply_with_call("bash", &json!({ "command": "seq 1 50000" }));
     server.next_request().reply("Counted.");
     screen.wait_for("Counted.");
-    let kept = || crate::support::files_in(&world.home().join("cache").join("output"));
+    let kept = || crate::support::files_in(&env.home().join("cache").join("output"));
     assert_eq!(kept().len(), 1);
     screen.submit("/new");
     screen.wait_for(READY);
@@ -199,23 +199,23 @@ fn outputs_kept_for_a_session_are_deleted_with_it_from_the_list() {
     screen.press(ESCAPE);
     screen.wait_gone("Sessions this directory");
     screen.quit();
-    assert!(world.session_files().is_empty());
+    assert!(env.session_files().is_empty());
     assert_eq!(kept(), [] as [std::path::PathBuf; 0]);
 }
 
 /// Configures a store whose server accepts connections and never responds.
-fn with_a_silent_server(world: &World) -> TcpListener {
+fn with_a_silent_server(env: &TestEnv) -> TcpListener {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    configure(world, &format!("[stores.team]\nurl = 'mysql://me:hunter2@127.0.0.1:{port}/osier'\n"));
+    configure(env, &format!("[stores.team]\nurl = 'mysql://me:hunter2@127.0.0.1:{port}/osier'\n"));
     listener
 }
 
 #[test]
 fn opening_a_session_in_an_unresponsive_store_can_be_canceled() {
-    let world = World::new();
-    let _server = with_a_silent_server(&world);
-    let mut screen = open(&world, &[]);
+    let env = TestEnv::new();
+    let _server = with_a_silent_server(&env);
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.submit("/resume 00000000");
     screen.press("for the other one");
@@ -228,10 +228,10 @@ fn opening_a_session_in_an_unresponsive_store_can_be_canceled() {
 
 #[test]
 fn the_list_reports_an_unreachable_store() {
-    let world = World::new();
-    assert_eq!(world.args(&["-p", "remember the milk"]).code, 0);
-    drop(with_a_silent_server(&world));
-    let mut screen = open(&world, &["--resume"]);
+    let env = TestEnv::new();
+    assert_eq!(env.args(&["-p", "remember the milk"]).code, 0);
+    drop(with_a_silent_server(&env));
+    let mut screen = open(&env, &["--resume"]);
     screen.wait_for("› remember the milk");
     screen.wait_for("store team cannot be reached");
     screen.press(ESCAPE);
@@ -241,11 +241,11 @@ fn the_list_reports_an_unreachable_store() {
 
 #[test]
 fn the_list_search_includes_conversations() {
-    let world = World::new();
-    let long = world.json("append 'a plan for the zoo'")["session"].as_str().unwrap().to_owned();
-    world.ok(&format!("append {long} 'first the purple elephant'"));
-    world.ok("append 'remember the milk'");
-    let mut screen = open(&world, &["--resume"]);
+    let env = TestEnv::new();
+    let long = env.json("append 'a plan for the zoo'")["session"].as_str().unwrap().to_owned();
+    env.ok(&format!("append {long} 'first the purple elephant'"));
+    env.ok("append 'remember the milk'");
+    let mut screen = open(&env, &["--resume"]);
     screen.wait_for("a plan for the zoo");
     screen.wait_for("remember the milk");
     screen.press("elephant");
@@ -275,13 +275,13 @@ fn switching_sessions_during_a_turn_reports_that_it_was_stopped() {
     let (_world, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("second");
     screen.submit("three");
-    let mut asked = server.next_request();
-    asked.send_text("Well, ");
+    let mut request = server.next_request();
+    request.send_text("Well, ");
     screen.wait_for("Well,");
     screen.submit("and this");
     screen.wait_for("next: and this");
     screen.submit("/branch");
-    asked.wait_for_disconnect();
+    request.wait_for_disconnect();
     screen.wait_for("Stopped the turn in 5e551011");
     screen.wait_for(" from 5e551011");
     screen.wait_for("> and this");

@@ -4,19 +4,19 @@ use std::fs;
 
 use crate::run_support::osier_command;
 use crate::screen::{ESCAPE, READY, Screen, open};
-use crate::support::World;
+use crate::support::TestEnv;
 
-fn world(settings: &str) -> World {
-    let world = World::new();
-    fs::create_dir_all(world.home()).unwrap();
-    fs::write(world.home().join("config.toml"), settings).unwrap();
-    world
+fn env(settings: &str) -> TestEnv {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.home()).unwrap();
+    fs::write(env.home().join("config.toml"), settings).unwrap();
+    env
 }
 
 #[test]
 fn settings_choose_what_escape_twice_opens() {
-    let world = world("double_escape = 'fork'\n");
-    let mut screen = open(&world, &["--", "hello"]);
+    let env = env("double_escape = 'fork'\n");
+    let mut screen = open(&env, &["--", "hello"]);
     screen.wait_for("#2");
     screen.press(ESCAPE);
     screen.press(ESCAPE);
@@ -28,8 +28,8 @@ fn settings_choose_what_escape_twice_opens() {
 
 #[test]
 fn settings_choose_the_tree_filter_and_disable_the_summary_question() {
-    let world = world("tree_filter = 'user-only'\nask_summary = false\n");
-    let mut screen = open(&world, &["--", "hello"]);
+    let env = env("tree_filter = 'user-only'\nask_summary = false\n");
+    let mut screen = open(&env, &["--", "hello"]);
     screen.wait_for("#2");
     screen.submit("/tree");
     screen.wait_for("user: \"hello\"");
@@ -43,8 +43,8 @@ fn settings_choose_the_tree_filter_and_disable_the_summary_question() {
 
 #[test]
 fn the_configured_editor_edits_the_draft() {
-    let world = world("editor = 'sed -i s/milk/bread/'\n");
-    let mut screen = open(&world, &[]);
+    let env = env("editor = 'sed -i s/milk/bread/'\n");
+    let mut screen = open(&env, &[]);
     screen.wait_for(READY);
     screen.press("buy milk");
     screen.wait_for("> buy milk");
@@ -57,8 +57,8 @@ fn the_configured_editor_edits_the_draft() {
 
 #[test]
 fn changed_settings_apply_at_once_and_are_saved() {
-    let world = world("# mine\n");
-    let mut screen = open(&world, &["--", "hello"]);
+    let env = env("# mine\n");
+    let mut screen = open(&env, &["--", "hello"]);
     screen.wait_for("#2");
     screen.submit("/settings");
     screen.wait_for("backtracking");
@@ -86,14 +86,14 @@ fn changed_settings_apply_at_once_and_are_saved() {
     screen.press(ESCAPE);
     screen.wait_gone("Fork before a message");
     screen.quit();
-    let file = fs::read_to_string(world.home().join("config.toml")).unwrap();
+    let file = fs::read_to_string(env.home().join("config.toml")).unwrap();
     assert_eq!(file, "# mine\ndouble_escape = \"fork\"\n\n[retry]\nattempts = 5\n");
 }
 
 #[test]
 fn settings_can_change_keys_of_the_tree() {
-    let world = world("[keys]\n'tree.label' = 'ctrl+k'\n");
-    let mut screen = open(&world, &["--", "hello"]);
+    let env = env("[keys]\n'tree.label' = 'ctrl+k'\n");
+    let mut screen = open(&env, &["--", "hello"]);
     screen.wait_for("#2");
     screen.submit("/tree");
     screen.wait_for("ctrl+k label");
@@ -108,27 +108,27 @@ fn settings_can_change_keys_of_the_tree() {
 
 #[test]
 fn unknown_keys_are_reported_at_startup_and_by_doctor() {
-    let world = world("[keys]\n'tree.lable' = 'ctrl+k'\ntree.mark = 'hyper+m'\n");
-    let mut screen = open(&world, &[]);
+    let env = env("[keys]\n'tree.lable' = 'ctrl+k'\ntree.mark = 'hyper+m'\n");
+    let mut screen = open(&env, &[]);
     screen.wait_for("unknown key name tree.lable; did you mean tree.label?");
     screen.wait_for("unknown key hyper+m");
     screen.wait_for(READY);
     screen.quit();
-    let doctor = world.args(&["doctor"]);
+    let doctor = env.args(&["doctor"]);
     assert!(doctor.out.contains("unknown key name tree.lable"), "{}", doctor.out);
 }
 
 #[test]
 fn a_user_theme_is_found_by_name_and_its_mistakes_are_reported() {
-    let world = world("theme = \"mine\"\n");
-    fs::create_dir_all(world.home().join("themes")).unwrap();
-    fs::write(world.home().join("themes/mine.toml"), "user = \"#123456\"\nacent = \"red\"\n").unwrap();
-    let colored = |world: &World| {
-        let mut command = osier_command(world, &[]);
+    let env = env("theme = \"mine\"\n");
+    fs::create_dir_all(env.home().join("themes")).unwrap();
+    fs::write(env.home().join("themes/mine.toml"), "user = \"#123456\"\nacent = \"red\"\n").unwrap();
+    let colored = |env: &TestEnv| {
+        let mut command = osier_command(env, &[]);
         command.env("TERM", "xterm-256color").env("COLORTERM", "truecolor");
         Screen::start(command, 80, 24)
     };
-    let mut screen = colored(&world);
+    let mut screen = colored(&env);
     screen.wait_for("theme mine: unknown token acent; did you mean accent?");
     screen.wait_for("theme mine: missing tokens, taken from dark: text,");
     screen.wait_for(READY);
@@ -148,12 +148,12 @@ fn a_user_theme_is_found_by_name_and_its_mistakes_are_reported() {
     screen.press(ESCAPE);
     screen.wait_gone("type to search");
     screen.quit();
-    let doctor = world.args(&["config", "set", "theme", "solarised"]);
+    let doctor = env.args(&["config", "set", "theme", "solarised"]);
     assert!(doctor.err.contains("unknown theme solarised; did you mean solarized?"), "{}", doctor.err);
-    fs::write(world.home().join("config.toml"), "theme = \"../mine\"\n").unwrap();
-    let doctor = world.args(&["doctor"]);
+    fs::write(env.home().join("config.toml"), "theme = \"../mine\"\n").unwrap();
+    let doctor = env.args(&["doctor"]);
     assert!(doctor.out.contains("unknown theme ../mine"), "{}", doctor.out);
-    let mut screen = colored(&world);
+    let mut screen = colored(&env);
     screen.wait_for("unknown theme ../mine");
     screen.wait_for(READY);
     screen.quit();

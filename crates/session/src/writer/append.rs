@@ -49,7 +49,7 @@ impl SessionWriter {
             }
             let line = self.render_line(&mut job)?;
             let entry = parse_entry(&line)
-                .map_err(|_| PlanError::NotAnEntry { why: "it has no `type` or no `id`" })?;
+                .map_err(|_| PlanError::NotAnEntry { reason: "it has no `type` or no `id`" })?;
             self.check_own_turns(&job, &entry)?;
             self.check_leases(&job, &entry).await?;
             let before = self.version;
@@ -97,14 +97,19 @@ impl SessionWriter {
         let same = parse_entry(&stored).is_ok_and(|entry| {
             let time = entry.time.unwrap_or_default();
             let under_it = match job.draft().parent {
-                DraftParent::At(place) if job.provided.parent.is_some() => {
-                    self.tree.head(seq).parent == place
+                DraftParent::At(position) if job.provided.parent.is_some() => {
+                    self.tree.head(seq).parent == position
                 }
                 _ => true,
             };
             under_it
-                && job.provided.line(job.draft(), job.gated.is_some(), id, entry.parent.as_deref(), time)
-                    == stored
+                && job.provided.line(
+                    job.draft(),
+                    job.altered_draft.is_some(),
+                    id,
+                    entry.parent.as_deref(),
+                    time,
+                ) == stored
         });
         match same {
             true => Ok(Some(seq)),
@@ -119,8 +124,8 @@ impl SessionWriter {
         let (at, history) = match job.cursor {
             None => (self.tree.leaf(), &none),
             Some(cursor) => {
-                let standing = self.cursors.get(cursor).ok_or(SessionError::Closed)?;
-                (standing.place, &standing.history)
+                let cursor_state = self.cursors.get(cursor).ok_or(SessionError::Closed)?;
+                (cursor_state.position, &cursor_state.history)
             }
         };
         self.check_expected(job, at)?;
@@ -141,9 +146,9 @@ impl SessionWriter {
 
     fn check_expected(&self, job: &AppendJob, at: Place) -> Result<(), SessionError> {
         let Some(expected) = &job.expected_place else { return Ok(()) };
-        let place = expected.as_deref().and_then(|id| self.tree.find(id));
-        let known = place.is_some() == expected.is_some();
-        match known && self.tree.same_place(place, at) {
+        let position = expected.as_deref().and_then(|id| self.tree.find(id));
+        let known = position.is_some() == expected.is_some();
+        match known && self.tree.same_place(position, at) {
             true => Ok(()),
             false => Err(SessionError::LeafChanged { now: self.id_at(at) }),
         }
@@ -155,10 +160,12 @@ impl SessionWriter {
             EntryKind::DeleteBranch => entry.target.as_deref().and_then(|target| self.tree.find(target)),
             _ => None,
         };
-        for (id, standing) in self.cursors.all().iter().filter(|(_, standing)| standing.busy) {
+        for (id, cursor_state) in self.cursors.all().iter().filter(|(_, cursor_state)| cursor_state.busy) {
             let moved = entry.kind == EntryKind::Leaf && job.cursor == Some(*id);
-            if moved || deleted.is_some_and(|first| self.tree.heads().is_ancestor(first, standing.place)) {
-                return Err(SessionError::Busy { at: self.id_at(standing.place) });
+            if moved
+                || deleted.is_some_and(|first| self.tree.heads().is_ancestor(first, cursor_state.position))
+            {
+                return Err(SessionError::Busy { at: self.id_at(cursor_state.position) });
             }
         }
         Ok(())
@@ -171,13 +178,13 @@ impl SessionWriter {
         let time = *job.time.get_or_insert_with(|| self.env.clock.now());
         let parent = match job.draft().parent {
             DraftParent::CurrentLeaf => self.tree.leaf(),
-            DraftParent::At(place) => place,
+            DraftParent::At(position) => position,
         };
         if let Some(unknown) = parent.filter(|seq| seq.index() >= self.tree.len()) {
             return Err(SessionError::ParentNotFound { id: format!("{unknown:?}") });
         }
         let parent = self.id_at(parent);
-        let line = job.provided.line(job.draft(), job.gated.is_some(), &id, parent.as_deref(), time);
+        let line = job.provided.line(job.draft(), job.altered_draft.is_some(), &id, parent.as_deref(), time);
         job.id = Some(id);
         Ok(line)
     }
@@ -221,17 +228,17 @@ impl SessionWriter {
     /// The cursor that advances to the entry. Without an explicit cursor it is the main one, unless that is busy.
     /// Marks move no cursor.
     fn advancing_cursor(&self, job: &AppendJob, kind: EntryKind) -> Option<CursorId> {
-        let idle = |id: &CursorId| self.cursors.get(*id).is_some_and(|standing| !standing.busy);
+        let idle = |id: &CursorId| self.cursors.get(*id).is_some_and(|cursor_state| !cursor_state.busy);
         let main = Some(CursorId::MAIN).filter(|id| !kind.is_mark() && idle(id));
         job.cursor.or(main)
     }
 
     /// Adds a stored entry to the tree and updates the cursors.
-    pub(super) fn fold(&mut self, entry: &Entry<'_>, by: Option<CursorId>) -> Seq {
+    pub(super) fn fold(&mut self, entry: &Entry<'_>, cursor: Option<CursorId>) -> Seq {
         // The offset is not needed: lines are read from the store by sequence number.
         let seq = self.tree.append(entry, 0, u32::try_from(entry.line.len()).unwrap_or(u32::MAX));
         self.version.entries = self.tree.len();
-        self.cursors.apply_entry(&self.tree, seq, by);
+        self.cursors.apply_entry(&self.tree, seq, cursor);
         seq
     }
 

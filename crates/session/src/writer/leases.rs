@@ -17,10 +17,10 @@ pub(super) type OwnLeases = BTreeMap<CursorId, Lease>;
 
 impl SessionWriter {
     pub(super) async fn begin_turn(&mut self, cursor: CursorId) -> Result<(), SessionError> {
-        let standing = self.cursors.get_mut(cursor).ok_or(SessionError::Closed)?;
-        let (place, busy) = (standing.place, std::mem::replace(&mut standing.busy, true));
+        let cursor_state = self.cursors.get_mut(cursor).ok_or(SessionError::Closed)?;
+        let (position, busy) = (cursor_state.position, std::mem::replace(&mut cursor_state.busy, true));
         if busy {
-            return Err(SessionError::Busy { at: self.id_at(place) });
+            return Err(SessionError::Busy { at: self.id_at(position) });
         }
         self.publish();
         let acquired = self.acquire_turn_lease(cursor).await;
@@ -37,9 +37,9 @@ impl SessionWriter {
     async fn acquire_turn_lease(&mut self, cursor: CursorId) -> Result<(), SessionError> {
         // The first append reports errors of the store.
         self.try_read_appended().await;
-        let place = self.visible_place(cursor)?;
-        let lease = self.new_lease(self.id_at(place), None);
-        self.store.acquire_lease(&lease, &self.conflicts_with(place)).await?;
+        let position = self.visible_place(cursor)?;
+        let lease = self.new_lease(self.id_at(position), None);
+        self.store.acquire_lease(&lease, &self.conflicts_with(position)).await?;
         self.leases.insert(cursor, lease);
         tracing::debug!("acquired the lease of a turn");
         let before = self.version;
@@ -47,7 +47,7 @@ impl SessionWriter {
         let checked = match self.version == before {
             true => Ok(()),
             false => match self.visible_place(cursor) {
-                Ok(place) => self.check_no_foreign_turn(place).await,
+                Ok(position) => self.check_no_foreign_turn(position).await,
                 Err(error) => Err(error),
             },
         };
@@ -79,10 +79,10 @@ impl SessionWriter {
     }
 
     /// Fails if another process runs a turn at a position.
-    pub(super) async fn check_no_foreign_turn(&self, place: Place) -> Result<(), SessionError> {
-        let in_the_way = self.conflicts_with(place);
+    pub(super) async fn check_no_foreign_turn(&self, position: Place) -> Result<(), SessionError> {
+        let is_conflict = self.conflicts_with(position);
         let leases = self.store.leases(&self.key).await?;
-        match leases.into_iter().find(|lease| in_the_way(lease)) {
+        match leases.into_iter().find(|lease| is_conflict(lease)) {
             Some(lease) => Err(StoreError::Leased { lease: Box::new(lease) }.into()),
             None => Ok(()),
         }
@@ -90,10 +90,10 @@ impl SessionWriter {
 
     /// Fails if a position is inside the branch of another process's turn. A message next to that branch starts a new
     /// branch.
-    async fn check_outside_foreign_turns(&self, place: Place) -> Result<(), SessionError> {
+    async fn check_outside_foreign_turns(&self, position: Place) -> Result<(), SessionError> {
         let leases = self.store.leases(&self.key).await?;
         let own: Vec<u64> = self.own_lease_cursors();
-        let inside = |lease: &Lease| !own.contains(&lease.cursor) && is_inside(&self.tree, lease, place);
+        let inside = |lease: &Lease| !own.contains(&lease.cursor) && is_inside(&self.tree, lease, position);
         match leases.into_iter().find(inside) {
             Some(lease) => Err(StoreError::Leased { lease: Box::new(lease) }.into()),
             None => Ok(()),
@@ -101,8 +101,8 @@ impl SessionWriter {
     }
 
     pub(super) async fn check_no_foreign_turn_at(&self, at: Option<String>) -> Result<(), SessionError> {
-        let place = at.as_deref().map(|id| self.tree.require(id)).transpose()?;
-        self.check_no_foreign_turn(place).await
+        let position = at.as_deref().map(|id| self.tree.require(id)).transpose()?;
+        self.check_no_foreign_turn(position).await
     }
 
     /// Checks and updates leases before an entry is appended.
@@ -138,10 +138,10 @@ impl SessionWriter {
         parent: Place,
         entry: &Entry<'_>,
     ) -> Result<(), SessionError> {
-        let place = self.cursors.get(cursor).and_then(|standing| standing.place);
+        let position = self.cursors.get(cursor).and_then(|cursor_state| cursor_state.position);
         let Some(lease) = self.leases.get_mut(&cursor) else { return Ok(()) };
         let has_branch = lease.branch.as_deref().is_some_and(|id| self.tree.find(id).is_some());
-        if entry.kind.is_mark() || (has_branch && parent == place) {
+        if entry.kind.is_mark() || (has_branch && parent == position) {
             return Ok(());
         }
         lease.entry = entry.parent.as_deref().map(str::to_owned);
@@ -166,9 +166,9 @@ impl SessionWriter {
             seq.is_some() && tree.heads().is_ancestor(first, seq)
         };
         let conflicts = self.conflicts_with(Some(first));
-        let in_the_way =
+        let is_conflict =
             |other: &Lease| is_inside(&other.entry) || is_inside(&other.branch) || conflicts(other);
-        self.store.acquire_lease(&lease, &in_the_way).await?;
+        self.store.acquire_lease(&lease, &is_conflict).await?;
         Ok(Some(lease))
     }
 
@@ -185,10 +185,10 @@ impl SessionWriter {
     }
 
     /// Returns a predicate: whether a lease of another process covers a position.
-    fn conflicts_with(&self, place: Place) -> impl Fn(&Lease) -> bool + Send + Sync + 'static {
+    fn conflicts_with(&self, position: Place) -> impl Fn(&Lease) -> bool + Send + Sync + 'static {
         let own = self.own_lease_cursors();
         let tree = self.tree.clone();
-        move |lease| !own.contains(&lease.cursor) && covers(&tree, lease, place)
+        move |lease| !own.contains(&lease.cursor) && covers(&tree, lease, position)
     }
 
     /// The leases of this process, including released ones.
@@ -199,23 +199,23 @@ impl SessionWriter {
 
     /// The position of a cursor. Fails if it was deleted.
     fn visible_place(&self, cursor: CursorId) -> Result<Place, SessionError> {
-        let place = self.cursors.get(cursor).ok_or(SessionError::Closed)?.place;
-        match place.filter(|seq| self.tree.is_hidden(*seq)) {
+        let position = self.cursors.get(cursor).ok_or(SessionError::Closed)?.position;
+        match position.filter(|seq| self.tree.is_hidden(*seq)) {
             Some(hidden) => Err(PlanError::Hidden { id: self.tree.id(hidden).to_string() }.into()),
-            None => Ok(place),
+            None => Ok(position),
         }
     }
 }
 
 /// Whether a turn started at this position, or works in a branch that contains it.
-fn covers(tree: &SessionTree, lease: &Lease, place: Place) -> bool {
+fn covers(tree: &SessionTree, lease: &Lease, position: Place) -> bool {
     let entry = lease.entry.as_deref().and_then(|id| tree.find(id));
-    is_inside(tree, lease, place)
-        || (entry.is_some() == lease.entry.is_some() && tree.same_place(entry, place))
+    is_inside(tree, lease, position)
+        || (entry.is_some() == lease.entry.is_some() && tree.same_place(entry, position))
 }
 
 /// Whether a position is in the branch of a turn.
-fn is_inside(tree: &SessionTree, lease: &Lease, place: Place) -> bool {
+fn is_inside(tree: &SessionTree, lease: &Lease, position: Place) -> bool {
     let first = lease.branch.as_deref().and_then(|id| tree.find(id));
-    first.is_some_and(|first| tree.heads().is_ancestor(first, place))
+    first.is_some_and(|first| tree.heads().is_ancestor(first, position))
 }

@@ -43,16 +43,16 @@ impl SessionWriter {
         }
         while self.tree.len() < now.entries {
             let after = self.tree.len();
-            let wanted: Vec<Seq> = (after..now.entries.min(after + PAGE)).map(Seq::new).collect();
-            self.read_lines(&wanted).await?;
+            let seqs: Vec<Seq> = (after..now.entries.min(after + PAGE)).map(Seq::new).collect();
+            self.read_lines(&seqs).await?;
         }
         Ok(())
     }
 
     /// Reads the lines of a page in batches. Each batch is published at once.
-    async fn read_lines(&mut self, wanted: &[Seq]) -> Result<(), StoreError> {
+    async fn read_lines(&mut self, seqs: &[Seq]) -> Result<(), StoreError> {
         let mut batch = LineBatch::default();
-        let mut rest = wanted;
+        let mut rest = seqs;
         while !rest.is_empty() {
             self.store.lines(&self.key, self.version.generation, rest, &mut batch).await?;
             if batch.is_empty() {

@@ -113,8 +113,8 @@ async fn a_turn_whose_lease_was_taken_over_stores_nothing_more() {
     say(&session.main_cursor(), "assistant", "nobody took the place").await;
     let own = store.leases("s").await.unwrap().remove(0);
     store.release_lease(&own).await;
-    let rival = Lease { cursor: own.cursor ^ 1, process: 4242, ..own };
-    store.acquire_lease(&rival, &|_| true).await.unwrap();
+    let other_lease = Lease { cursor: own.cursor ^ 1, process: 4242, ..own };
+    store.acquire_lease(&other_lease, &|_| true).await.unwrap();
     let before = session.version();
     store.next(Fault::LeaseEnded);
     let refused = session.main_cursor().commit(message("user", "too late")).await.unwrap_err();
@@ -145,7 +145,7 @@ async fn a_write_that_fails_after_it_reached_the_log_succeeds() {
     store.next(Fault::Late);
     let entry = stored(session.main_cursor().commit(message("user", "x").finish_draft(&draft)).await);
     assert_eq!((&*entry.id, entry.existed, session.version().entries), (draft.id(), true, 1));
-    assert_eq!(session.main_cursor().place(), Some(entry.seq));
+    assert_eq!(session.main_cursor().position(), Some(entry.seq));
     assert!(drain(&mut events).iter().any(|event| matches!(event, SessionEvent::DraftDropped { .. })));
     let (_, reply) = exchange(&session.main_cursor(), "on").await;
     assert_eq!(session.tree().path(Some(reply.seq)).len(), 3, "one path without duplicates");
@@ -157,8 +157,8 @@ async fn a_draft_committed_again_is_not_written_twice() {
     let (_, session) = session(Durability::Os).await;
     let draft = session.main_cursor().begin_draft().await.unwrap();
     let first = stored(session.main_cursor().commit(message("assistant", "x").finish_draft(&draft)).await);
-    let again = stored(session.main_cursor().commit(message("assistant", "x").finish_draft(&draft)).await);
-    assert_eq!((again.seq, again.existed), (first.seq, true));
+    let repeated = stored(session.main_cursor().commit(message("assistant", "x").finish_draft(&draft)).await);
+    assert_eq!((repeated.seq, repeated.existed), (first.seq, true));
     let other = stored(session.main_cursor().commit(message("assistant", "y").finish_draft(&draft)).await);
     assert_ne!(other.id, first.id);
     assert_eq!(text_at(&session.main_cursor()).await, "assistant: y");

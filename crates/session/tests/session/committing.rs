@@ -87,7 +87,7 @@ async fn tasks_that_commit_at_one_cursor_make_one_path() {
     }
     tasks.join_all().await;
     let tree = session.tree();
-    assert_eq!(tree.path(session.main_cursor().place()).len(), 400);
+    assert_eq!(tree.path(session.main_cursor().position()).len(), 400);
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn a_refusal_by_a_gate_is_not_an_error() {
         Arc::new(ScriptedGate { verdicts: vec![GateVerdict::Refuse].into(), ..ScriptedGate::default() });
     let session = empty(&memory(), gated("a", &gate)).await;
     assert_eq!(session.main_cursor().commit(message("user", "x")).await.unwrap(), CommitOutcome::Cancelled);
-    assert_eq!((session.version().entries, session.main_cursor().place()), (0, None));
+    assert_eq!((session.version().entries, session.main_cursor().position()), (0, None));
     say(&session.main_cursor(), "user", "y").await;
 }
 

@@ -54,12 +54,12 @@ impl StoreInterceptor for DefectiveCalls {
         inner: &MemoryStore,
         id: &str,
         generation: u64,
-        wanted: &[Seq],
+        seqs: &[Seq],
         batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
         match self.defect {
             Defect::ReturnsNothing => Ok(()),
-            _ => inner.lines(id, generation, wanted, batch).await,
+            _ => inner.lines(id, generation, seqs, batch).await,
         }
     }
 

@@ -65,7 +65,7 @@ async fn a_busy_cursor_follows_after_its_turn() {
     let turn = two.main_cursor().begin_turn().await.unwrap();
     exchange(&one.main_cursor(), "hello").await;
     two.refresh().await.unwrap();
-    assert_eq!(two.main_cursor().place(), None);
+    assert_eq!(two.main_cursor().position(), None);
     assert!(two.main_cursor().state().continuation.is_some());
     turn.end().await.unwrap();
     assert_eq!(text_at(&two.main_cursor()).await, "assistant: HELLO");
@@ -85,9 +85,9 @@ async fn a_cursor_with_its_own_branch_stays_there_and_can_follow() {
     two.refresh().await.unwrap();
     assert_eq!(text_at(&two.main_cursor()).await, "assistant: FROM TWO");
     let entries = two.version().entries;
-    let place = two.main_cursor().follow().await.unwrap();
+    let position = two.main_cursor().follow().await.unwrap();
     assert_eq!(
-        (place, two.version().entries),
+        (position, two.version().entries),
         (two.tree().leaf(), entries),
         "the leaf of the log is already there"
     );
@@ -111,7 +111,7 @@ async fn following_away_from_the_leaf_writes_a_move() {
     assert_eq!(text_at(&open(&store, env("c")).await.main_cursor()).await, "user: unanswered");
     assert_eq!(
         two.main_cursor().follow().await.unwrap(),
-        two.main_cursor().place(),
+        two.main_cursor().position(),
         "nothing more to follow"
     );
 }
@@ -125,7 +125,7 @@ async fn a_foreign_mark_moves_the_cursor_along_even_in_a_turn() {
     let _turn = one.main_cursor().begin_turn().await.unwrap();
     let mark = stored(two.label(&reply.id, Some("x")).await);
     one.refresh().await.unwrap();
-    assert_eq!(id(&one, one.main_cursor().place()), *mark.id);
+    assert_eq!(id(&one, one.main_cursor().position()), *mark.id);
     assert_eq!(one.main_cursor().state().continuation, None);
 }
 
@@ -147,7 +147,7 @@ async fn a_foreign_move_does_not_move_other_cursors() {
 async fn cursors_of_one_process_are_independent() {
     let session = empty(&memory(), env("a")).await;
     exchange(&session.main_cursor(), "hello").await;
-    let side = session.new_cursor(session.main_cursor().place()).await.unwrap();
+    let side = session.new_cursor(session.main_cursor().position()).await.unwrap();
     exchange(&side, "aside").await;
     assert_eq!(text_at(&session.main_cursor()).await, "assistant: HELLO");
     exchange(&session.main_cursor(), "straight on").await;
@@ -182,7 +182,7 @@ async fn a_busy_cursor_cannot_be_moved() {
     let _turn = session.main_cursor().begin_turn().await.unwrap();
     assert!(matches!(session.main_cursor().move_to(None).await, Err(SessionError::Busy { .. })));
     assert_eq!(session.version().entries, 2);
-    let side = session.new_cursor(session.main_cursor().place()).await.unwrap();
+    let side = session.new_cursor(session.main_cursor().position()).await.unwrap();
     side.move_to(None).await.unwrap();
 }
 
@@ -212,9 +212,9 @@ async fn a_mark_is_appended_at_the_leaf_of_the_log() {
     let label = |text: &'static str| Commit::new(move |tree, _| tree.plan_label("a0000001", Some(text)));
     let mark = stored(side.commit(label("from the side")).await);
     assert_eq!(session.tree().head(mark.seq).parent, Some(reply.seq));
-    assert_eq!((side.place(), session.main_cursor().place()), (Some(prompt.seq), Some(mark.seq)));
+    assert_eq!((side.position(), session.main_cursor().position()), (Some(prompt.seq), Some(mark.seq)));
     let mark = stored(session.main_cursor().commit(label("from the main one")).await);
-    assert_eq!(session.main_cursor().place(), Some(mark.seq));
+    assert_eq!(session.main_cursor().position(), Some(mark.seq));
 }
 
 /// Two separate calls could return a tree and a position of a later state.

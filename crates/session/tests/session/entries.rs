@@ -22,7 +22,7 @@ async fn missing_fields_are_filled_in() {
         line(&added),
         r#"{"type":"new kind","id":"a0000003","parentId":"a0000002","timestamp":"2026-01-01T00:00:02.000Z","x":1.0}"#
     );
-    assert_eq!(id(&session, session.main_cursor().place()), "a0000003");
+    assert_eq!(id(&session, session.main_cursor().position()), "a0000003");
 }
 
 #[tokio::test]
@@ -58,9 +58,9 @@ async fn appending_the_same_entry_again_writes_nothing() {
     let first = append(&session, given).await;
     exchange(&session.main_cursor(), "hello").await;
     for session in [&session, &open(&store, env("b")).await] {
-        let again = append(session, given).await;
-        assert!(again.existed);
-        assert_eq!((again.seq, &again.line), (first.seq, &first.line));
+        let repeated = append(session, given).await;
+        assert!(repeated.existed);
+        assert_eq!((repeated.seq, &repeated.line), (first.seq, &first.line));
         assert_eq!(session.version().entries, 3);
     }
 }
@@ -157,6 +157,6 @@ async fn a_message_with_role_tool_is_stored_as_tool_result() {
     let added = append(&session, given).await;
     assert_eq!(line(&added), given.replace("\"tool\"", "\"toolResult\""));
     assert!(
-        matches!(session.append_entry(given.as_bytes()).await.unwrap(), CommitOutcome::Stored(again) if again.existed)
+        matches!(session.append_entry(given.as_bytes()).await.unwrap(), CommitOutcome::Stored(repeated) if repeated.existed)
     );
 }

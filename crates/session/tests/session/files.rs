@@ -54,7 +54,7 @@ async fn processes_on_one_file_make_branches_and_lose_nothing() {
                 session.rename(letter).await.unwrap();
             }
             drop(turn);
-            let path = session.tree().path(session.main_cursor().place());
+            let path = session.tree().path(session.main_cursor().position());
             path.iter().filter(|seq| session.tree().head(**seq).kind.reaches_context()).count()
         });
     }
@@ -90,10 +90,10 @@ async fn a_session_in_an_old_file_continues_after_its_migration() {
     let received = drain(&mut events);
     assert!(received.iter().all(|event| matches!(event, SessionEvent::Committed { .. })), "{received:?}");
     assert_eq!(received.len(), 4);
-    assert_eq!(session.tree().path(session.main_cursor().place()).len(), 6);
+    assert_eq!(session.tree().path(session.main_cursor().position()).len(), 6);
     let reopened = Session::open(files(&folder), &key, env("b")).await.unwrap();
     assert_eq!(text_at(&reopened.main_cursor()).await, "assistant: AND MORE");
-    assert_eq!(reopened.tree().path(reopened.main_cursor().place()).len(), 6);
+    assert_eq!(reopened.tree().path(reopened.main_cursor().position()).len(), 6);
 }
 
 #[tokio::test]

@@ -47,24 +47,24 @@ async fn the_entries_of_a_turn_belong_to_it_until_it_ends() {
     let one = empty(&store, stale("a")).await;
     exchange(&one.main_cursor(), "hello").await;
     let running = turn(&one).await;
-    let asked = say(&one.main_cursor(), "user", "more").await;
+    let appended = say(&one.main_cursor(), "user", "more").await;
     let calls = say(&one.main_cursor(), "calls", "bash").await;
     let two = open(&store, stale("b")).await;
     assert_eq!(text_at(&two.main_cursor()).await, "calls: bash");
     let lease = holder(two.main_cursor().begin_turn().await);
-    assert_eq!(lease.branch.as_deref(), Some(&*asked.id));
+    assert_eq!(lease.branch.as_deref(), Some(&*appended.id));
     two.main_cursor().move_to(None).await.expect("moving elsewhere is allowed");
-    assert_eq!(holder(two.main_cursor().move_to(Some(asked.seq)).await), lease);
+    assert_eq!(holder(two.main_cursor().move_to(Some(appended.seq)).await), lease);
     assert_eq!(holder(two.main_cursor().undo().await), lease);
-    let refused = two.main_cursor().check_no_foreign_turn(&two.tree(), Some(asked.seq)).await;
+    let refused = two.main_cursor().check_no_foreign_turn(&two.tree(), Some(appended.seq)).await;
     assert_eq!(holder(refused), lease);
-    assert_eq!(holder(two.delete_branch(&asked.id).await), lease);
+    assert_eq!(holder(two.delete_branch(&appended.id).await), lease);
     assert_eq!(holder(two.delete_branch(&calls.id).await), lease, "also a part of the branch");
     assert_eq!(holder(two.delete_branch("a0000001").await), lease);
-    two.label(&asked.id, Some("later")).await.expect("marks are allowed");
+    two.label(&appended.id, Some("later")).await.expect("marks are allowed");
     running.end().await.unwrap();
-    two.main_cursor().move_to(Some(asked.seq)).await.unwrap();
-    two.delete_branch(&asked.id).await.unwrap();
+    two.main_cursor().move_to(Some(appended.seq)).await.unwrap();
+    two.delete_branch(&appended.id).await.unwrap();
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn a_lease_follows_a_turn_to_another_branch() {
     let one = empty(&store, stale("a")).await;
     let (first, _) = exchange(&one.main_cursor(), "hello").await;
     let _running = turn(&one).await;
-    let asked = say(&one.main_cursor(), "user", "more").await;
+    let appended = say(&one.main_cursor(), "user", "more").await;
     let to = first.id.clone();
     let message =
         osier_tree::scan::RawJson::parse(br#"{"role":"user","content":"back"}"#).unwrap().bytes().to_vec();
@@ -98,14 +98,14 @@ async fn a_lease_follows_a_turn_to_another_branch() {
     let two = open(&store, stale("b")).await;
     let lease = holder(two.delete_branch(&jumped.id).await);
     assert_eq!((lease.entry.as_deref(), lease.branch.as_deref()), (Some(&*first.id), Some(&*jumped.id)));
-    two.delete_branch(&asked.id).await.expect("the turn has left that branch");
+    two.delete_branch(&appended.id).await.expect("the turn has left that branch");
 }
 
 #[tokio::test]
 async fn cursors_of_one_process_can_start_turns_at_one_position() {
     let session = empty(&memory(), env("a")).await;
     exchange(&session.main_cursor(), "hello").await;
-    let side = session.new_cursor(session.main_cursor().place()).await.unwrap();
+    let side = session.new_cursor(session.main_cursor().position()).await.unwrap();
     let turns = (turn(&session).await, side.begin_turn().await.unwrap());
     assert_eq!(session.store().leases("s").await.unwrap().len(), 2);
     drop(turns.0);

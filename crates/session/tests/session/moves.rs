@@ -106,7 +106,7 @@ async fn deleting_the_current_branch_moves_cursors_out_with_one_entry() {
     let session = empty(&store, env("a")).await;
     exchange(&session.main_cursor(), "a").await;
     let (first, _) = exchange(&session.main_cursor(), "b").await;
-    let side = session.new_cursor(session.main_cursor().place()).await.unwrap();
+    let side = session.new_cursor(session.main_cursor().position()).await.unwrap();
     let mut events = session.attach(None).await.unwrap().events;
     session.delete_branch(&first.id).await.unwrap();
     assert_eq!(session.version().entries, 5);

@@ -37,9 +37,9 @@ async fn a_label_from_a_stale_process_moves_no_cursor() {
     say(&busy.main_cursor(), "user", "more").await;
     late.label("a0000001", Some("start")).await.unwrap();
     late.rename("a name").await.unwrap();
-    let before = busy.main_cursor().place();
+    let before = busy.main_cursor().position();
     busy.refresh().await.unwrap();
-    assert!(busy.tree().same_place(before, busy.main_cursor().place()));
+    assert!(busy.tree().same_place(before, busy.main_cursor().position()));
     say(&busy.main_cursor(), "assistant", "done").await;
     assert_eq!(busy.tree().marks().name(), Some("a name"));
     let reopened = open(&store, env("c")).await;
@@ -87,7 +87,7 @@ async fn marks_of_concurrent_processes_are_all_written() {
     let all = open(&store, env("g")).await;
     assert_eq!(all.version().entries, 1 + 5 * 200);
     assert_eq!(
-        all.tree().path(all.main_cursor().place()).len(),
+        all.tree().path(all.main_cursor().position()).len(),
         1 + 5 * 200,
         "each mark is below the previous one"
     );
@@ -117,7 +117,7 @@ async fn concurrent_turns_of_processes_lose_nothing() {
             }
             drop(turn);
             let tree = session.tree();
-            tree.path(session.main_cursor().place()).len()
+            tree.path(session.main_cursor().position()).len()
         });
     }
     for length in writers.join_all().await {
@@ -179,8 +179,8 @@ async fn a_replaced_log_is_reloaded() {
         "user: hello",
         "the entry was removed, so the cursor moves to the nearest kept ancestor"
     );
-    let again = one.attach(Some(old)).await.unwrap();
-    assert!(again.reset);
-    assert_eq!(again.entries().count(), 2);
+    let repeated = one.attach(Some(old)).await.unwrap();
+    assert!(repeated.reset);
+    assert_eq!(repeated.entries().count(), 2);
     say(&one.main_cursor(), "assistant", "continued").await;
 }

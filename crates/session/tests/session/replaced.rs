@@ -15,9 +15,9 @@ async fn collect(store: &Arc<dyn Store>) {
     let session = open(store, stale("g")).await;
     let (tree, version) = (session.tree(), session.version());
     let plan = tree.plan_gc();
-    let wanted: Vec<Seq> = plan.needed_lines().collect();
+    let seqs: Vec<Seq> = plan.needed_lines().collect();
     let mut lines: FxHashMap<Seq, Vec<u8>> = FxHashMap::default();
-    let read = session.for_each_line(version, &wanted, |seq, line| {
+    let read = session.for_each_line(version, &seqs, |seq, line| {
         lines.insert(seq, line.to_vec());
         Ok::<_, StoreError>(())
     });
@@ -73,7 +73,7 @@ async fn an_idle_cursor_keeps_its_position_and_history() {
     one.main_cursor().move_to(Some(Seq::new(0))).await.unwrap();
     one.main_cursor().undo().await.unwrap();
     assert_eq!(text_at(&one.main_cursor()).await, "calls: bash");
-    assert!(one.tree().same_place(from, one.main_cursor().place()));
+    assert!(one.tree().same_place(from, one.main_cursor().position()));
 }
 
 #[tokio::test]

@@ -125,9 +125,9 @@ async fn a_copy_in_batches_keeps_every_byte() {
         let copied = copy_session(&from, "one", &to).await.unwrap();
         assert_eq!((copied.entries, copied.copied), (7, 7 - already));
         let version = to.open("one").await.unwrap().version;
-        let wanted: Vec<Seq> = (0..7).map(Seq::new).collect();
+        let seqs: Vec<Seq> = (0..7).map(Seq::new).collect();
         let mut there: Vec<Vec<u8>> = Vec::new();
-        osier_store::for_each_line(&to, "one", version.generation, &wanted, |_, line| {
+        osier_store::for_each_line(&to, "one", version.generation, &seqs, |_, line| {
             there.push(line.to_vec());
             Ok::<_, StoreError>(())
         })

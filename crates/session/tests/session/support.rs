@@ -102,15 +102,15 @@ pub(crate) fn stored(outcome: Result<CommitOutcome, SessionError>) -> StoredEntr
     outcome.unwrap().stored().expect("an entry was stored")
 }
 
-pub(crate) fn id(session: &Session, place: Place) -> String {
-    place.map_or_else(|| "root".to_owned(), |seq| session.tree().id(seq).to_string())
+pub(crate) fn id(session: &Session, position: Place) -> String {
+    position.map_or_else(|| "root".to_owned(), |seq| session.tree().id(seq).to_string())
 }
 
 /// The text of the entry at a cursor.
 pub(crate) async fn text_at(cursor: &Cursor) -> String {
     let session = cursor.session();
     let tree = session.tree();
-    match tree.heads().anchor(cursor.place()) {
+    match tree.heads().anchor(cursor.position()) {
         None => "root".to_owned(),
         Some(seq) => text(session, &tree, seq).await,
     }
@@ -122,8 +122,8 @@ pub(crate) fn drain(events: &mut SessionEvents) -> Vec<SessionEvent> {
 }
 
 async fn text(session: &Session, tree: &SessionTree, seq: Seq) -> String {
-    let (mut text, wanted) = (String::new(), [seq]);
-    let read = session.for_each_line(session.version(), &wanted, |_, line| {
+    let (mut text, seqs) = (String::new(), [seq]);
+    let read = session.for_each_line(session.version(), &seqs, |_, line| {
         let entry = parse_entry(line).unwrap();
         text = match (entry.kind, entry.message) {
             (EntryKind::Message, Some(message)) if tree.head(seq).calls > 0 => {

@@ -179,13 +179,13 @@ impl SettingsParser<'_> {
             (SettingKind::Models, DeValue::Array(_)) => self.parse_models(path, value),
             _ => Value::deserialize(ValueDeserializer::from(value)).ok(),
         };
-        let objection = value.as_ref().map(|value| key.kind.check(value));
-        match (value, objection) {
+        let problem = value.as_ref().map(|value| key.kind.check(value));
+        match (value, problem) {
             (Some(value), Some(None)) => {
                 self.parsed.settings.push(ParsedSetting { path: path.to_vec(), key, value, line });
             }
-            (_, objection) => {
-                let text = objection.flatten().unwrap_or_else(|| format!("must be {}", key.kind));
+            (_, problem) => {
+                let text = problem.flatten().unwrap_or_else(|| format!("must be {}", key.kind));
                 self.add_problem(Some(line), format!("{} {text}", dotted_key(path)), true);
             }
         }

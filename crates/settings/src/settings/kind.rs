@@ -15,8 +15,8 @@ pub enum SettingKind {
     /// One string, or a list of strings.
     TextOrList,
     Count {
-        least: i64,
-        most: i64,
+        min: i64,
+        max: i64,
     },
     /// A list of TCP ports.
     Ports,
@@ -55,8 +55,8 @@ impl SettingKind {
             SettingKind::Text => value.is_str(),
             SettingKind::TextList => texts(),
             SettingKind::TextOrList => value.is_str() || texts(),
-            SettingKind::Count { least, most } => {
-                value.as_integer().is_some_and(|count| (least..=most).contains(&count))
+            SettingKind::Count { min, max } => {
+                value.as_integer().is_some_and(|count| (min..=max).contains(&count))
             }
             SettingKind::Ports => value.as_array().is_some_and(|items| {
                 items.iter().all(|item| item.as_integer().is_some_and(|port| (1..=65_535).contains(&port)))
@@ -119,7 +119,7 @@ impl fmt::Display for SettingKind {
             SettingKind::Text => f.write_str("a string"),
             SettingKind::TextList => f.write_str("a list of strings"),
             SettingKind::TextOrList => f.write_str("a string or a list of strings"),
-            SettingKind::Count { least, most } => write!(f, "a whole number from {least} to {most}"),
+            SettingKind::Count { min, max } => write!(f, "a whole number from {min} to {max}"),
             SettingKind::Ports => f.write_str("a list of ports"),
             SettingKind::Thinking => f.write_str("true, false or a table"),
             SettingKind::Price => f.write_str("a table of numbers"),
@@ -141,7 +141,7 @@ mod tests {
             SettingKind::Choice(&["a", "b", "c"]),
             SettingKind::Bool,
             SettingKind::TextList,
-            SettingKind::Count { least: 1, most: 9 },
+            SettingKind::Count { min: 1, max: 9 },
             SettingKind::Thinking,
             SettingKind::Price,
             SettingKind::Models,
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(read(SettingKind::Ports, "80, 443").as_deref(), Some("[80, 443]"));
         assert_eq!(read(SettingKind::Ports, "[53]").as_deref(), Some("[53]"));
         assert_eq!(read(SettingKind::Ports, "70000"), None);
-        assert_eq!(read(SettingKind::Count { least: 1, most: 9 }, "10"), None);
+        assert_eq!(read(SettingKind::Count { min: 1, max: 9 }, "10"), None);
         assert_eq!(read(SettingKind::Choice(&["a"]), "b"), None);
     }
 }

@@ -45,10 +45,10 @@ impl SettingsLayers {
         self.drop_key_sources(&found);
         for found in found {
             let ParsedSetting { path, key, value, line } = found;
-            let below = self.settings.iter().position(|set| set.path == path);
-            let below = below.map(|at| self.settings.remove(at).value);
-            let value = match below {
-                Some(below) => merge_values(key.kind, below, value),
+            let base = self.settings.iter().position(|set| set.path == path);
+            let base = base.map(|at| self.settings.remove(at).value);
+            let value = match base {
+                Some(base) => merge_values(key.kind, base, value),
                 None => value,
             };
             self.settings.push(EffectiveSetting { path, key, value, owner, file: file.to_owned(), line });
@@ -142,17 +142,17 @@ fn insert_value(table: &mut Table, above: &[String], last: &str, value: Value) {
 }
 
 /// Merges two values of a key: lists of models are concatenated, tables of switches are merged, other values are replaced.
-fn merge_values(kind: SettingKind, below: Value, over: Value) -> Value {
-    match (kind, below, over) {
-        (SettingKind::Models, Value::Array(mut below), Value::Array(over)) => {
-            below.extend(over);
-            Value::Array(below)
+fn merge_values(kind: SettingKind, base: Value, override_value: Value) -> Value {
+    match (kind, base, override_value) {
+        (SettingKind::Models, Value::Array(mut base), Value::Array(override_value)) => {
+            base.extend(override_value);
+            Value::Array(base)
         }
-        (SettingKind::Compat, Value::Table(mut below), Value::Table(over)) => {
-            below.extend(over);
-            Value::Table(below)
+        (SettingKind::Compat, Value::Table(mut base), Value::Table(override_value)) => {
+            base.extend(override_value);
+            Value::Table(base)
         }
-        (_, _, over) => over,
+        (_, _, override_value) => override_value,
     }
 }
 

@@ -121,7 +121,7 @@ pub struct LoadedSettings {
 #[derive(Debug, Default)]
 pub struct ProjectSettings {
     file: PathBuf,
-    harmless: Vec<ParsedSetting>,
+    needs_no_trust: Vec<ParsedSetting>,
     /// Settings that need trust.
     pub needs_trust: Vec<ParsedSetting>,
     pub problems: Vec<SettingsProblem>,
@@ -131,9 +131,9 @@ impl ProjectSettings {
     pub fn read(project: &Project) -> ProjectSettings {
         let file = project.config_file();
         let file::ParsedSettings { settings: found, problems } = file::read_file(&file);
-        let (harmless, wanted) =
+        let (needs_no_trust, wanted) =
             found.into_iter().partition(|found| found.key.access == SettingAccess::Harmless);
-        ProjectSettings { file, harmless, needs_trust: wanted, problems }
+        ProjectSettings { file, needs_no_trust, needs_trust: wanted, problems }
     }
 }
 
@@ -142,7 +142,7 @@ pub fn load_settings(user: &Path, project: ProjectSettings, is_trusted: bool) ->
     let mut layers = SettingsLayers::default();
     let file::ParsedSettings { settings: found, mut problems } = file::read_file(user);
     layers.add(SettingsOwner::User, user, found);
-    layers.add(SettingsOwner::Project, &project.file, project.harmless);
+    layers.add(SettingsOwner::Project, &project.file, project.needs_no_trust);
     // Other people may write the project's file, so its problems are only warnings.
     problems.extend(project.problems.into_iter().map(|problem| match problem.file == project.file {
         true => SettingsProblem { is_fatal: false, ..problem },

@@ -45,9 +45,9 @@ mod tests {
         let keys = keys.to_vec();
         let environment = Environment::new(move |name| keys.contains(&name).then(|| "k".to_owned()));
         match loaded.settings.model_catalog(environment).select(wanted) {
-            Ok(ModelSelection { model, source: why, notice }) => {
+            Ok(ModelSelection { model, source: reason, notice }) => {
                 let notice = notice.map_or_else(String::new, |notice| format!("\n{notice}"));
-                format!("{} ({why:?}){notice}", model.full_name())
+                format!("{} ({reason:?}){notice}", model.full_name())
             }
             Err(error) => error.to_string(),
         }

@@ -23,7 +23,7 @@ impl Project {
             let (own, git) = (folder.join(".osier"), folder.join(".git"));
             let is_home = || own.canonicalize().is_ok_and(|own| homes.contains(&own));
             // In a shared folder another user could create a `.git` above this user's project.
-            let is_repository = git.symlink_metadata().is_ok_and(|about| !is_owned_by_another(&about));
+            let is_repository = git.symlink_metadata().is_ok_and(|metadata| !is_owned_by_another(&metadata));
             is_repository && git.exists() || (own.is_dir() && !is_home())
         };
         let root = cwd.ancestors().find(is_marked)?.to_owned();
@@ -42,16 +42,16 @@ impl Project {
     /// Why its settings are not read at all: other users could change them at any time.
     pub fn unsafe_reason(&self) -> Option<String> {
         for path in [self.root.clone(), self.folder(), self.config_file()] {
-            let Ok(about) = std::fs::metadata(&path) else { continue };
-            if is_owned_by_another(&about) {
+            let Ok(metadata) = std::fs::metadata(&path) else { continue };
+            if is_owned_by_another(&metadata) {
                 return Some(format!("{} belongs to another user", path.display()));
             }
             if path.canonicalize().is_ok_and(|real| !real.starts_with(&self.root)) {
                 return Some(format!("{} is a link that points outside the project", path.display()));
             }
             // In a sticky folder like /tmp users cannot replace files of others.
-            let is_guarded = about.is_dir() && about.mode() & 0o1000 != 0;
-            if about.mode() & 0o002 != 0 && !is_guarded {
+            let is_guarded = metadata.is_dir() && metadata.mode() & 0o1000 != 0;
+            if metadata.mode() & 0o002 != 0 && !is_guarded {
                 return Some(format!("{} is writable by everyone", path.display()));
             }
         }

@@ -84,8 +84,8 @@ fn invalid_name(name: &str) -> Option<&'static str> {
 }
 
 fn parse_store(name: &str, table: &Table, layers: &SettingsLayers) -> Result<StoreSpec, String> {
-    if let Some(objection) = invalid_name(name) {
-        return Err(objection.to_owned());
+    if let Some(problem) = invalid_name(name) {
+        return Err(problem.to_owned());
     }
     let text = |key: &str| table.get(key).and_then(Value::as_str);
     let place = match (text("url"), text("folder")) {

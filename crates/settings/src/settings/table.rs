@@ -34,17 +34,17 @@ use SettingKind::{Bool, Choice, Compat, Count, Models, Ports, Price, Text, TextL
 pub const THINKING_LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
 const API_NAMES: &[&str] =
     &["openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai"];
-const TOKENS: SettingKind = Count { least: 1, most: 1_000_000_000 };
-const SECONDS: SettingKind = Count { least: 1, most: 86_400 };
+const TOKENS: SettingKind = Count { min: 1, max: 1_000_000_000 };
+const SECONDS: SettingKind = Count { min: 1, max: 86_400 };
 
 const fn key(
     name: &'static str,
     kind: SettingKind,
     default: &'static str,
-    reach: SettingAccess,
+    access: SettingAccess,
     help: &'static str,
 ) -> SettingKey {
-    SettingKey { name, kind, default, help, access: reach }
+    SettingKey { name, kind, default, help, access }
 }
 
 /// All settings, in display order.
@@ -55,7 +55,7 @@ pub static SETTING_KEYS: &[SettingKey] = &[
     key("approval", Choice(&["default", "autoEdit", "sandbox", "yolo"]), "\"default\"", Trusted, "what the model may do without asking, in new sessions"),
     key("tools", TextList, "", Trusted, "the tools a model may call; all by default"),
     key("backtracking", Bool, "true", Harmless, "whether a model sees checkpoints and may backtrack to them"),
-    key("max_steps", Count { least: 1, most: 1_000_000 }, "200", Trusted, "maximum number of model calls for one prompt; then the terminal asks whether to continue, and -p exits"),
+    key("max_steps", Count { min: 1, max: 1_000_000 }, "200", Trusted, "maximum number of model calls for one prompt; then the terminal asks whether to continue, and -p exits"),
     key("summary_model", Text, "", Trusted, "the model that writes summaries, as `provider/id`; by default the current model"),
     key("compaction.enabled", Bool, "true", Harmless, "whether a long conversation is compacted automatically"),
     key("compaction.reserve_tokens", TOKENS, "", Harmless, "tokens of the model's context window to keep free; by default depends on its size"),
@@ -73,7 +73,7 @@ pub static SETTING_KEYS: &[SettingKey] = &[
     key("durability", Choice(&["os", "turn", "always"]), "\"turn\"", Harmless, "when entries are synced to disk"),
     key("agent", Text, "\"main\"", Trusted, "the agent that new sessions belong to"),
     key("default_store", Text, "\"file\"", Trusted, "the store of new sessions"),
-    key("retry.attempts", Count { least: 1, most: 20 }, "4", Trusted, "maximum number of attempts when a provider fails temporarily or breaks off a reply"),
+    key("retry.attempts", Count { min: 1, max: 20 }, "4", Trusted, "maximum number of attempts when a provider fails temporarily or breaks off a reply"),
     key("retry.patience", SECONDS, "60", Trusted, "the longest wait, in seconds, that a provider may request"),
     key("sandbox.when", Choice(&["always", "mode", "never"]), "\"always\"", Trusted, "when commands run in the sandbox: in every approval mode except yolo, only in the mode `sandbox`, or never"),
     key("sandbox.user_commands", Bool, "false", Trusted, "whether commands that you type after `!` run in the sandbox too"),
@@ -152,9 +152,9 @@ pub fn look_up_key(path: &[String]) -> KeyLookup {
 
 /// The name most similar to a word, if one is similar enough.
 pub fn closest_name<'n>(word: &str, names: &[&'n str]) -> Option<&'n str> {
-    let likeness = |name: &&str| strsim::jaro_winkler(word, name);
-    let near = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    near.filter(|name| likeness(name) > 0.8)
+    let similarity = |name: &&str| strsim::jaro_winkler(word, name);
+    let near = names.iter().copied().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
+    near.filter(|name| similarity(name) > 0.8)
 }
 
 #[cfg(test)]
@@ -220,10 +220,10 @@ mod tests {
 
     #[test]
     fn untrusted_projects_can_set_only_harmless_keys() {
-        let harmless: Vec<&str> =
+        let needs_no_trust: Vec<&str> =
             SETTING_KEYS.iter().filter(|key| key.access == Harmless).map(|key| key.name).collect();
         assert_eq!(
-            harmless,
+            needs_no_trust,
             [
                 "thinking",
                 "backtracking",

@@ -78,18 +78,18 @@ impl FolderHasher<'_> {
     /// Adds a path to the hash. Returns it if it is a folder, to be read next.
     fn add_path(&mut self, path: &Path) -> Result<Option<PathBuf>, String> {
         let real = self.canonical_path(path)?;
-        let about = fs::symlink_metadata(&real).map_err(|error| read_error(path, &error))?;
-        if is_owned_by_another(&about) {
+        let metadata = fs::symlink_metadata(&real).map_err(|error| read_error(path, &error))?;
+        if is_owned_by_another(&metadata) {
             return Err(format!("{} belongs to another user", path.display()));
         }
         // Hash the name and the link target too, so that swapping two files changes the hash.
         for name in [path, &real] {
             self.add_bytes(name.strip_prefix(self.root).unwrap_or(name).as_os_str().as_encoded_bytes());
         }
-        if about.is_dir() {
+        if metadata.is_dir() {
             return Ok(Some(real));
         }
-        if !about.is_file() {
+        if !metadata.is_file() {
             return Err(format!("{} is neither a file nor a folder", path.display()));
         }
         let mut bytes = Vec::new();
@@ -174,11 +174,11 @@ mod tests {
 
     #[test]
     fn folders_that_the_hash_cannot_cover_are_refused() {
-        let refused = |make: &dyn Fn(&TestFolder), why: &str| {
+        let refused = |make: &dyn Fn(&TestFolder), reason: &str| {
             let temp = TestFolder::new();
             make(&temp);
             let found = temp.contents().unwrap_err();
-            assert!(found.contains(why), "{found}");
+            assert!(found.contains(reason), "{found}");
         };
         refused(&|temp| symlink("/", temp.at("project/skills/all")).unwrap(), "outside the project");
         refused(

@@ -98,9 +98,9 @@ impl TrustRecords {
 
 fn hash_items(wishes: &[TrustItem]) -> String {
     let mut hasher = blake3::Hasher::new();
-    for wish in wishes {
-        hasher.update(&(wish.content.len() as u64).to_le_bytes());
-        hasher.update(wish.content.as_bytes());
+    for item in wishes {
+        hasher.update(&(item.content.len() as u64).to_le_bytes());
+        hasher.update(item.content.as_bytes());
     }
     hasher.finalize().to_hex().to_string()
 }

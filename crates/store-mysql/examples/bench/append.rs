@@ -103,21 +103,21 @@ fn name(writers: usize, sessions: usize, writer: usize, open: bool) -> String {
 
 async fn insert(writers: Vec<BareWriter>, each: usize) -> (Vec<BareWriter>, Timings) {
     let all = writers.len() * each;
-    let begin = Instant::now();
+    let started = Instant::now();
     let mut tasks = JoinSet::new();
     for mut writer in writers {
         tasks.spawn(async move {
             let mut calls = Vec::with_capacity(each);
             for _ in 0..each {
-                let begin = Instant::now();
+                let started = Instant::now();
                 let at = writer.next.fetch_add(1, Ordering::Relaxed);
                 baseline::insert(&mut writer.connection, &writer.session, at).await.expect("insert a row");
-                calls.push(begin.elapsed());
+                calls.push(started.elapsed());
             }
             (writer, calls)
         });
     }
-    collect_timings(tasks.join_all().await, begin, all)
+    collect_timings(tasks.join_all().await, started, all)
 }
 
 struct StoreWriter {
@@ -164,24 +164,24 @@ async fn append_one(writer: &mut StoreWriter) {
 
 async fn append(writers: Vec<StoreWriter>, each: usize) -> (Vec<StoreWriter>, Timings) {
     let all = writers.len() * each;
-    let begin = Instant::now();
+    let started = Instant::now();
     let mut tasks = JoinSet::new();
     for mut writer in writers {
         tasks.spawn(async move {
             let mut calls = Vec::with_capacity(each);
             for _ in 0..each {
-                let begin = Instant::now();
+                let started = Instant::now();
                 append_one(&mut writer).await;
-                calls.push(begin.elapsed());
+                calls.push(started.elapsed());
             }
             (writer, calls)
         });
     }
-    collect_timings(tasks.join_all().await, begin, all)
+    collect_timings(tasks.join_all().await, started, all)
 }
 
-fn collect_timings<W>(done: Vec<(W, Vec<Duration>)>, begin: Instant, all: usize) -> (Vec<W>, Timings) {
-    let share = begin.elapsed() / all as u32;
+fn collect_timings<W>(done: Vec<(W, Vec<Duration>)>, started: Instant, all: usize) -> (Vec<W>, Timings) {
+    let share = started.elapsed() / all as u32;
     let (writers, calls): (Vec<W>, Vec<Vec<Duration>>) = done.into_iter().unzip();
     (writers, Timings { calls: calls.concat(), shares: vec![share] })
 }

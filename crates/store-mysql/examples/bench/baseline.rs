@@ -44,11 +44,11 @@ impl Reader {
 
     /// The time of one select.
     pub(crate) async fn read(&mut self) -> Result<Duration> {
-        let begin = Instant::now();
+        let started = Instant::now();
         let query = sqlx::query("SELECT line FROM floor WHERE session = ? AND seq = ?");
         query.bind("read").bind(self.next % ROWS).fetch_one(&mut self.connection).await?;
         self.next += 1;
-        Ok(begin.elapsed())
+        Ok(started.elapsed())
     }
 
     /// The median time of many selects.

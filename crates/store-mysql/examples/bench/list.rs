@@ -49,9 +49,9 @@ async fn first_page(store: &MySqlStore, bench: &BenchDatabase, what: &str) -> Re
         // Alternate, so that other load on the machine affects both.
         for _ in 0..300 {
             floor.push(reader.read().await?);
-            let begin = Instant::now();
+            let started = Instant::now();
             store.list(&filter).await?;
-            times.push(begin.elapsed());
+            times.push(started.elapsed());
         }
         print_row(&format!("{what}{where_}"), median(times), median(floor), TARGET);
     }

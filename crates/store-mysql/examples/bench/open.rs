@@ -20,28 +20,28 @@ pub(crate) async fn measure(bench: &BenchDatabase, quick: bool) -> Result<()> {
         let mut times = Vec::new();
         for _ in 0..7 {
             let store = connected(bench).await?;
-            let begin = Instant::now();
+            let started = Instant::now();
             open(&store, &id).await?;
-            times.push(begin.elapsed());
+            times.push(started.elapsed());
         }
         print_row(&format!("open to context of {}, log of {size}", KEPT + 1), median(times), floor, None);
 
         let store = connected(bench).await?;
         let mut times = Vec::new();
         for _ in 0..3 {
-            let begin = Instant::now();
+            let started = Instant::now();
             let mut heads = PagedHeads::new(&store, &id, version);
             let leaf = heads.leaf().await?;
             heads.path(leaf).await?;
-            times.push(begin.elapsed());
+            times.push(started.elapsed());
         }
         let each = median(times) / version.entries as u32;
         print_value(&format!("path of {} entries, per entry", version.entries), &format_time(each));
 
         let store = connected(bench).await?;
-        let begin = Instant::now();
+        let started = Instant::now();
         store.append(&id, version, &[line(size)]).await?;
-        print_row(&format!("first append of a process, log of {size}"), begin.elapsed(), floor, None);
+        print_row(&format!("first append of a process, log of {size}"), started.elapsed(), floor, None);
     }
     Ok(())
 }
@@ -72,8 +72,8 @@ async fn open(store: &MySqlStore, id: &str) -> Result<()> {
     let mut heads = PagedHeads::new(store, id, version);
     let leaf = heads.leaf().await?;
     let plan = heads.context(leaf).await?;
-    let wanted: Vec<Seq> = plan.items.iter().map(|item| item.seq).collect();
+    let seqs: Vec<Seq> = plan.items.iter().map(|item| item.seq).collect();
     let read =
-        osier_store::for_each_line(store, id, version.generation, &wanted, |_, _| Ok::<_, StoreError>(()));
+        osier_store::for_each_line(store, id, version.generation, &seqs, |_, _| Ok::<_, StoreError>(()));
     Ok(read.await?)
 }

@@ -26,11 +26,11 @@ impl Fixture for Rotating {
 }
 
 macro_rules! run_rules {
-    ($group:expr; $($rule:ident)*) => {{
+    ($test_cluster:expr; $($rule:ident)*) => {{
         let (mut passed, mut failed) = (0, Vec::new());
         $(
             let fixture =
-                Rotating { group: $group, database: $group.database().await?, next: AtomicUsize::new(0) };
+                Rotating { group: $test_cluster, database: $test_cluster.database().await?, next: AtomicUsize::new(0) };
             let rule = tokio::spawn(async move { osier_store::contract::$rule(&fixture).await });
             match rule.await {
                 Ok(()) => passed += 1,
@@ -41,9 +41,9 @@ macro_rules! run_rules {
     }};
 }
 
-pub(crate) async fn run(group: &'static TestCluster) -> Result<()> {
+pub(crate) async fn run(test_cluster: &'static TestCluster) -> Result<()> {
     println!("== store contract, each instance on the next server");
-    let (passed, failed) = osier_store::contract_rules!([run_rules] group);
+    let (passed, failed) = osier_store::contract_rules!([run_rules] test_cluster);
     println!("{passed} of {} rules passed", passed + failed.len());
     match failed.is_empty() {
         true => Ok(()),

@@ -16,14 +16,14 @@ const DURATION: Duration = Duration::from_secs(20);
 /// queue, the last writer appends as fast as it can.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-pub(crate) async fn run(group: &'static TestCluster) -> Result<()> {
+pub(crate) async fn run(test_cluster: &'static TestCluster) -> Result<()> {
     println!("== {WRITERS} writers in one session");
-    let database = group.database().await?;
-    create(&group.store(0, &database, Limits::default()), "crowded").await?;
+    let database = test_cluster.database().await?;
+    create(&test_cluster.store(0, &database, Limits::default()), "crowded").await?;
     let end = Instant::now() + DURATION;
     let mut writers = tokio::task::JoinSet::new();
     for writer in 0..WRITERS {
-        writers.spawn(write(group.store(writer, &database, Limits::default()), writer, end));
+        writers.spawn(write(test_cluster.store(writer, &database, Limits::default()), writer, end));
     }
     let mut all: Vec<Vec<Duration>> = Vec::new();
     while let Some(times) = writers.join_next().await {
@@ -46,14 +46,14 @@ async fn write(store: MySqlStore, writer: usize, end: Instant) -> Result<Vec<Dur
     let _open = store.watch("crowded").await?;
     while Instant::now() < end {
         let line = message(&format!("{writer:02}{:06}", times.len()));
-        let begin = Instant::now();
+        let started = Instant::now();
         version = loop {
             match store.append("crowded", version, std::slice::from_ref(&line)).await {
                 Err(StoreError::Conflict { now }) => version = now,
                 done => break done?,
             }
         };
-        times.push(begin.elapsed());
+        times.push(started.elapsed());
     }
     store.close().await;
     Ok(times)

@@ -32,33 +32,33 @@ struct WriterResult {
 }
 
 pub(crate) async fn run(
-    group: &'static TestCluster,
+    test_cluster: &'static TestCluster,
     cluster: &'static GaleraCluster,
     seconds: u64,
     seed: u64,
 ) -> Result<()> {
     println!("== {} writers for {seconds} s, with faults (seed {seed})", SHARED_WRITERS + SOLO_WRITERS);
-    let database = group.database().await?;
-    let first = group.store(0, &database, Limits::default());
+    let database = test_cluster.database().await?;
+    let first = test_cluster.store(0, &database, Limits::default());
     let shared = create(&first, SESSION).await?;
     let ended = Arc::new(AtomicBool::new(false));
     let mut writers = tokio::task::JoinSet::new();
     for writer in 0..SHARED_WRITERS + SOLO_WRITERS {
-        let store = store_at(&group.url_from(writer, &database), Limits::default());
+        let store = store_at(&test_cluster.url_from(writer, &database), Limits::default());
         let (session, version) = match writer < SHARED_WRITERS {
             true => (SESSION.to_owned(), shared),
             false => (format!("own{writer}"), create(&first, &format!("own{writer}")).await?),
         };
         writers.spawn(write(store, session, version, format!("{writer:02}"), ended.clone()));
     }
-    let faults = inject_faults(group, cluster, Duration::from_secs(seconds), seed).await;
+    let faults = inject_faults(test_cluster, cluster, Duration::from_secs(seconds), seed).await;
     ended.store(true, Ordering::Relaxed);
     let mut written = Vec::new();
     while let Some(done) = writers.join_next().await {
         written.push(done??);
     }
     let counts = faults?;
-    group.ready().await?;
+    test_cluster.ready().await?;
     let all: usize = written.iter().map(|written| written.acknowledged).sum();
     println!("{all} entries acknowledged; {counts}");
     for (name, is_shared) in [("one session for all", true), ("a session each", false)] {
@@ -73,7 +73,7 @@ pub(crate) async fn run(
             longest.as_secs_f32()
         );
     }
-    check(group, &database, &written).await
+    check(test_cluster, &database, &written).await
 }
 
 /// Appends until it is stopped, and retries while no server is available.
@@ -95,7 +95,7 @@ async fn write(
     let mut open = store.watch(&written.session).await.ok();
     while !ended.load(Ordering::Relaxed) {
         let line = message(&format!("{}{:06}", written.prefix, written.acknowledged));
-        let begin = Instant::now();
+        let started = Instant::now();
         loop {
             let call = Instant::now();
             let appended = store.append(&written.session, version, std::slice::from_ref(&line)).await;
@@ -110,7 +110,7 @@ async fn write(
                 Err(error) => return Err(format!("{}: {error:?}", written.prefix).into()),
             }
         }
-        written.times.push(begin.elapsed());
+        written.times.push(started.elapsed());
         written.acknowledged += 1;
         if open.is_none() {
             open = store.watch(&written.session).await.ok();
@@ -140,24 +140,24 @@ const FAULTS: &[(Fault, &str)] = &[
 
 /// Injects one fault after another until the time is over, each kind in turn.
 async fn inject_faults(
-    group: &'static TestCluster,
+    test_cluster: &'static TestCluster,
     cluster: &'static GaleraCluster,
     length: Duration,
     seed: u64,
 ) -> Result<String> {
-    let (begin, mut random) = (Instant::now(), seed);
+    let (started, mut random) = (Instant::now(), seed);
     let first = next(&mut random) as usize;
     let mut counts = vec![0; FAULTS.len()];
     for kind in (first..).map(|number| number % FAULTS.len()) {
-        if begin.elapsed() >= length {
+        if started.elapsed() >= length {
             break;
         }
         tokio::time::sleep(Duration::from_millis(500 + next(&mut random) % 1500)).await;
         let number = next(&mut random) as usize % cluster.servers().len();
         let away = Duration::from_millis(200 + next(&mut random) % 7000);
-        inject_fault(group, cluster, FAULTS[kind].0, number, away).await?;
+        inject_fault(test_cluster, cluster, FAULTS[kind].0, number, away).await?;
         counts[kind] += 1;
-        group.ready().await?;
+        test_cluster.ready().await?;
     }
     let counts: Vec<String> =
         FAULTS.iter().zip(counts).map(|((_, name), count)| format!("{name} {count} times")).collect();
@@ -166,7 +166,7 @@ async fn inject_faults(
 
 /// Causes a fault, waits, and ends it.
 async fn inject_fault(
-    group: &'static TestCluster,
+    test_cluster: &'static TestCluster,
     cluster: &'static GaleraCluster,
     fault: Fault,
     number: usize,
@@ -190,7 +190,7 @@ async fn inject_fault(
             // Connect first: an isolated server may refuse connections.
             let mut admins = Vec::new();
             for at in numbers {
-                admins.push(group.admin(at).await?);
+                admins.push(test_cluster.admin(at).await?);
             }
             for (option, pause) in [("gmcast.isolate=1", away), ("gmcast.isolate=0", Duration::ZERO)] {
                 for admin in &mut admins {
@@ -210,10 +210,10 @@ fn next(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-async fn check(group: &'static TestCluster, database: &str, written: &[WriterResult]) -> Result<()> {
+async fn check(test_cluster: &'static TestCluster, database: &str, written: &[WriterResult]) -> Result<()> {
     let mut logs: HashMap<&str, Vec<Vec<u8>>> = HashMap::new();
-    for number in 0..group.ports.len() {
-        let store = group.store(number, database, Limits::default());
+    for number in 0..test_cluster.ports.len() {
+        let store = test_cluster.store(number, database, Limits::default());
         for writer in written {
             let stored = lines(&store, &writer.session).await?;
             let log = logs.entry(&writer.session).or_insert_with(|| stored.clone());

@@ -11,24 +11,24 @@ use crate::{Result, TestCluster, store_at};
 const DETECTION_TIMEOUT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-pub(crate) async fn run(group: &'static TestCluster, cluster: &'static GaleraCluster) -> Result<()> {
+pub(crate) async fn run(test_cluster: &'static TestCluster, cluster: &'static GaleraCluster) -> Result<()> {
     println!("== inspect the cluster, with and without one server");
-    let database = group.database().await?;
-    let store = store_at(&group.url_from(0, &database), Limits::default());
+    let database = test_cluster.database().await?;
+    let store = store_at(&test_cluster.url_from(0, &database), Limits::default());
     create(&store, "one").await?;
     expect(&store, &["one of 3 nodes of a Galera cluster"; 3]).await?;
     cluster.servers()[2].kill()?;
     let texts = ["fewer than three nodes", "fewer than three nodes", "cannot be reached"];
-    let begin = Instant::now();
+    let started = Instant::now();
     let down = loop {
         match expect(&store, &texts).await {
             // The other servers notice it after a few seconds.
-            Err(_) if begin.elapsed() < DETECTION_TIMEOUT => tokio::time::sleep(POLL_INTERVAL).await,
+            Err(_) if started.elapsed() < DETECTION_TIMEOUT => tokio::time::sleep(POLL_INTERVAL).await,
             done => break done,
         }
     };
     tokio::task::spawn_blocking(move || cluster.rejoin(2)).await??;
-    group.ready().await?;
+    test_cluster.ready().await?;
     down
 }
 

@@ -49,36 +49,36 @@ async fn main() -> Result<()> {
     if let Some(cluster) = &cluster {
         ports = cluster.servers().iter().map(MariaDbServer::port).collect();
     }
-    let group: &'static TestCluster = Box::leak(Box::new(TestCluster { ports, cluster }));
+    let test_cluster: &'static TestCluster = Box::leak(Box::new(TestCluster { ports, cluster }));
     // When this process ends, the guards of the servers stop them and remove their data.
-    run(group, wanted, seconds, seed).await
+    run(test_cluster, wanted, seconds, seed).await
 }
 
 async fn run(
-    group: &'static TestCluster,
+    test_cluster: &'static TestCluster,
     wanted: impl Fn(&str) -> bool,
     seconds: u64,
     seed: u64,
 ) -> Result<()> {
-    group.ready().await?;
+    test_cluster.ready().await?;
     if wanted("contract") {
-        contract::run(group).await?;
+        contract::run(test_cluster).await?;
     }
     if wanted("upgrade") {
-        upgrade::run(group).await?;
+        upgrade::run(test_cluster).await?;
     }
     if wanted("races") {
-        races::run(group).await?;
+        races::run(test_cluster).await?;
     }
     if wanted("fairness") {
-        fairness::run(group).await?;
+        fairness::run(test_cluster).await?;
     }
-    let Some(cluster) = &group.cluster else { return Ok(()) };
+    let Some(cluster) = &test_cluster.cluster else { return Ok(()) };
     if wanted("inspection") {
-        inspection::run(group, cluster).await?;
+        inspection::run(test_cluster, cluster).await?;
     }
     if wanted("faults") {
-        faults::run(group, cluster, seconds, seed).await?;
+        faults::run(test_cluster, cluster, seconds, seed).await?;
     }
     Ok(())
 }

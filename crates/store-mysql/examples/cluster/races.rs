@@ -18,15 +18,15 @@ const LEASES: usize = 100;
 const READS: usize = 200;
 const APPENDS: usize = 300;
 
-pub(crate) async fn run(group: &'static TestCluster) -> Result<()> {
-    let database = group.database().await?;
+pub(crate) async fn run(test_cluster: &'static TestCluster) -> Result<()> {
+    let database = test_cluster.database().await?;
     let idle = Arc::new(AtomicBool::new(false));
-    let load = tokio::spawn(load(group, database.clone(), idle.clone()));
+    let load = tokio::spawn(load(test_cluster, database.clone(), idle.clone()));
     let done = async {
-        deletions(group, &database).await?;
-        leases(group, &database).await?;
-        stale_reads(group, &database).await?;
-        round_robin(group, &database).await
+        deletions(test_cluster, &database).await?;
+        leases(test_cluster, &database).await?;
+        stale_reads(test_cluster, &database).await?;
+        round_robin(test_cluster, &database).await
     };
     let done = done.await;
     idle.store(true, Ordering::Relaxed);
@@ -35,8 +35,8 @@ pub(crate) async fn run(group: &'static TestCluster) -> Result<()> {
 }
 
 /// Puts load on the servers, so that they lag behind each other.
-async fn load(group: &'static TestCluster, database: String, idle: Arc<AtomicBool>) -> Result<()> {
-    let store = group.store(0, &database, Limits::default());
+async fn load(test_cluster: &'static TestCluster, database: String, idle: Arc<AtomicBool>) -> Result<()> {
+    let store = test_cluster.store(0, &database, Limits::default());
     let large = message(&"x".repeat(200_000));
     for number in 0.. {
         if idle.load(Ordering::Relaxed) {
@@ -49,11 +49,13 @@ async fn load(group: &'static TestCluster, database: String, idle: Arc<AtomicBoo
     Ok(())
 }
 
-async fn deletions(group: &'static TestCluster, database: &str) -> Result<()> {
+async fn deletions(test_cluster: &'static TestCluster, database: &str) -> Result<()> {
     println!("== delete a session while a client of another server opens it");
     let (mut refused, mut gone, mut broken) = (0, 0, 0);
-    let (deleter, opener) =
-        (group.store(1, database, Limits::default()), group.store(2, database, Limits::default()));
+    let (deleter, opener) = (
+        test_cluster.store(1, database, Limits::default()),
+        test_cluster.store(2, database, Limits::default()),
+    );
     for number in 0..DELETIONS {
         let id = format!("race{number}");
         create(&deleter, &id).await?;
@@ -71,9 +73,9 @@ async fn deletions(group: &'static TestCluster, database: &str) -> Result<()> {
     if broken == 0 { Ok(()) } else { Err("deleting and opening a session gave inconsistent results".into()) }
 }
 
-async fn leases(group: &'static TestCluster, database: &str) -> Result<()> {
+async fn leases(test_cluster: &'static TestCluster, database: &str) -> Result<()> {
     println!("== acquire a lease of one place on three servers");
-    let stores: Vec<_> = (0..3).map(|at| group.store(at, database, Limits::default())).collect();
+    let stores: Vec<_> = (0..3).map(|at| test_cluster.store(at, database, Limits::default())).collect();
     create(&stores[0], "leased").await?;
     let lease = |cursor| Lease {
         session: "leased".to_owned(),
@@ -101,10 +103,12 @@ async fn leases(group: &'static TestCluster, database: &str) -> Result<()> {
     Ok(())
 }
 
-async fn stale_reads(group: &'static TestCluster, database: &str) -> Result<()> {
+async fn stale_reads(test_cluster: &'static TestCluster, database: &str) -> Result<()> {
     println!("== read from another server what one server acknowledged");
-    let (writer, reader) =
-        (group.store(0, database, Limits::default()), group.store(2, database, Limits::default()));
+    let (writer, reader) = (
+        test_cluster.store(0, database, Limits::default()),
+        test_cluster.store(2, database, Limits::default()),
+    );
     let mut missed = 0;
     for number in 0..READS {
         let id = format!("read{number}");
@@ -144,10 +148,10 @@ fn pass(mut from: TcpStream, mut to: TcpStream) {
     let _ = to.shutdown(std::net::Shutdown::Both);
 }
 
-async fn round_robin(group: &'static TestCluster, database: &str) -> Result<()> {
+async fn round_robin(test_cluster: &'static TestCluster, database: &str) -> Result<()> {
     println!("== one writer behind a round-robin proxy");
-    let own = group.ports[0].to_string();
-    let url = group.url(0, database).replace(&own, &proxy(group.ports.clone())?.to_string());
+    let own = test_cluster.ports[0].to_string();
+    let url = test_cluster.url(0, database).replace(&own, &proxy(test_cluster.ports.clone())?.to_string());
     // No connection is reused.
     let store = store_at(&url, Limits { max_idle: Duration::ZERO, ..Limits::default() });
     let mut version = create(&store, "alone").await?;

@@ -26,12 +26,12 @@ pub(crate) async fn create(store: &dyn Store, id: &str) -> Result<LogVersion> {
 /// All lines of a session.
 pub(crate) async fn lines(store: &dyn Store, id: &str) -> Result<Vec<Vec<u8>>> {
     let version = store.open(id).await?.version;
-    let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
+    let seqs: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
     let mut lines = Vec::new();
     let take = |_, line: &[u8]| {
         lines.push(line.to_vec());
         Ok::<_, StoreError>(())
     };
-    osier_store::for_each_line(store, id, version.generation, &wanted, take).await?;
+    osier_store::for_each_line(store, id, version.generation, &seqs, take).await?;
     Ok(lines)
 }

@@ -115,9 +115,9 @@ impl MariaDbServer {
     /// Shuts the server down cleanly, so that its data are consistent.
     fn stop(&self) -> io::Result<()> {
         self.signal("-TERM")?;
-        let begin = Instant::now();
+        let started = Instant::now();
         while self.folder.join("pid").exists() {
-            if begin.elapsed() > START_TIMEOUT {
+            if started.elapsed() > START_TIMEOUT {
                 return Err(io::Error::other("the server did not stop"));
             }
             std::thread::sleep(Duration::from_millis(20));

@@ -149,8 +149,8 @@ impl MariaDbServer {
 
     /// Waits until the server sends a greeting.
     fn wait_until_ready(&self) -> io::Result<()> {
-        let begin = Instant::now();
-        while begin.elapsed() < START_TIMEOUT {
+        let started = Instant::now();
+        while started.elapsed() < START_TIMEOUT {
             let greeting = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))
                 .and_then(|mut stream| io::Read::read(&mut stream, &mut [0; 5]));
             if greeting.is_ok_and(|bytes| bytes > 0) {

@@ -152,8 +152,8 @@ async fn replaced_log_rejects_appends() {
 async fn lost_newest_line_is_detected_over_a_new_connection() {
     let server = MariaDbServer::shared();
     let database = create_database(server).await;
-    let brief = Limits { max_idle: Duration::ZERO, ..short_limits() };
-    let store = store_at(&server.url(&database), brief);
+    let limits = Limits { max_idle: Duration::ZERO, ..short_limits() };
+    let store = store_at(&server.url(&database), limits);
     let version = create_session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
     let version = append_message(&store, version, "first").await.unwrap();
@@ -318,8 +318,8 @@ async fn replaced_newest_line_is_detected_over_a_new_connection() {
     let server = MariaDbServer::shared();
     let database = create_database(server).await;
     let url = server.url(&database);
-    let brief = Limits { max_idle: Duration::ZERO, ..short_limits() };
-    let (store, other) = (store_at(&url, brief), store_at(&url, Limits::default()));
+    let limits = Limits { max_idle: Duration::ZERO, ..short_limits() };
+    let (store, other) = (store_at(&url, limits), store_at(&url, Limits::default()));
     let version = create_session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
     let version = append_message(&store, version, "first").await.unwrap();
@@ -386,8 +386,8 @@ async fn list_works_with_many_old_open_sessions() {
 async fn process_that_cannot_renew_its_open_record_updates_the_row_again() {
     let server = MariaDbServer::shared();
     let database = create_database(server).await;
-    let brief = Limits { hold_timeout: Duration::from_secs(1), ..Limits::default() };
-    let store = store_at(&server.url(&database), brief);
+    let limits = Limits { hold_timeout: Duration::from_secs(1), ..Limits::default() };
+    let store = store_at(&server.url(&database), limits);
     let version = create_session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
     let mut version = append_message(&store, version, "first").await.unwrap();

@@ -120,9 +120,9 @@ pub(crate) async fn append_message(
 /// All lines of the session `one`.
 pub(crate) async fn read_lines(store: &dyn Store) -> Vec<Vec<u8>> {
     let version = store.open("one").await.expect("open the session").version;
-    let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
+    let seqs: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
     let mut lines = Vec::new();
-    let read = osier_store::for_each_line(store, "one", version.generation, &wanted, |_, line| {
+    let read = osier_store::for_each_line(store, "one", version.generation, &seqs, |_, line| {
         lines.push(line.to_vec());
         Ok::<_, StoreError>(())
     });

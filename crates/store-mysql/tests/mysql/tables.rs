@@ -54,13 +54,13 @@ async fn lines_that_arrive_in_batches_are_stored_as_they_arrive() {
     let rest: Vec<Vec<u8>> = (0..6).map(|at| message(&format!("{at:08x}"), "said")).collect();
     let mut source =
         CountingSource { server, database, rest: rest.clone(), at_a_time: 2, stored: Vec::new() };
-    let made = store.create_from(&header("one"), &mut source).await.unwrap();
-    assert_eq!((made.version.entries, source.stored), (6, vec![0, 2, 4, 6]));
+    let created = store.create_from(&header("one"), &mut source).await.unwrap();
+    assert_eq!((created.version.entries, source.stored), (6, vec![0, 2, 4, 6]));
     assert_eq!(read_lines(&store).await, rest);
     let again =
         store.create_from(&header("one"), &mut CountingSource { stored: Vec::new(), rest, ..source }).await;
     assert!(matches!(again, Err(StoreError::AlreadyExists { .. })), "{again:?}");
-    append_message(&store, made.version, "more").await.unwrap();
+    append_message(&store, created.version, "more").await.unwrap();
     assert_eq!(read_lines(&store).await.len(), 7);
 }
 
@@ -89,8 +89,8 @@ async fn a_partly_stored_batch_is_retried() {
         at_a_time: 3,
         stored: Vec::new(),
     };
-    let made = store.create_from(&header("one"), &mut source).await.unwrap();
-    assert_eq!((made.version.entries, source.stored), (6, vec![0, 3, 6]));
+    let created = store.create_from(&header("one"), &mut source).await.unwrap();
+    assert_eq!((created.version.entries, source.stored), (6, vec![0, 3, 6]));
     let tries = format!("SELECT COUNT(*) FROM {database}.tries");
     let tries = admin_connection(server).await.fetch_one(AssertSqlSafe(tries)).await.unwrap();
     assert_eq!(tries.try_get::<i64, _>(0).unwrap(), 2, "it did fail");
@@ -113,13 +113,13 @@ fn statements_use_only_what_every_engine_supports() {
 async fn repeated_append_is_stored_once() {
     let server = MariaDbServer::shared();
     let store = store_at(&server.url(&create_database(server).await), Limits::default());
-    let made = create_session(&store, 2).await;
-    let version = append_message(&store, made, "twice").await.unwrap();
-    assert_eq!(append_message(&store, made, "twice").await.unwrap(), version);
-    let other = store.append("one", made, &[message("twice", "something else")]).await;
+    let created = create_session(&store, 2).await;
+    let version = append_message(&store, created, "twice").await.unwrap();
+    assert_eq!(append_message(&store, created, "twice").await.unwrap(), version);
+    let other = store.append("one", created, &[message("twice", "something else")]).await;
     assert!(matches!(other, Err(StoreError::Conflict { now }) if now == version), "{other:?}");
     let both = [message("twice", "said"), message("more", "said")];
-    let longer = store.append("one", made, &both).await;
+    let longer = store.append("one", created, &both).await;
     assert!(matches!(longer, Err(StoreError::Conflict { now }) if now == version), "{longer:?}");
     assert_eq!(read_lines(&store).await.len(), 3);
 }
@@ -214,9 +214,9 @@ async fn deleted_session_is_erased_at_once_and_its_rows_after_a_day() {
     let database = create_database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
     let many: Vec<Vec<u8>> = (0..700).map(|at| message(&format!("{at:08}"), "said")).collect();
-    let made = store.create(&header("one"), &many).await.unwrap().version;
+    let created = store.create(&header("one"), &many).await.unwrap().version;
     let huge = message("huge", &"x".repeat(9 << 20));
-    let version = store.append("one", made, &[huge]).await.unwrap();
+    let version = store.append("one", created, &[huge]).await.unwrap();
     assert_eq!(rows(server, &database).await, [1, 701, 2, 0]);
     store.rewrite("one", version, &many[..600]).await.unwrap();
     assert_eq!(

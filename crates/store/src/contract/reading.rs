@@ -14,13 +14,13 @@ pub async fn a_session_is_created_once_and_opens_unchanged(fixture: &dyn Fixture
     header.parent_session_id = Some("two".into());
     header.parent_store = Some("elsewhere".into());
     header.agent_id = Some("helper".into());
-    let made = store.create(&header, &chain(3)).await.expect("a new session");
-    assert_eq!((made.version.entries, made.invalid_lines), (3, 0));
+    let created = store.create(&header, &chain(3)).await.expect("a new session");
+    assert_eq!((created.version.entries, created.invalid_lines), (3, 0));
     let again = store.create(&header, &[]).await;
     assert!(matches!(again, Err(StoreError::AlreadyExists { id }) if id == "one"));
     for store in [store, fixture.reopened().await] {
         let opened = store.open("one").await.expect("opens");
-        assert_eq!((&opened.header, opened.version), (&header, made.version));
+        assert_eq!((&opened.header, opened.version), (&header, created.version));
         assert_eq!(all_lines(&*store, "one").await, chain(3));
     }
 }
@@ -28,8 +28,8 @@ pub async fn a_session_is_created_once_and_opens_unchanged(fixture: &dyn Fixture
 pub async fn invalid_session_ids_are_refused(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     for id in ["", "../x", "a/b", ".hidden", "-a", "ü", &"x".repeat(129)] {
-        let made = store.create(&header(id), &[]).await;
-        assert!(matches!(made, Err(StoreError::InvalidId { .. })), "{id}: {made:?}");
+        let created = store.create(&header(id), &[]).await;
+        assert!(matches!(created, Err(StoreError::InvalidId { .. })), "{id}: {created:?}");
     }
     assert_eq!(store.find_ids("").await.expect("finds"), [] as [&str; 0]);
 }
@@ -87,8 +87,8 @@ pub async fn every_batch_has_at_least_one_line(fixture: &dyn Fixture) {
     let long = "x".repeat(LineBatch::FULL_BYTES / 3);
     let lines: Vec<Vec<u8>> = (0..9).map(|at| message(&format!("{at:08}"), None, at, &long)).collect();
     let version = created(&*store, "one", &lines).await.version;
-    let wanted: Vec<Seq> = (0..9).rev().map(Seq::new).collect();
-    let (mut rest, mut batches, mut got) = (wanted.as_slice(), 0, Vec::new());
+    let seqs: Vec<Seq> = (0..9).rev().map(Seq::new).collect();
+    let (mut rest, mut batches, mut got) = (seqs.as_slice(), 0, Vec::new());
     let mut batch = LineBatch::default();
     while !rest.is_empty() {
         store.lines("one", version.generation, rest, &mut batch).await.expect("lines");

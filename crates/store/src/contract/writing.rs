@@ -31,8 +31,8 @@ pub async fn creating_a_session_from_a_line_source_is_atomic(fixture: &dyn Fixtu
     assert!(matches!(failed, Err(StoreError::Replaced)), "{failed:?}");
     assert!(matches!(fixture.reopened().await.open("one").await, Err(StoreError::NotFound { .. })));
     let source = || TwoAtATime { lines: lines.clone(), fails: false };
-    let made = store.create_from(&header, &mut source()).await.expect("a session");
-    assert_eq!(made.version.entries, 7);
+    let created = store.create_from(&header, &mut source()).await.expect("a session");
+    assert_eq!(created.version.entries, 7);
     assert_eq!(all_lines(&*fixture.reopened().await, "one").await, lines);
     let again = store.create_from(&header, &mut source()).await;
     assert!(matches!(again, Err(StoreError::AlreadyExists { .. })), "{again:?}");
@@ -41,10 +41,10 @@ pub async fn creating_a_session_from_a_line_source_is_atomic(fixture: &dyn Fixtu
 pub async fn an_append_is_visible_to_every_instance(fixture: &dyn Fixture) {
     let (store, other) = (fixture.store().await, fixture.reopened().await);
     let lines = chain(5);
-    let made = created(&*store, "one", &lines[..1]).await.version;
-    assert_eq!(other.open("one").await.expect("opens").version, made);
-    let version = store.append("one", made, &lines[1..3]).await.expect("an append");
-    assert_eq!(version, LogVersion { entries: 3, ..made });
+    let created = created(&*store, "one", &lines[..1]).await.version;
+    assert_eq!(other.open("one").await.expect("opens").version, created);
+    let version = store.append("one", created, &lines[1..3]).await.expect("an append");
+    assert_eq!(version, LogVersion { entries: 3, ..created });
     let version = other.open("one").await.map(|opened| opened.version).expect("opens");
     assert_eq!(version.entries, 3);
     other.append("one", version, &lines[3..]).await.expect("an append by the other");
@@ -56,12 +56,15 @@ pub async fn an_append_is_visible_to_every_instance(fixture: &dyn Fixture) {
 pub async fn an_append_to_a_stale_version_returns_the_current_version(fixture: &dyn Fixture) {
     let (store, other) = (fixture.store().await, fixture.reopened().await);
     let lines = chain(3);
-    let made = created(&*store, "one", &lines[..1]).await.version;
+    let created = created(&*store, "one", &lines[..1]).await.version;
     other.open("one").await.expect("opens");
-    let now = store.append("one", made, &lines[1..2]).await.expect("an append");
+    let now = store.append("one", created, &lines[1..2]).await.expect("an append");
     for store in [&store, &other] {
-        let late = store.append("one", made, &lines[2..]).await;
-        assert!(matches!(late, Err(StoreError::Conflict { now: current }) if current == now), "{late:?}");
+        let late_append = store.append("one", created, &lines[2..]).await;
+        assert!(
+            matches!(late_append, Err(StoreError::Conflict { now: current }) if current == now),
+            "{late_append:?}"
+        );
         assert_eq!(all_lines(&**store, "one").await, lines[..2]);
     }
     other.append("one", now, &lines[2..]).await.expect("an append to the returned version");
@@ -71,11 +74,11 @@ pub async fn an_append_to_a_stale_version_returns_the_current_version(fixture: &
 pub async fn an_append_is_all_or_nothing(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let lines = chain(20);
-    let made = created(&*store, "one", &lines[..2]).await.version;
-    let wrong = LogVersion { entries: 1, ..made };
+    let created = created(&*store, "one", &lines[..2]).await.version;
+    let wrong = LogVersion { entries: 1, ..created };
     assert!(store.append("one", wrong, &lines[2..]).await.is_err());
     assert_eq!(all_lines(&*fixture.reopened().await, "one").await, lines[..2]);
-    let version = store.append("one", made, &lines[2..]).await.expect("an append of many");
+    let version = store.append("one", created, &lines[2..]).await.expect("an append of many");
     assert_eq!(version.entries, 20);
     assert_eq!(all_lines(&*fixture.reopened().await, "one").await, lines);
 }
@@ -83,12 +86,12 @@ pub async fn an_append_is_all_or_nothing(fixture: &dyn Fixture) {
 pub async fn many_writers_lose_nothing(fixture: &dyn Fixture) {
     const WRITERS: usize = 8;
     const EACH: usize = 100;
-    let made = created(&*fixture.store().await, "one", &[]).await.version;
+    let created = created(&*fixture.store().await, "one", &[]).await.version;
     let mut writers = tokio::task::JoinSet::new();
     for writer in 0..WRITERS {
         let store = fixture.reopened().await;
         writers.spawn(async move {
-            let mut expected = made;
+            let mut expected = created;
             for at in 0..EACH {
                 let line = message(&format!("{writer:04}{at:04}"), None, at, "text");
                 loop {
@@ -135,8 +138,8 @@ pub async fn a_watch_reports_appends_of_other_instances(fixture: &dyn Fixture) {
 pub async fn synced_lines_are_still_there(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let lines = chain(2);
-    let made = created(&*store, "one", &lines[..1]).await.version;
-    store.append("one", made, &lines[1..]).await.expect("an append");
+    let created = created(&*store, "one", &lines[..1]).await.version;
+    store.append("one", created, &lines[1..]).await.expect("an append");
     store.sync("one").await.expect("syncs");
     store.sync("one").await.expect("syncs again");
     assert_eq!(all_lines(&*fixture.reopened().await, "one").await, lines);
@@ -171,10 +174,13 @@ pub async fn a_rewrite_starts_a_new_generation(fixture: &dyn Fixture) {
 pub async fn a_rewrite_of_a_stale_version_changes_nothing(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let lines = chain(3);
-    let made = created(&*store, "one", &lines[..1]).await.version;
-    let now = store.append("one", made, &lines[1..]).await.expect("an append");
-    let late = store.rewrite("one", made, &lines[..1]).await;
-    assert!(matches!(late, Err(StoreError::Conflict { now: current }) if current == now), "{late:?}");
+    let created = created(&*store, "one", &lines[..1]).await.version;
+    let now = store.append("one", created, &lines[1..]).await.expect("an append");
+    let late_append = store.rewrite("one", created, &lines[..1]).await;
+    assert!(
+        matches!(late_append, Err(StoreError::Conflict { now: current }) if current == now),
+        "{late_append:?}"
+    );
     assert_eq!(all_lines(&*fixture.reopened().await, "one").await, lines);
 }
 
@@ -183,9 +189,9 @@ pub async fn a_deletion_returns_counts_and_can_be_repeated(fixture: &dyn Fixture
     created(&*store, "one", &chain(3)).await;
     let version = created(&*store, "two", &chain(1)).await.version;
     other.open("one").await.expect("opens");
-    let gone = store.delete("one").await.expect("deletes");
+    let deleted = store.delete("one").await.expect("deletes");
     assert_eq!(
-        (gone.deleted, &*gone.store, gone.counts),
+        (deleted.deleted, &*deleted.store, deleted.counts),
         (true, store.name(), DeletedCounts { sessions: 1, entries: 3 })
     );
     let again = store.delete("one").await.expect("deletes nothing");
@@ -219,16 +225,16 @@ pub async fn an_open_session_is_deleted_only_after_it_is_closed(fixture: &dyn Fi
     }
     assert_eq!(other.open("one").await.expect("opens").version, version);
     // A server may learn about the closed session a moment later.
-    let gone = async {
+    let deleted = async {
         loop {
             match store.delete("one").await {
                 Err(StoreError::Busy { .. }) => tokio::task::yield_now().await,
-                gone => break gone.expect("deletes").deleted,
+                deleted => break deleted.expect("deletes").deleted,
             }
         }
     };
-    let gone = tokio::time::timeout(Duration::from_secs(30), gone)
+    let deleted = tokio::time::timeout(Duration::from_secs(30), deleted)
         .await
         .expect("the session is still open after 30 s");
-    assert!(gone);
+    assert!(deleted);
 }

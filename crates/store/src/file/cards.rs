@@ -114,8 +114,8 @@ impl CardCache {
         let mut cards = CardCache { path, cards: FxHashMap::default(), line_count: 0, unsaved: Vec::new() };
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             cards.line_count += 1;
-            if let Some(kept) = read_line(line) {
-                cards.cards.insert(kept.file.clone(), kept);
+            if let Some(cached) = read_line(line) {
+                cards.cards.insert(cached.file.clone(), cached);
             }
         }
         cards
@@ -144,9 +144,9 @@ impl CardCache {
         }
     }
 
-    pub(super) fn insert(&mut self, kept: CachedCard) {
-        self.line_count += usize::from(push_line(&kept, &mut self.unsaved).is_ok());
-        self.cards.insert(kept.file.clone(), kept);
+    pub(super) fn insert(&mut self, cached: CachedCard) {
+        self.line_count += usize::from(push_line(&cached, &mut self.unsaved).is_ok());
+        self.cards.insert(cached.file.clone(), cached);
     }
 
     /// Writes the new cards. Errors are ignored: missing cards are computed again.
@@ -171,8 +171,8 @@ impl CardCache {
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut file = tempfile::Builder::new().prefix(".cards-").tempfile_in(folder)?;
         let mut lines = Vec::new();
-        for kept in self.cards.values() {
-            push_line(kept, &mut lines)?;
+        for cached in self.cards.values() {
+            push_line(cached, &mut lines)?;
         }
         file.write_all(&lines)?;
         file.persist(path)?;
@@ -193,8 +193,8 @@ impl CardCache {
     }
 }
 
-fn push_line(kept: &CachedCard, lines: &mut Vec<u8>) -> serde_json::Result<()> {
-    let json = serde_json::to_vec(kept)?;
+fn push_line(cached: &CachedCard, lines: &mut Vec<u8>) -> serde_json::Result<()> {
+    let json = serde_json::to_vec(cached)?;
     lines.extend_from_slice(format!("{:016x} ", hash(&json)).as_bytes());
     lines.extend_from_slice(&json);
     lines.push(b'\n');
@@ -205,7 +205,7 @@ fn push_line(kept: &CachedCard, lines: &mut Vec<u8>) -> serde_json::Result<()> {
 fn read_line(line: &[u8]) -> Option<CachedCard> {
     let (sum, json) = line.split_at_checked(17)?;
     let whole = sum == format!("{:016x} ", hash(json)).as_bytes();
-    serde_json::from_slice(json).ok().filter(|kept: &CachedCard| whole && kept.version == CARD_VERSION)
+    serde_json::from_slice(json).ok().filter(|cached: &CachedCard| whole && cached.version == CARD_VERSION)
 }
 
 #[cfg(test)]
@@ -217,9 +217,9 @@ mod tests {
         let read = |version| {
             let card = Card::default();
             let file = "a.jsonl".to_owned();
-            let kept = CachedCard { version, file, inode: 1, size: 2, changed: 3, tail: 4, card, cost: 0 };
+            let cached = CachedCard { version, file, inode: 1, size: 2, changed: 3, tail: 4, card, cost: 0 };
             let mut line = Vec::new();
-            push_line(&kept, &mut line).expect("the card is serializable");
+            push_line(&cached, &mut line).expect("the card is serializable");
             read_line(line.trim_ascii_end())
         };
         assert!(read(CARD_VERSION).is_some());

@@ -14,11 +14,11 @@ pub(super) struct FileIdentity {
 
 impl FileIdentity {
     pub(super) fn from_metadata(metadata: &Metadata) -> FileIdentity {
-        let born = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let created = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         FileIdentity {
             device: metadata.dev(),
             inode: metadata.ino(),
-            created: born.map_or(0, |time| time.as_nanos() as u64),
+            created: created.map_or(0, |time| time.as_nanos() as u64),
         }
     }
 

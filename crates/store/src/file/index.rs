@@ -138,12 +138,12 @@ impl Index {
     }
 
     /// Writes an index for `heads` to a new file and replaces the old one.
-    pub(super) fn write(path: &Path, heads: &Heads, cover: IndexHeader) -> io::Result<()> {
+    pub(super) fn write(path: &Path, heads: &Heads, header: IndexHeader) -> io::Result<()> {
         let folder = path.parent().ok_or_else(|| io::Error::other("the cache file has no parent folder"))?;
         super::names::make_folder(folder)?;
         let mut file = tempfile::Builder::new().prefix(".index-").tempfile_in(folder)?;
         let mut out = io::BufWriter::with_capacity(BLOCKS_PER_READ * BLOCK_BYTES, file.as_file_mut());
-        out.write_all(&cover.encode())?;
+        out.write_all(&header.encode())?;
         for first in (0..heads.len()).step_by(RECORDS_PER_BLOCK) {
             out.write_all(&encode_block(heads, first))?;
         }
@@ -158,7 +158,7 @@ impl Index {
         path: &Path,
         heads: &Heads,
         from: &IndexHeader,
-        cover: IndexHeader,
+        header: IndexHeader,
     ) -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         if file.try_lock().is_err() {
@@ -177,7 +177,7 @@ impl Index {
             )?;
         }
         // The header is written last. Until then the old one is valid, because its blocks only got more records.
-        file.write_all_at(&cover.encode(), 0)
+        file.write_all_at(&header.encode(), 0)
     }
 }
 
@@ -229,9 +229,9 @@ impl IndexHeader {
             );
         }
         // The log grew. The new part must start after a newline or with one.
-        let mut seam = [0; 2];
-        log.read_exact_at(&mut seam, self.size - 1).ok()?;
-        Some(seam[usize::from(self.unterminated)] == b'\n' && self.last_entry_matches(log)?)
+        let mut last_bytes = [0; 2];
+        log.read_exact_at(&mut last_bytes, self.size - 1).ok()?;
+        Some(last_bytes[usize::from(self.unterminated)] == b'\n' && self.last_entry_matches(log)?)
     }
 
     /// Whether the last entry is at the recorded position.

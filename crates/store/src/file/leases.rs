@@ -67,12 +67,12 @@ impl LeaseFiles {
         &self,
         lease: &Lease,
         held: &mut Option<HeldLease>,
-        in_the_way: LeaseConflictFn<'_>,
+        is_conflict: LeaseConflictFn<'_>,
     ) -> Result<(), StoreError> {
         let guard = self.lock_folder().await?;
         let others = self.read(Some(&guard));
         if let Some(other) =
-            others.into_iter().find(|other| other.cursor != lease.cursor && in_the_way(other))
+            others.into_iter().find(|other| other.cursor != lease.cursor && is_conflict(other))
         {
             return Err(StoreError::Leased { lease: Box::new(other) });
         }

@@ -50,7 +50,7 @@ impl Listing {
     }
 
     /// Adds the files of a folder. `kept` is the path of its card cache.
-    pub(super) fn add_folder(&mut self, folder: &Path, kept: Option<PathBuf>) -> Result<(), StoreError> {
+    pub(super) fn add_folder(&mut self, folder: &Path, cached: Option<PathBuf>) -> Result<(), StoreError> {
         let files = names::files_in(folder).map_err(StoreError::io("list", folder))?;
         for path in &files {
             let metadata = match path.metadata() {
@@ -66,7 +66,7 @@ impl Listing {
                 metadata.mtime().saturating_mul(1000).saturating_add(metadata.mtime_nsec() / 1_000_000);
             self.files.push((written, self.folders.len(), path.clone()));
         }
-        self.folders.push(ListedFolder { cards: CardCache::load(kept), files });
+        self.folders.push(ListedFolder { cards: CardCache::load(cached), files });
         Ok(())
     }
 
@@ -108,14 +108,14 @@ impl FileStore {
     /// The card of a file: the cached one, resumed if the file grew, or built by reading the file.
     pub(super) fn load_card(&self, path: &Path, cards: &mut CardCache) -> Result<Card, StoreError> {
         let metadata = fs::metadata(path).map_err(StoreError::io("read the metadata of", path))?;
-        let kept = cards.get(path);
-        if let Some(kept) = kept.filter(|kept| kept.is_current(&metadata)) {
-            return Ok(kept.card(path));
+        let cached = cards.get(path);
+        if let Some(cached) = cached.filter(|cached| cached.is_current(&metadata)) {
+            return Ok(cached.card(path));
         }
         let mut log = LogFile::open(path, self.index_path(path))?;
-        let card = build_card(&mut log, kept)?;
-        if let Some(kept) = CachedCard::new(path, &log.file, &metadata, log.bytes_read(), card.clone()) {
-            cards.insert(kept);
+        let card = build_card(&mut log, cached)?;
+        if let Some(cached) = CachedCard::new(path, &log.file, &metadata, log.bytes_read(), card.clone()) {
+            cards.insert(cached);
         }
         Ok(card)
     }
@@ -124,11 +124,11 @@ impl FileStore {
     pub(super) fn load_open_card(&self, log: &mut LogFile) -> Result<Card, StoreError> {
         let metadata = fs::metadata(&log.path).map_err(StoreError::io("read the metadata of", &log.path))?;
         let cards = CardCache::load(log.path.parent().and_then(|folder| self.cards_path(folder)));
-        let kept = cards.get(&log.path);
-        if let Some(kept) = kept.filter(|kept| kept.is_current(&metadata)) {
-            return Ok(kept.card(&log.path));
+        let cached = cards.get(&log.path);
+        if let Some(cached) = cached.filter(|cached| cached.is_current(&metadata)) {
+            return Ok(cached.card(&log.path));
         }
-        let card = build_card(log, kept)?;
+        let card = build_card(log, cached)?;
         self.save_card(log);
         Ok(card)
     }
@@ -138,11 +138,11 @@ impl FileStore {
         let Some(card) = log.known_card() else { return };
         let (Some(folder), Ok(metadata)) = (log.path.parent(), log.file.metadata()) else { return };
         let mut cards = CardCache::load(self.cards_path(folder));
-        if cards.get(&log.path).is_some_and(|kept| kept.is_current(&metadata)) {
+        if cards.get(&log.path).is_some_and(|cached| cached.is_current(&metadata)) {
             return;
         }
-        if let Some(kept) = CachedCard::new(&log.path, &log.file, &metadata, log.bytes_read(), card) {
-            cards.insert(kept);
+        if let Some(cached) = CachedCard::new(&log.path, &log.file, &metadata, log.bytes_read(), card) {
+            cards.insert(cached);
             // A folder outside the store is never listed, so stale cards are removed here.
             let is_elsewhere = folder.parent() != Some(&*self.sessions);
             if is_elsewhere && cards.remove_missing(folder) {
@@ -155,20 +155,20 @@ impl FileStore {
 
     /// Removes the card of a deleted session from the cache.
     pub(super) fn remove_card(&self, path: &Path) {
-        let Some(kept) = path.parent().and_then(|folder| self.cards_path(folder)) else { return };
-        let mut cards = CardCache::load(Some(kept));
+        let Some(cached) = path.parent().and_then(|folder| self.cards_path(folder)) else { return };
+        let mut cards = CardCache::load(Some(cached));
         if cards.remove(path) {
             cards.rewrite_all();
         }
     }
 }
 
-fn build_card(log: &mut LogFile, kept: Option<&CachedCard>) -> Result<Card, StoreError> {
+fn build_card(log: &mut LogFile, cached: Option<&CachedCard>) -> Result<Card, StoreError> {
     if let Some(card) = log.known_card() {
         return Ok(card);
     }
-    if let Some(kept) = kept.filter(|kept| kept.can_resume(&log.file)) {
-        let begun = kept.card(&log.path);
+    if let Some(cached) = cached.filter(|cached| cached.can_resume(&log.file)) {
+        let begun = cached.card(&log.path);
         if let Some(card) = log.resume_card(begun)? {
             return Ok(card);
         }

@@ -150,15 +150,15 @@ impl LogFile {
         let Some(index) = self.index_path.as_ref().and_then(|path| Index::open(path, &self.file)) else {
             return Ok(());
         };
-        let cover = index.header;
-        let grown = cover.size < self.size()?;
+        let header = index.header;
+        let grown = header.size < self.size()?;
         // The leaf of the log depends on the last entry, so check that entry now.
-        let last = Seq::new(cover.entries as usize - 1);
+        let last = Seq::new(header.entries as usize - 1);
         let stands = lines::checked_lines(&index, &self.file, &[last], &mut LineBatch::default());
-        if stands.is_err() || grown && !cover.regular {
+        if stands.is_err() || grown && !header.regular {
             return Ok(());
         }
-        self.heads_source = match grown || !cover.in_order {
+        self.heads_source = match grown || !header.in_order {
             false => HeadsSource::Indexed(index),
             // All heads are needed, or can only be checked together.
             true => match lines::restore_heads(&index, &self.file) {
@@ -167,11 +167,11 @@ impl LogFile {
             },
         };
         self.trust = HeadsTrust::FromIndex;
-        self.saved_index = Some(cover);
+        self.saved_index = Some(header);
         self.read_state = ReadState {
-            end: cover.size,
-            unterminated: cover.unterminated,
-            invalid_lines: cover.invalid_lines as usize,
+            end: header.size,
+            unterminated: header.unterminated,
+            invalid_lines: header.invalid_lines as usize,
             ..ReadState::default()
         };
         self.remember_tail()

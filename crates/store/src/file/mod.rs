@@ -259,9 +259,9 @@ impl FileStore {
 
     /// Another instance of this store with no open logs. It saves no cards.
     fn without_open_logs(&self) -> FileStore {
-        let mut twin = FileStore::new(&self.sessions, self.caches.clone()).with_name(&*self.name);
-        twin.saves_cards = false;
-        twin
+        let mut other_store = FileStore::new(&self.sessions, self.caches.clone()).with_name(&*self.name);
+        other_store.saves_cards = false;
+        other_store
     }
 
     fn open_logs(&self) -> MutexGuard<'_, FxHashMap<String, SharedLog>> {

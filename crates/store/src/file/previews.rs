@@ -69,9 +69,9 @@ impl LogFile {
         self.for_each_line(&rest, |line| texts.push_line(&mut previews, line))
     }
 
-    fn for_each_line(&mut self, wanted: &[Seq], mut f: impl FnMut(&[u8])) -> Result<(), StoreError> {
+    fn for_each_line(&mut self, seqs: &[Seq], mut f: impl FnMut(&[u8])) -> Result<(), StoreError> {
         let mut batch = LineBatch::default();
-        let mut rest = wanted;
+        let mut rest = seqs;
         while !rest.is_empty() {
             self.lines(rest, &mut batch)?;
             batch.iter().for_each(&mut f);
@@ -93,17 +93,17 @@ impl LogFile {
         let mut head = vec![0; MAX_HEADER_BYTES];
         let read = file.read_at(&mut head, 0).ok()?;
         let start = memchr::memchr(b'\n', &head[..read])? + 1;
-        let cover: PreviewHeader = serde_json::from_slice(&head[..start]).ok()?;
+        let header: PreviewHeader = serde_json::from_slice(&head[..start]).ok()?;
         let metadata = self.file.metadata().ok()?;
-        let grown = cover.size < metadata.len();
-        let untouched = grown || cover.size == metadata.len() && cover.changed == modified_nanos(&metadata);
-        let possible = cover.form == FORMAT_VERSION && cover.identity() == self.identity && untouched;
-        if !possible || cover.entries > self.version().entries {
+        let grown = header.size < metadata.len();
+        let untouched = grown || header.size == metadata.len() && header.changed == modified_nanos(&metadata);
+        let possible = header.form == FORMAT_VERSION && header.identity() == self.identity && untouched;
+        if !possible || header.entries > self.version().entries {
             return None;
         }
         let (ends, sum) = line_ends(&file, start as u64)?;
-        let whole = sum == cover.sum && ends.len() == cover.entries;
-        let same = whole && self.last_hash(cover.entries) == Some(cover.last);
+        let whole = sum == header.sum && ends.len() == header.entries;
+        let same = whole && self.last_hash(header.entries) == Some(header.last);
         same.then(|| PreviewTexts::from_file(file, start as u64, ends))
     }
 
@@ -112,7 +112,7 @@ impl LogFile {
         let FileIdentity { device, inode, created: born } = self.identity;
         let sum = texts.as_bytes().chunks(WINDOW_BYTES).fold(0, add_checksum);
         let (size, changed) = (self.bytes_read(), modified_nanos(&self.file.metadata()?));
-        let cover = PreviewHeader {
+        let header = PreviewHeader {
             form: FORMAT_VERSION,
             device,
             inode,
@@ -126,7 +126,7 @@ impl LogFile {
         let folder = path.parent().unwrap_or(Path::new("."));
         super::names::make_folder(folder)?;
         let mut file = tempfile::Builder::new().prefix(".previews-").tempfile_in(folder)?;
-        serde_json::to_writer(&mut file, &cover)?;
+        serde_json::to_writer(&mut file, &header)?;
         file.write_all(b"\n")?;
         file.write_all(texts.as_bytes())?;
         file.persist(path)?;

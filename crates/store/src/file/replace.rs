@@ -130,7 +130,7 @@ impl LogFile {
                 return Ok(line.bytes.to_vec());
             }
         }
-        Err(StoreError::NotASession { path: self.path.clone(), why: "it has no session header" })
+        Err(StoreError::NotASession { path: self.path.clone(), reason: "it has no session header" })
     }
 }
 

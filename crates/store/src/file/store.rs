@@ -160,11 +160,11 @@ impl Store for FileStore {
         &self,
         id: &str,
         generation: u64,
-        wanted: &[Seq],
+        seqs: &[Seq],
         batch: &mut LineBatch,
     ) -> Result<(), StoreError> {
         let log = self.log_of_generation(id, generation).await?;
-        with_generation_check(&log, generation, |log| log.lines(wanted, batch))
+        with_generation_check(&log, generation, |log| log.lines(seqs, batch))
     }
 
     async fn append(
@@ -191,11 +191,11 @@ impl Store for FileStore {
         watcher::watch(&path, run_blocking(lock).await)
     }
 
-    async fn acquire_lease(&self, lease: &Lease, in_the_way: LeaseConflictFn<'_>) -> Result<(), StoreError> {
+    async fn acquire_lease(&self, lease: &Lease, is_conflict: LeaseConflictFn<'_>) -> Result<(), StoreError> {
         let path = lock_log(&self.open_log(&lease.session).await?).path.clone();
         let Some(files) = self.lease_files(&path) else { return Ok(()) };
         let mut held = self.leases.remove(lease.cursor);
-        let taken = files.acquire(lease, &mut held, in_the_way).await;
+        let taken = files.acquire(lease, &mut held, is_conflict).await;
         if let Some(held) = held {
             self.leases.insert(lease.cursor, held);
         }

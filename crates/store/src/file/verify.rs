@@ -32,7 +32,7 @@ pub struct VerifyReport {
 
 impl VerifyReport {
     pub fn is_sound(&self) -> bool {
-        !self.issues.iter().any(|oddity| oddity.damage)
+        !self.issues.iter().any(|issue| issue.damage)
     }
 }
 
@@ -50,7 +50,7 @@ pub fn verify(path: &Path) -> Result<VerifyReport, StoreError> {
             file.read_exact_at(&mut line, head.offset).ok().map(|()| line)
         });
     }
-    found.issues.sort_by_key(|oddity| oddity.line);
+    found.issues.sort_by_key(|issue| issue.line);
     Ok(VerifyReport { header, tree: found.tree, issues: found.issues })
 }
 
@@ -86,7 +86,9 @@ impl Verifier {
                     heads.push(number);
                 }
                 ParsedLine::Blank => self.report(number, false, "an empty line"),
-                ParsedLine::Invalid(odd) => self.report_invalid_line(number, odd, line.has_newline),
+                ParsedLine::Invalid(invalid_line) => {
+                    self.report_invalid_line(number, invalid_line, line.has_newline)
+                }
             }
         }
         self.tree.settle();
@@ -100,8 +102,8 @@ impl Verifier {
         Ok(())
     }
 
-    fn report_invalid_line(&mut self, number: usize, odd: InvalidLine, ended: bool) {
-        let what = match odd {
+    fn report_invalid_line(&mut self, number: usize, invalid_line: InvalidLine, ended: bool) {
+        let what = match invalid_line {
             InvalidLine::NotJson if !ended => "a torn line at the end; the next append starts a new line",
             InvalidLine::NotJson => "not JSON: torn or damaged",
             InvalidLine::NotAnObject => "JSON, but not an object",
@@ -130,7 +132,7 @@ impl Verifier {
                     self.line_numbers.push(at + 1);
                     self.tree.append_unsettled(&entry, at as u64, 0);
                 }
-                ParsedLine::Invalid(odd) => self.report_invalid_line(at + 1, odd, true),
+                ParsedLine::Invalid(invalid_line) => self.report_invalid_line(at + 1, invalid_line, true),
                 ParsedLine::Header(_) if headers > 0 => {
                     self.report(at + 1, false, "extra header; only the first one is used");
                 }

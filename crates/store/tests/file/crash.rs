@@ -61,8 +61,8 @@ impl Ledger {
         for id in &self.acked {
             assert!(verified.tree.find(id).is_some(), "acknowledged {id} is not in the log");
         }
-        let torn = verified.issues.iter().filter(|oddity| oddity.damage);
-        let torn: Vec<&str> = torn.map(|oddity| oddity.what.as_str()).collect();
+        let torn = verified.issues.iter().filter(|issue| issue.damage);
+        let torn: Vec<&str> = torn.map(|issue| issue.what.as_str()).collect();
         assert!(torn.iter().all(|what| what.contains("torn")), "{torn:?}");
         assert!(torn.len() <= self.killed, "{} torn lines of {} writers", torn.len(), self.killed);
     }

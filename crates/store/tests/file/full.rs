@@ -14,7 +14,7 @@ use crate::support::{Home, append, chain, files_in, header, id, lines_of, link, 
 
 /// What the next write of this thread does.
 #[derive(Clone, Copy)]
-enum Next {
+enum NextWrite {
     Works,
     /// Only this many bytes are written.
     Short(usize),
@@ -24,15 +24,15 @@ enum Next {
 }
 
 thread_local! {
-    static NEXT: Cell<Next> = const { Cell::new(Next::Works) };
+    static NEXT: Cell<NextWrite> = const { Cell::new(NextWrite::Works) };
 }
 
 fn write(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
-    match NEXT.replace(Next::Works) {
-        Next::Works => file.write(bytes),
-        Next::Short(len) => file.write(&bytes[..len.min(bytes.len())]),
-        Next::Fails(kind) => Err(kind.into()),
-        Next::After(foreign) => {
+    match NEXT.replace(NextWrite::Works) {
+        NextWrite::Works => file.write(bytes),
+        NextWrite::Short(len) => file.write(&bytes[..len.min(bytes.len())]),
+        NextWrite::Fails(kind) => Err(kind.into()),
+        NextWrite::After(foreign) => {
             file.write_all(foreign)?;
             file.write(bytes)
         }
@@ -53,7 +53,7 @@ async fn a_failed_write_changes_nothing() {
     let store = faulty(&home);
     let version = store.create(&header("one"), &chain(2)).await.unwrap().version;
     let before = read_data(&store, "one").await;
-    NEXT.set(Next::Fails(ErrorKind::StorageFull));
+    NEXT.set(NextWrite::Fails(ErrorKind::StorageFull));
     let failed = store.append("one", version, &[link(2)]).await;
     assert!(is_full(&failed), "{failed:?}");
     read_data(&store, "one").await.assert_same(&before, "after the failure");
@@ -67,7 +67,7 @@ async fn an_interrupted_write_is_retried() {
     let home = Home::new();
     let store = faulty(&home);
     let version = store.create(&header("one"), &chain(1)).await.unwrap().version;
-    NEXT.set(Next::Fails(ErrorKind::Interrupted));
+    NEXT.set(NextWrite::Fails(ErrorKind::Interrupted));
     store.append("one", version, &[link(1)]).await.unwrap();
     assert_eq!(lines_of(&home.uncached_store(), "one").await, chain(2));
 }
@@ -78,9 +78,9 @@ async fn a_partial_write_is_an_error_and_can_be_retried() {
     for len in 0..=line.len() {
         let home = Home::new();
         let store = faulty(&home);
-        let made = store.create(&header("one"), &chain(1)).await.unwrap();
-        let (version, path) = (made.version, made.file.unwrap());
-        NEXT.set(Next::Short(len));
+        let created = store.create(&header("one"), &chain(1)).await.unwrap();
+        let (version, path) = (created.version, created.file.unwrap());
+        NEXT.set(NextWrite::Short(len));
         let failed = store.append("one", version, std::slice::from_ref(&line)).await;
         assert!(is_full(&failed), "{len} bytes: {failed:?}");
         assert_eq!(
@@ -105,7 +105,7 @@ async fn a_partial_write_is_an_error_and_can_be_retried() {
         read_data(&store, "one")
             .await
             .assert_same(&read_data(&home.uncached_store(), "one").await, "afterwards");
-        let damage = verify(&path).unwrap().issues.iter().filter(|oddity| oddity.damage).count();
+        let damage = verify(&path).unwrap().issues.iter().filter(|issue| issue.damage).count();
         assert_eq!(damage, 0, "{len} bytes: the torn line was not removed");
     }
 }
@@ -118,7 +118,7 @@ async fn a_partial_write_of_many_lines_reports_how_many_arrived() {
         let home = Home::new();
         let store = faulty(&home);
         let version = store.create(&header("one"), &lines[..1]).await.unwrap().version;
-        NEXT.set(Next::Short(len));
+        NEXT.set(NextWrite::Short(len));
         assert!(is_full(&store.append("one", version, &lines[1..]).await), "{len} bytes");
         let arrived = lines_of(&home.uncached_store(), "one").await.len();
         match store.append("one", version, &lines[arrived..]).await {
@@ -144,7 +144,7 @@ async fn an_append_does_not_join_a_line_left_unterminated_at_the_same_moment() {
         let home = Home::new();
         let store = faulty(&home);
         let version = store.create(&header("one"), &chain(1)).await.unwrap().version;
-        NEXT.set(Next::After(foreign));
+        NEXT.set(NextWrite::After(foreign));
         store.append("one", version, &[link(1)]).await.unwrap();
         let data = read_data(&home.uncached_store(), "one").await;
         assert_eq!(
@@ -184,7 +184,7 @@ async fn a_file_at_its_size_limit_keeps_acknowledged_entries_and_can_grow_later(
     for id in process.acked.iter().chain([&id(0), &id(1)]) {
         assert!(found.tree.find(id).is_some(), "acknowledged {id} is lost");
     }
-    assert!(found.issues.iter().filter(|oddity| oddity.damage).all(|oddity| oddity.what.contains("torn")));
+    assert!(found.issues.iter().filter(|issue| issue.damage).all(|issue| issue.what.contains("torn")));
     read_data(&home.store(), "one")
         .await
         .assert_same(&read_data(&home.uncached_store(), "one").await, "afterwards");
@@ -195,19 +195,19 @@ async fn a_file_at_its_size_limit_keeps_acknowledged_entries_and_can_grow_later(
 async fn creating_a_session_is_atomic() {
     let home = Home::new();
     fs::write(home.sessions(), "not a folder").unwrap();
-    let made = home.store().create(&header("one"), &chain(2)).await;
-    assert!(matches!(made, Err(StoreError::Io { .. })), "{made:?}");
+    let created = home.store().create(&header("one"), &chain(2)).await;
+    assert!(matches!(created, Err(StoreError::Io { .. })), "{created:?}");
     fs::remove_file(home.sessions()).unwrap();
     // The file name is too long for any file system, so that the last step fails.
     let header = Header::new("a", crate::support::DAY_ONE, "/here");
     let path = home.path("new").join(format!("{}.jsonl", "x".repeat(300)));
-    let made = home.store().create_at(&path, &header, &chain(2)).await;
-    assert!(matches!(made, Err(StoreError::Io { .. })), "{made:?}");
+    let created = home.store().create_at(&path, &header, &chain(2)).await;
+    assert!(matches!(created, Err(StoreError::Io { .. })), "{created:?}");
     assert!(files_in(&home.path("new")).is_empty(), "a partial file was left");
     let taken = home.path("new").join("taken.jsonl");
     fs::write(&taken, "mine").unwrap();
-    let made = home.store().create_at(&taken, &header, &chain(2)).await;
-    assert!(matches!(made, Err(StoreError::AlreadyExists { .. })), "{made:?}");
+    let created = home.store().create_at(&taken, &header, &chain(2)).await;
+    assert!(matches!(created, Err(StoreError::AlreadyExists { .. })), "{created:?}");
     assert_eq!(fs::read(&taken).unwrap(), b"mine");
     assert_eq!(files_in(&home.path("new")), [taken]);
 }

@@ -11,7 +11,7 @@ use crate::support::{
 };
 
 /// Opens a file and checks that it is refused and not changed.
-async fn check_refused(bytes: &[u8], why: &str) {
+async fn check_refused(bytes: &[u8], expected: &str) {
     let home = Home::new();
     let (path, id) = home.put(bytes);
     let version = osier_store::LogVersion { generation: 1, entries: 0 };
@@ -22,8 +22,8 @@ async fn check_refused(bytes: &[u8], why: &str) {
         home.store().rewrite(&id, version, &[link(0)]).await.map(drop),
         verify(&path).map(drop),
     ] {
-        let Err(StoreError::NotASession { why: reason, .. }) = error else { panic!("{error:?}") };
-        assert_eq!(reason, why);
+        let Err(StoreError::NotASession { reason, .. }) = error else { panic!("{error:?}") };
+        assert_eq!(reason, expected);
     }
     assert_eq!(fs::read(&path).unwrap(), bytes, "the file was changed");
 }

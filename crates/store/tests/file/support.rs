@@ -191,9 +191,9 @@ async fn try_read_data(store: &dyn Store, id: &str) -> Result<SessionData, Store
 }
 
 async fn try_lines(store: &dyn Store, id: &str, version: LogVersion) -> Result<Vec<Vec<u8>>, StoreError> {
-    let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
+    let seqs: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
     let mut lines = Vec::new();
-    for_each_line(store, id, version.generation, &wanted, |_, line| {
+    for_each_line(store, id, version.generation, &seqs, |_, line| {
         lines.push(line.to_vec());
         Ok::<_, StoreError>(())
     })

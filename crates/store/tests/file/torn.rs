@@ -66,7 +66,7 @@ async fn a_torn_line_is_reported_before_and_after_the_next_append() {
         assert_eq!(home.store().open(&id).await.unwrap().invalid_lines, 1, "cut at {cut}");
         append(&home.store(), &id, &[link(1)]).await.unwrap();
         let found = verify(&path).unwrap();
-        assert_eq!(found.issues.iter().filter(|oddity| oddity.damage && oddity.line == 2).count(), 1);
+        assert_eq!(found.issues.iter().filter(|issue| issue.damage && issue.line == 2).count(), 1);
         assert_eq!(home.store().open(&id).await.unwrap().invalid_lines, 1, "cut at {cut}");
     }
 }

@@ -85,7 +85,7 @@ async fn a_writer_that_takes_no_lock_loses_nothing_and_breaks_nothing() {
 async fn readers_see_only_growth_while_others_write() {
     let home = Home::new();
     let reader = home.store();
-    let made = reader.create(&header("one"), &[]).await.unwrap().version;
+    let created = reader.create(&header("one"), &[]).await.unwrap().version;
     let mut processes: Vec<Process> = writers(&home, 3)
         .into_iter()
         .enumerate()
@@ -101,7 +101,7 @@ async fn readers_see_only_growth_while_others_write() {
             );
             seen = lines;
         }
-        assert_eq!(reader.open("one").await.unwrap().version.generation, made.generation);
+        assert_eq!(reader.open("one").await.unwrap().version.generation, created.generation);
     }
     assert!(processes.into_iter().all(|process| process.finish().len() == 60));
 }
@@ -110,11 +110,11 @@ async fn readers_see_only_growth_while_others_write() {
 async fn a_writer_waits_for_the_lock_of_another() {
     let home = Home::new();
     let store = Arc::new(home.store());
-    let made = store.create(&header("one"), &chain(1)).await.unwrap();
-    let lock = fs::File::open(made.file.unwrap()).unwrap();
+    let created = store.create(&header("one"), &chain(1)).await.unwrap();
+    let lock = fs::File::open(created.file.unwrap()).unwrap();
     lock.lock().unwrap();
     let writer = store.clone();
-    let appending = tokio::spawn(async move { writer.append("one", made.version, &[link(1)]).await });
+    let appending = tokio::spawn(async move { writer.append("one", created.version, &[link(1)]).await });
     // The append cannot make progress, no matter how long it runs.
     for _ in 0..100 {
         tokio::task::yield_now().await;

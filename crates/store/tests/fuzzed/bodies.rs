@@ -18,9 +18,9 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 /// All lines of a session. `StoreError::Replaced` means that the caller must retry.
 async fn lines_of(store: &FileStore, id: &str) -> Result<Vec<Vec<u8>>, StoreError> {
     let version = store.open(id).await?.version;
-    let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
+    let seqs: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
     let mut lines = Vec::new();
-    for_each_line(store, id, version.generation, &wanted, |_, line| {
+    for_each_line(store, id, version.generation, &seqs, |_, line| {
         lines.push(line.to_vec());
         Ok::<_, StoreError>(())
     })

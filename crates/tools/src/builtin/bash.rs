@@ -67,7 +67,7 @@ impl Tool for Bash {
         let time = requested.unwrap_or(ctx.limits.default_timeout).min(ctx.limits.max_timeout);
         let guarded = ctx.sandbox.as_ref().map(|sandbox| sandbox.guarded_paths()).unwrap_or_default();
         match shell::run(&arguments.command, time, ctx).await {
-            Ok(ran) => with_sandbox_notes(outcome(&ran, time), &ran, ctx, &guarded),
+            Ok(result) => with_sandbox_notes(outcome(&result, time), &result, ctx, &guarded),
             Err(_) if !ctx.cwd.is_dir() => {
                 ToolOutcome::failed("cannot run the command: the project folder no longer exists")
             }
@@ -87,32 +87,33 @@ fn parse_checked(arguments: &Value) -> Result<Arguments> {
     Err(ToolOutcome::failed(format!("bash: {fault}")))
 }
 
-fn outcome(ran: &CommandResult, time: Duration) -> ToolOutcome {
-    let mut parts: Vec<String> = cut_note(ran).into_iter().collect();
-    match ran.text.trim_end_matches('\n') {
+fn outcome(result: &CommandResult, time: Duration) -> ToolOutcome {
+    let mut parts: Vec<String> = cut_note(result).into_iter().collect();
+    match result.text.trim_end_matches('\n') {
         "" => parts.push("[no output]".to_owned()),
         text => parts.push(text.to_owned()),
     }
-    let notes: Vec<String> = [end_note(ran.end, time), background_note(ran)].into_iter().flatten().collect();
+    let notes: Vec<String> =
+        [end_note(result.end, time), background_note(result)].into_iter().flatten().collect();
     if !notes.is_empty() {
         parts.push(format!("\n{}", notes.join("\n")));
     }
     let text = parts.join("\n");
-    let good = ran.end == CommandEnd::Exited(0);
+    let good = result.end == CommandEnd::Exited(0);
     let outcome = if good { ToolOutcome::text(text) } else { ToolOutcome::failed(text) };
-    outcome.with_details(details(ran))
+    outcome.with_details(details(result))
 }
 
 /// Adds what the sandbox denied, and which guarded files the command created.
 fn with_sandbox_notes(
     outcome: ToolOutcome,
-    ran: &CommandResult,
+    result: &CommandResult,
     ctx: &ToolContext,
     guarded: &[PathBuf],
 ) -> ToolOutcome {
     let Some(sandbox) = &ctx.sandbox else { return outcome };
-    let failed = outcome.is_error && !matches!(ran.end, CommandEnd::Cancelled | CommandEnd::TimedOut);
-    let denial = failed.then(|| sandbox::detect_denial(&ran.text)).flatten();
+    let failed = outcome.is_error && !matches!(result.end, CommandEnd::Cancelled | CommandEnd::TimedOut);
+    let denial = failed.then(|| sandbox::detect_denial(&result.text)).flatten();
     let created = sandbox.guarded_paths().into_iter().filter(|path| !guarded.contains(path));
     let created: Vec<String> =
         created.map(|path| escape_name(path.strip_prefix(&ctx.cwd).unwrap_or(&path))).collect();
@@ -130,39 +131,40 @@ fn with_sandbox_notes(
     outcome
 }
 
-fn details(ran: &CommandResult) -> Map<String, Value> {
+fn details(result: &CommandResult) -> Map<String, Value> {
     let mut details = Map::new();
-    let mut put = |key: &str, value: Value| drop(details.insert(key.to_owned(), value));
-    match ran.end {
-        CommandEnd::Exited(code) => put("exitCode", json!(code)),
-        CommandEnd::Killed { signal } => put("signal", json!(signal)),
-        CommandEnd::TimedOut => put("timedOut", json!(true)),
-        CommandEnd::Cancelled => put("cancelled", json!(true)),
+    let mut insert = |key: &str, value: Value| drop(details.insert(key.to_owned(), value));
+    match result.end {
+        CommandEnd::Exited(code) => insert("exitCode", json!(code)),
+        CommandEnd::Killed { signal } => insert("signal", json!(signal)),
+        CommandEnd::TimedOut => insert("timedOut", json!(true)),
+        CommandEnd::Cancelled => insert("cancelled", json!(true)),
     }
-    put("durationMs", json!(ran.duration.as_millis() as u64));
-    put("truncated", json!(ran.truncated));
-    if let Some(path) = &ran.full_output {
-        put("fullOutputPath", json!(path.to_string_lossy()));
-        put("totalLines", json!(ran.total_lines));
-        put("totalBytes", json!(ran.total_bytes));
+    insert("durationMs", json!(result.duration.as_millis() as u64));
+    insert("truncated", json!(result.truncated));
+    if let Some(path) = &result.full_output {
+        insert("fullOutputPath", json!(path.to_string_lossy()));
+        insert("totalLines", json!(result.total_lines));
+        insert("totalBytes", json!(result.total_bytes));
     }
-    if let Some(group) = ran.background {
-        put("processGroup", json!(group));
+    if let Some(group) = result.background {
+        insert("processGroup", json!(group));
     }
     details
 }
 
-fn cut_note(ran: &CommandResult) -> Option<String> {
-    if !ran.truncated {
+fn cut_note(result: &CommandResult) -> Option<String> {
+    if !result.truncated {
         return None;
     }
-    let all = format!("{}, {}", size::count(ran.total_lines, "line", "lines"), size::bytes(ran.total_bytes));
-    let full = match (&ran.full_output, &ran.save_error) {
+    let all =
+        format!("{}, {}", size::count(result.total_lines, "line", "lines"), size::bytes(result.total_bytes));
+    let full = match (&result.full_output, &result.save_error) {
         (Some(path), None) => format!("the full output is in {}", path.display()),
-        (Some(path), Some(why)) => {
-            format!("its first part is in {}; the rest was not saved: {why}", path.display())
+        (Some(path), Some(reason)) => {
+            format!("its first part is in {}; the rest was not saved: {reason}", path.display())
         }
-        (None, why) => format!("the rest was not saved: {}", why.as_deref().unwrap_or("unknown error")),
+        (None, reason) => format!("the rest was not saved: {}", reason.as_deref().unwrap_or("unknown error")),
     };
     Some(format!("[only the end of the output is shown ({all}); {full}]"))
 }
@@ -182,8 +184,8 @@ fn end_note(end: CommandEnd, time: Duration) -> Option<String> {
     }
 }
 
-fn background_note(ran: &CommandResult) -> Option<String> {
-    let (group, path) = (ran.background?, ran.full_output.as_ref());
+fn background_note(result: &CommandResult) -> Option<String> {
+    let (group, path) = (result.background?, result.full_output.as_ref());
     let output = path.map(|path| format!("; its output goes to {}", path.display())).unwrap_or_default();
     Some(format!("[a process is still running in the background{output}; stop it with `kill -- -{group}`]"))
 }

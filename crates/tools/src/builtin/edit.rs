@@ -72,15 +72,17 @@ impl Tool for Edit {
 }
 
 fn edit(arguments: &Arguments, ctx: &ToolContext) -> Result {
-    let place = ResolvedPath::resolve(ctx, &arguments.path)?;
-    let _one_at_a_time = lock_path(&place.real);
-    let planned = plan(place, arguments, ctx)?;
-    let stale =
-        planned.old.as_ref().is_some_and(|old| old.knowledge(&planned.place, ctx) == FileKnowledge::Stale);
+    let resolved_path = ResolvedPath::resolve(ctx, &arguments.path)?;
+    let _one_at_a_time = lock_path(&resolved_path.real);
+    let planned = plan(resolved_path, arguments, ctx)?;
+    let stale = planned
+        .old
+        .as_ref()
+        .is_some_and(|old| old.knowledge(&planned.resolved_path, ctx) == FileKnowledge::Stale);
     let count = size::count(arguments.edits.len(), "place", "places");
     let mut text = format!(
         "edited {count} in {} (+{} −{})",
-        planned.place.display, planned.diff.added, planned.diff.removed
+        planned.resolved_path.display, planned.diff.added, planned.diff.removed
     );
     if stale {
         text.push_str(
@@ -90,21 +92,25 @@ fn edit(arguments: &Arguments, ctx: &ToolContext) -> Result {
     Ok(planned.apply(&text, ctx)?.with_detail("edits", json!(arguments.edits.len())))
 }
 
-fn plan(place: ResolvedPath, arguments: &Arguments, ctx: &ToolContext) -> Result<PlannedFileChange> {
+fn plan(resolved_path: ResolvedPath, arguments: &Arguments, ctx: &ToolContext) -> Result<PlannedFileChange> {
     if arguments.edits.is_empty() {
         return Err(ToolOutcome::failed("edit: `edits` is empty: give at least one { oldText, newText }"));
     }
-    let Some(old) = OldFile::read(&place, ctx)? else {
-        return Err(place.io_failure(NAME, &std::io::ErrorKind::NotFound.into()));
+    let Some(old) = OldFile::read(&resolved_path, ctx)? else {
+        return Err(resolved_path.io_failure(NAME, &std::io::ErrorKind::NotFound.into()));
     };
     if let Some(what) = non_text_reason(&old.bytes) {
-        return Err(ToolOutcome::failed(format!("{} is {what}", place.display)));
+        return Err(ToolOutcome::failed(format!("{} is {what}", resolved_path.display)));
     }
     let text = FileText::new(&old.bytes);
     let changes = locate::locate_all(&text, &arguments.edits).map_err(|faults| {
-        ToolOutcome::failed(format!("nothing was changed in {}\n{}", place.display, faults.join("\n")))
+        ToolOutcome::failed(format!(
+            "nothing was changed in {}\n{}",
+            resolved_path.display,
+            faults.join("\n")
+        ))
     })?;
     let borrowed: Vec<_> = changes.iter().map(|(range, new)| (range.clone(), new.as_bytes())).collect();
     let new = text.replace_ranges(&old.bytes, &borrowed);
-    Ok(PlannedFileChange::new(place, Some(old), new))
+    Ok(PlannedFileChange::new(resolved_path, Some(old), new))
 }

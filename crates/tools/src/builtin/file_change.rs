@@ -26,78 +26,84 @@ pub(super) struct OldFile {
 
 impl OldFile {
     /// Reads the file. `None` if it does not exist. Refuses a file that is too large for a diff.
-    pub(super) fn read(place: &ResolvedPath, ctx: &ToolContext) -> Result<Option<OldFile>> {
-        if ctx.protected.is_read_only(&place.real) {
+    pub(super) fn read(resolved_path: &ResolvedPath, ctx: &ToolContext) -> Result<Option<OldFile>> {
+        if ctx.protected.is_read_only(&resolved_path.real) {
             return Err(ToolOutcome::failed(format!(
                 "cannot change {}: it is in Osier's own folder, which tools cannot write to; ask the user to change it",
-                place.display
+                resolved_path.display
             )));
         }
-        let gone = std::fs::symlink_metadata(&place.real)
+        let gone = std::fs::symlink_metadata(&resolved_path.real)
             .is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         if gone {
-            fingerprint::check_old(ctx, place, None)?;
+            fingerprint::check_old(ctx, resolved_path, None)?;
             return Ok(None);
         }
-        let (file, metadata) = place.open("change", ctx)?;
-        let most = ctx.limits.file_bytes as u64;
+        let (file, metadata) = resolved_path.open("change", ctx)?;
+        let max_bytes = ctx.limits.file_bytes as u64;
         let mut bytes = Vec::new();
-        file.take(most + 1).read_to_end(&mut bytes).map_err(|error| place.io_failure("change", &error))?;
-        if bytes.len() as u64 > most {
-            let text = format!("{} is larger than {}: change it with bash", place.display, size::bytes(most));
+        file.take(max_bytes + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| resolved_path.io_failure("change", &error))?;
+        if bytes.len() as u64 > max_bytes {
+            let text = format!(
+                "{} is larger than {}: change it with bash",
+                resolved_path.display,
+                size::bytes(max_bytes)
+            );
             return Err(ToolOutcome::failed(text));
         }
-        fingerprint::check_old(ctx, place, Some(&bytes))?;
+        fingerprint::check_old(ctx, resolved_path, Some(&bytes))?;
         Ok(Some(OldFile { bytes, metadata }))
     }
 
-    pub(super) fn knowledge(&self, place: &ResolvedPath, ctx: &ToolContext) -> FileKnowledge {
-        ctx.files_read.knowledge(&place.display, &stamp(&self.metadata, &self.bytes))
+    pub(super) fn knowledge(&self, resolved_path: &ResolvedPath, ctx: &ToolContext) -> FileKnowledge {
+        ctx.files_read.knowledge(&resolved_path.display, &stamp(&self.metadata, &self.bytes))
     }
 }
 
 /// A planned change of one file.
 #[derive(Debug)]
 pub(super) struct PlannedFileChange {
-    pub(super) place: ResolvedPath,
+    pub(super) resolved_path: ResolvedPath,
     pub(super) old: Option<OldFile>,
     pub(super) new: Vec<u8>,
     pub(super) diff: Diff,
 }
 
 impl PlannedFileChange {
-    pub(super) fn new(place: ResolvedPath, old: Option<OldFile>, new: Vec<u8>) -> PlannedFileChange {
-        let diff = change_diff(&place.display, old.as_ref().map(|old| &*old.bytes), &new);
-        PlannedFileChange { place, old, new, diff }
+    pub(super) fn new(resolved_path: ResolvedPath, old: Option<OldFile>, new: Vec<u8>) -> PlannedFileChange {
+        let diff = change_diff(&resolved_path.display, old.as_ref().map(|old| &*old.bytes), &new);
+        PlannedFileChange { resolved_path, old, new, diff }
     }
 
     pub(super) fn preview(self) -> Preview {
-        let touches = TouchedPaths { paths: vec![self.place.touched()] };
+        let touches = TouchedPaths { paths: vec![self.resolved_path.touched()] };
         let old = self.old.as_ref().map(|old| &*old.bytes);
-        let seal = Some(ChangeFingerprint::new(&self.place, old, &self.new));
+        let fingerprint = Some(ChangeFingerprint::new(&self.resolved_path, old, &self.new));
         let created = self.old.is_none();
-        let change = ProposedChange::Diff { path: self.place.display, diff: self.diff.text, created };
-        Preview { touches, change, families: Vec::new(), fingerprint: seal }
+        let change = ProposedChange::Diff { path: self.resolved_path.display, diff: self.diff.text, created };
+        Preview { touches, change, families: Vec::new(), fingerprint }
     }
 
     /// Writes the file. `text` is the text of the outcome.
     pub(super) fn apply(self, text: &str, ctx: &ToolContext) -> Result {
-        fingerprint::check_new(ctx, &self.place, &self.new)?;
+        fingerprint::check_new(ctx, &self.resolved_path, &self.new)?;
         if self.old.as_ref().is_some_and(|old| ctx.secrets.would_be_overwritten(&old.bytes, &self.new)) {
             let text = format!(
                 "{} contains a key that is shown to you as `[key]`, and this change would overwrite it with `[key]`; leave \
                  that line unchanged: use edit for the other lines, or a command",
-                self.place.display
+                self.resolved_path.display
             );
             return Err(ToolOutcome::failed(text));
         }
         let old = self.old.as_ref().map(|old| &old.metadata);
-        let saved = save(&self.place.real, &self.new, old, &ctx.artifacts);
-        let metadata = saved.map_err(|error| self.place.io_failure("write", &error))?;
+        let saved = save(&self.resolved_path.real, &self.new, old, &ctx.artifacts);
+        let metadata = saved.map_err(|error| self.resolved_path.io_failure("write", &error))?;
         let mut text = text.to_owned();
-        text.extend(self.place.link_note().map(|note| format!("\n{note}")));
+        text.extend(self.resolved_path.link_note().map(|note| format!("\n{note}")));
         let outcome = ToolOutcome::text(text)
-            .with_details(self.place.details())
+            .with_details(self.resolved_path.details())
             .with_detail("created", json!(self.old.is_none()))
             .with_details(self.diff.details())
             .with_detail("stamp", json!(stamp(&metadata, &self.new)));

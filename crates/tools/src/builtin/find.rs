@@ -58,22 +58,25 @@ impl Tool for Find {
 
 fn find(arguments: &Arguments, ctx: &ToolContext) -> Result {
     let glob = PathGlob::new("pattern", &arguments.pattern)?;
-    let place = ResolvedPath::resolve(ctx, arguments.path.as_deref().unwrap_or("."))?;
-    let metadata = std::fs::metadata(&place.real).map_err(|error| place.io_failure("search", &error))?;
+    let resolved_path = ResolvedPath::resolve(ctx, arguments.path.as_deref().unwrap_or("."))?;
+    let metadata =
+        std::fs::metadata(&resolved_path.real).map_err(|error| resolved_path.io_failure("search", &error))?;
     if !metadata.is_dir() {
         return Err(ToolOutcome::failed(format!(
             "{} is not a folder; give the folder to search",
-            place.display
+            resolved_path.display
         )));
     }
     let limit = arguments.limit.map_or(ctx.limits.found, |limit| limit.max(1) as usize);
     let mut names = String::new();
     let (mut found, mut more) = (0, false);
-    for entry in walk(&place.real, arguments.hidden.unwrap_or(false)).filter(|entry| entry.depth() > 0) {
+    for entry in
+        walk(&resolved_path.real, arguments.hidden.unwrap_or(false)).filter(|entry| entry.depth() > 0)
+    {
         if ctx.cancel.is_cancelled() {
             return Err(ToolOutcome::cancelled());
         }
-        let path = relative_to(&place.real, entry.path());
+        let path = relative_to(&resolved_path.real, entry.path());
         if !glob.matches(&path) {
             continue;
         }
@@ -83,20 +86,21 @@ fn find(arguments: &Arguments, ctx: &ToolContext) -> Result {
         }
         found += 1;
         let folder = if entry.file_type().is_some_and(|kind| kind.is_dir()) { "/" } else { "" };
-        let above = if place.display == "." { String::new() } else { format!("{}/", place.display) };
+        let above =
+            if resolved_path.display == "." { String::new() } else { format!("{}/", resolved_path.display) };
         names.push_str(&format!("{above}{}{folder}\n", escape_name(&path)));
     }
-    Ok(outcome(arguments, &place, names, found, more))
+    Ok(outcome(arguments, &resolved_path, names, found, more))
 }
 
 fn outcome(
     arguments: &Arguments,
-    place: &ResolvedPath,
+    resolved_path: &ResolvedPath,
     names: String,
     found: usize,
     more: bool,
 ) -> ToolOutcome {
-    let mut notes: Vec<String> = place.link_note().into_iter().collect();
+    let mut notes: Vec<String> = resolved_path.link_note().into_iter().collect();
     if found == 0 {
         let hidden = if arguments.hidden == Some(true) { "" } else { "hidden and " };
         notes.push(format!("[no matches; {hidden}ignored files were not searched]"));
@@ -107,7 +111,7 @@ fn outcome(
     let gap = if names.is_empty() || notes.is_empty() { "" } else { "\n" };
     let text = format!("{names}{gap}{}", notes.join("\n"));
     ToolOutcome::text(text.trim_end_matches('\n'))
-        .with_details(place.details())
+        .with_details(resolved_path.details())
         .with_detail("found", json!(found))
         .with_detail("truncated", json!(more))
 }

@@ -77,27 +77,28 @@ impl Tool for Grep {
 fn grep(arguments: &Arguments, ctx: &ToolContext) -> Result {
     let matcher = matcher(arguments)?;
     let glob = arguments.glob.as_deref().map(|glob| PathGlob::new("glob", glob)).transpose()?;
-    let place = ResolvedPath::resolve(ctx, arguments.path.as_deref().unwrap_or("."))?;
-    let metadata = std::fs::metadata(&place.real).map_err(|error| place.io_failure("search", &error))?;
+    let resolved_path = ResolvedPath::resolve(ctx, arguments.path.as_deref().unwrap_or("."))?;
+    let metadata =
+        std::fs::metadata(&resolved_path.real).map_err(|error| resolved_path.io_failure("search", &error))?;
     let shut = ctx.protected.key_files();
     if !metadata.is_dir() {
-        place.require_regular_file(&metadata)?;
+        resolved_path.require_regular_file(&metadata)?;
         if shut.contains(&metadata) {
-            return Err(place.key_file_outcome());
+            return Err(resolved_path.key_file_outcome());
         }
     }
     let mut hits = GrepResults::new(arguments, ctx);
     let mut searcher = searcher(arguments);
-    for entry in walk(&place.real, arguments.hidden.unwrap_or(false)) {
+    for entry in walk(&resolved_path.real, arguments.hidden.unwrap_or(false)) {
         if hits.is_done() {
             break;
         }
-        let path = relative_to(&place.real, entry.path());
+        let path = relative_to(&resolved_path.real, entry.path());
         let wanted =
             entry.file_type().is_some_and(|kind| kind.is_file()) || entry.depth() == 0 && metadata.is_file();
         let wanted = wanted && glob.as_ref().is_none_or(|glob| glob.matches(&path));
         if wanted && !shut.contains_path(entry.path()) {
-            hits.begin_file(display_name(&place, &path, metadata.is_dir()));
+            hits.begin_file(display_name(&resolved_path, &path, metadata.is_dir()));
             if let Err(error) = searcher.search_path(&matcher, entry.path(), &mut hits) {
                 hits.count_skipped(&error);
             }
@@ -106,7 +107,7 @@ fn grep(arguments: &Arguments, ctx: &ToolContext) -> Result {
     if ctx.cancel.is_cancelled() {
         return Err(ToolOutcome::cancelled());
     }
-    Ok(hits.outcome(arguments, &place))
+    Ok(hits.outcome(arguments, &resolved_path))
 }
 
 fn matcher(arguments: &Arguments) -> Result<RegexMatcher> {
@@ -138,8 +139,8 @@ fn searcher(arguments: &Arguments) -> Searcher {
 }
 
 /// The name of a file as the model can use it: including the searched folder.
-fn display_name(place: &ResolvedPath, path: &Path, in_folder: bool) -> String {
-    match (in_folder, place.display.as_str()) {
+fn display_name(resolved_path: &ResolvedPath, path: &Path, in_folder: bool) -> String {
+    match (in_folder, resolved_path.display.as_str()) {
         (false, file) => file.to_owned(),
         (true, ".") => escape_name(path),
         (true, folder) => format!("{folder}/{}", escape_name(path)),
@@ -211,8 +212,8 @@ impl GrepResults {
         self.text.push_str(&format!("{}{mark} {line}{more}\n", number.unwrap_or_default()));
     }
 
-    fn outcome(self, arguments: &Arguments, place: &ResolvedPath) -> ToolOutcome {
-        let mut notes: Vec<String> = place.link_note().into_iter().collect();
+    fn outcome(self, arguments: &Arguments, resolved_path: &ResolvedPath) -> ToolOutcome {
+        let mut notes: Vec<String> = resolved_path.link_note().into_iter().collect();
         if self.matches == 0 {
             let hidden = if arguments.hidden == Some(true) { "" } else { "hidden and " };
             notes.push(format!("[no matches; {hidden}ignored files were not searched]"));
@@ -232,7 +233,7 @@ impl GrepResults {
         let gap = if self.text.is_empty() || notes.is_empty() { "" } else { "\n" };
         let text = format!("{}{gap}{}", self.text, notes.join("\n"));
         ToolOutcome::text(text.trim_end_matches('\n'))
-            .with_details(place.details())
+            .with_details(resolved_path.details())
             .with_detail("matches", json!(self.matches))
             .with_detail("files", json!(self.files))
             .with_detail("truncated", json!(self.more))

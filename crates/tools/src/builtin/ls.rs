@@ -59,29 +59,31 @@ impl Tool for Ls {
 }
 
 fn ls(arguments: &Arguments, ctx: &ToolContext) -> Result {
-    let place = ResolvedPath::resolve(ctx, arguments.path.as_deref().unwrap_or("."))?;
-    let metadata = fs::metadata(&place.real).map_err(|error| place.io_failure("list", &error))?;
+    let resolved_path = ResolvedPath::resolve(ctx, arguments.path.as_deref().unwrap_or("."))?;
+    let metadata =
+        fs::metadata(&resolved_path.real).map_err(|error| resolved_path.io_failure("list", &error))?;
     if !metadata.is_dir() {
         return Err(ToolOutcome::failed(format!(
             "{} is not a folder; use read to see its content",
-            place.display
+            resolved_path.display
         )));
     }
-    let all = fs::read_dir(&place.real).map_err(|error| place.io_failure("list", &error))?.count();
+    let all =
+        fs::read_dir(&resolved_path.real).map_err(|error| resolved_path.io_failure("list", &error))?.count();
     let most = arguments.limit.map_or(ctx.limits.listed, |limit| limit.max(1) as usize);
     let mut first = FirstNames { most, lines: BTreeSet::new(), seen: 0 };
     match arguments.all {
-        Some(true) => fs::read_dir(&place.real).into_iter().flatten().flatten().for_each(|entry| {
+        Some(true) => fs::read_dir(&resolved_path.real).into_iter().flatten().flatten().for_each(|entry| {
             first.push(entry_line(&entry.file_name(), &entry.path(), entry.file_type().ok()));
         }),
-        _ => not_ignored(&place.real).for_each(|entry| {
+        _ => not_ignored(&resolved_path.real).for_each(|entry| {
             first.push(entry_line(entry.file_name(), entry.path(), entry.file_type()));
         }),
     }
-    Ok(outcome(&place, first, all, ctx.limits.bytes))
+    Ok(outcome(&resolved_path, first, all, ctx.limits.bytes))
 }
 
-fn outcome(place: &ResolvedPath, first: FirstNames, all: usize, most_bytes: usize) -> ToolOutcome {
+fn outcome(resolved_path: &ResolvedPath, first: FirstNames, all: usize, most_bytes: usize) -> ToolOutcome {
     let mut text = String::new();
     let mut listed = 0;
     for (_, line) in &first.lines {
@@ -104,11 +106,11 @@ fn outcome(place: &ResolvedPath, first: FirstNames, all: usize, most_bytes: usiz
         let names = size::count(ignored, "name is", "names are");
         notes.push(format!("[{names} ignored by .gitignore; set all to see them]"));
     }
-    notes.extend(place.link_note());
+    notes.extend(resolved_path.link_note());
     let gap = if text.is_empty() || notes.is_empty() { "" } else { "\n" };
     let text = format!("{text}{gap}{}", notes.join("\n"));
     ToolOutcome::text(text.trim_end_matches('\n'))
-        .with_details(place.details())
+        .with_details(resolved_path.details())
         .with_detail("entries", json!(first.seen))
         .with_detail("ignored", json!(ignored))
         .with_detail("truncated", json!(listed < first.seen))

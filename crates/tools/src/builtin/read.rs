@@ -65,22 +65,22 @@ impl Tool for Read {
 }
 
 fn read(arguments: &Arguments, ctx: &ToolContext) -> Result {
-    let place = ResolvedPath::resolve(ctx, &arguments.path)?;
-    let (mut file, metadata) = place.open(NAME, ctx)?;
+    let resolved_path = ResolvedPath::resolve(ctx, &arguments.path)?;
+    let (mut file, metadata) = resolved_path.open(NAME, ctx)?;
     let mut start = vec![0; 8192];
-    let got = read_up_to(&mut file, &mut start).map_err(|error| place.io_failure(NAME, &error))?;
-    start.truncate(got);
+    let count = read_up_to(&mut file, &mut start).map_err(|error| resolved_path.io_failure(NAME, &error))?;
+    start.truncate(count);
     if let Some(format) = image_content::supported_format(&start) {
-        return image_outcome(&place, file, start, format, ctx);
+        return image_outcome(&resolved_path, file, start, format, ctx);
     }
     if let Some(what) = non_text_reason(&start) {
         let size = size::bytes(metadata.len());
-        return Err(ToolOutcome::failed(format!("{} ({size}) is {what}", place.display))
-            .with_details(place.details()));
+        return Err(ToolOutcome::failed(format!("{} ({size}) is {what}", resolved_path.display))
+            .with_details(resolved_path.details()));
     }
     let window = window(arguments, ctx)?;
-    let (seen, stamp) = scan(&place, file, &start, &metadata, window, ctx)?;
-    text_outcome(&place, arguments, seen, stamp)
+    let (window_text, stamp) = scan(&resolved_path, file, &start, &metadata, window, ctx)?;
+    text_outcome(&resolved_path, arguments, window_text, stamp)
 }
 
 fn window(arguments: &Arguments, ctx: &ToolContext) -> Result<LineWindow> {
@@ -93,19 +93,19 @@ fn window(arguments: &Arguments, ctx: &ToolContext) -> Result<LineWindow> {
 
 /// Fills the buffer, unless the file ends before.
 fn read_up_to(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
-    let mut got = 0;
-    while got < buffer.len() {
-        match file.read(&mut buffer[got..])? {
+    let mut count = 0;
+    while count < buffer.len() {
+        match file.read(&mut buffer[count..])? {
             0 => break,
-            more => got += more,
+            more => count += more,
         }
     }
-    Ok(got)
+    Ok(count)
 }
 
 /// Reads the rest in chunks, for the window, the line count and the hash.
 fn scan(
-    place: &ResolvedPath,
+    resolved_path: &ResolvedPath,
     mut file: File,
     start: &[u8],
     metadata: &Metadata,
@@ -121,72 +121,74 @@ fn scan(
         if ctx.cancel.is_cancelled() {
             return Err(ToolOutcome::cancelled());
         }
-        let got = file.read(&mut buffer).map_err(|error| place.io_failure(NAME, &error))?;
-        if got == 0 {
+        let count = file.read(&mut buffer).map_err(|error| resolved_path.io_failure(NAME, &error))?;
+        if count == 0 {
             return Ok((window.finish(), Some(FileStamp::new(metadata, Some(hasher.finalize())))));
         }
-        hasher.update(&buffer[..got]);
-        window.push(&buffer[..got]);
+        hasher.update(&buffer[..count]);
+        window.push(&buffer[..count]);
     }
     Ok((window.finish(), None))
 }
 
 fn text_outcome(
-    place: &ResolvedPath,
+    resolved_path: &ResolvedPath,
     arguments: &Arguments,
-    seen: WindowText,
+    window_text: WindowText,
     stamp: Option<FileStamp>,
 ) -> Result {
     let first = arguments.offset.unwrap_or(1).max(1) as usize;
     let counted = stamp.is_some();
-    if seen.total < first && seen.total > 0 {
-        let lines = size::count(seen.total, "line", "lines");
-        let text = format!("offset {first} is past the end: {} has {lines}", place.display);
-        return Err(ToolOutcome::failed(text).with_details(place.details()));
+    if window_text.total < first && window_text.total > 0 {
+        let lines = size::count(window_text.total, "line", "lines");
+        let text = format!("offset {first} is past the end: {} has {lines}", resolved_path.display);
+        return Err(ToolOutcome::failed(text).with_details(resolved_path.details()));
     }
-    let valid = std::str::from_utf8(&seen.text).is_ok();
-    let mut lines = String::from_utf8_lossy(&seen.text).replace("\r\n", "\n");
+    let valid = std::str::from_utf8(&window_text.text).is_ok();
+    let mut lines = String::from_utf8_lossy(&window_text.text).replace("\r\n", "\n");
     if lines.ends_with('\r') {
         lines.pop();
     }
-    let mut notes: Vec<String> = place.link_note().into_iter().collect();
+    let mut notes: Vec<String> = resolved_path.link_note().into_iter().collect();
     if !valid {
         notes.push("[not valid UTF-8: invalid bytes are shown as \u{fffd}]".to_owned());
     }
-    let cut = seen.cut || seen.last < seen.total || !counted;
-    notes.extend(range_note(first, &seen, counted));
+    let cut = window_text.cut || window_text.last < window_text.total || !counted;
+    notes.extend(range_note(first, &window_text, counted));
     let text = match notes.is_empty() {
         true => lines,
         false => format!("{lines}\n\n{}", notes.join("\n")).trim_start_matches('\n').to_owned(),
     };
     let mut outcome = ToolOutcome::text(text)
-        .with_details(place.details())
+        .with_details(resolved_path.details())
         .with_detail("startLine", json!(first))
-        .with_detail("endLine", json!(seen.last))
+        .with_detail("endLine", json!(window_text.last))
         .with_detail("truncated", json!(cut));
     if let Some(stamp) = stamp {
-        outcome = outcome.with_detail("totalLines", json!(seen.total)).with_detail("stamp", json!(stamp));
+        outcome =
+            outcome.with_detail("totalLines", json!(window_text.total)).with_detail("stamp", json!(stamp));
     }
     Ok(outcome)
 }
 
 /// A note that says which part of the file this is and how to continue, unless it is the whole file.
-fn range_note(first: usize, seen: &WindowText, counted: bool) -> Option<String> {
-    let last = seen.last;
+fn range_note(first: usize, window_text: &WindowText, counted: bool) -> Option<String> {
+    let last = window_text.last;
     let next = last + 1;
-    if seen.total == 0 {
+    if window_text.total == 0 {
         return Some("[the file is empty]".to_owned());
     }
-    if seen.cut {
-        let more = if seen.total > last { format!("; continue with offset {next}") } else { String::new() };
+    if window_text.cut {
+        let more =
+            if window_text.total > last { format!("; continue with offset {next}") } else { String::new() };
         return Some(format!(
             "[line {first} is too long to show in full; view the rest with bash, for example with cut or jq{more}]"
         ));
     }
     match counted {
         false => Some(format!("[lines {first} to {last} of a very large file; continue with offset {next}]")),
-        true if last < seen.total => {
-            Some(format!("[lines {first} to {last} of {}; continue with offset {next}]", seen.total))
+        true if last < window_text.total => {
+            Some(format!("[lines {first} to {last} of {}; continue with offset {next}]", window_text.total))
         }
         true if first > 1 => Some(format!("[lines {first} to {last} of {last}: the end]")),
         true => None,
@@ -194,32 +196,35 @@ fn range_note(first: usize, seen: &WindowText, counted: bool) -> Option<String> 
 }
 
 fn image_outcome(
-    place: &ResolvedPath,
+    resolved_path: &ResolvedPath,
     mut file: File,
     mut bytes: Vec<u8>,
     format: image::ImageFormat,
     ctx: &ToolContext,
 ) -> Result {
-    let most = ctx.limits.file_bytes as u64;
-    let more =
-        (&mut file).take(most + 1).read_to_end(&mut bytes).map_err(|error| place.io_failure(NAME, &error))?;
-    if more as u64 > most {
+    let max_bytes = ctx.limits.file_bytes as u64;
+    let more = (&mut file)
+        .take(max_bytes + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| resolved_path.io_failure(NAME, &error))?;
+    if more as u64 > max_bytes {
         return Err(ToolOutcome::failed(format!(
             "{} is an image of more than {}",
-            place.display,
-            size::bytes(most)
+            resolved_path.display,
+            size::bytes(max_bytes)
         )));
     }
-    let shown = image_content::encode_for_model(&bytes, format, &ctx.limits)
-        .map_err(|why| ToolOutcome::failed(format!("{} looks like an image, but {why}", place.display)))?;
-    let mut text = format!("[{}: image, {}×{} pixels", place.display, shown.width, shown.height);
+    let shown = image_content::encode_for_model(&bytes, format, &ctx.limits).map_err(|reason| {
+        ToolOutcome::failed(format!("{} looks like an image, but {reason}", resolved_path.display))
+    })?;
+    let mut text = format!("[{}: image, {}×{} pixels", resolved_path.display, shown.width, shown.height);
     if let Some((width, height)) = shown.original {
         text.push_str(&format!(", scaled down from {width}×{height}"));
     }
     text.push(']');
-    text.extend(place.link_note().map(|note| format!("\n{note}")));
+    text.extend(resolved_path.link_note().map(|note| format!("\n{note}")));
     let mut outcome = ToolOutcome::text(text)
-        .with_details(place.details())
+        .with_details(resolved_path.details())
         .with_detail("width", json!(shown.width))
         .with_detail("height", json!(shown.height));
     outcome.content.push(shown.content);

@@ -73,9 +73,9 @@ impl PathGlob {
     pub(super) fn new(field: &str, text: &str) -> Result<PathGlob> {
         let (negated, body) = text.strip_prefix('!').map_or((false, text), |body| (true, body));
         let body = body.trim_start_matches("./").trim_start_matches('/');
-        let bad = |why: &str| {
+        let bad = |reason: &str| {
             ToolOutcome::failed(format!(
-                "`{field}` is not a valid glob: {why}; examples: *.rs, src/**/*.{{ts,tsx}}"
+                "`{field}` is not a valid glob: {reason}; examples: *.rs, src/**/*.{{ts,tsx}}"
             ))
         };
         if body.is_empty() {

@@ -58,13 +58,16 @@ impl Tool for Write {
 }
 
 fn write(arguments: &Arguments, ctx: &ToolContext) -> Result {
-    let place = resolve_target(arguments, ctx)?;
-    let _one_at_a_time = lock_path(&place.real);
-    let planned = plan(place, arguments, ctx)?;
+    let resolved_path = resolve_target(arguments, ctx)?;
+    let _one_at_a_time = lock_path(&resolved_path.real);
+    let planned = plan(resolved_path, arguments, ctx)?;
     let verb = if planned.old.is_none() { "created" } else { "wrote" };
     let lines = size::count(arguments.content.lines().count(), "line", "lines");
-    let mut text =
-        format!("{verb} {} ({lines}, {})", planned.place.display, size::bytes(planned.new.len() as u64));
+    let mut text = format!(
+        "{verb} {} ({lines}, {})",
+        planned.resolved_path.display,
+        size::bytes(planned.new.len() as u64)
+    );
     if planned.new.len() > arguments.content.len() {
         text.push_str("\nkept the file's line endings (CRLF) or byte order mark");
     }
@@ -79,21 +82,21 @@ fn resolve_target(arguments: &Arguments, ctx: &ToolContext) -> Result<ResolvedPa
     ResolvedPath::resolve(ctx, &arguments.path)
 }
 
-fn plan(place: ResolvedPath, arguments: &Arguments, ctx: &ToolContext) -> Result<PlannedFileChange> {
-    let old = OldFile::read(&place, ctx)?;
+fn plan(resolved_path: ResolvedPath, arguments: &Arguments, ctx: &ToolContext) -> Result<PlannedFileChange> {
+    let old = OldFile::read(&resolved_path, ctx)?;
     let new = match &old {
         None => arguments.content.clone().into_bytes(),
         Some(old) => {
-            check_seen(&place, old, ctx)?;
+            check_seen(&resolved_path, old, ctx)?;
             with_format_of(old, &arguments.content)
         }
     };
-    Ok(PlannedFileChange::new(place, old, new))
+    Ok(PlannedFileChange::new(resolved_path, old, new))
 }
 
-fn check_seen(place: &ResolvedPath, old: &OldFile, ctx: &ToolContext) -> Result<()> {
-    let name = &place.display;
-    match old.knowledge(place, ctx) {
+fn check_seen(resolved_path: &ResolvedPath, old: &OldFile, ctx: &ToolContext) -> Result<()> {
+    let name = &resolved_path.display;
+    match old.knowledge(resolved_path, ctx) {
         FileKnowledge::Current => Ok(()),
         FileKnowledge::Unseen => Err(ToolOutcome::failed(format!(
             "{name} exists and you have not read it; read it first, or use edit to change part of it"

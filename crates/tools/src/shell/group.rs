@@ -159,12 +159,12 @@ fn process_stat(pid: i32) -> Option<ProcessStat> {
         return None;
     }
     let number = |at: usize| Pid::from_raw(fields.get(at)?.parse().ok()?);
-    let born = fields.get(19)?.parse().ok()?;
+    let start_time = fields.get(19)?.parse().ok()?;
     Some(ProcessStat {
         pid: Pid::from_raw(pid)?,
         parent: number(1),
         group: number(2)?,
         session: number(3)?,
-        start_time: born,
+        start_time,
     })
 }

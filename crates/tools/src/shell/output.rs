@@ -101,7 +101,7 @@ impl CommandOutput {
         let truncated = self.exceeds_limits();
         let tail =
             if truncated { last_lines(&self.tail, self.max_bytes, self.max_lines) } else { &self.tail };
-        let ran = CommandResult {
+        let result = CommandResult {
             end,
             text: terminal_text(&String::from_utf8_lossy(tail)),
             truncated,
@@ -112,7 +112,7 @@ impl CommandOutput {
             duration: took,
             background,
         };
-        (ran, self.full)
+        (result, self.full)
     }
 }
 
@@ -165,12 +165,12 @@ impl FullOutput {
         let SaveState::Open(file, path) = &mut self.state else { return };
         let fits = chunk.len().min(usize::try_from(self.bytes_left).unwrap_or(usize::MAX));
         self.bytes_left -= fits as u64;
-        let trouble = match file.write_all(&chunk[..fits]) {
+        let problem = match file.write_all(&chunk[..fits]) {
             Ok(()) if fits == chunk.len() => return,
             Ok(()) => "it exceeds the size limit for saved output".to_owned(),
             Err(error) => io_error_text(&error),
         };
-        self.state = SaveState::Truncated(std::mem::take(path), trouble);
+        self.state = SaveState::Truncated(std::mem::take(path), problem);
     }
 
     fn path(&self) -> Option<PathBuf> {
@@ -182,15 +182,15 @@ impl FullOutput {
 
     fn save_error(&self) -> Option<String> {
         match &self.state {
-            SaveState::Truncated(_, trouble) | SaveState::Failed(trouble) => Some(trouble.clone()),
+            SaveState::Truncated(_, problem) | SaveState::Failed(problem) => Some(problem.clone()),
             SaveState::NotStarted | SaveState::Open(..) => None,
         }
     }
 
     /// Collects the output of background processes, so that they neither block on a full pipe nor get SIGPIPE.
     pub(super) async fn collect(mut self, mut pipe: Receiver, mut buffer: Vec<u8>) {
-        while let Ok(got @ 1..) = pipe.read(&mut buffer).await {
-            let redacted = self.redactor.push(&buffer[..got]);
+        while let Ok(count @ 1..) = pipe.read(&mut buffer).await {
+            let redacted = self.redactor.push(&buffer[..count]);
             self.write(&redacted);
         }
         let rest = self.redactor.finish();

@@ -44,9 +44,9 @@ async fn decision_text_in(
 ) -> String {
     match decision(project, approvals, tool, arguments).await {
         Decision::Allow => "allow".to_owned(),
-        Decision::Ask { reason: why, offers, .. } => {
+        Decision::Ask { reason, offers, .. } => {
             let offers: Vec<String> = offers.iter().map(ToString::to_string).collect();
-            format!("{why:?}, offers {}", offers.join(" | ")).trim_end_matches(", offers ").to_owned()
+            format!("{reason:?}, offers {}", offers.join(" | ")).trim_end_matches(", offers ").to_owned()
         }
     }
 }

@@ -22,7 +22,7 @@ fn one_exclamation_mark_includes_the_output_and_two_exclude_it() {
 #[tokio::test]
 async fn message_has_the_fields_that_pi_reads() {
     let project = TestProject::new();
-    let ran = with_timeout(run(command("!echo hi; exit 2"), &project.ctx)).await.unwrap();
+    let result = with_timeout(run(command("!echo hi; exit 2"), &project.ctx)).await.unwrap();
     expect![[r#"
         {
           "role": "bashExecution",
@@ -34,8 +34,8 @@ async fn message_has_the_fields_that_pi_reads() {
           "timestamp": 5
         }
     "#]]
-    .assert_eq(&format!("{:#}\n", ran.message(5)));
-    let ran = with_timeout(run(command("!!true"), &project.ctx)).await.unwrap();
+    .assert_eq(&format!("{:#}\n", result.message(5)));
+    let result = with_timeout(run(command("!!true"), &project.ctx)).await.unwrap();
     expect![[r#"
         {
           "role": "bashExecution",
@@ -48,15 +48,15 @@ async fn message_has_the_fields_that_pi_reads() {
           "timestamp": 5
         }
     "#]]
-    .assert_eq(&format!("{:#}\n", ran.message(5)));
+    .assert_eq(&format!("{:#}\n", result.message(5)));
 }
 
 #[tokio::test]
 async fn truncated_output_names_its_file() {
     let project = TestProject::new();
-    let ran = with_timeout(run(command("!seq 1 3000"), &project.ctx)).await.unwrap();
-    assert!(ran.truncated && ran.output.starts_with("1001\n") && ran.output.ends_with("\n3000"));
-    assert_eq!(std::fs::read_to_string(ran.full_output_path.unwrap()).unwrap().lines().count(), 3000);
+    let result = with_timeout(run(command("!seq 1 3000"), &project.ctx)).await.unwrap();
+    assert!(result.truncated && result.output.starts_with("1001\n") && result.output.ends_with("\n3000"));
+    assert_eq!(std::fs::read_to_string(result.full_output_path.unwrap()).unwrap().lines().count(), 3000);
 }
 
 #[tokio::test]
@@ -67,9 +67,9 @@ async fn canceled_command_has_no_exit_code() {
         read_lines(&mut listener, 1).await;
         project.ctx.cancel.cancel();
     };
-    let (ran, ()) =
+    let (result, ()) =
         with_timeout(async { tokio::join!(run(command("!echo on; sleep 1000"), &project.ctx), cancel) })
             .await;
-    let ran = ran.unwrap();
-    assert_eq!((ran.cancelled, ran.exit_code, ran.output.as_str()), (true, None, "on"));
+    let result = result.unwrap();
+    assert_eq!((result.cancelled, result.exit_code, result.output.as_str()), (true, None, "on"));
 }

@@ -93,16 +93,16 @@ impl DiscardedFacts {
     fn add_tool_result(&mut self, entry: &Entry<'_>) {
         let id = message_field(entry, "toolCallId").and_then(RawJson::text).unwrap_or_default();
         let at = self.unanswered_calls.iter().position(|(open, _)| **open == *id);
-        let Some(asked) = at.map(|at| self.unanswered_calls.remove(at).1) else { return };
+        let Some(call) = at.map(|at| self.unanswered_calls.remove(at).1) else { return };
         let details = message_field(entry, "details");
         let detail = |key: &str| details.and_then(|details| details.get(key));
         let failed = message_field(entry, "isError").is_some_and(RawJson::is_true);
-        match (asked.name.as_str(), failed) {
+        match (call.name.as_str(), failed) {
             ("write" | "edit", true) | ("read", true) => {}
             ("write" | "edit" | "read", false) => {
-                let path = detail("path").and_then(RawJson::text).map(String::from).or(asked.path);
+                let path = detail("path").and_then(RawJson::text).map(String::from).or(call.path);
                 let Some(path) = path else { return };
-                match asked.name.as_str() {
+                match call.name.as_str() {
                     "read" => move_to_end(&mut self.read_files, path),
                     name => {
                         let changes = self.changes_mut(path);
@@ -114,11 +114,11 @@ impl DiscardedFacts {
             // A denied call did not run.
             _ if detail("denied").is_some_and(RawJson::is_true) => {}
             ("bash", _) => {
-                add_command_run(&mut self.commands, &asked.command, describe_exit(details, failed));
+                add_command_run(&mut self.commands, &call.command, describe_exit(details, failed));
             }
             (name, _) if TOOLS_WITHOUT_EFFECTS.contains(&name) => {}
             (_, failed) => {
-                self.other_calls.push(asked.line + if failed { " failed" } else { "" });
+                self.other_calls.push(call.line + if failed { " failed" } else { "" });
                 let mut files = TouchedFiles::default();
                 entry.message.into_iter().for_each(|message| files.add_message(message));
                 self.add_reported_changes(&files, "changed by another tool");
@@ -128,12 +128,12 @@ impl DiscardedFacts {
 
     /// Calls without a result: how far they got is unknown.
     fn add_unanswered_calls(&mut self) {
-        for (_, asked) in std::mem::take(&mut self.unanswered_calls) {
-            match (asked.name.as_str(), asked.path) {
+        for (_, call) in std::mem::take(&mut self.unanswered_calls) {
+            match (call.name.as_str(), call.path) {
                 ("write" | "edit", Some(path)) => self.changes_mut(path).interrupted = true,
-                ("bash", _) => add_command_run(&mut self.commands, &asked.command, "interrupted".to_owned()),
+                ("bash", _) => add_command_run(&mut self.commands, &call.command, "interrupted".to_owned()),
                 (name, _) if TOOLS_WITHOUT_EFFECTS.contains(&name) || matches!(name, "write" | "edit") => {}
-                _ => self.other_calls.push(asked.line + " was interrupted"),
+                _ => self.other_calls.push(call.line + " was interrupted"),
             }
         }
     }

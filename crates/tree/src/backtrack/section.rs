@@ -15,19 +15,19 @@ pub(super) struct AddendumSection {
 const MIN_ITEM_CHARS: usize = 40;
 
 /// Renders all lists in at most `room` characters.
-pub(super) fn render_sections(sections: &[AddendumSection], room: usize) -> String {
+pub(super) fn render_sections(sections: &[AddendumSection], max_chars: usize) -> String {
     let overhead: usize =
         sections.iter().map(|section| char_count(section.title) + char_count(&omitted_line(9999)) + 2).sum();
-    let room = room.saturating_sub(overhead);
-    let given = allocate_room(sections, room);
-    let lists = sections.iter().zip(given).map(|(section, room)| section.render(room));
+    let max_chars = max_chars.saturating_sub(overhead);
+    let given = allocate_room(sections, max_chars);
+    let lists = sections.iter().zip(given).map(|(section, max_chars)| section.render(max_chars));
     lists.collect::<Vec<_>>().join("\n\n")
 }
 
 /// The room of each list. Distributes the room by share, repeatedly, until every list has enough or nothing is left.
-fn allocate_room(sections: &[AddendumSection], room: usize) -> Vec<usize> {
+fn allocate_room(sections: &[AddendumSection], max_chars: usize) -> Vec<usize> {
     let mut given = vec![0; sections.len()];
-    let mut rest = room;
+    let mut rest = max_chars;
     loop {
         let unsatisfied: Vec<usize> =
             (0..given.len()).filter(|at| sections[*at].full_len() > given[*at]).collect();
@@ -51,17 +51,17 @@ impl AddendumSection {
         self.items.iter().map(|item| item_len(item)).sum()
     }
 
-    fn render(&self, mut room: usize) -> String {
+    fn render(&self, mut max_chars: usize) -> String {
         let mut kept: Vec<String> = Vec::new();
         for item in self.items.iter().rev() {
             let need = item_len(item);
-            if need <= room {
+            if need <= max_chars {
                 kept.push(list_item(item));
-                room -= need;
+                max_chars -= need;
                 continue;
             }
-            if kept.is_empty() && room >= MIN_ITEM_CHARS {
-                kept.push(list_item(&truncate_to_fit(item, room)));
+            if kept.is_empty() && max_chars >= MIN_ITEM_CHARS {
+                kept.push(list_item(&truncate_to_fit(item, max_chars)));
             }
             break;
         }
@@ -95,11 +95,11 @@ fn char_count(text: &str) -> usize {
 }
 
 /// Truncates an item so that it fits.
-fn truncate_to_fit(item: &str, room: usize) -> String {
-    let mut most = room;
+fn truncate_to_fit(item: &str, max_chars: usize) -> String {
+    let mut most = max_chars;
     loop {
         let text = truncate(item, most);
-        let over = item_len(&text).saturating_sub(room);
+        let over = item_len(&text).saturating_sub(max_chars);
         if over == 0 || most == 0 {
             return text;
         }
@@ -151,13 +151,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_text_never_exceeds_the_room(items in prop::collection::vec("(?s).{0,80}", 0..12), room in 60usize..600) {
+        fn the_text_never_exceeds_the_room(items in prop::collection::vec("(?s).{0,80}", 0..12), max_chars in 60usize..600) {
             let half = items.len() / 2;
             let sections = [
                 AddendumSection { title: "Some:", items: items[..half].to_vec(), share: 70 },
                 AddendumSection { title: "Others:", items: items[half..].to_vec(), share: 60 },
             ];
-            prop_assert!(render_sections(&sections, room + 80).chars().count() <= room + 80);
+            prop_assert!(render_sections(&sections, max_chars + 80).chars().count() <= max_chars + 80);
         }
     }
 }

@@ -173,7 +173,7 @@ impl CutSearch<'_> {
             self.entries[at + 1..].iter().zip(self.token_counts.get(at + 1..).unwrap_or_default()).peekable();
         while let Some(parent) = tree.head(kept).parent {
             let head = tree.head(parent);
-            let is_kept = match older.next_if(|(piece, _)| piece.item.seq == parent) {
+            let is_kept = match older.next_if(|(context_entry, _)| context_entry.item.seq == parent) {
                 Some((_, weight)) => weight.is_none(),
                 None => head.kind != EntryKind::Compaction && head.role != MessageRole::System,
             };

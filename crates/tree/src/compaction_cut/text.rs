@@ -44,11 +44,11 @@ impl Cut {
     pub fn text_collector(&self, tree: &SessionTree, budget: u64) -> CutTextCollector {
         let previous = self.previous_compaction.map(crate::walk::ContextItem::without_edit);
         let items = previous.iter().chain(&self.history).chain(&self.turn_prefix);
-        let pieces: Vec<ContextEntry> =
+        let context_entries: Vec<ContextEntry> =
             items.map(|item| ContextEntry { item: *item, head: *tree.head(item.seq) }).collect();
         CutTextCollector {
-            before_prefix: pieces.len() - self.turn_prefix.len(),
-            entries: pieces,
+            before_prefix: context_entries.len() - self.turn_prefix.len(),
+            entries: context_entries,
             batches: Batches::new(),
             seen: 0,
             previous: None,
@@ -76,23 +76,23 @@ impl CutTextCollector {
         }
     }
 
-    fn add_entry(&mut self, piece: &ContextEntry, lines: &dyn Lines) {
-        let telling = if self.seen < self.before_prefix { &mut self.history } else { &mut self.prefix };
+    fn add_entry(&mut self, context_entry: &ContextEntry, lines: &dyn Lines) {
+        let parts = if self.seen < self.before_prefix { &mut self.history } else { &mut self.prefix };
         self.seen += 1;
-        let Some(entry) = lines.entry(piece.item.seq) else { return };
-        if matches!(piece.head.kind, EntryKind::Compaction | EntryKind::BranchSummary) {
+        let Some(entry) = lines.entry(context_entry.item.seq) else { return };
+        if matches!(context_entry.head.kind, EntryKind::Compaction | EntryKind::BranchSummary) {
             self.files.add_summary(&entry);
         }
-        if piece.head.kind == EntryKind::Compaction {
+        if context_entry.head.kind == EntryKind::Compaction {
             self.previous = Some(full_text(&entry));
             return;
         }
-        let edit = piece.item.edit.and_then(|edit| lines.entry(edit));
+        let edit = context_entry.item.edit.and_then(|edit| lines.entry(edit));
         context::emit_messages(&entry, edit.as_ref(), &mut |message| {
             if let Ok(raw) = RawJson::parse(message) {
                 self.files.add_message(raw);
             }
-            telling.add_message(message);
+            parts.add_message(message);
         });
     }
 }
@@ -104,8 +104,8 @@ impl LineConsumer for CutTextCollector {
 
     fn feed(&mut self, lines: &dyn Lines) {
         let batch = self.batches.next(&self.entries).to_vec();
-        for piece in &batch {
-            self.add_entry(piece, lines);
+        for context_entry in &batch {
+            self.add_entry(context_entry, lines);
         }
         self.batches.advance(batch.len());
     }

@@ -139,12 +139,12 @@ impl CardFold {
     }
 
     /// Records that the conversation continues below a place. Returns true if it already did, so a branch starts here.
-    fn mark_continued(&mut self, place: Option<Seq>) -> bool {
-        let Some(place) = place else { return std::mem::replace(&mut self.has_root, true) };
-        if self.continued.len() <= place.index() {
-            self.continued.resize(place.index() + 1, false);
+    fn mark_continued(&mut self, position: Option<Seq>) -> bool {
+        let Some(position) = position else { return std::mem::replace(&mut self.has_root, true) };
+        if self.continued.len() <= position.index() {
+            self.continued.resize(position.index() + 1, false);
         }
-        std::mem::replace(&mut self.continued[place.index()], true)
+        std::mem::replace(&mut self.continued[position.index()], true)
     }
 
     /// Adds the entry that was just appended to `heads` as `seq`.

@@ -73,9 +73,9 @@ pub struct ComparedMessage {
 
 /// Compares two branches when all lines are available.
 pub fn compare(tree: &SessionTree, left: Place, right: Place, lines: &dyn Lines) -> Comparison {
-    let mut comparing = ComparisonBuilder::new(tree, left, right);
-    feed_all(&mut comparing, lines);
-    comparing.finish()
+    let mut builder = ComparisonBuilder::new(tree, left, right);
+    feed_all(&mut builder, lines);
+    builder.finish()
 }
 
 /// Builds a [`Comparison`], requesting the lines of both branches.

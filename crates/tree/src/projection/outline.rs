@@ -121,10 +121,10 @@ impl Outline {
         options: &OutlineOptions,
         texts: &dyn Fn(Seq) -> Cow<'t, str>,
     ) -> Outline {
-        let sieve = EntryFilter::new(tree, leaf, options.filter, &options.search, texts);
+        let filter = EntryFilter::new(tree, leaf, options.filter, &options.search, texts);
         let mut walk = OutlineWalk::new(tree, leaf, options);
         while let Some((seq, above)) = walk.pending.pop() {
-            walk.visit(seq, above, &sieve);
+            walk.visit(seq, above, &filter);
         }
         let mut outline = walk.outline;
         layout::lay_out(&mut outline.rows);
@@ -174,11 +174,11 @@ impl<'a> OutlineWalk<'a> {
         walk
     }
 
-    fn visit(&mut self, seq: Seq, mut above: AncestorState, sieve: &EntryFilter<'_, '_>) {
+    fn visit(&mut self, seq: Seq, mut above: AncestorState, filter: &EntryFilter<'_, '_>) {
         above.deleted |= self.any_deleted && self.tree.marks().is_deleted(self.tree.id(seq).as_str());
         above.hidden |= above.deleted && !self.options.show_deleted;
         let folded = self.options.folded.contains(&seq);
-        if !above.hidden && sieve.shows(seq) {
+        if !above.hidden && filter.shows(seq) {
             self.outline.rows.push(OutlineRow {
                 seq,
                 parent: above.row.checked_sub(1),

@@ -211,8 +211,8 @@ pub fn sanitize_line(text: &str) -> String {
 /// A preview with `~` for the user's home folder.
 pub fn shorten_home<'a>(text: &'a str, home: Option<&str>) -> Cow<'a, str> {
     let home = home.filter(|home| home.len() > 1 && text.starts_with('['));
-    let place = home.and_then(|home| Some((text.find(home)?, home.len())));
-    match place.map(|(start, len)| (&text[..start], &text[start + len..])) {
+    let position = home.and_then(|home| Some((text.find(home)?, home.len())));
+    match position.map(|(start, len)| (&text[..start], &text[start + len..])) {
         Some((before, behind)) if behind.starts_with(['/', ']', ' ', ':']) => {
             Cow::Owned(format!("{before}~{behind}"))
         }

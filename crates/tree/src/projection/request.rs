@@ -84,23 +84,23 @@ pub struct Repairs {
 impl SessionTree {
     /// Builds the request for a context. `markers` adds the checkpoint markers.
     pub fn prepare_request(&self, plan: &ContextPlan, lines: &impl Lines, markers: bool) -> ContextRequest {
-        let mut telling = RequestBuilder::new(plan.clone());
-        for seq in telling.needed_lines() {
+        let mut builder = RequestBuilder::new(plan.clone());
+        for seq in builder.needed_lines() {
             if let Some(line) = lines.line(seq) {
-                telling.add_line(seq, line);
+                builder.add_line(seq, line);
             }
         }
-        self.finish_request(telling, |_| markers)
+        self.finish_request(builder, |_| markers)
     }
 
     /// Builds the request from lines that were added one by one. `markers` decides from the messages.
     pub fn finish_request<M: RequestMessage>(
         &self,
-        telling: RequestBuilder<M>,
+        builder: RequestBuilder<M>,
         markers: impl FnOnce(&mut dyn Iterator<Item = &M>) -> bool,
     ) -> ContextRequest<M> {
         let mut repairs = Repairs::default();
-        let (plan, messages) = telling.finish();
+        let (plan, messages) = builder.finish();
         let markers = markers(&mut messages.iter().map(|(_, message)| message));
         let mut paired = pair_calls_with_results(messages, &mut repairs);
         if markers {

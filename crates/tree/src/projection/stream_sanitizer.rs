@@ -46,22 +46,22 @@ mod tests {
     fn pieces_give_the_same_result_as_the_whole_text() {
         let text = "one\r\ntwo \u{1b}[1;31mred\u{1b}[0m \u{1b}]0;owned\u{7} é\r end\u{1b}[2J\u{1b}";
         for size in 1..8 {
-            let (mut clean, mut shown) = (StreamSanitizer::default(), String::new());
+            let (mut sanitizer, mut shown) = (StreamSanitizer::default(), String::new());
             let letters: Vec<char> = text.chars().collect();
             for piece in letters.chunks(size) {
-                shown += &clean.push(&piece.iter().collect::<String>());
+                shown += &sanitizer.push(&piece.iter().collect::<String>());
             }
-            shown += &clean.finish();
+            shown += &sanitizer.finish();
             assert_eq!(shown, sanitize(text), "pieces of {size}");
         }
     }
 
     #[test]
     fn only_incomplete_codes_are_held_back() {
-        let mut clean = StreamSanitizer::default();
-        assert_eq!(clean.push("at once"), "at once");
-        assert_eq!(clean.push("a\u{1b}[3"), "a");
-        assert_eq!(clean.push("1mred"), "red");
-        assert_eq!(clean.push(&format!("\u{1b}[{}", "1;".repeat(20))).chars().next(), Some('\u{fffd}'));
+        let mut sanitizer = StreamSanitizer::default();
+        assert_eq!(sanitizer.push("at once"), "at once");
+        assert_eq!(sanitizer.push("a\u{1b}[3"), "a");
+        assert_eq!(sanitizer.push("1mred"), "red");
+        assert_eq!(sanitizer.push(&format!("\u{1b}[{}", "1;".repeat(20))).chars().next(), Some('\u{fffd}'));
     }
 }

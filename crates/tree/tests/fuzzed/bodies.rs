@@ -68,12 +68,12 @@ pub(crate) fn fold(data: &[u8]) {
 fn collect(tree: &SessionTree, entries: &[Entry<'_>]) {
     let lines: Vec<Vec<u8>> = entries.iter().map(|entry| entry.line.to_vec()).collect();
     let mut count = 0;
-    let mint = || {
+    let new_id = || {
         count += 1;
         format!("minted{count}")
     };
     let plan = tree.plan_gc();
-    let kept = tree.gc(&plan, &lines, 0, mint).expect("all lines are available");
+    let kept = tree.gc(&plan, &lines, 0, new_id).expect("all lines are available");
     assert!(kept.iter().all(|line| parse_entry(line).is_ok()), "a kept line is an entry");
     assert!(kept.len() >= lines.len() - plan.removed_count());
 }

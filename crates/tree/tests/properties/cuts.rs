@@ -143,15 +143,15 @@ proptest! {
     fn the_text_of_a_branch_excludes_the_shared_part(log in random_logs(true, 1..60), from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(), budget in 0u64..40) {
         let tree = folded(&log);
         prop_assume!(!tree.is_empty());
-        let place = |index: prop::sample::Index| Some(Seq::new(index.index(tree.len())));
-        let (from, to) = (place(from), place(to));
-        let leaving = tree.abandoned_branch(from, to);
-        let left = leaving.collect_text(&tree, budget, &log.entries);
+        let position = |index: prop::sample::Index| Some(Seq::new(index.index(tree.len())));
+        let (from, to) = (position(from), position(to));
+        let branch = tree.abandoned_branch(from, to);
+        let left = branch.collect_text(&tree, budget, &log.entries);
         let common = tree.path(to);
-        prop_assert!(left.entries.iter().all(|seq| !common.contains(seq) && leaving.entries.contains(seq)));
+        prop_assert!(left.entries.iter().all(|seq| !common.contains(seq) && branch.entries.contains(seq)));
         prop_assert!(left.entries.is_sorted_by_key(|seq| tree.head(*seq).depth) || tree.context_entries(from).compaction.is_some());
         let path = tree.path(from);
-        prop_assert_eq!(&path[path.len() - leaving.entries.len()..], &leaving.entries[..]);
+        prop_assert_eq!(&path[path.len() - branch.entries.len()..], &branch.entries[..]);
     }
 
     #[test]

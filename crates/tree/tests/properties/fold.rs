@@ -103,16 +103,16 @@ proptest! {
     #[test]
     fn undo_and_redo_walk_through_all_moves(log in random_logs(false, 1..60)) {
         let mut script = ScriptedSession::from_lines(&log.entries);
-        let mut stood = Vec::new();
+        let mut places = Vec::new();
         while let Some(back) = script.tree.move_history().back.last().copied() {
-            stood.push(script.tree.leaf());
+            places.push(script.tree.leaf());
             script.run_steps("undo");
             prop_assert!(script.tree.same_place(script.tree.leaf(), back));
-            prop_assert!(stood.len() <= log.entries.len());
+            prop_assert!(places.len() <= log.entries.len());
         }
-        while let Some(place) = stood.pop() {
+        while let Some(position) = places.pop() {
             script.run_steps("redo");
-            prop_assert!(script.tree.same_place(script.tree.leaf(), place));
+            prop_assert!(script.tree.same_place(script.tree.leaf(), position));
         }
     }
 }

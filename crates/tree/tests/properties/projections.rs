@@ -91,19 +91,19 @@ proptest! {
         for seq in usage_entries(&tree) {
             meter.add_entry(seq, &parse_entry(&log.entries[seq.index()]).unwrap());
         }
-        for place in std::iter::once(None).chain(tree.heads().iter().map(|(seq, _)| Some(seq))) {
-            let report = meter.report(&tree, place);
+        for position in std::iter::once(None).chain(tree.heads().iter().map(|(seq, _)| Some(seq))) {
+            let report = meter.report(&tree, position);
             prop_assert!(report.path.total_tokens <= report.session.total_tokens);
             let branches: u64 = report.branches.iter().map(|branch| branch.usage.total_tokens).sum();
             prop_assert!(branches <= report.session.total_tokens);
             let models: u64 = report.models.iter().map(|model| model.usage.total_tokens).sum();
             prop_assert_eq!(models, report.session.total_tokens);
-            let items = transcript(&tree, place, &log.entries);
-            prop_assert!(items.len() <= transcript_entries(&tree, place).len());
+            let items = transcript(&tree, position, &log.entries);
+            prop_assert!(items.len() <= transcript_entries(&tree, position).len());
             let page = markdown(&items, "x");
             prop_assert!(!page.contains(|ch: char| ch.is_control() && ch != '\n'));
-            tree.checkpoints(place);
-            tree.awaits_response(place);
+            tree.checkpoints(position);
+            tree.awaits_response(position);
         }
         tree.move_history();
     }

@@ -9,9 +9,9 @@ use osier_protocol::{Card, Client, ClientCommand, ClientError, CommandReply};
 
 use super::command_sender::OutgoingCommand;
 use super::tasks::{self, TaskContext};
-use super::{App, Pause, TaskResult, images};
+use super::{App, LoopPause, TaskResult, images};
 use crate::error::error_chain;
-use crate::msg::{Action, Msg, OpenTarget, Purpose};
+use crate::msg::{Action, CommandPurpose, Msg, OpenTarget};
 use crate::screen::ScreenOutput;
 
 /// How long a search waits for more input before it reads conversations.
@@ -25,7 +25,7 @@ impl App {
             Action::Redraw => self.clear_screen = true,
             Action::Send(command, purpose) => self.send(command, purpose),
             Action::Open(which) => self.open_session(which),
-            Action::Edit(text) => self.pause = Some(Pause::EditText(text)),
+            Action::Edit(text) => self.pause = Some(LoopPause::EditText(text)),
             Action::Suspend => self.suspend(),
             Action::Copy(text) => self.copy_to_clipboard(&text),
             Action::ReadSettings => self.queue_msg(Msg::Settings(self.host.settings())),
@@ -49,13 +49,13 @@ impl App {
             }
             Action::Search { query, cards, among } => self.start_search(query, cards, among),
             Action::StopSearch => self.stop_search(),
-            Action::Quit => self.pause = Some(Pause::Exit(0)),
+            Action::Quit => self.pause = Some(LoopPause::Exit(0)),
             action => self.run_session_task(action),
         }
     }
 
     /// Sends a command to the agent. Commands arrive in order; replies may not.
-    fn send(&mut self, command: ClientCommand, purpose: Purpose) {
+    fn send(&mut self, command: ClientCommand, purpose: CommandPurpose) {
         let (client, host) = (self.client.clone(), self.host.clone());
         // The receiving task is gone only when the interface ends.
         let _ = self.commands.send(OutgoingCommand { client, host, command, purpose });
@@ -172,7 +172,7 @@ impl App {
 
 /// The message that reports a completed change to the user.
 pub(super) fn change_done(notice: String) -> Msg {
-    Msg::Replied(Purpose::Change(notice), Box::new(Ok(CommandReply::Done)))
+    Msg::Replied(CommandPurpose::Change(notice), Box::new(Ok(CommandReply::Done)))
 }
 
 fn search_problem(count: usize, first: &str) -> String {

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::{TaskResult, images};
 use crate::error::error_chain;
 use crate::host::Host;
-use crate::msg::{Msg, Purpose};
+use crate::msg::{CommandPurpose, Msg};
 
 /// How long the images that a prompt names may take to read.
 const IMAGE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,7 +22,7 @@ pub(super) struct OutgoingCommand {
     pub(super) client: Arc<dyn Client>,
     pub(super) host: Arc<dyn Host>,
     pub(super) command: ClientCommand,
-    pub(super) purpose: Purpose,
+    pub(super) purpose: CommandPurpose,
 }
 
 /// Starts the task that sends commands.

@@ -77,11 +77,11 @@ fn describe_position(landmark: Landmark) -> String {
 pub(super) async fn entry_page(client: &dyn Client, id: EntryId, columns: usize) -> Result<Msg, ClientError> {
     let title = format!("Entry {id}");
     let line = client.entry(id).await?.entry;
-    let look = RenderOptions { width: columns, expanded: true, ..RenderOptions::default() };
+    let options = RenderOptions { width: columns, expanded: true, ..RenderOptions::default() };
     let mut transcript = Transcript::default();
-    let mut drawn = draw_all(&transcript.draw_line(&line), look);
+    let mut drawn = draw_all(&transcript.draw_line(&line), options);
     let calls = transcript.pending_calls().iter();
-    drawn.extend(calls.flat_map(|call| with_blank_above(card_header(call, ColorRole::Accent, look))));
+    drawn.extend(calls.flat_map(|call| with_blank_above(card_header(call, ColorRole::Accent, options))));
     if drawn.is_empty() {
         drawn = pages::raw_entry_lines(line.bytes(), columns);
     }

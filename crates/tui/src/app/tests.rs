@@ -44,9 +44,9 @@ async fn an_interrupted_step_does_not_lose_what_it_was_about_to_send() {
     let (mut app, sender) = started.await.unwrap();
     let send = Action::Send(
         ClientCommand::SetThinking { level: ThinkingLevel::High },
-        Purpose::Change("thinks more".to_owned()),
+        CommandPurpose::Change("thinks more".to_owned()),
     );
-    app.pending.extend([Pending::Join, Pending::Action(send)]);
+    app.pending.extend([QueuedWork::Join, QueuedWork::Action(send)]);
     tokio::select! {
         biased;
         () = app.run_pending() => panic!("it joins the session without waiting"),
@@ -59,7 +59,7 @@ async fn an_interrupted_step_does_not_lose_what_it_was_about_to_send() {
     sender.await.unwrap();
     let mut replies = 0;
     while let Some(heard) = heard.recv().await {
-        if let TaskResult::Msg(Msg::Replied(Purpose::Change(_), reply)) = heard {
+        if let TaskResult::Msg(Msg::Replied(CommandPurpose::Change(_), reply)) = heard {
             assert!(reply.is_ok(), "{reply:?}");
             replies += 1;
         }

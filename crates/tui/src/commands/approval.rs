@@ -1,7 +1,7 @@
 //! `/approval`: sets what tools may do without asking.
 
 use super::SlashCommand;
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::overlay::{ListPicker, ListRow, OverlayOutcome};
 use crate::state::UiState;
 use crate::update::{send_command, show_error};
@@ -59,5 +59,8 @@ fn describe_mode(mode: ApprovalMode, state: &UiState) -> String {
 }
 
 fn set_mode(mode: ApprovalMode) -> Vec<Action> {
-    send_command(ClientCommand::SetApproval { mode }, Purpose::Change(format!("approval: {}", mode.name())))
+    send_command(
+        ClientCommand::SetApproval { mode },
+        CommandPurpose::Change(format!("approval: {}", mode.name())),
+    )
 }

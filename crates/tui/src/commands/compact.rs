@@ -1,7 +1,7 @@
 //! `/compact`: replaces the older part of the context with a summary.
 
 use super::SlashCommand;
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::state::UiState;
 use crate::update::send_command;
 use osier_protocol::ClientCommand;
@@ -16,5 +16,5 @@ pub(super) const COMMAND: SlashCommand = SlashCommand {
 
 fn run(_state: &mut UiState, words: &str) -> Vec<Action> {
     let focus = Some(words.to_owned()).filter(|focus| !focus.is_empty());
-    send_command(ClientCommand::Compact { focus }, Purpose::Compact)
+    send_command(ClientCommand::Compact { focus }, CommandPurpose::Compact)
 }

@@ -1,7 +1,7 @@
 //! `/compaction`: shows what the last compaction left out, or undoes it.
 
 use super::SlashCommand;
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::state::UiState;
 use crate::update::{send_command, show_error};
 use osier_protocol::ClientCommand;
@@ -17,7 +17,7 @@ pub(super) const COMMAND: SlashCommand = SlashCommand {
 fn run(state: &mut UiState, words: &str) -> Vec<Action> {
     match words {
         "" => vec![Action::ShowCompaction],
-        "undo" => send_command(ClientCommand::UndoCompaction { entry: None }, Purpose::UndoCompaction),
+        "undo" => send_command(ClientCommand::UndoCompaction { entry: None }, CommandPurpose::UndoCompaction),
         _ => {
             show_error(state, &format!("unknown argument {words}; use /compaction or /compaction undo"));
             Vec::new()

@@ -1,7 +1,7 @@
 //! `/graft`: adds the conclusion of another branch to this one.
 
 use super::SlashCommand;
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::state::UiState;
 use crate::update::{request_tree, send_command, show_notice};
 use osier_protocol::ClientCommand;
@@ -20,5 +20,5 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
         return request_tree(state, false);
     }
     let graft = ClientCommand::Graft { tip: words.into(), summarize: false, instructions: None };
-    send_command(graft, Purpose::Graft)
+    send_command(graft, CommandPurpose::Graft)
 }

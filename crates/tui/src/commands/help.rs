@@ -54,13 +54,13 @@ fn help_row(name: &str, help: &str, columns: usize) -> Vec<Line> {
     let name = Line::styled(Style::from(ColorRole::Accent).bold(), &format!("  {name:<22} "));
     let help = Line::styled(ColorRole::Text, help);
     let is_wide = columns >= 70;
-    let room = columns.saturating_sub(if is_wide { name.width() } else { 6 });
-    let mut help = wrap(&help, room).into_iter();
+    let available_width = columns.saturating_sub(if is_wide { name.width() } else { 6 });
+    let mut help = wrap(&help, available_width).into_iter();
     let mut lines = vec![name];
     if is_wide {
         lines[0].spans.extend(help.next().unwrap_or_default().spans);
     }
-    let blank = " ".repeat(columns - room);
+    let blank = " ".repeat(columns - available_width);
     lines.extend(help.map(|line| line.prepend(ColorRole::Text, &blank)));
     lines
 }

@@ -1,7 +1,7 @@
 //! `/label`: labels the current entry.
 
 use super::SlashCommand;
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::state::UiState;
 use crate::update::send_command;
 use osier_protocol::ClientCommand;
@@ -20,5 +20,5 @@ fn run(_state: &mut UiState, words: &str) -> Vec<Action> {
         Some(label) => format!("Labeled {label}"),
         None => "Label removed".to_owned(),
     };
-    send_command(ClientCommand::Label { entry: None, label }, Purpose::Change(notice))
+    send_command(ClientCommand::Label { entry: None, label }, CommandPurpose::Change(notice))
 }

@@ -1,7 +1,7 @@
 //! `/model`: chooses the model.
 
 use super::SlashCommand;
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::overlay::{ListPicker, ListRow, OverlayOutcome};
 use crate::state::UiState;
 use crate::update::send_command;
@@ -34,6 +34,6 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
 fn set_model(name: &str) -> Vec<Action> {
     send_command(
         ClientCommand::SetModel { model: name.to_owned() },
-        Purpose::Change(format!("model: {name}")),
+        CommandPurpose::Change(format!("model: {name}")),
     )
 }

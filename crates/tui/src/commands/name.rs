@@ -1,7 +1,7 @@
 //! `/name`: shows or sets the session name.
 
 use super::SlashCommand;
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::state::UiState;
 use crate::update::{send_command, show_notice};
 use osier_protocol::ClientCommand;
@@ -21,5 +21,5 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
         return Vec::new();
     }
     let notice = format!("Renamed the session to {words}");
-    send_command(ClientCommand::Rename { name: words.to_owned() }, Purpose::Change(notice))
+    send_command(ClientCommand::Rename { name: words.to_owned() }, CommandPurpose::Change(notice))
 }

@@ -1,7 +1,7 @@
 //! `/retry`: continues an unfinished turn.
 
 use super::SlashCommand;
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::state::UiState;
 use crate::update::send_command;
 use osier_protocol::ClientCommand;
@@ -15,5 +15,5 @@ pub(super) const COMMAND: SlashCommand = SlashCommand {
 };
 
 fn run(_state: &mut UiState, _words: &str) -> Vec<Action> {
-    send_command(ClientCommand::Resume, Purpose::Change("Continuing the turn".to_owned()))
+    send_command(ClientCommand::Resume, CommandPurpose::Change("Continuing the turn".to_owned()))
 }

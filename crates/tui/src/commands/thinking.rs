@@ -1,7 +1,7 @@
 //! `/thinking`: sets how much the model thinks.
 
 use super::SlashCommand;
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::overlay::{ListPicker, ListRow, OverlayOutcome};
 use crate::state::UiState;
 use crate::update::{send_command, show_error};
@@ -38,5 +38,8 @@ fn run(state: &mut UiState, words: &str) -> Vec<Action> {
 }
 
 fn set_level(level: ThinkingLevel) -> Vec<Action> {
-    send_command(ClientCommand::SetThinking { level }, Purpose::Change(format!("thinking: {}", level.name())))
+    send_command(
+        ClientCommand::SetThinking { level },
+        CommandPurpose::Change(format!("thinking: {}", level.name())),
+    )
 }

@@ -14,10 +14,10 @@ pub struct PromptHistory {
 impl PromptHistory {
     /// Prompts of other sessions come before those of this session.
     pub fn new(elsewhere: Vec<String>, here: Vec<String>) -> PromptHistory {
-        let mut said: Vec<String> = elsewhere.into_iter().filter(|text| !here.contains(text)).collect();
-        said.extend(here);
-        let from = said.len().saturating_sub(MAX_PROMPTS);
-        PromptHistory { prompts: said.split_off(from), browsing: None }
+        let mut prompts: Vec<String> = elsewhere.into_iter().filter(|text| !here.contains(text)).collect();
+        prompts.extend(here);
+        let from = prompts.len().saturating_sub(MAX_PROMPTS);
+        PromptHistory { prompts: prompts.split_off(from), browsing: None }
     }
 
     pub fn texts(&self) -> impl DoubleEndedIterator<Item = &String> {
@@ -37,7 +37,7 @@ impl PromptHistory {
     pub(super) fn older(&mut self, now: &str) -> Option<String> {
         let (at, kept) = match self.browsing.take() {
             // An edited prompt is a new unsent text.
-            Some((at, kept)) if self.prompts.get(at).is_some_and(|said| said == now) => (at, kept),
+            Some((at, kept)) if self.prompts.get(at).is_some_and(|prompts| prompts == now) => (at, kept),
             _ => (self.prompts.len(), now.to_owned()),
         };
         let older = at.checked_sub(1);

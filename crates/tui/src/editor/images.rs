@@ -118,12 +118,12 @@ mod tests {
     #[test]
     fn marker_numbers_continue_and_each_image_is_stored_once() {
         let image = |data: &str| Image { data: data.to_owned(), mime_type: "image/png".to_owned() };
-        let mut pictures = PastedImages::new([("[image #4 a.png]".to_owned(), image("a"))].into());
-        let marker = pictures.add("b].png", image("b"));
+        let mut images = PastedImages::new([("[image #4 a.png]".to_owned(), image("a"))].into());
+        let marker = images.add("b].png", image("b"));
         assert_eq!(marker, "[image #5 b.png]");
         let text = format!("{marker} and [image #4 a.png]");
-        assert_eq!(pictures.images_in(&text), [image("b"), image("a")]);
-        assert_eq!(pictures.take_unsaved(&text), [(marker, image("b"))]);
-        assert_eq!(pictures.take_unsaved(&text), []);
+        assert_eq!(images.images_in(&text), [image("b"), image("a")]);
+        assert_eq!(images.take_unsaved(&text), [(marker, image("b"))]);
+        assert_eq!(images.take_unsaved(&text), []);
     }
 }

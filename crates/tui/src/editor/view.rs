@@ -10,8 +10,8 @@ use crate::theme::ColorRole;
 
 impl Editor {
     /// The rows of the text. A row that is wrapped ends where the next one starts.
-    pub(super) fn rows(&self, most: usize) -> Vec<Range<usize>> {
-        let most = most.max(2);
+    pub(super) fn rows(&self, max_width: usize) -> Vec<Range<usize>> {
+        let max_width = max_width.max(2);
         let mut rows = Vec::new();
         let (mut start, mut used) = (0, 0);
         for (at, piece) in self.text.grapheme_indices(true) {
@@ -21,7 +21,7 @@ impl Editor {
                 continue;
             }
             let wide = cell_width(piece);
-            if used + wide > most {
+            if used + wide > max_width {
                 rows.push(start..at);
                 (start, used) = (at, 0);
             }
@@ -50,9 +50,9 @@ impl Editor {
     }
 
     /// At most `height` rows around the cursor, with a prompt marker, and the cursor position in them.
-    pub fn view(&self, most: usize, height: usize, prompt: ColorRole) -> (Vec<Line>, (usize, usize)) {
+    pub fn view(&self, max_width: usize, height: usize, prompt: ColorRole) -> (Vec<Line>, (usize, usize)) {
         // Two columns for the prompt marker, one for the cursor after the last character.
-        let rows = self.rows(most.saturating_sub(3));
+        let rows = self.rows(max_width.saturating_sub(3));
         let (row, column) = self.cursor_position(&rows);
         let from = (row + 1).saturating_sub(height.max(1));
         let shown = rows.iter().enumerate().skip(from).take(height.max(1)).map(|(at, range)| {

@@ -45,10 +45,10 @@ pub(super) struct MarkdownRenderer {
 }
 
 impl MarkdownRenderer {
-    pub(super) fn new(role: ColorRole, most: usize, edge: ChunkEnd) -> MarkdownRenderer {
+    pub(super) fn new(role: ColorRole, max_width: usize, chunk_end: ChunkEnd) -> MarkdownRenderer {
         MarkdownRenderer {
             role,
-            max_width: most,
+            max_width,
             lines: Vec::new(),
             current_line: Line::new(),
             style: role.into(),
@@ -62,21 +62,21 @@ impl MarkdownRenderer {
             code: None,
             table: None,
             link: None,
-            has_lines_before: edge.has_lines,
-            needs_gap: edge.needs_gap,
+            has_lines_before: chunk_end.has_lines,
+            needs_gap: chunk_end.needs_gap,
         }
     }
 
     /// The first list continues an earlier one.
-    pub(super) fn continue_list(&mut self, edge: ChunkEnd) {
+    pub(super) fn continue_list(&mut self, chunk_end: ChunkEnd) {
         self.needs_gap = false;
-        self.continued_list = edge.next_list_number;
+        self.continued_list = chunk_end.next_list_number;
     }
 
     /// The first code block continues an earlier one.
-    pub(super) fn continue_code(&mut self, edge: ChunkEnd) {
+    pub(super) fn continue_code(&mut self, chunk_end: ChunkEnd) {
         self.needs_gap = false;
-        self.in_comment = edge.in_comment;
+        self.in_comment = chunk_end.in_comment;
         self.continues_code = true;
     }
 
@@ -207,8 +207,8 @@ impl MarkdownRenderer {
             }
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
-                    let room = self.available_width();
-                    for line in table.draw(room) {
+                    let available_width = self.available_width();
+                    for line in table.draw(available_width) {
                         self.push_line(line);
                     }
                     self.needs_gap = true;
@@ -271,9 +271,9 @@ impl MarkdownRenderer {
     fn end_code(&mut self) {
         let Some((language, code)) = self.code.take() else { return };
         self.in_comment &= std::mem::take(&mut self.continues_code);
-        let room = self.available_width().saturating_sub(2);
+        let available_width = self.available_width().saturating_sub(2);
         for line in highlight_continued(&mut self.in_comment, code.trim_end_matches('\n'), &language) {
-            for piece in hard_wrap(&line, room) {
+            for piece in hard_wrap(&line, available_width) {
                 self.push_line(piece.prepend(ColorRole::Text, "  "));
             }
         }

@@ -23,8 +23,8 @@ impl MarkdownTable {
         self.rows.push(std::mem::take(&mut self.row));
     }
 
-    pub(super) fn draw(&self, most: usize) -> Vec<Line> {
-        let widths = self.column_widths(most);
+    pub(super) fn draw(&self, max_width: usize) -> Vec<Line> {
+        let widths = self.column_widths(max_width);
         let mut lines = Vec::new();
         for (at, row) in self.rows.iter().enumerate() {
             lines.extend(draw_row(row, &widths));
@@ -36,15 +36,15 @@ impl MarkdownTable {
         lines
     }
 
-    fn column_widths(&self, most: usize) -> Vec<usize> {
+    fn column_widths(&self, max_width: usize) -> Vec<usize> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let wanted = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             cells.map(Line::width).max().unwrap_or(0).max(1)
         };
         let mut widths: Vec<usize> = (0..columns).map(wanted).collect();
-        let room = most.saturating_sub(columns.saturating_sub(1) * 3);
-        while widths.iter().sum::<usize>() > room {
+        let available_width = max_width.saturating_sub(columns.saturating_sub(1) * 3);
+        while widths.iter().sum::<usize>() > available_width {
             match widths.iter_mut().max() {
                 Some(widest) if *widest > MIN_COLUMN_WIDTH => *widest -= 1,
                 _ => break,

@@ -16,7 +16,7 @@ use osier_protocol::{
 use super::{ANSWER_PAUSE_MS, Overlay, OverlayArea, OverlayEvent, OverlayOutcome, TextPrompt};
 use crate::key::{Key, KeyCode};
 use crate::markdown::highlight;
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::screen::Frame;
 use crate::text::{Line, Style, hard_wrap, width};
 use crate::theme::ColorRole;
@@ -94,8 +94,8 @@ impl ApprovalPrompt {
             None => OverlayOutcome::Open(Box::new(TextPrompt::new(
                 "Why not? The model gets your reason (optional)",
                 "",
-                move |why| {
-                    OverlayOutcome::CloseAndRun(vec![send_answer(question, UserAnswer::No { reason: why })])
+                move |reason| {
+                    OverlayOutcome::CloseAndRun(vec![send_answer(question, UserAnswer::No { reason })])
                 },
             ))),
         }
@@ -165,39 +165,39 @@ impl ApprovalPrompt {
     }
 
     /// Whether the answers share one line because the screen has few rows.
-    fn is_low(&self, room: OverlayArea) -> bool {
-        room.rows < self.answers().len() + 5
+    fn is_low(&self, area: OverlayArea) -> bool {
+        area.rows < self.answers().len() + 5
     }
 
     /// The number of detail lines on the screen.
-    fn page_height(&self, room: OverlayArea) -> usize {
-        let others = if self.is_low(room) { 2 } else { self.answers().len() + 3 };
-        room.rows.saturating_sub(others).max(1)
+    fn page_height(&self, area: OverlayArea) -> usize {
+        let others = if self.is_low(area) { 2 } else { self.answers().len() + 3 };
+        area.rows.saturating_sub(others).max(1)
     }
 
     /// The last scroll position.
-    fn last_scroll_position(&self, room: OverlayArea) -> usize {
-        self.details(room.columns).len().saturating_sub(self.page_height(room))
+    fn last_scroll_position(&self, area: OverlayArea) -> usize {
+        self.details(area.columns).len().saturating_sub(self.page_height(area))
     }
 
     /// Whether the end is on the screen now, or was.
-    fn shows_end(&self, room: OverlayArea) -> bool {
-        self.is_read || self.first_line >= self.last_scroll_position(room)
+    fn shows_end(&self, area: OverlayArea) -> bool {
+        self.is_read || self.first_line >= self.last_scroll_position(area)
     }
 
     /// If not all lines fit: which ones are shown, and the keys that scroll.
-    fn scroll_status(&self, room: OverlayArea) -> Option<String> {
-        let (page, last) = (self.page_height(room), self.last_scroll_position(room));
+    fn scroll_status(&self, area: OverlayArea) -> Option<String> {
+        let (page, last) = (self.page_height(area), self.last_scroll_position(area));
         let from = self.first_line.min(last);
-        let keys = match self.shows_end(room) {
+        let keys = match self.shows_end(area) {
             true => "PageUp, PageDown",
             false => "PageDown to the end to allow it",
         };
         (last > 0).then(|| format!("lines {}–{} of {}; {keys}", from + 1, from + page, last + page))
     }
 
-    fn answer_lines(&self, room: OverlayArea) -> Vec<Line> {
-        let is_open = self.shows_end(room);
+    fn answer_lines(&self, area: OverlayArea) -> Vec<Line> {
+        let is_open = self.shows_end(area);
         let answers = self.answers().into_iter().enumerate();
         let lines = answers.map(|(at, (letter, words, answer))| {
             let role = if answer.is_some() && !is_open { ColorRole::Dim } else { ColorRole::Text };
@@ -210,13 +210,13 @@ impl ApprovalPrompt {
     }
 
     /// The answers and the scroll position in one line.
-    fn short_line(&self, room: OverlayArea) -> Line {
+    fn short_line(&self, area: OverlayArea) -> Line {
         let answers = self.answers();
         let letters: Vec<String> = answers.iter().map(|(letter, ..)| letter.to_string()).collect();
         let line = Line::styled(Style::from(ColorRole::Accent).bold(), &letters.join("/"))
             .with(ColorRole::Text, &format!(" › {}", answers[self.selected].1));
-        match self.scroll_status(room) {
-            Some(place) if !self.shows_end(room) => Line::styled(ColorRole::Warn, &place),
+        match self.scroll_status(area) {
+            Some(place) if !self.shows_end(area) => Line::styled(ColorRole::Warn, &place),
             Some(place) => line.with(ColorRole::Dim, &format!(" · {place}")),
             None => line,
         }
@@ -230,20 +230,20 @@ fn wrap_marked(line: &Line, columns: usize) -> Vec<Line> {
 }
 
 fn send_answer(question: u64, answer: UserAnswer) -> Action {
-    Action::Send(ClientCommand::Answer { question, answer }, Purpose::Answer)
+    Action::Send(ClientCommand::Answer { question, answer }, CommandPurpose::Answer)
 }
 
 impl Overlay for ApprovalPrompt {
-    fn handle_key(&mut self, key: Key, room: OverlayArea) -> OverlayOutcome {
+    fn handle_key(&mut self, key: Key, area: OverlayArea) -> OverlayOutcome {
         let answers = self.answers();
-        let last = self.last_scroll_position(room);
+        let last = self.last_scroll_position(area);
         match (key.code, key.ctrl || key.alt) {
             (KeyCode::Up, false) => self.selected = (self.selected + answers.len() - 1) % answers.len(),
             (KeyCode::Down | KeyCode::Tab, false) => self.selected = (self.selected + 1) % answers.len(),
             (KeyCode::PageUp, _) => {
-                self.first_line = self.first_line.min(last).saturating_sub(self.page_height(room));
+                self.first_line = self.first_line.min(last).saturating_sub(self.page_height(area));
             }
-            (KeyCode::PageDown, _) => self.first_line = (self.first_line + self.page_height(room)).min(last),
+            (KeyCode::PageDown, _) => self.first_line = (self.first_line + self.page_height(area)).min(last),
             (KeyCode::Home, _) if last > 0 => self.first_line = 0,
             (KeyCode::End, _) if last > 0 => self.first_line = last,
             (KeyCode::Enter, false) => return self.submit_answer(answers[self.selected].2.clone()),
@@ -272,30 +272,30 @@ impl Overlay for ApprovalPrompt {
         is_seen && is_answer
     }
 
-    fn note_shown(&mut self, room: OverlayArea) {
-        if room.columns >= MIN_COLUMNS {
-            self.first_shown.get_or_insert(room.now);
-            self.is_read = self.shows_end(room);
+    fn note_shown(&mut self, area: OverlayArea) {
+        if area.columns >= MIN_COLUMNS {
+            self.first_shown.get_or_insert(area.now);
+            self.is_read = self.shows_end(area);
         }
     }
 
-    fn view(&self, room: OverlayArea) -> Frame {
-        let from = self.first_line.min(self.last_scroll_position(room));
+    fn view(&self, area: OverlayArea) -> Frame {
+        let from = self.first_line.min(self.last_scroll_position(area));
         let mut lines = vec![Line::styled(Style::from(ColorRole::Warn).bold(), &self.title())];
-        lines.extend(self.details(room.columns).iter().skip(from).take(self.page_height(room)).cloned());
-        if self.is_low(room) {
-            lines.push(self.short_line(room));
+        lines.extend(self.details(area.columns).iter().skip(from).take(self.page_height(area)).cloned());
+        if self.is_low(area) {
+            lines.push(self.short_line(area));
         } else {
             lines.extend(
-                self.scroll_status(room).map(|place| Line::styled(ColorRole::Warn, &format!("  {place}"))),
+                self.scroll_status(area).map(|place| Line::styled(ColorRole::Warn, &format!("  {place}"))),
             );
-            lines.extend(self.answer_lines(room));
+            lines.extend(self.answer_lines(area));
         }
-        Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor: None }
+        Frame { lines: lines.into_iter().map(|line| line.truncate(area.columns)).collect(), cursor: None }
     }
 
-    fn handle_event(&mut self, news: &OverlayEvent<'_>) -> OverlayOutcome {
-        match news {
+    fn handle_event(&mut self, event: &OverlayEvent<'_>) -> OverlayOutcome {
+        match event {
             OverlayEvent::Answered(id) if *id == self.id => OverlayOutcome::Close,
             _ => OverlayOutcome::Stay,
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::key::{Key, KeyCode};
-use crate::msg::Purpose;
+use crate::msg::CommandPurpose;
 use crate::screen::Frame;
 use crate::text::{Line, Style};
 use crate::theme::ColorRole;
@@ -43,7 +43,7 @@ impl fmt::Debug for ChoicePrompt {
 }
 
 impl Overlay for ChoicePrompt {
-    fn handle_key(&mut self, key: Key, _room: OverlayArea) -> OverlayOutcome {
+    fn handle_key(&mut self, key: Key, _area: OverlayArea) -> OverlayOutcome {
         let count = self.answers.len().max(1);
         match (key.code, key.ctrl) {
             (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => return OverlayOutcome::Close,
@@ -64,26 +64,26 @@ impl Overlay for ChoicePrompt {
         OverlayOutcome::Stay
     }
 
-    fn view(&self, room: OverlayArea) -> Frame {
+    fn view(&self, area: OverlayArea) -> Frame {
         let mut lines =
-            vec![Line::styled(Style::from(ColorRole::Accent).bold(), &self.title).truncate(room.columns)];
+            vec![Line::styled(Style::from(ColorRole::Accent).bold(), &self.title).truncate(area.columns)];
         for (at, (answer, _)) in self.answers.iter().enumerate() {
             let line = Line::styled(ColorRole::Accent, if at == self.selected { "› " } else { "  " })
                 .with(ColorRole::Text, &format!("{}. {answer}", at + 1));
-            let line = line.truncate(room.columns);
+            let line = line.truncate(area.columns);
             lines.push(if at == self.selected { line.with_background(ColorRole::SelectedBg) } else { line });
         }
         lines.push(
             Line::styled(ColorRole::Dim, "↑↓ move · enter or number select · esc cancel")
-                .truncate(room.columns),
+                .truncate(area.columns),
         );
         Frame { lines, cursor: None }
     }
 
-    fn handle_event(&mut self, news: &OverlayEvent<'_>) -> OverlayOutcome {
-        match news {
+    fn handle_event(&mut self, event: &OverlayEvent<'_>) -> OverlayOutcome {
+        match event {
             // The move that this question belongs to is over. If it failed, the tree below is visible again.
-            OverlayEvent::Replied(Purpose::Navigate, _) => OverlayOutcome::Close,
+            OverlayEvent::Replied(CommandPurpose::Navigate, _) => OverlayOutcome::Close,
             _ => OverlayOutcome::Stay,
         }
     }

@@ -74,8 +74,8 @@ impl FilterList {
         self.update_matches();
     }
 
-    pub(crate) fn handle_key(&mut self, key: Key, room: OverlayArea) -> ListEvent {
-        let (last, page) = (self.matches.len().saturating_sub(1), list_height(room));
+    pub(crate) fn handle_key(&mut self, key: Key, area: OverlayArea) -> ListEvent {
+        let (last, page) = (self.matches.len().saturating_sub(1), list_height(area));
         match (key.code, key.ctrl) {
             (KeyCode::Escape, _) if !self.query.is_empty() => self.set_query(String::new()),
             (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => return ListEvent::Closed,
@@ -106,13 +106,13 @@ impl FilterList {
         self.set_query(format!("{}{}", self.query, text.replace('\n', " ")));
     }
 
-    pub(crate) fn view(&self, room: OverlayArea) -> Frame {
+    pub(crate) fn view(&self, area: OverlayArea) -> Frame {
         let mut lines = search_head(&self.title, &self.query);
-        let height = list_height(room);
+        let height = list_height(area);
         let from = (self.selected + 1).saturating_sub(height);
-        let wide = self.rows.iter().map(|row| width(&row.name)).max().unwrap_or(0).min(room.columns / 2);
+        let wide = self.rows.iter().map(|row| width(&row.name)).max().unwrap_or(0).min(area.columns / 2);
         for (at, row) in self.matches.iter().enumerate().skip(from).take(height) {
-            lines.push(self.draw_row(&self.rows[*row], at == self.selected, wide, room.columns));
+            lines.push(self.draw_row(&self.rows[*row], at == self.selected, wide, area.columns));
         }
         if self.matches.is_empty() {
             lines.push(Line::styled(ColorRole::Dim, "  no match; esc clears the search"));
@@ -127,7 +127,7 @@ impl FilterList {
             ColorRole::Dim,
             &format!("({at}/{}) ↑↓ move · enter select · esc cancel", self.matches.len()),
         ));
-        search_frame(lines, &self.query, room)
+        search_frame(lines, &self.query, area)
     }
 
     fn draw_row(&self, row: &ListRow, selected: bool, wide: usize, columns: usize) -> Line {
@@ -141,8 +141,8 @@ impl FilterList {
     }
 }
 
-fn list_height(room: OverlayArea) -> usize {
-    room.rows.saturating_sub(5).clamp(1, MAX_ROWS)
+fn list_height(area: OverlayArea) -> usize {
+    area.rows.saturating_sub(5).clamp(1, MAX_ROWS)
 }
 
 /// The query after a key that edits it; `None` for any other key.
@@ -168,7 +168,7 @@ pub(super) fn search_head(title: &str, query: &str) -> Vec<Line> {
 }
 
 /// A frame with the cursor after the query.
-pub(super) fn search_frame(lines: Vec<Line>, query: &str, room: OverlayArea) -> Frame {
-    let cursor = Some((1, (2 + width(query)).min(room.columns.saturating_sub(1))));
-    Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor }
+pub(super) fn search_frame(lines: Vec<Line>, query: &str, area: OverlayArea) -> Frame {
+    let cursor = Some((1, (2 + width(query)).min(area.columns.saturating_sub(1))));
+    Frame { lines: lines.into_iter().map(|line| line.truncate(area.columns)).collect(), cursor }
 }

@@ -5,7 +5,7 @@ use osier_protocol::{ClientCommand, EntryId, MessageRole, MoveCommand, Seq, Tree
 
 use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::key::{Key, KeyCode};
-use crate::msg::{Action, OpenTarget, Purpose};
+use crate::msg::{Action, CommandPurpose, OpenTarget};
 use crate::screen::Frame;
 use crate::text::{Line, Style, join_fitting};
 use crate::theme::ColorRole;
@@ -20,8 +20,8 @@ pub(crate) struct ForkPicker {
 }
 
 impl ForkPicker {
-    pub(crate) fn new(forest: TreeSnapshot) -> ForkPicker {
-        let mut fork = ForkPicker { snapshot: forest, all_branches: false, rows: Vec::new(), selected: 0 };
+    pub(crate) fn new(snapshot: TreeSnapshot) -> ForkPicker {
+        let mut fork = ForkPicker { snapshot, all_branches: false, rows: Vec::new(), selected: 0 };
         fork.update_rows();
         fork
     }
@@ -46,21 +46,21 @@ impl ForkPicker {
         self.rows.get(self.selected).map(|seq| self.snapshot.id(*seq))
     }
 
-    fn draw_row(&self, seq: Seq, room: OverlayArea) -> Line {
+    fn draw_row(&self, seq: Seq, area: OverlayArea) -> Line {
         let tree = &self.snapshot.tree;
-        let time = tree.head(seq).time().map(|time| room.clock.format_full(time)).unwrap_or_default();
+        let time = tree.head(seq).time().map(|time| area.clock.format_full(time)).unwrap_or_default();
         let text = self.snapshot.preview(seq).into_owned();
         let text = text.strip_prefix("user: ").unwrap_or(&text);
         let text = text.strip_prefix('"').unwrap_or(text);
         let text = one_line(text.strip_suffix('"').unwrap_or(text), 80);
-        let room = room.columns.saturating_sub(time.len() + 4);
+        let area = area.columns.saturating_sub(time.len() + 4);
         Line::styled(ColorRole::Dim, &format!("{time}  "))
-            .with(ColorRole::Text, &Line::styled(ColorRole::Text, &text).truncate(room).plain())
+            .with(ColorRole::Text, &Line::styled(ColorRole::Text, &text).truncate(area).plain())
     }
 }
 
 impl Overlay for ForkPicker {
-    fn handle_key(&mut self, key: Key, _room: OverlayArea) -> OverlayOutcome {
+    fn handle_key(&mut self, key: Key, _area: OverlayArea) -> OverlayOutcome {
         match (key.code, key.ctrl) {
             (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => return OverlayOutcome::Close,
             (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
@@ -84,32 +84,32 @@ impl Overlay for ForkPicker {
         OverlayOutcome::Stay
     }
 
-    fn view(&self, room: OverlayArea) -> Frame {
+    fn view(&self, area: OverlayArea) -> Frame {
         let scope = if self.all_branches { "on all branches" } else { "on this path" };
         let mut lines = vec![
             Line::styled(Style::from(ColorRole::Accent).bold(), "Fork before a message ")
                 .with(ColorRole::Dim, scope),
         ];
-        let height = room.rows.saturating_sub(2).clamp(1, 10);
+        let height = area.rows.saturating_sub(2).clamp(1, 10);
         let from = self.selected.saturating_sub(height - 1);
         for (at, seq) in self.rows.iter().enumerate().skip(from).take(height) {
-            let line = self.draw_row(*seq, room);
+            let line = self.draw_row(*seq, area);
             let line = line.prepend(ColorRole::Accent, if at == self.selected { "› " } else { "  " });
             lines.push(if at == self.selected { line.with_background(ColorRole::SelectedBg) } else { line });
         }
         let first = format!("({}/{}) enter fork here", self.selected + 1, self.rows.len());
         let keys = [first.as_str(), "n in new session", "tab all branches", "esc cancel"];
-        lines.push(Line::styled(ColorRole::Dim, &join_fitting(keys, room.columns, 1).concat()));
-        Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor: None }
+        lines.push(Line::styled(ColorRole::Dim, &join_fitting(keys, area.columns, 1).concat()));
+        Frame { lines: lines.into_iter().map(|line| line.truncate(area.columns)).collect(), cursor: None }
     }
 
-    fn handle_event(&mut self, news: &OverlayEvent<'_>) -> OverlayOutcome {
-        match news {
-            OverlayEvent::Tree(forest) => {
-                self.snapshot = (*forest).clone();
+    fn handle_event(&mut self, event: &OverlayEvent<'_>) -> OverlayOutcome {
+        match event {
+            OverlayEvent::Tree(snapshot) => {
+                self.snapshot = (*snapshot).clone();
                 self.update_rows();
             }
-            OverlayEvent::Replied(Purpose::Navigate, Ok(_)) => return OverlayOutcome::Close,
+            OverlayEvent::Replied(CommandPurpose::Navigate, Ok(_)) => return OverlayOutcome::Close,
             _ => {}
         }
         OverlayOutcome::Stay
@@ -117,6 +117,6 @@ impl Overlay for ForkPicker {
 }
 
 fn navigate_action(target: EntryId) -> Action {
-    let wish = MoveCommand { target_id: Some(target), stop_turn: true, ..MoveCommand::default() };
-    Action::Send(ClientCommand::Move(wish), Purpose::Navigate)
+    let command = MoveCommand { target_id: Some(target), stop_turn: true, ..MoveCommand::default() };
+    Action::Send(ClientCommand::Move(command), CommandPurpose::Navigate)
 }

@@ -60,7 +60,7 @@ impl HistorySearch {
 }
 
 impl Overlay for HistorySearch {
-    fn handle_key(&mut self, key: Key, _room: OverlayArea) -> OverlayOutcome {
+    fn handle_key(&mut self, key: Key, _area: OverlayArea) -> OverlayOutcome {
         let last = self.matches.len().saturating_sub(1);
         match (key.code, key.ctrl) {
             (KeyCode::Escape, _) | (KeyCode::Char('c' | 'g'), true) => return OverlayOutcome::Close,
@@ -88,12 +88,12 @@ impl Overlay for HistorySearch {
         self.set_query(format!("{}{}", self.query, text.replace('\n', " ")));
     }
 
-    fn view(&self, room: OverlayArea) -> Frame {
+    fn view(&self, area: OverlayArea) -> Frame {
         let mut lines = search_head("Prompt history", &self.query);
-        let height = room.rows.saturating_sub(4).clamp(1, MAX_ROWS);
+        let height = area.rows.saturating_sub(4).clamp(1, MAX_ROWS);
         let from = (self.selected + 1).saturating_sub(height);
         lines.extend(
-            (from..(from + height).min(self.matches.len())).map(|row| self.draw_row(row, room.columns)),
+            (from..(from + height).min(self.matches.len())).map(|row| self.draw_row(row, area.columns)),
         );
         if self.matches.is_empty() {
             lines.push(Line::styled(ColorRole::Dim, "  no match"));
@@ -101,7 +101,7 @@ impl Overlay for HistorySearch {
         let at = if self.matches.is_empty() { 0 } else { self.selected + 1 };
         let count = format!("({at}/{})", self.matches.len());
         let keys = [count.as_str(), "enter use", "ctrl+r older", "ctrl+s newer", "esc cancel"];
-        lines.push(Line::styled(ColorRole::Dim, &join_fitting(keys, room.columns, 1).concat()));
-        search_frame(lines, &self.query, room)
+        lines.push(Line::styled(ColorRole::Dim, &join_fitting(keys, area.columns, 1).concat()));
+        search_frame(lines, &self.query, area)
     }
 }

@@ -19,14 +19,14 @@ impl Pager {
         Pager { title: title.to_owned(), lines, first_line: 0 }
     }
 
-    fn page_height(room: OverlayArea) -> usize {
-        room.rows.saturating_sub(2).max(1)
+    fn page_height(area: OverlayArea) -> usize {
+        area.rows.saturating_sub(2).max(1)
     }
 }
 
 impl Overlay for Pager {
-    fn handle_key(&mut self, key: Key, room: OverlayArea) -> OverlayOutcome {
-        let height = Pager::page_height(room);
+    fn handle_key(&mut self, key: Key, area: OverlayArea) -> OverlayOutcome {
+        let height = Pager::page_height(area);
         let most = self.lines.len().saturating_sub(height);
         self.first_line = match (key.code, key.ctrl) {
             (KeyCode::Escape | KeyCode::Enter | KeyCode::Char('q'), _) | (KeyCode::Char('c'), true) => {
@@ -45,8 +45,8 @@ impl Overlay for Pager {
         OverlayOutcome::Stay
     }
 
-    fn view(&self, room: OverlayArea) -> Frame {
-        let height = Pager::page_height(room);
+    fn view(&self, area: OverlayArea) -> Frame {
+        let height = Pager::page_height(area);
         let mut lines = vec![Line::styled(Style::from(ColorRole::Accent).bold(), &self.title)];
         lines.extend(self.lines.iter().skip(self.first_line).take(height).cloned());
         let more = self.lines.len().saturating_sub(self.first_line + height);
@@ -55,6 +55,6 @@ impl Overlay for Pager {
             more => format!("↑↓ scroll · {more} more lines · esc close"),
         };
         lines.push(Line::styled(ColorRole::Dim, &foot));
-        Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor: None }
+        Frame { lines: lines.into_iter().map(|line| line.truncate(area.columns)).collect(), cursor: None }
     }
 }

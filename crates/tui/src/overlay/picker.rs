@@ -32,8 +32,8 @@ impl fmt::Debug for ListPicker {
 }
 
 impl Overlay for ListPicker {
-    fn handle_key(&mut self, key: Key, room: OverlayArea) -> OverlayOutcome {
-        match self.list.handle_key(key, room) {
+    fn handle_key(&mut self, key: Key, area: OverlayArea) -> OverlayOutcome {
+        match self.list.handle_key(key, area) {
             ListEvent::StayOpen => OverlayOutcome::Stay,
             ListEvent::Selected(at) => (self.on_select)(at),
             ListEvent::Closed => OverlayOutcome::Close,
@@ -44,7 +44,7 @@ impl Overlay for ListPicker {
         self.list.paste(text);
     }
 
-    fn view(&self, room: OverlayArea) -> Frame {
-        self.list.view(room)
+    fn view(&self, area: OverlayArea) -> Frame {
+        self.list.view(area)
     }
 }

@@ -219,7 +219,7 @@ impl SessionPicker {
         Some(Line::styled(ColorRole::Dim, &format!("  {text}")))
     }
 
-    fn draw_row(&self, at: usize, room: OverlayArea) -> Line {
+    fn draw_row(&self, at: usize, area: OverlayArea) -> Line {
         let (card, depth) = self.rows[at];
         let Some(card) = self.cards.as_ref().and_then(|cards| cards.get(card)) else { return Line::new() };
         let thread =
@@ -227,15 +227,15 @@ impl SessionPicker {
         let place =
             if self.all_directories || self.show_paths { format!("{}  ", card.cwd) } else { String::new() };
         let store = if self.many_stores { format!("{}  ", one_line(&card.store, 20)) } else { String::new() };
-        let age = room.clock.format_age(card.modified);
+        let age = area.clock.format_age(card.modified);
         let right = format!("  {place}{store}{} · {age} · {}", card.message_count, &card.short_id);
         let mark = if self.is_current(card) { "  ← current" } else { "" };
-        let room = room.columns.saturating_sub(width(&right) + width(mark) + 2);
+        let area = area.columns.saturating_sub(width(&right) + width(mark) + 2);
         let role = if card.name.is_some() { ColorRole::Label } else { ColorRole::Text };
         let left =
-            Line::styled(ColorRole::Border, &thread).with(role, &one_line(card.title(), 200)).truncate(room);
+            Line::styled(ColorRole::Border, &thread).with(role, &one_line(card.title(), 200)).truncate(area);
         let selected = at == self.selected;
-        let pad = " ".repeat(room.saturating_sub(left.width()));
+        let pad = " ".repeat(area.saturating_sub(left.width()));
         let mut line = left.prepend(ColorRole::Accent, if selected { "› " } else { "  " });
         line.push(ColorRole::Active, mark);
         line.push(ColorRole::Dim, &format!("{pad}{right}"));
@@ -244,15 +244,15 @@ impl SessionPicker {
 }
 
 impl Overlay for SessionPicker {
-    fn handle_key(&mut self, key: Key, room: OverlayArea) -> OverlayOutcome {
+    fn handle_key(&mut self, key: Key, area: OverlayArea) -> OverlayOutcome {
         let last = self.rows.len().saturating_sub(1);
         match (key.code, key.ctrl) {
             (KeyCode::Escape, _) if !self.search.query().is_empty() => return self.set_query(String::new()),
             (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => return self.close_with(None),
             (KeyCode::Up, _) => self.select_row(self.selected.checked_sub(1).unwrap_or(last)),
             (KeyCode::Down, _) => self.select_row(if self.selected >= last { 0 } else { self.selected + 1 }),
-            (KeyCode::PageUp, _) => self.select_row(self.selected.saturating_sub(MAX_ROWS.min(room.rows))),
-            (KeyCode::PageDown, _) => self.select_row((self.selected + MAX_ROWS.min(room.rows)).min(last)),
+            (KeyCode::PageUp, _) => self.select_row(self.selected.saturating_sub(MAX_ROWS.min(area.rows))),
+            (KeyCode::PageDown, _) => self.select_row((self.selected + MAX_ROWS.min(area.rows)).min(last)),
             (KeyCode::Tab, _) => {
                 self.all_directories = !self.all_directories;
                 return self.apply_scope();
@@ -291,7 +291,7 @@ impl Overlay for SessionPicker {
         OverlayOutcome::Stay
     }
 
-    fn view(&self, room: OverlayArea) -> Frame {
+    fn view(&self, area: OverlayArea) -> Frame {
         let scope = if self.all_directories { "all directories" } else { "this directory" };
         let sort = match self.sort {
             SessionOrder::Threaded => "threads",
@@ -309,20 +309,20 @@ impl Overlay for SessionPicker {
                 if query.is_empty() { "words, \"a phrase\" or re:pattern" } else { query },
             ),
         ];
-        let height = room.rows.saturating_sub(4).clamp(1, MAX_ROWS);
+        let height = area.rows.saturating_sub(4).clamp(1, MAX_ROWS);
         let from = (self.selected + 1).saturating_sub(height);
-        lines.extend((from..(from + height).min(self.rows.len())).map(|at| self.draw_row(at, room)));
+        lines.extend((from..(from + height).min(self.rows.len())).map(|at| self.draw_row(at, area)));
         lines.extend(self.empty_notice());
         let at = if self.rows.is_empty() { 0 } else { self.selected + 1 };
         let first = format!("({at}/{}) enter open", self.rows.len());
-        let foot = join_fitting(std::iter::once(first.as_str()).chain(KEY_HELP), room.columns, 1);
+        let foot = join_fitting(std::iter::once(first.as_str()).chain(KEY_HELP), area.columns, 1);
         lines.push(Line::styled(ColorRole::Dim, &foot.concat()));
-        let cursor = Some((1, (2 + width(query)).min(room.columns.saturating_sub(1))));
-        Frame { lines: lines.into_iter().map(|line| line.truncate(room.columns)).collect(), cursor }
+        let cursor = Some((1, (2 + width(query)).min(area.columns.saturating_sub(1))));
+        Frame { lines: lines.into_iter().map(|line| line.truncate(area.columns)).collect(), cursor }
     }
 
-    fn handle_event(&mut self, news: &OverlayEvent<'_>) -> OverlayOutcome {
-        match news {
+    fn handle_event(&mut self, event: &OverlayEvent<'_>) -> OverlayOutcome {
+        match event {
             OverlayEvent::Sessions(cards) => {
                 self.cards = Some(Arc::new(cards.to_vec()));
                 self.many_stores = cards.iter().any(|card| card.store != cards[0].store);

@@ -54,8 +54,8 @@ fn list_row(setting: &SettingRow) -> ListRow {
 }
 
 impl Overlay for SettingsPanel {
-    fn handle_key(&mut self, key: Key, room: OverlayArea) -> OverlayOutcome {
-        match self.list.handle_key(key, room) {
+    fn handle_key(&mut self, key: Key, area: OverlayArea) -> OverlayOutcome {
+        match self.list.handle_key(key, area) {
             ListEvent::StayOpen => OverlayOutcome::Stay,
             ListEvent::Selected(at) => self.edit_setting(at),
             ListEvent::Closed => OverlayOutcome::Close,
@@ -66,12 +66,12 @@ impl Overlay for SettingsPanel {
         self.list.paste(text);
     }
 
-    fn view(&self, room: OverlayArea) -> Frame {
-        self.list.view(room)
+    fn view(&self, area: OverlayArea) -> Frame {
+        self.list.view(area)
     }
 
-    fn handle_event(&mut self, news: &OverlayEvent<'_>) -> OverlayOutcome {
-        if let OverlayEvent::Settings(rows) = news {
+    fn handle_event(&mut self, event: &OverlayEvent<'_>) -> OverlayOutcome {
+        if let OverlayEvent::Settings(rows) = event {
             self.rows = rows.to_vec();
             self.list.set_rows(rows.iter().map(list_row).collect());
         }

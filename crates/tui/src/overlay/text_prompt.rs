@@ -5,7 +5,7 @@ use std::fmt;
 use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::editor::Editor;
 use crate::key::{Key, KeyCode};
-use crate::msg::Purpose;
+use crate::msg::CommandPurpose;
 use crate::screen::Frame;
 use crate::text::{Line, Style};
 use crate::theme::ColorRole;
@@ -38,14 +38,14 @@ impl fmt::Debug for TextPrompt {
 }
 
 impl Overlay for TextPrompt {
-    fn handle_key(&mut self, key: Key, room: OverlayArea) -> OverlayOutcome {
+    fn handle_key(&mut self, key: Key, area: OverlayArea) -> OverlayOutcome {
         match (key.code, key.ctrl) {
             (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => OverlayOutcome::Close,
             (KeyCode::Enter, _) if !key.shift && !key.alt => {
                 (self.on_submit)(self.editor.text().trim().to_owned())
             }
             _ => {
-                self.editor.handle_key(key, room.columns.saturating_sub(3));
+                self.editor.handle_key(key, area.columns.saturating_sub(3));
                 OverlayOutcome::Stay
             }
         }
@@ -55,20 +55,20 @@ impl Overlay for TextPrompt {
         self.editor.set(&(self.editor.text().to_owned() + text));
     }
 
-    fn view(&self, room: OverlayArea) -> Frame {
+    fn view(&self, area: OverlayArea) -> Frame {
         let mut lines =
-            vec![Line::styled(Style::from(ColorRole::Accent).bold(), &self.title).truncate(room.columns)];
+            vec![Line::styled(Style::from(ColorRole::Accent).bold(), &self.title).truncate(area.columns)];
         let (text, (row, column)) =
-            self.editor.view(room.columns, room.rows.saturating_sub(2), ColorRole::Accent);
+            self.editor.view(area.columns, area.rows.saturating_sub(2), ColorRole::Accent);
         lines.extend(text);
-        lines.push(Line::styled(ColorRole::Dim, "enter confirm · esc cancel").truncate(room.columns));
+        lines.push(Line::styled(ColorRole::Dim, "enter confirm · esc cancel").truncate(area.columns));
         Frame { lines, cursor: Some((row + 1, column)) }
     }
 
-    fn handle_event(&mut self, news: &OverlayEvent<'_>) -> OverlayOutcome {
-        match news {
+    fn handle_event(&mut self, event: &OverlayEvent<'_>) -> OverlayOutcome {
+        match event {
             // The move that this prompt belongs to is over. If it failed, the tree below is visible again.
-            OverlayEvent::Replied(Purpose::Navigate, _) => OverlayOutcome::Close,
+            OverlayEvent::Replied(CommandPurpose::Navigate, _) => OverlayOutcome::Close,
             _ => OverlayOutcome::Stay,
         }
     }

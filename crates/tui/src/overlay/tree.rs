@@ -11,7 +11,7 @@ use osier_protocol::{ClientCommand, Seq, TreeSnapshot};
 
 use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
 use crate::key::Key;
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::screen::Frame;
 use crate::state::UiConfig;
 use entry_actions::LabelEdit;
@@ -41,20 +41,20 @@ pub(crate) struct TreeView {
 }
 
 impl TreeView {
-    pub(crate) fn new(forest: TreeSnapshot, setting: &UiConfig) -> TreeView {
-        let order = if setting.active_first { SiblingOrder::ActiveFirst } else { SiblingOrder::OldestFirst };
+    pub(crate) fn new(snapshot: TreeSnapshot, config: &UiConfig) -> TreeView {
+        let order = if config.active_first { SiblingOrder::ActiveFirst } else { SiblingOrder::OldestFirst };
         let mut tree = TreeView {
-            selected_entry: forest.leaf,
-            snapshot: forest,
-            options: OutlineOptions { filter: setting.tree_filter, order, ..OutlineOptions::default() },
+            selected_entry: snapshot.leaf,
+            snapshot,
+            options: OutlineOptions { filter: config.tree_filter, order, ..OutlineOptions::default() },
             outline: Outline::default(),
             selected_row: 0,
             marked: None,
             label_edit: None,
             show_label_times: false,
             scroll: 0,
-            ask_summary: !setting.never_summarize,
-            keys: KeyMap::new(&setting.keys),
+            ask_summary: !config.never_summarize,
+            keys: KeyMap::new(&config.keys),
         };
         tree.rebuild_outline();
         tree
@@ -91,31 +91,31 @@ impl TreeView {
         self.rebuild_outline();
     }
 
-    fn page_height(&self, room: OverlayArea) -> usize {
-        render::list_height(room).max(1)
+    fn page_height(&self, area: OverlayArea) -> usize {
+        render::list_height(area).max(1)
     }
 
-    fn run_action(&mut self, deed: TreeAction, room: OverlayArea) -> OverlayOutcome {
+    fn run_action(&mut self, action: TreeAction, area: OverlayArea) -> OverlayOutcome {
         let last = self.outline.rows.len().saturating_sub(1);
-        match deed {
+        match action {
             TreeAction::Up => self.select_row(self.selected_row.checked_sub(1).unwrap_or(last)),
             TreeAction::Down => {
                 self.select_row(if self.selected_row >= last { 0 } else { self.selected_row + 1 });
             }
-            TreeAction::PageUp => self.select_row(self.selected_row.saturating_sub(self.page_height(room))),
-            TreeAction::PageDown => self.select_row((self.selected_row + self.page_height(room)).min(last)),
+            TreeAction::PageUp => self.select_row(self.selected_row.saturating_sub(self.page_height(area))),
+            TreeAction::PageDown => self.select_row((self.selected_row + self.page_height(area)).min(last)),
             TreeAction::First => self.select_row(0),
             TreeAction::Last => self.select_row(last),
             TreeAction::ScrollLeft => self.scroll = self.scroll.saturating_sub(SCROLL_COLUMNS),
             TreeAction::ScrollRight => {
-                self.scroll = (self.scroll + SCROLL_COLUMNS).min(self.overflow(room)).max(self.scroll);
+                self.scroll = (self.scroll + SCROLL_COLUMNS).min(self.overflow(area)).max(self.scroll);
             }
             TreeAction::Fold | TreeAction::Unfold => {
-                let leap = match deed {
+                let jump = match action {
                     TreeAction::Fold => self.outline.jump_left(self.selected_row),
                     _ => self.outline.jump_right(self.selected_row),
                 };
-                match leap.and_then(|leap| self.options.apply_jump(leap)) {
+                match jump.and_then(|jump| self.options.apply_jump(jump)) {
                     Some(row) => self.select_row(row),
                     None => self.rebuild_outline(),
                 }
@@ -136,10 +136,10 @@ impl TreeView {
             TreeAction::ViewEntry => return self.view_entry(),
             TreeAction::Graft => return self.graft(),
             TreeAction::Undo => {
-                return OverlayOutcome::Run(vec![Action::Send(ClientCommand::Undo, Purpose::Undo)]);
+                return OverlayOutcome::Run(vec![Action::Send(ClientCommand::Undo, CommandPurpose::Undo)]);
             }
             TreeAction::Redo => {
-                return OverlayOutcome::Run(vec![Action::Send(ClientCommand::Redo, Purpose::Redo)]);
+                return OverlayOutcome::Run(vec![Action::Send(ClientCommand::Redo, CommandPurpose::Redo)]);
             }
             TreeAction::Mark => return self.mark(),
             TreeAction::Delete => return self.delete(),
@@ -158,17 +158,17 @@ impl TreeView {
 }
 
 /// The keys of the tree, for `/help`.
-pub(crate) fn key_help(setting: &UiConfig) -> Vec<(String, &'static str)> {
-    KeyMap::new(&setting.keys).help_entries().map(|(key, word)| (key.to_owned(), word)).collect()
+pub(crate) fn key_help(config: &UiConfig) -> Vec<(String, &'static str)> {
+    KeyMap::new(&config.keys).help_entries().map(|(key, word)| (key.to_owned(), word)).collect()
 }
 
 impl Overlay for TreeView {
-    fn handle_key(&mut self, key: Key, room: OverlayArea) -> OverlayOutcome {
+    fn handle_key(&mut self, key: Key, area: OverlayArea) -> OverlayOutcome {
         if self.label_edit.is_some() {
-            return self.handle_label_key(key, room);
+            return self.handle_label_key(key, area);
         }
         match (self.keys.action(key), key.typed_char()) {
-            (Some(deed), _) => self.run_action(deed, room),
+            (Some(action), _) => self.run_action(action, area),
             (None, Some(typed)) => {
                 self.set_search(format!("{}{typed}", self.options.search));
                 OverlayOutcome::Stay
@@ -178,21 +178,21 @@ impl Overlay for TreeView {
     }
 
     fn paste(&mut self, text: &str) {
-        if let Some(naming) = &mut self.label_edit {
-            return naming.paste(text);
+        if let Some(label_edit) = &mut self.label_edit {
+            return label_edit.paste(text);
         }
         self.set_search(format!("{}{}", self.options.search, text.replace('\n', " ")));
     }
 
-    fn view(&self, room: OverlayArea) -> Frame {
-        self.draw(room)
+    fn view(&self, area: OverlayArea) -> Frame {
+        self.draw(area)
     }
 
-    fn handle_event(&mut self, news: &OverlayEvent<'_>) -> OverlayOutcome {
-        match news {
+    fn handle_event(&mut self, event: &OverlayEvent<'_>) -> OverlayOutcome {
+        match event {
             // Two snapshots may arrive in either order; the longer one is newer.
-            OverlayEvent::Tree(forest) if forest.tree.len() >= self.snapshot.tree.len() => {
-                self.snapshot = (*forest).clone();
+            OverlayEvent::Tree(snapshot) if snapshot.tree.len() >= self.snapshot.tree.len() => {
+                self.snapshot = (*snapshot).clone();
                 self.rebuild_outline();
                 OverlayOutcome::Stay
             }

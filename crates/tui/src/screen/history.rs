@@ -26,8 +26,8 @@ struct PrintedPiece {
 }
 
 impl PrintedPiece {
-    fn new(piece: Piece, look: RenderOptions<'_>) -> PrintedPiece {
-        let lines = piece.draw(look);
+    fn new(piece: Piece, options: RenderOptions<'_>) -> PrintedPiece {
+        let lines = piece.draw(options);
         PrintedPiece { piece, lines, scrolled_off: 0 }
     }
 
@@ -47,9 +47,9 @@ impl ScreenHistory {
         self.printed.iter().flat_map(|printed| &printed.lines[printed.scrolled_off..]).skip(from)
     }
 
-    pub(super) fn extend(&mut self, pieces: Vec<Piece>, look: RenderOptions<'_>) {
+    pub(super) fn extend(&mut self, pieces: Vec<Piece>, options: RenderOptions<'_>) {
         self.printed_keys.extend(pieces.iter().filter_map(Piece::key));
-        let printed = pieces.into_iter().map(|piece| PrintedPiece::new(piece, look));
+        let printed = pieces.into_iter().map(|piece| PrintedPiece::new(piece, options));
         self.printed.extend(printed.filter(|printed| !printed.lines.is_empty()));
     }
 
@@ -58,10 +58,10 @@ impl ScreenHistory {
     }
 
     /// Draws the pieces again with other options. A piece that has partly scrolled off stays as it is.
-    pub(super) fn redraw(&mut self, look: RenderOptions<'_>) {
+    pub(super) fn redraw(&mut self, options: RenderOptions<'_>) {
         for printed in &mut self.printed {
             if printed.scrolled_off == 0 {
-                printed.lines = printed.piece.draw(look);
+                printed.lines = printed.piece.draw(options);
             }
         }
     }
@@ -83,19 +83,19 @@ impl ScreenHistory {
     pub(super) fn keep_visible(
         &mut self,
         visible: usize,
-        room: usize,
+        available_rows: usize,
         height: &impl Fn(usize) -> usize,
     ) -> usize {
         let covered = self.rows().saturating_sub(visible);
         if covered > 0 {
             self.split_first();
             let rows: usize = self.lines(covered).map(|line| height(line.width())).sum();
-            return rows.min(room);
+            return rows.min(available_rows);
         }
         let (mut kept, mut rows) = (0, 0);
         for printed in self.printed.iter().rev() {
             let taken: usize = printed.lines.iter().map(|line| height(line.width())).sum();
-            if rows + taken > room || printed.scrolled_off > 0 {
+            if rows + taken > available_rows || printed.scrolled_off > 0 {
                 break;
             }
             rows += taken;
@@ -115,28 +115,28 @@ impl ScreenHistory {
 
     /// Replaces the pieces. Those that both have in common stay. Of the others, keeps the ones that were never printed, and as
     /// many before them as fit.
-    pub(super) fn replace(&mut self, pieces: Vec<Piece>, room: usize, look: RenderOptions<'_>) {
+    pub(super) fn replace(&mut self, pieces: Vec<Piece>, available_rows: usize, options: RenderOptions<'_>) {
         let unseen = self.first_unprinted(&pieces);
         let Some((here, at)) = self.find_overlap(&pieces).filter(|(_, at)| *at <= unseen) else {
             self.printed.clear();
-            return self.show_end(pieces, room, look);
+            return self.show_end(pieces, available_rows, options);
         };
         self.printed.drain(..here);
         self.printed.truncate(1);
-        self.extend(pieces.into_iter().skip(at + 1).collect(), look);
+        self.extend(pieces.into_iter().skip(at + 1).collect(), options);
     }
 
     /// Adds the pieces that were never printed, and as many before them as fit.
-    fn show_end(&mut self, pieces: Vec<Piece>, room: usize, look: RenderOptions<'_>) {
+    fn show_end(&mut self, pieces: Vec<Piece>, available_rows: usize, options: RenderOptions<'_>) {
         let cut = Piece::notice(vec![Line::styled(ColorRole::Dim, "… earlier entries are in /tree")]);
-        let room = room.saturating_sub(cut.draw(look).len());
-        let start = self.first_unprinted(&pieces).min(first_fitting(&pieces, room, look));
+        let available_rows = available_rows.saturating_sub(cut.draw(options).len());
+        let start = self.first_unprinted(&pieces).min(first_fitting(&pieces, available_rows, options));
         // The first piece is itself a notice about earlier entries.
         let start = if start == 1 { 0 } else { start };
         if start > 0 {
-            self.extend(vec![cut], look);
+            self.extend(vec![cut], options);
         }
-        self.extend(pieces.into_iter().skip(start).collect(), look);
+        self.extend(pieces.into_iter().skip(start).collect(), options);
     }
 
     /// The index of the first piece that was never printed.
@@ -160,12 +160,12 @@ impl ScreenHistory {
 }
 
 /// The index of the first of the last pieces that fit into `room` rows. Always includes the last piece.
-fn first_fitting(pieces: &[Piece], room: usize, look: RenderOptions<'_>) -> usize {
+fn first_fitting(pieces: &[Piece], available_rows: usize, options: RenderOptions<'_>) -> usize {
     let mut rows = 0;
     let mut start = pieces.len();
     for piece in pieces.iter().rev() {
-        rows += piece.draw(look).len();
-        if rows > room && start < pieces.len() {
+        rows += piece.draw(options).len();
+        if rows > available_rows && start < pieces.len() {
             break;
         }
         start -= 1;

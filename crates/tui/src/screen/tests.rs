@@ -40,9 +40,9 @@ impl Terminal {
     }
 
     fn output(&mut self, output: ScreenOutput, live: &str) {
-        let look =
+        let options =
             RenderOptions { width: self.columns.into(), expanded: self.open, ..RenderOptions::default() };
-        self.screen.draw(output, &frame(live), look, self.is_overlay).unwrap();
+        self.screen.draw(output, &frame(live), options, self.is_overlay).unwrap();
         self.read();
     }
 
@@ -141,15 +141,15 @@ fn nothing_is_cleared_from_the_top_left_corner() {
     let mut bytes = Vec::new();
     let full = "live\nlive\nlive\nlive\nlive\nlive";
     let mut note = |terminal: &mut Terminal| bytes.extend(std::mem::take(terminal.screen.out()));
-    let look = RenderOptions { width: 12, ..RenderOptions::default() };
+    let options = RenderOptions { width: 12, ..RenderOptions::default() };
     let output = |text: &str| ScreenOutput { pieces: notice(text), replaces_history: false };
     for (finished, is_overlay) in [("", false), ("done", false), ("", true), ("more", true), ("", false)] {
-        terminal.screen.draw(output(finished), &frame(full), look, is_overlay).unwrap();
+        terminal.screen.draw(output(finished), &frame(full), options, is_overlay).unwrap();
         note(&mut terminal);
     }
     terminal.screen.resize(8, 6).unwrap();
     terminal.screen.clear().unwrap();
-    terminal.screen.finish(output("the end"), look).unwrap();
+    terminal.screen.finish(output("the end"), options).unwrap();
     note(&mut terminal);
     let bytes = String::from_utf8(bytes).unwrap();
     assert!(!bytes.contains("\x1b[2J") && !bytes.contains("\x1b[3J"));
@@ -415,7 +415,7 @@ fn a_long_line_is_truncated_and_its_color_is_reset() {
     let mut screen = Screen::new(Vec::new(), Theme::dark(), 5, 6);
     let line = Line::styled(ColorRole::Bad, "一二三四");
     assert_eq!(screen.paint(&line), "\x1b[91m一二\x1b[0m\x1b[90m…\x1b[0m");
-    let look = RenderOptions { width: 5, ..RenderOptions::default() };
-    screen.finish(ScreenOutput { pieces: notice("end"), replaces_history: false }, look).unwrap();
+    let options = RenderOptions { width: 5, ..RenderOptions::default() };
+    screen.finish(ScreenOutput { pieces: notice("end"), replaces_history: false }, options).unwrap();
     assert!(String::from_utf8(screen.out.clone()).unwrap().ends_with(&format!("{CLEAR_BELOW}\x1b[?25h")));
 }

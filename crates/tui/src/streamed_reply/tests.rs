@@ -32,8 +32,8 @@ fn stored(text: &str) -> Vec<Piece> {
 }
 
 /// Lines with their styles.
-fn marked(pieces: &[Piece], look: RenderOptions<'_>) -> String {
-    draw_all(pieces, look).iter().map(|line| line.to_markup() + "\n").collect()
+fn marked(pieces: &[Piece], options: RenderOptions<'_>) -> String {
+    draw_all(pieces, options).iter().map(|line| line.to_markup() + "\n").collect()
 }
 
 /// Checks that after every delta the screen shows what it would show if the text so far were a stored reply, and that printed
@@ -45,14 +45,14 @@ fn check(text: &str, lengths: &[usize], widths: &[usize]) {
     for (at, piece) in split_pieces(text, lengths).iter().enumerate() {
         printed.extend(push(&mut draft, piece));
         so_far.push_str(piece);
-        let look = look(widths[at % widths.len()], at % 2 == 0);
+        let options = look(widths[at % widths.len()], at % 2 == 0);
         let shown: Vec<Piece> = printed.iter().cloned().chain(draft.open_pieces()).collect();
-        assert_eq!(marked(&shown, look), marked(&stored(&so_far), look), "after {so_far:?}");
+        assert_eq!(marked(&shown, options), marked(&stored(&so_far), options), "after {so_far:?}");
     }
     printed.extend(draft.unprinted(stored(text)));
     for width in widths {
-        let look = look(*width, false);
-        assert_eq!(marked(&printed, look), marked(&stored(text), look), "{text:?}");
+        let options = look(*width, false);
+        assert_eq!(marked(&printed, options), marked(&stored(text), options), "{text:?}");
     }
 }
 

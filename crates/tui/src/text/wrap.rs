@@ -15,8 +15,8 @@ struct Cell<'a> {
 }
 
 /// Wraps a line of prose. Splits words that are longer than the width.
-pub fn wrap(line: &Line, most: usize) -> Vec<Line> {
-    let most = most.max(2);
+pub fn wrap(line: &Line, max_width: usize) -> Vec<Line> {
+    let max_width = max_width.max(2);
     let mut done = Vec::new();
     let mut now: Vec<Cell<'_>> = Vec::new();
     let (mut breaks_at, mut used) = (0, 0);
@@ -26,7 +26,7 @@ pub fn wrap(line: &Line, most: usize) -> Vec<Line> {
         if may_part {
             breaks_at = now.len();
         }
-        if used + cell.width > most {
+        if used + cell.width > max_width {
             let at = if is_space || breaks_at == 0 { now.len() } else { breaks_at };
             let rest = now.split_off(at);
             done.push(trimmed_line(&now));
@@ -49,13 +49,13 @@ pub fn wrap(line: &Line, most: usize) -> Vec<Line> {
 }
 
 /// Wraps a line exactly at the width.
-pub fn hard_wrap(line: &Line, most: usize) -> Vec<Line> {
-    let most = most.max(2);
+pub fn hard_wrap(line: &Line, max_width: usize) -> Vec<Line> {
+    let max_width = max_width.max(2);
     let mut done = Vec::new();
     let mut now: Vec<Cell<'_>> = Vec::new();
     let mut used = 0;
     for cell in cells(line) {
-        if used + cell.width > most {
+        if used + cell.width > max_width {
             done.push(line_from_cells(&now));
             now.clear();
             used = 0;
@@ -101,8 +101,8 @@ mod tests {
     use crate::theme::ColorRole;
     use expect_test::expect;
 
-    fn wrapped(text: &str, most: usize) -> String {
-        plain(&wrap(&Line::styled(ColorRole::Text, text), most))
+    fn wrapped(text: &str, max_width: usize) -> String {
+        plain(&wrap(&Line::styled(ColorRole::Text, text), max_width))
     }
 
     #[test]

@@ -15,46 +15,47 @@ const MAX_NOTE_CHARS: usize = 300;
 const MAX_RULE_WIDTH: usize = 60;
 const INDENT: &str = "    ";
 
-pub(super) fn draw(backtrack: &BacktrackView, look: RenderOptions<'_>) -> Vec<Line> {
+pub(super) fn draw(backtrack: &BacktrackView, options: RenderOptions<'_>) -> Vec<Line> {
     let number = backtrack.checkpoint_id.map_or_else(|| "?".to_owned(), |number| number.to_string());
-    let mut lines = vec![title_rule(&format!("Backtracked to Checkpoint {number}"), look.width), Line::new()];
+    let mut lines =
+        vec![title_rule(&format!("Backtracked to Checkpoint {number}"), options.width), Line::new()];
     if backtrack.discarded > 0 {
         let discarded = format!("  Discarded {} messages", backtrack.discarded);
         lines.push(Line::styled(ColorRole::BacktrackInfo, &discarded));
     }
-    let room = look.width.saturating_sub(INDENT.len() + 4);
-    let said = shorten(&backtrack.original_user_message, MAX_MESSAGE_CHARS);
-    if !said.is_empty() {
+    let available_width = options.width.saturating_sub(INDENT.len() + 4);
+    let message = shorten(&backtrack.original_user_message, MAX_MESSAGE_CHARS);
+    if !message.is_empty() {
         lines.push(Line::styled(ColorRole::BacktrackInfo, "  Returned to:"));
-        let said = said
+        let message = message
             .split('\n')
-            .flat_map(|line| wrap(&Line::styled(ColorRole::BacktrackUserMessage, line), room));
-        lines.extend(draw_box(said.collect()));
+            .flat_map(|line| wrap(&Line::styled(ColorRole::BacktrackUserMessage, line), available_width));
+        lines.extend(draw_box(message.collect()));
     }
     lines.push(Line::styled(ColorRole::BacktrackInfo, "  Note from future:"));
     lines.extend(draw_box(render_markdown(
         &shorten(&backtrack.note, MAX_NOTE_CHARS),
         ColorRole::BacktrackNote,
-        room,
+        available_width,
     )));
     lines
 }
 
 /// A rule with a title. It is narrower than most screens, so it stays on one row when the terminal gets narrower.
-fn title_rule(title: &str, most: usize) -> Line {
-    let sides = most.min(MAX_RULE_WIDTH).saturating_sub(width(title) + 2);
+fn title_rule(title: &str, max_width: usize) -> Line {
+    let sides = max_width.min(MAX_RULE_WIDTH).saturating_sub(width(title) + 2);
     let left = "=".repeat((sides / 2).max(3));
     let right = "=".repeat((sides - sides / 2).max(3));
     Line::styled(ColorRole::Border, &left)
         .with(ColorRole::Backtrack, &format!(" {title} "))
         .with(ColorRole::Border, &right)
-        .truncate(most)
+        .truncate(max_width)
 }
 
 /// The start of a text, with `...` if there is more.
-fn shorten(text: &str, most: usize) -> String {
+fn shorten(text: &str, max_width: usize) -> String {
     let text = sanitize(text.trim());
-    match text.char_indices().nth(most) {
+    match text.char_indices().nth(max_width) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,
     }

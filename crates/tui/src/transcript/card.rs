@@ -17,19 +17,21 @@ const MAX_ERROR_LINES: usize = 4;
 const MAX_COMMAND_LINES: usize = 6;
 
 /// Draws a call with its result.
-pub(crate) fn draw(call: &ToolCallView, result: &ToolResultView, look: RenderOptions<'_>) -> Vec<Line> {
+pub(crate) fn draw(call: &ToolCallView, result: &ToolResultView, options: RenderOptions<'_>) -> Vec<Line> {
     let (details, failed) = (ResultDetails::read(&result.details), result.is_error);
-    let room = look.width.saturating_sub(2);
+    let available_width = options.width.saturating_sub(2);
     if let Some(items) = details.todos.as_ref().filter(|_| call.name == "todo" && !failed) {
-        return draw_checklist(items, look);
+        return draw_checklist(items, options);
     }
-    let mut lines = card_header(call, if failed { ColorRole::Bad } else { ColorRole::Good }, look);
-    let output = |role| output_lines(&result.text, role, room);
+    let mut lines = card_header(call, if failed { ColorRole::Bad } else { ColorRole::Good }, options);
+    let output = |role| output_lines(&result.text, role, available_width);
     let body = match (&details.diff, call.name.as_str()) {
-        (Some(diff), _) if !failed => fold_end(diff_lines(diff, room), MAX_DIFF_LINES, look.expanded),
-        (_, "bash") => fold_start(output(ColorRole::Dim), MAX_OUTPUT_LINES, look.expanded),
-        _ if failed => fold_end(output(ColorRole::Bad), MAX_ERROR_LINES, look.expanded),
-        _ if look.expanded => output(ColorRole::Dim),
+        (Some(diff), _) if !failed => {
+            fold_end(diff_lines(diff, available_width), MAX_DIFF_LINES, options.expanded)
+        }
+        (_, "bash") => fold_start(output(ColorRole::Dim), MAX_OUTPUT_LINES, options.expanded),
+        _ if failed => fold_end(output(ColorRole::Bad), MAX_ERROR_LINES, options.expanded),
+        _ if options.expanded => output(ColorRole::Dim),
         _ => Vec::new(),
     };
     lines.extend(body.into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
@@ -39,7 +41,7 @@ pub(crate) fn draw(call: &ToolCallView, result: &ToolResultView, look: RenderOpt
 }
 
 /// Draws the model's todo list.
-fn draw_checklist(items: &[Todo], look: RenderOptions<'_>) -> Vec<Line> {
+fn draw_checklist(items: &[Todo], options: RenderOptions<'_>) -> Vec<Line> {
     let done = items.iter().filter(|item| item.status == TodoStatus::Completed).count();
     let count =
         if items.is_empty() { " cleared".to_owned() } else { format!(" {done}/{} done", items.len()) };
@@ -54,27 +56,27 @@ fn draw_checklist(items: &[Todo], look: RenderOptions<'_>) -> Vec<Line> {
             TodoStatus::InProgress => ("  ▶ ", Style::from(ColorRole::Accent).bold()),
             TodoStatus::Pending => ("  ☐ ", ColorRole::Text.into()),
         };
-        let text = wrap(&Line::styled(style, item.content.trim()), look.width.saturating_sub(width(mark)));
+        let text = wrap(&Line::styled(style, item.content.trim()), options.width.saturating_sub(width(mark)));
         lines.extend(super::hanging_indent(text, Style { strike: false, ..style }, mark));
     }
     lines
 }
 
 /// Draws a call that has no result.
-pub(crate) fn interrupted(call: &ToolCallView, look: RenderOptions<'_>) -> Vec<Line> {
-    let mut lines = card_header(call, ColorRole::Warn, look);
+pub(crate) fn interrupted(call: &ToolCallView, options: RenderOptions<'_>) -> Vec<Line> {
+    let mut lines = card_header(call, ColorRole::Warn, options);
     lines.push(Line::styled(ColorRole::Warn, "  interrupted, no result"));
     lines
 }
 
 /// The first lines of a card: the tool and its arguments.
-pub(crate) fn card_header(call: &ToolCallView, mark: ColorRole, look: RenderOptions<'_>) -> Vec<Line> {
+pub(crate) fn card_header(call: &ToolCallView, mark: ColorRole, options: RenderOptions<'_>) -> Vec<Line> {
     let start = Line::styled(mark, "● ").with(Style::default().bold(), &visible_line(&call.name));
     if let ("bash", Some(command)) = (call.name.as_str(), call.arguments["command"].as_str()) {
-        let room = look.width.saturating_sub(7);
+        let available_width = options.width.saturating_sub(7);
         let code = highlight(&visible(command.trim_end()).replace('\t', "    "), "bash");
-        let lines = code.iter().flat_map(|line| hard_wrap(line, room)).collect();
-        let mut lines = fold_end(lines, MAX_COMMAND_LINES, look.expanded).into_iter();
+        let lines = code.iter().flat_map(|line| hard_wrap(line, available_width)).collect();
+        let mut lines = fold_end(lines, MAX_COMMAND_LINES, options.expanded).into_iter();
         let mut first = start.with(ColorRole::Text, " ");
         first.spans.extend(lines.next().unwrap_or_default().spans);
         return std::iter::once(first)
@@ -84,27 +86,32 @@ pub(crate) fn card_header(call: &ToolCallView, mark: ColorRole, look: RenderOpti
     if call.name == "todo" {
         return vec![start];
     }
-    let summary = call.summary(look.home);
-    vec![start.with(ColorRole::Text, " ").with(ColorRole::Text, &visible_line(&summary)).truncate(look.width)]
+    let summary = call.summary(options.home);
+    vec![
+        start
+            .with(ColorRole::Text, " ")
+            .with(ColorRole::Text, &visible_line(&summary))
+            .truncate(options.width),
+    ]
 }
 
 /// The last lines of a tool's output so far.
-pub(crate) fn output_tail(text: &str, most: usize, look: RenderOptions<'_>) -> Vec<Line> {
+pub(crate) fn output_tail(text: &str, max_lines: usize, options: RenderOptions<'_>) -> Vec<Line> {
     // Wrap only the end, because the output may be long.
     let text = text.trim_end();
-    let start = text.rmatch_indices('\n').nth(most).map_or(0, |(at, _)| at + 1);
-    let lines = output_lines(&text[start..], ColorRole::Dim, look.width.saturating_sub(2));
-    let from = lines.len().saturating_sub(most);
+    let start = text.rmatch_indices('\n').nth(max_lines).map_or(0, |(at, _)| at + 1);
+    let lines = output_lines(&text[start..], ColorRole::Dim, options.width.saturating_sub(2));
+    let from = lines.len().saturating_sub(max_lines);
     lines.into_iter().skip(from).map(|line| line.prepend(ColorRole::Border, "  ")).collect()
 }
 
-fn output_lines(text: &str, role: ColorRole, room: usize) -> Vec<Line> {
+fn output_lines(text: &str, role: ColorRole, available_width: usize) -> Vec<Line> {
     let text = sanitize(text);
     let text = text.trim_end();
     if text.is_empty() {
         return Vec::new();
     }
-    text.split('\n').flat_map(|line| hard_wrap(&Line::styled(role, line), room)).collect()
+    text.split('\n').flat_map(|line| hard_wrap(&Line::styled(role, line), available_width)).collect()
 }
 
 /// The last line: the exit status, and whether the output was truncated.
@@ -151,18 +158,18 @@ fn ending_line(details: &ResultDetails, text: &str, failed: bool) -> Option<Line
 pub(super) fn draw_user_command(
     run: &UserCommandView,
     in_context: bool,
-    look: RenderOptions<'_>,
+    options: RenderOptions<'_>,
 ) -> Vec<Line> {
     let mark = if in_context { "! " } else { "!! " };
-    let room = look.width.saturating_sub(3);
+    let available_width = options.width.saturating_sub(3);
     let code = highlight(sanitize(&run.command).trim_end(), "bash");
     let mut lines = super::hanging_indent(
-        code.iter().flat_map(|line| hard_wrap(line, room)).collect(),
+        code.iter().flat_map(|line| hard_wrap(line, available_width)).collect(),
         ColorRole::User,
         mark,
     );
-    let printed = output_lines(&run.output, ColorRole::Dim, look.width.saturating_sub(2));
-    let printed = fold_start(printed, 2 * MAX_OUTPUT_LINES, look.expanded);
+    let printed = output_lines(&run.output, ColorRole::Dim, options.width.saturating_sub(2));
+    let printed = fold_start(printed, 2 * MAX_OUTPUT_LINES, options.expanded);
     lines.extend(printed.into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
     let mut end = match run.exit_code {
         _ if run.cancelled => Line::styled(ColorRole::Warn, "stopped"),
@@ -177,12 +184,12 @@ pub(super) fn draw_user_command(
     if !in_context {
         end.push(ColorRole::Dim, ", hidden from the model");
     }
-    lines.extend(wrap(&end, room).into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
+    lines.extend(wrap(&end, available_width).into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
     lines
 }
 
 /// Draws sub-agents, with a line for each task or result.
-pub(super) fn draw_subagents(subagents: &SubagentsView, look: RenderOptions<'_>) -> Vec<Line> {
+pub(super) fn draw_subagents(subagents: &SubagentsView, options: RenderOptions<'_>) -> Vec<Line> {
     let status = subagents.status.as_deref().unwrap_or("running");
     let mut lines = vec![
         Line::styled(ColorRole::Accent, "● ")
@@ -192,7 +199,7 @@ pub(super) fn draw_subagents(subagents: &SubagentsView, look: RenderOptions<'_>)
     for item in &subagents.items {
         let state = item.status.as_ref().map(|state| format!(" ({state})")).unwrap_or_default();
         let line = format!("  • {}{state}", one_line(&item.text, 200));
-        lines.push(Line::styled(ColorRole::Dim, &line).truncate(look.width));
+        lines.push(Line::styled(ColorRole::Dim, &line).truncate(options.width));
     }
     lines
 }
@@ -208,8 +215,8 @@ mod tests {
     fn hidden_characters_of_a_call_are_shown_as_codes() {
         let draw = |name: &str, arguments: Value| {
             let call = ToolCallView { id: String::new(), name: name.to_owned(), arguments };
-            let look = RenderOptions { width: 80, ..RenderOptions::default() };
-            let lines = card_header(&call, ColorRole::Good, look);
+            let options = RenderOptions { width: 80, ..RenderOptions::default() };
+            let lines = card_header(&call, ColorRole::Good, options);
             lines.iter().map(Line::plain).collect::<Vec<_>>().join("\n")
         };
         let path = "READ\u{200b}ME\u{3164}.md";

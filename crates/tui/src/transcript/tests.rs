@@ -9,14 +9,14 @@ use super::*;
 use crate::piece::draw_all;
 use crate::text::plain;
 
-fn lines(script: &str, look: RenderOptions<'_>) -> Vec<Line> {
+fn lines(script: &str, options: RenderOptions<'_>) -> Vec<Line> {
     let played = ScriptedSession::run(script);
     let mut drawn = Transcript::default();
     let path = played.tree.path(played.tree.leaf());
     let mut pieces: Vec<Piece> =
         path.iter().flat_map(|seq| drawn.draw_line(&played.lines[seq.index()].clone().into())).collect();
     pieces.extend(drawn.settle_pending());
-    draw_all(&pieces, look)
+    draw_all(&pieces, options)
 }
 
 #[track_caller]

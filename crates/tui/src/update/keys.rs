@@ -6,7 +6,7 @@ use super::{apply_outcome, question_keys, request_tree, send_command, show_error
 use crate::commands;
 use crate::completion::{Completion, CompletionItem};
 use crate::key::{Input, Key, KeyCode};
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::overlay::{ChoicePrompt, HistorySearch, OverlayOutcome};
 use crate::state::{DoubleEscape, UiState};
 use crate::view::overlay_area;
@@ -57,10 +57,10 @@ pub(super) fn handle_key(state: &mut UiState, key: Key) -> Vec<Action> {
             state.overlays.push(Box::new(HistorySearch::new(state.editor.history.texts())));
             Vec::new()
         }
-        (KeyCode::Char('u'), false, true) => send_command(ClientCommand::Undo, Purpose::Undo),
-        (KeyCode::Char('r'), false, true) => send_command(ClientCommand::Redo, Purpose::Redo),
+        (KeyCode::Char('u'), false, true) => send_command(ClientCommand::Undo, CommandPurpose::Undo),
+        (KeyCode::Char('r'), false, true) => send_command(ClientCommand::Redo, CommandPurpose::Redo),
         (KeyCode::Char('t'), false, true) => request_tree(state, false),
-        (KeyCode::Up, _, true) => send_command(ClientCommand::ClearQueue, Purpose::ClearQueue),
+        (KeyCode::Up, _, true) => send_command(ClientCommand::ClearQueue, CommandPurpose::ClearQueue),
         (KeyCode::Tab, ..) if key.shift => cycle_thinking(state),
         (KeyCode::Enter, _, true) if state.activity.turn_running => submit(state, PromptTiming::FollowUp),
         (KeyCode::Enter, false, false) if !key.shift => handle_enter(state),
@@ -143,7 +143,7 @@ fn submit(state: &mut UiState, while_it_works: PromptTiming) -> Vec<Action> {
             state.activity.started = state.now;
         }
         state.activity.user_command = Some((command.command.clone(), String::new()));
-        actions.extend(send_command(ClientCommand::RunShell(command), Purpose::RunShell));
+        actions.extend(send_command(ClientCommand::RunShell(command), CommandPurpose::RunShell));
         return actions;
     }
     let when = if state.activity.turn_running { while_it_works } else { PromptTiming::Now };
@@ -153,7 +153,7 @@ fn submit(state: &mut UiState, while_it_works: PromptTiming) -> Vec<Action> {
         prompt: Prompt { text: text.trim().to_owned(), images, files, message: None },
         when,
     };
-    actions.extend(send_command(prompt, Purpose::Prompt(typed)));
+    actions.extend(send_command(prompt, CommandPurpose::Prompt(typed)));
     actions
 }
 
@@ -212,7 +212,7 @@ fn handle_ctrl_c(state: &mut UiState, warned: bool) -> Vec<Action> {
 
 fn cancel_work(state: &mut UiState) -> Vec<Action> {
     state.activity.stopping = true;
-    send_command(ClientCommand::Cancel, Purpose::Cancel)
+    send_command(ClientCommand::Cancel, CommandPurpose::Cancel)
 }
 
 fn cycle_thinking(state: &mut UiState) -> Vec<Action> {
@@ -221,7 +221,7 @@ fn cycle_thinking(state: &mut UiState) -> Vec<Action> {
     let next = all[(at + 1) % all.len()];
     send_command(
         ClientCommand::SetThinking { level: next },
-        Purpose::Change(format!("thinking: {}", next.name())),
+        CommandPurpose::Change(format!("thinking: {}", next.name())),
     )
 }
 

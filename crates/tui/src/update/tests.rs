@@ -34,9 +34,9 @@ fn stream(harness: &mut Harness, id: &str, text: &str) {
 #[test]
 fn an_empty_session_shows_the_welcome_lines_and_a_hint() {
     let mut harness = Harness::new(60, 12);
-    let mut setting = crate::state::UiConfig::clone(&harness.state.config);
-    setting.welcome = vec!["Welcome. The built-in model needs no key.".to_owned()];
-    harness.state.config = setting.into();
+    let mut config = crate::state::UiConfig::clone(&harness.state.config);
+    config.welcome = vec!["Welcome. The built-in model needs no key.".to_owned()];
+    harness.state.config = config.into();
     harness.update(Msg::Path(PathTail::default()));
     harness.check(expect![[r#"
         Welcome. The built-in model needs no key.
@@ -238,7 +238,7 @@ fn prompts_during_a_turn_are_queued_and_can_be_edited_again() {
     let said = |text: &str| Prompt::text(text.to_owned());
     let back = CommandReply::Returned { prompts: vec![said("stop"), said("later")] };
     harness.take_actions();
-    harness.update(Msg::Replied(Purpose::ClearQueue, Box::new(Ok(back))));
+    harness.update(Msg::Replied(CommandPurpose::ClearQueue, Box::new(Ok(back))));
     assert_eq!(harness.state.editor.text(), "stop\n\nlater");
 }
 
@@ -359,7 +359,7 @@ fn keys_undo_and_redo_moves() {
     let mut harness = Harness::with_session(60, 14, "say a");
     harness.press("alt+u alt+r");
     assert_eq!(harness.take_actions(), "Send(Undo, Undo)\nSend(Redo, Redo)\n");
-    harness.update(Msg::Replied(Purpose::Undo, Box::new(Ok(CommandReply::Done))));
+    harness.update(Msg::Replied(CommandPurpose::Undo, Box::new(Ok(CommandReply::Done))));
     assert!(harness.text().contains("No move to undo"));
 }
 
@@ -433,7 +433,8 @@ fn prompts_that_an_earlier_process_never_sent_return_to_the_editor() {
 fn a_refused_prompt_returns_to_the_editor() {
     let mut harness = Harness::new(60, 12);
     harness.submit("hello");
-    harness.update(Msg::Replied(Purpose::Prompt("hello".into()), Box::new(Err("no key is set".into()))));
+    harness
+        .update(Msg::Replied(CommandPurpose::Prompt("hello".into()), Box::new(Err("no key is set".into()))));
     assert_eq!(harness.state.editor.text(), "hello");
     assert!(harness.text().contains("no key is set"));
 }

@@ -50,25 +50,25 @@ enum OpenBlockKind {
 }
 
 impl EventReader for AnthropicReader {
-    fn read_event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<ReadStatus, ModelError> {
+    fn read_event(&mut self, event: &SseEvent, deltas: &mut Vec<Delta>) -> Result<ReadStatus, ModelError> {
         let value = parse_event(event, &self.provider)?;
         match value["type"].as_str().unwrap_or(&event.name) {
-            "message_start" => self.message_start(&value["message"], out),
-            "content_block_start" => self.block_start(index(&value), &value["content_block"], out),
-            "content_block_delta" => self.block_delta(index(&value), &value["delta"], out),
-            "content_block_stop" => self.block_stop(index(&value), out),
-            "message_delta" => self.message_delta(&value, out)?,
+            "message_start" => self.message_start(&value["message"], deltas),
+            "content_block_start" => self.block_start(index(&value), &value["content_block"], deltas),
+            "content_block_delta" => self.block_delta(index(&value), &value["delta"], deltas),
+            "content_block_stop" => self.block_stop(index(&value), deltas),
+            "message_delta" => self.message_delta(&value, deltas)?,
             "message_stop" => return Ok(ReadStatus::Done),
-            "message" => return self.read_complete_message(&value, out).map(|()| ReadStatus::Done),
+            "message" => return self.read_complete_message(&value, deltas).map(|()| ReadStatus::Done),
             "error" => return Err(classify_error(&ErrorResponse::from_event(&self.provider, &value))),
             _ => {}
         }
         Ok(ReadStatus::More)
     }
 
-    fn finish(&mut self, out: &mut Vec<Delta>) -> Option<StopReason> {
+    fn finish(&mut self, deltas: &mut Vec<Delta>) -> Option<StopReason> {
         for open in std::mem::take(&mut self.open) {
-            close(open, out);
+            close(open, deltas);
         }
         self.stop
     }
@@ -80,36 +80,36 @@ fn index(value: &Value) -> u64 {
 
 impl AnthropicReader {
     /// Reads the complete message that a non-streaming server sends.
-    fn read_complete_message(&mut self, message: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
-        self.message_start(message, out);
+    fn read_complete_message(&mut self, message: &Value, deltas: &mut Vec<Delta>) -> Result<(), ModelError> {
+        self.message_start(message, deltas);
         for (index, block) in (0..).zip(message["content"].as_array().into_iter().flatten()) {
-            self.block_start(index, block, out);
-            self.block_stop(index, out);
+            self.block_start(index, block, deltas);
+            self.block_stop(index, deltas);
         }
-        self.message_delta(&object!({ "delta": message, "usage": message["usage"] }), out)
+        self.message_delta(&object!({ "delta": message, "usage": message["usage"] }), deltas)
     }
 
-    fn message_start(&mut self, message: &Value, out: &mut Vec<Delta>) {
+    fn message_start(&mut self, message: &Value, deltas: &mut Vec<Delta>) {
         let owned = |key| nonempty_str(message, key).map(str::to_owned);
-        out.push(Delta::Start { response_id: owned("id"), response_model: owned("model") });
-        self.update_usage(&message["usage"], out);
+        deltas.push(Delta::Start { response_id: owned("id"), response_model: owned("model") });
+        self.update_usage(&message["usage"], deltas);
     }
 
-    fn block_start(&mut self, index: u64, content: &Value, out: &mut Vec<Delta>) {
+    fn block_start(&mut self, index: u64, content: &Value, deltas: &mut Vec<Delta>) {
         let block = self.next;
         let mut open = OpenBlock { index, block, kind: OpenBlockKind::Text, signature: None, input: None };
         match content["type"].as_str() {
             Some("text") => {
-                out.push(Delta::TextStart { block });
-                out.extend(
+                deltas.push(Delta::TextStart { block });
+                deltas.extend(
                     nonempty_str(content, "text").map(|text| Delta::Text { block, text: text.to_owned() }),
                 );
             }
             Some("thinking") => {
                 open.kind = OpenBlockKind::Thinking;
                 open.signature = nonempty_str(content, "signature").map(str::to_owned);
-                out.push(Delta::ThinkingStart { block });
-                out.extend(
+                deltas.push(Delta::ThinkingStart { block });
+                deltas.extend(
                     nonempty_str(content, "thinking")
                         .map(|text| Delta::Thinking { block, text: text.to_owned() }),
                 );
@@ -117,7 +117,7 @@ impl AnthropicReader {
             Some("redacted_thinking") => {
                 open.kind = OpenBlockKind::Redacted;
                 open.signature = nonempty_str(content, "data").map(str::to_owned);
-                out.push(Delta::ThinkingStart { block });
+                deltas.push(Delta::ThinkingStart { block });
             }
             Some("tool_use") => {
                 open.kind = OpenBlockKind::Call;
@@ -125,7 +125,7 @@ impl AnthropicReader {
                 let is_empty = input.is_null() || input.as_object().is_some_and(serde_json::Map::is_empty);
                 open.input = (!is_empty).then(|| input.to_string());
                 let name = nonempty_str(content, "name").unwrap_or_default().to_owned();
-                out.push(Delta::ToolCallStart {
+                deltas.push(Delta::ToolCallStart {
                     block,
                     id: self.ids.given_or_new(nonempty_str(content, "id")),
                     name,
@@ -138,17 +138,17 @@ impl AnthropicReader {
         self.open.push(open);
     }
 
-    fn block_delta(&mut self, index: u64, delta: &Value, out: &mut Vec<Delta>) {
+    fn block_delta(&mut self, index: u64, delta: &Value, deltas: &mut Vec<Delta>) {
         let Some(open) = self.open.iter_mut().find(|open| open.index == index) else { return };
         let block = open.block;
         match (delta["type"].as_str(), open.kind) {
             (Some("text_delta"), OpenBlockKind::Text) => {
-                out.extend(
+                deltas.extend(
                     nonempty_str(delta, "text").map(|text| Delta::Text { block, text: text.to_owned() }),
                 );
             }
             (Some("thinking_delta"), OpenBlockKind::Thinking) => {
-                out.extend(
+                deltas.extend(
                     nonempty_str(delta, "thinking")
                         .map(|text| Delta::Thinking { block, text: text.to_owned() }),
                 );
@@ -160,21 +160,21 @@ impl AnthropicReader {
             (Some("input_json_delta"), OpenBlockKind::Call) => {
                 if let Some(json) = nonempty_str(delta, "partial_json") {
                     open.input = None;
-                    out.push(Delta::ToolCallArguments { block, json: json.to_owned() });
+                    deltas.push(Delta::ToolCallArguments { block, json: json.to_owned() });
                 }
             }
             _ => {}
         }
     }
 
-    fn block_stop(&mut self, index: u64, out: &mut Vec<Delta>) {
+    fn block_stop(&mut self, index: u64, deltas: &mut Vec<Delta>) {
         if let Some(at) = self.open.iter().position(|open| open.index == index) {
-            close(self.open.remove(at), out);
+            close(self.open.remove(at), deltas);
         }
     }
 
-    fn message_delta(&mut self, value: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
-        self.update_usage(&value["usage"], out);
+    fn message_delta(&mut self, value: &Value, deltas: &mut Vec<Delta>) -> Result<(), ModelError> {
+        self.update_usage(&value["usage"], deltas);
         match value["delta"]["stop_reason"].as_str() {
             None => {}
             Some("max_tokens" | "model_context_window_exceeded") => self.stop = Some(StopReason::Length),
@@ -189,7 +189,7 @@ impl AnthropicReader {
     }
 
     /// Counts that an event omits keep their value: later events repeat only some of them.
-    fn update_usage(&mut self, usage: &Value, out: &mut Vec<Delta>) {
+    fn update_usage(&mut self, usage: &Value, deltas: &mut Vec<Delta>) {
         if !usage.is_object() {
             return;
         }
@@ -201,19 +201,19 @@ impl AnthropicReader {
         take(&mut self.usage.cache_write_1h, &usage["cache_creation"]["ephemeral_1h_input_tokens"]);
         take(&mut self.usage.reasoning, &usage["output_tokens_details"]["thinking_tokens"]);
         self.usage = self.usage.with_total();
-        out.push(Delta::Usage(self.usage));
+        deltas.push(Delta::Usage(self.usage));
     }
 }
 
-fn close(open: OpenBlock, out: &mut Vec<Delta>) {
+fn close(open: OpenBlock, deltas: &mut Vec<Delta>) {
     let OpenBlock { block, kind, signature, input, .. } = open;
     match kind {
-        OpenBlockKind::Text => out.push(Delta::TextEnd { block, signature: None }),
-        OpenBlockKind::Thinking => out.push(Delta::ThinkingEnd { block, signature, redacted: false }),
-        OpenBlockKind::Redacted => out.push(Delta::ThinkingEnd { block, signature, redacted: true }),
+        OpenBlockKind::Text => deltas.push(Delta::TextEnd { block, signature: None }),
+        OpenBlockKind::Thinking => deltas.push(Delta::ThinkingEnd { block, signature, redacted: false }),
+        OpenBlockKind::Redacted => deltas.push(Delta::ThinkingEnd { block, signature, redacted: true }),
         OpenBlockKind::Call => {
-            out.extend(input.map(|json| Delta::ToolCallArguments { block, json }));
-            out.push(Delta::ToolCallEnd { block, signature: None });
+            deltas.extend(input.map(|json| Delta::ToolCallArguments { block, json }));
+            deltas.push(Delta::ToolCallEnd { block, signature: None });
         }
     }
 }

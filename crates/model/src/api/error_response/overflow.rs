@@ -41,21 +41,22 @@ const MIN_TOKEN_COUNT: u64 = 100;
 
 /// The tokens needed and the size of the context window, if the error is a context overflow.
 pub(super) fn overflow_token_counts(
-    answer: &ErrorResponse,
+    response: &ErrorResponse,
     phrase: &str,
     is_rate: bool,
 ) -> Option<(Option<u64>, Option<u64>)> {
-    let named = answer.has_code(CODES)
+    let named = response.has_code(CODES)
         || PHRASES.iter().any(|known| phrase.contains(known))
         || mentions_token_limit(phrase);
     // A rate limit in tokens per minute is not an overflow, unless this request alone exceeds it.
     let by_words = named && (!is_rate || phrase.contains("request too large"));
-    let by_status = answer.status == Some(413);
-    let by_empty_body = answer.is_long_request && answer.status == Some(400) && answer.message.is_empty();
+    let by_status = response.status == Some(413);
+    let by_empty_body =
+        response.is_long_request && response.status == Some(400) && response.message.is_empty();
     if !(by_words || by_status || by_empty_body) {
         return None;
     }
-    let (needed, window) = match answer.token_counts {
+    let (needed, window) = match response.token_counts {
         (None, None) => parse_token_counts(phrase),
         given => given,
     };
@@ -237,9 +238,9 @@ mod tests {
 
     #[test]
     fn empty_400_after_a_long_request_is_overflow() {
-        let mut answer = ErrorResponse::from_http("p", "m", 400, b"");
-        assert_eq!(classify_error(&answer).code(), "bad_request");
-        answer.is_long_request = true;
-        assert_eq!(classify_error(&answer).code(), "overflow");
+        let mut response = ErrorResponse::from_http("p", "m", 400, b"");
+        assert_eq!(classify_error(&response).code(), "bad_request");
+        response.is_long_request = true;
+        assert_eq!(classify_error(&response).code(), "overflow");
     }
 }

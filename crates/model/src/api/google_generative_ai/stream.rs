@@ -33,14 +33,14 @@ pub(crate) struct GoogleReader {
 }
 
 impl EventReader for GoogleReader {
-    fn read_event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<ReadStatus, ModelError> {
+    fn read_event(&mut self, event: &SseEvent, deltas: &mut Vec<Delta>) -> Result<ReadStatus, ModelError> {
         let chunk = parse_event(event, &self.provider)?;
         if !chunk["error"].is_null() {
             return Err(classify_error(&ErrorResponse::from_event(&self.provider, &chunk)));
         }
         if !std::mem::replace(&mut self.started, true) {
             let owned = |key| nonempty_str(&chunk, key).map(str::to_owned);
-            out.push(Delta::Start {
+            deltas.push(Delta::Start {
                 response_id: owned("responseId"),
                 response_model: owned("modelVersion"),
             });
@@ -50,24 +50,24 @@ impl EventReader for GoogleReader {
         }
         let candidate = &chunk["candidates"][0];
         for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
-            self.part(part, out);
+            self.part(part, deltas);
         }
-        self.update_usage(&chunk["usageMetadata"], out);
+        self.update_usage(&chunk["usageMetadata"], deltas);
         self.finish_reason(candidate)?;
         Ok(ReadStatus::More)
     }
 
-    fn finish(&mut self, out: &mut Vec<Delta>) -> Option<StopReason> {
-        self.blocks.close(out);
+    fn finish(&mut self, deltas: &mut Vec<Delta>) -> Option<StopReason> {
+        self.blocks.close(deltas);
         self.stop
     }
 }
 
 impl GoogleReader {
-    fn part(&mut self, part: &Value, out: &mut Vec<Delta>) {
+    fn part(&mut self, part: &Value, deltas: &mut Vec<Delta>) {
         let signature = nonempty_str(part, "thoughtSignature");
         if let Some(call) = part.get("functionCall") {
-            self.call(call, signature, out);
+            self.call(call, signature, deltas);
             return;
         }
         let piece = part["text"].as_str().unwrap_or_default();
@@ -76,9 +76,9 @@ impl GoogleReader {
         let only_signs = piece.is_empty() && self.blocks.is_open();
         match (only_signs, is_thought) {
             (true, _) => {}
-            (false, true) => self.blocks.push_thinking(piece, out),
+            (false, true) => self.blocks.push_thinking(piece, deltas),
             (false, false) if piece.is_empty() && signature.is_none() => {}
-            (false, false) => self.blocks.push_text(piece, out),
+            (false, false) => self.blocks.push_text(piece, deltas),
         }
         if let Some(signature) = signature {
             self.blocks.set_signature(signature);
@@ -86,17 +86,17 @@ impl GoogleReader {
     }
 
     /// Each call arrives complete, in one part.
-    fn call(&mut self, call: &Value, signature: Option<&str>, out: &mut Vec<Delta>) {
+    fn call(&mut self, call: &Value, signature: Option<&str>, deltas: &mut Vec<Delta>) {
         let id = self.ids.given_or_new(nonempty_str(call, "id"));
-        let block = self.blocks.start_call(id, nonempty_str(call, "name").unwrap_or_default(), out);
+        let block = self.blocks.start_call(id, nonempty_str(call, "name").unwrap_or_default(), deltas);
         if !call["args"].is_null() {
-            out.push(Delta::ToolCallArguments { block, json: call["args"].to_string() });
+            deltas.push(Delta::ToolCallArguments { block, json: call["args"].to_string() });
         }
-        out.push(Delta::ToolCallEnd { block, signature: signature.map(str::to_owned) });
+        deltas.push(Delta::ToolCallEnd { block, signature: signature.map(str::to_owned) });
     }
 
     fn finish_reason(&mut self, candidate: &Value) -> Result<(), ModelError> {
-        let said = nonempty_str(candidate, "finishMessage").unwrap_or_default();
+        let detail = nonempty_str(candidate, "finishMessage").unwrap_or_default();
         self.stop = match candidate["finishReason"].as_str() {
             None => return Ok(()),
             Some("STOP") => Some(StopReason::Stop),
@@ -105,12 +105,12 @@ impl GoogleReader {
                 reason
                 @ ("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "OTHER" | "MALFORMED_RESPONSE"),
             ) => {
-                let said = format!("the reply ended with {reason}. {said}");
-                return Err(ModelError::Malformed { provider: self.provider.clone(), detail: said });
+                let detail = format!("the reply ended with {reason}. {detail}");
+                return Err(ModelError::Malformed { provider: self.provider.clone(), detail });
             }
             Some(reason) => {
                 return Err(ModelError::Refused {
-                    detail: format!("The reply was stopped: {reason}. {said}"),
+                    detail: format!("The reply was stopped: {reason}. {detail}"),
                 });
             }
         };
@@ -118,7 +118,7 @@ impl GoogleReader {
     }
 
     /// Every chunk repeats the counts; emits a delta only when they change.
-    fn update_usage(&mut self, usage: &Value, out: &mut Vec<Delta>) {
+    fn update_usage(&mut self, usage: &Value, deltas: &mut Vec<Delta>) {
         let count = |key: &str| usage[key].as_u64().unwrap_or(0);
         if !usage.is_object() {
             return;
@@ -133,7 +133,7 @@ impl GoogleReader {
         }
         .with_total();
         if std::mem::replace(&mut self.usage, now) != now {
-            out.push(Delta::Usage(now));
+            deltas.push(Delta::Usage(now));
         }
     }
 }

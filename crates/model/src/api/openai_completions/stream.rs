@@ -43,7 +43,7 @@ struct OpenCall {
 }
 
 impl EventReader for CompletionsReader {
-    fn read_event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<ReadStatus, ModelError> {
+    fn read_event(&mut self, event: &SseEvent, deltas: &mut Vec<Delta>) -> Result<ReadStatus, ModelError> {
         if event.data.trim() == "[DONE]" {
             return Ok(ReadStatus::Done);
         }
@@ -54,50 +54,50 @@ impl EventReader for CompletionsReader {
         if !self.started && (chunk["choices"].is_array() || chunk["id"].is_string()) {
             self.started = true;
             let owned = |key| nonempty_str(&chunk, key).map(str::to_owned);
-            out.push(Delta::Start { response_id: owned("id"), response_model: owned("model") });
+            deltas.push(Delta::Start { response_id: owned("id"), response_model: owned("model") });
         }
         let choice = &chunk["choices"][0];
         for usage in [&chunk["usage"], &choice["usage"]] {
-            out.extend(read_usage(usage).map(Delta::Usage));
+            deltas.extend(read_usage(usage).map(Delta::Usage));
         }
         // A non-streaming server sends the complete message.
         let delta = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
-        self.read_thinking(delta, out);
-        self.read_content(&delta["content"], out);
+        self.read_thinking(delta, deltas);
+        self.read_content(&delta["content"], deltas);
         if let Some(refusal) = nonempty_str(delta, "refusal") {
-            self.blocks.push_text(refusal, out);
+            self.blocks.push_text(refusal, deltas);
         }
         for call in delta["tool_calls"].as_array().into_iter().flatten() {
-            self.read_call(call, out);
+            self.read_call(call, deltas);
         }
         self.read_reasoning_details(delta);
         self.finish_reason(choice)?;
         Ok(ReadStatus::More)
     }
 
-    fn finish(&mut self, out: &mut Vec<Delta>) -> Option<StopReason> {
-        self.blocks.close(out);
+    fn finish(&mut self, deltas: &mut Vec<Delta>) -> Option<StopReason> {
+        self.blocks.close(deltas);
         for call in std::mem::take(&mut self.calls) {
-            out.push(Delta::ToolCallEnd { block: call.block, signature: call.signature });
+            deltas.push(Delta::ToolCallEnd { block: call.block, signature: call.signature });
         }
         self.stop
     }
 }
 
 impl CompletionsReader {
-    fn read_thinking(&mut self, delta: &Value, out: &mut Vec<Delta>) {
+    fn read_thinking(&mut self, delta: &Value, deltas: &mut Vec<Delta>) {
         if let Some((field, thought)) =
             THINKING_FIELDS.iter().find_map(|field| Some((field, nonempty_str(delta, field)?)))
         {
-            self.blocks.push_thinking(thought, out);
+            self.blocks.push_thinking(thought, deltas);
             self.blocks.set_signature(field);
         }
     }
 
     /// Content is a string or a list of typed parts.
-    fn read_content(&mut self, content: &Value, out: &mut Vec<Delta>) {
+    fn read_content(&mut self, content: &Value, deltas: &mut Vec<Delta>) {
         match content {
-            Value::String(text) if !text.is_empty() => self.blocks.push_text(text, out),
+            Value::String(text) if !text.is_empty() => self.blocks.push_text(text, deltas),
             Value::Array(parts) => {
                 for part in parts {
                     match part["type"].as_str() {
@@ -105,11 +105,11 @@ impl CompletionsReader {
                             let texts = part["thinking"].as_array().into_iter().flatten();
                             texts
                                 .filter_map(|part| nonempty_str(part, "text"))
-                                .for_each(|text| self.blocks.push_thinking(text, out));
+                                .for_each(|text| self.blocks.push_thinking(text, deltas));
                         }
                         _ => {
                             if let Some(text) = nonempty_str(part, "text") {
-                                self.blocks.push_text(text, out);
+                                self.blocks.push_text(text, deltas);
                             }
                         }
                     }
@@ -119,7 +119,7 @@ impl CompletionsReader {
         }
     }
 
-    fn read_call(&mut self, piece: &Value, out: &mut Vec<Delta>) {
+    fn read_call(&mut self, piece: &Value, deltas: &mut Vec<Delta>) {
         let index = piece["index"].as_u64();
         let id = nonempty_str(piece, "id");
         let function = &piece["function"];
@@ -127,7 +127,8 @@ impl CompletionsReader {
         let at = match self.find_open_call(index, id, name) {
             Some(at) => at,
             None => {
-                let block = self.blocks.start_call(self.ids.given_or_new(id), name.unwrap_or_default(), out);
+                let block =
+                    self.blocks.start_call(self.ids.given_or_new(id), name.unwrap_or_default(), deltas);
                 self.calls.push(OpenCall { block, index, id: id.map(str::to_owned), signature: None });
                 self.calls.len() - 1
             }
@@ -139,7 +140,7 @@ impl CompletionsReader {
             whole => whole.to_string(),
         };
         if !json.is_empty() {
-            out.push(Delta::ToolCallArguments { block: self.calls[at].block, json });
+            deltas.push(Delta::ToolCallArguments { block: self.calls[at].block, json });
         }
     }
 

@@ -52,34 +52,34 @@ enum ItemKind {
 }
 
 impl EventReader for ResponsesReader {
-    fn read_event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<ReadStatus, ModelError> {
+    fn read_event(&mut self, event: &SseEvent, deltas: &mut Vec<Delta>) -> Result<ReadStatus, ModelError> {
         if event.data.trim() == "[DONE]" {
             return Ok(ReadStatus::Done);
         }
         let value = parse_event(event, &self.provider)?;
         match value["type"].as_str().unwrap_or(&event.name) {
-            "response.created" | "response.in_progress" => self.start(&value["response"], out),
-            "response.output_item.added" => self.item_added(&value, out),
-            "response.output_item.done" => self.item_done(&value, out),
+            "response.created" | "response.in_progress" => self.start(&value["response"], deltas),
+            "response.output_item.added" => self.item_added(&value, deltas),
+            "response.output_item.done" => self.item_done(&value, deltas),
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.thinking_delta(&value, out);
+                self.thinking_delta(&value, deltas);
             }
             "response.reasoning_summary_part.done" => {
                 if let Some(open) = self.find_open(&value, ItemKind::Thinking) {
                     open.part_ended = true;
                 }
             }
-            "response.output_text.delta" | "response.refusal.delta" => self.text_delta(&value, out),
-            "response.function_call_arguments.delta" => self.arguments_delta(&value, out),
+            "response.output_text.delta" | "response.refusal.delta" => self.text_delta(&value, deltas),
+            "response.function_call_arguments.delta" => self.arguments_delta(&value, deltas),
             "response.completed" | "response.incomplete" => {
-                return self.completed(&value["response"], out).map(|()| ReadStatus::Done);
+                return self.completed(&value["response"], deltas).map(|()| ReadStatus::Done);
             }
             "response.failed" => {
                 return Err(classify_error(&ErrorResponse::from_event(&self.provider, &value["response"])));
             }
             "error" => return Err(classify_error(&ErrorResponse::from_event(&self.provider, &value))),
             _ if value["output"].is_array() => {
-                return self.read_complete_response(&value, out).map(|()| ReadStatus::Done);
+                return self.read_complete_response(&value, deltas).map(|()| ReadStatus::Done);
             }
             _ if !value["error"].is_null() => {
                 return Err(classify_error(&ErrorResponse::from_event(&self.provider, &value)));
@@ -89,38 +89,38 @@ impl EventReader for ResponsesReader {
         Ok(ReadStatus::More)
     }
 
-    fn finish(&mut self, out: &mut Vec<Delta>) -> Option<StopReason> {
+    fn finish(&mut self, deltas: &mut Vec<Delta>) -> Option<StopReason> {
         for open in std::mem::take(&mut self.open) {
-            out.push(end_delta(&open, None));
+            deltas.push(end_delta(&open, None));
         }
         self.stop
     }
 }
 
 impl ResponsesReader {
-    fn start(&mut self, response: &Value, out: &mut Vec<Delta>) {
+    fn start(&mut self, response: &Value, deltas: &mut Vec<Delta>) {
         if !std::mem::replace(&mut self.started, true) {
             let owned = |key| nonempty_str(response, key).map(str::to_owned);
-            out.push(Delta::Start { response_id: owned("id"), response_model: owned("model") });
+            deltas.push(Delta::Start { response_id: owned("id"), response_model: owned("model") });
         }
     }
 
-    fn item_added(&mut self, value: &Value, out: &mut Vec<Delta>) {
+    fn item_added(&mut self, value: &Value, deltas: &mut Vec<Delta>) {
         let item = &value["item"];
         let block = self.next;
         let kind = match item["type"].as_str() {
             Some("reasoning") => {
-                out.push(Delta::ThinkingStart { block });
+                deltas.push(Delta::ThinkingStart { block });
                 ItemKind::Thinking
             }
             Some("message") => {
-                out.push(Delta::TextStart { block });
+                deltas.push(Delta::TextStart { block });
                 ItemKind::Text
             }
             Some("function_call") => {
                 let call = self.ids.given_or_new(nonempty_str(item, "call_id"));
                 let id = nonempty_str(item, "id").map_or_else(|| call.clone(), |id| format!("{call}|{id}"));
-                out.push(Delta::ToolCallStart {
+                deltas.push(Delta::ToolCallStart {
                     block,
                     id,
                     name: nonempty_str(item, "name").unwrap_or_default().to_owned(),
@@ -150,35 +150,35 @@ impl ResponsesReader {
         by_index.or_else(by_id).or_else(|| self.open.iter().rposition(of_kind))
     }
 
-    fn thinking_delta(&mut self, value: &Value, out: &mut Vec<Delta>) {
+    fn thinking_delta(&mut self, value: &Value, deltas: &mut Vec<Delta>) {
         if let (Some(open), Some(piece)) =
             (self.find_open(value, ItemKind::Thinking), nonempty_str(value, "delta"))
         {
             let gap = if std::mem::take(&mut open.part_ended) { "\n\n" } else { "" };
             open.has_deltas = true;
-            out.push(Delta::Thinking { block: open.block, text: format!("{gap}{piece}") });
+            deltas.push(Delta::Thinking { block: open.block, text: format!("{gap}{piece}") });
         }
     }
 
-    fn text_delta(&mut self, value: &Value, out: &mut Vec<Delta>) {
+    fn text_delta(&mut self, value: &Value, deltas: &mut Vec<Delta>) {
         if let (Some(open), Some(piece)) =
             (self.find_open(value, ItemKind::Text), nonempty_str(value, "delta"))
         {
             open.has_deltas = true;
-            out.push(Delta::Text { block: open.block, text: piece.to_owned() });
+            deltas.push(Delta::Text { block: open.block, text: piece.to_owned() });
         }
     }
 
-    fn arguments_delta(&mut self, value: &Value, out: &mut Vec<Delta>) {
+    fn arguments_delta(&mut self, value: &Value, deltas: &mut Vec<Delta>) {
         if let (Some(open), Some(piece)) =
             (self.find_open(value, ItemKind::Call), nonempty_str(value, "delta"))
         {
             open.has_deltas = true;
-            out.push(Delta::ToolCallArguments { block: open.block, json: piece.to_owned() });
+            deltas.push(Delta::ToolCallArguments { block: open.block, json: piece.to_owned() });
         }
     }
 
-    fn item_done(&mut self, value: &Value, out: &mut Vec<Delta>) {
+    fn item_done(&mut self, value: &Value, deltas: &mut Vec<Delta>) {
         let item = &value["item"];
         let kind = match item["type"].as_str() {
             Some("reasoning") => ItemKind::Thinking,
@@ -187,28 +187,32 @@ impl ResponsesReader {
             _ => return,
         };
         if self.position(value, nonempty_str(item, "id"), kind).is_none() {
-            self.item_added(value, out);
+            self.item_added(value, deltas);
         }
         let Some(at) = self.position(value, nonempty_str(item, "id"), kind) else { return };
         let open = self.open.remove(at);
         if !open.has_deltas {
-            out.extend(complete_content(item, &open));
+            deltas.extend(complete_content(item, &open));
         }
-        out.push(end_delta(&open, Some(item)));
+        deltas.push(end_delta(&open, Some(item)));
     }
 
     /// Reads the complete response that a non-streaming server sends.
-    fn read_complete_response(&mut self, response: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
-        self.start(response, out);
+    fn read_complete_response(
+        &mut self,
+        response: &Value,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), ModelError> {
+        self.start(response, deltas);
         for (index, item) in response["output"].as_array().into_iter().flatten().enumerate() {
-            self.item_done(&object!({ "output_index": index, "item": item }), out);
+            self.item_done(&object!({ "output_index": index, "item": item }), deltas);
         }
-        self.completed(response, out)
+        self.completed(response, deltas)
     }
 
-    fn completed(&mut self, response: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
-        self.start(response, out);
-        out.extend(read_usage(&response["usage"]).map(Delta::Usage));
+    fn completed(&mut self, response: &Value, deltas: &mut Vec<Delta>) -> Result<(), ModelError> {
+        self.start(response, deltas);
+        deltas.extend(read_usage(&response["usage"]).map(Delta::Usage));
         let reason = response["incomplete_details"]["reason"].as_str();
         self.stop = match (response["status"].as_str(), reason) {
             (_, Some("content_filter")) => {

@@ -15,7 +15,7 @@ pub(super) fn encode(head: &Head, record: &mut [u8]) {
 
 /// The head of the entry with index `own`; `None` if the record is inconsistent.
 #[inline]
-pub(super) fn decode(record: &[u8; RECORD_BYTES], own: usize, cover: &IndexHeader) -> Option<Head> {
+pub(super) fn decode(record: &[u8; RECORD_BYTES], own: usize, header: &IndexHeader) -> Option<Head> {
     let (head, offset) = record.split_at(HEAD_BYTES);
     let offset = u64::from_le_bytes(offset.try_into().expect("eight bytes"));
     let head = Head { offset, ..head_record::decode(head)? };
@@ -24,14 +24,14 @@ pub(super) fn decode(record: &[u8; RECORD_BYTES], own: usize, cover: &IndexHeade
     let nearest = [head.compaction, head.model, head.thinking, head.anchor].map(Seq::to_record);
     let nearest = nearest.into_iter().fold(0, u32::max);
     let upwards = parent as usize <= own && nearest as usize <= own + 1 && head.depth as usize <= own;
-    let inside = parent.max(target).max(nearest) <= cover.entries;
+    let inside = parent.max(target).max(nearest) <= header.entries;
     let possible =
-        inside && (upwards || !cover.in_order) && is_inside_log(&head, cover) && has_utf8_id(&head);
+        inside && (upwards || !header.in_order) && is_inside_log(&head, header) && has_utf8_id(&head);
     possible.then_some(head)
 }
 
-fn is_inside_log(head: &Head, cover: &IndexHeader) -> bool {
-    head.offset.checked_add(u64::from(head.len)).is_some_and(|end| end <= cover.size)
+fn is_inside_log(head: &Head, header: &IndexHeader) -> bool {
+    head.offset.checked_add(u64::from(head.len)).is_some_and(|end| end <= header.size)
 }
 
 fn has_utf8_id(head: &Head) -> bool {

@@ -162,18 +162,18 @@ fn starts_a_line(mut writer: &File, written: &[u8]) -> io::Result<bool> {
 /// the log as damage. Complete lines stay, because readers may have seen them. If a program that takes no lock
 /// appended something meanwhile, nothing is removed.
 fn remove_torn_line(writer: &File, size: u64, added: &[u8]) {
-    let came = writer.metadata().map(|now| now.len().saturating_sub(size) as usize).unwrap_or(0);
+    let added_bytes = writer.metadata().map(|now| now.len().saturating_sub(size) as usize).unwrap_or(0);
     let is_whole = |end: usize| added.get(end).is_none_or(|next| *next == b'\n');
-    if came == 0 || is_whole(came) {
+    if added_bytes == 0 || is_whole(added_bytes) {
         return;
     }
-    let mut there = vec![0; came];
-    if writer.read_exact_at(&mut there, size).is_ok() && there == added[..came] {
+    let mut there = vec![0; added_bytes];
+    if writer.read_exact_at(&mut there, size).is_ok() && there == added[..added_bytes] {
         let whole = memchr::memrchr(b'\n', &there).map_or(0, |at| at + 1);
         // If that fails too, the next append starts a new line.
         let removed = writer.set_len(size + whole as u64);
         tracing::warn!(
-            torn_bytes = came - whole,
+            torn_bytes = added_bytes - whole,
             removed = removed.is_ok(),
             "a write ended in the middle of a line"
         );
@@ -186,9 +186,9 @@ fn write_once(writer: &File, bytes: &[u8], write: WriteFn) -> io::Result<()> {
         match write(writer, bytes) {
             Ok(written) if written == bytes.len() => return Ok(()),
             Ok(written) => {
-                let why =
+                let reason =
                     format!("wrote only {written} of {} bytes; check whether the disk is full", bytes.len());
-                return Err(io::Error::new(io::ErrorKind::StorageFull, why));
+                return Err(io::Error::new(io::ErrorKind::StorageFull, reason));
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

@@ -33,7 +33,7 @@ impl LogFile {
         else {
             return;
         };
-        if self.saved_index.is_some_and(|cover| cover.size == self.read_state.end) {
+        if self.saved_index.is_some_and(|header| header.size == self.read_state.end) {
             return;
         }
         // The index of an irregular log can only be rewritten, which is worth it once the log has grown by an eighth.
@@ -41,12 +41,12 @@ impl LogFile {
         if self.saved_index.is_some_and(|old| !worth_it(old)) {
             return;
         }
-        let Some(cover) = self.index_header(heads) else { return };
-        let saved = match self.saved_index.filter(|old| old.regular && cover.regular) {
-            Some(old) => Index::extend(path, heads, &old, cover),
-            None => Index::write(path, heads, cover),
+        let Some(header) = self.index_header(heads) else { return };
+        let saved = match self.saved_index.filter(|old| old.regular && header.regular) {
+            Some(old) => Index::extend(path, heads, &old, header),
+            None => Index::write(path, heads, header),
         };
-        self.saved_index = saved.is_ok().then_some(cover);
+        self.saved_index = saved.is_ok().then_some(header);
     }
 
     fn index_header(&self, heads: &Heads) -> Option<IndexHeader> {
@@ -106,9 +106,9 @@ impl LogFile {
             return Ok(None);
         }
         let mut fold = if from > 0 { CardFold::resume(card, &heads) } else { CardFold::new(card) };
-        let wanted: Vec<Seq> = (from..heads.len()).map(Seq::new).collect();
+        let seqs: Vec<Seq> = (from..heads.len()).map(Seq::new).collect();
         let mut batch = LineBatch::default();
-        let mut rest = wanted.as_slice();
+        let mut rest = seqs.as_slice();
         while !rest.is_empty() {
             self.lines(rest, &mut batch)?;
             if (self.version(), self.trust) != (version, trust) {

@@ -19,7 +19,7 @@ pub(in crate::file) fn open_to_read(path: &Path) -> Result<File, StoreError> {
         _ => StoreError::io("open", path)(error),
     })?;
     if !file.metadata().map_err(StoreError::io("read the metadata of", path))?.is_file() {
-        return Err(StoreError::NotASession { path: path.to_owned(), why: "it is not a file" });
+        return Err(StoreError::NotASession { path: path.to_owned(), reason: "it is not a file" });
     }
     Ok(file)
 }
@@ -46,7 +46,7 @@ impl FoundHeader {
 
 /// Finds the header, which must be the first JSON line and have an id. Skips lines before it that are not JSON.
 pub(in crate::file) fn find_header(path: &Path, file: &File) -> Result<FoundHeader, StoreError> {
-    let refuse = |why| StoreError::NotASession { path: path.to_owned(), why };
+    let refuse = |reason| StoreError::NotASession { path: path.to_owned(), reason };
     let mut reader = LineReader::new(file, 0);
     while let Some(line) = reader.next_line().map_err(StoreError::io("read", path))? {
         match parse_line(line.bytes) {

@@ -24,18 +24,18 @@ const MAX_LINES: usize = 16 << 10;
 
 impl LogFile {
     /// See [`crate::Store::lines`].
-    pub(in crate::file) fn lines(&mut self, wanted: &[Seq], batch: &mut LineBatch) -> Result<(), StoreError> {
+    pub(in crate::file) fn lines(&mut self, seqs: &[Seq], batch: &mut LineBatch) -> Result<(), StoreError> {
         batch.clear();
         let entries = self.version().entries;
-        let wanted = &wanted[..wanted.len().min(MAX_LINES)];
-        if let Some(seq) = wanted.iter().find(|seq| seq.index() >= entries) {
+        let seqs = &seqs[..seqs.len().min(MAX_LINES)];
+        if let Some(seq) = seqs.iter().find(|seq| seq.index() >= entries) {
             return Err(StoreError::NoSuchEntry { seq: seq.index() });
         }
-        match self.fetch_checked(wanted, batch) {
+        match self.fetch_checked(seqs, batch) {
             Some(Ok(())) => return Ok(()),
             Some(Err(wrong)) => {
                 self.discard_index(wrong)?;
-                return self.lines(wanted, batch);
+                return self.lines(seqs, batch);
             }
             None => {}
         }
@@ -43,7 +43,7 @@ impl LogFile {
             unreachable!("lines from an index are checked")
         };
         if let Some(lines) = &self.migrated {
-            for seq in wanted {
+            for seq in seqs {
                 if batch.is_full() {
                     break;
                 }
@@ -53,7 +53,7 @@ impl LogFile {
         }
         let mut bytes = 0;
         let mut heads: Vec<Head> = Vec::new();
-        for seq in wanted {
+        for seq in seqs {
             if bytes >= LineBatch::FULL_BYTES {
                 break;
             }
@@ -64,14 +64,14 @@ impl LogFile {
     }
 
     /// Reads lines by heads from an index and checks them. `None` if the heads are not from an index.
-    fn fetch_checked(&self, wanted: &[Seq], batch: &mut LineBatch) -> Option<Result<(), IndexError>> {
+    fn fetch_checked(&self, seqs: &[Seq], batch: &mut LineBatch) -> Option<Result<(), IndexError>> {
         match &self.heads_source {
-            HeadsSource::Indexed(index) => Some(checked_lines(index, &self.file, wanted, batch)),
+            HeadsSource::Indexed(index) => Some(checked_lines(index, &self.file, seqs, batch)),
             HeadsSource::InMemory(heads) if self.trust != HeadsTrust::FromLines => {
                 let mut get = |seq: Seq| Ok(*heads.get(seq));
                 let claims =
                     UncheckedHeads { get: &mut get, size: self.read_state.end, regular: heads.is_regular() };
-                Some(claims.lines(&self.file, wanted, batch))
+                Some(claims.lines(&self.file, seqs, batch))
             }
             HeadsSource::InMemory(_) => None,
         }
@@ -82,7 +82,7 @@ impl LogFile {
 pub(super) fn checked_lines(
     index: &Index,
     file: &File,
-    wanted: &[Seq],
+    seqs: &[Seq],
     batch: &mut LineBatch,
 ) -> Result<(), IndexError> {
     let mut page: (usize, Vec<Head>) = (usize::MAX, Vec::new());
@@ -96,10 +96,9 @@ pub(super) fn checked_lines(
         page.1.get(seq.index() % HEADS_PER_PAGE).copied().ok_or(IndexError::Inconsistent)
     };
     UncheckedHeads { get: &mut get, size: index.header.size, regular: index.header.regular }
-        .lines(file, wanted, batch)?;
+        .lines(file, seqs, batch)?;
     // Within a page, `Index::heads` has checked that no line overlaps the next.
-    let at_its_end =
-        wanted.iter().zip(batch.iter()).filter(|(seq, _)| (seq.index() + 1) % HEADS_PER_PAGE == 0);
+    let at_its_end = seqs.iter().zip(batch.iter()).filter(|(seq, _)| (seq.index() + 1) % HEADS_PER_PAGE == 0);
     let alone = at_its_end.into_iter().all(|(_, line)| memchr::memchr(b'\n', line).is_none());
     if alone { Ok(()) } else { Err(IndexError::Inconsistent) }
 }
@@ -114,12 +113,12 @@ struct UncheckedHeads<'a> {
 
 impl UncheckedHeads<'_> {
     /// Reads the lines of some entries and checks each against its head and the head of its parent.
-    fn lines(self, file: &File, wanted: &[Seq], batch: &mut LineBatch) -> Result<(), IndexError> {
+    fn lines(self, file: &File, seqs: &[Seq], batch: &mut LineBatch) -> Result<(), IndexError> {
         let mut bytes = 0;
         let mut heads: Vec<Head> = Vec::new();
         let mut parents: Vec<Option<Head>> = Vec::new();
         let mut previous: Option<(Seq, Head)> = None;
-        for seq in wanted {
+        for seq in seqs {
             if bytes >= LineBatch::FULL_BYTES {
                 break;
             }
@@ -135,7 +134,7 @@ impl UncheckedHeads<'_> {
             parents.push(parent);
         }
         fetch_delimited(file, &heads, self.size, batch)?;
-        let expected = wanted.iter().zip(heads.iter().zip(&parents));
+        let expected = seqs.iter().zip(heads.iter().zip(&parents));
         for (line, (seq, (head, parent))) in batch.iter().zip(expected) {
             let target = match head.target {
                 Some(target) => ExpectedTarget::Entry((self.get)(target)?.id),
@@ -156,8 +155,8 @@ fn fetch(file: &File, heads: &[Head], batch: &mut LineBatch) -> io::Result<()> {
     let mut rest = heads;
     while !rest.is_empty() && !batch.is_full() {
         let (run, start, end) = first_run(rest);
-        let (base, room) = batch.reserve((end - start) as usize);
-        file.read_exact_at(room, start)?;
+        let (base, max_bytes) = batch.reserve((end - start) as usize);
+        file.read_exact_at(max_bytes, start)?;
         add_spans(run, base, start, batch);
         rest = &rest[run.len()..];
     }
@@ -172,12 +171,12 @@ fn fetch_delimited(file: &File, heads: &[Head], size: u64, batch: &mut LineBatch
     while !rest.is_empty() && !batch.is_full() {
         let (run, start, end) = first_run(rest);
         let (start, end) = (start.checked_sub(1).ok_or(IndexError::Inconsistent)?, size.min(end + 1));
-        let (base, room) = batch.reserve((end - start) as usize);
-        file.read_exact_at(room, start).map_err(|_| IndexError::Inconsistent)?;
+        let (base, max_bytes) = batch.reserve((end - start) as usize);
+        file.read_exact_at(max_bytes, start).map_err(|_| IndexError::Inconsistent)?;
         let framed = |head: &Head| {
             let from = (head.offset - start) as usize;
-            let behind = room.get(from + head.len as usize);
-            room[from - 1] == b'\n' && behind.is_none_or(|byte| *byte == b'\n')
+            let behind = max_bytes.get(from + head.len as usize);
+            max_bytes[from - 1] == b'\n' && behind.is_none_or(|byte| *byte == b'\n')
         };
         if !run.iter().all(framed) {
             return Err(IndexError::Inconsistent);

@@ -48,25 +48,25 @@ impl FirstMessageTracker {
 
     pub(super) fn delete(&mut self, branch: Seq) {
         if self.deleted.insert(branch) {
-            self.candidates_below(branch).for_each(|beginning| beginning.deleted_branches += 1);
+            self.candidates_below(branch).for_each(|candidate| candidate.deleted_branches += 1);
         }
     }
 
     pub(super) fn restore(&mut self, branch: Seq) {
         if self.deleted.remove(&branch) {
-            self.candidates_below(branch).for_each(|beginning| beginning.deleted_branches -= 1);
+            self.candidates_below(branch).for_each(|candidate| candidate.deleted_branches -= 1);
         }
     }
 
     fn candidates_below(&mut self, seq: Seq) -> impl Iterator<Item = &mut FirstMessage> {
-        self.candidates.iter_mut().filter(move |beginning| beginning.path.contains(&seq))
+        self.candidates.iter_mut().filter(move |candidate| candidate.path.contains(&seq))
     }
 
     pub(super) fn text(&self) -> &str {
         self.candidates
             .iter()
-            .find(|beginning| beginning.deleted_branches == 0)
-            .map_or("", |beginning| &beginning.text)
+            .find(|candidate| candidate.deleted_branches == 0)
+            .map_or("", |candidate| &candidate.text)
     }
 }
 

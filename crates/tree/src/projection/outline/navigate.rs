@@ -76,8 +76,8 @@ impl OutlineOptions {
     }
 
     /// Applies a jump: folds or unfolds, or returns the row to move to.
-    pub fn apply_jump(&mut self, leap: BranchJump) -> Option<usize> {
-        match leap {
+    pub fn apply_jump(&mut self, jump: BranchJump) -> Option<usize> {
+        match jump {
             BranchJump::Fold(seq) => drop(self.folded.insert(seq)),
             BranchJump::Unfold(seq) => drop(self.folded.remove(&seq)),
             BranchJump::To(row) => return Some(row),

@@ -55,8 +55,8 @@ impl Previews {
         let message = self.last_results.len();
         self.last_results.push((&*entry.id).into());
         for (id, call) in calls {
-            let made = RememberedCall { message, line: call.line(self.home.as_deref()).into() };
-            if let Some(old) = self.calls.insert((&*id).into(), made) {
+            let remembered = RememberedCall { message, line: call.line(self.home.as_deref()).into() };
+            if let Some(old) = self.calls.insert((&*id).into(), remembered) {
                 self.earlier.entry((&*id).into()).or_default().push(old);
             }
         }
@@ -65,14 +65,14 @@ impl Previews {
     /// The message and the call that a result answers.
     fn call(&self, id: &str, result: &Entry<'_>) -> Option<(usize, String)> {
         let last = self.calls.get(id)?;
-        let is_above = |made: &&RememberedCall| {
-            result.parent.as_deref() == self.last_results.get(made.message).map(|end| &**end)
+        let is_above = |remembered: &&RememberedCall| {
+            result.parent.as_deref() == self.last_results.get(remembered.message).map(|end| &**end)
         };
         let above = self.earlier.get(id).and_then(|earlier| {
             let mut all = std::iter::once(last).chain(earlier.iter().rev());
             all.find(is_above)
         });
-        let made = above.unwrap_or(last);
-        Some((made.message, made.line.to_string()))
+        let remembered = above.unwrap_or(last);
+        Some((remembered.message, remembered.line.to_string()))
     }
 }

@@ -100,28 +100,28 @@ fn questions(text: &str) -> [ToolQuestion; 4] {
 }
 
 /// Draws page by page to the end, and returns all rows of the details.
-fn read(approve: &mut ApprovalPrompt, room: OverlayArea) -> Vec<String> {
+fn read(prompt: &mut ApprovalPrompt, area: OverlayArea) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     loop {
-        let frame = approve.view(room);
-        assert!(frame.lines.len() <= room.rows, "too high");
+        let frame = prompt.view(area);
+        assert!(frame.lines.len() <= area.rows, "too high");
         for line in &frame.lines {
-            assert!(line.width() <= room.columns, "too wide: {}", line.plain());
+            assert!(line.width() <= area.columns, "too wide: {}", line.plain());
             assert!(!line.plain().contains(is_unsafe_char), "{:?}", line.plain());
         }
         let (from, page, last) =
-            (approve.first_line, approve.page_height(room), approve.last_scroll_position(room));
-        let shown = frame.lines[1..].iter().take(page.min(approve.details(room.columns).len()));
+            (prompt.first_line, prompt.page_height(area), prompt.last_scroll_position(area));
+        let shown = frame.lines[1..].iter().take(page.min(prompt.details(area.columns).len()));
         let shown: Vec<String> = shown.map(Line::plain).collect();
         rows.truncate(from);
         rows.extend(shown);
-        approve.note_shown(room);
+        prompt.note_shown(area);
         if from == last {
             return rows;
         }
-        let yes = approve.handle_key(KeyCode::Char('y').into(), room);
+        let yes = prompt.handle_key(KeyCode::Char('y').into(), area);
         assert!(matches!(yes, OverlayOutcome::Stay), "allowed unread");
-        approve.handle_key(KeyCode::PageDown.into(), room);
+        prompt.handle_key(KeyCode::PageDown.into(), area);
     }
 }
 
@@ -153,14 +153,14 @@ fn decoded(text: &str) -> String {
 }
 
 fn check(text: &str, columns: usize, rows: usize) {
-    let room = room(columns, rows);
+    let area = room(columns, rows);
     for question in questions(text) {
         let what = question.change.clone();
-        let mut approve = ApprovalPrompt::new(1, Question::Tool(question));
-        let all = joined(&read(&mut approve, room));
-        let yes = approve.handle_key(KeyCode::Char('y').into(), room);
+        let mut prompt = ApprovalPrompt::new(1, Question::Tool(question));
+        let all = joined(&read(&mut prompt, area));
+        let yes = prompt.handle_key(KeyCode::Char('y').into(), area);
         assert!(matches!(yes, OverlayOutcome::CloseAndRun(_)), "not allowed after it was read");
-        let title = approve.title();
+        let title = prompt.title();
         let all = match width(&title) > columns {
             true => {
                 let rest = all.strip_prefix(&title).expect("a truncated title is repeated");

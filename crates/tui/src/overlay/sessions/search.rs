@@ -50,8 +50,8 @@ impl SessionSearch {
 
     /// The score of a card, or `None` without a match. A match in the conversation alone has the lowest score.
     pub(super) fn score(&self, card: usize) -> Option<u32> {
-        let said = || self.conversation_matches.get(card).filter(|said| **said).map(|_| 0);
-        self.card_scores.get(card).copied().flatten().map(|score| score + 1).or_else(said)
+        let is_match = || self.conversation_matches.get(card).filter(|is_match| **is_match).map(|_| 0);
+        self.card_scores.get(card).copied().flatten().map(|score| score + 1).or_else(is_match)
     }
 
     /// Whether only the conversation can still match.
@@ -60,14 +60,14 @@ impl SessionSearch {
     }
 
     pub(super) fn add_match(&mut self, card: usize) {
-        if let Some(said) = self.conversation_matches.get_mut(card) {
-            *said = true;
+        if let Some(is_match) = self.conversation_matches.get_mut(card) {
+            *is_match = true;
         }
     }
 }
 
 /// The last line of a regex error is its short form.
 fn error_text(error: &InvalidPattern) -> String {
-    let last = error.why.lines().next_back().unwrap_or_default();
+    let last = error.reason.lines().next_back().unwrap_or_default();
     format!("invalid regular expression: {}", last.trim().trim_start_matches("error: "))
 }

@@ -5,7 +5,7 @@ use osier_protocol::{ClientCommand, EntryId, MoveCommand, MoveRequest, Seq};
 use super::TreeView;
 use crate::editor::Editor;
 use crate::key::{Key, KeyCode};
-use crate::msg::{Action, Purpose};
+use crate::msg::{Action, CommandPurpose};
 use crate::overlay::{ChoicePrompt, OverlayArea, OverlayOutcome, SummaryProgress, TextPrompt};
 use crate::text::width;
 use crate::update::send_command;
@@ -70,10 +70,9 @@ impl TreeView {
     /// Whether a move to an entry leaves anything that could be summarized.
     fn leaves_summarizable(&self, id: &EntryId) -> bool {
         let (tree, at) = (&self.snapshot.tree, self.snapshot.leaf);
-        let landing =
-            tree.resolve_move(at, &MoveRequest::entry(id)).ok().filter(|landing| landing.needs_move);
-        landing.is_some_and(|landing| {
-            !tree.abandoned_branch(at, landing.editor_entry.or(landing.place)).entries.is_empty()
+        let target = tree.resolve_move(at, &MoveRequest::entry(id)).ok().filter(|target| target.needs_move);
+        target.is_some_and(|target| {
+            !tree.abandoned_branch(at, target.editor_entry.or(target.position)).entries.is_empty()
         })
     }
 
@@ -85,21 +84,21 @@ impl TreeView {
     }
 
     /// Handles a key while a label is edited.
-    pub(super) fn handle_label_key(&mut self, key: Key, room: OverlayArea) -> OverlayOutcome {
-        let Some(naming) = &mut self.label_edit else { return OverlayOutcome::Stay };
+    pub(super) fn handle_label_key(&mut self, key: Key, area: OverlayArea) -> OverlayOutcome {
+        let Some(label_edit) = &mut self.label_edit else { return OverlayOutcome::Stay };
         match (key.code, key.ctrl) {
             (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => self.label_edit = None,
             (KeyCode::Enter, _) => {
-                let label = Some(naming.text().trim().to_owned()).filter(|label| !label.is_empty());
-                let entry = Some(naming.entry.clone());
+                let label = Some(label_edit.text().trim().to_owned()).filter(|label| !label.is_empty());
+                let entry = Some(label_edit.entry.clone());
                 self.label_edit = None;
                 return OverlayOutcome::Run(send_command(
                     ClientCommand::Label { entry, label },
-                    Purpose::Mark,
+                    CommandPurpose::Mark,
                 ));
             }
             (KeyCode::Up | KeyCode::Down, _) => {}
-            _ => drop(naming.editor.handle_key(key, room.columns)),
+            _ => drop(label_edit.editor.handle_key(key, area.columns)),
         }
         OverlayOutcome::Stay
     }
@@ -130,7 +129,7 @@ impl TreeView {
         let graft = ClientCommand::Graft { tip, summarize: false, instructions: None };
         OverlayOutcome::OpenAndRun(
             Box::new(SummaryProgress::grafting()),
-            vec![Action::Send(graft, Purpose::Graft)],
+            vec![Action::Send(graft, CommandPurpose::Graft)],
         )
     }
 
@@ -138,7 +137,7 @@ impl TreeView {
         let Some((_, id)) = self.selected() else { return OverlayOutcome::Stay };
         if self.outline.rows[self.selected_row].deleted {
             let restore = ClientCommand::RestoreBranch { entry: id };
-            return OverlayOutcome::Run(send_command(restore, Purpose::Mark));
+            return OverlayOutcome::Run(send_command(restore, CommandPurpose::Mark));
         }
         let title = format!(
             "Delete this entry and everything below it ({} rows)? You can restore it.",
@@ -149,7 +148,7 @@ impl TreeView {
                 "delete",
                 move || {
                     let delete = ClientCommand::DeleteBranch { entry: id.clone() };
-                    OverlayOutcome::CloseAndRun(send_command(delete, Purpose::Mark))
+                    OverlayOutcome::CloseAndRun(send_command(delete, CommandPurpose::Mark))
                 },
             ),
         ))
@@ -169,12 +168,12 @@ impl TreeView {
 
 /// Moves to an entry. Stops a running turn first.
 fn navigate_action(target: &EntryId, summarize: bool, instructions: Option<String>) -> Action {
-    let wish = MoveCommand {
+    let command = MoveCommand {
         target_id: Some(target.clone()),
         summarize,
         custom_instructions: instructions,
         stop_turn: true,
         ..MoveCommand::default()
     };
-    Action::Send(ClientCommand::Move(wish), Purpose::Navigate)
+    Action::Send(ClientCommand::Move(command), CommandPurpose::Navigate)
 }

@@ -85,9 +85,11 @@ pub(super) struct KeyMap {
 /// What is wrong with a line of `[keys]`, in one line: an unknown name, or a key that does not exist.
 pub fn key_problem(name: &str, keys: &str) -> Option<String> {
     if !DEFAULT_KEYS.iter().any(|(known, ..)| *known == name) {
-        let likeness = |known: &str| strsim::jaro_winkler(name, known);
-        let near =
-            DEFAULT_KEYS.iter().map(|(known, ..)| *known).max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        let similarity = |known: &str| strsim::jaro_winkler(name, known);
+        let near = DEFAULT_KEYS
+            .iter()
+            .map(|(known, ..)| *known)
+            .max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
         return Some(format!("unknown key name {name}; did you mean {}?", near.unwrap_or_default()));
     }
     match keys.split_whitespace().find(|key| Key::parse(key).is_none()) {
@@ -103,11 +105,11 @@ impl KeyMap {
     pub(super) fn new(changed: &BTreeMap<String, String>) -> KeyMap {
         let mut keys = KeyMap { actions: FxHashMap::default(), help_entries: Vec::new() };
         let read = |list: &str| list.split_whitespace().filter_map(Key::parse).collect::<Vec<Key>>();
-        for (name, deed, usual, word) in DEFAULT_KEYS {
+        for (name, action, usual, word) in DEFAULT_KEYS {
             let own = changed.get(*name).map(|list| read(list)).filter(|own| !own.is_empty());
             let list = own.unwrap_or_else(|| read(usual));
             keys.help_entries.push((list.first().copied().map(help_name).unwrap_or_default(), word));
-            keys.actions.extend(list.into_iter().map(|key| (key, *deed)));
+            keys.actions.extend(list.into_iter().map(|key| (key, *action)));
         }
         keys
     }

@@ -16,21 +16,21 @@ use crate::theme::ColorRole;
 const FIXED_ROWS: usize = 3;
 
 /// The rows of the list. The panel takes half the terminal, but at least nine rows.
-pub(super) fn list_height(room: OverlayArea) -> usize {
-    let panel = (room.rows / 2).max(9).min(room.rows);
-    panel.saturating_sub(FIXED_ROWS + help_height(room) + preview_height(room)).max(1)
+pub(super) fn list_height(area: OverlayArea) -> usize {
+    let panel = (area.rows / 2).max(9).min(area.rows);
+    panel.saturating_sub(FIXED_ROWS + help_height(area) + preview_height(area)).max(1)
 }
 
-fn help_height(room: OverlayArea) -> usize {
-    match room.rows {
+fn help_height(area: OverlayArea) -> usize {
+    match area.rows {
         ..24 => 1,
         24..40 => 2,
         _ => 3,
     }
 }
 
-fn preview_height(room: OverlayArea) -> usize {
-    match room.rows {
+fn preview_height(area: OverlayArea) -> usize {
+    match area.rows {
         ..20 => 0,
         20..40 => 2,
         _ => 4,
@@ -38,18 +38,18 @@ fn preview_height(room: OverlayArea) -> usize {
 }
 
 impl TreeView {
-    pub(super) fn draw(&self, room: OverlayArea) -> Frame {
-        let height = list_height(room);
+    pub(super) fn draw(&self, area: OverlayArea) -> Frame {
+        let height = list_height(area);
         let mut lines = vec![self.title_line()];
-        lines.extend(self.help_lines(room));
+        lines.extend(self.help_lines(area));
         let mut cursor = (lines.len(), 2 + width(&self.options.search));
         lines.push(self.search_line());
         let count = self.outline.rows.len();
         let from = (self.selected_row + 1).saturating_sub(height / 2 + 1).min(count.saturating_sub(height));
         for at in from..(from + height).min(count) {
-            let (line, name) = self.draw_row(at, room);
-            if let (true, Some(naming)) = (at == self.selected_row, &self.label_edit) {
-                cursor = (lines.len(), name + naming.cursor_column());
+            let (line, name) = self.draw_row(at, area);
+            if let (true, Some(label_edit)) = (at == self.selected_row, &self.label_edit) {
+                cursor = (lines.len(), name + label_edit.cursor_column());
             }
             lines.push(line);
         }
@@ -60,18 +60,18 @@ impl TreeView {
             ));
         }
         lines.push(self.footer());
-        lines.extend(self.preview_lines(room));
-        let lines = lines.into_iter().map(|line| line.truncate(room.columns)).collect();
-        Frame { lines, cursor: Some((cursor.0, cursor.1.min(room.columns.saturating_sub(1)))) }
+        lines.extend(self.preview_lines(area));
+        let lines = lines.into_iter().map(|line| line.truncate(area.columns)).collect();
+        Frame { lines, cursor: Some((cursor.0, cursor.1.min(area.columns.saturating_sub(1)))) }
     }
 
-    fn help_lines(&self, room: OverlayArea) -> Vec<Line> {
-        let naming = ["enter save label", "esc cancel", "leave empty to remove"];
+    fn help_lines(&self, area: OverlayArea) -> Vec<Line> {
+        let label_edit = ["enter save label", "esc cancel", "leave empty to remove"];
         let help = match &self.label_edit {
-            Some(_) => naming.map(str::to_owned).to_vec(),
+            Some(_) => label_edit.map(str::to_owned).to_vec(),
             None => self.keys.help_parts(),
         };
-        let lines = join_fitting(help.iter().map(String::as_str), room.columns, help_height(room));
+        let lines = join_fitting(help.iter().map(String::as_str), area.columns, help_height(area));
         lines.iter().map(|line| Line::styled(ColorRole::Dim, line)).collect()
     }
 
@@ -107,11 +107,11 @@ impl TreeView {
     }
 
     /// A row, and the column where its label starts.
-    fn draw_row(&self, at: usize, room: OverlayArea) -> (Line, usize) {
+    fn draw_row(&self, at: usize, area: OverlayArea) -> (Line, usize) {
         let row = &self.outline.rows[at];
         let text = self.snapshot.preview(row.seq);
-        let pieces = self.outline.row_parts(at, &text, Glyphs::Folding);
-        let (mut line, name) = self.row_prefix(at, &pieces, room);
+        let parts = self.outline.row_parts(at, &text, Glyphs::Folding);
+        let (mut line, name) = self.row_prefix(at, &parts, area);
         let role = match self.snapshot.tree.head(row.seq).role {
             _ if row.deleted => ColorRole::Dim,
             MessageRole::User => ColorRole::User,
@@ -120,22 +120,22 @@ impl TreeView {
         };
         let selected = at == self.selected_row;
         // The marker of the current position is never truncated.
-        let room = room.columns.saturating_sub(width(pieces.active));
-        let over = (line.width() + width(pieces.text)).saturating_sub(room);
-        let text = scroll_text(pieces.text, self.scroll.min(over));
+        let area = area.columns.saturating_sub(width(parts.active));
+        let over = (line.width() + width(parts.text)).saturating_sub(area);
+        let text = scroll_text(parts.text, self.scroll.min(over));
         line.push(Style { bold: selected, ..role.into() }, &text);
-        let mut line = line.truncate(room);
-        line.push(ColorRole::Active, pieces.active);
+        let mut line = line.truncate(area);
+        line.push(ColorRole::Active, parts.active);
         (if selected { line.with_background(ColorRole::SelectedBg) } else { line }, name)
     }
 
     /// The part of a row before its text, and the column where its label starts.
-    fn row_prefix(&self, at: usize, pieces: &RowParts<'_>, room: OverlayArea) -> (Line, usize) {
+    fn row_prefix(&self, at: usize, parts: &RowParts<'_>, area: OverlayArea) -> (Line, usize) {
         let (row, selected) = (&self.outline.rows[at], at == self.selected_row);
         let mut line = Line::styled(ColorRole::Accent, if selected { "› " } else { "  " });
-        line.push(ColorRole::Border, &shorten_prefix(&pieces.prefix, room.columns / 2));
-        line.push(ColorRole::Border, pieces.fold);
-        line.push(ColorRole::Active, pieces.path);
+        line.push(ColorRole::Border, &shorten_prefix(&parts.prefix, area.columns / 2));
+        line.push(ColorRole::Border, parts.fold);
+        line.push(ColorRole::Active, parts.path);
         if self.marked == Some(row.seq) {
             line.push(ColorRole::Warn, "✓ ");
         }
@@ -144,22 +144,24 @@ impl TreeView {
         }
         let name = line.width() + 1;
         match self.label_edit.as_ref().filter(|_| selected) {
-            Some(naming) => line.push(Style::from(ColorRole::Label).bold(), &format!("[{}] ", naming.text())),
-            None => line.push(ColorRole::Label, &pieces.label),
+            Some(label_edit) => {
+                line.push(Style::from(ColorRole::Label).bold(), &format!("[{}] ", label_edit.text()))
+            }
+            None => line.push(ColorRole::Label, &parts.label),
         }
         if self.show_label_times {
-            line.push(ColorRole::Dim, &self.label_time(at, room.clock));
+            line.push(ColorRole::Dim, &self.label_time(at, area.clock));
         }
         (line, name)
     }
 
     /// The number of columns of the selected row that do not fit.
-    pub(super) fn overflow(&self, room: OverlayArea) -> usize {
+    pub(super) fn overflow(&self, area: OverlayArea) -> usize {
         let Some(row) = self.outline.rows.get(self.selected_row) else { return 0 };
         let text = self.snapshot.preview(row.seq);
-        let pieces = self.outline.row_parts(self.selected_row, &text, Glyphs::Folding);
-        let before = self.row_prefix(self.selected_row, &pieces, room).0.width();
-        (before + width(pieces.text) + width(pieces.active)).saturating_sub(room.columns)
+        let parts = self.outline.row_parts(self.selected_row, &text, Glyphs::Folding);
+        let before = self.row_prefix(self.selected_row, &parts, area).0.width();
+        (before + width(parts.text) + width(parts.active)).saturating_sub(area.columns)
     }
 
     fn label_time(&self, at: usize, clock: LocalClock) -> String {
@@ -169,26 +171,26 @@ impl TreeView {
     }
 
     /// A longer preview of the selected entry.
-    fn preview_lines(&self, room: OverlayArea) -> Vec<Line> {
-        let height = preview_height(room);
+    fn preview_lines(&self, area: OverlayArea) -> Vec<Line> {
+        let height = preview_height(area);
         let Some((seq, id)) = self.selected().filter(|_| height > 0) else { return Vec::new() };
         let time =
-            self.snapshot.tree.head(seq).time().map(|time| room.clock.format_full(time)).unwrap_or_default();
+            self.snapshot.tree.head(seq).time().map(|time| area.clock.format_full(time)).unwrap_or_default();
         let text = self.snapshot.preview(seq);
         let line = Line::styled(ColorRole::Dim, &format!("{id} {time}  ")).with(ColorRole::Text, &text);
-        let mut lines = wrap(&line, room.columns.saturating_sub(1));
+        let mut lines = wrap(&line, area.columns.saturating_sub(1));
         lines.truncate(height);
         lines
     }
 }
 
 /// Drops the outermost branch lines of a deeply nested row.
-fn shorten_prefix(prefix: &str, most: usize) -> String {
+fn shorten_prefix(prefix: &str, max_width: usize) -> String {
     let count = prefix.chars().count();
-    if count <= most {
+    if count <= max_width {
         return prefix.to_owned();
     }
-    let kept: String = prefix.chars().skip(count - most + 1).collect();
+    let kept: String = prefix.chars().skip(count - max_width + 1).collect();
     format!("⋯{kept}")
 }
 

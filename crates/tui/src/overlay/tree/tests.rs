@@ -378,7 +378,7 @@ fn an_entry_can_be_viewed_copied_or_grafted() {
     .assert_eq(&harness.take_actions());
     assert!(harness.text().contains("Grafting the branch…"), "{}", harness.text());
     let failed = Err("no model".to_owned());
-    harness.update(crate::msg::Msg::Replied(crate::msg::Purpose::Graft, Box::new(failed)));
+    harness.update(crate::msg::Msg::Replied(crate::msg::CommandPurpose::Graft, Box::new(failed)));
     assert!(
         harness.text().contains("›  │  assistant: \"d\"") || harness.text().contains("› │  assistant: \"d\"")
     );
@@ -421,10 +421,10 @@ fn a_large_terminal_shows_more_help_and_a_longer_preview() {
 #[test]
 fn settings_choose_the_initial_filter_and_order() {
     let mut harness = Harness::with_session(60, 40, TALK);
-    let mut setting = crate::state::UiConfig::clone(&harness.state.config);
-    setting.tree_filter = osier_protocol::outline::OutlineFilter::UserOnly;
-    setting.active_first = true;
-    harness.state.config = setting.into();
+    let mut config = crate::state::UiConfig::clone(&harness.state.config);
+    config.tree_filter = osier_protocol::outline::OutlineFilter::UserOnly;
+    config.active_first = true;
+    harness.state.config = config.into();
     harness.open_tree();
     expect![[r#"
         / type to search
@@ -555,9 +555,9 @@ fn deleting_a_branch_asks_first_and_restoring_it_does_not() {
 #[test]
 fn settings_can_change_keys() {
     let mut harness = Harness::with_session(60, 40, TALK);
-    let mut setting = crate::state::UiConfig::clone(&harness.state.config);
-    setting.keys.insert("tree.filter.user".to_owned(), "ctrl+y alt+y".to_owned());
-    harness.state.config = setting.into();
+    let mut config = crate::state::UiConfig::clone(&harness.state.config);
+    config.keys.insert("tree.filter.user".to_owned(), "ctrl+y alt+y".to_owned());
+    harness.state.config = config.into();
     harness.open_tree();
     harness.press("ctrl+y");
     assert_eq!(listed(&harness), rows("ctrl+u"));

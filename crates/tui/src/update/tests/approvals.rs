@@ -3,7 +3,7 @@
 use super::*;
 use crate::testing::change_question;
 
-fn asked(columns: u16, rows: u16, command: &str, offers: &[&str]) -> Harness {
+fn question(columns: u16, rows: u16, command: &str, offers: &[&str]) -> Harness {
     let mut harness = Harness::with_session(columns, rows, "say go");
     harness.event(ClientEvent::TurnStarted);
     ask(&mut harness, 7, command, offers);
@@ -18,7 +18,7 @@ const YES: &str = "Send(Answer { question: 7, answer: Once }, Answer)\n";
 
 #[test]
 fn an_approval_shows_the_complete_command() {
-    let mut harness = asked(60, 20, "git push\n--force\u{1b}[2J", &["bash:git push", "bash"]);
+    let mut harness = question(60, 20, "git push\n--force\u{1b}[2J", &["bash:git push", "bash"]);
     harness.check(expect![[r#"
 
         > go
@@ -45,7 +45,7 @@ fn an_approval_shows_the_complete_command() {
 
 #[test]
 fn a_key_answers_only_if_no_other_key_arrives_within_300_ms() {
-    let mut harness = asked(60, 20, "touch x", &["bash"]);
+    let mut harness = question(60, 20, "touch x", &["bash"]);
     harness.wait(300);
     harness.press("y");
     harness.wait(299);
@@ -54,7 +54,7 @@ fn a_key_answers_only_if_no_other_key_arrives_within_300_ms() {
     assert_eq!(harness.take_actions(), YES);
     assert_eq!(harness.state.editor.text(), "");
 
-    let mut harness = asked(60, 20, "touch x", &["bash"]);
+    let mut harness = question(60, 20, "touch x", &["bash"]);
     harness.wait(300);
     harness.press("y");
     harness.wait(199);
@@ -105,14 +105,14 @@ fn the_draft_can_be_edited_while_a_question_is_visible() {
 
 #[test]
 fn keys_typed_before_the_question_was_visible_never_answer_it() {
-    let mut harness = asked(60, 20, "touch x", &["bash"]);
+    let mut harness = question(60, 20, "touch x", &["bash"]);
     harness.wait(150);
     harness.press("y");
     harness.wait(10_000);
     assert_eq!(harness.take_actions(), "");
     assert_eq!(harness.state.editor.text(), "y");
 
-    let mut harness = asked(60, 20, "touch x", &["bash"]);
+    let mut harness = question(60, 20, "touch x", &["bash"]);
     harness.wait(500);
     harness.press("y");
     ask(&mut harness, 8, "touch other", &[]);
@@ -122,7 +122,7 @@ fn keys_typed_before_the_question_was_visible_never_answer_it() {
 
 #[test]
 fn a_key_that_is_handled_late_still_makes_both_keys_text() {
-    let mut harness = asked(60, 20, "touch x", &[]);
+    let mut harness = question(60, 20, "touch x", &[]);
     harness.wait(500);
     harness.press("y");
     // The loop was busy: it handles the next key late, but before the timer.
@@ -135,7 +135,7 @@ fn a_key_that_is_handled_late_still_makes_both_keys_text() {
 
 #[test]
 fn pasted_text_never_answers() {
-    let mut harness = asked(60, 20, "touch x", &["bash"]);
+    let mut harness = question(60, 20, "touch x", &["bash"]);
     harness.wait(1000);
     harness.update(Msg::Input(Input::Paste("y".to_owned())));
     harness.wait(1000);
@@ -150,7 +150,7 @@ fn pasted_text_never_answers() {
 
 #[test]
 fn no_asks_for_a_reason_and_an_answer_from_another_client_closes_the_question() {
-    let mut harness = asked(60, 20, "rm x", &[]);
+    let mut harness = question(60, 20, "rm x", &[]);
     harness.wait(300);
     harness.press("n");
     harness.wait(300);
@@ -177,7 +177,7 @@ fn no_asks_for_a_reason_and_an_answer_from_another_client_closes_the_question() 
 
 #[test]
 fn escape_stops_the_turn() {
-    let mut harness = asked(60, 20, "rm x", &[]);
+    let mut harness = question(60, 20, "rm x", &[]);
     harness.press("'keep' escape");
     assert_eq!(harness.take_actions(), "Send(Cancel, Cancel)\n");
     harness.event(ClientEvent::Answered { id: 7, allowed: false });
@@ -209,8 +209,8 @@ fn paging_shows_every_line_of_a_long_question() {
         harness.event(ClientEvent::TurnStarted);
         let diff: String = (1..=84).map(|number| format!("+line {number}.\n")).collect();
         let what = osier_tools::ProposedChange::Diff { path: "a".to_owned(), diff, created: false };
-        let asked = change_question(what, &["bash"]);
-        harness.event(ClientEvent::Asked { id: 1, question: Box::new(asked) });
+        let question = change_question(what, &["bash"]);
+        harness.event(ClientEvent::Asked { id: 1, question: Box::new(question) });
         let mut seen = String::new();
         for _ in 0..84 {
             seen += &harness.text();
@@ -227,8 +227,8 @@ fn a_long_diff_can_be_paged() {
     let mut harness = Harness::with_session(40, 14, "say go");
     let diff: String = (1..=30).map(|number| format!("+line {number}\n")).collect();
     let what = osier_tools::ProposedChange::Diff { path: "src/main.rs".to_owned(), diff, created: false };
-    let asked = change_question(what, &[]);
-    harness.event(ClientEvent::Asked { id: 1, question: Box::new(asked) });
+    let question = change_question(what, &[]);
+    harness.event(ClientEvent::Asked { id: 1, question: Box::new(question) });
     harness.press("pageDown");
     harness.check(expect![[r#"
         > go
@@ -252,15 +252,15 @@ fn asked_about(
     columns: u16,
     rows: u16,
     what: osier_tools::ProposedChange,
-    why: osier_tools::approvals::AskReason,
+    reason: osier_tools::approvals::AskReason,
 ) -> Harness {
     let mut harness = Harness::with_session(columns, rows, "say go");
     harness.event(ClientEvent::TurnStarted);
-    let mut asked = change_question(what, &[]);
-    if let osier_protocol::Question::Tool(asked) = &mut asked {
-        asked.reason = why;
+    let mut question = change_question(what, &[]);
+    if let osier_protocol::Question::Tool(question) = &mut question {
+        question.reason = reason;
     }
-    harness.event(ClientEvent::Asked { id: 7, question: Box::new(asked) });
+    harness.event(ClientEvent::Asked { id: 7, question: Box::new(question) });
     harness
 }
 
@@ -354,7 +354,7 @@ fn hidden_characters_in_names_are_shown_as_codes() {
             asked_about(80, 24, diff(&name, format!("+{name}\n")), osier_tools::approvals::AskReason::Writes);
         assert!(harness.text().contains(&format!("to change {shown}?")), "{}", harness.text());
         assert!(harness.text().contains(&format!("+{shown}\n")), "{}", harness.text());
-        let harness = asked(80, 24, &format!("cat {name}"), &[&format!("bash:cat {name}")]);
+        let harness = question(80, 24, &format!("cat {name}"), &[&format!("bash:cat {name}")]);
         assert!(harness.text().contains(&format!("  cat {shown}\n")), "{}", harness.text());
     }
 }
@@ -373,7 +373,7 @@ fn a_wrapped_diff_line_does_not_look_like_another_diff_line() {
 #[test]
 fn typing_a_sentence_that_starts_with_y_does_not_answer() {
     for pause in [300, 700, 5_000] {
-        let mut harness = asked(60, 20, "touch x", &["bash"]);
+        let mut harness = question(60, 20, "touch x", &["bash"]);
         harness.wait(pause);
         for letter in "yes, but first look at any of the other files".chars() {
             harness.press(&if letter == ' ' { "space".to_owned() } else { format!("'{letter}'") });

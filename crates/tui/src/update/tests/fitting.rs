@@ -66,8 +66,8 @@ fn every_dialog_fits_every_screen() {
         harness.press("down down enter down down enter '说明' enter");
         harness.event(ClientEvent::SummaryText { text: "很长的总结".repeat(50) });
         harness.press("escape");
-        let asked = command_question("echo 你好 && rm -rf '很长的名字'", &["bash:echo", "bash"]);
-        harness.event(ClientEvent::Asked { id: 1, question: Box::new(asked) });
+        let question = command_question("echo 你好 && rm -rf '很长的名字'", &["bash:echo", "bash"]);
+        harness.event(ClientEvent::Asked { id: 1, question: Box::new(question) });
         harness.state.now += 1000;
         harness.press("pageDown down n '不行'");
         let what = osier_tools::ProposedChange::Diff {
@@ -75,8 +75,8 @@ fn every_dialog_fits_every_screen() {
             diff: "+一行\n-另一行 👍🏽\n".repeat(40),
             created: false,
         };
-        let asked = change_question(what, &["bash:echo", "bash"]);
-        harness.event(ClientEvent::Asked { id: 2, question: Box::new(asked) });
+        let question = change_question(what, &["bash:echo", "bash"]);
+        harness.event(ClientEvent::Asked { id: 2, question: Box::new(question) });
         harness.press("pageDown pageDown pageUp tab");
         harness.event(ClientEvent::Queue {
             steering: vec!["先做这个".repeat(20)],

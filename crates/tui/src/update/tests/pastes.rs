@@ -8,9 +8,9 @@ fn a_long_paste_is_stored_in_the_session_and_sent_in_full() {
     harness.update(Msg::Input(Input::Paste("line\n".repeat(20))));
     assert_eq!(harness.state.editor.text(), "[paste #1 +20 lines]");
     harness.press("enter");
-    let asked = harness.take_actions();
-    assert!(asked.starts_with("StorePastes([(\"[paste #1 +20 lines]\", \"line\\nline"), "{asked}");
-    assert!(asked.contains("Send(Prompt { prompt: Prompt { text: \"line\\nline"), "{asked}");
+    let actions = harness.take_actions();
+    assert!(actions.starts_with("StorePastes([(\"[paste #1 +20 lines]\", \"line\\nline"), "{actions}");
+    assert!(actions.contains("Send(Prompt { prompt: Prompt { text: \"line\\nline"), "{actions}");
 }
 
 #[test]
@@ -93,9 +93,9 @@ fn pastes_survive_a_restart_and_are_shown_as_markers() {
     harness.moved(MoveReply { editor_text: Some(text), ..MoveReply::default() });
     assert_eq!(harness.state.editor.text(), "once more: [paste #3 +20 lines] [image #2 a.png]");
     harness.press("enter");
-    let asked = harness.take_actions();
-    assert!(asked.contains("once more: line\\nline") && asked.contains("data: \"AAAA\""), "{asked}");
-    assert!(!asked.contains("Keep"), "{asked}");
+    let actions = harness.take_actions();
+    assert!(actions.contains("once more: line\\nline") && actions.contains("data: \"AAAA\""), "{actions}");
+    assert!(!actions.contains("Keep"), "{actions}");
 }
 
 #[test]

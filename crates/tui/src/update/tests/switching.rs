@@ -39,9 +39,9 @@ fn a_move_to_a_path_that_is_already_shown_still_gets_its_notice() {
     harness.script.run_steps("undo; redo; undo");
     harness.show_path();
     harness.commit_from(from);
-    let asked = harness.take_actions();
-    let last = asked.lines().last().unwrap();
-    assert!(last.starts_with("ShowPath { moved: Some(LeafMove { reason: Undo"), "{asked}");
+    let actions = harness.take_actions();
+    let last = actions.lines().last().unwrap();
+    assert!(last.starts_with("ShowPath { moved: Some(LeafMove { reason: Undo"), "{actions}");
 }
 
 #[test]
