@@ -148,7 +148,7 @@ impl Scenario {
         config.store.create(&Header::new("s", 0, "/x"), &[]).await.unwrap();
         let folder = Arc::new(tempfile::tempdir().unwrap());
         let harness = Harness::open_in(env(), config.store.clone(), folder, [], |agent_config| {
-            config.apply_to(agent_config)
+            config.apply_to(agent_config);
         })
         .await;
         harness.write("a.txt", "alpha\n");

@@ -87,7 +87,7 @@ impl Verifier {
                 }
                 ParsedLine::Blank => self.report(number, false, "an empty line"),
                 ParsedLine::Invalid(invalid_line) => {
-                    self.report_invalid_line(number, invalid_line, line.has_newline)
+                    self.report_invalid_line(number, invalid_line, line.has_newline);
                 }
             }
         }

@@ -145,7 +145,7 @@ impl TreeView {
         let name = line.width() + 1;
         match self.label_edit.as_ref().filter(|_| selected) {
             Some(label_edit) => {
-                line.push(Style::from(ColorRole::Label).bold(), &format!("[{}] ", label_edit.text()))
+                line.push(Style::from(ColorRole::Label).bold(), &format!("[{}] ", label_edit.text()));
             }
             None => line.push(ColorRole::Label, &parts.label),
         }
