@@ -35,7 +35,7 @@ pub(crate) struct AgentContext {
     pub(crate) side_state_replay: tokio::sync::Mutex<SideStateReplay>,
     pub(crate) unstored: UnstoredResults,
     /// Held while hooks are asked about a prompt, so that prompts stay in order.
-    pub(crate) prompt_order: tokio::sync::Mutex<()>,
+    pub(crate) command_order: tokio::sync::Mutex<()>,
     state: Mutex<AgentState>,
 }
 
@@ -79,7 +79,7 @@ impl AgentContext {
             config,
             side_state_replay: tokio::sync::Mutex::default(),
             unstored: UnstoredResults::default(),
-            prompt_order: tokio::sync::Mutex::default(),
+            command_order: tokio::sync::Mutex::default(),
             state: Mutex::new(agent_state),
         }
     }

@@ -7,6 +7,7 @@ use osier_tree::projection::card::message_text;
 use osier_tree::projection::preview::display_text;
 use osier_tree::{EntryKind, MessageRole, Seq, SessionTree};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
@@ -17,9 +18,7 @@ impl AgentContext {
     pub(crate) async fn read_leftover_queue(&self) -> Result<Vec<Prompt>, AgentError> {
         let (state, at) = self.position();
         let stored = state.tree.marks().settings().get(SETTING);
-        let Some(mut queue) = stored.and_then(|queue| PromptQueue::deserialize(queue).ok()) else {
-            return Ok(Vec::new());
-        };
+        let Some(mut queue) = stored.map(read_queue) else { return Ok(Vec::new()) };
         let Some(queued) = self.last_queue_change(&state.tree).await? else {
             return Ok(into_prompts(queue));
         };
@@ -49,6 +48,16 @@ impl AgentContext {
     }
 }
 
+/// Reads each prompt on its own: one that another version wrote must not hide the others.
+fn read_queue(stored: &Value) -> PromptQueue {
+    let read = |prompt: &Value| {
+        let text = || Prompt::text(prompt["text"].as_str().unwrap_or_default());
+        Prompt::deserialize(prompt).unwrap_or_else(|_| text())
+    };
+    let prompts = |key: &str| stored[key].as_array().into_iter().flatten().map(read).collect();
+    PromptQueue { steering: prompts("steering"), follow_up: prompts("followUp") }
+}
+
 fn changes_queue(entry: &Entry<'_>) -> bool {
     let set = entry.get("data").and_then(|data| data.get("set"));
     set.is_some_and(|set| set.get(SETTING).is_some())
@@ -67,5 +76,20 @@ fn remove_text(queue: &mut PromptQueue, text: &str) {
             prompts.remove(at);
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_prompt_of_another_version_does_not_hide_the_others() {
+        let unknown = json!({ "text": "from the future", "message": { "role": "oracle", "content": 7 } });
+        let queue = read_queue(&json!({ "steering": [unknown, { "text": "known" }], "followUp": 3 }));
+        let texts: Vec<&str> = queue.steering.iter().map(|prompt| prompt.text.as_str()).collect();
+        assert_eq!((texts, queue.follow_up.len()), (vec!["from the future", "known"], 0));
     }
 }

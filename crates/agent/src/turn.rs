@@ -183,7 +183,11 @@ impl Turn {
         self.agent.update_system_prompt().await?;
         let stored = self.agent.append_prompt(&prompt, expanded).await?;
         self.unanswered_custom = prompt.is_custom();
-        self.store_hook_messages(&stored).await?;
+        // The prompt is stored, so the sender must not send it again.
+        if let Err(error) = self.store_hook_messages(&stored).await {
+            let text = format!("cannot store the message of a hook: {}", error_chain(&error));
+            self.agent.live.send(ClientEvent::Notice { text });
+        }
         Ok(CommandReply::Started { entry: stored.entry_id })
     }
 

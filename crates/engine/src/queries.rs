@@ -31,7 +31,7 @@ pub(crate) async fn answer(worker: &Worker, query: SessionQuery) -> Result<Query
         SessionQuery::Tree => QueryAnswer::Tree { tree: tree(worker).await? },
         SessionQuery::Sandbox => QueryAnswer::Sandbox { sandbox: status::sandbox(worker).await },
         SessionQuery::Models => QueryAnswer::Models { models: worker.config().model_lookup.usable_names() },
-        SessionQuery::Commands => QueryAnswer::Commands { commands: completions::commands(worker) },
+        SessionQuery::Commands => QueryAnswer::Commands { commands: completions::commands(worker).await },
         SessionQuery::Files { limit } => {
             QueryAnswer::Files { files: completions::files(worker, limit).await }
         }

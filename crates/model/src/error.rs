@@ -35,7 +35,7 @@ pub enum ModelError {
     CutOff { provider: String, detail: String },
     #[error("unexpected response from {provider}: {detail}")]
     Malformed { provider: String, detail: String },
-    #[error("canceled")]
+    #[error("cancelled")]
     Cancelled,
     /// A setting is missing or wrong.
     #[error("cannot use {provider}: {hint}")]

@@ -288,7 +288,7 @@ mod tests {
         let error = Message::from_json(serde_json::json!({ "role": "bashExecution" })).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cannot send a message with role `bashExecution` to a model; project the context into a request first"
+            "cannot send a message with role `bashExecution` to a model; convert the context to a request first"
         );
     }
 }

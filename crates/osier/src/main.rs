@@ -9,7 +9,7 @@
 //! | `one_shot.rs`, `confirm.rs` | the client of a session for one command; asking for confirmation |
 //! | `home.rs`, `stores.rs` | environment variables and the terminal: nothing else reads them; stores that do not answer |
 //! | `target.rs`, `hints.rs` | the session that a command names; hints for errors |
-//! | `out.rs`, `layout.rs`, `progress.rs`, `failure.rs` | output; columns; progress; text and exit code of a failure |
+//! | `output_writer.rs`, `layout.rs`, `progress.rs`, `failure.rs` | output; columns; progress; text and exit code of a failure |
 //! | `demo.rs`, `bench.rs` | the example session; hidden commands that `cargo xtask bench` measures |
 
 #[expect(clippy::enum_variant_names, reason = "the names of hidden commands state their purpose")]

@@ -81,7 +81,7 @@ fn the_model_sees_the_context_up_to_the_checkpoint_and_the_note_with_its_addendu
             toolResult: ten thousand lines <system>Checkpoint 1</system>
             user: <system>Note from your future self: The fault is in lex(), line 40. An edit of a.rs alone does not help.
 
-                The program lists what was done and said in the part you left. All of it still holds.
+                The program lists what was done and said on the branch you left. All of it is still true.
 
                 Files changed:
                 - a.rs (edited once)

@@ -308,7 +308,7 @@ impl App {
             LoopEvent::Msg(msg) => self.queue_msg(msg),
             LoopEvent::Opened(opened) => match *opened {
                 Ok(Some(opened)) => self.switch_session(opened),
-                Ok(None) => {}
+                Ok(None) => show_notice(&mut self.state, "The switch was refused"),
                 Err(error) => self.queue_msg(Msg::Failed(error)),
             },
             LoopEvent::Signal(SignalEvent::Stop) => self.suspend(),
@@ -326,9 +326,14 @@ impl App {
                 QueuedWork::Msg(msg) => self.apply_msg(msg),
                 QueuedWork::Action(Action::ShowPath { moved }) => {
                     self.rejoin_at = Some(Instant::now() + REJOIN_DELAY);
-                    let path = queries::read_path(&*self.client, moved.as_ref(), self.state.columns).await;
-                    self.rejoin_at = None;
-                    self.apply_msg(path.map_or_else(|error| Msg::Failed(error_chain(&error)), Msg::Path));
+                    match queries::read_path(&*self.client, moved.as_ref(), self.state.columns).await {
+                        Ok(path) => {
+                            self.rejoin_at = None;
+                            self.apply_msg(Msg::Path(path));
+                        }
+                        // The screen shows another path: join again later.
+                        Err(error) => self.apply_msg(Msg::Failed(error_chain(&error))),
+                    }
                     self.read_status();
                 }
                 QueuedWork::Action(action) => self.run_action(action),

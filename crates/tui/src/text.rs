@@ -92,7 +92,7 @@ impl Line {
         self
     }
 
-    /// Truncates the line to `most` columns; `…` marks the cut.
+    /// Truncates the line to `max_width` columns; `…` marks the cut.
     pub fn truncate(self, max_width: usize) -> Line {
         if self.width() <= max_width {
             return self;

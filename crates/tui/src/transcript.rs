@@ -101,8 +101,9 @@ pub(crate) fn draw_entry(view: &EntryView, options: RenderOptions<'_>) -> Vec<Li
             render_markdown(&other.text, ColorRole::Dim, options.width)
         }
         EntryContent::Compaction(compaction) => {
-            let tokens =
-                compaction.tokens_before.map(|tokens| format!(" of {}k tokens", (tokens + 500) / 1000));
+            let tokens = compaction
+                .tokens_before
+                .map(|tokens| format!(" of {}k tokens", tokens.saturating_add(500) / 1000));
             draw_summary(&format!("compaction{}", tokens.unwrap_or_default()), &compaction.summary, options)
         }
         EntryContent::BranchSummary(BranchSummaryView { summary, .. }) => {

@@ -393,6 +393,7 @@ fn handle_reply(
             );
         }
         (CommandPurpose::UndoCompaction, Ok(_)) => show_notice(state, "Nothing changed"),
+        (_, Ok(CommandReply::Cancelled)) => show_notice(state, "An extension refused this; nothing changed"),
         (CommandPurpose::Undo, Ok(CommandReply::Done)) => show_notice(state, "No move to undo"),
         (CommandPurpose::Redo, Ok(CommandReply::Done)) => show_notice(state, "No move to redo"),
         (CommandPurpose::Change(notice), Ok(_)) => show_notice(state, &notice.clone()),

@@ -18,6 +18,8 @@ pub(crate) enum PromptOutcome {
     /// Send this, which is the original prompt or a changed one.
     Send(PromptPreparation),
     Handled,
+    /// A hook failed whose failure refuses. The prompt goes back to its sender.
+    Refused,
 }
 
 /// The decision of all hooks about a tool call.
@@ -95,7 +97,6 @@ impl Hooks {
         Permission::Allow
     }
 
-    /// A failed hook that refuses counts as having handled the prompt, which is then not sent.
     pub(crate) async fn before_prompt(
         &self,
         mut preparation: PromptPreparation,
@@ -109,7 +110,7 @@ impl Hooks {
                     (preparation.text, preparation.images) = (text, images);
                 }
                 Ok(PromptDecision::Handled) => return PromptOutcome::Handled,
-                Err(_) if hook.refuses_on_failure() => return PromptOutcome::Handled,
+                Err(_) if hook.refuses_on_failure() => return PromptOutcome::Refused,
                 Err(_) => {}
             }
         }

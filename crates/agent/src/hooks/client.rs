@@ -3,6 +3,7 @@
 use osier_model::{CancellationToken, Image};
 use osier_protocol::{
     ClientCommand, CommandReply, MessageBlock, MessageContent, Prompt, PromptTiming, ReadyMessage,
+    mentioned_files,
 };
 
 use super::chain::PromptOutcome;
@@ -26,7 +27,12 @@ impl Worker {
                 std::mem::take(&mut self.agent.state().cancel_prompts).cancel();
                 self.post(ClientCommand::Cancel)?
             }
-            command => self.post(command)?,
+            // A hook may wait for an answer.
+            answer @ ClientCommand::Answer { .. } => self.post(answer)?,
+            command => {
+                let _order = self.agent.command_order.lock().await;
+                self.post(command)?
+            }
         };
         answer.await.map_err(|_| AgentError::Closed)?
     }
@@ -38,7 +44,7 @@ impl Worker {
         when: PromptTiming,
     ) -> Result<Option<ReplyReceiver>, AgentError> {
         let cancel = self.agent.state().cancel_prompts.clone();
-        let _order = self.agent.prompt_order.lock().await;
+        let _order = self.agent.command_order.lock().await;
         let is_refused = when == PromptTiming::Now && self.agent.state().turn_running;
         if prompt.is_empty() || prompt.is_custom() || is_refused {
             return self.post(ClientCommand::Prompt { prompt, when }).map(Some);
@@ -63,17 +69,21 @@ impl Worker {
         match self.agent.wait_for_gate(decision, cancel).await {
             None => Err(AgentError::PromptCanceled),
             Some(PromptOutcome::Handled) => Ok(None),
+            Some(PromptOutcome::Refused) => Err(AgentError::RefusedByGate),
             Some(PromptOutcome::Send(answer)) if answer == preparation => Ok(Some(prompt)),
             Some(PromptOutcome::Send(PromptPreparation { text, images, .. })) => {
-                Ok(Some(Prompt { text, images, message: None, ..prompt }))
+                Ok(Some(Prompt { files: mentioned_files(&text), text, images, message: None }))
             }
         }
     }
 
     /// Sends a choice. Hooks observe it if it changed something.
     async fn send_choice(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
-        let before = self.agent.model_choice().await?;
-        let reply = self.post(command)?.await.map_err(|_| AgentError::Closed)??;
+        let (before, answer) = {
+            let _order = self.agent.command_order.lock().await;
+            (self.agent.model_choice().await?, self.post(command)?)
+        };
+        let reply = answer.await.map_err(|_| AgentError::Closed)??;
         self.observe_choice(&before, &self.agent.model_choice().await?).await;
         Ok(reply)
     }

@@ -25,7 +25,7 @@ async fn backtrack_to_a_user_message_keeps_the_message() {
             note
               <system>Note from your future self: a.txt holds nothing
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               You already told the user:
               - looking
@@ -63,7 +63,7 @@ async fn backtrack_to_a_batch_of_results() {
             note
               <system>Note from your future self: the folder holds nothing
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               You already told the user:
               - further
@@ -96,7 +96,7 @@ async fn backtrack_before_the_last_message_keeps_later_user_messages() {
             note
               <system>Note from your future self: he wants French
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               Messages to you that still apply:
               - two, in French
@@ -138,7 +138,7 @@ async fn note_lists_changed_files_and_commands() {
             note
               <system>Note from your future self: it is written
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               Files changed:
               - c.txt (created, written once)
@@ -179,7 +179,7 @@ async fn other_calls_of_the_reply_run_before_the_backtrack() {
             note
               <system>Note from your future self: all done
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               Files changed:
               - c.txt (created)
@@ -223,7 +223,7 @@ async fn file_change_counts_as_progress() {
             note
               <system>Note from your future self: twice
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               Earlier notes:
               - once
@@ -233,7 +233,7 @@ async fn file_change_counts_as_progress() {
             note
               <system>Note from your future self: thrice
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               Earlier notes:
               - once
@@ -244,7 +244,7 @@ async fn file_change_counts_as_progress() {
             note
               <system>Note from your future self: a fourth time
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               Files changed:
               - c.txt (created)
@@ -281,7 +281,7 @@ async fn undo_after_a_backtrack_returns_to_the_old_leaf() {
             note
               <system>Note from your future self: nothing there
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               You already told the user:
               - looking
@@ -319,7 +319,7 @@ async fn backtrack_after_an_earlier_backtrack() {
             note
               <system>Note from your future self: first note
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               Files changed:
               - c.txt (created)
@@ -332,7 +332,7 @@ async fn backtrack_after_an_earlier_backtrack() {
             note
               <system>Note from your future self: second note
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               Files changed:
               - c.txt (created)
@@ -377,7 +377,7 @@ async fn branch_left_by_a_backtrack_can_be_visited() {
             note
               <system>Note from your future self: nothing there
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               You already told the user:
               - looking

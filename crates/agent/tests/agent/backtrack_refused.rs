@@ -24,7 +24,7 @@ async fn second_backtrack_in_a_reply_is_refused() {
             note
               <system>Note from your future self: this one
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               Files read:
               - a.txt
@@ -86,7 +86,7 @@ async fn checkpoint_hidden_by_a_compaction_is_unavailable() {
             note
               <system>Note from your future self: near enough
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               Messages to you that still apply:
               - three
@@ -154,7 +154,7 @@ async fn at_most_three_backtracks_without_progress() {
             note
               <system>Note from your future self: twice
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               Earlier notes:
               - once
@@ -164,7 +164,7 @@ async fn at_most_three_backtracks_without_progress() {
             note
               <system>Note from your future self: thrice
 
-              The program lists what was done and said in the part you left. All of it still holds.
+              The program lists what was done and said on the branch you left. All of it is still true.
 
               Earlier notes:
               - once
@@ -234,7 +234,7 @@ async fn does_not_run_in_an_interrupted_reply() {
                    │ assistant: cannot reach p: gone                       │ assistant: [read]
                    │ [backtrack: {"checkpoint_id":0,"note":"a n…  ← active │ result: alpha ‹1›
                    │                                                       │ assistant: [backtrack]
-                   │                                                       │ result: This call was not run: the reply b…
+                   │                                                       │ result: This call was not run because the …
 
             say go: Failed: cannot reach p: gone
         "#]],

@@ -76,7 +76,7 @@ async fn calls_of_an_incomplete_reply_never_run() {
     assert!(!harness.has("x"));
     assert_eq!(harness.say("c").await, TurnOutcome::Done);
     let lines = harness.last_request();
-    assert_eq!(lines[2], "result: This call was not run: the reply broke off.");
+    assert_eq!(lines[2], "result: This call was not run because the reply was cut off.");
     assert!(
         lines[5].starts_with("result: This call was not run: the reply reached the output limit"),
         "{lines:#?}"

@@ -3,8 +3,11 @@
 use osier_agent::Worker;
 use osier_protocol::query::PromptCommand;
 
-pub(super) fn commands(worker: &Worker) -> Vec<PromptCommand> {
-    let (templates, skills, _) = worker.config().prompt_library.find_all();
+/// Templates and skills. Reads their folders.
+pub(super) async fn commands(worker: &Worker) -> Vec<PromptCommand> {
+    let library = worker.config().prompt_library.clone();
+    let found = tokio::task::spawn_blocking(move || library.find_all()).await;
+    let (templates, skills, _) = found.unwrap_or_default();
     let templates = templates.into_iter().map(|template| (template.name, template.description));
     let skills = skills.into_iter().map(|skill| (format!("skill:{}", skill.name), skill.description));
     templates.chain(skills).map(|(name, description)| PromptCommand { name, description }).collect()

@@ -46,6 +46,7 @@ pub(super) async fn run(open: RunningSession, prompt: Prompt, options: PrintOpti
     let sent = client.send(ClientCommand::Prompt { prompt, when: PromptTiming::Now }).await?;
     if sent == CommandReply::Handled {
         // An extension did what the prompt asked for; there is no turn to wait for.
+        printer.stdout.flush().await?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut reason = None;

@@ -153,7 +153,7 @@ fn details_json(details: &CompactionDetails) -> Result<Map<String, Value>> {
     Ok(json)
 }
 
-/// The lines with their styles. Shows at most `most` entries at the start and at the end.
+/// The lines with their styles. Shows at most `max_rows` entries at the start and at the end.
 pub(crate) fn lines(
     details: &CompactionDetails,
     columns: usize,

@@ -124,8 +124,7 @@ fn with_an_unavailable_store_only_a_full_id_is_deleted() {
     let output = env.fails(1, &format!("delete {id} --store team --yes"));
     assert!(output.starts_with("osier: store team cannot be reached: "), "a copy may be there: {output}");
     let output = env.fails(1, &format!("delete {} --yes", &id[..8]));
-    let begins =
-        "osier: <1> could also mean a session in team; give the full id, or choose a store with --store: ";
+    let begins = "osier: <1> is ambiguous: store team is unavailable and may contain another match; give the full id, or choose a store with --store: ";
     assert!(env.with_stable_names(&output).starts_with(begins), "{output}");
     assert_eq!(env.session_files().len(), 1);
     let named = env.json(&format!("delete {} --store file --yes", &id[..8]));

@@ -40,7 +40,7 @@ async fn the_servers_of_a_database_are_described() {
     let reader = url.replace("osier:", "reader:");
     expect![[r#"
         ok    store     store team: reachable
-        warn  store     store team: 127.0.0.1:PORT is MariaDB VERSION; you can only read: store team refuses: this user lacks privileges; grant SELECT, INSERT, UPDATE, DELETE, CREATE, and ALTER on the database
+        warn  store     store team: 127.0.0.1:PORT is MariaDB VERSION; you can only read: cannot use store team: this user lacks privileges; grant SELECT, INSERT, UPDATE, DELETE, CREATE, and ALTER on the database
                         → see docs/stores.md
         warn  store     store team: 127.0.0.1:PORT: innodb_flush_log_at_trx_commit is 2: a power failure can lose the latest entries
                         → set innodb_flush_log_at_trx_commit = 1

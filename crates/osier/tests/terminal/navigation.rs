@@ -283,7 +283,7 @@ fn compaction_draws_a_card_shortens_the_context_and_can_be_undone() {
     screen.wait_for("third");
     screen.wait_gone("esc to stop");
     screen.submit("/compaction undo");
-    screen.wait_for("everything it left out is sent again");
+    screen.wait_for("the model gets the full context again");
     screen.wait_for("Moved from the answer “third” to the answer “second”");
     screen.submit("four");
     let request = server.next_request();

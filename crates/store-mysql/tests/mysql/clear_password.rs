@@ -113,7 +113,7 @@ async fn greeting_that_requests_the_password_gets_no_response() {
             let (port, received) = server(greeting(method, has_tls), None, tls).await;
             let error = connection_error(port, query).await;
             expect![[r#"
-                store team refuses: the server requests the password in clear text over an unverified connection; set ssl-mode=VERIFY_IDENTITY (and ssl-ca for a private CA) or socket in the store's URL
+                cannot use store team: the server requests the password in clear text over an unverified connection; set ssl-mode=VERIFY_IDENTITY (and ssl-ca for a private CA) or socket in the store's URL
                 caused by: the password was not sent"#]]
             .assert_eq(&error_chain(&error));
             assert_eq!(with_test_timeout(received).await.unwrap(), [0; 0], "{method} {query} {has_tls}");

@@ -18,7 +18,7 @@ async fn certificate_of_another_authority_is_rejected() {
     let url = tls_url(server, &create_database(server).await, &other.authority());
     let error = store_at(&url, short_limits()).find_ids("").await.unwrap_err();
     expect![[r#"
-        store team refuses: the encrypted connection failed; check ssl-mode and ssl-ca in the store's URL and the server's certificate
+        cannot use store team: the encrypted connection failed; check ssl-mode and ssl-ca in the store's URL and the server's certificate
         caused by: invalid peer certificate: BadSignature"#]]
     .assert_eq(&error_chain(&error));
 }
@@ -29,7 +29,7 @@ async fn user_who_requires_tls_is_rejected_without_it() {
     let url = server.url(&create_database(server).await).replace("osier:", "private:") + "?ssl-mode=DISABLED";
     let error = store_at(&url, short_limits()).find_ids("").await.unwrap_err();
     expect![[r#"
-        store team refuses: access denied for this user; check the user, password, database, and ssl-mode in the store's URL
+        cannot use store team: access denied for this user; check the user, password, database, and ssl-mode in the store's URL
         caused by: 1045 (28000): Access denied for user 'private'@'127.0.0.1' (using password: YES)"#]].assert_eq(&error_chain(&error));
 }
 
@@ -40,7 +40,7 @@ async fn server_without_a_loopback_address_needs_a_verified_certificate() {
     let url = server.url(&create_database(server).await).replace("127.0.0.1", "0.0.0.0");
     let error = store_at(&url, short_limits()).find_ids("").await.unwrap_err();
     expect![[r#"
-        store team refuses: the encrypted connection failed; check ssl-mode and ssl-ca in the store's URL and the server's certificate
+        cannot use store team: the encrypted connection failed; check ssl-mode and ssl-ca in the store's URL and the server's certificate
         caused by: invalid peer certificate: UnknownIssuer"#]]
     .assert_eq(&error_chain(&error));
     store_at(&format!("{url}?ssl-mode=REQUIRED"), short_limits()).find_ids("").await.unwrap();

@@ -84,7 +84,7 @@ async fn wrong_password_is_reported_but_not_shown() {
     let error = store.find_ids("").await.unwrap_err();
     assert!(!format!("{error:?} {} {store:?}", error_chain(&error)).contains("hunter2"));
     expect![[r#"
-        store team refuses: access denied for this user; check the user, password, database, and ssl-mode in the store's URL
+        cannot use store team: access denied for this user; check the user, password, database, and ssl-mode in the store's URL
         caused by: 1045 (28000): Access denied for user 'osier'@'127.0.0.1' (using password: YES)"#]]
     .assert_eq(&error_chain(&error));
     assert_eq!(passwords.fetch_count(), 1, "a server may lock out users after too many attempts");
@@ -96,7 +96,7 @@ async fn missing_password_is_reported_and_can_be_provided_later() {
     let passwords = FakePasswords::new(&[Err("set TEAM_PASSWORD"), Ok(PASSWORD)]);
     let store = store(&bare(server, &create_database(server).await), &passwords);
     expect![[r#"
-        store team refuses: the password is missing: set TEAM_PASSWORD; then try again; nothing was sent to the server
+        cannot use store team: the password is missing: set TEAM_PASSWORD; then try again; nothing was sent to the server
         caused by: no password"#]]
     .assert_eq(&error_chain(&store.find_ids("").await.unwrap_err()));
     store.find_ids("").await.unwrap();

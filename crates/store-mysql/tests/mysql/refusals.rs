@@ -25,7 +25,7 @@ async fn wrong_password_is_reported_but_not_shown() {
     check(
         &error,
         expect![[r#"
-            store team refuses: access denied for this user; check the user, password, database, and ssl-mode in the store's URL
+            cannot use store team: access denied for this user; check the user, password, database, and ssl-mode in the store's URL
             caused by: 1045 (28000): Access denied for user 'osier'@'127.0.0.1' (using password: YES)"#]],
     );
 }
@@ -36,14 +36,14 @@ async fn missing_database_is_reported() {
     check(
         &store_at(&url, short_limits()).find_ids("").await.unwrap_err(),
         expect![[r#"
-            store team refuses: the database does not exist; create it: CREATE DATABASE name
+            cannot use store team: the database does not exist; create it: CREATE DATABASE name
             caused by: 1049 (42000): Unknown database 'osier_nowhere'"#]],
     );
     let url = MariaDbServer::shared().url("");
     check(
         &store_at(&url, short_limits()).find_ids("").await.unwrap_err(),
         expect![[r#"
-            store team refuses: no database selected; add /DATABASE to the store's URL
+            cannot use store team: no database selected; add /DATABASE to the store's URL
             caused by: 1046 (3D000): No database selected"#]],
     );
 }
@@ -55,7 +55,7 @@ async fn invalid_url_is_reported_but_not_shown() {
     check(
         &error,
         expect![[r#"
-        store team refuses: the URL is invalid; write it as mysql://USER@HOST:PORT/DATABASE
+        cannot use store team: the URL is invalid; write it as mysql://USER@HOST:PORT/DATABASE
         caused by: error with configuration: invalid port number
         caused by: invalid port number"#]],
     );
@@ -71,14 +71,14 @@ async fn read_only_user_can_read_and_sees_which_privileges_are_missing() {
     check(
         &append_message(&reader, version, "later").await.unwrap_err(),
         expect![[r#"
-            store team refuses: this user lacks privileges; grant SELECT, INSERT, UPDATE, DELETE, CREATE, and ALTER on the database
+            cannot use store team: this user lacks privileges; grant SELECT, INSERT, UPDATE, DELETE, CREATE, and ALTER on the database
             caused by: 1142 (42000): UPDATE command denied to user 'reader'@'127.0.0.1' for table `osier_N`.`osier_sessions`"#]],
     );
     let empty = server.url(&create_database(server).await).replace("osier:", "reader:");
     check(
         &store_at(&empty, short_limits()).find_ids("").await.unwrap_err(),
         expect![[r#"
-            store team refuses: this user lacks privileges; grant SELECT, INSERT, UPDATE, DELETE, CREATE, and ALTER on the database
+            cannot use store team: this user lacks privileges; grant SELECT, INSERT, UPDATE, DELETE, CREATE, and ALTER on the database
             caused by: 1142 (42000): CREATE command denied to user 'reader'@'127.0.0.1' for table `osier_N`.`osier_schema`"#]],
     );
 }
@@ -93,7 +93,7 @@ async fn read_only_server_can_be_read_and_written_again_when_it_is_writable() {
     check(
         &append_message(&store, version, "later").await.unwrap_err(),
         expect![[r#"
-            store team refuses: the server is read-only; make the server writable, or use the primary server in the store's URL
+            cannot use store team: the server is read-only; make the server writable, or use the primary server in the store's URL
             caused by: 1290 (HY000): The MariaDB server is running with the --read-only option so it cannot execute this statement"#]],
     );
     assert_eq!(read_lines(&store).await.len(), 3);
@@ -117,7 +117,7 @@ async fn small_packets_make_more_parts_and_too_small_packets_are_rejected() {
     check(
         &append_message(&later, version, "later").await.unwrap_err(),
         expect![[r#"
-        store team refuses: max_allowed_packet is only 16384 bytes; set max_allowed_packet to 16M on the server
+        cannot use store team: max_allowed_packet is only 16384 bytes; set max_allowed_packet to 16M on the server
         caused by: max_allowed_packet"#]],
     );
     run_sql(&server, "SET GLOBAL max_allowed_packet = 16777216").await;
@@ -158,7 +158,7 @@ async fn full_disk_is_reported_and_no_acknowledged_entry_is_lost() {
     check(
         &error,
         expect![[r#"
-            store team refuses: the server's disk is full; delete sessions or free space on the server; nothing was written
+            cannot use store team: the server's disk is full; delete sessions or free space on the server; nothing was written
             caused by: 1114 (HY000): The table 'osier_entries' is full"#]],
     );
     assert_eq!(read_lines(&store).await.len(), acked);
@@ -167,7 +167,7 @@ async fn full_disk_is_reported_and_no_acknowledged_entry_is_lost() {
         Ok(gone) => assert_eq!((gone.deleted, gone.counts.entries), (true, 1)),
         Err(error) => {
             assert!(
-                error_chain(&error).starts_with("store team refuses: the server's disk is full;"),
+                error_chain(&error).starts_with("cannot use store team: the server's disk is full;"),
                 "{error:?}"
             );
         }

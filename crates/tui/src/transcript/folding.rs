@@ -3,7 +3,7 @@
 use crate::text::Line;
 use crate::theme::ColorRole;
 
-/// Keeps the first `most` lines.
+/// Keeps the first `max_lines` lines.
 pub(super) fn fold_end(mut lines: Vec<Line>, max_lines: usize, open: bool) -> Vec<Line> {
     // A single hidden line would take as much space as the notice about it.
     if !open && lines.len() > max_lines + 1 {
@@ -14,7 +14,7 @@ pub(super) fn fold_end(mut lines: Vec<Line>, max_lines: usize, open: bool) -> Ve
     lines
 }
 
-/// Keeps the first `most` lines, and names the key that shows the rest.
+/// Keeps the first `max_lines` lines, and names the key that shows the rest.
 pub(super) fn fold_with_key(lines: Vec<Line>, max_lines: usize, open: bool) -> Vec<Line> {
     let all = lines.len();
     let mut lines = fold_end(lines, max_lines, open);
@@ -26,7 +26,7 @@ pub(super) fn fold_with_key(lines: Vec<Line>, max_lines: usize, open: bool) -> V
     lines
 }
 
-/// Keeps the last `most` lines.
+/// Keeps the last `max_lines` lines.
 pub(super) fn fold_start(mut lines: Vec<Line>, max_lines: usize, open: bool) -> Vec<Line> {
     if !open && lines.len() > max_lines + 1 {
         let more = lines.len() - max_lines;
