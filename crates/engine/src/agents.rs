@@ -125,6 +125,9 @@ impl Engine {
                 let worker = self.start_worker(live.session(), cursor, spec).await?;
                 let agent = LiveAgent::new(worker, live.clone(), spec.is_one_shot);
                 vacant.insert(&agent);
+                // The hooks may connect to the agent too.
+                let AgentStart { reason, previous_session_file } = spec.start.clone();
+                agent.worker.announce_start(reason, previous_session_file).await;
                 agent
             }
         };
@@ -149,8 +152,6 @@ impl Engine {
         if is_new && mode != ApprovalMode::default() && spec.approval.is_none() && !spec.is_one_shot {
             worker.send(ClientCommand::SetApproval { mode }).await?;
         }
-        let AgentStart { reason, previous_session_file } = spec.start.clone();
-        worker.announce_start(reason, previous_session_file).await;
         Ok(worker)
     }
 

@@ -59,7 +59,7 @@ impl ConfiguredStore {
 }
 
 /// The absolute path with all links resolved, as far as it exists.
-fn resolve_links(path: &Path) -> Option<PathBuf> {
+pub(crate) fn resolve_links(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     let (mut existing, mut missing) = (path.as_path(), Vec::new());
     loop {

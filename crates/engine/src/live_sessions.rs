@@ -13,6 +13,7 @@ use osier_store::{OpenedLog, Store};
 use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
 
+use crate::configured_store::resolve_links;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::live_agents::LiveAgents;
@@ -59,7 +60,8 @@ enum LiveKey {
 impl LiveKey {
     fn new(store: &dyn Store, opened: &OpenedLog) -> LiveKey {
         match &opened.file {
-            Some(file) => LiveKey::File(file.canonicalize().unwrap_or_else(|_| file.clone())),
+            // The file of a new session may not exist yet.
+            Some(file) => LiveKey::File(resolve_links(file).unwrap_or_else(|| file.clone())),
             None => LiveKey::Stored { store: store.name().to_owned(), id: opened.header.id.clone() },
         }
     }

@@ -1,12 +1,14 @@
 //! Hooks of operations on whole sessions: forks and switches.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use async_trait::async_trait;
+use osier_engine::hooks::{Hook, HookContext, HookEvent, HookResult, Hooks, RegisteredHook, SwitchReason};
 use osier_engine::recording_hook::RecordingHook;
 use osier_engine::{
-    ConfiguredStore, Engine, EngineConfig, ForkRequest, KeepWhen, LiveSession, NewSession,
-    hooks::SwitchReason,
+    AgentSpec, ConfiguredStore, Engine, EngineConfig, ForkRequest, KeepWhen, LiveSession, NewSession,
 };
 use osier_store::{MemoryStore, Store};
 
@@ -62,4 +64,37 @@ async fn the_life_of_a_session_and_its_agent_is_observed_once() {
     engine.engine.close(Duration::from_secs(60)).await;
     engine.engine.close(Duration::from_secs(60)).await;
     assert_eq!(hook.take_calls(), ["session_shutdown", "session_closed"]);
+}
+
+/// Connects to the session of every agent that starts.
+#[derive(Debug, Default)]
+struct ConnectingHook {
+    engine: OnceLock<(Engine, AgentSpec)>,
+    live: OnceLock<Weak<LiveSession>>,
+    connected: AtomicBool,
+}
+
+#[async_trait]
+impl Hook for ConnectingHook {
+    async fn observe(&self, event: &HookEvent, _: &HookContext<'_>) -> HookResult<()> {
+        if matches!(event, HookEvent::AgentStarted { .. }) {
+            let (engine, spec) = self.engine.get().unwrap();
+            let live = self.live.get().and_then(Weak::upgrade).unwrap();
+            engine.connect(&live, spec).await.unwrap();
+            self.connected.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_can_connect_to_the_agent_that_starts() {
+    let hook = Arc::new(ConnectingHook::default());
+    let hooks = Arc::new(Hooks::new(vec![RegisteredHook::new("connecting", hook.clone())]));
+    let engine = crate::support::TestEngine::with_config(EngineConfig { hooks, ..EngineConfig::default() });
+    let live = engine.create(KeepWhen::Always).await;
+    hook.engine.set((engine.engine.clone(), engine.agent())).unwrap();
+    hook.live.set(Arc::downgrade(&live)).unwrap();
+    engine.engine.connect(&live, &engine.agent()).await.unwrap();
+    assert!(hook.connected.load(Ordering::Relaxed), "it did not have to wait for its time-out");
 }

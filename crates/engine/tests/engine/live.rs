@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use osier_engine::{AgentSpec, KeepWhen, SummaryModel};
+use osier_engine::{AgentSpec, EngineConfig, KeepWhen, SummaryModel};
 use osier_model::scripted::ScriptedTurn;
 use osier_protocol::{
     Client, ClientCommand, ClientEvent, CommandReply, EventStream, MoveCommand, QueryAnswer, SessionQuery,
@@ -97,6 +97,19 @@ async fn an_unused_session_leaves_no_file() {
     assert!(!file.exists(), "a name alone is not kept");
     live.session().append_entry(MESSAGE).await.unwrap();
     assert!(file.exists());
+}
+
+#[tokio::test]
+async fn a_new_session_behind_a_link_is_the_same_once_it_is_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("real")).unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("real", &link).unwrap();
+    let engine = TestEngine::with_sessions_in(link.join("sessions"), folder, EngineConfig::default());
+    let created = engine.create(KeepWhen::Used).await;
+    created.session().append_entry(MESSAGE).await.unwrap();
+    let found = engine.open(created.session().id()).await;
+    assert!(Arc::ptr_eq(&created, &found));
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! An engine with a file store and a scripted model.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use osier_agent::CompactionConfig;
@@ -27,7 +28,13 @@ impl TestEngine {
     /// An engine with this configuration and a file store.
     pub(crate) fn with_config(config: EngineConfig) -> TestEngine {
         let folder = tempfile::tempdir().unwrap();
-        let (sessions, caches) = (folder.path().join("sessions"), folder.path().join("cache"));
+        let sessions = folder.path().join("sessions");
+        TestEngine::with_sessions_in(sessions, folder, config)
+    }
+
+    /// The same with another folder for the sessions.
+    pub(crate) fn with_sessions_in(sessions: PathBuf, folder: TempDir, config: EngineConfig) -> TestEngine {
+        let caches = folder.path().join("cache");
         let files = Arc::new(FileStore::new(&sessions, Some(caches.clone())));
         let name = "file".to_owned();
         let store = ConfiguredStore::Files { name, folder: sessions, caches, is_own: true };
