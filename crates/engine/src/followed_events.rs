@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use osier_agent::AgentError;
+use osier_protocol::client::AttachedState;
 use osier_protocol::{
     Attached, Client, ClientError, ClientEvent, EntryLine, LogPosition, OpenQuestion, Prompt, TurnOutcome,
 };
@@ -51,11 +52,12 @@ impl FollowedEvents {
         position: LogPosition,
     ) -> Result<FollowedEvents, ClientError> {
         let Attached { state, events } = client.attach(Some(position)).await?;
+        let waiting = VecDeque::from_iter(state.reset.then_some(ClientEvent::Reset(state.position)));
         Ok(FollowedEvents {
             client,
             events,
-            waiting: VecDeque::new(),
-            position: state.position,
+            waiting,
+            position: position_before_missed(position, &state),
             running: state.turn_running,
             lagged: false,
             missed_end: None,
@@ -68,7 +70,7 @@ impl FollowedEvents {
         if self.lagged {
             self.reattach().await?;
         }
-        if let Some(event) = self.take_missed_end().or_else(|| self.waiting.pop_front()) {
+        if let Some(event) = self.waiting.pop_front().or_else(|| self.take_missed_end()) {
             return Ok(event);
         }
         let event = self.events.next().await.ok_or_else(closed)?;
@@ -91,13 +93,14 @@ impl FollowedEvents {
     /// The entries that were missed arrive first; the rest of the state follows here.
     async fn reattach(&mut self) -> Result<(), ClientError> {
         let Attached { state, events } = self.client.attach(Some(self.position)).await?;
+        self.waiting.extend(state.reset.then_some(ClientEvent::Reset(state.position)));
+        self.position = position_before_missed(self.position, &state);
         for OpenQuestion { id, question } in state.open_questions {
             self.waiting.push_back(ClientEvent::Asked { id, question: Box::new(question) });
         }
         if self.running && !state.turn_running {
             self.missed_end = Some(LastReply { until: state.position.entries, ..LastReply::default() });
         }
-        self.position.generation = state.position.generation;
         (self.running, self.lagged, self.events) = (state.turn_running, false, events);
         Ok(())
     }
@@ -124,6 +127,12 @@ impl LastReply {
         });
         self.error.clone_from(&reply.error);
     }
+}
+
+/// The position of a client that has attached but not read the missed entries. After a reset it misses all of them.
+fn position_before_missed(known: LogPosition, state: &AttachedState) -> LogPosition {
+    let entries = if state.reset { 0 } else { known.entries };
+    LogPosition { generation: state.position.generation, entries }
 }
 
 fn closed() -> ClientError {

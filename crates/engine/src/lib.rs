@@ -24,6 +24,7 @@ mod agents;
 mod answer_filter;
 #[cfg(feature = "contract")]
 pub mod client_contract;
+mod closing;
 mod config;
 mod configured_store;
 mod create;
@@ -53,6 +54,7 @@ mod workspace;
 
 pub use agents::{AgentSpec, AgentStart, SummaryModel};
 pub use answer_filter::AnswerFilter;
+pub use closing::LostResults;
 pub use config::EngineConfig;
 pub use configured_store::ConfiguredStore;
 pub use create::{KeepWhen, NewSession};

@@ -88,15 +88,9 @@ impl LiveAgents {
         }
     }
 
-    /// Cancels what runs, and stores what is still in memory.
-    pub(crate) async fn finish(&self) {
-        let agents: Vec<Arc<LiveAgent>> = self.0.lock().await.values().filter_map(Weak::upgrade).collect();
-        for agent in agents {
-            // The process ends: there is no client left to tell.
-            if let Err(error) = agent.worker.finish().await {
-                tracing::warn!(session = agent.live.session().id(), %error, "cannot end an agent cleanly");
-            }
-        }
+    /// The agents that work now.
+    pub(crate) async fn all(&self) -> Vec<Arc<LiveAgent>> {
+        self.0.lock().await.values().filter_map(Weak::upgrade).collect()
     }
 }
 

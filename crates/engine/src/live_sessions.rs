@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 
 use osier_agent::Hooks;
 use osier_agent::hooks::HookEvent;
@@ -34,8 +33,12 @@ impl LiveSession {
         &self.session
     }
 
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.hooks
+    }
+
     /// Whether the hooks must learn that the session closes.
-    fn must_announce_close(&self) -> bool {
+    pub(crate) fn must_announce_close(&self) -> bool {
         !self.hooks.is_empty() && !self.is_close_announced.swap(true, Ordering::Relaxed)
     }
 }
@@ -68,7 +71,7 @@ impl LiveKey {
 }
 
 /// The place of one session. It is locked while the session is opened, so that a second caller waits for the first.
-type LiveSlot = Arc<tokio::sync::Mutex<Weak<LiveSession>>>;
+pub(crate) type LiveSlot = Arc<tokio::sync::Mutex<Weak<LiveSession>>>;
 
 /// All open sessions.
 #[derive(Debug, Default)]
@@ -89,18 +92,17 @@ impl LiveSessions {
         slots.entry(key).or_default().clone()
     }
 
-    /// The sessions that are open now.
-    async fn open_sessions(&self) -> Vec<Arc<LiveSession>> {
-        let slots: Vec<LiveSlot> = self.slots().values().cloned().collect();
-        let mut open = Vec::new();
-        for slot in slots {
-            open.extend(slot.lock().await.upgrade());
-        }
-        open
+    pub(crate) fn all_slots(&self) -> Vec<LiveSlot> {
+        self.slots().values().cloned().collect()
     }
 }
 
 impl Engine {
+    /// Whether a session is open or has been open recently.
+    pub fn has_live_sessions(&self) -> bool {
+        !self.live().slots().is_empty()
+    }
+
     /// Opens a stored session and watches it. Everyone who opens it gets the same one.
     pub async fn open(&self, stored: &StoredSession) -> Result<Arc<LiveSession>, EngineError> {
         self.open_live(stored.store.clone(), &stored.key).await
@@ -152,25 +154,5 @@ impl Engine {
         drop(slot);
         self.observe(live.session(), || HookEvent::SessionOpened).await;
         Ok(live)
-    }
-
-    /// Closes all sessions at the end of the process: cancels what runs, waits at most `limit` for its end, and closes the
-    /// stores. What does not end in time is handled like a crash at the next start.
-    pub async fn close(&self, limit: Duration) {
-        let open = self.live().open_sessions().await;
-        let stop = async {
-            for live in &open {
-                live.agents.finish().await;
-                if live.must_announce_close() {
-                    observe(&live.hooks, &live.session, &HookEvent::SessionClosed).await;
-                }
-            }
-        };
-        if tokio::time::timeout(limit, stop).await.is_err() {
-            tracing::warn!(?limit, "not everything ended in time");
-        }
-        for live in open {
-            live.session.store().close().await;
-        }
     }
 }

@@ -6,7 +6,7 @@
 //! | `run/` | running the agent: options, the choice of a session, print and JSON modes; the program around the terminal interface |
 //! | `trust/`, `config/`, `models.rs`, `doctor/` | the commands for trust, settings, models and diagnosis |
 //! | `sessions/` | one file per command; `message_text.rs` is shared by some of them |
-//! | `one_shot.rs`, `confirm.rs` | the client of a session for one command; asking for confirmation |
+//! | `one_shot.rs`, `confirm.rs`, `closing.rs` | the client of a session for one command; asking for confirmation; the end of a run |
 //! | `home.rs`, `stores.rs` | environment variables and the terminal: nothing else reads them; stores that do not answer |
 //! | `target.rs`, `hints.rs` | the session that a command names; hints for errors |
 //! | `output_writer.rs`, `layout.rs`, `progress.rs`, `failure.rs` | output; columns; progress; text and exit code of a failure |
@@ -15,6 +15,7 @@
 #[expect(clippy::enum_variant_names, reason = "the names of hidden commands state their purpose")]
 mod bench;
 mod cli;
+mod closing;
 mod config;
 mod confirm;
 mod demo;

@@ -1,6 +1,6 @@
 //! Hooks of operations on whole sessions: forks and switches.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use osier_engine::{
     AgentSpec, ConfiguredStore, Engine, EngineConfig, ForkRequest, KeepWhen, LiveSession, NewSession,
 };
 use osier_store::{MemoryStore, Store};
+use tokio::sync::Barrier;
 
 /// An engine with one session that has one message.
 async fn engine() -> (Engine, Arc<RecordingHook>, Arc<MemoryStore>, Arc<LiveSession>) {
@@ -97,4 +98,34 @@ async fn a_hook_can_connect_to_the_agent_that_starts() {
     hook.live.set(Arc::downgrade(&live)).unwrap();
     engine.engine.connect(&live, &engine.agent()).await.unwrap();
     assert!(hook.connected.load(Ordering::Relaxed), "it did not have to wait for its time-out");
+}
+
+/// Waits at the end of an agent until two agents end.
+#[derive(Debug)]
+struct MeetingHook {
+    ending: Barrier,
+    met: AtomicUsize,
+}
+
+#[async_trait]
+impl Hook for MeetingHook {
+    async fn observe(&self, event: &HookEvent, _: &HookContext<'_>) -> HookResult<()> {
+        if matches!(event, HookEvent::AgentEnded { .. }) {
+            self.ending.wait().await;
+            self.met.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_the_engine_ends_all_agents_at_the_same_time() {
+    let hook = Arc::new(MeetingHook { ending: Barrier::new(2), met: AtomicUsize::new(0) });
+    let hooks = Arc::new(Hooks::new(vec![RegisteredHook::new("meeting", hook.clone())]));
+    let engine = crate::support::TestEngine::with_config(EngineConfig { hooks, ..EngineConfig::default() });
+    let (one, other) = (engine.create(KeepWhen::Always).await, engine.create(KeepWhen::Always).await);
+    let _one = engine.engine.connect(&one, &engine.agent()).await.unwrap();
+    let _other = engine.engine.connect(&other, &engine.agent()).await.unwrap();
+    engine.engine.close(Duration::from_secs(60)).await;
+    assert_eq!(hook.met.load(Ordering::Relaxed), 2);
 }

@@ -1,13 +1,18 @@
 //! The registry of live sessions: one writer per session, whatever name it is opened by.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::StreamExt;
-use osier_engine::{AgentSpec, EngineConfig, KeepWhen, SummaryModel};
+use osier_engine::{AgentSpec, ConfiguredStore, Engine, EngineConfig, KeepWhen, NewSession, SummaryModel};
 use osier_model::scripted::ScriptedTurn;
 use osier_protocol::{
     Client, ClientCommand, ClientEvent, CommandReply, EventStream, MoveCommand, QueryAnswer, SessionQuery,
 };
+use osier_store::StoreError;
+use osier_store::intercepted::{InterceptedStore, StoreInterceptor};
 
 use crate::support::TestEngine;
 
@@ -211,7 +216,39 @@ async fn closing_the_engine_stops_what_runs() {
     let mut events = client.attach(None).await.unwrap().events;
     engine.push_turn(ScriptedTurn::reply("I am thin").hang());
     client.send(ClientCommand::prompt("go")).await.unwrap();
-    engine.engine.close(std::time::Duration::from_secs(60)).await;
+    engine.engine.close(Duration::from_secs(60)).await;
     turn_end(&mut events).await;
     assert!(!client.attach(None).await.unwrap().state.turn_running);
+}
+
+/// A store that stops answering.
+#[derive(Debug, Default)]
+struct SilentStore(AtomicBool);
+
+#[async_trait]
+impl StoreInterceptor for SilentStore {
+    fn name(&self) -> &'static str {
+        "silent"
+    }
+
+    async fn before_log_call(&self) -> Result<(), StoreError> {
+        if self.0.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_the_engine_does_not_wait_for_a_session_that_cannot_be_opened() {
+    let store = Arc::new(InterceptedStore::new(SilentStore::default()));
+    let stores = vec![ConfiguredStore::Shared(store.clone())];
+    let engine = Engine::new(EngineConfig { stores, ..EngineConfig::default() });
+    let new = NewSession { store: "silent".to_owned(), ..NewSession::default() };
+    let stored = engine.create_with(&new, &[]).await.unwrap();
+    store.0.store(true, Ordering::Relaxed);
+    let mut opening = Box::pin(engine.open_briefly(&stored));
+    assert!(futures_util::poll!(&mut opening).is_pending());
+    let closed = tokio::time::timeout(Duration::from_secs(60), engine.close(Duration::from_secs(1))).await;
+    assert!(closed.is_ok(), "the limit counts");
 }

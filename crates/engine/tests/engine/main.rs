@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod clients;
+mod followed_events;
 mod hooks;
 mod live;
 #[path = "../../examples/one_call_each.rs"]

@@ -232,3 +232,14 @@ async fn the_terminal_asks_once_about_another_session_and_stays_if_refused() {
         assert_eq!(program.calls(), [gate, event]);
     }
 }
+
+#[tokio::test]
+async fn a_command_closes_its_session_before_it_ends() {
+    let program = Program::new();
+    let session = program.talk().await;
+    program.home.engine.close(std::time::Duration::from_secs(60)).await;
+    program.hook.take_calls();
+    program.sessions(&["rename", &session, "plans"]).await;
+    let calls = program.hook.take_calls();
+    assert!(calls.ends_with(&["session_shutdown", "session_closed"]), "{calls:?}");
+}

@@ -3,10 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Result;
-use osier_agent::Worker;
+use osier_session::Session;
 use osier_settings::themes;
 use osier_store::{MemoryStore, Store};
 use osier_tui::UiSetup;
@@ -15,13 +14,11 @@ use super::agent_factory::AgentFactory;
 use super::args::Args;
 use super::host::{TerminalHost, load_theme, ui_config};
 use super::session_selection::SessionSelection;
+use crate::closing::close_sessions;
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
 use crate::output_writer;
-
-/// How long a running turn may take to end after you quit.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     if home::is_dumb_terminal() {
@@ -49,12 +46,15 @@ async fn run_session(selection: SessionSelection, args: Args, home: Home) -> Res
         first_prompt: Some(first).filter(|prompt| !prompt.is_empty()),
         choose_session,
     };
+    let engine = factory.home.engine.clone();
     let program = Arc::new(TerminalHost::new(factory, client.clone()));
     output_writer::hold_notices();
     let code = osier_tui::run(Arc::new(client), program.clone(), setup).await;
     output_writer::release_notices();
+    let client = program.client();
+    close_sessions(&engine).await;
     let code = code?;
-    close_session(program.client().worker()).await;
+    print_resume_command(client.live().session()).await;
     Ok(ExitCode::from(code))
 }
 
@@ -63,19 +63,8 @@ fn supports_background_query() -> bool {
     home::env_var("TERM").is_none_or(|term| term != "linux")
 }
 
-/// Cancels the running turn, and prints how to resume the session.
-async fn close_session(worker: &Worker) {
-    // A turn that does not end in time is handled like a crash at the next start.
-    let finished = tokio::time::timeout(EXIT_TIMEOUT, worker.finish()).await;
-    if worker.has_unstored_results() {
-        let reason = match finished {
-            Ok(Err(error)) => sanitize_line(&error.to_string()),
-            _ => "the store did not answer in time".to_owned(),
-        };
-        output_writer::notice(&format!("osier: the last results could not be stored and are lost: {reason}"));
-    }
-    let session = worker.session();
-    session.store().close().await;
+/// Prints how to resume the session, if it has messages.
+async fn print_resume_command(session: &Session) {
     let is_kept = session.store().name() != MemoryStore::default().name();
     let is_said = session.tree().heads().iter().any(|(_, head)| head.is_message());
     if is_kept && is_said {

@@ -28,6 +28,7 @@ use self::agent_factory::AgentFactory;
 pub(crate) use self::args::Args;
 use self::args::{FrontEnd, OutputMode};
 use self::session_selection::SessionSelection;
+use crate::closing::close_sessions;
 use crate::failure::usage_error;
 use crate::home::Home;
 use crate::layout::sanitize_line;
@@ -105,8 +106,11 @@ async fn print_session(
         progress: factory.args.verbose || std::io::stderr().is_terminal(),
         home: factory.home.user.as_deref(),
     };
-    let store = open.live.session().store().clone();
+    let live = open.live.clone();
     let done = print::run(open, prompt, options).await;
-    store.close().await;
-    done
+    match &done {
+        Ok(end) if end.is_forced => live.session().store().close().await,
+        _ => close_sessions(&factory.home.engine).await,
+    }
+    done.map(|end| end.code)
 }

@@ -33,8 +33,22 @@ pub(super) struct PrintOptions<'f> {
     pub(super) home: Option<&'f str>,
 }
 
+/// How a run ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PrintEnd {
+    pub(super) code: ExitCode,
+    /// A signal asked not to wait for what still runs.
+    pub(super) is_forced: bool,
+}
+
+impl PrintEnd {
+    fn forced(signal: TerminationSignal) -> PrintEnd {
+        PrintEnd { code: ExitCode::from(signal.exit_code()), is_forced: true }
+    }
+}
+
 /// Sends a prompt and prints the result.
-pub(super) async fn run(open: RunningSession, prompt: Prompt, options: PrintOptions<'_>) -> Result<ExitCode> {
+pub(super) async fn run(open: RunningSession, prompt: Prompt, options: PrintOptions<'_>) -> Result<PrintEnd> {
     let RunningSession { live, client, events: mut follow } = open;
     let session = live.session();
     for prompt in &follow.returned {
@@ -47,7 +61,7 @@ pub(super) async fn run(open: RunningSession, prompt: Prompt, options: PrintOpti
     if sent == CommandReply::Handled {
         // An extension did what the prompt asked for; there is no turn to wait for.
         printer.stdout.flush().await?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(PrintEnd { code: ExitCode::SUCCESS, is_forced: false });
     }
     let mut reason = None;
     let ended = loop {
@@ -55,7 +69,7 @@ pub(super) async fn run(open: RunningSession, prompt: Prompt, options: PrintOpti
             signal = signals.next() => match reason.replace(CancelReason::Signal(signal)) {
                 None => cancel(&client),
                 // A second signal: stop waiting for the turn to end.
-                Some(_) => return Ok(ExitCode::from(signal.exit_code())),
+                Some(_) => return Ok(PrintEnd::forced(signal)),
             },
             () = printer.stdout.closed(), if reason.is_none() => {
                 reason = Some(CancelReason::OutputClosed);
@@ -72,9 +86,9 @@ pub(super) async fn run(open: RunningSession, prompt: Prompt, options: PrintOpti
     tokio::select! {
         // After a signal the terminal may be closed; a failed write is then not the error to report.
         written = printer.print_rest(&ended) => if !matches!(reason, Some(CancelReason::Signal(_))) { written? },
-        signal = signals.next() => return Ok(ExitCode::from(signal.exit_code())),
+        signal = signals.next() => return Ok(PrintEnd::forced(signal)),
     }
-    printer.finish(ended, reason)
+    Ok(PrintEnd { code: printer.finish(ended, reason)?, is_forced: false })
 }
 
 /// Why a turn is canceled early.

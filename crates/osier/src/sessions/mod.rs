@@ -30,6 +30,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
+use crate::closing::close_sessions;
 use crate::home::Home;
 
 /// `osier sessions` and the options of all its commands.
@@ -99,6 +100,13 @@ pub(crate) enum SessionsCommand {
 }
 
 pub(crate) async fn run(command: SessionsCommand, home: Home) -> Result<ExitCode> {
+    let engine = home.engine.clone();
+    let done = run_command(command, home).await;
+    close_sessions(&engine).await;
+    done
+}
+
+async fn run_command(command: SessionsCommand, home: Home) -> Result<ExitCode> {
     match command {
         SessionsCommand::List(args) => list::run(args, &home).await,
         SessionsCommand::Show(args) => show::run(args, &home).await,
