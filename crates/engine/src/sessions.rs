@@ -24,6 +24,7 @@ use crate::create::MAIN_AGENT;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::live_sessions::LiveSession;
+use crate::operations::delete::KeptReason;
 use crate::operations::fork::{ForkFrom, ForkRequest};
 use crate::stored::StoredSession;
 
@@ -141,10 +142,8 @@ impl Sessions {
             Err(StoreError::NotFound { .. }) => return Ok(nothing),
             Err(error) => return Err(error.into()),
         };
-        let report = self.engine.delete(&self.engine.plan_delete(vec![card]).await?, false).await?;
-        if let Some((_, reason)) = report.kept.into_iter().find(|(kept, _)| kept.id == id)
-            && let Some(error) = reason.into_error()
-        {
+        let mut report = self.engine.delete(&self.engine.plan_delete(vec![card]).await?, false).await?;
+        if let Some(error) = report.take_named_kept().and_then(KeptReason::into_error) {
             return Err(error.into());
         }
         let mut total = nothing;

@@ -15,6 +15,9 @@ use crate::stored::card_key;
 /// The sessions that a deletion includes, each once.
 #[derive(Debug, Default)]
 pub struct DeletePlan {
+    /// Everything that the caller named.
+    requested: Vec<Card>,
+    /// The same without sessions of sub-agents.
     named: Vec<Card>,
     /// The sessions of sub-agents, each after its parent.
     subagents: Vec<Card>,
@@ -36,6 +39,7 @@ pub struct DeleteReport {
     pub kept: Vec<(Card, KeptReason)>,
     /// The sessions whose kept tool outputs could not be removed.
     pub outputs_left: Vec<(String, io::Error)>,
+    requested: Vec<Card>,
 }
 
 /// Why a session was not deleted.
@@ -62,7 +66,7 @@ impl Engine {
         if named.is_empty() {
             return Ok(DeletePlan::default());
         }
-        let mut originals = Vec::new();
+        let (requested, mut originals) = (named.clone(), Vec::new());
         for card in &named {
             if self.is_original(card).await? {
                 originals.push(card.clone());
@@ -77,12 +81,12 @@ impl Engine {
             known.push(card.clone());
             is_new
         });
-        Ok(DeletePlan { named, subagents, unavailable })
+        Ok(DeletePlan { requested, named, subagents, unavailable })
     }
 
     /// Deletes the sessions of a plan. With `force`, also those that are in use.
     pub async fn delete(&self, plan: &DeletePlan, force: bool) -> Result<DeleteReport, EngineError> {
-        let mut report = DeleteReport::default();
+        let mut report = DeleteReport { requested: plan.requested.clone(), ..DeleteReport::default() };
         for (at, card) in plan.sessions().enumerate() {
             if at >= plan.named.len() && report.keeps_parent_of(card) {
                 report.kept.push((card.clone(), KeptReason::ParentKept));
@@ -130,6 +134,14 @@ impl Engine {
 }
 
 impl DeleteReport {
+    /// Why a session that the caller named was kept; `None` if all of them were deleted. Sessions of sub-agents may have
+    /// been kept even then.
+    pub fn take_named_kept(&mut self) -> Option<KeptReason> {
+        let is_named = |card: &Card| self.requested.iter().any(|named| is_same(card, named));
+        let at = self.kept.iter().position(|(card, _)| is_named(card))?;
+        Some(self.kept.remove(at).1)
+    }
+
     fn keeps_parent_of(&self, card: &Card) -> bool {
         let is_parent =
             |kept: &Card| kept.store == card.store && card.parent_session_id.as_ref() == Some(&kept.id);

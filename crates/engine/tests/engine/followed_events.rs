@@ -23,11 +23,11 @@ struct PreparedClient {
 #[async_trait]
 impl Client for PreparedClient {
     async fn send(&self, _: ClientCommand) -> Result<CommandReply, ClientError> {
-        unimplemented!()
+        panic!("a follower only attaches")
     }
 
     async fn query(&self, _: SessionQuery) -> Result<QueryAnswer, ClientError> {
-        unimplemented!()
+        panic!("a follower only attaches")
     }
 
     async fn attach(&self, after: Option<LogPosition>) -> Result<Attached, ClientError> {

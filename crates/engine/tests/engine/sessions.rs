@@ -79,3 +79,20 @@ async fn a_session_in_use_is_kept_with_the_sessions_below_it() {
     assert_eq!((deleted.deleted, deleted.counts.sessions), (true, 2));
     assert_eq!(left, ["three", "two"]);
 }
+
+#[tokio::test]
+async fn a_report_distinguishes_the_named_session_from_those_of_sub_agents() {
+    for (open, is_named_kept) in [("one", true), ("two", false)] {
+        let files = InFiles::default();
+        let store = files.store().await;
+        let stores = vec![ConfiguredStore::Shared(store.clone())];
+        let engine = Engine::new(EngineConfig { stores, ..EngineConfig::default() });
+        store.create(&Header::new("one", 0, "/here"), &[]).await.unwrap();
+        store.create(&subagent_header("one", "two"), &[]).await.unwrap();
+        let _open = Session::open(files.store().await, open, SessionEnv::default()).await.unwrap();
+        let plan = engine.plan_delete(vec![store.card("one").await.unwrap()]).await.unwrap();
+        let mut report = engine.delete(&plan, false).await.unwrap();
+        assert!(!report.kept.is_empty());
+        assert_eq!(report.take_named_kept().is_some(), is_named_kept, "{open} is open");
+    }
+}

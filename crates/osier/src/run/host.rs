@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::Result;
 use async_trait::async_trait;
 use osier_engine::{
-    AgentStart, Engine, ExportFolder, ForkFrom, ForkRequest, ForkedSession, ListOptions, LocalClient,
-    PromptHistory, SummaryModel, session_location,
+    AgentStart, Engine, ExportFolder, ForkFrom, ForkRequest, ForkedSession, KeptReason, ListOptions,
+    LocalClient, PromptHistory, SummaryModel, session_location,
 };
 use osier_protocol::search_query::SearchQuery;
 use osier_protocol::time::Millis;
@@ -236,12 +236,12 @@ impl Host for TerminalHost {
     }
 }
 
-/// Deletes a session and the sessions of its sub-agents. Fails if it is in use.
+/// Deletes a session and the sessions of its sub-agents. Fails if it is in use; a sub-agent's session in use is kept.
 async fn delete_session(engine: &Engine, target: &SessionRef) -> Result<()> {
     let card = engine.session_at(&target.store, &target.key).await?.card().await?;
     let plan = engine.plan_delete(vec![card]).await?;
-    let report = engine.delete(&plan, false).await?;
-    match report.kept.into_iter().find_map(|(_, reason)| reason.into_error()) {
+    let mut report = engine.delete(&plan, false).await?;
+    match report.take_named_kept().and_then(KeptReason::into_error) {
         Some(error) => Err(error.into()),
         None => Ok(()),
     }

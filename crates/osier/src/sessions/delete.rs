@@ -83,8 +83,9 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
             fail!(Cancelled, "nothing was deleted");
         }
     }
-    let report = home.engine.delete(&plan, args.force).await?;
-    let kept = report_kept(&report);
+    let mut report = home.engine.delete(&plan, args.force).await?;
+    report_kept(&report);
+    let is_named_kept = report.take_named_kept().is_some();
     let mut results: Vec<DeleteOutcome> = report.deleted.into_iter().map(DeleteOutcome::new).collect();
     let mut out = OutputWriter::new();
     if args.json {
@@ -99,7 +100,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         }
     }
     out.finish()?;
-    let failed = kept > 0 && args.older_than.is_none();
+    let failed = is_named_kept && args.older_than.is_none();
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -142,8 +143,8 @@ fn print_totals(results: &[DeleteOutcome], home: &Home) {
     }
 }
 
-/// Reports the sessions that were kept, and returns their number.
-fn report_kept(report: &DeleteReport) -> usize {
+/// Reports the sessions that were kept.
+fn report_kept(report: &DeleteReport) {
     for (card, reason) in &report.kept {
         match reason {
             KeptReason::InUse(error) => {
@@ -159,7 +160,6 @@ fn report_kept(report: &DeleteReport) -> usize {
     for (session, error) in &report.outputs_left {
         notice(&format!("osier: cannot remove the kept outputs of {session}: {error}"));
     }
-    report.kept.len()
 }
 
 /// The sessions named on the command line, and the names that match none.

@@ -73,6 +73,7 @@ pub(super) async fn run_task(
 
 /// Actions that the program runs: they concern other sessions, or files of the user.
 async fn run_host_task(action: Action, host: &dyn Host) -> Result<Msg, String> {
+    let mut failed = None;
     match action {
         Action::Export(file) => {
             let path = host.export(file.as_deref()).await?;
@@ -80,12 +81,14 @@ async fn run_host_task(action: Action, host: &dyn Host) -> Result<Msg, String> {
             return Ok(Msg::Lines(vec![Line::styled(ColorRole::Dim, &notice)]));
         }
         Action::RenameSession { target, name } => host.rename_session(&target, &name).await?,
-        Action::DeleteSession(target) => host.delete_session(&target).await?,
+        // The list may have changed all the same.
+        Action::DeleteSession(target) => failed = host.delete_session(&target).await.err(),
         Action::ListSessions => {}
         _ => return Ok(Msg::Tick),
     }
     let listed = host.list_sessions(MAX_LISTED_SESSIONS).await?;
-    Ok(Msg::Sessions(listed.cards, listed.missing))
+    let notices: Vec<String> = failed.into_iter().chain(listed.missing).collect();
+    Ok(Msg::Sessions(listed.cards, (!notices.is_empty()).then(|| notices.join("; "))))
 }
 
 /// Adds pasted texts to the session's settings.
@@ -131,7 +134,31 @@ fn latest_images(mut images: Vec<(String, Image)>) -> Vec<(String, Image)> {
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
+    use osier_protocol::SessionRef;
+
     use super::*;
+    use crate::host::OpenedSession;
+    use crate::msg::OpenTarget;
+
+    /// A program that lists no sessions and deletes none.
+    #[derive(Debug)]
+    struct RefusingHost;
+
+    #[async_trait]
+    impl Host for RefusingHost {
+        async fn open(&self, _: OpenTarget) -> Result<Option<OpenedSession>, String> {
+            Ok(None)
+        }
+    }
+
+    #[tokio::test]
+    async fn the_list_is_read_again_after_a_failed_deletion() {
+        let target = SessionRef { store: "file".into(), key: "a".to_owned() };
+        let msg = run_host_task(Action::DeleteSession(target), &RefusingHost).await;
+        let Ok(Msg::Sessions(cards, Some(notice))) = msg else { panic!("{msg:?}") };
+        assert_eq!((cards.len(), notice.as_str()), (0, "cannot delete sessions here"));
+    }
 
     #[test]
     fn only_the_latest_images_are_stored() {
