@@ -253,6 +253,32 @@ async fn a_hook_that_fails_is_reported_and_allows_or_refuses_as_registered() {
     }
 }
 
+/// Fails before every prompt.
+#[derive(Debug)]
+struct FailingGuard;
+
+#[async_trait]
+impl Hook for FailingGuard {
+    async fn before_prompt(&self, _: &PromptPreparation, _: &HookContext<'_>) -> HookResult<PromptDecision> {
+        fail(TestFailure::Error).await
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_a_failed_guard_refuses_goes_back_to_its_sender() {
+    let guard = RegisteredHook::new("guard", Arc::new(FailingGuard));
+    let guard = RegisteredHook { on_failure: OnFailure::Refuse, ..guard };
+    let hooks = Arc::new(Hooks::new(vec![guard]));
+    let harness = Harness::with([], |config| config.hooks = hooks).await;
+    let error = harness.worker.send(ClientCommand::prompt("keep me")).await.unwrap_err();
+    assert_eq!(
+        error.code(),
+        osier_protocol::ErrorCode::Cancelled,
+        "a client puts the text back into its editor"
+    );
+    assert_eq!(harness.worker.session().version().entries, 0);
+}
+
 /// Fails in every tool call and every observation.
 #[derive(Debug)]
 struct Failing;
