@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use osier_protocol::{Client, ClientCommand, ClientEvent, EventStream, Prompt, PromptTiming};
+use osier_protocol::{Client, ClientCommand, ClientEvent, EntryKind, EventStream, Prompt, PromptTiming};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
@@ -425,9 +425,16 @@ impl App {
                 self.pending.push_back(QueuedWork::Join);
             }
             Some(event) => {
-                let ended = matches!(event, ClientEvent::TurnEnded { .. });
+                let changes_status = match &event {
+                    ClientEvent::TurnEnded { .. } => true,
+                    // Another client or program may have renamed the session.
+                    ClientEvent::Entry(entry) => {
+                        entry.entry.view().is_some_and(|view| view.kind == EntryKind::SessionInfo)
+                    }
+                    _ => false,
+                };
                 self.queue_msg(Msg::Event(event));
-                if ended {
+                if changes_status {
                     self.read_status();
                 }
             }

@@ -8,7 +8,7 @@ use osier_protocol::ClientCommand;
 
 pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "name",
-    aliases: &[],
+    aliases: &["rename"],
     arguments: "[text]",
     help: "show or set the session name",
     run,
