@@ -1,4 +1,4 @@
-//! Results that cannot be stored because the database is gone: the user is told, at the latest on quitting.
+//! Results that cannot be stored because the database is gone: Osier reports them, at the latest when you quit.
 
 use osier_store_mysql::server::MariaDbServer;
 
