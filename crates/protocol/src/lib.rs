@@ -4,6 +4,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`client`], `client_queries` | the trait [`Client`], what it returns when a client attaches, and its queries as methods |
+//! | [`engine_client`], [`engine_request`] | the trait [`EngineClient`]: all sessions of an engine; its requests and replies |
 //! | [`command`], [`reply`] | what a client asks for, and what it gets |
 //! | [`query`], [`tree_snapshot`] | what a client reads, and the answers |
 //! | [`event`] | the events that every attached client receives |
@@ -13,6 +14,8 @@
 pub mod client;
 mod client_queries;
 pub mod command;
+pub mod engine_client;
+pub mod engine_request;
 pub mod error;
 pub mod event;
 pub mod prompt;
@@ -27,6 +30,11 @@ pub mod version;
 
 pub use client::{Attached, Client, EventStream, LogPosition, OpenReply};
 pub use command::{ClientCommand, MoveCommand};
+pub use engine_client::{
+    EngineClient, ForkOptions, ForkPosition, NewSessionOptions, OpenRequest, OpenTarget, OpenedSession,
+    SessionInfo,
+};
+pub use engine_request::{EngineReply, EngineRequest, ListSessions};
 pub use error::ClientError;
 pub use event::{ClientEvent, EntryEvent, MoveEvent, MoveReason, SummarySubject, TurnOutcome};
 pub use prompt::{Prompt, PromptQueue, PromptTiming, mentioned_files};

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use crate::client::AttachedState;
 use crate::command::ClientCommand;
+use crate::engine_client::{OpenRequest, SessionInfo};
+use crate::engine_request::{EngineReply, EngineRequest};
 use crate::error::ClientError;
 use crate::event::ClientEvent;
 use crate::query::{QueryAnswer, SessionQuery};
@@ -21,6 +23,10 @@ pub fn protocol_schema() -> Value {
         "answer": schema_for!(QueryAnswer),
         "attached": schema_for!(AttachedState),
         "event": schema_for!(ClientEvent),
+        "engineRequest": schema_for!(EngineRequest),
+        "engineReply": schema_for!(EngineReply),
+        "open": schema_for!(OpenRequest),
+        "opened": schema_for!(SessionInfo),
         "error": schema_for!(ClientError),
     })
 }
