@@ -77,6 +77,8 @@ pub enum EngineError {
     /// `similar` has the ids of entries with similar ids.
     #[error("no entry {name} in this session")]
     EntryNotFound { name: String, similar: Vec<String> },
+    #[error("entry {id} cannot be read")]
+    UnreadableEntry { id: String },
 }
 
 impl EngineError {
@@ -101,7 +103,9 @@ impl EngineError {
             | EngineError::AmbiguousSession { .. }
             | EngineError::AmbiguousFile { .. }
             | EngineError::InSeveralStores { .. } => ErrorCode::SessionAmbiguous,
-            EngineError::EntryNotFound { .. } => ErrorCode::EntryNotFound,
+            EngineError::EntryNotFound { .. } | EngineError::UnreadableEntry { .. } => {
+                ErrorCode::EntryNotFound
+            }
             EngineError::StoreNotFound { .. }
             | EngineError::UnknownExportFormat { .. }
             | EngineError::AlreadyInStore { .. }

@@ -12,12 +12,12 @@
 //! | `live_sessions.rs`, `create.rs`, `deferred_store.rs` | open sessions; new sessions, and how one is kept only if it is used |
 //! | `live_agents.rs` | the agents that work in a live session, and how long they stay |
 //! | `agents.rs`, `workspace.rs`, `model_catalog.rs` | starting agents; the state that agents in one directory share; choosing an agent's model |
-//! | `operations/` | the operations, one module each |
+//! | `operations/` | the operations, one module each; those that read write to a callback |
 //! | `sessions.rs`, `sessions/` | the operations on the sessions of one store, by id, for programs |
 //! | `client_contract.rs`, `hook_contract.rs`, `recording_hook.rs` | tests that every client must pass, whatever its transport |
 //! | `local_client.rs`, `queries.rs`, `queries/` | the client of a session in this process; what it reads |
 //! | `followed_events.rs`, `answer_filter.rs` | the events of a session without gaps; which text of a turn is its answer |
-//! | `prompt_history.rs`, `git_branch.rs`, `tree_json.rs` | prompts of all sessions; the branch of a directory; a tree as JSON |
+//! | `prompt_history.rs`, `git_branch.rs` | prompts of all sessions; the branch of a directory |
 //! | `reading.rs` | lines, tokens, models and places of an open session |
 
 mod agents;
@@ -49,7 +49,6 @@ pub mod reading;
 pub mod recording_hook;
 mod sessions;
 mod stored;
-mod tree_json;
 mod workspace;
 
 pub use agents::{AgentSpec, AgentStart, SummaryModel};
@@ -67,16 +66,22 @@ pub use live_sessions::LiveSession;
 pub use local_client::LocalClient;
 pub use model_catalog::{ModelCatalog, ModelPreferences, ModelSelection, ModelSource};
 pub use operations::append::{AppendContent, AppendRequest, AppendedEntry};
+pub use operations::context::ContextRequest;
 pub use operations::delete::{DeletePlan, DeleteReport, KeptReason};
-pub use operations::export::{ExportFile, ExportFolder, ExportFormat, export};
+pub use operations::entry::{EntryDetails, EntryLocation};
+pub use operations::export::{ExportFile, ExportFolder, ExportFormat};
 pub use operations::fork::{ForkFrom, ForkRequest, ForkedSession};
 pub use operations::gc::{GcOptions, GcReport};
 pub use operations::list::{ListOptions, SessionList};
+pub use operations::reading::ReadError;
 pub use operations::switch::session_location;
+pub use operations::tree::TreeJsonOptions;
+pub use operations::tree_json::JsonLayout;
 pub use operations::verify::VerifiedSession;
 pub use osier_agent::UnattendedHints;
 pub use osier_agent::hooks;
 pub use osier_agent::{Hook, Hooks, RegisteredHook};
+pub use osier_session::{KnownRevision, SnapshotOptions};
 pub use prompt_history::PromptHistory;
 pub use provenance::is_owned_by_another;
 #[cfg(feature = "contract")]
@@ -85,5 +90,4 @@ pub use sessions::{
     ActivePath, AppendParent, EntryPlacement, NewCompaction, PathError, SessionInit, SessionUpdate, Sessions,
 };
 pub use stored::StoredSession;
-pub use tree_json::{JsonLayout, write_tree_json};
 pub use workspace::Workspace;

@@ -5,8 +5,6 @@ mod completions;
 mod entries;
 mod status;
 
-use std::sync::Arc;
-
 use osier_agent::Worker;
 use osier_protocol::TreeSnapshot;
 use osier_protocol::query::{QueryAnswer, SessionQuery};
@@ -17,6 +15,7 @@ use osier_tree::projection::compare::ComparisonBuilder;
 use osier_tree::projection::usage::{UsageMeter, UsageReport, usage_entries};
 
 use crate::error::EngineError;
+use crate::operations::tree::tree_snapshot;
 use crate::reading::{feed_lines, resolve_place};
 
 pub(crate) async fn answer(worker: &Worker, query: SessionQuery) -> Result<QueryAnswer, EngineError> {
@@ -56,8 +55,7 @@ pub(crate) async fn answer(worker: &Worker, query: SessionQuery) -> Result<Query
 
 async fn tree(worker: &Worker) -> Result<TreeSnapshot, EngineError> {
     let (state, leaf) = worker.cursor().state_and_place();
-    let previews = worker.session().previews(&state).await?;
-    Ok(TreeSnapshot { tree: state.tree.clone(), leaf, previews: Arc::new(previews) })
+    tree_snapshot(worker.session(), &state, leaf).await
 }
 
 async fn usage(worker: &Worker) -> Result<UsageReport, EngineError> {

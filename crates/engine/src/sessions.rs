@@ -69,13 +69,16 @@ impl Sessions {
         &self.store
     }
 
-    async fn open(&self, id: &str) -> Result<Arc<LiveSession>, EngineError> {
+    async fn stored(&self, id: &str) -> Result<StoredSession, EngineError> {
         // The file store would interpret any other id as a path.
         if !header::is_valid_id(id) {
             return Err(self.not_found(id));
         }
-        let stored = StoredSession::read(self.store.clone(), id.to_owned()).await?;
-        self.engine.open_briefly(&stored).await
+        Ok(StoredSession::read(self.store.clone(), id.to_owned()).await?)
+    }
+
+    async fn open(&self, id: &str) -> Result<Arc<LiveSession>, EngineError> {
+        self.engine.open_briefly(&self.stored(id).await?).await
     }
 
     fn not_found(&self, id: &str) -> EngineError {
@@ -162,22 +165,15 @@ impl Sessions {
         after: usize,
         limit: Option<usize>,
     ) -> Result<Vec<Vec<u8>>, EngineError> {
-        if !header::is_valid_id(id) {
-            return Err(self.not_found(id));
-        }
-        let version = self.store.open(id).await?.version;
-        let end = version.entries.min(after.saturating_add(limit.unwrap_or(usize::MAX)));
+        let stored = self.stored(id).await?;
+        let end = stored.opened.version.entries.min(after.saturating_add(limit.unwrap_or(usize::MAX)));
         let seqs: Vec<Seq> = (after..end).map(Seq::new).collect();
-        self.entries(id, version.generation, &seqs).await
-    }
-
-    async fn entries(&self, id: &str, generation: u64, seqs: &[Seq]) -> Result<Vec<Vec<u8>>, EngineError> {
         let mut entries = Vec::with_capacity(seqs.len());
-        osier_store::for_each_line(&*self.store, id, generation, seqs, |_, line| {
+        let read = |_: Seq, line: &[u8]| {
             entries.extend(parse_entry(line).map(|entry| entry_json(&entry).into_owned()));
             Ok::<_, StoreError>(())
-        })
-        .await?;
+        };
+        stored.for_each_line(&seqs, read).await?;
         Ok(entries)
     }
 
@@ -204,7 +200,7 @@ impl Sessions {
             json.extend_from_slice(piece);
             Ok(())
         };
-        self.open(id).await?.session().write_snapshot(ask, write).await?;
+        self.engine.write_snapshot(&self.stored(id).await?, ask, write).await?;
         Ok(json)
     }
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Subcommand;
+use osier_protocol::TreeSnapshot;
 use osier_store::{
     FileStore, PagedHeads, SessionFilter, Store, StoreError, file::folder_name, for_each_line,
 };
@@ -12,7 +13,7 @@ use osier_tree::projection::outline::{Outline, OutlineOptions};
 use osier_tree::{Header, Seq};
 
 use crate::home::Home;
-use crate::{previews, target};
+use crate::target;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
@@ -62,12 +63,10 @@ async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
     match what {
         "path" => println!("{} entries", heads.path(leaf).await?.len()),
         "outline" => {
-            let session = target::open(home, &stored).await?;
-            let tree = session.tree();
-            let texts = previews::read_previews(&session).await?;
+            let TreeSnapshot { tree, leaf, previews } = home.engine.tree(&stored, None).await?;
             let outline =
-                Outline::new(&tree, tree.leaf(), &OutlineOptions::default(), &|seq: Seq| texts.get(seq));
-            let bytes: usize = outline.rows.iter().map(|row| texts.get(row.seq).len()).sum();
+                Outline::new(&tree, leaf, &OutlineOptions::default(), &|seq: Seq| previews.get(seq));
+            let bytes: usize = outline.rows.iter().map(|row| previews.get(row.seq).len()).sum();
             println!("{} rows, {bytes} bytes of text", outline.rows.len());
         }
         "context" => {

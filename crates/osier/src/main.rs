@@ -27,7 +27,6 @@ mod layout;
 mod models;
 mod one_shot;
 mod output_writer;
-mod previews;
 mod progress;
 mod run;
 mod sessions;

@@ -39,7 +39,7 @@ pub(crate) enum OneShotOutcome {
 impl OneShot {
     /// Connects to a session for a command that needs no model.
     pub(crate) async fn open(home: &Home, word: &str) -> Result<OneShot> {
-        let live = target::open_live(home, &target::find(home, word).await?).await?;
+        let live = target::find_and_open(home, word).await?;
         OneShot::connect(home, live, &SummaryModel::Unused).await
     }
 

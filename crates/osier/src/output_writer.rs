@@ -11,6 +11,7 @@ use osier_tree::projection::preview::{is_unsafe_char, sanitize};
 use serde::Serialize;
 
 use crate::home;
+use crate::progress::{ProgressLine, show_progress};
 
 /// A role of text, mapped to one of the 16 colors that every terminal has.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +28,8 @@ pub(crate) enum TextStyle {
 #[derive(Debug)]
 pub(crate) struct OutputWriter {
     writer: BufWriter<StdoutLock<'static>>,
+    /// Shown until the first output.
+    progress: Option<ProgressLine>,
     color: bool,
     is_terminal: bool,
 }
@@ -34,10 +37,16 @@ pub(crate) struct OutputWriter {
 impl OutputWriter {
     pub(crate) fn new() -> OutputWriter {
         OutputWriter {
+            progress: None,
             writer: BufWriter::with_capacity(1 << 16, std::io::stdout().lock()),
             color: home::wants_color(),
             is_terminal: std::io::stdout().is_terminal(),
         }
+    }
+
+    /// Shows a progress line for slow reading until the first output.
+    pub(crate) fn for_reading(session: &str) -> OutputWriter {
+        OutputWriter { progress: Some(show_progress(&format!("reading {session}"))), ..OutputWriter::new() }
     }
 
     pub(crate) fn paint(&self, style: TextStyle, text: &str) -> String {
@@ -51,7 +60,7 @@ impl OutputWriter {
 
     /// Writes text that is already sanitized and may contain color codes.
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
-        Ok(self.writer.write_all(text.as_bytes())?)
+        self.write_bytes(text.as_bytes())
     }
 
     /// Writes a piece of JSON unchanged. On a terminal, control and invisible characters are written as JSON escapes: the value is
@@ -60,6 +69,11 @@ impl OutputWriter {
         if self.is_terminal {
             return self.text(&escape_json(&String::from_utf8_lossy(bytes)));
         }
+        self.write_bytes(bytes)
+    }
+
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.progress = None;
         Ok(self.writer.write_all(bytes)?)
     }
 
@@ -67,6 +81,7 @@ impl OutputWriter {
         if self.is_terminal {
             self.raw(&serde_json::to_vec(value)?)?;
         } else {
+            self.progress = None;
             // Convert to an I/O error, so that a broken pipe is recognized.
             serde_json::to_writer(&mut self.writer, value).map_err(std::io::Error::from)?;
         }

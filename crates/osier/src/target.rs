@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use osier_engine::{EngineError, FindOptions, FindScope, FoundSession, LiveSession, StoredSession, is_path};
-use osier_session::Session;
 
 use crate::failure::usage_error;
 use crate::home::Home;
@@ -59,11 +58,6 @@ pub(crate) async fn locate(home: &Home, name: &str, scope: FindScope<'_>) -> Res
     Ok(found)
 }
 
-/// Opens a session that was found, to read it with its whole tree in memory.
-pub(crate) async fn open(home: &Home, stored: &StoredSession) -> Result<Session> {
-    Ok(open_live(home, stored).await?.session().clone())
-}
-
 /// Opens a session that was found, for one command.
 pub(crate) async fn open_live(home: &Home, stored: &StoredSession) -> Result<Arc<LiveSession>> {
     let _progress = show_progress(&format!("reading {}", stored.opened.header.id));
@@ -71,6 +65,6 @@ pub(crate) async fn open_live(home: &Home, stored: &StoredSession) -> Result<Arc
 }
 
 /// Finds and opens a session.
-pub(crate) async fn open_session(home: &Home, name: &str) -> Result<Session> {
-    open(home, &find(home, name).await?).await
+pub(crate) async fn find_and_open(home: &Home, name: &str) -> Result<Arc<LiveSession>> {
+    open_live(home, &find(home, name).await?).await
 }

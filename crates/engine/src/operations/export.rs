@@ -13,6 +13,9 @@ use tempfile::NamedTempFile;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::local_client::LocalClient;
+use crate::operations::reading::ReadError;
+use crate::reading::resolve_place;
+use crate::stored::StoredSession;
 
 /// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,7 +41,7 @@ impl ExportFormat {
 }
 
 /// Exports the path to a place. Calls `write` with each piece, so that no path is held in memory.
-pub async fn export<E: From<SessionError> + From<StoreError>, W: FnMut(&[u8]) -> Result<(), E>>(
+async fn export<E: From<SessionError> + From<StoreError>, W: FnMut(&[u8]) -> Result<(), E>>(
     session: &Session,
     card: &Card,
     at: Place,
@@ -168,6 +171,20 @@ fn unused_path(folder: &Path, name: &str) -> PathBuf {
 }
 
 impl Engine {
+    /// Exports the path to `at`, an entry or `root`; to the leaf by default.
+    pub async fn write_export<E: ReadError>(
+        &self,
+        stored: &StoredSession,
+        at: Option<&str>,
+        format: ExportFormat,
+        mut write: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let card = stored.card().await?;
+        let live = self.open_to_read::<E>(stored).await?;
+        let at = resolve_place(&live.session().tree(), at)?;
+        export(live.session(), &card, at, format, &mut write).await
+    }
+
     /// Exports the path of a client's session to a new file, whole or not at all. The extension of the file chooses the
     /// format. Returns its path.
     pub async fn export_to(

@@ -1,11 +1,18 @@
 //! The operations on stored and open sessions, one module each.
 
 pub(crate) mod append;
+pub(crate) mod context;
 pub(crate) mod copy;
 pub(crate) mod delete;
+pub(crate) mod entry;
 pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod gc;
 pub(crate) mod list;
+pub(crate) mod path;
+pub(crate) mod reading;
+pub(crate) mod snapshot;
 pub(crate) mod switch;
+pub(crate) mod tree;
+pub(crate) mod tree_json;
 pub(crate) mod verify;

@@ -1,8 +1,8 @@
 //! `getActivePath`: the entries from the root to the leaf, and where the path is broken in a damaged log.
 
-use osier_store::PagedHeads;
+use osier_tree::Entry;
 use osier_tree::entry::parse_entry;
-use osier_tree::header;
+use osier_tree::projection::json::entry_json;
 
 use super::Sessions;
 use crate::error::EngineError;
@@ -27,14 +27,12 @@ pub enum PathError {
 impl Sessions {
     /// `getActivePath`. The cost depends on the length of the path, not of the log.
     pub async fn active_path(&self, id: &str) -> Result<ActivePath, EngineError> {
-        if !header::is_valid_id(id) {
-            return Err(self.not_found(id));
-        }
-        let version = self.store().open(id).await?.version;
-        let mut heads = PagedHeads::new(&**self.store(), id, version);
-        let leaf = heads.leaf().await?;
-        let path = heads.path(leaf).await?;
-        let entries = self.entries(id, version.generation, &path).await?;
+        let mut entries = Vec::new();
+        let read = |entry: &Entry<'_>| -> Result<(), EngineError> {
+            entries.push(entry_json(entry).into_owned());
+            Ok(())
+        };
+        self.engine.for_each_path_entry(&self.stored(id).await?, None, read).await?;
         let broken = match entries.first().and_then(|first| named_parent(first)) {
             Some((entry, parent)) => Some(self.path_error(id, entry, parent).await?),
             None => None,

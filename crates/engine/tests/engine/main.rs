@@ -11,6 +11,7 @@ mod one_call_each;
 #[path = "../../examples/read_only_hook.rs"]
 #[allow(dead_code)]
 mod read_only_hook;
+mod reading;
 mod sessions;
 mod support;
 

@@ -136,10 +136,10 @@ async fn fork_selection(word: &str, home: &Home) -> Result<SessionSelection> {
         Some((word, entry)) if !word.is_empty() && !entry.contains(['/', '.']) => (word, Some(entry)),
         _ => (word, None),
     };
-    let source = target::open_session(home, word).await?;
+    let source = target::find_and_open(home, word).await?;
     let from = entry.map_or(ForkFrom::CurrentPosition, |entry| ForkFrom::Exactly(entry.to_owned()));
     let store = home.named_store().map(str::to_owned);
-    let fork = home.engine.fork(&source, &ForkRequest { from, store, name: None }).await?;
+    let fork = home.engine.fork(source.session(), &ForkRequest { from, store, name: None }).await?;
     let Some(fork) = fork else { fail!(Cancelled, "an extension refused the fork") };
     notice(&format!("osier: forked to session {}", fork.stored.opened.header.id));
     open_stored(fork.stored, home).await

@@ -45,7 +45,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let live = target::open_live(home, &target::find(home, &args.session).await?).await?;
+    let live = target::find_and_open(home, &args.session).await?;
     let one_shot = OneShot::connect(home, live, &SummaryModel::from(args.model.clone())).await?;
     let command = ClientCommand::Compact { focus: args.focus.clone() };
     match one_shot.run(command).await? {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_engine::{ExportFile, ExportFormat, export, reading};
+use osier_engine::{ExportFile, ExportFormat};
 
 use crate::failure::usage_error;
 use crate::home::Home;
@@ -48,12 +48,8 @@ enum FormatArg {
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let format = export_format(&args)?;
     let stored = target::find(home, &args.session).await?;
-    let card = stored.card().await?;
-    let session = target::open(home, &stored).await?;
-    let tree = session.tree();
-    let at = reading::resolve_place(&tree, args.at.as_deref())?;
-    let mut output = ExportOutput::new(args.output.as_deref())?;
-    export(&session, &card, at, format, &mut |bytes| output.write(bytes)).await?;
+    let mut output = ExportOutput::new(&args)?;
+    home.engine.write_export(&stored, args.at.as_deref(), format, |bytes| output.write(bytes)).await?;
     output.finish()
 }
 
@@ -85,9 +81,9 @@ enum ExportOutput {
 }
 
 impl ExportOutput {
-    fn new(path: Option<&Path>) -> Result<ExportOutput> {
-        Ok(match path {
-            None => ExportOutput::Standard(Box::new(OutputWriter::new())),
+    fn new(args: &Args) -> Result<ExportOutput> {
+        Ok(match &args.output {
+            None => ExportOutput::Standard(Box::new(OutputWriter::for_reading(&args.session))),
             Some(path) => ExportOutput::File(ExportFile::create(path)?),
         })
     }

@@ -60,14 +60,14 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     if args.list {
         return write_list(&args, home).await;
     }
-    let source = target::open_session(home, &args.session).await?;
+    let source = target::find_and_open(home, &args.session).await?;
     let mut out = OutputWriter::new();
     let request = ForkRequest {
         from: fork_from(&args)?,
         store: home.named_store().map(str::to_owned),
         name: args.name.clone(),
     };
-    let Some(ForkedSession { stored, editor }) = home.engine.fork(&source, &request).await? else {
+    let Some(ForkedSession { stored, editor }) = home.engine.fork(source.session(), &request).await? else {
         if args.json {
             out.json(&json!({ "cancelled": true }))?;
         } else {
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let text = editor.map(|editor| editor.text);
     let id = &stored.opened.header.id;
     if args.json {
-        let (tree, file) = (target::open(home, &stored).await?.tree(), stored.file());
+        let (tree, file) = (target::open_live(home, &stored).await?.session().tree(), stored.file());
         let leaf = tree.leaf().map(|seq| tree.id(seq).to_string());
         let mut value =
             json!({ "session": id, "file": file.map(|file| file.display().to_string()), "leafId": leaf });

@@ -45,7 +45,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let live = target::open_live(home, &target::find(home, &args.session).await?).await?;
+    let live = target::find_and_open(home, &args.session).await?;
     let tree = live.session().tree();
     let tip = tree.id(reading::resolve_entry(&tree, &args.branch)?).to_entry_id();
     let writer = match args.summarize {

@@ -107,7 +107,7 @@ pub(crate) async fn run_move(args: MoveArgs, home: &Home) -> Result<ExitCode> {
     if args.label.is_some() && args.entry == ROOT && !args.summarize {
         return Err(usage_error("cannot label the root: it is not an entry"));
     }
-    let live = target::open_live(home, &target::find(home, &args.session).await?).await?;
+    let live = target::find_and_open(home, &args.session).await?;
     let (state, at) = live.session().main_cursor().state_and_place();
     let command = move_command(&args, &state.tree)?;
     let summarizes = args.summarize && leaves_entries(&state.tree, at, &command)?;

@@ -61,7 +61,6 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         );
         out.line(&out.paint(TextStyle::Error, &format!("{odd}; run `osier sessions verify` for details")))?;
     }
-    let session = target::open(home, &stored).await?;
     let (mut writer, mut begun) = (MarkdownWriter::default(), false);
     let write = |item| {
         if !std::mem::replace(&mut begun, true) {
@@ -69,7 +68,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         }
         out.text(&writer.item(&item))
     };
-    session.each_item(session.tree().leaf(), write).await?;
+    home.engine.for_each_transcript_item(&stored, None, write).await?;
     out.finish()
 }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_session::{KnownRevision, SnapshotOptions};
+use osier_engine::{KnownRevision, SnapshotOptions};
 
 use crate::home::Home;
 use crate::output_writer::OutputWriter;
@@ -36,10 +36,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = target::open_session(home, &args.session).await?;
-    let ask = SnapshotOptions { without_context: args.no_context, since: args.since };
-    let mut out = OutputWriter::new();
-    session.write_snapshot(ask, |piece| out.raw(piece)).await?;
+    let stored = target::find(home, &args.session).await?;
+    let options = SnapshotOptions { without_context: args.no_context, since: args.since };
+    let mut out = OutputWriter::for_reading(&args.session);
+    home.engine.write_snapshot(&stored, options, |piece| out.raw(piece)).await?;
     out.finish()
 }
 

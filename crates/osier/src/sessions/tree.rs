@@ -3,17 +3,16 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_engine::{JsonLayout, reading, write_tree_json};
-use osier_session::Session;
-use osier_tree::projection::outline::{Glyphs, Outline, OutlineFilter, OutlineOptions, SiblingOrder};
+use osier_engine::{JsonLayout, TreeJsonOptions};
+use osier_protocol::outline::{Glyphs, Outline, OutlineFilter, OutlineOptions, SiblingOrder};
+use osier_protocol::{SessionTree, TreeSnapshot};
 use osier_tree::projection::preview::shorten_home;
-use osier_tree::{Place, Seq, SessionTree};
 
 use crate::failure::usage_error;
 use crate::home::{self, Home};
 use crate::layout::{sanitize_line, truncate, width};
 use crate::output_writer::{OutputWriter, TextStyle};
-use crate::{previews, target};
+use crate::target;
 
 /// The minimum width of a text, even if it is deeply indented.
 const MIN_TEXT_WIDTH: usize = 20;
@@ -75,13 +74,13 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
             usage_error(format!("no filter {name:?}; the filters are {names}"))
         })?,
     };
-    let session = target::open_session(home, &args.session).await?;
-    let tree = session.tree();
-    let leaf = reading::resolve_place(&tree, args.at.as_deref())?;
-    let mut out = OutputWriter::new();
+    let stored = target::find(home, &args.session).await?;
+    let mut out = OutputWriter::for_reading(&args.session);
+    let at = args.at.as_deref();
     if args.json {
-        let form = if args.flat { JsonLayout::Flat } else { JsonLayout::Nested };
-        write_tree_json(&session, leaf, args.deleted, form, |piece| out.raw(piece)).await?;
+        let layout = if args.flat { JsonLayout::Flat } else { JsonLayout::Nested };
+        let options = TreeJsonOptions { at, deleted: args.deleted, layout };
+        home.engine.write_tree_json(&stored, options, |piece| out.raw(piece)).await?;
         return out.finish();
     }
     let order = match args.order {
@@ -96,51 +95,36 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         show_deleted: args.deleted,
         ..OutlineOptions::default()
     };
-    let names = if args.ids { RowNames::Ids } else { RowNames::None };
-    draw_tree(&session, leaf, &options, names, home, &mut out).await?;
+    let tree = home.engine.tree(&stored, at).await?;
+    draw_tree(&tree, &options, args.ids, home, &mut out)?;
     out.finish()
 }
 
-/// How rows are named.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum RowNames {
-    None,
-    Ids,
-    /// Numbers starting at 1, and ids.
-    Numbers,
-}
-
-/// Draws the tree and returns the entries of its rows.
-pub(crate) async fn draw_tree(
-    session: &Session,
-    leaf: Place,
+fn draw_tree(
+    snapshot: &TreeSnapshot,
     options: &OutlineOptions,
-    names: RowNames,
+    with_ids: bool,
     home: &Home,
     out: &mut OutputWriter,
-) -> Result<Vec<Seq>> {
-    let tree = session.tree();
-    let texts = previews::read_previews(session).await?;
-    let outline = Outline::new(&tree, leaf, options, &|seq: Seq| texts.get(seq));
+) -> Result<()> {
+    let TreeSnapshot { tree, leaf, previews } = snapshot;
+    let outline = Outline::new(tree, *leaf, options, &|seq| previews.get(seq));
     let columns = home::columns().unwrap_or(usize::MAX);
     if leaf.is_none() && !outline.rows.is_empty() {
         out.line(&format!("(the beginning){}", out.paint(TextStyle::Active, "  ← active")))?;
     }
     for (at, row) in outline.rows.iter().enumerate() {
-        let text = texts.get(row.seq);
+        let text = previews.get(row.seq);
         let text = shorten_home(&text, home.user.as_deref());
-        let id = match names {
-            RowNames::None => String::new(),
-            RowNames::Ids | RowNames::Numbers => format!("{}  ", sanitize_line(tree.id(row.seq).as_str())),
-        };
-        let number = if names == RowNames::Numbers { format!("{:>3} ", at + 1) } else { String::new() };
-        let line = draw_row(&tree, &outline, at, &text, &id, columns.saturating_sub(width(&number)), out);
-        out.line(&format!("{}{line}", out.paint(TextStyle::Dim, &number)))?;
+        let id =
+            if with_ids { format!("{}  ", sanitize_line(tree.id(row.seq).as_str())) } else { String::new() };
+        let line = draw_row(tree, &outline, at, &text, &id, columns, out);
+        out.line(&line)?;
     }
     if outline.rows.is_empty() {
         out.line(if tree.is_empty() { "(empty)" } else { "(no entries match this filter)" })?;
     }
-    Ok(outline.rows.iter().map(|row| row.seq).collect())
+    Ok(())
 }
 
 /// One row, with its text cut to the remaining width.

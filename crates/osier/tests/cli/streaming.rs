@@ -6,16 +6,16 @@ use std::process::{Command, Stdio};
 use crate::support::{CommandOutput, TestEnv};
 
 /// Memory limit of a command in KB: a quarter of the session's size, so the path does not fit.
-const MOST_DATA: usize = 12 << 10;
+const MOST_DATA: usize = 16 << 10;
 
-/// Writes a session of about 50 MB that is one long path.
+/// Writes a session of about 68 MB that is one long path.
 fn long_session(env: &TestEnv) -> usize {
     let mut file = std::fs::File::create(env.path("long.jsonl")).unwrap();
     let header = osier_tree::Header::new("5e551011-0000-4000-8000-000000000009", 0, "/x");
     file.write_all(&header.to_line()).unwrap();
     let text = "willow ".repeat(16 << 10);
     let mut parent = "null".to_owned();
-    for number in 0..440 {
+    for number in 0..600 {
         let id = format!("{number:08x}");
         let role = if number % 2 == 0 { "user" } else { "assistant" };
         let content = format!(r#"[{{"type":"text","text":"{text}"}}]"#);
@@ -66,5 +66,5 @@ fn long_paths_are_shown_exported_and_forked_in_little_memory() {
     }
     let copied = std::fs::metadata(env.path("copy.jsonl")).unwrap().len() as usize;
     assert!(copied * 10 > size * 9 && copied < size + 1000, "{copied} of {size} bytes");
-    assert_eq!(env.json("list --all --named")[0]["messageCount"], 440);
+    assert_eq!(env.json("list --all --named")[0]["messageCount"], 600);
 }

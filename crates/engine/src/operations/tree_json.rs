@@ -1,6 +1,6 @@
 //! The tree as JSON, written without recursion: a chain may be a million entries deep.
 
-use osier_session::Session;
+use osier_session::{Session, SessionState};
 use osier_store::StoreError;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::entry_json;
@@ -8,32 +8,34 @@ use osier_tree::{Place, Seq, SessionTree, time};
 use rustc_hash::FxHashSet;
 use serde_json::json;
 
+use crate::operations::tree::TreeJsonOptions;
+
 /// How nodes are arranged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum JsonLayout {
     /// Each node contains its children.
+    #[default]
     Nested,
     /// Each node has its depth.
     Flat,
 }
 
-/// Writes all nodes; without `deleted`, only those outside deleted branches.
-pub async fn write_tree_json<E: From<StoreError>>(
+/// Writes the nodes of a state.
+pub(super) async fn write_tree<E: From<StoreError>>(
     session: &Session,
+    state: &SessionState,
     leaf: Place,
-    deleted: bool,
-    form: JsonLayout,
+    options: &TreeJsonOptions<'_>,
     mut write: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (state, _) = session.main_cursor().state_and_place();
     let tree = &*state.tree;
-    let hidden = if deleted { FxHashSet::default() } else { tree.hidden_entries() };
+    let hidden = if options.deleted { FxHashSet::default() } else { tree.hidden_entries() };
     let order = depth_first(tree, &hidden);
     let path: FxHashSet<Seq> = tree.heads().ancestors(leaf).collect();
     write(b"[")?;
     let mut nodes = NodeWriter { tree, open: Vec::new(), needs_comma: false, write: &mut write };
     session
-        .for_each_current_line(&state, &order, |seq, line| match form {
+        .for_each_current_line(state, &order, |seq, line| match options.layout {
             JsonLayout::Nested => nodes.write_nested(seq, line),
             JsonLayout::Flat => nodes.write_flat(seq, line, path.contains(&seq)),
         })
@@ -56,16 +58,16 @@ fn depth_first(tree: &SessionTree, hidden: &FxHashSet<Seq>) -> Vec<Seq> {
     order
 }
 
-struct NodeWriter<'a, E> {
+struct NodeWriter<'a, W> {
     tree: &'a SessionTree,
     /// The nodes whose children are currently written.
     open: Vec<Seq>,
     /// A sibling was already written.
     needs_comma: bool,
-    write: &'a mut dyn FnMut(&[u8]) -> Result<(), E>,
+    write: &'a mut W,
 }
 
-impl<E> NodeWriter<'_, E> {
+impl<E, W: FnMut(&[u8]) -> Result<(), E>> NodeWriter<'_, W> {
     fn write_nested(&mut self, seq: Seq, line: &[u8]) -> Result<(), E> {
         self.close_to_depth(self.tree.head(seq).depth as usize)?;
         self.start_node(line)?;

@@ -1,0 +1,165 @@
+//! The reading operations: each reads a stored session, whether it is live or not, and writes nothing.
+
+use osier_engine::{
+    EngineError, EntryLocation, ExportFormat, JsonLayout, KeepWhen, SnapshotOptions, StoredSession,
+    TreeJsonOptions,
+};
+use osier_session::Session;
+use osier_tree::Entry;
+use serde_json::Value;
+
+use crate::support::TestEngine;
+
+/// A session with two branches below `first`: `left`, and `right`, which is the active one.
+async fn session_with_branches(engine: &TestEngine) -> Session {
+    let session = engine.create(KeepWhen::Always).await.session().clone();
+    for (id, parent, role) in
+        [("first", "null", "user"), ("left", "\"first\"", "assistant"), ("right", "\"first\"", "assistant")]
+    {
+        let entry = format!(
+            r#"{{"type":"message","id":"{id}","parentId":{parent},"message":{{"role":"{role}","content":"text of {id}"}}}}"#
+        );
+        session.append_entry(entry.as_bytes()).await.unwrap();
+    }
+    session.label("left", Some("kept")).await.unwrap();
+    session
+}
+
+/// Runs an operation that writes to a callback, and parses its output.
+macro_rules! written {
+    ($engine:ident.$operation:ident($($argument:expr),*)) => {{
+        let mut output = Vec::new();
+        let write = |piece: &[u8]| -> Result<(), EngineError> {
+            output.extend_from_slice(piece);
+            Ok(())
+        };
+        $engine.engine.$operation($($argument,)* write).await.map(|()| output)
+    }};
+}
+
+fn parse(json: Result<Vec<u8>, EngineError>) -> Value {
+    serde_json::from_slice(&json.unwrap()).unwrap()
+}
+
+fn ids(entries: &Value) -> Vec<&str> {
+    entries.as_array().unwrap().iter().map(|entry| entry["id"].as_str().unwrap()).collect()
+}
+
+async fn path_ids(engine: &TestEngine, stored: &StoredSession, at: Option<&str>) -> Vec<String> {
+    let mut ids = Vec::new();
+    let read = |entry: &Entry<'_>| -> Result<(), EngineError> {
+        ids.push(entry.id.to_string());
+        Ok(())
+    };
+    engine.engine.for_each_path_entry(stored, at, read).await.unwrap();
+    ids
+}
+
+#[tokio::test]
+async fn each_operation_reads_a_live_and_a_closed_session_alike() {
+    let engine = TestEngine::new();
+    let live = session_with_branches(&engine).await;
+    let stored = engine.find(live.id()).await;
+    let before = read_everything(&engine, &stored).await;
+    drop(live);
+    assert_eq!(read_everything(&engine, &stored).await, before);
+    let now = engine.find(&stored.key).await;
+    assert_eq!(now.opened.version, stored.opened.version, "reading writes nothing");
+}
+
+/// The output of every operation.
+async fn read_everything(engine: &TestEngine, stored: &StoredSession) -> Vec<Vec<u8>> {
+    let flat = TreeJsonOptions { layout: JsonLayout::Flat, ..TreeJsonOptions::default() };
+    let tree = engine.engine.tree(stored, None).await.unwrap();
+    let rows = tree.tree.heads().iter().map(|(seq, _)| tree.previews.get(seq).into_owned());
+    vec![
+        written!(engine.write_snapshot(stored, SnapshotOptions::default())).unwrap(),
+        written!(engine.write_tree_json(stored, TreeJsonOptions::default())).unwrap(),
+        written!(engine.write_tree_json(stored, flat)).unwrap(),
+        written!(engine.write_path_json(stored, None)).unwrap(),
+        written!(engine.write_context_json(stored, None)).unwrap(),
+        written!(engine.write_export(stored, None, ExportFormat::Markdown)).unwrap(),
+        engine.engine.entry(stored, "left").await.unwrap().json,
+        rows.collect::<Vec<_>>().join("\n").into_bytes(),
+    ]
+}
+
+#[tokio::test]
+async fn the_path_and_the_context_end_at_the_leaf_or_at_a_named_entry() {
+    let engine = TestEngine::new();
+    let stored = engine.find(session_with_branches(&engine).await.id()).await;
+    assert_eq!(path_ids(&engine, &stored, None).await[..2], ["first", "right"]);
+    assert_eq!(path_ids(&engine, &stored, Some("left")).await, ["first", "left"]);
+    assert!(path_ids(&engine, &stored, Some("root")).await.is_empty());
+    assert_eq!(ids(&parse(written!(engine.write_path_json(&stored, Some("left"))))), ["first", "left"]);
+    let context = parse(written!(engine.write_context_json(&stored, Some("left"))));
+    assert_eq!((&context["leafId"], context["messages"].as_array().unwrap().len()), (&"left".into(), 2));
+    assert_eq!(context["messages"][1]["content"], "text of left");
+}
+
+#[tokio::test]
+async fn the_tree_has_every_branch_with_its_labels() {
+    let engine = TestEngine::new();
+    let stored = engine.find(session_with_branches(&engine).await.id()).await;
+    let tree = parse(written!(engine.write_tree_json(&stored, TreeJsonOptions::default())));
+    let children = tree[0]["children"].as_array().unwrap();
+    assert_eq!((&children[0]["entry"]["id"], &children[0]["label"]), (&"left".into(), &"kept".into()));
+    assert_eq!(children[1]["entry"]["id"], "right");
+    let marked = TreeJsonOptions { at: Some("left"), layout: JsonLayout::Flat, ..TreeJsonOptions::default() };
+    let rows = parse(written!(engine.write_tree_json(&stored, marked)));
+    let on_path: Vec<&Value> = rows.as_array().unwrap().iter().filter(|row| row["onPath"] == true).collect();
+    assert_eq!(on_path.iter().map(|row| &row["entry"]["id"]).collect::<Vec<_>>(), ["first", "left"]);
+}
+
+#[tokio::test]
+async fn an_entry_has_its_place_in_the_tree() {
+    let engine = TestEngine::new();
+    let session = session_with_branches(&engine).await;
+    let stored = engine.find(session.id()).await;
+    let left = engine.engine.entry(&stored, "lef").await.unwrap();
+    assert_eq!((&*left.id, left.parent.as_deref()), ("left", Some("first")));
+    assert_eq!((left.label.as_deref(), left.location), (Some("kept"), EntryLocation::OtherBranch));
+    assert_eq!(serde_json::from_slice::<Value>(&left.message.unwrap()).unwrap()["content"], "text of left");
+    let first = engine.engine.entry(&stored, "first").await.unwrap();
+    assert_eq!(first.children[..2], ["left", "right"]);
+    assert_eq!(first.location, EntryLocation::ActivePath);
+    session.delete_branch("left").await.unwrap();
+    let location = engine.engine.entry(&stored, "left").await.unwrap().location;
+    assert_eq!(location, EntryLocation::DeletedBranch, "the live state is read, not the one that was found");
+}
+
+#[tokio::test]
+async fn an_unknown_entry_is_reported_before_anything_is_written() {
+    let engine = TestEngine::new();
+    let stored = engine.find(session_with_branches(&engine).await.id()).await;
+    let mut pieces = 0;
+    let mut write = |_: &[u8]| -> Result<(), EngineError> {
+        pieces += 1;
+        Ok(())
+    };
+    let options = TreeJsonOptions { at: Some("nowhere"), ..TreeJsonOptions::default() };
+    let results = [
+        engine.engine.write_tree_json(&stored, options, &mut write).await,
+        engine.engine.write_path_json(&stored, options.at, &mut write).await,
+        engine.engine.write_context_json(&stored, options.at, &mut write).await,
+        engine.engine.write_export(&stored, options.at, ExportFormat::Json, &mut write).await,
+        engine.engine.entry(&stored, "nowhere").await.map(drop),
+    ];
+    for result in results {
+        assert!(matches!(result, Err(EngineError::EntryNotFound { .. })), "{result:?}");
+    }
+    assert_eq!(pieces, 0);
+}
+
+#[tokio::test]
+async fn an_error_of_the_callback_ends_the_operation() {
+    let engine = TestEngine::new();
+    let stored = engine.find(session_with_branches(&engine).await.id()).await;
+    let mut pieces = 0;
+    let refuse = |_: &[u8]| {
+        pieces += 1;
+        Err(EngineError::Refused)
+    };
+    let result = engine.engine.write_snapshot(&stored, SnapshotOptions::default(), refuse).await;
+    assert!(matches!(result, Err(EngineError::Refused)) && pieces == 1, "{result:?}, {pieces} pieces");
+}
