@@ -30,7 +30,7 @@ impl AgentContext {
             session: events,
             live,
             position: ClientPosition { cursor: self.cursor.id(), leaf: leaf.clone() },
-            entries_seen: state.version.entries,
+            seen: state.age(),
             queued: QueuedEvents::default(),
         };
         let drafts = drafts.into_iter().map(|draft| self.open_reply(draft)).collect();

@@ -1,12 +1,11 @@
 //! All events of an agent in one order: the entries that a client missed, then the session's entries and
 //! drafts together with the live events.
 //!
-//! The last two come from two tasks. A live event carries the number of entries the log had when it was
-//! sent, so a slow receiver still sees a tool end before its result is stored, and a turn end after its last
-//! entry.
+//! The last two come from two tasks. A live event carries the age of the session when it was sent, so a slow
+//! receiver still sees a tool end before its result is stored, and a turn end after its last entry.
 
 use osier_protocol::{ClientEvent, EventStream, MoveEvent};
-use osier_session::{SessionEvent, SessionEvents};
+use osier_session::{SessionEvent, SessionEvents, StateAge};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
@@ -21,8 +20,8 @@ pub(crate) struct AgentEvents {
     pub(crate) session: SessionEvents,
     pub(crate) live: broadcast::Receiver<LiveEvent>,
     pub(crate) position: ClientPosition,
-    /// The number of log entries that the receiver has seen.
-    pub(crate) entries_seen: usize,
+    /// The age of the session as far as the receiver has seen it.
+    pub(crate) seen: StateAge,
     pub(crate) queued: QueuedEvents,
 }
 
@@ -117,8 +116,14 @@ impl AgentEvents {
             return Some(ClientEvent::Moved(moved));
         }
         let live_is_first = match (&self.queued.session, &self.queued.live) {
-            (Some(SessionEvent::Committed { seq, .. }), Some(live)) => live.after_entries <= seq.index(),
-            (None, Some(live)) => live.after_entries <= self.entries_seen,
+            (Some(SessionEvent::Committed { seq, .. }), Some(live)) => {
+                live.after <= StateAge { entries: seq.index(), ..self.seen }
+            }
+            // A replaced log can be shorter, and can contain entries that were never announced.
+            (Some(SessionEvent::Reset { .. }), Some(live)) => {
+                live.after.replacements <= self.seen.replacements
+            }
+            (None, Some(live)) => live.after <= self.seen,
             (Some(_) | None, _) => false,
         };
         if live_is_first {
@@ -126,8 +131,10 @@ impl AgentEvents {
         }
         let event = self.queued.session.take()?;
         match &event {
-            SessionEvent::Committed { seq, .. } => self.entries_seen = seq.index() + 1,
-            SessionEvent::Reset { version } => self.entries_seen = version.entries,
+            SessionEvent::Committed { seq, .. } => self.seen.entries = seq.index() + 1,
+            SessionEvent::Reset { version } => {
+                self.seen = StateAge { replacements: self.seen.replacements + 1, entries: version.entries };
+            }
             SessionEvent::Lagged { .. } => self.queued.ended = true,
             _ => {}
         }

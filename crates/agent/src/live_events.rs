@@ -2,16 +2,16 @@
 //! session's drafts instead.
 
 use osier_protocol::ClientEvent;
-use osier_session::Session;
+use osier_session::{Session, StateAge};
 use tokio::sync::broadcast;
 
 /// How many events a slow client may fall behind before it must attach again.
 const CHANNEL_CAPACITY: usize = 1024;
 
-/// A live event with the number of entries the log had when it was sent.
+/// A live event with the age of the session when it was sent.
 #[derive(Debug, Clone)]
 pub(crate) struct LiveEvent {
-    pub(crate) after_entries: usize,
+    pub(crate) after: StateAge,
     pub(crate) event: ClientEvent,
 }
 
@@ -29,7 +29,7 @@ impl LiveSender {
 
     pub(crate) fn send(&self, event: ClientEvent) {
         // It is fine if no client is attached.
-        let _ = self.sender.send(LiveEvent { after_entries: self.session.version().entries, event });
+        let _ = self.sender.send(LiveEvent { after: self.session.state().age(), event });
     }
 
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<LiveEvent> {

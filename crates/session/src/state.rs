@@ -8,17 +8,36 @@ use osier_tree::{Place, SessionTree};
 
 use crate::cursor_state::{CursorId, CursorState, Cursors};
 
+/// Orders the states of an open session: by the log, then by its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StateAge {
+    pub replacements: usize,
+    pub entries: usize,
+}
+
 /// An immutable state of a session.
 #[derive(Debug, Clone)]
 pub struct SessionState {
     pub tree: Arc<SessionTree>,
     pub version: LogVersion,
+    /// How often the log was replaced since this process opened it.
+    pub(crate) replacements: usize,
     pub(crate) cursors: BTreeMap<CursorId, Arc<CursorState>>,
 }
 
 impl SessionState {
-    pub(crate) fn new(tree: &SessionTree, version: LogVersion, cursors: &Cursors) -> SessionState {
-        SessionState { tree: Arc::new(tree.clone()), version, cursors: cursors.all().clone() }
+    pub(crate) fn new(
+        tree: &SessionTree,
+        version: LogVersion,
+        replacements: usize,
+        cursors: &Cursors,
+    ) -> SessionState {
+        SessionState { tree: Arc::new(tree.clone()), version, replacements, cursors: cursors.all().clone() }
+    }
+
+    /// The age of this state. Later states of the same open session have greater ages, even if the log became shorter.
+    pub fn age(&self) -> StateAge {
+        StateAge { replacements: self.replacements, entries: self.version.entries }
     }
 
     /// The state of a cursor; `None` if it was dropped.

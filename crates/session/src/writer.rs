@@ -35,6 +35,8 @@ pub(crate) struct SessionWriter {
     env: SessionEnv,
     tree: SessionTree,
     version: LogVersion,
+    /// How often the log was replaced.
+    replacements: usize,
     cursors: Cursors,
     drafts: OpenDrafts,
     leases: leases::OwnLeases,
@@ -55,7 +57,7 @@ impl SessionWriter {
         loaded: LoadedSession,
     ) -> SessionWriter {
         let cursors = Cursors::new(&loaded.tree);
-        let state = SessionState::new(&loaded.tree, loaded.version, &cursors);
+        let state = SessionState::new(&loaded.tree, loaded.version, 0, &cursors);
         SessionWriter {
             store,
             key,
@@ -63,6 +65,7 @@ impl SessionWriter {
             env,
             tree: loaded.tree,
             version: loaded.version,
+            replacements: 0,
             cursors,
             drafts: OpenDrafts::default(),
             leases: leases::OwnLeases::default(),
@@ -146,7 +149,8 @@ impl SessionWriter {
 
     /// Publishes the current state to readers. Always called before the events about it are sent.
     fn publish(&self) {
-        self.published.send_replace(Arc::new(SessionState::new(&self.tree, self.version, &self.cursors)));
+        let state = SessionState::new(&self.tree, self.version, self.replacements, &self.cursors);
+        self.published.send_replace(Arc::new(state));
     }
 
     fn announce(&self, events: impl IntoIterator<Item = SessionEvent>) {

@@ -4,6 +4,8 @@ use expect_test::expect;
 use futures_util::StreamExt;
 use osier_model::scripted::ScriptedTurn;
 use osier_protocol::{ClientCommand, ClientEvent, EntryEvent, ReplyDelta};
+use osier_store::StoreError;
+use osier_tree::Seq;
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
@@ -120,4 +122,27 @@ async fn slow_receiver_gets_lagged_and_must_attach_again() {
         received.push(event);
     }
     assert!(matches!(received.last(), Some(ClientEvent::Lagged { .. })));
+}
+
+#[tokio::test]
+async fn events_from_before_the_log_was_replaced_arrive_even_if_the_new_log_is_shorter() {
+    let harness = Harness::new([ScriptedTurn::reply("Hi.")]).await;
+    let mut late = harness.listen().await;
+    harness.say("go").await;
+    // Another process keeps only the first line.
+    let session = harness.session();
+    let mut lines = Vec::new();
+    let read = |_, line: &[u8]| -> Result<(), StoreError> {
+        lines.push(line.to_vec());
+        Ok(())
+    };
+    session.for_each_line(session.version(), &[Seq::new(0)], read).await.unwrap();
+    harness.store.rewrite_in_use("s", session.version(), &lines).await.unwrap();
+    session.refresh().await.unwrap();
+    late.end().await;
+    assert_eq!(words(&late.received).last().unwrap(), "turn_ended");
+    late.until(|event| matches!(event, ClientEvent::Reset(_)).then_some(())).await;
+    // Events of the new log are in order too.
+    harness.send(ClientCommand::Rename { name: "new".to_owned() }).await;
+    late.until(|event| matches!(event, ClientEvent::Entry(_)).then_some(())).await;
 }

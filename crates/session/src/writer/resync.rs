@@ -94,6 +94,7 @@ impl SessionWriter {
         self.cursors.rebase(&self.tree, &loaded.tree);
         self.tree = loaded.tree;
         self.version = loaded.version;
+        self.replacements += 1;
         self.publish();
         self.announce([SessionEvent::Reset { version: self.version }]);
         Ok(())
