@@ -23,6 +23,7 @@ pub struct RecordingHook {
     calls: Mutex<Vec<&'static str>>,
     refused: Mutex<Vec<&'static str>>,
     altered: Mutex<Vec<&'static str>>,
+    hanging: Mutex<Vec<&'static str>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -43,6 +44,11 @@ impl RecordingHook {
     /// Alters these events from now on, and no others.
     pub fn alter(&self, events: &[&'static str]) {
         *lock(&self.altered) = events.to_vec();
+    }
+
+    /// Never returns from these observed events from now on.
+    pub fn hang(&self, events: &[&'static str]) {
+        *lock(&self.hanging) = events.to_vec();
     }
 
     /// What happened since the last call.
@@ -162,6 +168,10 @@ impl Hook for RecordingHook {
 
     async fn observe(&self, event: &HookEvent, _: &HookContext<'_>) -> HookResult<()> {
         self.record(event.name());
+        let hangs = lock(&self.hanging).contains(&event.name());
+        if hangs {
+            std::future::pending::<()>().await;
+        }
         Ok(())
     }
 }

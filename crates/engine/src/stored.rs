@@ -30,6 +30,11 @@ impl StoredSession {
         self.opened.file.as_ref()
     }
 
+    /// The file or, if it is not in a file, the id of the session. Hooks get this as the "session file".
+    pub fn location(&self) -> String {
+        self.file().map_or_else(|| self.opened.header.id.clone(), |file| file.to_string_lossy().into_owned())
+    }
+
     /// The card, with a short id that is unique in the store.
     pub async fn card(&self) -> Result<Card, StoreError> {
         let card = self.store.card(&self.key).await?;

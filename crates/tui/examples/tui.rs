@@ -106,7 +106,6 @@ impl Folder {
             client: Arc::new(self.connect(&session).await?),
             config: setting(&self.cwd),
             editor_text: None,
-            turn_stopped: false,
             notices: Vec::new(),
         })
     }

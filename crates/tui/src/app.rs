@@ -28,7 +28,7 @@ use crate::error::{TuiError, error_chain};
 use crate::host::{Host, OpenedSession, UiSetup};
 use crate::input::Keyboard;
 use crate::key::Input;
-use crate::msg::{Action, CommandPurpose, Msg};
+use crate::msg::{Action, CommandPurpose, JoinedSession, Msg};
 use crate::overlay::SessionPicker;
 use crate::screen::{Screen, ScreenOutput};
 use crate::state::{UiConfig, UiState};
@@ -336,6 +336,13 @@ impl App {
                     }
                     self.read_status();
                 }
+                QueuedWork::Action(Action::ReadSettings) => {
+                    let rows = self.ask_host(|host| host.settings()).await;
+                    self.apply_msg(Msg::Settings(rows));
+                }
+                QueuedWork::Action(Action::ChangeSetting { key, value }) => {
+                    self.change_setting(key, value).await;
+                }
                 QueuedWork::Action(action) => self.run_action(action),
                 QueuedWork::Switched { before, now, stopped } => {
                     let switched = queries::describe_switch(&*before, &*now, stopped).await;
@@ -464,11 +471,14 @@ impl App {
     /// Switches to another session.
     fn switch_session(&mut self, opened: OpenedSession) {
         let now = opened.client;
+        let stopped = self.state.activity.turn_running;
+        // Nothing would show the turn of the session that you leave, or answer its questions. Queued prompts come back.
+        self.send(ClientCommand::Cancel, CommandPurpose::Cancel);
         let before = std::mem::replace(&mut self.client, now.clone());
         self.state.config = Arc::new(opened.config);
         self.state.overlays.clear();
         self.pending.push_back(QueuedWork::Join);
-        self.pending.push_back(QueuedWork::Switched { before, now, stopped: opened.turn_stopped });
+        self.pending.push_back(QueuedWork::Switched { before, now, stopped });
         if let Some(text) = opened.editor_text {
             self.queue_msg(Msg::EditorText(text));
         }
@@ -482,7 +492,9 @@ impl App {
     /// again later.
     async fn join(&mut self) -> Result<(), TuiError> {
         let attached = self.client.attach(None).await?;
-        let (joined, path) = queries::joined_session(&*self.client, &attached, &*self.host).await?;
+        let (joined, path) = queries::joined_session(&*self.client, &attached).await?;
+        let history = self.ask_host(|host| host.history()).await;
+        let joined = JoinedSession { history, ..joined };
         self.events = attached.events;
         self.rejoin_at = None;
         self.state.reply = StreamedReply::default();

@@ -17,7 +17,8 @@ use crate::theme::Theme;
 /// The program that runs the interface. Errors are texts for the user.
 #[async_trait]
 pub trait Host: Send + Sync + Debug {
-    /// Opens another session instead of the current one. `None` if a hook refused; then nothing changed.
+    /// Opens another session instead of the current one. `None` if a hook refused; then nothing changed. Dropping the future cancels
+    /// it. The interface stops the turn of the current session.
     async fn open(&self, target: OpenTarget) -> Result<Option<OpenedSession>, String>;
 
     /// The sessions that you can open, rename and delete, most recently used first; at most `limit`.
@@ -53,7 +54,7 @@ pub trait Host: Send + Sync + Debug {
         0
     }
 
-    /// The git branch of the working directory. Called often, so it must be fast.
+    /// The git branch of the working directory. Called often.
     fn git_branch(&self) -> Option<String> {
         None
     }
@@ -90,8 +91,6 @@ pub struct OpenedSession {
     pub config: UiConfig,
     /// The text to put into the editor, so that you can edit and send it again.
     pub editor_text: Option<String>,
-    /// A turn was running in the previous session and was stopped.
-    pub turn_stopped: bool,
     /// Notices for the user.
     pub notices: Vec<String>,
 }

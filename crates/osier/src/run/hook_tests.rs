@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Parser;
 use osier_engine::recording_hook::{ALTERED, RecordingHook};
 use osier_engine::{Engine, EngineConfig};
-use osier_protocol::Prompt;
+use osier_protocol::{Client, ClientCommand, Prompt, PromptTiming};
 use osier_settings::HostEnvironment;
 use osier_tui::Host;
 use osier_tui::msg::OpenTarget;
@@ -94,6 +94,14 @@ impl Program {
     async fn sessions(&self, line: &[&str]) {
         let line = SessionsLine::parse_from(["sessions"].iter().chain(line));
         sessions::run(line.command, self.home.clone()).await.unwrap();
+    }
+
+    /// The terminal in a session.
+    async fn terminal(&self, session: &str) -> TerminalHost {
+        let (factory, selection) = self.factory(&["--resume", session], true).await;
+        let live = selection.open_deferred(&factory.home).await.unwrap();
+        let client = factory.connect(&live).await.unwrap();
+        TerminalHost::new(Arc::new(factory), client)
     }
 
     /// The log of a session.
@@ -213,9 +221,7 @@ async fn the_command_line_asks_once_about_a_fork() {
 async fn the_terminal_asks_once_about_another_session_and_stays_if_refused() {
     let program = Program::new();
     let session = program.talk().await;
-    let (factory, selection) = program.factory(&["--resume", &session], true).await;
-    let client = factory.connect(&selection.open_deferred(&factory.home).await.unwrap()).await.unwrap();
-    let host = TerminalHost::new(Arc::new(factory), client);
+    let host = program.terminal(&session).await;
     let targets = || [OpenTarget::New, OpenTarget::Named(session.clone()), OpenTarget::Fork { before: None }];
     let gates = ["session_before_switch", "session_before_switch", "session_before_fork"];
     program.calls();
@@ -231,6 +237,45 @@ async fn the_terminal_asks_once_about_another_session_and_stays_if_refused() {
         assert!(host.open(target).await.unwrap().is_some());
         assert_eq!(program.calls(), [gate, event]);
     }
+}
+
+#[tokio::test]
+async fn the_terminal_asks_before_it_opens_another_session() {
+    let program = Program::new();
+    let (current, other) = (program.talk().await, program.talk().await);
+    let host = program.terminal(&current).await;
+    program.hook.take_calls();
+    program.hook.refuse(&["session_before_switch"]);
+    assert!(host.open(OpenTarget::Named(other)).await.unwrap().is_none());
+    assert_eq!(program.hook.take_calls(), ["session_before_switch"], "the other session was not opened");
+}
+
+#[tokio::test]
+async fn canceling_the_switch_to_another_session_loses_no_queued_prompts() {
+    let program = Program::new();
+    let session = program.talk().await;
+    let host = program.terminal(&session).await;
+    let client = host.client();
+    // The turn waits for an answer, and a prompt waits for the turn.
+    let prompt = |text, when| ClientCommand::Prompt { prompt: Prompt::typed(text), when };
+    client.send(prompt("run touch made", PromptTiming::Now)).await.unwrap();
+    client.send(prompt("and then", PromptTiming::FollowUp)).await.unwrap();
+    program.hook.hang(&["session_switch"]);
+    let mut events = Vec::new();
+    tokio::select! {
+        _ = host.open(OpenTarget::New) => panic!("the hook does not answer"),
+        () = async {
+            while !events.contains(&"session_switch") {
+                tokio::task::yield_now().await;
+                events.extend(program.hook.take_calls());
+            }
+        } => {}
+    }
+    let state = client.attach(None).await.unwrap().state;
+    assert!(state.turn_running, "the turn goes on");
+    let queued: Vec<&str> = state.queue.follow_up.iter().map(|prompt| prompt.text.as_str()).collect();
+    assert_eq!(queued, ["and then"]);
+    assert_eq!(host.client().live().session().id(), session, "still in this session");
 }
 
 #[tokio::test]

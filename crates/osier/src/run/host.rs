@@ -7,11 +7,11 @@ use anyhow::Result;
 use async_trait::async_trait;
 use osier_engine::{
     AgentStart, Engine, ExportFolder, ForkFrom, ForkRequest, ForkedSession, KeptReason, ListOptions,
-    LocalClient, PromptHistory, SummaryModel, session_location,
+    LocalClient, PromptHistory, StoredSession, SummaryModel, session_location,
 };
 use osier_protocol::search_query::SearchQuery;
 use osier_protocol::time::Millis;
-use osier_protocol::{Card, Client, ClientCommand, CommandReply, EntryId, Image, SessionRef};
+use osier_protocol::{Card, ClientCommand, EntryId, Image, SessionRef};
 use osier_settings::{settings_page, themes};
 use osier_tui::msg::OpenTarget;
 use osier_tui::state::UiConfig;
@@ -25,7 +25,7 @@ use crate::failure::error_chain;
 use crate::home::{self, Home};
 use crate::layout::{sanitize_line, truncate};
 use crate::one_shot::OneShot;
-use crate::output_writer;
+use crate::{output_writer, target};
 
 /// The longest name of a git branch that is shown, in columns.
 const MAX_BRANCH_WIDTH: usize = 40;
@@ -76,14 +76,11 @@ impl TerminalHost {
         let start = AgentStart { reason: reason.start_reason(), previous_session_file: Some(left) };
         let factory = Arc::new(factory.for_session(&selection, start).await?);
         let client = factory.connect(&selection.open_deferred(&factory.home).await?).await?;
-        let (stopped, waited) = cancel_turn(&from).await?;
         reason.announce(&factory.home.engine, &from, &client).await;
-        let text: Vec<String> = text.into_iter().chain(waited).collect();
         let opened = OpenedSession {
             config: ui_config(&factory, &factory.home),
             client: Arc::new(client.clone()),
-            editor_text: (!text.is_empty()).then(|| text.join("\n\n")),
-            turn_stopped: stopped,
+            editor_text: text,
             notices: output_writer::take_held_notices()
                 .into_iter()
                 .chain(factory.notices.clone())
@@ -95,40 +92,28 @@ impl TerminalHost {
     }
 }
 
-/// Cancels the turn of a session that you leave: nothing would show it or answer its questions. Returns whether a turn was
-/// running, and the queued prompts.
-async fn cancel_turn(client: &LocalClient) -> Result<(bool, Vec<String>)> {
-    let running = client.attach(None).await?.state.turn_running;
-    let waited = match client.send(ClientCommand::Cancel).await? {
-        CommandReply::Returned { prompts: prompt } => prompt.into_iter().map(|prompt| prompt.text).collect(),
-        _ => Vec::new(),
-    };
-    Ok((running, waited))
-}
-
 /// The session to open, and the text to put back into the editor. `None` if a hook refused.
 async fn select_session(
     target: OpenTarget,
     from: &LocalClient,
     factory: &AgentFactory,
 ) -> Result<Option<(SessionSelection, Option<String>)>> {
-    let selection = match target {
-        OpenTarget::New => SessionSelection::New { kept: !factory.args.no_session },
-        OpenTarget::Named(word) => session_selection::find_session(&word, &factory.home).await?,
-        OpenTarget::Listed(target) => open_listed(&target, &factory.home).await?,
+    let home = &factory.home;
+    let stored = match target {
+        OpenTarget::New => None,
+        OpenTarget::Named(word) => Some(target::find(home, &word).await?),
+        OpenTarget::Listed(target) => Some(home.engine.session_at(&target.store, &target.key).await?),
         OpenTarget::Fork { before } => return fork_session(before, from, factory).await,
     };
-    let target = match &selection {
-        SessionSelection::New { .. } => None,
-        SessionSelection::Existing(live) => Some(session_location(live.session())),
+    let location = stored.as_ref().map(StoredSession::location);
+    if !home.engine.may_switch(from.live().session(), location).await {
+        return Ok(None);
+    }
+    let selection = match stored {
+        Some(stored) => session_selection::open_stored(stored, home).await?,
+        None => SessionSelection::New { kept: !factory.args.no_session },
     };
-    let is_allowed = factory.home.engine.may_switch(from.live().session(), target).await;
-    Ok(is_allowed.then_some((selection, None)))
-}
-
-/// A session from the session list, opened in the store that the list named.
-async fn open_listed(target: &SessionRef, home: &Home) -> Result<SessionSelection> {
-    session_selection::open_stored(home.engine.session_at(&target.store, &target.key).await?, home).await
+    Ok(Some((selection, None)))
 }
 
 async fn fork_session(

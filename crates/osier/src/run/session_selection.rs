@@ -114,7 +114,7 @@ async fn resume_card(card: &Card, home: &Home) -> Result<SessionSelection> {
 }
 
 /// The session that an id, a prefix or a path names.
-pub(super) async fn find_session(word: &str, home: &Home) -> Result<SessionSelection> {
+async fn find_session(word: &str, home: &Home) -> Result<SessionSelection> {
     open_stored(target::find(home, word).await?, home).await
 }
 

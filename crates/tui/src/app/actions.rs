@@ -11,6 +11,7 @@ use super::command_sender::OutgoingCommand;
 use super::tasks::{self, TaskContext};
 use super::{App, LoopPause, TaskResult, images};
 use crate::error::error_chain;
+use crate::host::Host;
 use crate::msg::{Action, CommandPurpose, Msg, OpenTarget};
 use crate::screen::ScreenOutput;
 
@@ -28,8 +29,6 @@ impl App {
             Action::Edit(text) => self.pause = Some(LoopPause::EditText(text)),
             Action::Suspend => self.suspend(),
             Action::Copy(text) => self.copy_to_clipboard(&text),
-            Action::ReadSettings => self.queue_msg(Msg::Settings(self.host.settings())),
-            Action::ChangeSetting { key, value } => self.change_setting(&key, &value),
             Action::ReadImage(path) => {
                 let host = self.host.clone();
                 self.spawn_task(|_| async move {
@@ -55,7 +54,7 @@ impl App {
     }
 
     /// Sends a command to the agent. Commands arrive in order; replies may not.
-    fn send(&mut self, command: ClientCommand, purpose: CommandPurpose) {
+    pub(super) fn send(&mut self, command: ClientCommand, purpose: CommandPurpose) {
         let (client, host) = (self.client.clone(), self.host.clone());
         // The receiving task is gone only when the interface ends.
         let _ = self.commands.send(OutgoingCommand { client, host, command, purpose });
@@ -69,9 +68,14 @@ impl App {
     }
 
     /// Changes a setting and applies it to the screen.
-    fn change_setting(&mut self, key: &str, value: &str) {
-        let msg = match self.host.set_setting(key, value) {
-            Ok(changed) => {
+    pub(super) async fn change_setting(&mut self, key: String, value: String) {
+        let change = (key.clone(), value.clone());
+        let changed = self.ask_host(move |host| {
+            let changed = host.set_setting(&change.0, &change.1)?;
+            Ok((changed, host.settings()))
+        });
+        match changed.await {
+            Ok((changed, rows)) => {
                 self.state.config = changed.config.into();
                 if key == "theme" {
                     self.screen.set_theme(changed.theme);
@@ -80,17 +84,32 @@ impl App {
                         self.set_background(light);
                     }
                 }
-                self.queue_msg(Msg::Settings(self.host.settings()));
-                change_done(changed.notice)
+                self.apply_msg(Msg::Settings(rows));
+                self.apply_msg(change_done(changed.notice));
             }
-            Err(error) => Msg::Failed(error),
-        };
-        self.queue_msg(msg);
+            Err(error) => self.apply_msg(Msg::Failed(error)),
+        }
+    }
+
+    /// Reads or writes files of the host on another thread, so that a slow disk does not stop the loop.
+    pub(super) async fn ask_host<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn Host) -> T + Send + 'static,
+    ) -> T {
+        let host = self.host.clone();
+        match tokio::task::spawn_blocking(move || ask(&*host)).await {
+            Ok(answer) => answer,
+            // The task is never canceled, so it panicked.
+            Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        }
     }
 
     pub(super) fn read_status(&self) {
-        let branch = self.host.git_branch();
-        self.spawn_task(|client| async move { Ok(Msg::Status(Box::new(client.status().await?), branch)) });
+        let host = self.host.clone();
+        self.spawn_task(|client| async move {
+            let branch = tokio::task::spawn_blocking(move || host.git_branch()).await.unwrap_or_default();
+            Ok(Msg::Status(Box::new(client.status().await?), branch))
+        });
     }
 
     pub(super) fn read_sandbox(&self) {

@@ -8,7 +8,6 @@ use osier_protocol::query::{Landmark, LandmarkKind, SessionStatus};
 use osier_protocol::{Client, ClientError, EntryId, EntryLine, Image, one_line};
 use serde_json::{Map, Value};
 
-use crate::host::Host;
 use crate::msg::{JoinedSession, LeafMove, Msg, PathTail, SessionSwitch, SwitchKind};
 use crate::pages;
 use crate::piece::draw_all;
@@ -22,7 +21,6 @@ const MAX_SHOWN_ENTRIES: usize = 120;
 pub(super) async fn joined_session(
     client: &dyn Client,
     attached: &Attached,
-    host: &dyn Host,
 ) -> Result<(JoinedSession, PathTail), ClientError> {
     let path = client.path(Some(MAX_SHOWN_ENTRIES)).await?;
     let (settings, state) = (client.settings().await?, attached.state.clone());
@@ -35,10 +33,10 @@ pub(super) async fn joined_session(
         pastes: stored_pastes(&settings),
         images: stored_images(&settings),
         path_prompts: user_messages(&path.entries),
-        history: host.history(),
         unfinished: path.unfinished_turn,
         models: client.models().await?,
         commands: client.commands().await?,
+        ..JoinedSession::default()
     };
     Ok((joined, PathTail::new(path, None)))
 }
