@@ -110,6 +110,12 @@ impl Engine {
         self.start_agent(live, live.session().main_cursor(), spec).await
     }
 
+    /// Connects to the agent of a session, if one works there now.
+    pub async fn connect_if_running(&self, live: &LiveSession) -> Option<LocalClient> {
+        let agent = live.agents.find(live.session().main_cursor().id(), true).await.ok()?;
+        Some(LocalClient::new(AgentConnection::new(agent)))
+    }
+
     /// Starts an agent on a cursor of a session and connects a client to it. If an agent already works there, the client
     /// shares it, and `spec` has no effect: its owner chose its model and its tools. The one exception is an agent that
     /// runs only one command; a conversation waits for its end.

@@ -28,6 +28,14 @@ impl ConfiguredStore {
         }
     }
 
+    /// The kind of store: `file` or `mysql`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ConfiguredStore::Files { .. } => "file",
+            ConfiguredStore::Shared(_) => "mysql",
+        }
+    }
+
     /// An instance of the store. A file store holds the logs it opened until it is dropped, so each caller gets its own.
     pub fn store(&self) -> Arc<dyn Store> {
         match self {
@@ -59,7 +67,7 @@ impl ConfiguredStore {
 }
 
 /// The absolute path with all links resolved, as far as it exists.
-pub(crate) fn resolve_links(path: &Path) -> Option<PathBuf> {
+pub fn resolve_links(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     let (mut existing, mut missing) = (path.as_path(), Vec::new());
     loop {

@@ -120,6 +120,33 @@ impl Engine {
         Ok(live)
     }
 
+    /// The session with this key in a store, if it is live. Finds sessions that are not stored yet, and those in memory.
+    pub fn live_session(&self, store: &str, key: &str) -> Option<Arc<LiveSession>> {
+        // A session that is being opened now is stored, so that it can be found there.
+        let open = self.live().all_slots().into_iter().filter_map(|slot| slot.try_lock().ok()?.upgrade());
+        open.into_iter().find(|live| live.session.store().name() == store && live.session.key() == key)
+    }
+
+    /// Opens the session with this key in a store, or shares it if it is live.
+    pub async fn open_at(&self, store: &str, key: &str) -> Result<Arc<LiveSession>, EngineError> {
+        match self.live_session(store, key) {
+            Some(live) => {
+                live.session.refresh().await?;
+                live.session.start_watching().await?;
+                Ok(live)
+            }
+            None => self.open(&self.session_at(store, key).await?).await,
+        }
+    }
+
+    /// Like `open_at`, for one operation.
+    pub async fn open_briefly_at(&self, store: &str, key: &str) -> Result<Arc<LiveSession>, EngineError> {
+        match self.live_session(store, key) {
+            Some(live) => Ok(live),
+            None => self.open_briefly(&self.session_at(store, key).await?).await,
+        }
+    }
+
     /// Opens a session for one operation. It does not count as open for other processes, unless it is live anyway.
     pub async fn open_briefly(&self, stored: &StoredSession) -> Result<Arc<LiveSession>, EngineError> {
         let live_key = LiveKey::new(&*stored.store, &stored.opened);

@@ -58,7 +58,7 @@ impl From<EngineError> for ClientError {
 }
 
 /// The error and its causes, without those that it already contains.
-fn error_chain(error: &EngineError) -> String {
+pub fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -8,12 +8,9 @@ use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
 use jiff::tz::TimeZone;
 pub(crate) use osier_settings::{CliOverrides, Home};
-use osier_settings::{HostEnvironment, LoadedSettings, SettingsProblem};
+use osier_settings::{HostEnvironment, LoadedSettings, SettingsProblem, notices};
 
 use crate::output_writer::notice;
-
-/// How many warnings are printed: more would bury the output of the command.
-const MAX_WARNINGS: usize = 8;
 
 /// What is configured for the current directory. Fails on an invalid settings file.
 pub(crate) fn find() -> Result<Home> {
@@ -38,12 +35,8 @@ fn check((home, loaded): (Home, LoadedSettings)) -> Result<Home> {
 
 /// Prints the problems, only the first ones if there are many.
 pub(crate) fn warn_about(home: &Home, problems: &[SettingsProblem]) {
-    for problem in problems.iter().take(MAX_WARNINGS) {
-        notice(&format!("osier: {}", home.format_problem(problem)));
-    }
-    if problems.len() > MAX_WARNINGS {
-        let more = problems.len() - MAX_WARNINGS;
-        notice(&format!("osier: and {more} more; `osier doctor` lists all of them"));
+    for text in notices::problem_notices(home, problems) {
+        notice(&format!("osier: {text}"));
     }
 }
 

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use futures_util::StreamExt;
-use osier_engine::{AgentSpec, LiveSession, SummaryModel};
+use osier_engine::{LiveSession, SummaryModel};
 use osier_protocol::{Client, ClientCommand, ClientError, ClientEvent, CommandReply, ErrorCode};
 use osier_session::Session;
-use osier_settings::WorkspaceOptions;
 
 use crate::home::Home;
 use crate::output_writer::notice;
@@ -49,10 +48,8 @@ impl OneShot {
         live: Arc<LiveSession>,
         summary: &SummaryModel,
     ) -> Result<OneShot> {
-        let workspace = Arc::new(home.workspace_without_tools(&WorkspaceOptions::default()));
-        let spec = AgentSpec::one_shot(workspace, live.session(), summary).await?;
-        let client = Arc::new(home.engine.connect(&live, &spec).await?);
-        Ok(OneShot { live, client, model: spec.model.full_name(), user_folder: home.user.clone() })
+        let (client, model) = home.connect_one_shot(&live, summary).await?;
+        Ok(OneShot { live, client: Arc::new(client), model, user_folder: home.user.clone() })
     }
 
     pub(crate) fn session(&self) -> &Session {

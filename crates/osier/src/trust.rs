@@ -5,11 +5,12 @@ pub(crate) mod command;
 use std::io::{BufRead, IsTerminal, Write};
 
 use anyhow::Result;
+use osier_settings::notices;
 use osier_settings::trust::{TrustItem, TrustRequest, TrustStatus};
 use osier_tools::visible_line;
 
 use crate::home::Home;
-use crate::layout::{sanitize_line, truncate};
+use crate::layout::truncate;
 use crate::output_writer::notice;
 
 /// Limits of the list in the question; more may hide something, and the list says so.
@@ -18,23 +19,9 @@ const MAX_ROWS: usize = 40;
 
 /// Prints a notice if requests of the project are ignored.
 pub(crate) fn print_untrusted(home: &Home) {
-    if let Some(text) = untrusted_notice(home) {
+    if let Some(text) = notices::untrusted_notice(home) {
         notice(&format!("osier: {text}"));
     }
-}
-
-/// The notice that requests of the project are ignored, if any.
-pub(crate) fn untrusted_notice(home: &Home) -> Option<String> {
-    if let Some(objection) = home.ignored_project() {
-        return Some(format!("ignored the .osier folder of this project: {}", sanitize_line(objection)));
-    }
-    let request = home.trust_request.as_ref().filter(|request| !request.is_trusted())?;
-    let names: Vec<&str> = request.items.iter().map(|item| item.name.as_str()).collect();
-    Some(format!(
-        "{} is not trusted; ignored settings and folders in .osier: {}; run `osier trust` to review them",
-        sanitize_line(&home.display_path(&request.root)),
-        sanitize_line(&truncate(&names.join(", "), 200)),
-    ))
 }
 
 /// Asks once whether to trust the project. Without a terminal it only prints a notice.

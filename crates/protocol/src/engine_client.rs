@@ -127,6 +127,11 @@ pub struct SessionInfo {
     pub file: Option<String>,
     pub cwd: String,
     pub agent_id: String,
+    /// The full name of the model that the agent starts with.
+    pub model: String,
+    /// No model is configured, so the built-in one answers.
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_offline_only: bool,
     /// What goes into the editor: the text of the message before which the session was forked, and the prompts that were
     /// queued in the session that the client left.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -128,8 +128,8 @@ pub struct DeletedSession {
     /// The store that had it.
     pub store: String,
     /// The number of sessions, with those of sub-agents.
-    pub sessions: u64,
-    pub entries: u64,
+    pub sessions: usize,
+    pub entries: usize,
 }
 
 /// A new session with a path of another one.

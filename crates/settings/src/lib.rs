@@ -8,11 +8,12 @@
 //! | `home.rs`, `host_environment.rs` | everything that is configured for a directory; what the caller knows about the process |
 //! | `settings/` | reading, checking and merging the files; `table.rs` is the one list of keys |
 //! | `edit.rs`, `names.rs` | changing one key in the user's file; checking the names of tools, models and themes |
+//! | `notices.rs` | problems of the settings, and requests of untrusted projects, as texts |
 //! | `rows.rs`, `settings_page.rs` | every setting with its value and source; those that the terminal shows and changes |
 //! | `model_list.rs` | every model, and what is missing to use it |
 //! | `logging.rs`, `logging/` | the log file in the home folder |
 //! | `trust.rs`, `trust/` | what a project requests, and the decisions about it |
-//! | `configured_stores.rs`, `workspace.rs`, `sandbox_rules.rs`, `themes.rs` | the stores, workspaces, sandboxes and themes of the settings |
+//! | `configured_stores.rs`, `workspace.rs`, `one_shot.rs`, `sandbox_rules.rs`, `themes.rs` | the stores, workspaces, sandboxes and themes of the settings |
 
 mod configured_stores;
 pub mod edit;
@@ -22,6 +23,8 @@ mod host_environment;
 pub mod logging;
 pub mod model_list;
 pub mod names;
+pub mod notices;
+mod one_shot;
 pub mod rows;
 pub mod sandbox_rules;
 mod settings;

@@ -1,6 +1,6 @@
 //! The settings that `/settings` shows and changes: all except secrets and those of single providers, stores and agents.
 
-use osier_tui::SettingRow;
+use osier_protocol::engine_request::SettingRow;
 
 use crate::edit;
 use crate::error::SettingsError;

@@ -58,6 +58,8 @@ error_codes! {
     InvalidCheckpoint "invalid_checkpoint" "the checkpoint does not exist",
     TooManyReturns "too_many_returns" "the model returned to this checkpoint too often",
     UnsupportedVersion "unsupported_version" "the client and the engine speak different versions of the protocol",
+    DirectoryNotAllowed "directory_not_allowed" "the engine does not serve this directory",
+    ConnectionLost "connection_lost" "the connection to the engine was lost; whether the command ran is unknown",
     Empty "empty" "a required text is empty",
     WrongSetting "wrong_setting" "the value is not valid for this session setting",
     BadPattern "bad_pattern" "the regular expression is invalid",

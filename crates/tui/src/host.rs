@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use osier_protocol::engine_request::SettingRow;
 use osier_protocol::search_query::SearchQuery;
 use osier_protocol::time::Millis;
 use osier_protocol::{Card, Client, Image, Prompt, SessionRef};
@@ -101,19 +102,6 @@ pub struct SessionListing {
     pub cards: Vec<Card>,
     /// What is missing in the list, and why.
     pub missing: Option<String>,
-}
-
-/// A row of `/settings`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SettingRow {
-    pub key: String,
-    /// Empty if the setting has no value.
-    pub value: String,
-    /// Where the value comes from: a file and line, or the default.
-    pub source: String,
-    pub help: String,
-    /// The allowed values; empty if any text or number is allowed.
-    pub choices: Vec<String>,
 }
 
 /// The effect of a changed setting.

@@ -9,10 +9,10 @@ use osier_protocol::{
     OpenReply, Prompt, PromptQueue, SessionRef, TreeSnapshot,
 };
 
-use crate::host::SettingRow;
 use crate::key::Input;
 use crate::piece::Piece;
 use crate::text::Line;
+use osier_protocol::engine_request::SettingRow;
 
 /// An event that may change the state.
 #[derive(Debug)]

@@ -33,10 +33,10 @@ pub use tree::key_problem;
 pub(crate) use tree::{TreeView, key_help};
 
 use crate::clock::LocalClock;
-use crate::host::SettingRow;
 use crate::key::Key;
 use crate::msg::{Action, CommandPurpose};
 use crate::screen::Frame;
+use osier_protocol::engine_request::SettingRow;
 
 /// A key counts as an answer if no other key arrives within this many milliseconds before or after it.
 pub(crate) const ANSWER_PAUSE_MS: u64 = 300;

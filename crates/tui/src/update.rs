@@ -11,7 +11,6 @@ use osier_protocol::{
 };
 
 use crate::editor::{PastedImages, Pastes, PromptHistory, image_path};
-use crate::host::SettingRow;
 use crate::key::Input;
 use crate::msg::{Action, CommandPurpose, JoinedSession, Msg, PathTail};
 use crate::overlay::{ForkPicker, Overlay, OverlayEvent, OverlayOutcome, Pager, SettingsPanel, TreeView};
@@ -22,6 +21,7 @@ use crate::streamed_reply::StreamedReply;
 use crate::text::Line;
 use crate::theme::ColorRole;
 use crate::transcript::Transcript;
+use osier_protocol::engine_request::SettingRow;
 
 /// See the module.
 pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {

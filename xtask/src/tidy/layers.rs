@@ -22,7 +22,8 @@ const LEVELS: &[(&str, u8)] = &[
     ("rpc", 6),
     ("extensions", 6),
     ("import", 6),
-    ("osier", 8),
+    ("local-engine", 8),
+    ("osier", 9),
 ];
 const TESTKIT: &str = "testkit";
 

@@ -162,6 +162,6 @@ fn home_of_session(from: &Home, cwd: &Path, notices: &mut Vec<String>) -> Result
     let home = crate::home::for_directory(from, cwd)?;
     notices
         .push(format!("working in {}, the directory of the session", sanitize_line(&home.display_path(cwd))));
-    notices.extend(crate::trust::untrusted_notice(&home));
+    notices.extend(osier_settings::notices::untrusted_notice(&home));
     Ok(home)
 }

@@ -9,6 +9,7 @@ use osier_engine::{
     AgentStart, Engine, ExportFolder, ForkFrom, ForkRequest, ForkedSession, KeptReason, ListOptions,
     LocalClient, PromptHistory, StoredSession, SummaryModel, session_location,
 };
+use osier_protocol::engine_request::SettingRow;
 use osier_protocol::search_query::SearchQuery;
 use osier_protocol::time::Millis;
 use osier_protocol::{Card, ClientCommand, EntryId, Image, SessionRef};
@@ -16,7 +17,7 @@ use osier_settings::{settings_page, themes};
 use osier_tui::msg::OpenTarget;
 use osier_tui::state::UiConfig;
 use osier_tui::theme::{Theme, detect_color_depth, detect_light_background};
-use osier_tui::{Host, OpenedSession, SessionListing, SettingChange, SettingRow};
+use osier_tui::{Host, OpenedSession, SessionListing, SettingChange};
 
 use super::agent_factory::AgentFactory;
 use super::leaving::LeaveReason;

@@ -161,6 +161,12 @@ impl Settings {
         Settings::from_layers(self.layers.clone(), Some(agent), problems)
     }
 
+    /// The agent of new sessions, and all others that the settings name.
+    pub fn agent_names(&self) -> Vec<String> {
+        let others = self.layers.table("agents").into_iter().map(|(name, _)| name);
+        std::iter::once(self.agent.clone()).chain(others.filter(|name| *name != self.agent)).collect()
+    }
+
     /// Whether the model may backtrack to checkpoints, unless the command line disables it.
     pub fn offers_backtracking(&self) -> bool {
         let is_named = |tools: &Vec<String>| tools.iter().any(|name| name.trim() == crate::names::BACKTRACK);

@@ -2,10 +2,10 @@
 
 use super::filter_list::{FilterList, ListEvent, ListRow};
 use super::{ListPicker, Overlay, OverlayArea, OverlayEvent, OverlayOutcome, TextPrompt};
-use crate::host::SettingRow;
 use crate::key::Key;
 use crate::msg::Action;
 use crate::screen::Frame;
+use osier_protocol::engine_request::SettingRow;
 
 /// The settings and the list that shows them.
 #[derive(Debug)]

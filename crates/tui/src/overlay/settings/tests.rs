@@ -2,9 +2,9 @@
 
 use expect_test::expect;
 
-use crate::host::SettingRow;
 use crate::msg::Msg;
 use crate::testing::Harness;
+use osier_protocol::engine_request::SettingRow;
 
 fn row(key: &str, value: &str, choices: &[&str]) -> SettingRow {
     SettingRow {

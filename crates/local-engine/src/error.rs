@@ -1,0 +1,90 @@
+//! The errors of a local engine.
+
+use std::path::PathBuf;
+
+use osier_engine::{EngineError, error_chain};
+use osier_model::LookupError;
+use osier_protocol::ClientError;
+use osier_session::SessionError;
+use osier_settings::SettingsError;
+use osier_store::StoreError;
+use osier_tree::ErrorCode;
+use osier_tree::search_query::InvalidPattern;
+use serde_json::json;
+
+/// Why a session could not be opened, or a request failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LocalEngineError {
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Model(LookupError),
+    #[error("cannot use the setting summary_model")]
+    SummaryModel { source: LookupError },
+    /// Nobody is there to accept another model.
+    #[error("{notice}")]
+    SessionModelUnusable { notice: String },
+    #[error("no directory {}", path.display())]
+    NoSuchDirectory { path: PathBuf },
+    #[error("cannot use {}: sessions are served only for {}", path.display(), display_list(allowed))]
+    DirectoryNotAllowed { path: PathBuf, allowed: Vec<PathBuf> },
+    #[error(transparent)]
+    BadPattern(#[from] InvalidPattern),
+    #[error("the generation {text} is not a hexadecimal number")]
+    BadGeneration { text: String },
+}
+
+impl LocalEngineError {
+    /// The machine-readable code.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            LocalEngineError::Engine(error) => error.code(),
+            LocalEngineError::Settings(error) => error.code(),
+            LocalEngineError::Client(error) => error.code,
+            LocalEngineError::Model(_)
+            | LocalEngineError::SummaryModel { .. }
+            | LocalEngineError::SessionModelUnusable { .. } => ErrorCode::ModelNotFound,
+            LocalEngineError::NoSuchDirectory { .. } | LocalEngineError::BadGeneration { .. } => {
+                ErrorCode::Usage
+            }
+            LocalEngineError::DirectoryNotAllowed { .. } => ErrorCode::DirectoryNotAllowed,
+            LocalEngineError::BadPattern(_) => ErrorCode::BadPattern,
+        }
+    }
+}
+
+impl From<StoreError> for LocalEngineError {
+    fn from(error: StoreError) -> LocalEngineError {
+        EngineError::from(error).into()
+    }
+}
+
+impl From<SessionError> for LocalEngineError {
+    fn from(error: SessionError) -> LocalEngineError {
+        EngineError::from(error).into()
+    }
+}
+
+impl From<LocalEngineError> for ClientError {
+    fn from(error: LocalEngineError) -> ClientError {
+        let facts = match &error {
+            LocalEngineError::Engine(error) => error.fields(),
+            LocalEngineError::DirectoryNotAllowed { path, allowed } => {
+                json!({ "directory": path, "directories": allowed })
+            }
+            _ => json!({}),
+        };
+        match error {
+            LocalEngineError::Client(error) => error,
+            error => ClientError::new(error.code(), error_chain(&error)).with_facts(facts),
+        }
+    }
+}
+
+fn display_list(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}

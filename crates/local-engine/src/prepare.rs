@@ -1,0 +1,221 @@
+//! Choosing the session to open. Creates nothing, except the session of a fork.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use osier_engine::{
+    FindOptions, ForkFrom, ForkRequest, KeepWhen, ListOptions, LiveSession, StoredSession, is_path, reading,
+    session_location,
+};
+use osier_protocol::{
+    ForkOptions, ForkPosition, Image, NewSessionOptions, OpenRequest, OpenTarget, Prompt, SessionRef,
+};
+use osier_settings::{CliOverrides, Home};
+use osier_tree::move_target::EditorContent;
+use serde::Deserialize;
+
+use crate::agent_setup::AgentSetup;
+use crate::error::LocalEngineError;
+use crate::local_engine::LocalEngine;
+use crate::prepared_session::{LocalSession, PreparedSession, SessionSource};
+
+/// A session that a request selects.
+#[derive(Debug)]
+struct SelectedSession {
+    source: SessionSource,
+    /// What is configured for its directory.
+    home: Home,
+    name: Option<String>,
+    editor: Option<EditorContent>,
+}
+
+impl LocalEngine {
+    /// Opens or creates a session and connects to its agent. `None` if a hook refused; then nothing changed.
+    pub async fn open_session(&self, request: OpenRequest) -> Result<Option<LocalSession>, LocalEngineError> {
+        match self.prepare(request).await? {
+            Some(prepared) => prepared.open(&self.options).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Chooses the session and its agent. A new session is not created yet. `None` if a hook refused.
+    pub async fn prepare(&self, request: OpenRequest) -> Result<Option<PreparedSession>, LocalEngineError> {
+        let mut notices = Vec::new();
+        let left = self.left_session(request.leaving.as_ref(), &request.target).await;
+        let is_fork = matches!(request.target, OpenTarget::Fork(_));
+        let Some(selected) = self.select(request.target, &mut notices).await? else { return Ok(None) };
+        if let Some(left) = left.as_ref().filter(|_| !is_fork) {
+            let target = selected.source.live().map(|live| session_location(live.session()));
+            if !left.may_switch(&self.engine(), target).await {
+                return Ok(None);
+            }
+        }
+        let session_model = match selected.source.live() {
+            Some(live) => reading::model_on_path(live.session()).await?,
+            None => None,
+        };
+        let setup = AgentSetup::new(selected.home, &self.options, session_model.as_deref(), &mut notices)?;
+        let SelectedSession { source, name, editor, .. } = selected;
+        Ok(Some(PreparedSession { setup, notices, source, name, editor: editor.map(editor_prompt), left }))
+    }
+
+    async fn select(
+        &self,
+        target: OpenTarget,
+        notices: &mut Vec<String>,
+    ) -> Result<Option<SelectedSession>, LocalEngineError> {
+        let live = match target {
+            OpenTarget::New(new) => return self.select_new(new, notices).map(Some),
+            OpenTarget::Latest { cwd } => match self.find_latest(cwd.as_deref(), notices).await? {
+                Some(live) => live,
+                None => {
+                    notices.push("no session to continue in this directory; starting a new one".to_owned());
+                    let new = NewSessionOptions { cwd, ..NewSessionOptions::default() };
+                    return self.select_new(new, notices).map(Some);
+                }
+            },
+            OpenTarget::Named { name } => {
+                let stored = self.find_session(&name, notices).await?;
+                self.engine().open(&stored).await?
+            }
+            OpenTarget::Listed { session } => {
+                self.check_location(&session)?;
+                self.engine().open_at(&session.store, &session.key).await?
+            }
+            OpenTarget::Fork(options) => return self.select_fork(options, notices).await,
+        };
+        self.select_existing(live, notices).map(Some)
+    }
+
+    fn select_new(
+        &self,
+        new: NewSessionOptions,
+        notices: &mut Vec<String>,
+    ) -> Result<SelectedSession, LocalEngineError> {
+        let directory = self.new_session_directory(new.cwd.as_deref())?;
+        let run = self.home().overrides.clone();
+        let overrides = CliOverrides { store: new.store.or(run.store), agent: new.agent_id.or(run.agent) };
+        let home = self.home_for(&directory, &overrides, notices)?;
+        let keep = if new.in_memory { KeepWhen::Never } else { self.options.keep };
+        let source = SessionSource::New(home.new_session(keep));
+        Ok(SelectedSession { source, home, name: new.name, editor: None })
+    }
+
+    fn select_existing(
+        &self,
+        live: Arc<LiveSession>,
+        notices: &mut Vec<String>,
+    ) -> Result<SelectedSession, LocalEngineError> {
+        let (own, directory) = (self.home(), PathBuf::from(&live.session().header().cwd));
+        self.options.directories.check(&directory)?;
+        let is_other = self.moves_to(&live, &directory, &own);
+        let home = match is_other {
+            true => {
+                let shown = own.display_path(&directory);
+                notices.push(format!("working in {shown}, the directory of the session"));
+                self.home_for(&directory, &own.overrides, notices)?
+            }
+            false => self.home_for(&own.cwd, &own.overrides, notices)?,
+        };
+        Ok(SelectedSession { source: SessionSource::Existing(live), home, name: None, editor: None })
+    }
+
+    /// Whether the agent works in the directory of the session, because it exists and is not the engine's own one.
+    fn moves_to(&self, live: &LiveSession, directory: &Path, own: &Home) -> bool {
+        let has_own = own.engine.has_own_directory(live.session());
+        !self.options.stays_in_directory && has_own && directory != own.cwd && directory.is_dir()
+    }
+
+    async fn select_fork(
+        &self,
+        options: ForkOptions,
+        notices: &mut Vec<String>,
+    ) -> Result<Option<SelectedSession>, LocalEngineError> {
+        let Some((stored, editor)) = self.fork(options).await? else { return Ok(None) };
+        let live = self.engine().open(&stored).await?;
+        let selected = self.select_existing(live, notices)?;
+        Ok(Some(SelectedSession { editor, ..selected }))
+    }
+
+    /// Copies a path into a new session. `None` if a hook refused.
+    pub(crate) async fn fork(
+        &self,
+        options: ForkOptions,
+    ) -> Result<Option<(StoredSession, Option<EditorContent>)>, LocalEngineError> {
+        let (home, session) = (self.home(), &options.session);
+        let live = self.open_briefly(session).await?;
+        let from = match options.from {
+            ForkPosition::Current => ForkFrom::CurrentPosition,
+            ForkPosition::Exactly { entry_id } => ForkFrom::Exactly(entry_id.to_string()),
+            ForkPosition::Entry { entry_id } => ForkFrom::Entry(entry_id.to_string()),
+        };
+        let store = options.store.or_else(|| home.named_store().map(str::to_owned));
+        let request = ForkRequest { from, store, name: options.name };
+        let forked = home.engine.fork(live.session(), &request).await?;
+        Ok(forked.map(|forked| (forked.stored, forked.editor)))
+    }
+
+    /// Opens a session for one operation, if its directory is allowed.
+    pub(crate) async fn open_briefly(
+        &self,
+        session: &SessionRef,
+    ) -> Result<Arc<LiveSession>, LocalEngineError> {
+        self.check_location(session)?;
+        let live = self.engine().open_briefly_at(&session.store, &session.key).await?;
+        self.options.directories.check(Path::new(&live.session().header().cwd))?;
+        Ok(live)
+    }
+
+    /// The stored session that a name means, if its directory is allowed.
+    pub(crate) async fn find_session(
+        &self,
+        name: &str,
+        notices: &mut Vec<String>,
+    ) -> Result<StoredSession, LocalEngineError> {
+        let home = self.home();
+        let options = FindOptions { store: home.named_store(), ..FindOptions::default() };
+        let found = home.engine.find(name, options).await?;
+        self.check_location(&SessionRef { store: found.store.name().into(), key: found.key.clone() })?;
+        notices.extend(found.unavailable.iter().map(|down| down.error.to_string()));
+        let stored = found.read().await?;
+        self.options.directories.check(Path::new(&stored.opened.header.cwd))?;
+        Ok(stored)
+    }
+
+    /// Refuses a file outside the stores if the directories are limited: any file of the machine could be named.
+    pub(crate) fn check_location(&self, session: &SessionRef) -> Result<(), LocalEngineError> {
+        if self.options.directories.is_unlimited() || !is_path(&session.key) {
+            return Ok(());
+        }
+        let engine = self.engine();
+        match engine.configured_store(&session.store) {
+            Some(store) if store.contains(Path::new(&session.key)) => Ok(()),
+            _ => {
+                let (path, allowed) = (PathBuf::from(&session.key), self.options.directories.list().to_vec());
+                Err(LocalEngineError::DirectoryNotAllowed { path, allowed })
+            }
+        }
+    }
+
+    /// The most recently used session of a directory and of the agent.
+    async fn find_latest(
+        &self,
+        cwd: Option<&str>,
+        notices: &mut Vec<String>,
+    ) -> Result<Option<Arc<LiveSession>>, LocalEngineError> {
+        let (home, directory) = (self.home(), self.new_session_directory(cwd)?);
+        let agent = Some(home.settings.agent.clone());
+        let options = ListOptions { agent, cwd: Some(directory), ..home.list_options(true) };
+        let list = home.engine.list(&options).await?;
+        notices.extend(list.unavailable.iter().map(|down| down.error.to_string()));
+        match list.cards.first() {
+            Some(card) => Ok(Some(home.engine.open(&home.engine.session_of_card(card).await?).await?)),
+            None => Ok(None),
+        }
+    }
+}
+
+fn editor_prompt(editor: EditorContent) -> Prompt {
+    let images = editor.images.into_iter().filter_map(|block| Image::deserialize(block).ok()).collect();
+    Prompt { images, ..Prompt::text(editor.text) }
+}

@@ -1,0 +1,119 @@
+//! A session that is chosen and can be opened, and the open session.
+
+use std::sync::Arc;
+
+use osier_engine::{LiveSession, LocalClient, NewSession};
+use osier_protocol::{Client, ClientCommand, Prompt, SessionInfo, SessionRef};
+use osier_tree::projection::preview::sanitize_line;
+use osier_tree::short_ids::first_eight;
+
+use crate::agent_setup::AgentSetup;
+use crate::error::LocalEngineError;
+use crate::leaving::{LeftSession, StoppedWork};
+use crate::local_engine::LocalEngineOptions;
+
+/// A session to open and its agent. If it is dropped, nothing was created.
+#[derive(Debug)]
+pub struct PreparedSession {
+    pub setup: AgentSetup,
+    /// Notices for the user.
+    pub notices: Vec<String>,
+    pub(crate) source: SessionSource,
+    /// The name to give it.
+    pub(crate) name: Option<String>,
+    /// What goes into the editor.
+    pub(crate) editor: Option<Prompt>,
+    pub(crate) left: Option<LeftSession>,
+}
+
+/// Where a session comes from.
+#[derive(Debug)]
+pub(crate) enum SessionSource {
+    New(NewSession),
+    Existing(Arc<LiveSession>),
+}
+
+impl SessionSource {
+    /// The session, if it exists.
+    pub(crate) fn live(&self) -> Option<&Arc<LiveSession>> {
+        match self {
+            SessionSource::Existing(live) => Some(live),
+            SessionSource::New(_) => None,
+        }
+    }
+}
+
+/// An open session, and the client of its agent.
+#[derive(Debug)]
+pub struct LocalSession {
+    pub client: LocalClient,
+    pub setup: AgentSetup,
+    /// Notices for the user.
+    pub notices: Vec<String>,
+    pub is_new: bool,
+    editor: Option<Prompt>,
+    stopped: StoppedWork,
+}
+
+impl PreparedSession {
+    /// Opens the session, connects to its agent, and leaves the other session.
+    pub async fn open(self, options: &LocalEngineOptions) -> Result<LocalSession, LocalEngineError> {
+        let PreparedSession { setup, notices, source, name, editor, left } = self;
+        let (engine, is_new) = (setup.home.engine.clone(), source.live().is_none());
+        let live = match source {
+            SessionSource::New(new) => engine.create(&new).await?,
+            SessionSource::Existing(live) => live,
+        };
+        let start = left.as_ref().map(LeftSession::agent_start).unwrap_or_default();
+        let client = engine.connect(&live, &setup.agent_spec(options, start)).await?;
+        if let Some(name) = name {
+            rename(&client, name).await?;
+        }
+        let mut stopped = StoppedWork::default();
+        if let Some(left) = &left {
+            if !options.is_shared {
+                stopped = left.stop_work().await?;
+                left.end_agent(&client);
+            }
+            left.announce(&engine, &client).await;
+        }
+        Ok(LocalSession { client, setup, notices, is_new, editor, stopped })
+    }
+
+    /// Names the session when it is opened.
+    pub fn set_name(&mut self, name: String) {
+        self.name = Some(name);
+    }
+}
+
+async fn rename(client: &LocalClient, name: String) -> Result<(), LocalEngineError> {
+    if client.live().session().tree().marks().name() != Some(&name) {
+        client.send(ClientCommand::Rename { name }).await?;
+    }
+    Ok(())
+}
+
+impl LocalSession {
+    /// What a client learns about the session.
+    pub async fn info(&self) -> SessionInfo {
+        let (session, home) = (self.client.live().session(), &self.setup.home);
+        let short_id = session.store().short_id(session.id()).await;
+        let prompts: Vec<&Prompt> = self.editor.iter().chain(&self.stopped.prompts).collect();
+        let texts: Vec<&str> = prompts.iter().map(|prompt| prompt.text.as_str()).collect();
+        SessionInfo {
+            session: SessionRef { store: session.store().name().into(), key: session.key().to_owned() },
+            id: session.id().into(),
+            short_id: short_id.unwrap_or_else(|_| first_eight(session.id()).to_owned()),
+            file: session.file().map(|file| file.to_string_lossy().into_owned()),
+            cwd: home.cwd.to_string_lossy().into_owned(),
+            agent_id: session.header().agent_id.clone().unwrap_or_else(|| "main".to_owned()),
+            model: self.setup.model_name(),
+            is_offline_only: self.setup.is_offline_only(),
+            editor_text: (!texts.is_empty()).then(|| texts.join("\n\n")),
+            editor_images: prompts.iter().flat_map(|prompt| prompt.images.clone()).collect(),
+            turn_stopped: self.stopped.turn_stopped,
+            is_new: self.is_new,
+            notices: self.notices.iter().map(|notice| sanitize_line(notice)).collect(),
+        }
+    }
+}

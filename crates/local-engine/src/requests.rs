@@ -1,0 +1,188 @@
+//! Requests that need no open session.
+
+use std::path::{Path, PathBuf};
+
+use osier_engine::{ConfiguredStore, KeptReason, ListOptions, StoredSession, SummaryModel};
+use osier_protocol::engine_request::{
+    DeletedSession, EngineDescription, ForkedSession, SessionList, StoreDescription,
+};
+use osier_protocol::search_query::SearchQuery;
+use osier_protocol::{
+    Client, ClientCommand, EngineReply, EngineRequest, ForkOptions, ListSessions, SessionRef,
+};
+use osier_session::{KnownRevision, SnapshotOptions};
+use osier_settings::settings_page;
+use osier_store::StoreError;
+use osier_tree::projection::preview::sanitize_line;
+use serde_json::Value;
+
+use crate::error::LocalEngineError;
+use crate::local_engine::LocalEngine;
+
+impl LocalEngine {
+    pub(crate) async fn handle_request(
+        &self,
+        request: EngineRequest,
+    ) -> Result<EngineReply, LocalEngineError> {
+        match request {
+            EngineRequest::ListSessions(options) => self.list(options).await.map(EngineReply::Sessions),
+            EngineRequest::SearchMessages { session, query } => {
+                let card = self.stored(&session).await?.card().await?;
+                let matches = self.engine().search_messages(&SearchQuery::parse(&query)?, &card).await?;
+                Ok(EngineReply::Matches { matches })
+            }
+            EngineRequest::FindSession { name } => {
+                let card = self.find_session(&name, &mut Vec::new()).await?.card().await?;
+                Ok(EngineReply::Found { card })
+            }
+            EngineRequest::RenameSession { session, name } => self.rename_session(&session, name).await,
+            EngineRequest::DeleteSession { session } => self.delete(&session).await.map(EngineReply::Deleted),
+            EngineRequest::ForkSession(options) => self.fork_session(options).await,
+            EngineRequest::Snapshot { session, since, generation, without_context } => {
+                let options = SnapshotOptions { without_context, since: known_revision(since, generation)? };
+                let snapshot = self.snapshot(&session, options).await?;
+                Ok(EngineReply::Snapshot { snapshot })
+            }
+            EngineRequest::Settings => {
+                Ok(EngineReply::Settings { settings: settings_page::setting_rows(&self.home()) })
+            }
+            EngineRequest::SetSetting { key, value } => {
+                let notice = settings_page::change_setting(&key, &value, &self.home())?;
+                self.reload_home();
+                Ok(EngineReply::SettingChanged { notice: sanitize_line(&notice) })
+            }
+            EngineRequest::Describe => Ok(EngineReply::Description(self.describe())),
+        }
+    }
+
+    /// A stored session, if its directory is allowed.
+    async fn stored(&self, session: &SessionRef) -> Result<StoredSession, LocalEngineError> {
+        self.check_location(session)?;
+        let stored = self.engine().session_at(&session.store, &session.key).await?;
+        self.options.directories.check(Path::new(&stored.opened.header.cwd))?;
+        Ok(stored)
+    }
+
+    async fn list(&self, options: ListSessions) -> Result<SessionList, LocalEngineError> {
+        let directories = &self.options.directories;
+        let cwd = options.cwd.map(PathBuf::from);
+        cwd.as_deref().map_or(Ok(()), |cwd| directories.check(cwd))?;
+        // Sessions of other directories must not use up the limit.
+        let filters_later = cwd.is_none() && !directories.is_unlimited();
+        let list = ListOptions {
+            store: options.store,
+            cwd,
+            agent: options.agent_id,
+            query: options.query.map(|query| SearchQuery::parse(&query)).transpose()?,
+            named: options.named,
+            limit: options.limit.filter(|_| !filters_later),
+        };
+        let list = self.engine().list(&list).await?;
+        let (mut sessions, limit) = (list.cards, options.limit.unwrap_or(usize::MAX));
+        sessions.retain(|card| directories.allows(Path::new(&card.cwd)));
+        let has_more = list.has_more || sessions.len() > limit;
+        sessions.truncate(limit);
+        let unavailable = list.unavailable.iter().map(|down| down.error.to_string());
+        let problems = unavailable.chain(list.search_problem).collect();
+        Ok(SessionList { sessions, has_more, problems })
+    }
+
+    async fn rename_session(
+        &self,
+        session: &SessionRef,
+        name: String,
+    ) -> Result<EngineReply, LocalEngineError> {
+        let (home, live) = (self.home(), self.open_briefly(session).await?);
+        let (client, _) = home.connect_one_shot(&live, &SummaryModel::Unused).await?;
+        client.send(ClientCommand::Rename { name }).await?;
+        live.session().sync_if_configured().await?;
+        Ok(EngineReply::Done)
+    }
+
+    /// Deletes a session and the sessions of its sub-agents. Fails if it is in use; a sub-agent's session in use is kept.
+    async fn delete(&self, session: &SessionRef) -> Result<DeletedSession, LocalEngineError> {
+        let engine = self.engine();
+        let nothing = DeletedSession { store: session.store.to_string(), ..DeletedSession::default() };
+        let card = match self.stored(session).await {
+            Ok(stored) => stored.card().await?,
+            Err(LocalEngineError::Engine(osier_engine::EngineError::Store(StoreError::NotFound {
+                ..
+            }))) => {
+                return Ok(nothing);
+            }
+            Err(error) => return Err(error),
+        };
+        let plan = engine.plan_delete(vec![card]).await?;
+        let mut report = engine.delete(&plan, false).await?;
+        if let Some(error) = report.take_named_kept().and_then(KeptReason::into_error) {
+            return Err(error.into());
+        }
+        Ok(report.deleted.iter().fold(nothing, |total, (_, one)| DeletedSession {
+            deleted: total.deleted || one.deleted,
+            sessions: total.sessions + one.counts.sessions,
+            entries: total.entries + one.counts.entries,
+            ..total
+        }))
+    }
+
+    async fn fork_session(&self, options: ForkOptions) -> Result<EngineReply, LocalEngineError> {
+        let Some((stored, editor)) = self.fork(options).await? else { return Ok(EngineReply::Cancelled) };
+        let live = self.engine().open_briefly(&stored).await?;
+        let (state, at) = live.session().main_cursor().state_and_place();
+        Ok(EngineReply::Forked(ForkedSession {
+            session: SessionRef { store: stored.store.name().into(), key: stored.key.clone() },
+            id: stored.opened.header.id.as_str().into(),
+            editor_text: editor.map(|editor| editor.text),
+            leaf_id: at.map(|seq| state.tree.id(seq).to_entry_id()),
+        }))
+    }
+
+    async fn snapshot(
+        &self,
+        session: &SessionRef,
+        options: SnapshotOptions,
+    ) -> Result<Value, LocalEngineError> {
+        let live = self.open_briefly(session).await?;
+        let mut json = Vec::new();
+        let write = |piece: &[u8]| -> Result<(), LocalEngineError> {
+            json.extend_from_slice(piece);
+            Ok(())
+        };
+        live.session().write_snapshot(options, write).await?;
+        Ok(serde_json::from_slice(&json).unwrap_or_default())
+    }
+
+    fn describe(&self) -> EngineDescription {
+        let home = self.reload_home();
+        let describe_store = |store: &ConfiguredStore| StoreDescription {
+            name: store.name().to_owned(),
+            kind: store.kind().to_owned(),
+        };
+        let directories = match self.options.directories.is_unlimited() {
+            true => vec![home.cwd.clone()],
+            false => self.options.directories.list().to_vec(),
+        };
+        EngineDescription {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            models: home.model_catalog().usable_models().map(|model| model.full_name()).collect(),
+            agents: home.settings.agent_names(),
+            stores: home.engine.stores().iter().map(describe_store).collect(),
+            directories: directories.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+        }
+    }
+}
+
+fn known_revision(
+    since: Option<usize>,
+    generation: Option<String>,
+) -> Result<Option<KnownRevision>, LocalEngineError> {
+    let Some(revision) = since else { return Ok(None) };
+    let generation = match generation {
+        Some(text) => match u64::from_str_radix(&text, 16) {
+            Ok(generation) => Some(generation),
+            Err(_) => return Err(LocalEngineError::BadGeneration { text }),
+        },
+        None => None,
+    };
+    Ok(Some(KnownRevision { revision, generation }))
+}

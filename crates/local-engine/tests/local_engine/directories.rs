@@ -1,0 +1,94 @@
+//! An engine that is limited to some directories.
+
+use osier_local_engine::{AllowedDirectories, LocalEngineOptions};
+use osier_protocol::{
+    ClientError, EngineClient, EngineReply, EngineRequest, ErrorCode, ForkOptions, ForkPosition,
+    ListSessions, NewSessionOptions, OpenRequest, OpenTarget, OpenedSession,
+};
+
+use crate::support::TestEngine;
+
+/// A session in a directory that is not allowed, with the sessions in the same home folder as the limited engine.
+async fn limited() -> (TestEngine, OpenedSession) {
+    let test = TestEngine::new();
+    let outside = test.talk_in("other").await;
+    (test, outside)
+}
+
+fn limit(test: &TestEngine) -> osier_local_engine::LocalEngine {
+    let directories = AllowedDirectories::only(&[test.directory("work")]);
+    let options = LocalEngineOptions { has_user: true, directories, ..LocalEngineOptions::default() };
+    osier_local_engine::LocalEngine::new((*test.engine.home()).clone(), options)
+}
+
+fn assert_refused<T: std::fmt::Debug>(result: Result<T, ClientError>) {
+    let error = result.expect_err("the directory is not allowed");
+    assert_eq!(error.code, ErrorCode::DirectoryNotAllowed, "{error}");
+    assert_eq!(error.facts["directories"].as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn sessions_of_other_directories_cannot_be_opened_by_any_name() {
+    let (test, outside) = limited().await;
+    let engine = limit(&test);
+    let session = outside.info.session.clone();
+    let fork = ForkOptions { session: session.clone(), from: ForkPosition::Current, store: None, name: None };
+    let other = Some(test.directory("other").to_string_lossy().into_owned());
+    let targets = [
+        OpenTarget::Named { name: outside.info.id.to_string() },
+        OpenTarget::Named { name: outside.info.file.clone().unwrap() },
+        OpenTarget::Listed { session },
+        OpenTarget::Latest { cwd: other.clone() },
+        OpenTarget::New(NewSessionOptions { cwd: other, ..NewSessionOptions::default() }),
+        OpenTarget::Fork(fork),
+    ];
+    for target in targets {
+        assert_refused(engine.open(OpenRequest { target, leaving: None }).await);
+    }
+    assert!(engine.open(OpenRequest::default()).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_file_outside_the_stores_cannot_be_opened() {
+    let (test, outside) = limited().await;
+    let copy = test.directory("work").join("copy.jsonl");
+    std::fs::copy(outside.info.file.clone().unwrap(), &copy).unwrap();
+    let name = copy.to_string_lossy().into_owned();
+    let target = OpenTarget::Named { name };
+    assert_refused(limit(&test).open(OpenRequest { target, leaving: None }).await);
+}
+
+#[tokio::test]
+async fn sessions_of_other_directories_are_not_listed_and_cannot_be_changed() {
+    let (test, outside) = limited().await;
+    test.talk_in("work").await;
+    let engine = limit(&test);
+    let list = EngineRequest::ListSessions(ListSessions { limit: Some(1), ..ListSessions::default() });
+    let EngineReply::Sessions(list) = engine.call(list).await.unwrap() else { panic!("a list") };
+    assert_eq!((list.sessions.len(), list.has_more), (1, false));
+    assert_eq!(list.sessions[0].cwd, test.directory("work").to_string_lossy());
+    let session = outside.info.session.clone();
+    let (query, name) = ("hello".to_owned(), "mine".to_owned());
+    let requests = [
+        EngineRequest::SearchMessages { session: session.clone(), query },
+        EngineRequest::FindSession { name: outside.info.id.to_string() },
+        EngineRequest::RenameSession { session: session.clone(), name },
+        EngineRequest::Snapshot {
+            session: session.clone(),
+            since: None,
+            generation: None,
+            without_context: true,
+        },
+        EngineRequest::ForkSession(ForkOptions {
+            session: session.clone(),
+            from: ForkPosition::Current,
+            store: None,
+            name: None,
+        }),
+        EngineRequest::DeleteSession { session },
+    ];
+    for request in requests {
+        assert_refused(engine.call(request).await);
+    }
+    assert_eq!(test.listed().await, 2);
+}

@@ -1,0 +1,104 @@
+//! Requests that need no open session.
+
+use osier_protocol::{
+    EngineClient, EngineReply, EngineRequest, ErrorCode, ForkOptions, ForkPosition, ListSessions,
+};
+
+use crate::support::TestEngine;
+
+#[tokio::test]
+async fn sessions_are_found_renamed_searched_and_deleted() {
+    let test = TestEngine::new();
+    let opened = test.talk_in("work").await;
+    let session = opened.info.session.clone();
+    let rename = EngineRequest::RenameSession { session: session.clone(), name: "plans".to_owned() };
+    assert_eq!(test.call(rename).await, EngineReply::Done);
+    let find = EngineRequest::FindSession { name: opened.info.short_id.clone() };
+    let EngineReply::Found { card } = test.call(find).await else { panic!("it exists") };
+    assert_eq!(card.name.as_deref(), Some("plans"));
+    for (query, expected) in [("hello", true), ("xylophone", false)] {
+        let search = EngineRequest::SearchMessages { session: session.clone(), query: query.to_owned() };
+        assert_eq!(test.call(search).await, EngineReply::Matches { matches: expected });
+        let list = ListSessions { query: Some(query.to_owned()), ..ListSessions::default() };
+        let EngineReply::Sessions(list) = test.call(EngineRequest::ListSessions(list)).await else {
+            panic!("a list")
+        };
+        assert_eq!(list.sessions.len(), usize::from(expected));
+    }
+    let delete = EngineRequest::DeleteSession { session };
+    let busy = test.engine.call(delete.clone()).await.unwrap_err();
+    assert_eq!(busy.code, ErrorCode::SessionBusy);
+    drop(opened);
+    test.engine.engine().close(std::time::Duration::from_secs(60)).await;
+    let EngineReply::Deleted(deleted) = test.call(delete.clone()).await else { panic!("it is deleted") };
+    assert_eq!((deleted.deleted, deleted.sessions), (true, 1));
+    let EngineReply::Deleted(deleted) = test.call(delete).await else { panic!("nothing to delete") };
+    assert!(!deleted.deleted);
+}
+
+#[tokio::test]
+async fn a_fork_without_opening_it_is_a_new_session() {
+    let test = TestEngine::new();
+    let opened = test.talk_in("work").await;
+    let options = ForkOptions {
+        session: opened.info.session.clone(),
+        from: ForkPosition::Current,
+        store: None,
+        name: Some("copy".to_owned()),
+    };
+    let EngineReply::Forked(forked) = test.call(EngineRequest::ForkSession(options)).await else {
+        panic!("it is forked")
+    };
+    assert_ne!(forked.id, opened.info.id);
+    assert!(forked.leaf_id.is_some());
+    assert_eq!(test.listed().await, 2);
+}
+
+#[tokio::test]
+async fn a_snapshot_has_all_entries_or_only_the_new_ones() {
+    let test = TestEngine::new();
+    let session = test.talk_in("work").await.info.session;
+    let request = |since, generation| EngineRequest::Snapshot {
+        session: session.clone(),
+        since,
+        generation,
+        without_context: true,
+    };
+    let EngineReply::Snapshot { snapshot } = test.call(request(None, None)).await else {
+        panic!("it exists")
+    };
+    let revision = snapshot["revision"].as_u64().unwrap() as usize;
+    assert_eq!(snapshot["entries"].as_array().unwrap().len(), revision);
+    let generation = snapshot["generation"].as_str().map(str::to_owned);
+    let newer = request(Some(revision - 1), generation);
+    let EngineReply::Snapshot { snapshot } = test.call(newer).await else { panic!("it exists") };
+    assert_eq!(snapshot["entries"].as_array().unwrap().len(), 1);
+    let junk = test.engine.call(request(Some(1), Some("junk".to_owned()))).await.unwrap_err();
+    assert_eq!(junk.code, ErrorCode::Usage);
+}
+
+#[tokio::test]
+async fn settings_can_be_read_and_changed() {
+    let test = TestEngine::new();
+    let set = EngineRequest::SetSetting { key: "max_steps".to_owned(), value: "7".to_owned() };
+    let EngineReply::SettingChanged { notice } = test.call(set).await else { panic!("it is changed") };
+    assert!(notice.contains("max_steps = 7"), "{notice}");
+    let EngineReply::Settings { settings } = test.call(EngineRequest::Settings).await else {
+        panic!("the settings")
+    };
+    assert!(settings.iter().any(|row| row.key == "max_steps" && row.value == "7"), "{settings:?}");
+    let junk = EngineRequest::SetSetting { key: "no_such_key".to_owned(), value: "7".to_owned() };
+    assert_eq!(test.engine.call(junk).await.unwrap_err().code, ErrorCode::Usage);
+}
+
+#[tokio::test]
+async fn an_engine_describes_itself() {
+    let test = TestEngine::new();
+    let EngineReply::Description(description) = test.call(EngineRequest::Describe).await else {
+        panic!("a description")
+    };
+    assert_eq!(description.directories, [test.directory("work").to_string_lossy()]);
+    assert_eq!(description.stores[0].kind, "file");
+    assert!(description.models.contains(&"offline/offline".to_owned()), "{:?}", description.models);
+    assert_eq!(description.agents.len(), 1);
+}
