@@ -6,11 +6,12 @@
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
-use std::os::unix::fs::lchown;
+use std::os::unix::fs::{chown, lchown};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 
 use crate::run_support::{KEY, ModelServer, RunningCommand, osier_command};
@@ -24,7 +25,7 @@ const NOBODY: u32 = 65534;
 /// The arguments that the program passes to Bubblewrap.
 fn bubblewrap_arguments(policy: &Value) -> Vec<String> {
     let mut words: Vec<String> =
-        ["--unshare-ipc", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev"].map(str::to_owned).to_vec();
+        ["--unshare-ipc", "--ro-bind", "/", "/", "--dev", "/dev"].map(str::to_owned).to_vec();
     for (key, option, has_source) in [
         ("write", "--bind", true),
         ("hide", "--tmpfs", false),
@@ -281,6 +282,26 @@ fn other_processes_cannot_be_reached() {
         }
         assert_eq!(sandbox.run("ulimit -c 0").code, 0, "but it can limit itself");
         assert_eq!(sandbox.run("sleep 9 & kill $!; wait $! || true").code, 0, "but its own children can");
+    }
+}
+
+/// The terminal in which the user reads the questions: writing to it could change what they show, and reading from it would get
+/// what the user types.
+#[test]
+fn terminals_of_other_processes_cannot_be_reached() {
+    for sandbox in TestSandbox::all() {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let terminal = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        chown(&terminal, sandbox.user, None).unwrap();
+        sandbox.fails(&format!("echo x > {terminal}"));
+        sandbox.fails(&format!("exec 3< {terminal}"));
+        if sandbox.policy["mounts"] != "none" && sandbox.run("command -v python3").code == 0 {
+            let own = "import os; a, b = os.openpty(); os.write(b, b\"own\"); print(os.read(a, 3))";
+            let output = sandbox.run(&format!("python3 -c '{own}'"));
+            assert_eq!(output.out, "b'own'\n", "programs can create terminals: {output}");
+        }
     }
 }
 

@@ -19,7 +19,10 @@ use super::policy::{MountMethod, NetworkAccess, SandboxPolicy};
 const VERSIONS: &[ABI] = &[ABI::V9, ABI::V6, ABI::V5, ABI::V4, ABI::V3];
 
 /// Devices that most programs need. Others, such as disks, would expose hidden files.
-const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd"];
+const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "fd"];
+
+/// Terminals. Without mounts, these would include the terminal of the user.
+const TERMINALS: &[&str] = &["ptmx", "pts"];
 
 /// The newest version that the kernel supports.
 pub(super) fn newest_abi() -> Option<ABI> {
@@ -48,11 +51,13 @@ pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<()> {
     for path in readable_paths(policy).iter().chain(&policy.show) {
         rules = add_rule(rules, path, read, abi)?;
     }
+    let mut devices = DEVICES.to_vec();
     if policy.mounts != MountMethod::None {
         // Mounts cover the hidden paths, so listing names is safe everywhere.
         rules = add_rule(rules, Path::new("/"), AccessFs::ReadDir.into(), abi)?;
+        devices.extend(TERMINALS);
     }
-    for device in DEVICES.iter().map(|name| Path::new("/dev").join(name)).filter(|path| path.exists()) {
+    for device in devices.iter().map(|name| Path::new("/dev").join(name)).filter(|path| path.exists()) {
         rules = add_rule(rules, &device, read | (write & (AccessFs::from_file(abi))), abi)?;
     }
     for path in &policy.write {

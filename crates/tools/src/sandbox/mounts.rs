@@ -29,6 +29,7 @@ pub(super) fn enter(policy: &SandboxPolicy) -> io::Result<()> {
         enter_user_namespace()?;
     }
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE)?;
+    hide_terminals()?;
     for path in policy.write.iter().filter(|path| path.parent().is_some()) {
         bind_mount(path, path).map_err(|error| error_with_path(path, &error))?;
     }
@@ -55,6 +56,18 @@ fn enter_user_namespace() -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Covers the terminals of other processes. Programs can still create their own.
+fn hide_terminals() -> io::Result<()> {
+    let folder = Path::new("/dev/pts");
+    if !folder.exists() {
+        return Ok(());
+    }
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
+    let options = Some("newinstance,ptmxmode=0666,mode=600");
+    mount(Some("devpts"), folder, Some("devpts"), flags, options)
+        .map_err(|error| error_with_path(folder, &error.into()))
 }
 
 /// Covers a path with an empty folder or file. The paths in `shown` stay visible in it.
@@ -154,7 +167,7 @@ fn error_with_path(path: &Path, error: &io::Error) -> io::Error {
 /// The arguments for Bubblewrap that create the same mounts. The sandboxed program follows them.
 pub(super) fn bubblewrap_arguments(policy: &SandboxPolicy, program: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> =
-        ["--unshare-ipc", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev"].map(OsString::from).to_vec();
+        ["--unshare-ipc", "--ro-bind", "/", "/", "--dev", "/dev"].map(OsString::from).to_vec();
     let mut add = |option: &str, paths: &[&Path]| {
         words.push(option.into());
         words.extend(paths.iter().map(OsString::from));
@@ -231,7 +244,7 @@ mod tests {
         };
         let words = bubblewrap_arguments(&policy, Path::new("/usr/bin/osier"));
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
-        let expected = "--unshare-ipc --ro-bind / / --dev-bind /dev /dev --bind /p /p --tmpfs /tmp --ro-bind /dev/null /dev/null \
+        let expected = "--unshare-ipc --ro-bind / / --dev /dev --bind /p /p --tmpfs /tmp --ro-bind /dev/null /dev/null \
                         --ro-bind /tmp/shown /tmp/shown --bind /p/.git /p/.git --ro-bind /p/.git/hooks /p/.git/hooks --";
         assert_eq!(words.join(" "), expected);
         let words = bubblewrap_arguments(&policy, Path::new("/tmp/osier"));
