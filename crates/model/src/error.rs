@@ -35,6 +35,9 @@ pub enum ModelError {
     CutOff { provider: String, detail: String },
     #[error("unexpected response from {provider}: {detail}")]
     Malformed { provider: String, detail: String },
+    /// The reply exceeds a limit. Retrying would receive, and cost, as much again.
+    #[error("stopped reading the reply from {provider}: {detail}")]
+    TooLarge { provider: String, detail: String },
     #[error("cancelled")]
     Cancelled,
     /// A setting is missing or wrong.
@@ -58,6 +61,7 @@ impl ModelError {
             | ModelError::UnknownModel { .. }
             | ModelError::BadRequest { .. }
             | ModelError::Refused { .. }
+            | ModelError::TooLarge { .. }
             | ModelError::Cancelled
             | ModelError::NotConfigured { .. } => false,
         }
@@ -88,6 +92,7 @@ impl ModelError {
             ModelError::Network { .. } => "network",
             ModelError::CutOff { .. } => "cut",
             ModelError::Malformed { .. } => "malformed",
+            ModelError::TooLarge { .. } => "too_large",
             ModelError::Cancelled => "cancelled",
             ModelError::NotConfigured { .. } => "not_configured",
         }
@@ -108,6 +113,7 @@ impl ModelError {
             | ModelError::Network { detail, .. }
             | ModelError::CutOff { detail, .. }
             | ModelError::Malformed { detail, .. }
+            | ModelError::TooLarge { detail, .. }
             | ModelError::NotConfigured { hint: detail, .. } => *detail = clean(detail),
             ModelError::Cancelled => {}
         }

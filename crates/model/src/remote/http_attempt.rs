@@ -24,8 +24,10 @@ const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REPLY_BYTES: usize = 64 << 20;
 /// Maximum number of blocks in a reply.
 const MAX_BLOCKS: usize = 500;
-/// Maximum size of the arguments of one call, in bytes.
-const MAX_ARGUMENTS_BYTES: usize = 16 << 20;
+/// Maximum size of the content of a reply in bytes: texts, names and arguments, without the frames of the events.
+const MAX_CONTENT_BYTES: usize = 16 << 20;
+/// Maximum size of the name and the id of a call in bytes. Some servers keep a signature in the id.
+const MAX_NAME_BYTES: usize = 64 << 10;
 
 /// A request that was sent and whose response is being read.
 pub(super) struct HttpAttempt {
@@ -38,8 +40,8 @@ pub(super) struct HttpAttempt {
     /// Bytes received so far.
     bytes_received: usize,
     blocks: usize,
-    /// Bytes of arguments in the current block.
-    argument_bytes: usize,
+    /// Bytes of content received so far.
+    content_bytes: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,7 +97,7 @@ impl HttpAttempt {
             format: kind,
             bytes_received: 0,
             blocks: 0,
-            argument_bytes: 0,
+            content_bytes: 0,
         })
     }
 
@@ -114,19 +116,24 @@ impl HttpAttempt {
     fn check_limits(&mut self, deltas: &[Delta]) -> Result<(), ModelError> {
         for delta in deltas {
             match delta {
-                Delta::TextStart { .. } | Delta::ThinkingStart { .. } | Delta::ToolCallStart { .. } => {
+                Delta::TextStart { .. } | Delta::ThinkingStart { .. } => self.blocks += 1,
+                Delta::ToolCallStart { id, name, .. } => {
                     self.blocks += 1;
-                    self.argument_bytes = 0;
+                    self.content_bytes += id.len() + name.len();
+                    if id.len() + name.len() > MAX_NAME_BYTES {
+                        return Err(self.too_large_error("a call with a name of more than 64 KiB"));
+                    }
                 }
-                Delta::ToolCallArguments { json, .. } => self.argument_bytes += json.len(),
+                Delta::Text { text, .. } | Delta::Thinking { text, .. } => self.content_bytes += text.len(),
+                Delta::ToolCallArguments { json, .. } => self.content_bytes += json.len(),
                 _ => {}
             }
         }
         if self.blocks > MAX_BLOCKS {
-            return Err(self.malformed_error(&format!("a reply with more than {MAX_BLOCKS} blocks or calls")));
+            return Err(self.too_large_error(&format!("more than {MAX_BLOCKS} blocks or calls")));
         }
-        if self.argument_bytes > MAX_ARGUMENTS_BYTES {
-            return Err(self.malformed_error("a call with more than 16 MiB of arguments"));
+        if self.content_bytes > MAX_CONTENT_BYTES {
+            return Err(self.too_large_error("more than 16 MiB of content"));
         }
         Ok(())
     }
@@ -145,7 +152,7 @@ impl HttpAttempt {
                 return self.end(out);
             }
         }
-        fits.map_err(|_| self.malformed_error("an event of more than 64 MiB"))?;
+        fits.map_err(|_| self.too_large_error("an event of more than 64 MiB"))?;
         Ok(None)
     }
 
@@ -158,7 +165,7 @@ impl HttpAttempt {
                     self.bytes_received += bytes.len();
                 }
                 if self.bytes_received > MAX_REPLY_BYTES {
-                    return Err(self.malformed_error("a reply of more than 64 MiB"));
+                    return Err(self.too_large_error("more than 64 MiB"));
                 }
                 Ok(bytes.map(Vec::from))
             }
@@ -202,8 +209,8 @@ impl HttpAttempt {
         ModelError::CutOff { provider: self.provider.clone(), detail: said }
     }
 
-    fn malformed_error(&self, said: &str) -> ModelError {
-        ModelError::Malformed { provider: self.provider.clone(), detail: said.to_owned() }
+    fn too_large_error(&self, limit: &str) -> ModelError {
+        ModelError::TooLarge { provider: self.provider.clone(), detail: limit.to_owned() }
     }
 }
 

@@ -528,16 +528,24 @@ async fn endless_replies_calls_and_arguments_are_refused() {
     };
     let piece = "x".repeat(1 << 20);
     let text = text_event(Api::OpenaiCompletions, &piece);
+    let long_name = call(0).replace("read", &piece);
+    let long_id = call(0).replace("\"c0\"", &format!("\"{piece}\""));
+    // Frames with little content.
+    let frames = format!(": {piece}\n\n").repeat(65);
     let endless = [
         ((0..100_000).map(call).collect::<String>(), "more than 500 blocks or calls"),
-        (call(0) + &arguments(&piece).repeat(17), "more than 16 MiB of arguments"),
-        (text.repeat(65), "a reply of more than 64 MiB"),
+        (call(0) + &arguments(&piece).repeat(17), "more than 16 MiB of content"),
+        (text.repeat(17), "more than 16 MiB of content"),
+        (long_name, "a call with a name of more than 64 KiB"),
+        (long_id, "a call with a name of more than 64 KiB"),
+        (frames, "more than 64 MiB"),
     ];
     for (body, what) in endless {
         let body = stream_start(Api::OpenaiCompletions).to_owned() + &body;
-        let replies = vec![ScriptedResponse::events(&body), ScriptedResponse::events(&body)];
-        let (deltas, _) = run(Api::OpenaiCompletions, replies).await;
+        let (deltas, server) = run(Api::OpenaiCompletions, vec![ScriptedResponse::events(&body)]).await;
+        assert_eq!(failure(&deltas).code(), "too_large", "{}", failure(&deltas).message());
         assert!(failure(&deltas).message().contains(what), "{}", failure(&deltas).message());
+        assert_eq!(server.received().len(), 1, "{what}: it is not requested again");
         assert!(message(&deltas).calls().count() <= 500, "{what}");
     }
 }
