@@ -81,7 +81,7 @@ pub use operations::verify::VerifiedSession;
 pub use osier_agent::UnattendedHints;
 pub use osier_agent::hooks;
 pub use osier_agent::{Hook, Hooks, RegisteredHook};
-pub use osier_session::{KnownRevision, SnapshotOptions};
+pub use osier_session::{CommitOutcome, KnownRevision, SnapshotOptions};
 pub use prompt_history::PromptHistory;
 pub use provenance::is_owned_by_another;
 #[cfg(feature = "contract")]

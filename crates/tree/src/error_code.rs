@@ -26,6 +26,9 @@ macro_rules! error_codes {
 
 error_codes! {
     Usage "usage" "the command line is invalid; the exit code is 2",
+    InvalidRequest "invalid_request" "a request to a gateway is not valid",
+    Unauthorized "unauthorized" "a request to a gateway has no valid token",
+    Forbidden "forbidden" "the gateway does not allow this request: its token only allows reading, or its host name or its page is not accepted",
     SessionNotFound "session_not_found" "the session or file does not exist",
     EntryNotFound "entry_not_found" "the session has no entry with this id",
     ParentNotFound "parent_not_found" "the parent of the new entry does not exist",

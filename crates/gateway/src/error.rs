@@ -1,0 +1,129 @@
+//! Errors as HTTP responses: `{code, message, facts}`, and the status of each code.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use osier_engine::EngineError;
+use osier_protocol::{ClientError, ErrorCode};
+
+/// An error of a request.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    error: ClientError,
+    /// A status that says more than the code.
+    status: Option<StatusCode>,
+}
+
+impl ApiError {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> ApiError {
+        ClientError::new(code, message).into()
+    }
+
+    pub(crate) fn unauthorized(message: &str) -> ApiError {
+        ApiError::new(ErrorCode::Unauthorized, message)
+    }
+
+    pub(crate) fn forbidden(message: &str) -> ApiError {
+        ApiError::new(ErrorCode::Forbidden, message)
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> ApiError {
+        ApiError::new(ErrorCode::InvalidRequest, message)
+    }
+
+    /// An invalid request with its own status.
+    pub(crate) fn with_status(status: StatusCode, message: impl Into<String>) -> ApiError {
+        ApiError { status: Some(status), ..ApiError::invalid(message) }
+    }
+
+    pub(crate) fn code(&self) -> ErrorCode {
+        self.error.code
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status.unwrap_or_else(|| status_of(self.error.code))
+    }
+}
+
+impl From<ClientError> for ApiError {
+    fn from(error: ClientError) -> ApiError {
+        ApiError { error, status: None }
+    }
+}
+
+impl From<EngineError> for ApiError {
+    fn from(error: EngineError) -> ApiError {
+        ClientError::from(error).into()
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let status = self.status();
+        if status.is_server_error() {
+            tracing::warn!(code = self.error.code.name(), error = %self.error, "a request failed");
+        }
+        let mut response = (status, Json(self.error)).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// The HTTP status of a code.
+fn status_of(code: ErrorCode) -> StatusCode {
+    use ErrorCode as Code;
+    match code {
+        Code::Usage
+        | Code::InvalidRequest
+        | Code::InvalidId
+        | Code::NotAnEntry
+        | Code::InvalidCheckpoint
+        | Code::UnsupportedVersion
+        | Code::Empty
+        | Code::WrongSetting
+        | Code::BadPattern
+        | Code::Attachment => StatusCode::BAD_REQUEST,
+        Code::Unauthorized => StatusCode::UNAUTHORIZED,
+        Code::Forbidden | Code::DirectoryNotAllowed => StatusCode::FORBIDDEN,
+        Code::SessionNotFound
+        | Code::EntryNotFound
+        | Code::ParentNotFound
+        | Code::SkillNotFound
+        | Code::ModelNotFound => StatusCode::NOT_FOUND,
+        Code::ModelFailed | Code::SummaryFailed => StatusCode::BAD_GATEWAY,
+        Code::StoreUnavailable | Code::Contended | Code::ConnectionLost => StatusCode::SERVICE_UNAVAILABLE,
+        Code::SessionDamaged
+        | Code::NotASession
+        | Code::StoreRefused
+        | Code::NotDurable
+        | Code::Io
+        | Code::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+        Code::EntryAmbiguous
+        | Code::SessionAmbiguous
+        | Code::LeafChanged
+        | Code::SessionBusy
+        | Code::SessionChanged
+        | Code::SessionClosed
+        | Code::AlreadyExists
+        | Code::EntryConflict
+        | Code::EntryHidden
+        | Code::EntryImmutable
+        | Code::NotDeleted
+        | Code::AlreadyDeleted
+        | Code::NotOnPath
+        | Code::NotEditable
+        | Code::NotACompaction
+        | Code::NothingToUndo
+        | Code::NothingToRedo
+        | Code::NothingToGraft
+        | Code::NothingToCompact
+        | Code::NothingToResume
+        | Code::NothingToFork
+        | Code::IncompleteToolBatch
+        | Code::TooManyReturns
+        | Code::StepLimit
+        | Code::Cancelled => StatusCode::CONFLICT,
+    }
+}

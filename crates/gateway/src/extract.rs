@@ -1,0 +1,167 @@
+//! Reads requests: JSON bodies, queries, and the session in a path. What is wrong becomes an [`ApiError`].
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+use osier_engine::{EngineError, FindScope, Sessions, StoredSession};
+use osier_protocol::{Client, ClientCommand, CommandReply};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use utoipa::IntoParams;
+
+use crate::access::Access;
+use crate::error::ApiError;
+use crate::gateway::Gateway;
+
+/// A JSON body. An empty body is an empty object.
+#[derive(Debug)]
+pub(crate) struct JsonBody<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for JsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<JsonBody<T>, ApiError> {
+        let JsonText(text) = JsonText::from_request(request, gateway).await?;
+        let parsed = serde_json::from_slice(if text.is_empty() { b"{}" } else { &text });
+        parsed.map(JsonBody).map_err(|error| ApiError::invalid(format!("the body is not valid: {error}")))
+    }
+}
+
+/// A JSON body that is stored as it is.
+#[derive(Debug)]
+pub(crate) struct JsonText(pub(crate) Bytes);
+
+impl FromRequest<Arc<Gateway>> for JsonText {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<JsonText, ApiError> {
+        let is_json = is_json(request.headers());
+        let body = Bytes::from_request(request, gateway).await.map_err(|rejection| {
+            ApiError::with_status(
+                rejection.into_response().status(),
+                "cannot read the body, or it is too large",
+            )
+        })?;
+        // A form of another site cannot send this type.
+        if !body.is_empty() && !is_json {
+            let wanted = "the body must have the type application/json";
+            return Err(ApiError::with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE, wanted));
+        }
+        Ok(JsonText(body))
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let given = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    given.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// The parameters after `?`.
+#[derive(Debug)]
+pub(crate) struct Params<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<Gateway>> for Params<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Gateway>) -> Result<Params<T>, ApiError> {
+        let parsed = Query::try_from_uri(&parts.uri);
+        parsed.map(|Query(params)| Params(params)).map_err(|error| ApiError::invalid(error.body_text()))
+    }
+}
+
+/// The session of a request.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Path)]
+#[allow(dead_code, reason = "it describes the path")]
+pub(crate) struct SessionPath {
+    /// The id of the session, or the first characters of it.
+    id: String,
+}
+
+/// An entry of the session of a request.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Path)]
+#[allow(dead_code, reason = "it describes the path")]
+pub(crate) struct EntryPath {
+    /// The id of the session, or the first characters of it.
+    id: String,
+    /// The id of the entry, or the first characters of it.
+    entry: String,
+}
+
+/// The store of the session of a request.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct StoreParam {
+    /// The store, if several have a session with this id.
+    pub(crate) store: Option<String>,
+}
+
+/// The session that the path of a request names.
+#[derive(Debug)]
+pub(crate) struct NamedSession {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) stored: StoredSession,
+    /// The entry in the path.
+    entry: Option<String>,
+}
+
+impl FromRequestParts<Arc<Gateway>> for NamedSession {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<NamedSession, ApiError> {
+        let Params(StoreParam { store }) = Params::from_request_parts(parts, gateway).await?;
+        let access = request_access(parts)?;
+        let (id, entry) = (path_part(parts, "id").await?, path_part(parts, "entry").await.ok());
+        let stored = gateway.find(&access, &id, store.as_deref(), FindScope::Any).await?;
+        Ok(NamedSession { gateway: gateway.clone(), stored, entry })
+    }
+}
+
+impl NamedSession {
+    pub(crate) fn entry(&self) -> &str {
+        self.entry.as_deref().unwrap_or_default()
+    }
+
+    /// The `session` of a snapshot.
+    pub(crate) async fn describe(&self) -> Result<Value, ApiError> {
+        let live = self.gateway.engine().open_briefly(&self.stored).await?;
+        Ok(live.session().describe().await.map_err(EngineError::from)?)
+    }
+
+    /// Connects to the agent of the session.
+    pub(crate) async fn client(&self) -> Result<Arc<dyn Client>, ApiError> {
+        Ok(self.gateway.open(&self.stored).await?.client)
+    }
+
+    pub(crate) async fn send(&self, command: ClientCommand) -> Result<axum::Json<CommandReply>, ApiError> {
+        Ok(axum::Json(self.client().await?.send(command).await?))
+    }
+
+    /// The operations on the sessions of its store, and its id there.
+    pub(crate) fn in_store(&self) -> Result<(Sessions, &str), ApiError> {
+        let store = self.stored.store.name();
+        let sessions = self.gateway.engine().sessions(store);
+        let sessions = sessions.ok_or_else(|| EngineError::StoreNotFound { store: store.to_owned() })?;
+        Ok((sessions, &self.stored.key))
+    }
+}
+
+/// What the bearer of a request may do.
+pub(crate) fn request_access(parts: &Parts) -> Result<Access, ApiError> {
+    let access = parts.extensions.get::<Access>().cloned();
+    access.ok_or_else(|| ApiError::unauthorized("the request has no valid token"))
+}
+
+pub(crate) async fn path_part(parts: &mut Parts, name: &str) -> Result<String, ApiError> {
+    let params = RawPathParams::from_request_parts(parts, &()).await;
+    let params = params.map_err(|_| ApiError::invalid("the path is not valid UTF-8"))?;
+    let part = params.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
+    part.ok_or_else(|| ApiError::invalid("the path is not valid"))
+}

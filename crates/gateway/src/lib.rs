@@ -1,0 +1,32 @@
+//! The gateway: sessions over HTTP and WebSockets, for browsers, programs and teams. A client of the engine like any other.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `gateway.rs`, `limits.rs`, `directories.rs` | what is served; limits; which directories can be opened |
+//! | `access/` | the token, one-time links, cookies, read-only tokens; names and pages that are refused |
+//! | `server.rs`, `stalled.rs` | connections: TLS, time limits, closing |
+//! | `routes.rs`, `openapi.rs` | all routes, and the document that describes them |
+//! | `api/` | the handlers, one file per resource; they only translate |
+//! | `extract.rs`, `body_stream.rs`, `error.rs`, `headers.rs` | reading requests; writing responses, errors and headers |
+//! | `login.rs`, `page.rs` | logging in with a link; the files of the page |
+
+mod access;
+mod api;
+mod body_stream;
+mod directories;
+mod error;
+mod extract;
+mod gateway;
+mod headers;
+mod limits;
+mod login;
+mod openapi;
+mod page;
+mod routes;
+mod server;
+mod stalled;
+
+pub use access::{Access, GatewayToken, Grant, GrantKind, HostRules, TokenError};
+pub use gateway::{COOKIE_LIFETIME, Gateway, GatewayConfig, LINK_LIFETIME, login_path, read_only_token};
+pub use limits::Limits;
+pub use server::Server;

@@ -1,0 +1,108 @@
+//! All routes, in one function.
+
+use std::sync::Arc;
+
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get, post};
+use axum::{Json, Router};
+use tower::ServiceBuilder;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::access::{authenticate, check_host};
+use crate::api::{branches, commands, engine, entries, queries, sessions, snapshot, typed_entries};
+use crate::error::ApiError;
+use crate::gateway::Gateway;
+use crate::{headers, login, openapi, page};
+
+/// The routes of the API, with their documentation.
+pub(crate) fn api() -> OpenApiRouter<Arc<Gateway>> {
+    OpenApiRouter::new()
+        .routes(routes!(engine::describe))
+        .routes(routes!(engine::models))
+        .routes(routes!(engine::agents))
+        .routes(routes!(engine::settings))
+        .routes(routes!(engine::change_setting))
+        .routes(routes!(sessions::list, sessions::create))
+        .routes(routes!(sessions::get, sessions::update, sessions::delete))
+        .routes(routes!(sessions::fork))
+        .routes(routes!(sessions::branch))
+        .routes(routes!(snapshot::snapshot))
+        .routes(routes!(entries::list, entries::append))
+        .routes(routes!(entries::get, entries::update, branches::delete))
+        .routes(routes!(branches::restore))
+        .routes(routes!(typed_entries::append_message))
+        .routes(routes!(typed_entries::append_thinking_level))
+        .routes(routes!(typed_entries::append_model_change))
+        .routes(routes!(typed_entries::append_compaction))
+        .routes(routes!(typed_entries::append_branch_summary))
+        .routes(routes!(typed_entries::label))
+        .routes(routes!(typed_entries::rename))
+        .routes(routes!(commands::prompt))
+        .routes(routes!(commands::resume))
+        .routes(routes!(commands::cancel))
+        .routes(routes!(commands::clear_queue))
+        .routes(routes!(commands::answer))
+        .routes(routes!(commands::move_leaf))
+        .routes(routes!(commands::undo))
+        .routes(routes!(commands::redo))
+        .routes(routes!(commands::compact))
+        .routes(routes!(commands::undo_compaction))
+        .routes(routes!(commands::graft))
+        .routes(routes!(commands::shell))
+        .routes(routes!(commands::update_agent))
+        .routes(routes!(commands::change_settings, queries::settings))
+        .routes(routes!(queries::state))
+        .routes(routes!(queries::status))
+        .routes(routes!(queries::usage))
+        .routes(routes!(queries::compare))
+        .routes(routes!(queries::models))
+        .routes(routes!(queries::files))
+        .routes(routes!(queries::commands))
+        .routes(routes!(queries::compaction))
+        .routes(routes!(queries::fork_points))
+}
+
+/// Everything that the gateway serves.
+pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
+    let limits = gateway.limits().clone();
+    let (api, document) = api().split_for_parts();
+    let document = Arc::new(openapi::complete(document));
+    let document = get(move || async move { Json(document.as_ref().clone()) });
+    let with_token = api
+        .route("/logout", post(login::log_out))
+        .route_layer(from_fn_with_state(gateway.clone(), authenticate));
+    Router::new()
+        .merge(with_token)
+        .route("/api/openapi.json", document)
+        .route("/", get(page::start_page))
+        .route("/assets/{*name}", get(page::asset))
+        .route("/login/{link}", any(login::log_in))
+        .fallback(unknown_route)
+        .layer(
+            ServiceBuilder::new()
+                .layer(from_fn_with_state(gateway.clone(), headers::add_security_headers))
+                .layer(CatchPanicLayer::custom(panicked))
+                .layer(from_fn_with_state(gateway.clone(), check_host))
+                .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, limits.request))
+                .layer(RequestBodyTimeoutLayer::new(limits.pause))
+                .layer(DefaultBodyLimit::max(limits.body_bytes)),
+        )
+        .with_state(gateway)
+}
+
+async fn unknown_route() -> ApiError {
+    ApiError::with_status(StatusCode::NOT_FOUND, "no such endpoint; /api/openapi.json lists them")
+}
+
+/// A bug in a handler must not end the connection without an answer.
+fn panicked(_: Box<dyn std::any::Any + Send + 'static>) -> Response {
+    tracing::error!("a handler panicked");
+    ApiError::new(osier_protocol::ErrorCode::Failed, "the gateway failed to handle the request")
+        .into_response()
+}
