@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use osier_engine::resolve_links;
 use osier_protocol::ErrorCode;
 
 use crate::error::ApiError;
@@ -11,9 +12,8 @@ use crate::error::ApiError;
 pub(crate) struct Directories(Vec<PathBuf>);
 
 impl Directories {
-    /// Directories that do not exist are ignored.
     pub(crate) fn new(allowed: &[PathBuf]) -> Directories {
-        Directories(allowed.iter().filter_map(|path| path.canonicalize().ok()).collect())
+        Directories(allowed.iter().filter_map(|path| resolve_links(path)).collect())
     }
 
     /// The directory of new sessions.
@@ -21,27 +21,28 @@ impl Directories {
         self.0.first().map(PathBuf::as_path)
     }
 
-    /// Whether a session of this directory can be opened. A directory that does not exist here, such as one of another
-    /// machine, is accepted: its agent works in the first directory of the gateway.
-    pub(crate) fn allows(&self, cwd: &str) -> bool {
-        match Path::new(cwd).canonicalize() {
-            Ok(cwd) => self.0.iter().any(|allowed| cwd.starts_with(allowed)),
-            Err(_) => true,
-        }
+    /// Whether a session of this directory can be opened. The directory may be gone.
+    fn allows(&self, cwd: &Path) -> bool {
+        let real = resolve_links(cwd).filter(|_| cwd.is_absolute());
+        real.is_some_and(|real| self.0.iter().any(|allowed| real.starts_with(allowed)))
     }
 
     pub(crate) fn check(&self, cwd: &str) -> Result<(), ApiError> {
-        if self.allows(cwd) { Ok(()) } else { Err(not_allowed(cwd)) }
+        if self.allows(Path::new(cwd)) {
+            return Ok(());
+        }
+        let message = format!("the gateway does not serve the directory {cwd}");
+        Err(ApiError::new(ErrorCode::DirectoryNotAllowed, message))
     }
 
     /// Like `check`, for the directory of a new session, which must exist.
     pub(crate) fn check_new(&self, cwd: &str) -> Result<(), ApiError> {
-        if Path::new(cwd).is_dir() { self.check(cwd) } else { Err(not_allowed(cwd)) }
+        self.check(cwd)?;
+        match Path::new(cwd).is_dir() {
+            true => Ok(()),
+            false => Err(ApiError::invalid(format!("no directory {cwd}"))),
+        }
     }
-}
-
-fn not_allowed(cwd: &str) -> ApiError {
-    ApiError::new(ErrorCode::DirectoryNotAllowed, format!("the gateway does not serve the directory {cwd}"))
 }
 
 #[cfg(test)]
@@ -57,11 +58,18 @@ mod tests {
         }
         std::os::unix::fs::symlink(path("ab"), path("a/link")).unwrap();
         let directories = Directories::new(&[folder.path().join("a"), folder.path().join("missing")]);
-        assert!(directories.allows(&path("a")) && directories.allows(&path("a/below")));
-        for outside in ["ab", "a/../ab", "a/link", ""] {
-            assert!(!directories.allows(&path(outside)), "{outside}");
+        for inside in ["a", "a/below", "a/gone", "missing"] {
+            assert!(directories.check(&path(inside)).is_ok(), "{inside}");
         }
-        assert!(directories.allows(&path("missing")), "its agent works in the first directory");
-        assert!(directories.check_new(&path("missing")).is_err());
+        for outside in ["ab", "a/../ab", "a/link", "a/link/gone", ""] {
+            assert!(directories.check(&path(outside)).is_err(), "{outside}");
+        }
+        for relative in ["", ".", "a"] {
+            assert!(directories.check(relative).is_err(), "{relative}");
+        }
+        assert!(
+            directories.check_new(&path("a/below")).is_ok()
+                && directories.check_new(&path("a/gone")).is_err()
+        );
     }
 }

@@ -59,8 +59,8 @@ pub(crate) async fn list(
     operation_id = "getEntry",
     responses((status = 200, description = "The entry", body = ref("#/components/schemas/Entry"))))]
 pub(crate) async fn get(session: NamedSession) -> Result<Response, ApiError> {
-    let entry = session.client().await?.entry(session.entry().into()).await?;
-    Ok(json_response(entry.entry.bytes().to_vec()))
+    let entry = session.gateway.engine().entry(&session.stored, session.entry()).await?;
+    Ok(json_response(entry.json))
 }
 
 fn json_response(json: Vec<u8>) -> Response {

@@ -44,15 +44,11 @@ pub(crate) async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<SessionList>, ApiError> {
     let ListParams { store, cwd, agent_id, query, named, limit } = params;
-    // Sessions of other directories are removed afterwards.
-    let request = ListSessions { store, cwd, agent_id, query, named, limit: None };
-    let reply = gateway.client().call(EngineRequest::ListSessions(request)).await?;
-    let EngineReply::Sessions(mut list) = reply else { return Err(unexpected_reply()) };
-    list.sessions.retain(|card| gateway.directories().allows(&card.cwd));
-    let limit = limit.unwrap_or(usize::MAX);
-    list.has_more |= list.sessions.len() > limit;
-    list.sessions.truncate(limit);
-    Ok(Json(list))
+    let request = ListSessions { store, cwd, agent_id, query, named, limit };
+    match gateway.client().call(EngineRequest::ListSessions(request)).await? {
+        EngineReply::Sessions(list) => Ok(Json(list)),
+        _ => Err(unexpected_reply()),
+    }
 }
 
 /// A session to create. What is absent has the value of the settings.

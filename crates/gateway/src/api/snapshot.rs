@@ -1,7 +1,8 @@
 //! Whole sessions, streamed: snapshots, trees, paths, contexts and exports.
 
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use osier_engine::{KnownRevision, SnapshotOptions};
+use osier_engine::{ExportFormat, JsonLayout, KnownRevision, SnapshotOptions, TreeJsonOptions};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -39,8 +40,114 @@ pub(crate) async fn snapshot(
     let options = SnapshotOptions { without_context: params.without_context, since };
     let NamedSession { gateway, stored, .. } = session;
     streamed(JSON, |out| async move {
-        let live = gateway.engine().open_briefly(&stored).await?;
-        live.session().write_snapshot(options, |piece| out.write(piece)).await
+        gateway.engine().write_snapshot(&stored, options, |piece| out.write(piece)).await
     })
     .await
+}
+
+/// A position in the tree.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct AtParam {
+    /// An entry, or `root`; the leaf if absent.
+    at: Option<String>,
+}
+
+/// The entries from the root to a position.
+#[utoipa::path(get, path = "/api/sessions/{id}/path", params(SessionPath, StoreParam, AtParam), tag = "sessions",
+    operation_id = "getActivePath",
+    responses((status = 200, description = "The entries, oldest first", body = ref("#/components/schemas/Entries"))))]
+pub(crate) async fn path(
+    session: NamedSession,
+    Params(AtParam { at }): Params<AtParam>,
+) -> Result<Response, ApiError> {
+    let NamedSession { gateway, stored, .. } = session;
+    streamed(JSON, |out| async move {
+        gateway.engine().write_path_json(&stored, at.as_deref(), |piece| out.write(piece)).await
+    })
+    .await
+}
+
+/// The messages that a model gets at a position.
+#[utoipa::path(get, path = "/api/sessions/{id}/context", params(SessionPath, StoreParam, AtParam), tag = "sessions",
+    operation_id = "getContext",
+    responses((status = 200, description = "The context", body = ref("#/components/schemas/Context"))))]
+pub(crate) async fn context(
+    session: NamedSession,
+    Params(AtParam { at }): Params<AtParam>,
+) -> Result<Response, ApiError> {
+    let NamedSession { gateway, stored, .. } = session;
+    streamed(JSON, |out| async move {
+        gateway.engine().write_context_json(&stored, at.as_deref(), |piece| out.write(piece)).await
+    })
+    .await
+}
+
+/// How a tree is written.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct TreeParams {
+    /// The position to mark: an entry, or `root`; the leaf if absent.
+    at: Option<String>,
+    /// Also the entries of deleted branches.
+    #[serde(default)]
+    deleted: bool,
+    /// A list of nodes with their depth, instead of nodes that contain their children.
+    #[serde(default)]
+    flat: bool,
+}
+
+/// All entries as a tree.
+#[utoipa::path(get, path = "/api/sessions/{id}/tree", params(SessionPath, StoreParam, TreeParams), tag = "sessions",
+    operation_id = "getTree",
+    responses((status = 200, description = "The nodes", body = ref("#/components/schemas/TreeNodes"))))]
+pub(crate) async fn tree(
+    session: NamedSession,
+    Params(params): Params<TreeParams>,
+) -> Result<Response, ApiError> {
+    let NamedSession { gateway, stored, .. } = session;
+    streamed(JSON, |out| async move {
+        let layout = if params.flat { JsonLayout::Flat } else { JsonLayout::Nested };
+        let options = TreeJsonOptions { at: params.at.as_deref(), deleted: params.deleted, layout };
+        gateway.engine().write_tree_json(&stored, options, |piece| out.write(piece)).await
+    })
+    .await
+}
+
+/// What to export.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ExportParams {
+    /// `md`, `json` or `jsonl`.
+    format: Option<String>,
+    /// The end of the path: an entry, or `root`; the leaf if absent.
+    at: Option<String>,
+}
+
+/// Exports a path as a file.
+#[utoipa::path(get, path = "/api/sessions/{id}/export", params(SessionPath, StoreParam, ExportParams), tag = "sessions",
+    operation_id = "exportSession",
+    responses((status = 200, description = "The file", content_type = "application/octet-stream")))]
+pub(crate) async fn export(
+    session: NamedSession,
+    Params(ExportParams { format, at }): Params<ExportParams>,
+) -> Result<Response, ApiError> {
+    let extension = format.unwrap_or_else(|| "md".to_owned());
+    let format = ExportFormat::from_extension(&extension)
+        .ok_or_else(|| ApiError::invalid(format!("cannot export to .{extension}")))?;
+    let content_type = match format {
+        ExportFormat::Markdown => "text/markdown; charset=utf-8",
+        ExportFormat::Json => JSON,
+        ExportFormat::Jsonl => "application/x-ndjson",
+    };
+    let NamedSession { gateway, stored, .. } = session;
+    let file_name = format!("attachment; filename=\"osier-{}.{extension}\"", stored.opened.header.id);
+    let response = streamed(content_type, |out| async move {
+        gateway.engine().write_export(&stored, at.as_deref(), format, |piece| out.write(piece)).await
+    });
+    let mut response = response.await?;
+    if let Ok(file_name) = HeaderValue::try_from(file_name) {
+        response.headers_mut().insert(header::CONTENT_DISPOSITION, file_name);
+    }
+    Ok(response)
 }
