@@ -108,8 +108,13 @@ pub struct UnattendedHints {
 pub trait ModelLookup: Send + Sync + Debug {
     fn find(&self, name: &str) -> Result<Arc<ModelInfo>, LookupError>;
 
-    /// The full names of the models that can be used now.
-    fn usable_names(&self) -> Vec<String>;
+    /// The models that can be used now.
+    fn usable_models(&self) -> Vec<Arc<ModelInfo>>;
+
+    /// Where the provider of a model is reached, if the lookup knows it.
+    fn base_url(&self, _provider: &str) -> Option<String> {
+        None
+    }
 }
 
 impl ModelLookup for Registry {
@@ -117,8 +122,8 @@ impl ModelLookup for Registry {
         Registry::find(self, name)
     }
 
-    fn usable_names(&self) -> Vec<String> {
-        self.models().iter().map(|model| model.full_name()).collect()
+    fn usable_models(&self) -> Vec<Arc<ModelInfo>> {
+        self.models().to_vec()
     }
 }
 
@@ -129,7 +134,7 @@ impl ModelLookup for Vec<Arc<ModelInfo>> {
         found.ok_or_else(|| LookupError::Unknown { name: name.to_owned(), nearest: Vec::new() })
     }
 
-    fn usable_names(&self) -> Vec<String> {
-        self.iter().map(|model| model.full_name()).collect()
+    fn usable_models(&self) -> Vec<Arc<ModelInfo>> {
+        self.clone()
     }
 }

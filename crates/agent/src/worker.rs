@@ -269,6 +269,10 @@ impl WorkerLoop {
                 self.stop_all().await;
                 self.agent.clear_queue().await.map(|prompts| CommandReply::Returned { prompts })
             }
+            ClientCommand::StopShell => {
+                stop_task(&mut self.bash).await;
+                Ok(CommandReply::Done)
+            }
             ClientCommand::ClearQueue => {
                 self.agent.clear_queue().await.map(|prompts| CommandReply::Returned { prompts })
             }

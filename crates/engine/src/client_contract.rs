@@ -12,7 +12,7 @@ use osier_protocol::query::LandmarkKind;
 use osier_protocol::{
     Client, ClientCommand, ClientEvent, CommandReply, CustomMessage, EntryEvent, ErrorCode, EventStream,
     LogPosition, MoveCommand, MoveReason, Prompt, PromptTiming, QueryAnswer, SessionQuery, TurnOutcome,
-    UserAnswer,
+    UserAnswer, UserCommand,
 };
 use serde_json::json;
 
@@ -36,6 +36,8 @@ macro_rules! client_contract_tests {
             client_contract::a_turn_goes_on_when_all_clients_are_gone,
             client_contract::a_session_without_clients_can_be_opened_again,
             client_contract::queries_describe_the_session,
+            client_contract::entries_and_messages_are_read_in_order,
+            client_contract::a_shell_command_is_stopped_alone,
             client_contract::a_tree_shows_labels_and_deleted_branches,
             client_contract::errors_have_a_code,
             client_contract::a_message_of_an_extension_is_stored_or_answered,
@@ -339,6 +341,43 @@ pub async fn queries_describe_the_session(fixture: &dyn ClientFixture) {
     let set = [("summary".to_owned(), json!("short"))].into_iter().collect();
     client.send(ClientCommand::SetConfig { set, unset: Vec::new() }).await.expect("a setting changes");
     assert_eq!(client.settings().await.expect("the settings")["summary"], "short");
+}
+
+/// All entries in the order of the log, those after one of them, and the messages that the model gets.
+pub async fn entries_and_messages_are_read_in_order(fixture: &dyn ClientFixture) {
+    let client = fixture.connect().await;
+    fixture.push_turn(ScriptedTurn::reply("Hello."));
+    run_turn(&client, "Hi").await;
+    let all = client.entries(None).await.expect("the entries");
+    let ids: Vec<_> = all.entries.iter().map(|entry| entry.view().expect("an entry").id.clone()).collect();
+    assert_eq!(ids.last(), all.leaf_id.as_ref());
+    let last = client.entries(Some(ids[ids.len() - 2].clone())).await.expect("the entries after one");
+    assert_eq!(last.entries, all.entries[ids.len() - 1..]);
+    let unknown = client.entries(Some("nowhere".into())).await.expect_err("no such entry");
+    assert_eq!(unknown.code, ErrorCode::EntryNotFound);
+    let messages = client.context().await.expect("the messages");
+    assert_eq!(messages.last().expect("the reply")["content"][0]["text"], "Hello.");
+    let models = client.model_details().await.expect("the models");
+    let status = client.status().await.expect("the status");
+    assert_eq!(format!("{}/{}", models.current.provider, models.current.id), status.model);
+    assert!(models.usable.iter().any(|model| model.id == "offline"));
+}
+
+/// A shell command of the user is stopped, and the turn next to it goes on.
+pub async fn a_shell_command_is_stopped_alone(fixture: &dyn ClientFixture) {
+    let client = fixture.connect().await;
+    let mut events = attach(&client, None).await;
+    fixture.push_turn(ScriptedTurn::new().text("Hel").hang());
+    client.send(ClientCommand::prompt("Hi")).await.expect("the prompt is stored");
+    let shell = UserCommand { command: "echo started; sleep 600".to_owned(), exclude_from_context: false };
+    let runner = client.clone();
+    let ran = tokio::spawn(async move { runner.send(ClientCommand::RunShell(shell)).await });
+    until(&mut events, |event| matches!(event, ClientEvent::BashOutput { .. })).await;
+    client.send(ClientCommand::StopShell).await.expect("the command is stopped");
+    assert!(matches!(ran.await, Ok(Ok(CommandReply::Ran { .. }))));
+    let state = client.attach(None).await.expect("attaching works").state;
+    assert!(state.turn_running, "the turn goes on");
+    client.send(ClientCommand::Cancel).await.expect("the turn is canceled");
 }
 
 /// Labels and deleted branches are part of the tree.

@@ -65,6 +65,27 @@ impl FollowedEvents {
         })
     }
 
+    /// Attaches at the current position. Returns the state there, too.
+    pub async fn attach(client: Arc<dyn Client>) -> Result<(AttachedState, FollowedEvents), ClientError> {
+        let Attached { state, events } = client.attach(None).await?;
+        let followed = FollowedEvents {
+            client,
+            events,
+            waiting: VecDeque::new(),
+            position: state.position,
+            running: state.turn_running,
+            lagged: false,
+            missed_end: None,
+            returned: state.returned_prompts.clone(),
+        };
+        Ok((state, followed))
+    }
+
+    /// The position up to which entries have arrived.
+    pub fn position(&self) -> LogPosition {
+        self.position
+    }
+
     /// The next event. Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Result<ClientEvent, ClientError> {
         if self.lagged {

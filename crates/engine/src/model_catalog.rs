@@ -135,8 +135,12 @@ impl ModelLookup for ModelCatalog {
         self.registry().find(name)
     }
 
-    fn usable_names(&self) -> Vec<String> {
-        self.usable_models().map(|model| model.full_name()).collect()
+    fn usable_models(&self) -> Vec<Arc<ModelInfo>> {
+        self.usable_models().cloned().collect()
+    }
+
+    fn base_url(&self, provider: &str) -> Option<String> {
+        self.registry().provider(provider).map(|provider| provider.base_url.clone())
     }
 }
 

@@ -3,6 +3,7 @@
 mod compaction;
 mod completions;
 mod entries;
+mod models;
 mod status;
 
 use osier_agent::Worker;
@@ -23,13 +24,18 @@ pub(crate) async fn answer(worker: &Worker, query: SessionQuery) -> Result<Query
     Ok(match query {
         SessionQuery::Path { limit } => QueryAnswer::Path(entries::path(worker, limit).await?),
         SessionQuery::Entry { id } => QueryAnswer::Entry(entries::entry(worker, &id).await?),
+        SessionQuery::Entries { after } => {
+            QueryAnswer::Entries(entries::entries(worker, after.as_deref()).await?)
+        }
+        SessionQuery::Context => QueryAnswer::Context { messages: entries::context(worker).await? },
         SessionQuery::LastReply => QueryAnswer::LastReply { reply: entries::last_reply(worker).await? },
         SessionQuery::Landmark { id } => {
             QueryAnswer::Landmark(entries::landmark(worker, id.as_deref()).await?)
         }
         SessionQuery::Tree => QueryAnswer::Tree { tree: tree(worker).await? },
         SessionQuery::Sandbox => QueryAnswer::Sandbox { sandbox: status::sandbox(worker).await },
-        SessionQuery::Models => QueryAnswer::Models { models: worker.config().model_lookup.usable_names() },
+        SessionQuery::Models => QueryAnswer::Models { models: models::names(worker) },
+        SessionQuery::ModelDetails => QueryAnswer::ModelDetails(models::details(worker).await?),
         SessionQuery::Commands => QueryAnswer::Commands { commands: completions::commands(worker).await },
         SessionQuery::Files { limit } => {
             QueryAnswer::Files { files: completions::files(worker, limit).await }

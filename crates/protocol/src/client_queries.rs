@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::query::{
-    CompactionDetails, EntryAnswer, ForkPoint, Landmark, PathAnswer, PromptCommand, QueryAnswer,
-    SandboxStatus, SessionQuery, SessionStatus,
+    CompactionDetails, EntriesAnswer, EntryAnswer, ForkPoint, Landmark, ModelDetails, PathAnswer,
+    PromptCommand, QueryAnswer, SandboxStatus, SessionQuery, SessionStatus,
 };
 use crate::tree_snapshot::TreeSnapshot;
 
@@ -38,6 +38,10 @@ queries! {
     /// The end of the path: at most `limit` entries.
     path(limit: Option<usize>) -> PathAnswer: SessionQuery::Path { limit } => QueryAnswer::Path(path) => path;
     entry(id: EntryId) -> EntryAnswer: SessionQuery::Entry { id } => QueryAnswer::Entry(entry) => entry;
+    /// All entries, or those that were stored after one of them.
+    entries(after: Option<EntryId>) -> EntriesAnswer:
+        SessionQuery::Entries { after } => QueryAnswer::Entries(entries) => entries;
+    context() -> Vec<Value>: SessionQuery::Context => QueryAnswer::Context { messages } => messages;
     last_reply() -> Option<EntryAnswer>: SessionQuery::LastReply => QueryAnswer::LastReply { reply } => reply;
     landmark(id: Option<EntryId>) -> Landmark:
         SessionQuery::Landmark { id } => QueryAnswer::Landmark(landmark) => landmark;
@@ -45,6 +49,8 @@ queries! {
     status() -> SessionStatus: SessionQuery::Status => QueryAnswer::Status(status) => status;
     sandbox() -> SandboxStatus: SessionQuery::Sandbox => QueryAnswer::Sandbox { sandbox } => sandbox;
     models() -> Vec<String>: SessionQuery::Models => QueryAnswer::Models { models } => models;
+    model_details() -> ModelDetails:
+        SessionQuery::ModelDetails => QueryAnswer::ModelDetails(details) => details;
     commands() -> Vec<PromptCommand>: SessionQuery::Commands => QueryAnswer::Commands { commands } => commands;
     files(limit: usize) -> Vec<String>: SessionQuery::Files { limit } => QueryAnswer::Files { files } => files;
     card() -> Card: SessionQuery::Card => QueryAnswer::Card { card } => card;

@@ -28,6 +28,8 @@ pub enum ClientCommand {
     /// Stops the running turn and the running shell command. Replies when both have ended, with the queued
     /// prompts, which are not sent.
     Cancel,
+    /// Stops the running shell command. A turn goes on.
+    StopShell,
     /// Empties the queue and returns the queued prompts.
     ClearQueue,
     Answer {

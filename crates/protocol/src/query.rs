@@ -27,6 +27,13 @@ pub enum SessionQuery {
     Entry {
         id: EntryId,
     },
+    /// All entries, or those that were stored after one of them.
+    Entries {
+        #[serde(default)]
+        after: Option<EntryId>,
+    },
+    /// The messages at the current position, as pi's `buildSessionContext` returns them.
+    Context,
     /// The last reply on the path that has text.
     LastReply,
     /// The nearest message at or above an entry, which tells people where it is.
@@ -41,6 +48,8 @@ pub enum SessionQuery {
     Sandbox,
     /// The models that the session can use now.
     Models,
+    /// The model in use and those that the session can use, with their properties.
+    ModelDetails,
     /// The templates and skills, which a prompt names as `/name`.
     Commands,
     /// The files below the working directory that version control does not ignore.
@@ -77,12 +86,15 @@ pub enum SessionQuery {
 pub enum QueryAnswer {
     Path(PathAnswer),
     Entry(EntryAnswer),
+    Entries(EntriesAnswer),
+    Context { messages: Vec<Value> },
     LastReply { reply: Option<EntryAnswer> },
     Landmark(Landmark),
     Tree { tree: TreeSnapshot },
     Status(SessionStatus),
     Sandbox { sandbox: SandboxStatus },
     Models { models: Vec<String> },
+    ModelDetails(ModelDetails),
     Commands { commands: Vec<PromptCommand> },
     Files { files: Vec<String> },
     Card { card: Card },
@@ -107,6 +119,14 @@ pub struct PathAnswer {
     /// The last turn on the path did not finish.
     #[serde(default)]
     pub unfinished_turn: bool,
+}
+
+/// Entries in the order in which they were stored.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EntriesAnswer {
+    pub entries: Vec<EntryLine>,
+    pub leaf_id: Option<EntryId>,
 }
 
 /// A complete entry.
@@ -164,6 +184,49 @@ pub struct SessionStatus {
     pub has_messages: bool,
     /// The session that this one was forked from.
     pub parent_session_id: Option<SessionId>,
+}
+
+/// The models of a session.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelDetails {
+    /// The model in use. It may be missing in `usable`, for example without a key.
+    pub current: ModelDescription,
+    pub usable: Vec<ModelDescription>,
+    /// Whether the context is compacted when it is nearly full.
+    pub automatic_compaction: bool,
+}
+
+/// A model and its properties.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelDescription {
+    pub provider: String,
+    pub id: String,
+    pub name: String,
+    /// The name of the wire protocol.
+    pub api: String,
+    /// Empty for the built-in model.
+    pub base_url: String,
+    pub images: bool,
+    pub can_think: bool,
+    /// The supported thinking levels in order.
+    pub thinking_levels: Vec<ThinkingLevel>,
+    /// The maximum of prompt and answer together, in tokens.
+    pub context_window: u64,
+    pub max_output: u64,
+    /// In dollars per million tokens.
+    pub price: ModelPrice,
+}
+
+/// The price of a model, in dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelPrice {
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
 }
 
 /// A template or a skill.

@@ -2,14 +2,16 @@
 
 use osier_agent::Worker;
 use osier_agent::tail::{Tail, tail_entries};
-use osier_protocol::query::{EntryAnswer, ForkPoint, Landmark, LandmarkKind, PathAnswer};
+use osier_protocol::query::{EntriesAnswer, EntryAnswer, ForkPoint, Landmark, LandmarkKind, PathAnswer};
 use osier_protocol::{EntryLine, LogPosition};
+use osier_session::ContextReader;
 use osier_tree::entry::parse_entry;
 use osier_tree::kind::flag;
 use osier_tree::projection::preview::{editor_text, full_text, one_line, shown_text};
 use osier_tree::projection::transcript::transcript_entries;
 use osier_tree::{EntryKind, MessageRole, Place, Seq, SessionTree, time};
 use rustc_hash::FxHashSet;
+use serde_json::Value;
 
 use crate::error::EngineError;
 use crate::reading::read_lines;
@@ -65,6 +67,38 @@ pub(super) async fn entry(worker: &Worker, id: &str) -> Result<EntryAnswer, Engi
     };
     worker.session().for_each_current_line(&state, &[seq], take).await?;
     answer.ok_or_else(|| EngineError::EntryNotFound { name: id.to_owned(), similar: Vec::new() })
+}
+
+/// All entries, or those after `after`, in the order of the log.
+pub(super) async fn entries(worker: &Worker, after: Option<&str>) -> Result<EntriesAnswer, EngineError> {
+    let (state, at) = worker.cursor().state_and_place();
+    let first = match after {
+        Some(id) => state.tree.require(id)?.index() + 1,
+        None => 0,
+    };
+    let seqs: Vec<Seq> = (first..state.version.entries).map(Seq::new).collect();
+    let mut entries = Vec::with_capacity(seqs.len());
+    let take = |_: Seq, line: &[u8]| -> Result<(), EngineError> {
+        entries.push(EntryLine::from(line));
+        Ok(())
+    };
+    worker.session().for_each_current_line(&state, &seqs, take).await?;
+    Ok(EntriesAnswer { entries, leaf_id: at.map(|seq| state.tree.id(seq).to_entry_id()) })
+}
+
+/// The messages at the cursor.
+pub(super) async fn context(worker: &Worker) -> Result<Vec<Value>, EngineError> {
+    let ((state, at), session) = (worker.cursor().state_and_place(), worker.session());
+    let plan = state.tree.context_entries(at);
+    let (store, generation) = (&**session.store(), state.version.generation);
+    let reader = ContextReader { store, key: session.key(), generation, plan: &plan };
+    let mut messages = Vec::new();
+    let take = |message: &[u8]| -> Result<(), EngineError> {
+        messages.extend(serde_json::from_str::<Value>(&String::from_utf8_lossy(message)));
+        Ok(())
+    };
+    reader.for_each_message(take).await?;
+    Ok(messages)
 }
 
 pub(super) async fn last_reply(worker: &Worker) -> Result<Option<EntryAnswer>, EngineError> {
