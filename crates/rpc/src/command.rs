@@ -1,0 +1,146 @@
+//! The commands, as clients write them.
+
+use osier_protocol::{EntryId, Image, UserCommand};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// A command with the fields that every command may have.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// Repeated in the response.
+    pub(crate) id: Option<Value>,
+    /// The session; by default, the main one.
+    pub(crate) session_id: Option<String>,
+    pub(crate) name: String,
+    pub(crate) command: Command,
+}
+
+/// Why a line is not a command.
+#[derive(Debug)]
+pub(crate) struct InvalidRequest {
+    pub(crate) id: Option<Value>,
+    pub(crate) name: String,
+    pub(crate) error: String,
+}
+
+/// A parameter that is a message of the user.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UserMessage {
+    pub(crate) message: String,
+    #[serde(default)]
+    pub(crate) images: Vec<Image>,
+}
+
+/// When pi delivers a prompt that arrives during a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum StreamingBehavior {
+    Steer,
+    FollowUp,
+}
+
+/// How many queued messages are delivered at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum QueueMode {
+    All,
+    OneAtATime,
+}
+
+macro_rules! commands {
+    ($($(#[$meta:meta])* $variant:ident $name:literal $({ $($body:tt)* })? $(($inner:ty))?,)*) => {
+        /// A command.
+        #[derive(Debug, Deserialize)]
+        #[serde(tag = "type", rename_all_fields = "camelCase")]
+        pub(crate) enum Command {
+            $(#[serde(rename = $name)] $(#[$meta])* $variant $({ $($body)* })? $(($inner))?,)*
+        }
+
+        /// The names of all commands.
+        pub(crate) const COMMAND_NAMES: &[&str] = &[$($name,)*];
+    };
+}
+
+commands! {
+    // pi's commands.
+    Prompt "prompt" {
+        #[serde(flatten)] message: UserMessage,
+        #[serde(default)] streaming_behavior: Option<StreamingBehavior>,
+    },
+    Steer "steer"(UserMessage),
+    FollowUp "follow_up"(UserMessage),
+    Abort "abort",
+    ClearQueue "clear_queue",
+    NewSession "new_session" { #[serde(default)] parent_session: Option<String> },
+    GetState "get_state",
+    SetModel "set_model" { provider: String, model_id: String },
+    CycleModel "cycle_model",
+    GetAvailableModels "get_available_models",
+    SetThinkingLevel "set_thinking_level" { level: String },
+    CycleThinkingLevel "cycle_thinking_level",
+    GetAvailableThinkingLevels "get_available_thinking_levels",
+    SetSteeringMode "set_steering_mode" { mode: QueueMode },
+    SetFollowUpMode "set_follow_up_mode" { mode: QueueMode },
+    Compact "compact" { #[serde(default)] custom_instructions: Option<String> },
+    SetAutoCompaction "set_auto_compaction" { enabled: bool },
+    SetAutoRetry "set_auto_retry" { enabled: bool },
+    AbortRetry "abort_retry",
+    Bash "bash"(UserCommand),
+    AbortBash "abort_bash",
+    GetSessionStats "get_session_stats",
+    ExportHtml "export_html" { #[serde(default)] output_path: Option<String> },
+    SwitchSession "switch_session" { session_path: String },
+    Fork "fork" { entry_id: EntryId },
+    Clone "clone",
+    GetForkMessages "get_fork_messages",
+    GetEntries "get_entries" { #[serde(default)] since: Option<EntryId> },
+    GetTree "get_tree",
+    GetLastAssistantText "get_last_assistant_text",
+    SetSessionName "set_session_name" { name: String },
+    GetMessages "get_messages",
+    GetCommands "get_commands",
+}
+
+impl Request {
+    pub(crate) fn parse(mut object: Map<String, Value>) -> Result<Request, InvalidRequest> {
+        let id = object.remove("id");
+        let name = match object.get("type") {
+            Some(Value::String(name)) => name.clone(),
+            _ => {
+                return Err(InvalidRequest {
+                    id,
+                    name: String::new(),
+                    error: "the command has no type".to_owned(),
+                });
+            }
+        };
+        if !COMMAND_NAMES.contains(&name.as_str()) {
+            let error = format!("Unknown command: {name}");
+            return Err(InvalidRequest { id, name, error });
+        }
+        let session_id = match object.remove("sessionId") {
+            Some(Value::String(session_id)) => Some(session_id),
+            _ => None,
+        };
+        match serde_json::from_value(Value::Object(object)) {
+            Ok(command) => Ok(Request { id, session_id, name, command }),
+            Err(error) => Err(InvalidRequest { id, name, error: error.to_string() }),
+        }
+    }
+}
+
+impl Command {
+    /// Whether the next command is handled before this one has ended. Such commands may take long, or wait for an answer of
+    /// the user.
+    pub(crate) fn runs_alongside(&self) -> bool {
+        matches!(
+            self,
+            Command::Prompt { .. }
+                | Command::Steer(_)
+                | Command::FollowUp(_)
+                | Command::Bash(_)
+                | Command::Compact { .. }
+        )
+    }
+}

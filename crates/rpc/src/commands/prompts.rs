@@ -1,0 +1,200 @@
+//! Prompts, the queue, commands of the user, cancellation and compaction.
+
+use osier_protocol::entry_view::{EntryContent, MessageView};
+use osier_protocol::{
+    ClientCommand, ClientError, CommandReply, ErrorCode, Prompt, PromptTiming, UserCommand,
+};
+use serde_json::{Value, json};
+
+use crate::command::{QueueMode, StreamingBehavior, UserMessage};
+use crate::pi_event::{CompactionReason, PiEvent};
+use crate::response::{CommandResult, data};
+use crate::session::RpcSession;
+use crate::stored_entry::without_nulls;
+
+impl From<UserMessage> for Prompt {
+    /// Unlike text that a user types, the text of a program attaches no files.
+    fn from(message: UserMessage) -> Prompt {
+        Prompt { images: message.images, ..Prompt::text(message.message) }
+    }
+}
+
+impl RpcSession {
+    pub(crate) async fn prompt(
+        &self,
+        message: UserMessage,
+        behavior: Option<StreamingBehavior>,
+    ) -> CommandResult {
+        let when = match behavior {
+            None => PromptTiming::Now,
+            Some(StreamingBehavior::Steer) => PromptTiming::Steer,
+            Some(StreamingBehavior::FollowUp) => PromptTiming::FollowUp,
+        };
+        let sent = self.client.send(ClientCommand::Prompt { prompt: message.into(), when }).await;
+        let reply = sent.map_err(|error| match error.code {
+            ErrorCode::SessionBusy if behavior.is_none() => ClientError {
+                message: format!(
+                    "{}; set streamingBehavior to steer or followUp to queue the prompt",
+                    error.message
+                ),
+                ..error
+            },
+            _ => error,
+        })?;
+        if let CommandReply::Started { .. } = reply {
+            self.send_held().await?;
+        }
+        disposition(&reply)
+    }
+
+    /// Prompts that were held back follow the prompt that has started a turn.
+    async fn send_held(&self) -> Result<(), ClientError> {
+        let held = std::mem::take(&mut self.translator.lock().await.queue.held);
+        let steering = held.steering.into_iter().map(|prompt| (prompt, PromptTiming::Steer));
+        let follow_up = held.follow_up.into_iter().map(|prompt| (prompt, PromptTiming::FollowUp));
+        for (prompt, when) in steering.chain(follow_up) {
+            self.client.send(ClientCommand::Prompt { prompt, when }).await?;
+        }
+        Ok(())
+    }
+
+    /// Queues a message. As in pi, it waits for the next prompt if nothing runs.
+    pub(crate) async fn steer(&self, message: UserMessage, behavior: StreamingBehavior) -> CommandResult {
+        let is_running = self.client.attach(None).await?.state.turn_running;
+        if is_running {
+            return self.prompt(message, Some(behavior)).await;
+        }
+        let prompt = Prompt::from(message);
+        if prompt.is_empty() {
+            return Err(ClientError::new(ErrorCode::Empty, "the message is empty"));
+        }
+        self.emit(|translator| {
+            match behavior {
+                StreamingBehavior::Steer => translator.queue.held.steering.push(prompt),
+                StreamingBehavior::FollowUp => translator.queue.held.follow_up.push(prompt),
+            }
+            let changed = translator.queue.check_changed();
+            translator.emit_queue_if(changed);
+        })
+        .await;
+        data(&json!({ "disposition": "queued" }))
+    }
+
+    /// Cancels what runs. As in pi, queued messages stay queued.
+    pub(crate) async fn abort(&self) -> CommandResult {
+        let queue = self.client.attach(None).await?.state.queue;
+        self.translator.lock().await.queue.is_moving = true;
+        let cancelled = self.client.send(ClientCommand::Cancel).await;
+        let mut translator = self.translator.lock().await;
+        if let Ok(CommandReply::Returned { mut prompts }) = cancelled {
+            // Follow-ups come last, and none of them is delivered while a turn is canceled.
+            let follow_up = prompts.split_off(prompts.len().saturating_sub(queue.follow_up.len()));
+            translator.queue.held.steering.extend(prompts);
+            translator.queue.held.follow_up.extend(follow_up);
+        }
+        translator.queue.is_moving = false;
+        translator.queue.clear_queued();
+        drop(translator);
+        self.settle().await?;
+        Ok(None)
+    }
+
+    pub(crate) async fn clear_queue(&self) -> CommandResult {
+        let queue = self.client.attach(None).await?.state.queue;
+        self.client.send(ClientCommand::ClearQueue).await?;
+        let (steering, follow_up) = self
+            .emit(|translator| {
+                let held = std::mem::take(&mut translator.queue.held);
+                translator.queue.clear_queued();
+                translator.queue.check_changed();
+                translator.emit(&PiEvent::QueueUpdate { steering: &[], follow_up: &[] });
+                (held.steering, held.follow_up)
+            })
+            .await;
+        let texts = |queued: Vec<Prompt>, held: Vec<Prompt>| -> Vec<String> {
+            queued.into_iter().chain(held).map(|prompt| prompt.text).collect()
+        };
+        data(&json!({
+            "steering": texts(queue.steering, steering),
+            "followUp": texts(queue.follow_up, follow_up),
+        }))
+    }
+
+    /// Osier delivers queued messages one at a time, which is also pi's default.
+    pub(crate) fn set_queue_mode(&self, mode: QueueMode) -> CommandResult {
+        match mode {
+            QueueMode::OneAtATime => Ok(None),
+            QueueMode::All => {
+                Err(ClientError::new(ErrorCode::Usage, "queued messages are always delivered one at a time"))
+            }
+        }
+    }
+
+    /// Cancels a turn that waits for its next attempt.
+    pub(crate) async fn abort_retry(&self) -> CommandResult {
+        match self.translator.lock().await.is_retrying() {
+            true => {}
+            false => return Ok(None),
+        }
+        self.abort().await
+    }
+
+    pub(crate) async fn bash(&self, id: Option<Value>, command: UserCommand) -> CommandResult {
+        self.translator.lock().await.bash_id = id;
+        let ran = self.client.send(ClientCommand::RunShell(command)).await;
+        self.settle().await?;
+        self.translator.lock().await.bash_id = None;
+        let CommandReply::Ran { entry } = ran? else { return Ok(None) };
+        let stored = self.client.entry(entry).await?.entry;
+        match stored.view().map(|view| &view.content) {
+            Some(EntryContent::Message(MessageView::UserCommand(ran))) => data(&without_nulls(json!({
+                "output": ran.output,
+                "exitCode": ran.exit_code,
+                "cancelled": ran.cancelled,
+                "truncated": ran.truncated,
+                "fullOutputPath": ran.full_output_path,
+            }))),
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) async fn abort_bash(&self) -> CommandResult {
+        self.client.send(ClientCommand::StopShell).await?;
+        Ok(None)
+    }
+
+    pub(crate) async fn compact(&self, focus: Option<String>) -> CommandResult {
+        if self.client.attach(None).await?.state.turn_running {
+            self.abort().await?;
+        }
+        self.emit(|translator| translator.start_compaction(CompactionReason::Manual)).await;
+        let compacted = self.client.send(ClientCommand::Compact { focus }).await;
+        self.settle().await?;
+        let error = match compacted {
+            Ok(CommandReply::Compacted(reply)) => {
+                return data(&without_nulls(json!({
+                    "summary": reply.summary,
+                    "firstKeptEntryId": reply.first_kept_entry_id,
+                    "tokensBefore": reply.tokens_before,
+                    "details": reply.details,
+                })));
+            }
+            Ok(_) => ClientError::new(ErrorCode::Cancelled, "the compaction was canceled"),
+            Err(error) => error,
+        };
+        let aborted = error.code == ErrorCode::Cancelled;
+        let message = (!aborted).then(|| error.message.clone());
+        self.emit(|translator| translator.end_compaction(None, aborted, message)).await;
+        Err(error)
+    }
+}
+
+/// What happened to a prompt.
+fn disposition(reply: &CommandReply) -> CommandResult {
+    let disposition = match reply {
+        CommandReply::Queued => "queued",
+        CommandReply::Handled | CommandReply::Cancelled => "handled",
+        _ => "started",
+    };
+    data(&json!({ "disposition": disposition }))
+}

@@ -1,0 +1,145 @@
+//! Commands that read the session.
+
+use osier_protocol::entry_view::{EntryContent, MessageView};
+use osier_protocol::tokens::TokenCount;
+use osier_protocol::{EntryId, EntryLine};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::models::model_json;
+use crate::response::{CommandResult, data};
+use crate::session::RpcSession;
+use crate::stored_entry::without_nulls;
+use crate::tree_json::tree_json;
+
+impl RpcSession {
+    pub(crate) async fn state(&self) -> CommandResult {
+        let (details, status) = (self.client.model_details().await?, self.client.status().await?);
+        let messages = self.client.context().await?.len();
+        let is_running = self.client.attach(None).await?.state.turn_running;
+        let translator = self.translator.lock().await;
+        data(&without_nulls(json!({
+            "model": model_json(&details.current),
+            "thinkingLevel": status.thinking,
+            "isStreaming": is_running,
+            "isCompacting": translator.is_compacting(),
+            "steeringMode": "one-at-a-time",
+            "followUpMode": "one-at-a-time",
+            "sessionFile": self.info.file,
+            "sessionId": self.info.id,
+            "sessionName": status.name,
+            "autoCompactionEnabled": details.automatic_compaction,
+            "messageCount": messages,
+            "pendingMessageCount": translator.queue.len(),
+        })))
+    }
+
+    pub(crate) async fn messages(&self) -> CommandResult {
+        data(&json!({ "messages": self.client.context().await? }))
+    }
+
+    pub(crate) async fn entries(&self, since: Option<EntryId>) -> CommandResult {
+        let answer = self.client.entries(since).await?;
+        let entries: Vec<Box<RawValue>> = answer.entries.iter().filter_map(raw_entry).collect();
+        data(&json!({ "entries": entries, "leafId": answer.leaf_id }))
+    }
+
+    pub(crate) async fn tree(&self) -> CommandResult {
+        let (snapshot, answer) = (self.client.tree().await?, self.client.entries(None).await?);
+        let entries: Vec<Option<Box<RawValue>>> = answer.entries.iter().map(raw_entry).collect();
+        let tree = tree_json(&snapshot.tree, &entries);
+        data(&json!({ "tree": RawValue::from_string(tree).ok(), "leafId": answer.leaf_id }))
+    }
+
+    pub(crate) async fn last_assistant_text(&self) -> CommandResult {
+        let text = self.client.last_reply().await?.map(|reply| reply.text);
+        data(&json!({ "text": text }))
+    }
+
+    pub(crate) async fn fork_messages(&self) -> CommandResult {
+        let mut points = self.client.fork_points(false).await?;
+        points.reverse();
+        let message =
+            |point: &osier_protocol::query::ForkPoint| json!({ "entryId": point.id, "text": point.text });
+        data(&json!({ "messages": points.iter().map(message).collect::<Vec<_>>() }))
+    }
+
+    pub(crate) async fn commands(&self) -> CommandResult {
+        let commands = self.client.commands().await?;
+        let describe = |command: &osier_protocol::query::PromptCommand| {
+            let source = if command.name.starts_with("skill:") { "skill" } else { "prompt" };
+            json!({ "name": command.name, "description": command.description, "source": source })
+        };
+        data(&json!({ "commands": commands.iter().map(describe).collect::<Vec<_>>() }))
+    }
+
+    pub(crate) async fn stats(&self) -> CommandResult {
+        let (usage, status) = (self.client.usage().await?, self.client.status().await?);
+        let counts = MessageCounts::of(&self.client.entries(None).await?.entries);
+        let total = &usage.session;
+        let context = match status.context {
+            TokenCount { tokens, .. } if status.context_window > 0 => json!({
+                "tokens": tokens,
+                "contextWindow": status.context_window,
+                "percent": tokens as f64 / status.context_window as f64 * 100.0,
+            }),
+            _ => Value::Null,
+        };
+        data(&without_nulls(json!({
+            "sessionFile": self.info.file,
+            "sessionId": self.info.id,
+            "userMessages": counts.user,
+            "assistantMessages": counts.assistant,
+            "toolCalls": counts.calls,
+            "toolResults": counts.results,
+            "totalMessages": counts.total,
+            "tokens": {
+                "input": total.input,
+                "output": total.output,
+                "cacheRead": total.cache_read,
+                "cacheWrite": total.cache_write,
+                "total": total.input + total.output + total.cache_read + total.cache_write,
+            },
+            "cost": total.cost,
+            "contextUsage": context,
+        })))
+    }
+}
+
+/// The messages of a session, by role.
+#[derive(Debug, Default)]
+struct MessageCounts {
+    user: usize,
+    assistant: usize,
+    calls: usize,
+    results: usize,
+    total: usize,
+}
+
+impl MessageCounts {
+    fn of(entries: &[EntryLine]) -> MessageCounts {
+        let mut counts = MessageCounts::default();
+        let messages = entries.iter().filter_map(|entry| match &entry.view()?.content {
+            EntryContent::Message(message) => Some(message),
+            _ => None,
+        });
+        for message in messages {
+            counts.total += 1;
+            match message {
+                MessageView::User(_) => counts.user += 1,
+                MessageView::Assistant(reply) => {
+                    counts.assistant += 1;
+                    counts.calls += reply.calls().count();
+                }
+                MessageView::ToolResult(_) => counts.results += 1,
+                _ => {}
+            }
+        }
+        counts
+    }
+}
+
+/// An entry as it is stored.
+fn raw_entry(entry: &EntryLine) -> Option<Box<RawValue>> {
+    RawValue::from_string(String::from_utf8_lossy(entry.bytes()).into_owned()).ok()
+}

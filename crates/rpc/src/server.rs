@@ -1,0 +1,202 @@
+//! Reads commands and answers them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::poll;
+use osier_protocol::{ClientCommand, ClientError, EngineClient, ErrorCode, NewSessionOptions, OpenedSession};
+use serde_json::{Map, Value};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::command::Request;
+use crate::dialogs::DialogResponse;
+use crate::line_reader::{InputLine, LineReader, MAX_LINE};
+use crate::output::Output;
+use crate::response::{CommandResult, response_line};
+use crate::session::RpcSession;
+
+/// How many commands may run alongside others. The input waits for one of them to end.
+const MAX_ALONGSIDE: usize = 64;
+
+/// What a server needs.
+#[derive(Debug)]
+pub struct RpcConfig {
+    pub engine: Arc<dyn EngineClient>,
+    /// The main session.
+    pub session: OpenedSession,
+    /// The options of sessions that the client creates.
+    pub new_session: NewSessionOptions,
+    /// Ends the server.
+    pub stop: CancellationToken,
+}
+
+/// The state that all commands share.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) engine: Arc<dyn EngineClient>,
+    pub(crate) new_session: NewSessionOptions,
+    pub(crate) output: Output,
+    open: Mutex<OpenSessions>,
+}
+
+#[derive(Debug)]
+struct OpenSessions {
+    /// The session of commands that name none.
+    main: Arc<RpcSession>,
+    /// The sessions that the client opened in addition, by id.
+    others: BTreeMap<String, Arc<RpcSession>>,
+}
+
+/// Serves a client until it closes the input or the output, or until `stop` is set. Then the running turns are canceled and
+/// stored. The engine stays open.
+pub async fn serve(
+    config: RpcConfig,
+    input: impl AsyncRead + Send + Unpin,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), ClientError> {
+    let RpcConfig { engine, session, new_session, stop } = config;
+    let output = Output::start(output);
+    let main = RpcSession::start(session, false, output.clone()).await?;
+    let open = Mutex::new(OpenSessions { main, others: BTreeMap::new() });
+    let server = Arc::new(Server { engine, new_session, output, open });
+    let mut alongside = JoinSet::new();
+    tokio::select! {
+        () = server.clone().read_commands(LineReader::new(input, MAX_LINE), &mut alongside) => {}
+        () = server.output.closed() => {}
+        () = stop.cancelled() => {}
+    }
+    server.close().await;
+    alongside.abort_all();
+    if !stop.is_cancelled() {
+        server.output.flush().await;
+    }
+    Ok(())
+}
+
+impl Server {
+    async fn read_commands<R: AsyncRead + Unpin>(
+        self: Arc<Self>,
+        mut input: LineReader<R>,
+        alongside: &mut JoinSet<()>,
+    ) {
+        loop {
+            match input.next().await {
+                Ok(Some(InputLine::Complete(line))) => self.handle_line(&line, alongside).await,
+                Ok(Some(InputLine::TooLong)) => {
+                    let error = format!("the line is longer than {} MiB", MAX_LINE >> 20);
+                    self.refuse(None, "parse", &error).await;
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::debug!(%error, "cannot read the input");
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn handle_line(self: &Arc<Self>, line: &[u8], alongside: &mut JoinSet<()>) {
+        let object: Map<String, Value> = match serde_json::from_slice(line) {
+            Ok(object) => object,
+            Err(error) => {
+                return self.refuse(None, "parse", &format!("Failed to parse command: {error}")).await;
+            }
+        };
+        if object.get("type").is_some_and(|name| name == "extension_ui_response") {
+            return self.answer_dialog(object).await;
+        }
+        match Request::parse(object) {
+            Ok(request) => self.handle_request(request, alongside).await,
+            Err(invalid) => self.refuse(invalid.id.as_ref(), &invalid.name, &invalid.error).await,
+        }
+    }
+
+    async fn handle_request(self: &Arc<Self>, request: Request, alongside: &mut JoinSet<()>) {
+        let runs_alongside = request.command.runs_alongside();
+        let mut run = Box::pin(self.clone().run_request(request));
+        if !runs_alongside {
+            return run.await;
+        }
+        // The first step runs here, so that prompts reach the agent in the order of their lines.
+        if poll!(&mut run).is_pending() {
+            while alongside.len() >= MAX_ALONGSIDE {
+                alongside.join_next().await;
+            }
+            while alongside.try_join_next().is_some() {}
+            alongside.spawn(run);
+        }
+    }
+
+    async fn refuse(&self, id: Option<&Value>, command: &str, error: &str) {
+        let error = ClientError::new(ErrorCode::Usage, error);
+        self.respond(id, command, Err(error)).await;
+    }
+
+    pub(crate) async fn respond(&self, id: Option<&Value>, command: &str, result: CommandResult) {
+        self.output.send(response_line(id, command, result)).await;
+    }
+
+    /// An answer to a dialog has no response. Answers to dialogs that are not open are ignored.
+    async fn answer_dialog(&self, object: Map<String, Value>) {
+        let Ok(response) = serde_json::from_value::<DialogResponse>(Value::Object(object)) else { return };
+        for session in self.all_sessions() {
+            let answered = session.translator.lock().await.dialogs.answer(&response);
+            if let Some((question, answer)) = answered {
+                // The question may have been withdrawn in the meantime.
+                let _ = session.client.send(ClientCommand::Answer { question, answer }).await;
+            }
+        }
+    }
+
+    fn open_sessions(&self) -> MutexGuard<'_, OpenSessions> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn all_sessions(&self) -> Vec<Arc<RpcSession>> {
+        let open = self.open_sessions();
+        [&open.main].into_iter().chain(open.others.values()).cloned().collect()
+    }
+
+    /// The session that a command names; without a name, the main session.
+    pub(crate) fn session(&self, id: Option<&str>) -> Result<Arc<RpcSession>, ClientError> {
+        let open = self.open_sessions();
+        match id {
+            None => Ok(open.main.clone()),
+            Some(id) if *open.main.info.id == *id => Ok(open.main.clone()),
+            Some(id) => open.others.get(id).cloned().ok_or_else(|| {
+                ClientError::new(
+                    ErrorCode::SessionNotFound,
+                    format!("session {id} is not open; see open_session"),
+                )
+            }),
+        }
+    }
+
+    /// Puts a session in the place of another one.
+    pub(crate) fn replace(&self, old: &RpcSession, new: Arc<RpcSession>) {
+        let mut open = self.open_sessions();
+        if open.main.info.id == old.info.id {
+            open.main = new;
+        } else {
+            open.others.remove(&*old.info.id);
+            open.others.insert(new.info.id.to_string(), new);
+        }
+    }
+
+    /// Whether a session is the main one.
+    pub(crate) fn is_main(&self, session: &RpcSession) -> bool {
+        self.open_sessions().main.info.id == session.info.id
+    }
+
+    /// Cancels what runs, and stores it.
+    async fn close(&self) {
+        for session in self.all_sessions() {
+            session.stop_events();
+            if let Err(error) = session.client.send(ClientCommand::Cancel).await {
+                tracing::debug!(%error, "cannot cancel a turn");
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! An open session: its client, and the task that writes its events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use osier_engine::FollowedEvents;
+use osier_protocol::client::AttachedState;
+use osier_protocol::{Client, ClientError, ClientEvent, LogPosition, OpenedSession, SessionInfo};
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinHandle;
+
+use crate::output::Output;
+use crate::pi_event::{Dialog, PiEvent};
+use crate::translator::{ModelName, Translator};
+
+/// How long a response waits for the events that belong before it. The reader may be slow.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An open session.
+#[derive(Debug)]
+pub(crate) struct RpcSession {
+    pub(crate) info: SessionInfo,
+    pub(crate) client: Arc<dyn Client>,
+    pub(crate) translator: Mutex<Translator>,
+    output: Output,
+    progress: watch::Sender<EventProgress>,
+    /// Prompts whose response is not sent yet. Their turn is announced after it.
+    prompts_in_flight: watch::Sender<usize>,
+    writer: std::sync::Mutex<Option<JoinHandle<()>>>,
+}
+
+/// How far the events are written.
+#[derive(Debug, Clone, Copy, Default)]
+struct EventProgress {
+    position: LogPosition,
+    turn_running: bool,
+    ended: bool,
+}
+
+impl RpcSession {
+    /// Starts to write the events of a session. With `tagged`, they name the session.
+    pub(crate) async fn start(
+        opened: OpenedSession,
+        tagged: bool,
+        output: Output,
+    ) -> Result<Arc<RpcSession>, ClientError> {
+        let OpenedSession { info, client } = opened;
+        let mut translator = Translator::new(tagged.then(|| info.id.to_string()));
+        let (details, status) = (client.model_details().await?, client.status().await?);
+        let name = |model: &osier_protocol::query::ModelDescription| ModelName {
+            api: model.api.clone(),
+            provider: model.provider.clone(),
+            id: model.id.clone(),
+        };
+        translator.models = details.usable.iter().chain([&details.current]).map(name).collect();
+        translator.model = name(&details.current);
+        status.thinking.name().clone_into(&mut translator.thinking_level);
+        translator.name = status.name;
+        let (state, events) = FollowedEvents::attach(client.clone()).await?;
+        let progress =
+            EventProgress { position: state.position, turn_running: state.turn_running, ended: false };
+        let session = Arc::new(RpcSession {
+            info,
+            client,
+            translator: Mutex::new(translator),
+            output,
+            progress: watch::Sender::new(progress),
+            prompts_in_flight: watch::Sender::new(0),
+            writer: std::sync::Mutex::default(),
+        });
+        session.write_state(state).await;
+        let task = tokio::spawn(session.clone().write_events(events));
+        *session.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(task);
+        Ok(session)
+    }
+
+    /// Announces what already runs.
+    async fn write_state(&self, state: AttachedState) {
+        let mut translator = self.translator.lock().await;
+        let mut lines = Vec::new();
+        if state.turn_running {
+            lines.extend(translator.handle(&ClientEvent::TurnStarted));
+        }
+        for draft in state.drafts.iter().filter(|draft| !draft.off_path) {
+            for delta in &draft.deltas {
+                let event = ClientEvent::DraftDelta {
+                    id: draft.id.clone(),
+                    index: 0,
+                    delta: Arc::new(delta.clone()),
+                };
+                lines.extend(translator.handle(&event));
+            }
+        }
+        for question in &state.open_questions {
+            translator.ask(question.id, &question.question);
+        }
+        if !state.returned_prompts.is_empty() {
+            let texts: Vec<&str> = state.returned_prompts.iter().map(|prompt| prompt.text.as_str()).collect();
+            let dialog = Dialog::SetEditorText { text: texts.join("\n\n") };
+            let id = translator.dialogs.next_id();
+            translator.emit(&PiEvent::ExtensionUiRequest { id, dialog });
+        }
+        lines.extend(translator.take_lines());
+        self.write(lines).await;
+    }
+
+    async fn write_events(self: Arc<Self>, mut events: FollowedEvents) {
+        while let Ok(event) = events.next().await {
+            if event == ClientEvent::TurnStarted {
+                self.wait_for_prompts().await;
+            }
+            let mut translator = self.translator.lock().await;
+            let lines = translator.handle(&event);
+            self.write(lines).await;
+            drop(translator);
+            self.progress.send_modify(|progress| {
+                progress.position = events.position();
+                match event {
+                    ClientEvent::TurnStarted => progress.turn_running = true,
+                    ClientEvent::TurnEnded { .. } => progress.turn_running = false,
+                    _ => {}
+                }
+            });
+        }
+        self.progress.send_modify(|progress| progress.ended = true);
+    }
+
+    async fn write(&self, lines: Vec<String>) {
+        for line in lines {
+            self.output.send(line).await;
+        }
+    }
+
+    /// Emits events outside the order of the session's own.
+    pub(crate) async fn emit<T>(&self, change: impl FnOnce(&mut Translator) -> T) -> T {
+        let mut translator = self.translator.lock().await;
+        let result = change(&mut translator);
+        let lines = translator.take_lines();
+        self.write(lines).await;
+        result
+    }
+
+    /// A response to a prompt is written before the events of its turn. The guard ends that.
+    pub(crate) fn hold_turn(&self) -> TurnHold<'_> {
+        self.prompts_in_flight.send_modify(|count| *count += 1);
+        TurnHold(self)
+    }
+
+    async fn wait_for_prompts(&self) {
+        let mut in_flight = self.prompts_in_flight.subscribe();
+        let none = in_flight.wait_for(|count| *count == 0);
+        // An extension may ask the user before the prompt is stored; the events must not wait for that.
+        let _ = tokio::time::timeout(SETTLE_TIMEOUT, none).await;
+    }
+
+    /// Waits until the events of everything that has happened are written.
+    pub(crate) async fn settle(&self) -> Result<(), ClientError> {
+        let state = self.client.attach(None).await?.state;
+        let is_reached = |progress: &EventProgress| {
+            let same_log = progress.position.generation == state.position.generation;
+            let entries = same_log && progress.position.entries >= state.position.entries;
+            progress.ended || (entries && (state.turn_running || !progress.turn_running))
+        };
+        let mut progress = self.progress.subscribe();
+        let _ = tokio::time::timeout(SETTLE_TIMEOUT, progress.wait_for(is_reached)).await;
+        Ok(())
+    }
+
+    /// Stops writing events. The agent goes on.
+    pub(crate) fn stop_events(&self) {
+        let writer = self.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        if let Some(task) = writer {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for RpcSession {
+    fn drop(&mut self) {
+        self.stop_events();
+    }
+}
+
+/// See [`RpcSession::hold_turn`].
+#[derive(Debug)]
+pub(crate) struct TurnHold<'a>(&'a RpcSession);
+
+impl Drop for TurnHold<'_> {
+    fn drop(&mut self) {
+        self.0.prompts_in_flight.send_modify(|count| *count -= 1);
+    }
+}

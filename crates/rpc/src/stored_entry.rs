@@ -1,0 +1,101 @@
+//! The fields of stored entries that events contain. Messages are copied as they are stored, which is pi's format.
+
+use osier_protocol::EntryLine;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::pi_event::{RawMessage, ToolResultParts};
+
+/// The fields of an entry. Each kind of entry has only some of them.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoredEntry<'a> {
+    #[serde(borrow)]
+    pub(crate) message: Option<&'a RawValue>,
+    pub(crate) target_id: Option<String>,
+    pub(crate) label: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) thinking_level: Option<String>,
+    pub(crate) provider: Option<String>,
+    pub(crate) model_id: Option<String>,
+    pub(crate) custom_type: Option<String>,
+    pub(crate) summary: Option<String>,
+    pub(crate) first_kept_entry_id: Option<String>,
+    pub(crate) tokens_before: Option<u64>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    display: Option<bool>,
+    #[serde(borrow)]
+    details: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+}
+
+impl<'a> StoredEntry<'a> {
+    /// `None` if the line is not JSON.
+    pub(crate) fn read(line: &'a EntryLine) -> Option<StoredEntry<'a>> {
+        serde_json::from_slice(line.bytes()).ok()
+    }
+
+    /// A message of an extension as pi's events contain it.
+    pub(crate) fn custom_message(&self, timestamp: Option<i64>) -> Option<RawMessage> {
+        let message = json!({
+            "role": "custom",
+            "customType": self.custom_type,
+            "content": self.content,
+            "display": self.display.unwrap_or(true),
+            "details": self.details,
+            "timestamp": timestamp,
+        });
+        raw(&without_nulls(message))
+    }
+
+    /// The result of a compaction as pi reports it.
+    pub(crate) fn compaction_result(&self) -> Value {
+        without_nulls(json!({
+            "summary": self.summary,
+            "firstKeptEntryId": self.first_kept_entry_id,
+            "tokensBefore": self.tokens_before,
+            "usage": self.usage,
+            "details": self.details,
+        }))
+    }
+}
+
+/// The fields of a tool result that end its execution.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoredToolResult<'a> {
+    pub(crate) tool_call_id: String,
+    pub(crate) tool_name: String,
+    #[serde(default)]
+    pub(crate) is_error: bool,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    details: Option<&'a RawValue>,
+}
+
+impl<'a> StoredToolResult<'a> {
+    pub(crate) fn read(message: &'a RawValue) -> Option<StoredToolResult<'a>> {
+        serde_json::from_str(message.get()).ok()
+    }
+
+    pub(crate) fn parts(&self) -> ToolResultParts<'a> {
+        ToolResultParts { content: self.content, details: self.details }
+    }
+}
+
+/// A value as JSON text.
+pub(crate) fn raw(value: &Value) -> Option<RawMessage> {
+    serde_json::value::to_raw_value(value).ok()
+}
+
+/// An object without its null fields.
+pub(crate) fn without_nulls(mut object: Value) -> Value {
+    if let Value::Object(fields) = &mut object {
+        fields.retain(|_, value| !value.is_null());
+    }
+    object
+}

@@ -1,0 +1,71 @@
+//! Lines: separators, junk, limits, and ends of the pipes.
+
+use osier_model::scripted::ScriptedTurn;
+use serde_json::{Value, json};
+
+use crate::support::TestProgram;
+
+#[tokio::test]
+async fn junk_is_answered_and_changes_nothing() {
+    let mut program = TestProgram::start().await;
+    for junk in ["{not json", "", "[1]", "null", "\"x\"", "\u{feff}{}"] {
+        program.write(format!("{junk}\n").as_bytes()).await;
+        let answer = program.next().await.unwrap();
+        assert_eq!((&answer["command"], &answer["success"]), (&json!("parse"), &json!(false)), "{junk}");
+        assert!(answer["error"].is_string() && answer.get("id").is_none(), "{answer}");
+    }
+    program.write(b"\xff\xfe\n").await;
+    assert_eq!(program.next().await.unwrap()["command"], "parse");
+    program.send(&json!({ "id": 7, "type": "bogus" })).await;
+    let answer = program.next().await.unwrap();
+    assert_eq!((&answer["id"], &answer["command"]), (&json!(7), &json!("bogus")));
+    assert_eq!(answer["error"], "Unknown command: bogus");
+    let answer = program.call("prompt", json!({})).await;
+    assert_eq!(answer["error"], "missing field `message`");
+    assert_eq!(program.data("get_state", json!({})).await["messageCount"], 0);
+}
+
+#[tokio::test]
+async fn unicode_separators_are_data_and_cr_before_lf_is_tolerated() {
+    let mut program = TestProgram::start().await;
+    program.push(ScriptedTurn::reply("a\u{2028}b"));
+    program.write("{\"type\":\"prompt\",\"message\":\"x\u{2028}y\u{2029}z\"}\r\n".as_bytes()).await;
+    let events = program.until("agent_settled").await;
+    let is_prompt = |event: &&Value| event["type"] == "message_end" && event["message"]["role"] == "user";
+    let text = &events.iter().find(is_prompt).unwrap()["message"]["content"][0]["text"];
+    assert_eq!(text, "x\u{2028}y\u{2029}z");
+}
+
+#[tokio::test]
+async fn the_last_line_needs_no_lf_and_the_end_of_the_input_ends_the_server() {
+    let mut program = TestProgram::start().await;
+    program.write(b"{\"type\":\"get_state\"}").await;
+    program.close_input();
+    assert_eq!(program.next().await.unwrap()["command"], "get_state");
+    assert_eq!(program.next().await, None);
+    program.ended().await;
+}
+
+#[tokio::test]
+async fn a_turn_is_canceled_and_stored_when_the_input_ends() {
+    let mut program = TestProgram::start().await;
+    program.push(ScriptedTurn::new().text("Hel").hang());
+    program.data("prompt", json!({ "message": "Hi" })).await;
+    program.until("message_update").await;
+    let client = program.client.clone();
+    program.close_input();
+    program.ended().await;
+    let reply = client.last_reply().await.unwrap().expect("what arrived of the reply is stored");
+    assert_eq!(reply.text, "Hel");
+    assert!(!client.attach(None).await.unwrap().state.turn_running);
+}
+
+#[tokio::test]
+async fn a_client_that_closes_the_output_ends_the_server() {
+    let mut program = TestProgram::start().await;
+    program.push(ScriptedTurn::new().text("Hel").hang());
+    program.data("prompt", json!({ "message": "Hi" })).await;
+    program.close_output();
+    program.send(&json!({ "type": "get_state" })).await;
+    program.ended().await;
+}

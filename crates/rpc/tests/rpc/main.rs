@@ -1,0 +1,5 @@
+//! The server as a program drives it.
+
+mod events;
+mod framing;
+mod support;

@@ -1,0 +1,254 @@
+//! A server on a pair of pipes, with a scripted model, and the program that drives it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use osier_agent::CompactionConfig;
+use osier_engine::{
+    AgentSpec, ConfiguredStore, Engine, EngineConfig, EngineError, FindOptions, ForkFrom, ForkRequest,
+    KeepWhen, LiveSession, ModelCatalog, NewSession, Workspace,
+};
+use osier_model::scripted::{ScriptedModel, ScriptedTurn};
+use osier_model::{Environment, Registry};
+use osier_protocol::{
+    Client, ClientCommand, ClientError, EngineClient, EngineReply, EngineRequest, ErrorCode, ForkPosition,
+    NewSessionOptions, OpenRequest, OpenTarget, OpenedSession, SessionInfo, SessionRef,
+};
+use osier_rpc::RpcConfig;
+use osier_store::FileStore;
+use osier_tools::{CommandEnv, ToolContext, ToolSet};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// If nothing arrives for this long, the server is stuck.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// An engine with a file store and a scripted model.
+#[derive(Debug)]
+pub(crate) struct TestEngine {
+    engine: Engine,
+    pub(crate) model: ScriptedModel,
+    pub(crate) folder: TempDir,
+}
+
+impl TestEngine {
+    pub(crate) fn new() -> Arc<TestEngine> {
+        let folder = tempfile::tempdir().unwrap();
+        let (sessions, caches) = (folder.path().join("sessions"), folder.path().join("cache"));
+        let files = Arc::new(FileStore::new(&sessions, Some(caches.clone())));
+        let store =
+            ConfiguredStore::Files { name: "file".to_owned(), folder: sessions, caches, is_own: true };
+        let engine = Engine::new(EngineConfig { stores: vec![store], files, ..EngineConfig::default() });
+        Arc::new(TestEngine { engine, model: ScriptedModel::new([]), folder })
+    }
+
+    fn agent(&self) -> AgentSpec {
+        let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
+        let models = ModelCatalog {
+            model: Arc::new(self.model.clone()),
+            registry: Arc::new(Registry::built_in()),
+            environment: Environment::new(|_| None),
+            default_model: None,
+            summary_model: None,
+            own_providers: Vec::new(),
+        };
+        let context =
+            ToolContext::new(self.folder.path(), self.folder.path().join("output"), CommandEnv::new(path));
+        let compaction = CompactionConfig { automatic: false, reserve: None, keep_recent: Some(20) };
+        let workspace =
+            Workspace { tools: ToolSet::standard(), compaction, ..Workspace::new(models, context) };
+        AgentSpec { has_user: true, ..AgentSpec::new(Arc::new(workspace), Arc::new(ScriptedModel::info())) }
+    }
+
+    async fn connect(
+        &self,
+        live: &Arc<LiveSession>,
+        text: Option<String>,
+    ) -> Result<OpenedSession, EngineError> {
+        let session = live.session();
+        let info = SessionInfo {
+            session: SessionRef { store: session.store().name().into(), key: session.key().to_owned() },
+            id: session.id().into(),
+            editor_text: text,
+            ..SessionInfo::default()
+        };
+        let client = Arc::new(self.engine.connect(live, &self.agent()).await?);
+        Ok(OpenedSession { info, client })
+    }
+
+    async fn find(&self, name: &str) -> Result<Arc<LiveSession>, EngineError> {
+        let stored = self.engine.find(name, FindOptions::default()).await?.read().await?;
+        self.engine.open(&stored).await
+    }
+
+    async fn open_target(&self, target: OpenTarget) -> Result<OpenedSession, EngineError> {
+        match target {
+            OpenTarget::New(_) => {
+                let (store, cwd, agent) = ("file".to_owned(), "/here".to_owned(), "main".to_owned());
+                let live =
+                    self.engine.create(&NewSession { store, cwd, agent, keep: KeepWhen::Always }).await?;
+                self.connect(&live, None).await
+            }
+            OpenTarget::Fork(options) => {
+                let source = self.find(&options.session.key).await?;
+                let from = match options.from {
+                    ForkPosition::Current => ForkFrom::CurrentPosition,
+                    ForkPosition::Exactly { entry_id } => ForkFrom::Exactly(entry_id.to_string()),
+                    ForkPosition::Entry { entry_id } => ForkFrom::Entry(entry_id.to_string()),
+                };
+                let request = ForkRequest { from, ..ForkRequest::default() };
+                let forked = self.engine.fork(source.session(), &request).await?.expect("no hook refuses");
+                let live = self.engine.open(&forked.stored).await?;
+                self.connect(&live, forked.editor.map(|editor| editor.text)).await
+            }
+            OpenTarget::Named { name } => self.connect(&self.find(&name).await?, None).await,
+            other => panic!("the tests open no {other:?}"),
+        }
+    }
+}
+
+#[async_trait]
+impl EngineClient for TestEngine {
+    async fn call(&self, _: EngineRequest) -> Result<EngineReply, ClientError> {
+        Err(ClientError::new(ErrorCode::Failed, "not part of the test engine"))
+    }
+
+    async fn open(&self, request: OpenRequest) -> Result<Option<OpenedSession>, ClientError> {
+        let opened = self.open_target(request.target).await?;
+        if let Some(session) = request.leaving {
+            let left = self.connect(&self.find(&session.key).await?, None).await?;
+            left.client.send(ClientCommand::Cancel).await?;
+        }
+        Ok(Some(opened))
+    }
+}
+
+/// A program that drives the server.
+pub(crate) struct TestProgram {
+    pub(crate) engine: Arc<TestEngine>,
+    pub(crate) input: Option<DuplexStream>,
+    output: Option<Lines<BufReader<DuplexStream>>>,
+    /// The main session, seen from inside.
+    pub(crate) client: Arc<dyn Client>,
+    pub(crate) server: JoinHandle<Result<(), ClientError>>,
+    last_id: usize,
+    /// Events that were read while the program waited for a response.
+    pub(crate) events: Vec<Value>,
+}
+
+impl TestProgram {
+    pub(crate) async fn start() -> TestProgram {
+        TestProgram::with_pipes(1 << 16, TestEngine::new()).await
+    }
+
+    /// The pipes hold this many bytes.
+    pub(crate) async fn with_pipes(size: usize, engine: Arc<TestEngine>) -> TestProgram {
+        let session = engine.open_target(OpenTarget::default()).await.unwrap();
+        let client = session.client.clone();
+        let (input, server_input) = tokio::io::duplex(size);
+        let (server_output, output) = tokio::io::duplex(size);
+        let config = RpcConfig {
+            engine: engine.clone(),
+            session,
+            new_session: NewSessionOptions::default(),
+            stop: CancellationToken::new(),
+        };
+        let server = tokio::spawn(osier_rpc::serve(config, server_input, server_output));
+        let output = Some(BufReader::new(output).lines());
+        TestProgram { engine, input: Some(input), output, client, server, last_id: 0, events: Vec::new() }
+    }
+
+    /// The model's next reply.
+    pub(crate) fn push(&self, turn: ScriptedTurn) {
+        self.engine.model.push(turn);
+    }
+
+    pub(crate) async fn write(&mut self, bytes: &[u8]) {
+        self.input.as_mut().unwrap().write_all(bytes).await.unwrap();
+    }
+
+    pub(crate) async fn send(&mut self, command: &Value) {
+        self.write(format!("{command}\n").as_bytes()).await;
+    }
+
+    /// The next line; `None` at the end of the output.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        let line = tokio::time::timeout(TIMEOUT, self.output.as_mut().unwrap().next_line()).await;
+        let line = line.expect("a line arrives").unwrap()?;
+        Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
+    }
+
+    /// The lines up to the first of this type.
+    pub(crate) async fn until(&mut self, last: &str) -> Vec<Value> {
+        let mut lines = std::mem::take(&mut self.events);
+        if let Some(end) = lines.iter().position(|line| line["type"] == last) {
+            self.events = lines.split_off(end + 1);
+            return lines;
+        }
+        loop {
+            lines.push(self.next().await.unwrap_or_else(|| panic!("no {last} in {lines:?}")));
+            if lines.last().is_some_and(|line| line["type"] == last) {
+                return lines;
+            }
+        }
+    }
+
+    /// Sends a command and returns its response. Events that arrive before are kept.
+    pub(crate) async fn call(&mut self, name: &str, fields: Value) -> Value {
+        self.last_id += 1;
+        let id = format!("r{}", self.last_id);
+        let mut command = json!({ "id": id, "type": name });
+        command.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        self.send(&command).await;
+        loop {
+            let line = self.next().await.expect("a response arrives");
+            if line["type"] == "response" && line["id"] == id.as_str() {
+                assert_eq!(line["command"], name);
+                return line;
+            }
+            self.events.push(line);
+        }
+    }
+
+    /// The data of a successful response.
+    pub(crate) async fn data(&mut self, name: &str, fields: Value) -> Value {
+        let response = self.call(name, fields).await;
+        assert_eq!(response["success"], true, "{response}");
+        response["data"].clone()
+    }
+
+    /// Sends a prompt, and returns the events up to the end of its run.
+    pub(crate) async fn run_prompt(&mut self, text: &str) -> Vec<Value> {
+        self.data("prompt", json!({ "message": text })).await;
+        self.until("agent_settled").await
+    }
+
+    pub(crate) fn close_input(&mut self) {
+        self.input = None;
+    }
+
+    pub(crate) fn close_output(&mut self) {
+        self.output = None;
+    }
+
+    /// Waits for the end of the server.
+    pub(crate) async fn ended(self) {
+        let end = tokio::time::timeout(TIMEOUT, self.server).await;
+        end.expect("the server ends").unwrap().unwrap();
+    }
+}
+
+/// The types of events, without the pieces of replies.
+pub(crate) fn types(events: &[Value]) -> Vec<&str> {
+    let types = events.iter().map(|event| event["type"].as_str().unwrap());
+    types.filter(|name| *name != "message_update").collect()
+}
+
+/// The events of a type.
+pub(crate) fn of_type<'a>(events: &'a [Value], name: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == name).collect()
+}
