@@ -26,8 +26,11 @@ impl Bench {
     fn fill_confined(&self, row: &mut BenchRow, mounts: &str) -> Result<()> {
         let home = self.dir.join("home");
         std::fs::create_dir_all(&home)?;
+        // Without mounts, each entry beside the hidden folder and beside its parents is one rule.
+        let home = home.canonicalize()?;
+        let beside: usize = home.ancestors().skip(1).flat_map(std::fs::read_dir).map(Iterator::count).sum();
         let policy = json!({
-            "write": [self.files.project.canonicalize()?], "hide": [home.canonicalize()?], "show": [], "protect": [],
+            "write": [self.files.project.canonicalize()?], "hide": [home], "show": [], "protect": [],
             "pin": [], "network": "off", "unixSockets": false, "mounts": mounts,
         });
         let confined = || -> Command {
@@ -53,7 +56,7 @@ impl Bench {
         let added = with.wall_ms - without.wall_ms;
         let ratio = with.wall_ms / without.wall_ms;
         let text = format!(
-            "{added:.1} ms more than {:.1} ms ({ratio:.1}x), at most {MAX_OVERHEAD_MS} ms",
+            "{added:.1} ms more than {:.1} ms ({ratio:.1}x), at most {MAX_OVERHEAD_MS} ms; {beside} entries beside the hidden folder and its parents",
             without.wall_ms
         );
         row.add_target(added <= MAX_OVERHEAD_MS, &text);

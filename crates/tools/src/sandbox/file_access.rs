@@ -4,6 +4,7 @@
 //! Landlock rules can only grant access, and a rule for a folder covers everything below it. To hide a file, we grant access to
 //! its siblings and to the siblings of its parents instead of the root.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,10 @@ pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<()> {
     let mut rules = ruleset(abi, &policy.network).map_err(io::Error::other)?;
     let read = AccessFs::from_read(abi);
     let write = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
-    for path in readable_paths(policy).iter().chain(&policy.show) {
+    for (path, is_dir) in &readable_paths(policy) {
+        rules = add_typed_rule(rules, path, *is_dir, read, abi)?;
+    }
+    for path in &policy.show {
         rules = add_rule(rules, path, read, abi)?;
     }
     let mut devices = DEVICES.to_vec();
@@ -84,45 +88,57 @@ fn add_rule(
     access: BitFlags<AccessFs>,
     abi: ABI,
 ) -> io::Result<RulesetCreated> {
+    add_typed_rule(rules, path, path.is_dir(), access, abi)
+}
+
+/// Like `add_rule`, for a path whose type is known. A folder may have thousands of entries, so each system call counts.
+fn add_typed_rule(
+    rules: RulesetCreated,
+    path: &Path,
+    is_dir: bool,
+    access: BitFlags<AccessFs>,
+    abi: ABI,
+) -> io::Result<RulesetCreated> {
     let Ok(opened) = PathFd::new(path) else { return Ok(rules) };
-    let access = if path.is_dir() { access } else { access & AccessFs::from_file(abi) };
+    let access = if is_dir { access } else { access & AccessFs::from_file(abi) };
     rules.add_rule(PathBeneath::new(opened, access)).map_err(io::Error::other)
 }
 
+/// Paths, each with whether it is a folder.
+type TypedPaths = BTreeMap<PathBuf, bool>;
+
 /// The topmost folders and files that contain nothing hidden.
-fn readable_paths(policy: &SandboxPolicy) -> Vec<PathBuf> {
+fn readable_paths(policy: &SandboxPolicy) -> TypedPaths {
     let mut hidden = vec![PathBuf::from("/dev")];
     if policy.mounts == MountMethod::None {
         hidden.extend(policy.hide.iter().cloned());
     }
-    let mut found = Vec::new();
+    let mut found = TypedPaths::new();
     collect_readable(Path::new("/"), &hidden, &mut found);
     found
 }
 
-fn collect_readable(folder: &Path, hidden: &[PathBuf], found: &mut Vec<PathBuf>) {
-    for path in children(folder, hidden) {
+fn collect_readable(folder: &Path, hidden: &[PathBuf], found: &mut TypedPaths) {
+    for (path, is_dir) in children(folder, hidden) {
         match () {
             () if hidden.contains(&path) => {}
             () if hidden.iter().any(|hidden| hidden.starts_with(&path)) => {
                 collect_readable(&path, hidden, found);
             }
-            () => found.push(path),
+            () => drop(found.insert(path, is_dir)),
         }
     }
 }
 
 /// The entries of a folder without links, because a rule for a link would grant access to its target. If the folder cannot be
 /// listed, only the entries on the way to a hidden path.
-fn children(folder: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
+fn children(folder: &Path, hidden: &[PathBuf]) -> TypedPaths {
     let Ok(entries) = fs::read_dir(folder) else {
         let next = |path: &PathBuf| Some(folder.join(path.strip_prefix(folder).ok()?.components().next()?));
-        let mut known: Vec<PathBuf> = hidden.iter().filter_map(next).collect();
-        known.dedup();
-        return known;
+        return hidden.iter().filter_map(next).map(|path| (path, true)).collect();
     };
-    let plain = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
-    plain.map(|entry| entry.path()).collect()
+    let typed = entries.flatten().filter_map(|entry| Some((entry.path(), entry.file_type().ok()?)));
+    typed.filter(|(_, kind)| !kind.is_symlink()).map(|(path, kind)| (path, kind.is_dir())).collect()
 }
 
 #[cfg(test)]
@@ -138,9 +154,9 @@ mod tests {
         }
         fs::write(root.join("home/note"), "").unwrap();
         std::os::unix::fs::symlink(root.join("home/.osier"), root.join("home/link")).unwrap();
-        let mut found = Vec::new();
+        let mut found = TypedPaths::new();
         collect_readable(&root, &[root.join("home/.osier")], &mut found);
-        found.sort();
-        assert_eq!(found, ["home/code", "home/note", "other"].map(|name| root.join(name)));
+        let expected = [("home/code", true), ("home/note", false), ("other", true)];
+        assert_eq!(found, expected.map(|(name, is_dir)| (root.join(name), is_dir)).into());
     }
 }
