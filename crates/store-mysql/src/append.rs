@@ -18,6 +18,7 @@ use crate::locks;
 use crate::rows::{self, CardColumns, EntryTarget, FoldedLog, SessionRow, column_bytes, modified};
 use crate::store::{LogState, StoreInner};
 use crate::tally;
+use crate::transaction;
 use crate::watcher::OpenState;
 
 /// An append to one session.
@@ -121,7 +122,7 @@ impl AppendRequest<'_> {
             return Ok(written);
         }
         let changed = changed_heads(&before.heads, &after.heads);
-        connection.execute("START TRANSACTION").await?;
+        transaction::start(connection, if entries.is_empty() { &[rows::ROW_QUERY] } else { &[] }).await?;
         let mark = open_state == OpenState::Recorded;
         let written = self.write_rows(connection, target, after, entries, &changed, mark).await?;
         connection.execute(if written { "COMMIT" } else { "ROLLBACK" }).await?;

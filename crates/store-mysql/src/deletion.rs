@@ -10,14 +10,20 @@ use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
 
 use crate::attempt_error::{AttemptError, is_disk_full};
 use crate::locks;
-use crate::open_records::{self, Holder};
+use crate::open_records::{self, Holder, OPEN_ELSEWHERE_QUERIES};
 use crate::rows;
+use crate::transaction;
 
 /// The maximum number of rows per statement.
 const MAX_ROWS: u32 = 500;
 
-/// The number of concurrent deletions of one session above which it counts as open elsewhere.
-const MAX_CONCURRENT_DELETIONS: usize = 8;
+const LOCK_QUERY: &str = "SELECT generation FROM osier_sessions WHERE id = ? FOR UPDATE";
+
+const LENGTH_QUERY: &str =
+    "SELECT seq, head = '' FROM osier_entries WHERE session = ? AND generation = ? ORDER BY seq DESC LIMIT 1";
+
+const GENERATIONS_QUERY: &str =
+    "SELECT DISTINCT generation FROM osier_entries FORCE INDEX (heads) WHERE session = ?";
 
 /// Milliseconds after which no process is still writing the noted lines.
 const LEFTOVER_MILLIS: i64 = 24 * 60 * 60 * 1000;
@@ -30,39 +36,12 @@ pub(crate) async fn delete_session(
     allowed_holder: Option<Holder>,
     found: &mut Option<DeletedCounts>,
 ) -> Result<(), AttemptError> {
-    for _ in 0..MAX_CONCURRENT_DELETIONS {
-        let announced = match allowed_holder {
-            Some(holder) => announce_removal(connection, id, holder).await?,
-            None => None,
-        };
-        let deleted = match delete_row(connection, id, announced, found, true).await {
-            Err(AttemptError::Sql(error)) if is_disk_full(&error) => {
-                connection.execute("ROLLBACK").await?;
-                delete_row(connection, id, announced, found, false).await?
-            }
-            deleted => deleted?,
-        };
-        if deleted {
-            return Ok(());
-        }
-    }
-    Err(StoreError::Busy { id: id.to_owned() }.into())
-}
-
-/// Announces the removal, or, if the disk has no room for the announcement, only checks which processes have the session open.
-async fn announce_removal(
-    connection: &mut MySqlConnection,
-    id: &str,
-    holder: Holder,
-) -> Result<Option<u64>, AttemptError> {
-    match locks::announce_removal(connection, id, holder).await {
+    match delete_row(connection, id, allowed_holder, found, true).await {
         Err(AttemptError::Sql(error)) if is_disk_full(&error) => {
-            match holder.is_open_elsewhere(connection, id).await? {
-                true => Err(StoreError::Busy { id: id.to_owned() }.into()),
-                false => Ok(None),
-            }
+            connection.execute("ROLLBACK").await?;
+            delete_row(connection, id, allowed_holder, found, false).await
         }
-        announced => announced.map(Some),
+        deleted => deleted,
     }
 }
 
@@ -86,27 +65,31 @@ pub(crate) async fn finish_deletions(connection: &mut MySqlConnection, id: &str)
     Ok(())
 }
 
-/// Deletes the session's row, which makes the session invisible. If `note` is set, notes that its lines remain. `false` if the
-/// announcement no longer exists, because another process opened the session or is deleting it too.
+/// Deletes the session's row, which makes the session invisible. If `has_room` is set, excludes processes that open the session
+/// at the same time, and notes that its lines remain. On a full disk, they cannot record that they have it open either.
 async fn delete_row(
     connection: &mut MySqlConnection,
     id: &str,
-    announced: Option<u64>,
+    allowed_holder: Option<Holder>,
     found: &mut Option<DeletedCounts>,
-    note: bool,
-) -> Result<bool, AttemptError> {
-    connection.execute("START TRANSACTION").await?;
-    let query = sqlx::query("SELECT generation FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
-    if let Some(row) = query.fetch_optional(&mut *connection).await? {
+    has_room: bool,
+) -> Result<(), AttemptError> {
+    let [leases, holders] = OPEN_ELSEWHERE_QUERIES;
+    let selects = [LOCK_QUERY, LENGTH_QUERY, GENERATIONS_QUERY, leases, holders];
+    transaction::start(connection, &selects).await?;
+    if has_room {
+        locks::lock_use(connection, id).await?;
+    }
+    if let Some(row) = sqlx::query(LOCK_QUERY).bind(id).fetch_optional(&mut *connection).await? {
         let generation = row.try_get(0)?;
-        if let Some(token) = announced
-            && !locks::end_removal(connection, id, token).await?
+        if let Some(holder) = allowed_holder
+            && holder.is_open_elsewhere(connection, id).await?
         {
             connection.execute("ROLLBACK").await?;
-            return Ok(false);
+            return Err(StoreError::Busy { id: id.to_owned() }.into());
         }
         let (mut entries, _) = log_length(connection, id, generation).await?;
-        if note {
+        if has_room {
             while !rows::write_end_marker(connection, id, generation, entries).await? {
                 entries += 1;
             }
@@ -125,13 +108,12 @@ async fn delete_row(
         locks::delete_locks(connection, id).await?;
     }
     connection.execute("COMMIT").await?;
-    Ok(true)
+    Ok(())
 }
 
 /// The generations that have lines.
 async fn generations(connection: &mut MySqlConnection, id: &str) -> Result<Vec<u64>, sqlx::Error> {
-    let query =
-        sqlx::query("SELECT DISTINCT generation FROM osier_entries FORCE INDEX (heads) WHERE session = ?");
+    let query = sqlx::query(GENERATIONS_QUERY);
     query.bind(id).fetch_all(connection).await?.iter().map(|row| row.try_get(0)).collect()
 }
 
@@ -183,10 +165,7 @@ async fn log_length(
     session: &str,
     generation: u64,
 ) -> Result<(usize, bool), AttemptError> {
-    let query = sqlx::query(
-        "SELECT seq, head = '' FROM osier_entries WHERE session = ? AND generation = ? ORDER BY seq DESC LIMIT 1",
-    );
-    match query.bind(session).bind(generation).fetch_optional(connection).await? {
+    match sqlx::query(LENGTH_QUERY).bind(session).bind(generation).fetch_optional(connection).await? {
         Some(row) => Ok((row.try_get::<u32, _>(0)? as usize + 1, row.try_get(1)?)),
         None => Ok((0, false)),
     }

@@ -10,6 +10,7 @@ use crate::attempt_error::AttemptError;
 use crate::connection_pool::Connection;
 use crate::engine::{Engine, EngineKind};
 use crate::store::MySqlStore;
+use crate::transaction;
 
 /// The maximum clock difference between servers, in seconds. See `docs/stores.md`.
 pub const CLOCK_MARGIN: u64 = 10;
@@ -173,7 +174,7 @@ async fn clock_warning(connection: &mut MySqlConnection) -> Result<Option<(Strin
 
 /// Inserts a row and rolls back.
 async fn check_writable(connection: &mut MySqlConnection) -> Result<(), AttemptError> {
-    connection.execute("START TRANSACTION").await?;
+    transaction::start(connection, &[]).await?;
     let written = connection
         .execute("INSERT INTO osier_watches (session, holder, expires) VALUES ('.doctor', 0, 0)")
         .await;

@@ -11,9 +11,15 @@ use tokio::task::AbortHandle;
 use crate::attempt_error::AttemptError;
 use crate::locks;
 use crate::store::{StoreInner, retry_until_done};
+use crate::transaction;
 
 /// How often a lease is renewed before it would expire.
 const RENEWALS: u32 = 3;
+
+const SESSION_QUERY: &str = "SELECT 1 FROM osier_sessions WHERE id = ?";
+
+pub(crate) const LEASES_QUERY: &str =
+    "SELECT lease, expires FROM osier_leases WHERE session = ? AND expires >= UNIX_TIMESTAMP()";
 
 /// The leases that this process holds, by cursor.
 #[derive(Debug, Default)]
@@ -82,11 +88,13 @@ impl StoreInner {
         })
     }
 
-    fn hold_seconds(&self) -> u64 {
+    /// How long an unrenewed lease, or record of an open session, is valid.
+    pub(crate) fn hold_seconds(&self) -> u64 {
         self.limits.hold_timeout.as_secs().max(1)
     }
 
-    /// Acquires a lease. Every process that does so writes the same lock row, so that the second of two sees the first's lease.
+    /// Acquires a lease. Every process that does so, or removes the session, writes the same lock row, so that the second of two
+    /// sees what the first did.
     async fn insert_lease(
         &self,
         connection: &mut MySqlConnection,
@@ -94,8 +102,8 @@ impl StoreInner {
         is_conflict: LeaseConflictFn<'_>,
         seconds: u64,
     ) -> Result<(), AttemptError> {
-        connection.execute("START TRANSACTION").await?;
-        locks::lock_leases(connection, &lease.session).await?;
+        transaction::start(connection, &[SESSION_QUERY, LEASES_QUERY]).await?;
+        locks::lock_use(connection, &lease.session).await?;
         let is_there = session_exists(connection, &lease.session).await?;
         let others = read_leases(connection, &lease.session).await?;
         let other = others.into_iter().find(|other| other.cursor != lease.cursor && is_conflict(other));
@@ -117,11 +125,7 @@ impl StoreInner {
         let query = query.bind(&lease.session).bind(lease.cursor).bind(seconds).bind(lease_json(lease));
         query.bind(seconds).bind(lease_json(lease)).execute(&mut *connection).await?;
         connection.execute("COMMIT").await?;
-        locks::cancel_removal(connection, &lease.session).await?;
-        match check_session_exists(connection, lease).await? {
-            true => Ok(()),
-            false => Err(self.not_found(&lease.session).into()),
-        }
+        Ok(())
     }
 
     pub(crate) async fn release_lease(&self, lease: &Lease) {
@@ -185,18 +189,7 @@ async fn renew_periodically(inner: Arc<StoreInner>, cursor: u64) {
 }
 
 async fn session_exists(connection: &mut MySqlConnection, session: &str) -> Result<bool, AttemptError> {
-    let query = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ?").bind(session);
-    Ok(query.fetch_optional(connection).await?.is_some())
-}
-
-/// Whether the session still exists. If it was deleted at the same time, removes the lease again.
-async fn check_session_exists(connection: &mut MySqlConnection, lease: &Lease) -> Result<bool, AttemptError> {
-    let is_there = session_exists(connection, &lease.session).await?;
-    if !is_there {
-        delete_lease(connection, lease).await?;
-        locks::delete_locks(connection, &lease.session).await?;
-    }
-    Ok(is_there)
+    Ok(sqlx::query(SESSION_QUERY).bind(session).fetch_optional(connection).await?.is_some())
 }
 
 /// The leases of a session that have not expired.
@@ -204,11 +197,8 @@ pub(crate) async fn read_leases(
     connection: &mut MySqlConnection,
     id: &str,
 ) -> Result<Vec<Lease>, AttemptError> {
-    let query = sqlx::query(
-        "SELECT lease, expires FROM osier_leases WHERE session = ? AND expires >= UNIX_TIMESTAMP()",
-    );
     let mut leases = Vec::new();
-    for row in query.bind(id).fetch_all(connection).await? {
+    for row in sqlx::query(LEASES_QUERY).bind(id).fetch_all(connection).await? {
         let (json, expires): (Vec<u8>, i64) = (row.try_get(0)?, row.try_get(1)?);
         // A later version of Osier may write leases that this one cannot parse.
         if let Ok(lease) = serde_json::from_slice::<Lease>(&json) {

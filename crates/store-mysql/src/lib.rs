@@ -13,6 +13,7 @@
 //! | `settings.rs` | the address of the database, and time-outs |
 //! | `schema.rs`, `rows.rs`, `tally.rs` | the tables, which are only ever extended; rows; what a line adds to the card, in 49 bytes |
 //! | `append.rs` | one line in one insert |
+//! | `locks.rs`, `transaction.rs` | rows that processes write to exclude each other; transactions in a cluster |
 //! | `listing.rs` | lists of sessions |
 //! | `leases.rs` | which process runs a turn, in a row that is renewed |
 //! | `server/` | for tests: a private MariaDB server on a free port |
@@ -46,6 +47,7 @@ mod store;
 mod store_impl;
 mod streamed_creation;
 mod tally;
+mod transaction;
 mod unverified_tls;
 mod watcher;
 

@@ -1,13 +1,18 @@
 //! Lock rows: processes that exclude each other write the same row. On one server, the second process waits for the first. In
 //! a cluster, each writes on its own node, and one of the transactions fails at commit. Correctness does not depend on waiting.
 //!
-//! Opening and deleting a session do not share a lock row, because then processes that open it would block each other.
-//! Instead, both write, commit, and then check. The process that opens the session records that, and then looks for an
-//! announced removal. The process that removes it announces the removal, and then looks for processes that have it open. At
-//! least one sees the other. Opening deletes the announcement, and a removal must delete its own announcement to take effect:
-//! whichever deletes it first wins.
+//! Every process that opens a session, runs a turn in it, or removes it writes the row `use` of that session, and does so in
+//! the transaction that also reads whether the others allow it, and writes that it has the session open or removes it. Take two
+//! such transactions:
+//!
+//! - Of two concurrent transactions that write the same row, every engine commits only one. That is what row locks do on one
+//!   server, certification does in Galera and Group Replication, and the conflict check does in TiDB. The other one fails, and
+//!   starts again.
+//! - So one of them, A, commits before the other one, B, writes the row. B has not read anything before it wrote the row,
+//!   therefore its reads see everything that A committed, on any server.
+//!
+//! If A opened the session, B sees that and does not remove it. If A removed it, B does not find it.
 
-use osier_store::StoreError;
 use sqlx::{MySqlConnection, Row};
 
 use crate::attempt_error::AttemptError;
@@ -20,9 +25,18 @@ const LOCK_SECONDS: u64 = 60;
 /// How long a place in a queue is valid unless it is renewed, in seconds.
 const QUEUE_SECONDS: u64 = 3;
 
-/// Until the end of the transaction, only this process can acquire leases in the session.
-pub(crate) async fn lock_leases(connection: &mut MySqlConnection, session: &str) -> Result<(), AttemptError> {
-    write_lock(connection, session, "lease", random_id()).await
+/// Until the end of the transaction, only this process can start to use the session or remove it. This must be the first
+/// statement of the transaction.
+pub(crate) async fn lock_use(connection: &mut MySqlConnection, session: &str) -> Result<(), AttemptError> {
+    // A new number each time, because a server does not replicate an update that changes nothing.
+    let token = random_id();
+    let query = sqlx::query(
+        "INSERT INTO osier_locks (session, purpose, holder, expires) VALUES (?, 'use', ?, UNIX_TIMESTAMP() + ?)
+         ON DUPLICATE KEY UPDATE holder = ?, expires = UNIX_TIMESTAMP() + ?",
+    );
+    let query = query.bind(session).bind(token).bind(LOCK_SECONDS).bind(token).bind(LOCK_SECONDS);
+    query.execute(connection).await?;
+    Ok(())
 }
 
 /// Joins the queue of processes that append to a session; see `contention.rs`. The purpose of a row starts with the time, so
@@ -78,68 +92,11 @@ pub(crate) async fn leave_queue(
     Ok(())
 }
 
-/// Announces that a session will be deleted or replaced. Fails if a process other than `holder` has it open.
-pub(crate) async fn announce_removal(
-    connection: &mut MySqlConnection,
-    session: &str,
-    holder: Holder,
-) -> Result<u64, AttemptError> {
-    let token = random_id();
-    write_lock(connection, session, "removal", token).await?;
-    if holder.is_open_elsewhere(connection, session).await? {
-        end_removal(connection, session, token).await?;
-        return Err(StoreError::Busy { id: session.to_owned() }.into());
-    }
-    Ok(token)
-}
-
-/// Deletes the announcement of a removal, to cancel it or as part of the removal's transaction. `false` if another process
-/// already deleted it.
-pub(crate) async fn end_removal(
-    connection: &mut MySqlConnection,
-    session: &str,
-    token: u64,
-) -> Result<bool, AttemptError> {
-    let query =
-        sqlx::query("DELETE FROM osier_locks WHERE session = ? AND purpose = 'removal' AND holder = ?");
-    Ok(query.bind(session).bind(token).execute(connection).await?.rows_affected() == 1)
-}
-
-/// Cancels an announced removal, for a process that has recorded that the session is open. A removal that is already complete
-/// is not affected; the session no longer exists then.
-pub(crate) async fn cancel_removal(
-    connection: &mut MySqlConnection,
-    session: &str,
-) -> Result<(), AttemptError> {
-    let query = sqlx::query("SELECT 1 FROM osier_locks WHERE session = ? AND purpose = 'removal'");
-    if query.bind(session).fetch_optional(&mut *connection).await?.is_some() {
-        let query = sqlx::query("DELETE FROM osier_locks WHERE session = ? AND purpose = 'removal'");
-        query.bind(session).execute(connection).await?;
-    }
-    Ok(())
-}
-
 /// Deletes the locks of a session that no longer exists.
 pub(crate) async fn delete_locks(
     connection: &mut MySqlConnection,
     session: &str,
 ) -> Result<(), AttemptError> {
     sqlx::query("DELETE FROM osier_locks WHERE session = ?").bind(session).execute(connection).await?;
-    Ok(())
-}
-
-async fn write_lock(
-    connection: &mut MySqlConnection,
-    session: &str,
-    purpose: &str,
-    holder: u64,
-) -> Result<(), AttemptError> {
-    let query = sqlx::query(
-        "INSERT INTO osier_locks (session, purpose, holder, expires) VALUES (?, ?, ?, UNIX_TIMESTAMP() + ?)
-         ON DUPLICATE KEY UPDATE holder = ?, expires = UNIX_TIMESTAMP() + ?",
-    );
-    let query =
-        query.bind(session).bind(purpose).bind(holder).bind(LOCK_SECONDS).bind(holder).bind(LOCK_SECONDS);
-    query.execute(connection).await?;
     Ok(())
 }

@@ -9,9 +9,10 @@ use crate::attempt_error::{AttemptError, is_duplicate_key};
 use crate::deletion;
 use crate::locks;
 use crate::log_reader::LogReader;
-use crate::open_records::Holder;
+use crate::open_records::{Holder, OPEN_ELSEWHERE_QUERIES};
 use crate::rows::{self, CardColumns, EntryTarget, FoldedLog, SessionRow, modified};
 use crate::store::StoreInner;
+use crate::transaction;
 
 /// The maximum number of lines that are written in a single transaction.
 const MAX_SINGLE_TRANSACTION_LINES: usize = 64;
@@ -54,25 +55,14 @@ impl LogCreation<'_> {
             deletion::note_leftover(connection, target.session, generation, now_millis()).await?;
             rows::write_entries(connection, target, 0, self.entries, &self.folded.heads).await?;
         }
-        let announced = match self.announce_removal(connection).await {
-            Err(failure) => {
-                if many {
-                    deletion::delete_generation(connection, target.session, generation).await?;
-                }
-                return Err(failure);
-            }
-            announced => announced?,
-        };
-        connection.execute("START TRANSACTION").await?;
-        let named = match self.write_session_row(connection, generation).await {
-            Ok(true) => self.end_removal(connection, announced).await.map(|()| true),
-            named => named,
+        let selects = self.allowed_holder.map_or(&[][..], |_| &OPEN_ELSEWHERE_QUERIES);
+        transaction::start(connection, selects).await?;
+        let named = match self.lock_out_others(connection).await {
+            Ok(()) => self.write_session_row(connection, generation).await,
+            Err(failure) => Err(failure),
         };
         if !matches!(named, Ok(true)) {
             connection.execute("ROLLBACK").await?;
-            if let Some(token) = announced {
-                locks::end_removal(connection, target.session, token).await?;
-            }
             if many {
                 deletion::delete_generation(connection, target.session, generation).await?;
             }
@@ -113,26 +103,14 @@ impl LogCreation<'_> {
         }
     }
 
-    /// Announces the replacement, unless it may happen while other processes have the session open.
-    async fn announce_removal(&self, connection: &mut MySqlConnection) -> Result<Option<u64>, AttemptError> {
-        match self.allowed_holder {
-            Some(holder) => locks::announce_removal(connection, &self.header.id, holder).await.map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// Ends the announcement. Processes that open the session from now on find the new log.
-    async fn end_removal(
-        &self,
-        connection: &mut MySqlConnection,
-        announced: Option<u64>,
-    ) -> Result<(), AttemptError> {
-        let id = &self.header.id;
-        match announced {
-            Some(token) if !locks::end_removal(connection, id, token).await? => {
-                Err(StoreError::Busy { id: id.clone() }.into())
-            }
-            _ => Ok(()),
+    /// Fails if another process has the session open, unless that is allowed. Otherwise, no process can open it until the end of
+    /// the transaction; then it finds the new log.
+    async fn lock_out_others(&self, connection: &mut MySqlConnection) -> Result<(), AttemptError> {
+        let (Some(holder), id) = (self.allowed_holder, &self.header.id) else { return Ok(()) };
+        locks::lock_use(connection, id).await?;
+        match holder.is_open_elsewhere(connection, id).await? {
+            true => Err(StoreError::Busy { id: id.clone() }.into()),
+            false => Ok(()),
         }
     }
 

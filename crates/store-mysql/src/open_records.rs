@@ -4,7 +4,9 @@
 //! A process that appends to a session it has open marks the session's own row. From then on, the row may lag behind the log,
 //! until the last process that has the session open updates it.
 
+use osier_store::LogVersion;
 use osier_tree::Header;
+use osier_tree::projection::card::Card;
 use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
 
 use crate::attempt_error::AttemptError;
@@ -12,14 +14,43 @@ use crate::cached_log::CachedLog;
 use crate::leases;
 use crate::locks;
 use crate::log_reader::LogReader;
-use crate::rows::{SessionRow, open_mark};
+use crate::rows::{self, SessionRow, open_mark};
+use crate::transaction;
+
+const OTHER_HOLDER_QUERY: &str =
+    "SELECT 1 FROM osier_watches WHERE session = ? AND holder <> ? AND expires >= UNIX_TIMESTAMP() LIMIT 1";
+
+/// The statements of [`Holder::is_open_elsewhere`], for transactions.
+pub(crate) const OPEN_ELSEWHERE_QUERIES: [&str; 2] = [leases::LEASES_QUERY, OTHER_HOLDER_QUERY];
+
+const ROW_LOCK_QUERY: &str = "SELECT 1 FROM osier_sessions WHERE id = ? FOR UPDATE";
+
+const ANY_HOLDER_QUERY: &str = "SELECT 1 FROM osier_watches WHERE session = ? LIMIT 1";
 
 /// Identifies a process in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Holder(pub(crate) u64);
 
 impl Holder {
-    /// Records that this process has the sessions open, for the next `seconds`.
+    /// Opens a session: records that this process has it open for the next `seconds`, and returns its version. `None` if the
+    /// session does not exist. A deletion at the same time either sees the record or was first; see `locks.rs`.
+    pub(crate) async fn open(
+        self,
+        connection: &mut MySqlConnection,
+        id: &str,
+        seconds: u64,
+    ) -> Result<Option<LogVersion>, AttemptError> {
+        transaction::start(connection, &[rows::VERSION_QUERY]).await?;
+        locks::lock_use(connection, id).await?;
+        let version = rows::query_version(connection, id).await?;
+        if version.is_some() {
+            self.record_open(connection, &[id.to_owned()], seconds).await?;
+        }
+        connection.execute(if version.is_some() { "COMMIT" } else { "ROLLBACK" }).await?;
+        Ok(version)
+    }
+
+    /// Records that this process has the sessions open, for the next `seconds`. Only for sessions that it has opened.
     pub(crate) async fn record_open(
         self,
         connection: &mut MySqlConnection,
@@ -67,9 +98,7 @@ impl Holder {
         if !leases::read_leases(connection, id).await?.is_empty() {
             return Ok(true);
         }
-        let query = sqlx::query(
-            "SELECT 1 FROM osier_watches WHERE session = ? AND holder <> ? AND expires >= UNIX_TIMESTAMP() LIMIT 1",
-        );
+        let query = sqlx::query(OTHER_HOLDER_QUERY);
         Ok(query.bind(id).bind(self.0).fetch_optional(connection).await?.is_some())
     }
 }
@@ -81,31 +110,36 @@ pub(crate) async fn update_session_row(
     id: &str,
     store: &str,
 ) -> Result<(), AttemptError> {
-    connection.execute("START TRANSACTION").await?;
-    let lock = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
-    lock.fetch_optional(&mut *connection).await?;
-    let query = sqlx::query("SELECT 1 FROM osier_watches WHERE session = ? LIMIT 1").bind(id);
-    if query.fetch_optional(&mut *connection).await?.is_none()
-        && let Some(row) = SessionRow::read(connection, id).await?
+    let Some(row) = write_card(connection, id, |row| row.card(id, store)).await? else { return Ok(()) };
+    // Another version of Osier wrote the card. If the log grows in the meantime, a later call updates the row.
+    let log = LogReader { store, session: id, generation: row.version.generation };
+    let header = row.header().unwrap_or_else(|| Header::new(id, 0, ""));
+    let all = CachedLog::fold_all_lines(connection, log, row.version.entries, &header).await?;
+    let card = |now: &SessionRow| (now.version == row.version).then(|| all.card.card().clone());
+    write_card(connection, id, card).await.map(drop)
+}
+
+/// Writes a card to the row of a session that no process has open. Returns the row if there is no card for it.
+async fn write_card(
+    connection: &mut MySqlConnection,
+    id: &str,
+    card: impl FnOnce(&SessionRow) -> Option<Card>,
+) -> Result<Option<SessionRow>, AttemptError> {
+    transaction::start(connection, &[ROW_LOCK_QUERY, ANY_HOLDER_QUERY, rows::ROW_QUERY]).await?;
+    sqlx::query(ROW_LOCK_QUERY).bind(id).fetch_optional(&mut *connection).await?;
+    let holder = sqlx::query(ANY_HOLDER_QUERY).bind(id).fetch_optional(&mut *connection).await?;
+    let mut row = match holder {
+        Some(_) => None,
+        None => SessionRow::read(connection, id).await?,
+    };
+    if let Some(now) = &row
+        && let Some(card) = card(now)
     {
-        let card = match row.card(id, store) {
-            Some(card) => card,
-            None => {
-                let log = LogReader { store, session: id, generation: row.version.generation };
-                let header = row.header().unwrap_or_else(|| Header::new(id, 0, ""));
-                match CachedLog::fold_all_lines(connection, log, row.version.entries, &header).await {
-                    Ok(all) => all.card.card().clone(),
-                    Err(failure) => {
-                        connection.execute("ROLLBACK").await?;
-                        return Err(failure);
-                    }
-                }
-            }
-        };
-        row.write_card(connection, id, &card).await?;
+        now.write_card(connection, id, &card).await?;
+        row = None;
     }
     connection.execute("COMMIT").await?;
-    Ok(())
+    Ok(row)
 }
 
 /// Deletes the expired records of killed processes.

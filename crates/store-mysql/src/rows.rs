@@ -63,7 +63,7 @@ macro_rules! modified {
 }
 pub(crate) use modified;
 
-const ROW_QUERY: &str = concat!(
+pub(crate) const ROW_QUERY: &str = concat!(
     "SELECT s.card, s.cost, ",
     added!(),
     ", s.generation, s.odd, s.regular, s.header, ",
@@ -181,6 +181,18 @@ pub(crate) fn read_version(
     let newest: Option<u32> = row.try_get(newest)?;
     let entries = newest.map_or(0, |newest| newest as usize + 1);
     Ok(LogVersion { generation: row.try_get(generation)?, entries })
+}
+
+pub(crate) const VERSION_QUERY: &str =
+    concat!("SELECT s.generation, ", newest!(), " FROM osier_sessions s WHERE s.id = ?");
+
+/// The current version of one session's log. `None` if the session does not exist.
+pub(crate) async fn query_version(
+    connection: &mut MySqlConnection,
+    id: &str,
+) -> Result<Option<LogVersion>, AttemptError> {
+    let row = sqlx::query(VERSION_QUERY).bind(id).fetch_optional(connection).await?;
+    Ok(row.map(|row| read_version(&row, 0, 1)).transpose()?)
 }
 
 /// The columns of a card to write.

@@ -11,7 +11,6 @@ use tokio::sync::{Mutex as AsyncMutex, Notify, watch};
 
 use crate::attempt_error::AttemptError;
 use crate::connection_pool::Connection;
-use crate::locks;
 use crate::open_records::{self, Holder, pad_to_power_of_two};
 use crate::rows::{self, newest, open_mark};
 use crate::store::{StoreInner, retry_until_done};
@@ -109,16 +108,26 @@ impl StoreInner {
     /// Watches a session, and records that it is open here.
     pub(crate) async fn watch(self: &Arc<Self>, id: &str) -> Result<Watch, StoreError> {
         let _turn = self.watcher.record_lock.lock().await;
-        let ids = [id.to_owned()];
-        // A read-only user cannot record it, but can still watch.
-        let held = self.record_open(&ids).await.ok();
-        match retry_until_done!(self, 0, |connection| query_version(connection, id, held.is_some())) {
-            Some(version) => Ok(SessionWatcher::add(self, id, version, held)),
-            None => {
-                self.release_watches(&ids).await;
-                Err(self.not_found(id))
-            }
-        }
+        let record = OpenRecord::new(self.limits.hold_timeout);
+        let seconds = self.hold_seconds();
+        let (version, record) = match self.open_session(id, seconds).await {
+            // A read-only user cannot record that the session is open, but can still watch it.
+            Err(StoreError::Refused { .. }) => (self.query_version(id).await?, None),
+            opened => (opened?, Some(record)),
+        };
+        let version = version.ok_or_else(|| self.not_found(id))?;
+        Ok(SessionWatcher::add(self, id, version, record))
+    }
+
+    async fn open_session(&self, id: &str, seconds: u64) -> Result<Option<LogVersion>, StoreError> {
+        Ok(retry_until_done!(self, 0, |connection| async {
+            self.check_writable(connection)?;
+            self.holder().open(connection, id, seconds).await
+        }))
+    }
+
+    async fn query_version(&self, id: &str) -> Result<Option<LogVersion>, StoreError> {
+        Ok(retry_until_done!(self, 0, |connection| rows::query_version(connection, id)))
     }
 
     pub(crate) fn holder(&self) -> Holder {
@@ -183,21 +192,18 @@ impl StoreInner {
     }
 
     async fn record_open(&self, ids: &[String]) -> Result<OpenRecord, StoreError> {
-        let (lease, seconds) =
-            (OpenRecord::new(self.limits.hold_timeout), self.limits.hold_timeout.as_secs().max(1));
+        let (record, seconds) = (OpenRecord::new(self.limits.hold_timeout), self.hold_seconds());
         for ids in ids.chunks(MAX_SESSIONS_PER_QUERY) {
-            retry_until_done!(self, 0, |connection| self.try_record_open(connection, ids, seconds));
+            retry_until_done!(self, 0, |connection| async {
+                self.check_writable(connection)?;
+                self.holder().record_open(connection, ids, seconds).await
+            });
         }
-        Ok(lease)
+        Ok(record)
     }
 
     /// Fails at once on a read-only server, instead of retrying until it becomes writable: watching works without the record.
-    async fn try_record_open(
-        &self,
-        connection: &mut Connection,
-        ids: &[String],
-        seconds: u64,
-    ) -> Result<(), AttemptError> {
+    fn check_writable(&self, connection: &Connection) -> Result<(), AttemptError> {
         match connection.engine.read_only {
             true => Err(StoreError::Refused {
                 store: self.name.clone(),
@@ -206,7 +212,7 @@ impl StoreInner {
                 source: "read_only".into(),
             }
             .into()),
-            false => self.holder().record_open(connection, ids, seconds).await,
+            false => Ok(()),
         }
     }
 
@@ -454,18 +460,4 @@ async fn query_versions(
         versions.insert(row.try_get(0)?, PolledSession { version, is_marked, has_append_queue });
     }
     Ok(versions)
-}
-
-/// The version of one session. If `held`, first cancels a deletion that did not see that the session is open here.
-async fn query_version(
-    connection: &mut MySqlConnection,
-    id: &str,
-    held: bool,
-) -> Result<Option<LogVersion>, AttemptError> {
-    const ASKED: &str = concat!("SELECT s.generation, ", newest!(), " FROM osier_sessions s WHERE s.id = ?");
-    if held {
-        locks::cancel_removal(connection, id).await?;
-    }
-    let query = sqlx::query(ASKED).bind(id);
-    Ok(query.fetch_optional(connection).await?.map(|row| rows::read_version(&row, 0, 1)).transpose()?)
 }

@@ -1,5 +1,5 @@
 //! Writers on all servers while one or two of these are killed, frozen or cut off, and come back: no acknowledged entry is lost or stored twice, and
-//! all servers have the same data.
+//! all servers have the same data. Meanwhile, no session is deleted while it is open.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use osier_store_mysql::{Limits, MySqlStore};
 use sqlx::{AssertSqlSafe, Executor};
 
 use crate::sessions::{create, lines, message};
-use crate::{Result, TestCluster, percentiles, store_at};
+use crate::{Result, TestCluster, deletion_race, percentiles, store_at};
 
 const SESSION: &str = "shared";
 
@@ -51,6 +51,7 @@ pub(crate) async fn run(
         };
         writers.spawn(write(store, session, version, format!("{writer:02}"), ended.clone()));
     }
+    let races = tokio::spawn(deletion_race::run_until(test_cluster, database.clone(), ended.clone()));
     let faults = inject_faults(test_cluster, cluster, Duration::from_secs(seconds), seed).await;
     ended.store(true, Ordering::Relaxed);
     let mut written = Vec::new();
@@ -73,6 +74,9 @@ pub(crate) async fn run(
             longest.as_secs_f32()
         );
     }
+    let races = races.await??;
+    println!("delete a session while it is opened: {races}");
+    races.check()?;
     check(test_cluster, &database, &written).await
 }
 

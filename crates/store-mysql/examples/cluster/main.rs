@@ -2,6 +2,7 @@
 //! on one of them, or if a contract rule fails.
 
 mod contract;
+mod deletion_race;
 mod fairness;
 mod faults;
 mod inspection;
@@ -19,17 +20,19 @@ use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, Row};
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 const USAGE: &str =
-    "cluster [--seconds N] [--seed N] [--ports PORT,PORT,PORT] [contract] [upgrade] [races] [fairness] [inspection] [faults]
+    "cluster [--seconds N] [--seed N] [--races N] [--ports PORT,PORT,PORT] [contract] [upgrade] [races] [fairness] [inspection] [faults]
 --ports: use servers that already run on this machine, with the users osier and admin; skips inspection and faults";
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 4)]
 async fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
-    let (mut parts, mut seconds, mut seed, mut ports) = (Vec::new(), 60, 1, Vec::new());
+    let (mut parts, mut ports) = (Vec::new(), Vec::new());
+    let (mut seconds, mut seed, mut races) = (60, 1, 4000);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--seconds" => seconds = words.next().ok_or(USAGE)?.parse()?,
             "--seed" => seed = words.next().ok_or(USAGE)?.parse()?,
+            "--races" => races = words.next().ok_or(USAGE)?.parse()?,
             "--ports" => {
                 let given = words.next().ok_or(USAGE)?;
                 ports = given.split(',').map(str::parse).collect::<std::result::Result<Vec<u16>, _>>()?;
@@ -51,14 +54,14 @@ async fn main() -> Result<()> {
     }
     let test_cluster: &'static TestCluster = Box::leak(Box::new(TestCluster { ports, cluster }));
     // When this process ends, the guards of the servers stop them and remove their data.
-    run(test_cluster, wanted, seconds, seed).await
+    run(test_cluster, wanted, races, (seconds, seed)).await
 }
 
 async fn run(
     test_cluster: &'static TestCluster,
     wanted: impl Fn(&str) -> bool,
-    seconds: u64,
-    seed: u64,
+    races: usize,
+    (seconds, seed): (u64, u64),
 ) -> Result<()> {
     test_cluster.ready().await?;
     if wanted("contract") {
@@ -68,7 +71,7 @@ async fn run(
         upgrade::run(test_cluster).await?;
     }
     if wanted("races") {
-        races::run(test_cluster).await?;
+        races::run(test_cluster, races).await?;
     }
     if wanted("fairness") {
         fairness::run(test_cluster).await?;

@@ -7,23 +7,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use osier_store::{Lease, SessionFilter, Store, StoreError};
+use osier_store::{Lease, SessionFilter, Store};
 use osier_store_mysql::Limits;
 
 use crate::sessions::{create, lines, message};
-use crate::{Result, TestCluster, store_at};
+use crate::{Result, TestCluster, deletion_race, store_at};
 
-const DELETIONS: usize = 400;
 const LEASES: usize = 100;
 const READS: usize = 200;
 const APPENDS: usize = 300;
 
-pub(crate) async fn run(test_cluster: &'static TestCluster) -> Result<()> {
+pub(crate) async fn run(test_cluster: &'static TestCluster, deletions: usize) -> Result<()> {
     let database = test_cluster.database().await?;
     let idle = Arc::new(AtomicBool::new(false));
     let load = tokio::spawn(load(test_cluster, database.clone(), idle.clone()));
     let done = async {
-        deletions(test_cluster, &database).await?;
+        deletion_race::run(test_cluster, &database, deletions).await?;
         leases(test_cluster, &database).await?;
         stale_reads(test_cluster, &database).await?;
         round_robin(test_cluster, &database).await
@@ -47,30 +46,6 @@ async fn load(test_cluster: &'static TestCluster, database: String, idle: Arc<At
         store.delete(&id).await?;
     }
     Ok(())
-}
-
-async fn deletions(test_cluster: &'static TestCluster, database: &str) -> Result<()> {
-    println!("== delete a session while a client of another server opens it");
-    let (mut refused, mut gone, mut broken) = (0, 0, 0);
-    let (deleter, opener) = (
-        test_cluster.store(1, database, Limits::default()),
-        test_cluster.store(2, database, Limits::default()),
-    );
-    for number in 0..DELETIONS {
-        let id = format!("race{number}");
-        create(&deleter, &id).await?;
-        let (deleted, opened) = tokio::join!(deleter.delete(&id), opener.watch(&id));
-        match (deleted, opened) {
-            (Ok(deleted), Ok(_)) if deleted.deleted => broken += 1,
-            (Err(StoreError::Busy { .. }), Ok(_)) => refused += 1,
-            (Ok(_), Err(StoreError::NotFound { .. })) => gone += 1,
-            // Each saw the other, so neither succeeded.
-            (Err(StoreError::Busy { .. }), Err(StoreError::NotFound { .. })) => broken += 1,
-            (deleted, opened) => return Err(format!("{deleted:?} {opened:?}").into()),
-        }
-    }
-    println!("{DELETIONS} rounds: {refused} refused, {gone} deleted, {broken} inconsistent");
-    if broken == 0 { Ok(()) } else { Err("deleting and opening a session gave inconsistent results".into()) }
 }
 
 async fn leases(test_cluster: &'static TestCluster, database: &str) -> Result<()> {

@@ -14,5 +14,6 @@ mod refusals;
 mod router;
 mod support;
 mod tables;
+mod transactions;
 mod upgrades;
 mod writers;

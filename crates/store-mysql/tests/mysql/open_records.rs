@@ -126,29 +126,6 @@ async fn watching_a_missing_session_fails_and_leaves_no_record() {
     assert_eq!(count_open_records(server, &database).await, 0);
 }
 
-#[tokio::test]
-async fn opening_a_session_cancels_a_deletion_in_progress() {
-    let server = MariaDbServer::shared();
-    let database = create_database(server).await;
-    let url = server.url(&database);
-    let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
-    create_session(&store, 2).await;
-    let announce = format!(
-        "INSERT INTO {database}.osier_locks (session, purpose, holder, expires) VALUES ('one', 'removal', 7, 0)"
-    );
-    run_sql(server, announce.clone()).await;
-    let watch = other.watch("one").await.unwrap();
-    let left = format!("SELECT COUNT(*) FROM {database}.osier_locks");
-    let left: i64 = admin_connection(server).await.fetch_one(AssertSqlSafe(left)).await.unwrap().get(0);
-    assert_eq!(left, 0, "opening removes the announcement");
-    assert!(is_busy(&store.delete("one").await));
-    drop(watch);
-    other.close().await;
-    // The announcement of a killed process does not block other deletions.
-    run_sql(server, announce).await;
-    assert!(store.delete("one").await.unwrap().deleted);
-}
-
 /// The clock of another server may be ahead by up to ten seconds, even just before the next renewal.
 #[tokio::test]
 async fn clock_that_is_ahead_does_not_expire_records_or_leases() {
