@@ -82,7 +82,7 @@ fn engine_hint(error: &EngineError) -> Option<String> {
         EngineError::DamagedLog => "run `osier sessions verify` for details".to_owned(),
         EngineError::KeepsChanging => "try again when no other process writes to it".to_owned(),
         EngineError::UnknownExportFormat { .. } => {
-            "try FILE.md for Markdown or FILE.jsonl for a session".to_owned()
+            "try FILE.md for Markdown, FILE.html for a page or FILE.jsonl for a session".to_owned()
         }
         EngineError::FileExists { .. } => "choose another name or remove it".to_owned(),
         EngineError::InSeveralStores { .. } => "choose one with --store".to_owned(),

@@ -44,7 +44,7 @@ pub use ready_message::{CustomMessage, MessageBlock, MessageContent, ReadyMessag
 pub use reply::{CommandReply, CompactionReply, MoveReply};
 pub use schema::protocol_schema;
 pub use session_ref::SessionRef;
-pub use tree_snapshot::TreeSnapshot;
+pub use tree_snapshot::{TreeRow, TreeSnapshot};
 pub use version::PROTOCOL_VERSION;
 
 // Value types of lower crates that commands, replies, answers and events contain, and pure functions over them. Clients use

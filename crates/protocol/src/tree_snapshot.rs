@@ -31,10 +31,10 @@ struct TreeJson {
     leaf: Option<usize>,
 }
 
-/// An entry without its content.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// An entry without its content, as a snapshot in JSON has it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-struct TreeRow {
+pub struct TreeRow {
     id: String,
     /// Null for a root, and for an entry whose parent is missing.
     parent_id: Option<String>,
@@ -118,7 +118,8 @@ impl TreeSnapshot {
         self.tree.id(seq).to_entry_id()
     }
 
-    fn row(&self, seq: Seq) -> TreeRow {
+    /// One row of the snapshot in JSON.
+    pub fn row(&self, seq: Seq) -> TreeRow {
         let (tree, head) = (&self.tree, self.tree.head(seq));
         let target = head.target.map(|target| tree.id(target).to_string());
         let label = target.as_deref().and_then(|target| tree.marks().label(target));

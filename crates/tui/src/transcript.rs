@@ -57,7 +57,7 @@ impl Transcript {
                 pieces.extend(assistant_pieces(reply));
                 pieces
             }
-            EntryContent::Other => Vec::new(),
+            EntryContent::Change(_) | EntryContent::Other => Vec::new(),
             _ => {
                 let mut pieces = self.settle_pending();
                 pieces.push(Piece::entry(line.clone()));
@@ -118,6 +118,7 @@ pub(crate) fn draw_entry(view: &EntryView, options: RenderOptions<'_>) -> Vec<Li
         EntryContent::Backtrack(backtrack) => backtrack::draw(backtrack, options),
         EntryContent::Subagents(subagents) => card::draw_subagents(subagents, options),
         EntryContent::Message(MessageView::Assistant(_) | MessageView::ToolResult(_))
+        | EntryContent::Change(_)
         | EntryContent::Other => Vec::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! Exporting a path: as Markdown, as JSON, or as a session file of its own.
+//! Exporting a path as Markdown, as JSON or as a session file of its own, or a session as an HTML page.
 
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use tempfile::NamedTempFile;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::local_client::LocalClient;
+use crate::operations::export_html::write_html;
 use crate::operations::reading::ReadError;
 use crate::reading::resolve_place;
 use crate::stored::StoredSession;
@@ -26,6 +27,8 @@ pub enum ExportFormat {
     Json,
     /// A session file with only the path, and without a parent session.
     Jsonl,
+    /// One page with all branches, opened at the path.
+    Html,
 }
 
 impl ExportFormat {
@@ -35,6 +38,7 @@ impl ExportFormat {
             "md" | "markdown" | "txt" => Some(ExportFormat::Markdown),
             "json" => Some(ExportFormat::Json),
             "jsonl" => Some(ExportFormat::Jsonl),
+            "html" | "htm" => Some(ExportFormat::Html),
             _ => None,
         }
     }
@@ -56,6 +60,7 @@ async fn export<E: From<SessionError> + From<StoreError>, W: FnMut(&[u8]) -> Res
         }
         ExportFormat::Json => write_json(session, card, at, write).await,
         ExportFormat::Jsonl => write_jsonl(session, at, write).await,
+        ExportFormat::Html => write_html(session, card, at, write).await,
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod copy;
 pub(crate) mod delete;
 pub(crate) mod entry;
 pub(crate) mod export;
+mod export_html;
 pub(crate) mod fork;
 pub(crate) mod gc;
 pub(crate) mod list;

@@ -118,13 +118,13 @@ pub(crate) async fn tree(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ExportParams {
-    /// `md`, `json` or `jsonl`.
+    /// `md`, `html`, `json` or `jsonl`.
     format: Option<String>,
     /// The end of the path: an entry, or `root`; the leaf if absent.
     at: Option<String>,
 }
 
-/// Exports a path as a file.
+/// Exports a path, or a session as a page, as a file.
 #[utoipa::path(get, path = "/api/sessions/{id}/export", params(SessionPath, StoreParam, ExportParams), tag = "sessions",
     operation_id = "exportSession",
     responses((status = 200, description = "The file", content_type = "application/octet-stream")))]
@@ -139,6 +139,7 @@ pub(crate) async fn export(
         ExportFormat::Markdown => "text/markdown; charset=utf-8",
         ExportFormat::Json => JSON,
         ExportFormat::Jsonl => "application/x-ndjson",
+        ExportFormat::Html => "text/html; charset=utf-8",
     };
     let NamedSession { gateway, stored, .. } = session;
     let file_name = format!("attachment; filename=\"osier-{}.{extension}\"", stored.opened.header.id);

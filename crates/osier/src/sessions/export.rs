@@ -1,4 +1,4 @@
-//! `export`: writes the path as Markdown, JSON, or JSONL (a session file of its own).
+//! `export`: writes the path as Markdown, JSON or JSONL (a session file of its own), or the session as an HTML page.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,11 +16,13 @@ use crate::target;
 #[command(after_help = "\
 Examples:
   osier sessions export 4f89da11 > talk.md
+  osier sessions export 4f89da11 --output talk.html
   osier sessions export 4f89da11 --output path.jsonl
   osier sessions export x.jsonl --format json --at ade7f3fb
 
 Prints the whole path, including what a compaction hides from the model. md is for reading, json has the same content for \
-programs, and jsonl is a session file with only this path, which Osier and pi can open.")]
+programs, and jsonl is a session file with only this path, which Osier and pi can open. html is one page with all \
+branches and the tree, which needs no network.")]
 pub(crate) struct Args {
     /// Session: the first characters of its id, or a .jsonl file
     session: String,
@@ -43,6 +45,7 @@ enum FormatArg {
     Md,
     Jsonl,
     Json,
+    Html,
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
@@ -60,6 +63,7 @@ fn export_format(args: &Args) -> Result<ExportFormat> {
             FormatArg::Md => ExportFormat::Markdown,
             FormatArg::Jsonl => ExportFormat::Jsonl,
             FormatArg::Json => ExportFormat::Json,
+            FormatArg::Html => ExportFormat::Html,
         });
     }
     let Some(extension) = args.output.as_deref().and_then(Path::extension) else {
@@ -68,7 +72,7 @@ fn export_format(args: &Args) -> Result<ExportFormat> {
     let extension = extension.to_string_lossy().to_lowercase();
     ExportFormat::from_extension(&extension).ok_or_else(|| {
         usage_error(format!(
-            "cannot export to .{}: unknown format; use .md, .json or .jsonl, or choose one with --format",
+            "cannot export to .{}: unknown format; use .md, .html, .json or .jsonl, or choose one with --format",
             sanitize_line(&extension)
         ))
     })

@@ -1,4 +1,4 @@
-//! `export`: Markdown, JSON and JSONL.
+//! `export`: Markdown, JSON, JSONL and HTML.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -119,22 +119,37 @@ fn output_file_is_new_and_its_extension_selects_the_format() {
 #[test]
 fn unknown_extension_is_rejected() {
     let env = TestEnv::with(TALK);
-    for name in ["x.html", "x.HTML", "x.pdf"] {
+    for name in ["x.docx", "x.PDF"] {
         let error = env.fails(2, &format!("export s.jsonl -o {name}"));
         let end = name[2..].to_lowercase();
         assert_eq!(
             error,
             format!(
-                "osier: cannot export to .{end}: unknown format; use .md, .json or .jsonl, or choose one with --format\n"
+                "osier: cannot export to .{end}: unknown format; use .md, .html, .json or .jsonl, or choose one with --format\n"
             )
         );
         assert!(!env.path(name).exists());
     }
-    env.fails(2, "export s.jsonl --format html");
+    env.fails(2, "export s.jsonl --format pdf");
     env.ok("export s.jsonl -o x.MD");
     env.ok("export s.jsonl -o plain");
     env.ok("export s.jsonl --format md -o x.html");
     assert_eq!(env.read("x.html"), env.read("x.MD"), "--format overrides the extension");
+}
+
+/// The browser tests of the viewer check what a page shows; this checks what is in the file.
+#[test]
+fn exports_one_page_with_all_branches_except_deleted_ones() {
+    let env = TestEnv::with(
+        "say first; reply <b>second</b>; label kept; move first; reply zebra; delete zebra; unlabel first",
+    );
+    env.ok("export s.jsonl -o x.html");
+    let page = String::from_utf8(env.read("x.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+    assert!(page.contains("\\u003cp\\u003efirst") && page.contains("lt;b"), "{page}");
+    assert!(page.contains(r#"["00000002","kept"]"#), "labels are in the page");
+    assert!(!page.contains("zebra"), "deleted branches are not in the page");
+    assert_eq!(env.ok("export s.jsonl --format html"), page);
 }
 
 #[test]

@@ -73,8 +73,10 @@ fn copy_copies_the_last_answer_and_clear_keeps_the_session() {
     assert!(bytes.contains("\x1b]52;c;R29vZCBtb3JuaW5nLg==\x07"), "{bytes:?}");
     screen.submit("/cost");
     screen.wait_for("current path");
+    screen.submit("/export notes.docx");
+    screen.wait_for("cannot export to .docx");
     screen.submit("/export notes.html");
-    screen.wait_for("cannot export to .html");
+    screen.wait_for("notes.html");
     screen.submit("/export");
     screen.wait_for("Exported to");
     screen.submit("/clear");

@@ -3,7 +3,9 @@
 //!
 //! Texts are not sanitized here.
 
+mod images;
 mod read;
+mod subagents;
 
 use std::borrow::Cow;
 
@@ -15,6 +17,9 @@ use crate::entry::{Entry, EntryKind, EntryReason, MessageRole};
 use crate::ids::EntryId;
 use crate::scan::RawJson;
 use crate::time::Millis;
+
+pub use images::{ImageView, entry_images};
+pub use subagents::{EvidenceView, SubagentEventView, SubagentView, SubagentsView, ToolRouteView};
 
 /// See the module documentation.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +43,7 @@ pub enum EntryContent {
     BranchSummary(BranchSummaryView),
     Backtrack(BacktrackView),
     Subagents(SubagentsView),
+    Change(ChangeView),
     /// A mark, a move, or an entry of an extension that is not a message.
     Other,
 }
@@ -162,19 +168,11 @@ pub struct BacktrackView {
     pub discarded: u64,
 }
 
-/// A batch of sub-agents, or its results.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct SubagentsView {
-    pub batch_id: Option<String>,
-    pub status: Option<String>,
-    /// The tasks of a batch, or the results.
-    pub items: Vec<SubagentView>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct SubagentView {
-    pub text: String,
-    pub status: Option<String>,
+/// A change of how the conversation continues.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ChangeView {
+    Model { provider: String, model: String },
+    ThinkingLevel(String),
 }
 
 impl EntryView {

@@ -8,7 +8,7 @@ pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "export",
     aliases: &[],
     arguments: "[file]",
-    help: "export the path to a file: Markdown, or a session if it ends in .jsonl",
+    help: "export to a file: Markdown, a page if it ends in .html, a session if it ends in .jsonl",
     run,
 };
 

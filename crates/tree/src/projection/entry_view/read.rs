@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{
-    AssistantView, BacktrackView, BranchSummaryView, CompactionView, CustomMessageView, EntryContent,
-    EntryView, MessageView, OtherMessageView, ReplyBlockView, SubagentView, SubagentsView, ToolCallView,
-    ToolResultView, UserCommandView, UserMessageView,
+    AssistantView, BacktrackView, BranchSummaryView, ChangeView, CompactionView, CustomMessageView,
+    EntryContent, EntryView, MessageView, OtherMessageView, ReplyBlockView, ToolCallView, ToolResultView,
+    UserCommandView, UserMessageView,
 };
 use crate::entry::{Entry, EntryKind, MessageRole, flag};
 use crate::projection::preview::{
-    RawToolCall, content_text, count_images, each_block, field, full_text, message_field, shown_text,
+    RawToolCall, content_text, count_images, each_block, full_text, message_field, shown_text,
 };
 use crate::projection::usage::UsageTotals;
 use crate::scan::RawJson;
@@ -79,7 +79,16 @@ fn content(entry: &Entry<'_>, fields: &Fields<'_, '_>) -> EntryContent {
             from_hook: fields.is_true("fromHook"),
         }),
         EntryKind::Backtrack => EntryContent::Backtrack(backtrack(fields)),
-        EntryKind::SubagentBatch | EntryKind::SubagentResult => EntryContent::Subagents(subagents(entry)),
+        EntryKind::SubagentBatch | EntryKind::SubagentResult => {
+            EntryContent::Subagents(super::subagents::read(entry))
+        }
+        EntryKind::ModelChange => EntryContent::Change(ChangeView::Model {
+            provider: fields.text("provider"),
+            model: fields.text("modelId"),
+        }),
+        EntryKind::ThinkingLevelChange => {
+            EntryContent::Change(ChangeView::ThinkingLevel(fields.text("thinkingLevel")))
+        }
         _ => EntryContent::Other,
     }
 }
@@ -184,23 +193,6 @@ fn backtrack(fields: &Fields<'_, '_>) -> BacktrackView {
         original_user_message: text("originalUserMessage").unwrap_or_default(),
         discarded: number("discarded").unwrap_or_default(),
     }
-}
-
-fn subagents(entry: &Entry<'_>) -> SubagentsView {
-    let content = field(entry, "content");
-    let part = |key: &str| content.and_then(|content| content.get(key));
-    let text = |key| part(key).and_then(RawJson::text).map(Cow::into_owned);
-    let mut items = Vec::new();
-    for list in ["tasks", "results"].into_iter().filter_map(part) {
-        list.each_item(|item| items.push(subagent(item)));
-    }
-    SubagentsView { batch_id: text("batchId"), status: text("status"), items }
-}
-
-fn subagent(item: RawJson<'_>) -> SubagentView {
-    let text = |key: &str| item.get(key).and_then(RawJson::text).map(Cow::into_owned);
-    let keys = ["description", "title", "summary", "prompt", "task", "result"];
-    SubagentView { text: keys.into_iter().find_map(text).unwrap_or_default(), status: text("status") }
 }
 
 fn json_value(json: RawJson<'_>) -> Value {

@@ -49,7 +49,7 @@ pub(super) fn item(entry: &Entry<'_>) -> Option<TranscriptItem> {
             };
             item.details = ItemDetails::Subagents { subagents };
         }
-        EntryContent::Other => return None,
+        EntryContent::Change(_) | EntryContent::Other => return None,
     }
     Some(item)
 }

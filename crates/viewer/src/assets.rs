@@ -1,0 +1,69 @@
+//! The files in `web/`: the style, and modules that a gateway serves as they are and an export joins into one script.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest, Sha256};
+
+pub const STYLE: &str = include_str!("../web/style.css");
+pub const DOM: &str = include_str!("../web/dom.js");
+pub const STATE: &str = include_str!("../web/state.js");
+pub const OUTLINE: &str = include_str!("../web/outline.js");
+pub const TREE: &str = include_str!("../web/tree.js");
+pub const TRANSCRIPT: &str = include_str!("../web/transcript.js");
+pub const CONTROLS: &str = include_str!("../web/controls.js");
+pub const EXPORT: &str = include_str!("../web/export.js");
+
+/// The modules of an export, each after those that it imports.
+const EXPORT_MODULES: &[&str] = &[DOM, STATE, OUTLINE, TREE, TRANSCRIPT, CONTROLS, EXPORT];
+
+/// The script of an export: a page that is opened from a disk cannot import modules.
+pub fn export_script() -> String {
+    EXPORT_MODULES.iter().map(|module| without_imports(module)).collect()
+}
+
+/// Imports and exports are single lines that start with the word. A test checks that.
+fn without_imports(module: &str) -> String {
+    let lines = module.lines().filter(|line| !line.starts_with("import "));
+    lines.map(|line| format!("{}\n", line.strip_prefix("export ").unwrap_or(line))).collect()
+}
+
+/// The hash by which a content security policy allows an inline script or style.
+pub fn policy_hash(content: &str) -> String {
+    format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(content)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_are_single_lines_of_known_modules() {
+        for module in EXPORT_MODULES {
+            for line in module.lines().filter(|line| line.trim_start().starts_with("import ")) {
+                assert!(line.starts_with("import {") && line.ends_with(".js\";"), "{line}");
+            }
+        }
+        let script = export_script();
+        assert!(!script.contains("\nimport ") && !script.contains("\nexport "));
+    }
+
+    #[test]
+    fn nothing_ends_the_elements_of_an_export() {
+        assert!(!export_script().to_lowercase().contains("</script") && !export_script().contains("<!--"));
+        assert!(!STYLE.to_lowercase().contains("</style"));
+    }
+
+    #[test]
+    fn nothing_is_loaded_from_elsewhere() {
+        assert!(!STYLE.contains("url(") && !STYLE.contains("@import"));
+        let script = export_script().replace("http://www.w3.org/2000/svg", "");
+        for word in ["http:", "https:", "fetch(", "XMLHttpRequest", "WebSocket", "eval("] {
+            assert!(!script.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_policy_hash_is_the_hash_of_the_content() {
+        assert_eq!(policy_hash(""), "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='");
+    }
+}

@@ -1,0 +1,204 @@
+// @ts-check
+// The one store of a page. Rows, the leaf and the selection go in; every view reads from here. Content is not part of it:
+// bodies are rendered elsewhere and looked up by entry.
+
+/**
+ * An entry without its content, as the protocol sends it.
+ * @typedef {Object} Row
+ * @property {string} id
+ * @property {string | null} parentId
+ * @property {string} type
+ * @property {string} [role]
+ * @property {string} [reason]
+ * @property {string} [timestamp]
+ * @property {string} [targetId]
+ * @property {string} [label]
+ * @property {boolean} [hasText]
+ * @property {number} [calls]
+ * @property {boolean} [hidden]
+ * @property {string} preview
+ */
+
+/**
+ * @typedef {Object} SessionMeta
+ * @property {string} sessionId
+ * @property {string} title
+ * @property {string | null} leafEntryId
+ */
+
+/** Kinds of entries that the conversation shows. */
+const SHOWN_KINDS = new Set([
+  "message", "custom_message", "compaction", "branch_summary", "backtrack", "subagent_batch", "subagent_result",
+  "model_change", "thinking_level_change",
+]);
+
+export class SessionStore {
+  /** @param {SessionMeta} sessionMeta */
+  constructor(sessionMeta) {
+    this.sessionMeta = sessionMeta;
+    /** @type {Row[]} All entries, in the order of the log. */
+    this.entries = [];
+    /** @type {Map<string, number>} The index of each entry. */
+    this.entryById = new Map();
+    /** @type {Map<string | null, number[]>} Indexes of the children, in the order of the log. Roots are below null. */
+    this.childrenByParentId = new Map();
+    /** @type {string[]} The ids of the path that is shown, from the root to its end. */
+    this.activePathIds = [];
+    /** @type {Row[]} The entries of that path that the conversation shows. */
+    this.visibleEntries = [];
+    /** @type {Map<string, object>} */
+    this.subagentRuntimeByBatchId = new Map();
+    /** @type {Map<string, object>} */
+    this.toolRuntimeRoutesByBatchId = new Map();
+    /** @type {string | null} */
+    this.selectedEntryId = null;
+    /** @type {string | null} The target of a move that was sent. */
+    this.switchingLeafEntryId = null;
+    /** @type {{ targetEntryId: string, previousLeafId: string | null, requestId: string } | null} */
+    this.pendingLeafConfirmation = null;
+    /** @type {Map<string, string>} */
+    this.labelsByEntryId = new Map();
+    /** @type {Set<number>} Indexes of the entries of the shown path. */
+    this.activePath = new Set();
+    /** @type {Int32Array | null} For each entry, the newest entry at or below it. Computed when needed. */
+    this.newest = null;
+    /** @type {Set<(what: string) => void>} */
+    this.listeners = new Set();
+  }
+
+  /** @param {(what: string) => void} listener Called with "rows", "path", "selection" or "labels". */
+  subscribe(listener) {
+    this.listeners.add(listener);
+  }
+
+  /** @param {string} what */
+  notify(what) {
+    for (const listener of this.listeners) listener(what);
+  }
+
+  /** @param {Row[]} rows The next rows of the log. */
+  addRows(rows) {
+    for (const row of rows) {
+      const index = this.entries.length;
+      this.entries.push(row);
+      this.entryById.set(row.id, index);
+      const siblings = this.childrenByParentId.get(row.parentId);
+      if (siblings) siblings.push(index);
+      else this.childrenByParentId.set(row.parentId, [index]);
+      if (row.type === "label" && row.targetId && row.label) this.labelsByEntryId.set(row.targetId, row.label);
+    }
+    this.newest = null;
+    this.notify("rows");
+  }
+
+  /** @param {string} id @returns {Row | undefined} */
+  entry(id) {
+    const index = this.entryById.get(id);
+    return index === undefined ? undefined : this.entries[index];
+  }
+
+  /** The index of the parent of an entry; -1 for a root. @param {number} index */
+  parentIndex(index) {
+    const parent = this.entries[index].parentId;
+    return parent === null ? -1 : this.entryById.get(parent) ?? -1;
+  }
+
+  /** The children of an entry. @param {number} index -1 for the roots. @returns {number[]} */
+  children(index) {
+    return this.childrenByParentId.get(index < 0 ? null : this.entries[index].id) ?? [];
+  }
+
+  /** The indexes of the path to an entry, from the root. @param {number} index @returns {number[]} */
+  pathTo(index) {
+    const path = [];
+    for (let at = index; at >= 0 && path.length <= this.entries.length; at = this.parentIndex(at)) path.push(at);
+    return path.reverse();
+  }
+
+  /** The newest entry at or below an entry. @param {number} index */
+  newestBelow(index) {
+    if (!this.newest) {
+      this.newest = Int32Array.from(this.entries, (_, at) => at);
+      for (let at = this.entries.length - 1; at >= 0; at--) {
+        const parent = this.parentIndex(at);
+        if (parent >= 0 && this.newest[parent] < this.newest[at]) this.newest[parent] = this.newest[at];
+      }
+    }
+    return this.newest[index];
+  }
+
+  /** Shows the path to an entry. @param {string | null} id */
+  showPath(id) {
+    const index = id === null ? undefined : this.entryById.get(id);
+    const path = index === undefined ? [] : this.pathTo(index);
+    this.activePath = new Set(path);
+    this.activePathIds = path.map((at) => this.entries[at].id);
+    this.visibleEntries = path.map((at) => this.entries[at]).filter(isShown);
+    this.notify("path");
+  }
+
+  /**
+   * Selects an entry. If it is not on the shown path, shows the path through it to its newest entry.
+   * @param {string} id
+   */
+  select(id) {
+    const index = this.entryById.get(id);
+    if (index === undefined) return false;
+    if (!this.activePath.has(index)) this.showPath(this.entries[this.newestBelow(index)].id);
+    this.selectedEntryId = id;
+    this.notify("selection");
+    return true;
+  }
+
+  /** Shows the path to the leaf of the session. */
+  showLeaf() {
+    this.showPath(this.sessionMeta.leafEntryId);
+    this.selectedEntryId = this.visibleEntries.at(-1)?.id ?? null;
+    this.notify("selection");
+  }
+
+  /** The index of the entry that stands for the leaf: the last one of the conversation at or above it. */
+  leafIndex() {
+    let index = this.entryById.get(this.sessionMeta.leafEntryId ?? "") ?? -1;
+    while (index >= 0 && !isShown(this.entries[index])) index = this.parentIndex(index);
+    return index;
+  }
+
+  /** Whether the shown path is the one to the leaf of the session. */
+  isAtLeaf() {
+    return (this.activePathIds.at(-1) ?? null) === this.sessionMeta.leafEntryId;
+  }
+
+  /**
+   * The entries that continue the conversation at the same place as this one, itself included.
+   * @param {number} index
+   * @returns {number[]}
+   */
+  alternatives(index) {
+    return this.shownBelow(this.shownParent(index));
+  }
+
+  /** @param {number} index */
+  shownParent(index) {
+    let at = this.parentIndex(index);
+    while (at >= 0 && !isShown(this.entries[at])) at = this.parentIndex(at);
+    return at;
+  }
+
+  /** The first shown entries below an entry, without recursion. @param {number} index @returns {number[]} */
+  shownBelow(index) {
+    const found = [];
+    const open = [...this.children(index)].reverse();
+    while (open.length > 0) {
+      const at = /** @type {number} */ (open.pop());
+      if (isShown(this.entries[at])) found.push(at);
+      else for (const child of [...this.children(at)].reverse()) open.push(child);
+    }
+    return found;
+  }
+}
+
+/** Whether the conversation shows an entry. @param {Row} row */
+export function isShown(row) {
+  return SHOWN_KINDS.has(row.type) && !(row.type === "custom_message" && row.hidden);
+}

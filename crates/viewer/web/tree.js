@@ -1,0 +1,238 @@
+// @ts-check
+// Draws the tree beside the conversation. Only the rows in view are in the document.
+
+import { byId, element, svg } from "./dom.js";
+import { branchStarts, outlineRows } from "./outline.js";
+import { SessionStore } from "./state.js";
+
+/** @typedef {import("./outline.js").OutlineRow} OutlineRow */
+
+const ROW_HEIGHT = 28;
+const LANE_WIDTH = 14;
+/** Deeper lanes are drawn on top of each other. */
+const MAX_LANES = 12;
+const EXTRA_ROWS = 12;
+/** The longest scrollable height; browsers limit it. */
+const MAX_HEIGHT = 8_000_000;
+
+export class TreeView {
+  /** @param {SessionStore} store @param {(id: string) => void} onSelect */
+  constructor(store, onSelect) {
+    this.store = store;
+    this.onSelect = onSelect;
+    this.root = byId("tree");
+    this.canvas = byId("rows");
+    /** @type {OutlineRow[]} */
+    this.rows = [];
+    /** @type {Map<number, number>} The row of each shown entry. */
+    this.rowByIndex = new Map();
+    /** @type {import("./outline.js").OutlineOptions} */
+    this.options = { filter: "default", words: [], folded: new Set() };
+    this.cursor = -1;
+    this.leaf = -1;
+    this.isScheduled = false;
+    this.root.addEventListener("scroll", () => this.schedule(), { passive: true });
+    this.root.addEventListener("click", (event) => this.handleClick(event));
+    this.root.addEventListener("keydown", (event) => this.handleKey(event));
+    new ResizeObserver(() => this.schedule()).observe(this.root);
+    store.subscribe((what) => (what === "selection" ? this.reveal() : this.update()));
+  }
+
+  /** Computes the rows again. */
+  update() {
+    this.rows = outlineRows(this.store, this.options);
+    this.leaf = this.store.leafIndex();
+    this.rowByIndex = new Map(this.rows.map((row, at) => [row.index, at]));
+    this.canvas.style.height = `${this.height()}px`;
+    const total = this.store.entries.length;
+    byId("tree-status").textContent = this.rows.length === 0 ? "No entries" : `${this.rows.length} of ${total} entries`;
+    this.cursor = this.selectedRow();
+    this.schedule();
+  }
+
+  height() {
+    return Math.min(this.rows.length * ROW_HEIGHT, MAX_HEIGHT);
+  }
+
+  /** The row of the selected entry, or of its nearest shown ancestor. */
+  selectedRow() {
+    let index = this.store.entryById.get(this.store.selectedEntryId ?? "") ?? -1;
+    while (index >= 0 && !this.rowByIndex.has(index)) index = this.store.parentIndex(index);
+    return index < 0 ? -1 : /** @type {number} */ (this.rowByIndex.get(index));
+  }
+
+  /** Moves the selection into view. */
+  reveal() {
+    this.cursor = this.selectedRow();
+    this.scrollToCursor();
+    this.schedule();
+  }
+
+  scrollToCursor() {
+    if (this.cursor < 0) return;
+    const top = this.offset(this.cursor);
+    const { scrollTop, clientHeight } = this.root;
+    if (top < scrollTop + ROW_HEIGHT || top + 2 * ROW_HEIGHT > scrollTop + clientHeight) {
+      this.root.scrollTop = Math.max(0, top - clientHeight / 2);
+    }
+  }
+
+  /** The distance of a row from the top. Beyond the highest height, rows are closer together than they are high. */
+  offset(/** @type {number} */ row) {
+    const scale = this.rows.length * ROW_HEIGHT > MAX_HEIGHT ? MAX_HEIGHT / (this.rows.length * ROW_HEIGHT) : 1;
+    return row * ROW_HEIGHT * scale;
+  }
+
+  schedule() {
+    if (this.isScheduled) return;
+    this.isScheduled = true;
+    requestAnimationFrame(() => {
+      this.isScheduled = false;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const { scrollTop, clientHeight } = this.root;
+    const scale = Math.max(1, (this.rows.length * ROW_HEIGHT) / MAX_HEIGHT);
+    const first = Math.max(0, Math.floor((scrollTop * scale) / ROW_HEIGHT) - EXTRA_ROWS);
+    const last = Math.min(this.rows.length, first + Math.ceil(clientHeight / ROW_HEIGHT) + 2 * EXTRA_ROWS);
+    const top = this.offset(Math.min(first + EXTRA_ROWS, last)) - Math.min(EXTRA_ROWS, last - first) * ROW_HEIGHT;
+    const drawn = [];
+    for (let at = first; at < last; at++) {
+      const row = this.drawRow(at);
+      row.style.transform = `translateY(${Math.max(0, top) + (at - first) * ROW_HEIGHT}px)`;
+      drawn.push(row);
+    }
+    this.canvas.replaceChildren(...drawn);
+    const active = this.cursor >= first && this.cursor < last ? `row-${this.cursor}` : null;
+    if (active) this.root.setAttribute("aria-activedescendant", active);
+    else this.root.removeAttribute("aria-activedescendant");
+  }
+
+  /** @param {number} at */
+  drawRow(at) {
+    const row = this.rows[at];
+    const entry = this.store.entries[row.index];
+    const isOnPath = this.store.activePath.has(row.index);
+    const isLeaf = row.index === this.leaf;
+    const classes = ["row", kindClass(entry), isOnPath && "on-path", isLeaf && "leaf", at === this.cursor && "selected"];
+    const made = element("div", {
+      id: `row-${at}`,
+      class: classes.filter(Boolean).join(" "),
+      role: "treeitem",
+      "data-row": at,
+      title: entry.preview,
+      "aria-level": row.lane + 1,
+      "aria-selected": at === this.cursor ? "true" : "false",
+      "aria-expanded": row.isSide && row.children > 0 ? String(!row.isFolded) : null,
+    });
+    made.append(drawLanes(row, isOnPath));
+    if (row.isSide && row.children > 0) made.append(element("span", { class: "fold" }, row.isFolded ? "▸" : "▾"));
+    const label = this.store.labelsByEntryId.get(entry.id);
+    if (label) made.append(element("span", { class: "label", dir: "auto" }, label));
+    made.append(element("span", { class: "preview", dir: "auto" }, previewText(entry)));
+    if (isLeaf) made.append(element("span", { class: "leaf-mark" }, "leaf"));
+    return made;
+  }
+
+  /** @param {MouseEvent} event */
+  handleClick(event) {
+    const target = /** @type {Element} */ (event.target);
+    const at = Number(target.closest("[data-row]")?.getAttribute("data-row") ?? -1);
+    if (at < 0 || at >= this.rows.length) return;
+    if (target.closest(".fold")) this.toggleFold(this.rows[at].index);
+    else this.onSelect(this.store.entries[this.rows[at].index].id);
+  }
+
+  /** @param {number} index */
+  toggleFold(index) {
+    const { folded } = this.options;
+    if (!folded.delete(index)) folded.add(index);
+    this.update();
+  }
+
+  /** Folds all branches beside the main lane, or unfolds everything. @param {boolean} isFolded */
+  foldBranches(isFolded) {
+    this.options.folded = new Set();
+    this.options.folded = new Set(isFolded ? branchStarts(outlineRows(this.store, this.options)) : []);
+    this.update();
+  }
+
+  /** @param {KeyboardEvent} event */
+  handleKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const page = Math.max(1, Math.floor(this.root.clientHeight / ROW_HEIGHT) - 1);
+    /** @type {Record<string, number>} */
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    if (event.key in steps) {
+      this.cursor = Math.min(this.rows.length - 1, Math.max(0, this.cursor + steps[event.key]));
+      this.scrollToCursor();
+      this.schedule();
+    } else if (event.key === "Enter" || event.key === " ") {
+      if (this.rows[this.cursor]) this.onSelect(this.store.entries[this.rows[this.cursor].index].id);
+    } else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
+      this.moveSideways(event.key === "ArrowLeft");
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+
+  /** Folds or unfolds a branch, or moves to where it starts. @param {boolean} isLeft */
+  moveSideways(isLeft) {
+    const row = this.rows[this.cursor];
+    if (!row) return;
+    if (row.isSide && row.children > 0 && row.isFolded !== isLeft) {
+      this.options.folded[isLeft ? "add" : "delete"](row.index);
+      const at = this.cursor;
+      this.update();
+      this.cursor = at;
+    } else if (isLeft) {
+      let at = this.cursor;
+      while (at > 0 && !(this.rows[at].isSide && this.rows[at].lane <= row.lane && at < this.cursor)) at--;
+      this.cursor = at;
+      this.scrollToCursor();
+    }
+    this.schedule();
+  }
+}
+
+/** @param {import("./state.js").Row} entry */
+export function kindClass(entry) {
+  if (entry.type !== "message") return `kind-${entry.type}`;
+  return `role-${entry.role ?? "unknown"}`;
+}
+
+/** The preview without the name of the role, which the color of the dot shows. @param {import("./state.js").Row} entry */
+function previewText(entry) {
+  const quoted = /^(?:user|assistant): "(.*)"$/su.exec(entry.preview);
+  return quoted ? quoted[1] : entry.preview.replace(/^assistant: /u, "");
+}
+
+/** @param {number} lane */
+function laneX(lane) {
+  return 10 + Math.min(lane, MAX_LANES) * LANE_WIDTH;
+}
+
+/** Draws the lines that pass a row, the line to its parent, and its dot. @param {OutlineRow} row @param {boolean} isOnPath */
+function drawLanes(row, isOnPath) {
+  const middle = ROW_HEIGHT / 2;
+  const x = laneX(row.lane);
+  const picture = svg("svg", { class: "lanes", width: x + 10, height: ROW_HEIGHT, "aria-hidden": "true" });
+  const line = (/** @type {string} */ d, /** @type {boolean} */ isActive) =>
+    picture.append(svg("path", { d, class: isActive ? "line active" : "line" }));
+  for (let lane = 0; lane < Math.min(row.lane, MAX_LANES); lane++) {
+    const from = laneX(lane);
+    line(`M${from} 0V${ROW_HEIGHT}`, row.activeLane === lane && !isOnPath);
+  }
+  if (row.isSide) {
+    const from = laneX(row.lane - 1);
+    line(`M${from} 0C${from} ${middle} ${x} 0 ${x} ${middle}`, isOnPath);
+  } else if (row.hasParent) {
+    line(`M${x} 0V${middle}`, isOnPath);
+  }
+  if (row.children > 0 && !row.isFolded) line(`M${x} ${middle}V${ROW_HEIGHT}`, isOnPath);
+  picture.append(svg("circle", { cx: x, cy: middle, r: 4, class: "dot" }));
+  return picture;
+}
