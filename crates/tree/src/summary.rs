@@ -162,6 +162,37 @@ pub fn without_preamble(summary: &str) -> &str {
     below.filter(|below| !below.is_empty()).unwrap_or(own)
 }
 
+/// The text of a summary for one line: without its preamble, file lists, headings, empty lists and Markdown characters.
+pub fn summary_text(summary: &str) -> String {
+    let own = without_file_lists(without_preamble(summary));
+    let mut text = String::new();
+    let mut after_item = false;
+    for line in own.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+        let (is_item, words) = match list_item(line) {
+            Some(item) => (true, item),
+            None => (false, line),
+        };
+        if words.is_empty() || words == "(none)" {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push_str(if is_item && after_item { "; " } else { " " });
+        }
+        text.push_str(&words.replace("**", "").replace('`', ""));
+        after_item = is_item;
+    }
+    if text.is_empty() { own.trim_start_matches(['#', ' ']).to_owned() } else { text }
+}
+
+/// The text of a list item.
+fn list_item(line: &str) -> Option<&str> {
+    let unordered = ["- [ ] ", "- [x] ", "- ", "* "].iter().find_map(|marker| line.strip_prefix(marker));
+    let ordered = || line.trim_start_matches(|ch: char| ch.is_ascii_digit()).strip_prefix(". ");
+    unordered
+        .or_else(|| ordered().filter(|_| line.starts_with(|ch: char| ch.is_ascii_digit())))
+        .map(str::trim)
+}
+
 /// A summary without the file lists at its end. They are written again from the known files.
 pub fn without_file_lists(summary: &str) -> &str {
     let mut rest = summary.trim();

@@ -92,16 +92,18 @@ fn a_result_is_shown_as_the_call_that_it_is_below() {
 }
 
 #[test]
-fn a_branch_summary_is_shown_without_its_preamble() {
+fn a_branch_summary_is_shown_as_plain_text_without_its_preamble() {
     let summary = |text: &str| entry(&format!(r###""type":"branch_summary","summary":"{text}""###));
     let own = r"The user tried another branch of this conversation before coming back here.\nSummary of that branch:\n\n";
-    assert_eq!(
-        summary(&format!(r"{own}## Goal\n- a cache\n\n## Progress")),
-        "[branch summary]: - a cache ## Progress"
-    );
+    assert_eq!(summary(&format!(r"{own}## Goal\n- a cache\n\n## Progress")), "[branch summary]: a cache");
     assert_eq!(summary(r"The user went away.\nSummary:\n\nIt failed."), "[branch summary]: It failed.");
     assert_eq!(summary(r"The user wants tea.\n\nNo milk."), "[branch summary]: The user wants tea. No milk.");
-    assert_eq!(summary("# Alone"), "[branch summary]: # Alone");
+    assert_eq!(
+        summary(r"## Goal\n- a **cache**\n- `less`\n\n## Blocked\n- (none)\n\nSo it failed.\n1. Stop."),
+        "[branch summary]: a cache; less So it failed. Stop."
+    );
+    assert_eq!(summary(r"Done.\n\n<read-files>\na.txt\n</read-files>"), "[branch summary]: Done.");
+    assert_eq!(summary("# Alone"), "[branch summary]: Alone");
     assert_eq!(summary(""), "[branch summary]: ");
 }
 

@@ -282,18 +282,18 @@ async fn file_lists_include_those_of_earlier_summaries() {
         move one, summarize > Both were tried.
         ",
         expect![[r#"
-            before                                      │ after                                                 │ the model would see
-            user: "one"                                 │ user: "one"                                           │ system
-            assistant: "first"                          │    assistant: "first"                                 │ branch: Both were tried. <read-files> a.tx…
-            ├─ user: "two"                              │    ├─ user: "two"
-            │  [read: a.txt]                            │    │  [read: a.txt]
-            │  [write: c.txt]                           │    │  [write: c.txt]
-            │  assistant: "second"                      │    │  assistant: "second"
-            └─ [branch summary]: Two was tried. <read-… │    └─ [branch summary]: Two was tried. <re…
-               user: "three"                            │       user: "three"
-               [read: b.txt]                            │       [read: b.txt]
-               assistant: "third"  ← active             │       assistant: "third"
-                                                        │ [branch summary]: Both were tried. <read-f…  ← active
+            before                              │ after                                        │ the model would see
+            user: "one"                         │ user: "one"                                  │ system
+            assistant: "first"                  │    assistant: "first"                        │ branch: Both were tried. <read-files> a.tx…
+            ├─ user: "two"                      │    ├─ user: "two"
+            │  [read: a.txt]                    │    │  [read: a.txt]
+            │  [write: c.txt]                   │    │  [write: c.txt]
+            │  assistant: "second"              │    │  assistant: "second"
+            └─ [branch summary]: Two was tried. │    └─ [branch summary]: Two was tried.
+               user: "three"                    │       user: "three"
+               [read: b.txt]                    │       [read: b.txt]
+               assistant: "third"  ← active     │       assistant: "third"
+                                                │ [branch summary]: Both were tried.  ← active
 
             asked for a summary
               [Assistant]: first

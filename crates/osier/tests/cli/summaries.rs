@@ -35,7 +35,7 @@ fn a_move_with_a_summary_appends_only_the_summary() {
             00000002  assistant: "b"
             ├─ 00000003  user: "try the cache"
             │  00000004  assistant: "it is too slow, so I gave it up"
-            └─ <1>  [branch summary]: - try the cache ## Constraints & Preferences - (none) ## Progress ### Done - (none) ### In Progress - (none) ### Blocked - (none) ## Key Decisions - it is too slow, so I gave it up ## Next Steps 1. As  ← active
+            └─ <1>  [branch summary]: try the cache; it is too slow, so I gave it up; Ask the user what comes next.  ← active
             $ context s.jsonl
             ── user
             a

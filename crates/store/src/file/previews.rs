@@ -18,7 +18,7 @@ use crate::error::StoreError;
 use crate::preview_texts::{PreviewTexts, WINDOW_BYTES};
 
 /// Increment this when the preview of an entry changes.
-const FORMAT_VERSION: u32 = 4;
+const FORMAT_VERSION: u32 = 5;
 
 /// The maximum length of the header line.
 const MAX_HEADER_BYTES: usize = 1024;

@@ -14,7 +14,7 @@ use crate::entry::{Entry, EntryKind, EntryReason, MessageRole};
 use crate::graft::{ParsedGraft, parse_graft};
 use crate::heads::Seq;
 use crate::scan::RawJson;
-use crate::summary::without_preamble;
+use crate::summary::summary_text;
 
 pub use call::RawToolCall;
 pub(crate) use entry_text::{content_text, count_images, each_block, field, message_field};
@@ -59,7 +59,7 @@ fn preview_line(entry: &Entry<'_>, call_line: &dyn Fn(&str) -> Option<String>) -
                 Some(ParsedGraft { tip, conclusion }) => {
                     format!("[graft from {}]: {}", one_line(tip, 80), one_line(conclusion, MAX_CHARS))
                 }
-                None => format!("[branch summary]: {}", one_line(without_preamble(&text), MAX_CHARS)),
+                None => format!("[branch summary]: {}", one_line(&summary_text(&text), MAX_CHARS)),
             }
         }
         EntryKind::Custom => format!("[custom: {}]", words("customType")),
