@@ -7,6 +7,7 @@ use osier_protocol::ClientCommand;
 use serde_json::json;
 
 use crate::home::Home;
+use crate::layout::sanitize_line;
 use crate::one_shot::OneShot;
 use crate::output_writer::OutputWriter;
 
@@ -16,7 +17,7 @@ Examples:
   osier sessions rename 4f89da11 'JSON flag'
   osier sessions rename 4f89da11 ''     clears the name
 
-Prints nothing. The current position does not change.")]
+Prints the new name. The current position does not change.")]
 pub(crate) struct Args {
     /// Session: the first characters of its id, or a .jsonl file
     session: String,
@@ -34,6 +35,11 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let mut out = OutputWriter::new();
     if args.json {
         out.json(&json!({ "session": session.id(), "name": session.tree().marks().name() }))?;
+        return out.finish();
     }
+    out.line(&match session.tree().marks().name() {
+        Some(name) => format!("Renamed to {}", sanitize_line(name)),
+        None => "Removed the name".to_owned(),
+    })?;
     out.finish()
 }

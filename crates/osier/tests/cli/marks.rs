@@ -83,7 +83,7 @@ fn multi_line_label_is_stored_as_one_line() {
 #[test]
 fn session_name_is_set_and_cleared() {
     let env = TestEnv::with("say a");
-    assert_eq!(env.ok("rename s.jsonl 'JSON flag'"), "");
+    assert_eq!(env.ok("rename s.jsonl 'JSON flag'"), "Renamed to JSON flag\n");
     assert_eq!(env.json("show s.jsonl")["name"], "JSON flag");
     let renamed = env.json("rename s.jsonl ' other '");
     assert_eq!(renamed, json!({ "session": "5e551011-0000-4000-8000-000000000001", "name": "other" }));

@@ -42,6 +42,7 @@ fn a_new_session_goes_to_the_given_store_and_is_found_in_any() {
             $ list --store archive
             <1>  archive  1 msg  now  an old one
             $ rename <1> 'the old one' --store file
+            Renamed to the old one
             $ path <1>
             <3>  user: "an old one"
             <4>  [title: the old one]
@@ -280,7 +281,7 @@ fn an_unavailable_server_does_not_affect_other_stores() {
     let error = items[1]["error"].as_str().unwrap();
     assert!(error.starts_with("store team cannot be reached: "), "{error}");
     assert_eq!(list.err, format!("osier: {error}\n"));
-    assert_eq!(env.ok(&format!("rename {} 'still here'", &id[..8])), "");
+    assert_eq!(env.ok(&format!("rename {} 'still here'", &id[..8])), "Renamed to still here\n");
     let output = env.fails(1, "show 00000000");
     assert!(
         output.starts_with("osier: no session 00000000 in the other stores, and team is unavailable: "),

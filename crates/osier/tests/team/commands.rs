@@ -70,6 +70,7 @@ async fn a_database_session_is_found_and_changed_with_any_store_option() {
             $ list
             <1>  team  2 msg  now  hello team
             $ rename <1> 'a talk' --store file
+            Renamed to a talk
             $ context <1>
             ── user
             hello team
