@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use osier_protocol::query::SessionStatus;
 use osier_protocol::{Client, ClientCommand, ClientEvent, EntryKind, EventStream, Prompt, PromptTiming};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -345,9 +346,14 @@ impl App {
                 }
                 QueuedWork::Action(action) => self.run_action(action),
                 QueuedWork::Switched { before, now, stopped } => {
-                    let switched = queries::describe_switch(&*before, &*now, stopped).await;
-                    let failed = |error| Msg::Failed(error_chain(&error));
-                    self.apply_msg(switched.map_or_else(failed, Msg::Switched));
+                    match queries::describe_switch(&*before, &*now, stopped).await {
+                        Ok((switched, status)) => {
+                            let branch = self.state.git_branch.clone();
+                            self.apply_msg(Msg::Status(Box::new(status), branch));
+                            self.apply_msg(Msg::Switched(switched));
+                        }
+                        Err(error) => self.apply_msg(Msg::Failed(error_chain(&error))),
+                    }
                 }
                 QueuedWork::Join => {
                     self.rejoin_at = Some(Instant::now() + REJOIN_DELAY);
@@ -476,6 +482,7 @@ impl App {
         self.send(ClientCommand::Cancel, CommandPurpose::Cancel);
         let before = std::mem::replace(&mut self.client, now.clone());
         self.state.config = Arc::new(opened.config);
+        self.state.status = SessionStatus::default();
         self.state.overlays.clear();
         self.pending.push_back(QueuedWork::Join);
         self.pending.push_back(QueuedWork::Switched { before, now, stopped });

@@ -11,6 +11,7 @@ use crate::editor::Editor;
 use crate::overlay::Overlay;
 use crate::streamed_reply::StreamedReply;
 use crate::text::Line;
+use crate::theme::ColorRole;
 use crate::transcript::{RenderOptions, Transcript};
 use crate::update::question_keys::HeldAnswer;
 use crate::view;
@@ -161,6 +162,12 @@ impl UiState {
         if let (Some(overlay), Some(room)) = (self.overlays.last_mut(), room) {
             overlay.note_shown(room);
         }
+    }
+
+    /// Whether the notice is an error.
+    pub(crate) fn shows_error(&self) -> bool {
+        let mut spans = self.notice.iter().flat_map(|line| &line.spans);
+        spans.any(|span| span.style.role == ColorRole::Bad)
     }
 
     /// Whether an overlay or a completion list covers the conversation.

@@ -135,18 +135,22 @@ impl Harness {
     /// Reports the entries from `from` on as committed.
     pub(crate) fn commit_from(&mut self, from: usize) {
         for at in from..self.script.lines.len() {
-            let entry = EntryEvent {
-                seq: at,
-                id: self.script.tree.id(Seq::new(at)).to_entry_id(),
-                draft_id: self.state.reply.id.clone(),
-                foreign: false,
-                off_path: false,
-                is_hook_message: false,
-                entry: self.script.lines[at].clone().into(),
-            };
+            let entry = self.entry_event(at);
             let moved = move_event(&entry);
             self.event(ClientEvent::Entry(entry));
             moved.into_iter().for_each(|moved| self.event(ClientEvent::Moved(moved)));
+        }
+    }
+
+    pub(crate) fn entry_event(&self, at: usize) -> EntryEvent {
+        EntryEvent {
+            seq: at,
+            id: self.script.tree.id(Seq::new(at)).to_entry_id(),
+            draft_id: self.state.reply.id.clone(),
+            foreign: false,
+            off_path: false,
+            is_hook_message: false,
+            entry: self.script.lines[at].clone().into(),
         }
     }
 

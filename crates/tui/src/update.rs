@@ -44,6 +44,8 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
             vec![Action::Print(vec![Piece::spaced_notice(lines)])]
         }
         Msg::Path(path) => show_path(state, &path),
+        // It was requested before a switch and is about the other session.
+        Msg::Status(status, _) if !state.status.id.is_empty() && status.id != state.status.id => Vec::new(),
         Msg::Status(status, git_branch) => {
             state.context = status.context;
             (state.status, state.git_branch) = (*status, git_branch);
@@ -351,9 +353,7 @@ fn handle_reply(
     let actions = notify_overlays(state, &OverlayEvent::Replied(purpose, &reply));
     match (purpose, reply) {
         (CommandPurpose::Prompt(text), Err(error)) => {
-            if state.editor.is_empty() {
-                state.editor.set(text);
-            }
+            return_to_editor(state, vec![text.clone()]);
             show_error(state, &error);
         }
         (CommandPurpose::RunShell, reply) => {

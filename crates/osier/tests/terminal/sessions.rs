@@ -288,3 +288,32 @@ fn switching_sessions_during_a_turn_reports_that_it_was_stopped() {
     screen.press("\x03");
     screen.quit();
 }
+
+/// Only one of two terminals runs a turn at a position. The prompt of the other one waits in its editor.
+#[test]
+fn two_terminals_in_one_session_take_turns() {
+    let server = ModelServer::new();
+    let (env, mut first) = with_script(&server, SCRIPT);
+    let mut second = open(&env, &["--session", "s.jsonl"]);
+    first.wait_for("second");
+    second.wait_for("second");
+    first.submit("three");
+    let request = server.next_request();
+    second.wait_for("Another program continues from here");
+    second.submit("and four");
+    second.wait_for("> and four");
+    second.wait_for("the session is busy: process ");
+    request.reply("third");
+    second.wait_for("third");
+    second.wait_for("> and four");
+    second.press("\r");
+    let request = server.next_request();
+    assert!(request.messages().ends_with(&["assistant: third".into(), "user: and four".into()]));
+    request.reply("fourth");
+    first.wait_for("fourth");
+    env.ok("move s.jsonl root");
+    first.wait_for("Another program moved to another entry; you stay here");
+    first.wait_for("fourth");
+    first.quit();
+    second.quit();
+}

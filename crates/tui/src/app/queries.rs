@@ -96,12 +96,12 @@ fn user_messages(entries: &[EntryLine]) -> Vec<String> {
     user_texts.collect()
 }
 
-/// Describes a switch between two sessions and how they are related.
+/// Describes a switch between two sessions and how they are related. Returns the status of the new one too.
 pub(super) async fn describe_switch(
     from: &dyn Client,
     to: &dyn Client,
     turn_stopped: bool,
-) -> Result<SessionSwitch, ClientError> {
+) -> Result<(SessionSwitch, SessionStatus), ClientError> {
     let (from, to) = (from.status().await?, to.status().await?);
     let name = |status: &SessionStatus| match &status.name {
         Some(name) => one_line(name, 60),
@@ -112,13 +112,14 @@ pub(super) async fn describe_switch(
         true => SwitchKind::Resumed,
         false => SwitchKind::New,
     };
-    Ok(SessionSwitch {
+    let switched = SessionSwitch {
         current: name(&to),
         previous: name(&from),
         can_return: from.has_messages,
         kind,
         turn_stopped,
-    })
+    };
+    Ok((switched, to))
 }
 
 /// The setting of the session that holds pasted texts, by marker, and the one that holds pasted images.

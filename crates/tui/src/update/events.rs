@@ -1,5 +1,6 @@
 //! Handles events of the session and of the agent.
 
+use osier_protocol::entry_view::EntryView;
 use osier_protocol::{
     ClientEvent, EntryEvent, EntryKind, EntryLine, MoveEvent, MoveReason, Question, TokenCount, TurnOutcome,
     one_line,
@@ -42,7 +43,13 @@ pub(super) fn handle_event(state: &mut UiState, event: ClientEvent) -> Vec<Actio
         }
         ClientEvent::Moved(moved) => handle_move(state, moved),
         ClientEvent::ContinuedElsewhere { .. } => {
-            show_notice(state, "Another program continued from here; your next message starts a branch");
+            // An error may be about the same: the prompt that was refused because the other program was faster.
+            if !state.shows_error() {
+                show_notice(
+                    state,
+                    "Another program continues from here; its messages appear when it is done",
+                );
+            }
             Vec::new()
         }
         ClientEvent::Reset(_) => vec![Action::ShowPath { moved: None }],
@@ -54,6 +61,13 @@ fn handle_entry(state: &mut UiState, event: &EntryEvent) -> Vec<Action> {
     let line = &event.entry;
     if event.off_path {
         let mut actions = notify_overlays(state, &OverlayEvent::Committed);
+        let is_move = |view: &EntryView| matches!(view.kind, EntryKind::Leaf | EntryKind::BranchSummary);
+        if event.foreign && line.view().is_some_and(is_move) && !state.shows_error() {
+            show_notice(
+                state,
+                "Another program moved to another entry; you stay here (alt+t shows the tree)",
+            );
+        }
         // An update changes how another entry is shown, even if another process appended it.
         if line.view().is_some_and(|view| view.kind == EntryKind::EntryUpdate) {
             actions.push(Action::ShowPath { moved: None });

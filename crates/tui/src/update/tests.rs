@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use osier_protocol::{
-    ClientEvent, CommandReply, EntryId, MoveReply, Prompt, ReplyDelta, SummarySubject, TokenCount,
-    TurnOutcome,
+    ClientEvent, CommandReply, EntryEvent, EntryId, MoveReply, Prompt, ReplyDelta, SummarySubject,
+    TokenCount, TurnOutcome,
 };
 use serde_json::json;
 
@@ -437,6 +437,34 @@ fn a_refused_prompt_returns_to_the_editor() {
         .update(Msg::Replied(CommandPurpose::Prompt("hello".into()), Box::new(Err("no key is set".into()))));
     assert_eq!(harness.state.editor.text(), "hello");
     assert!(harness.text().contains("no key is set"));
+    harness.press("ctrl+c 'next'");
+    harness.update(Msg::Replied(CommandPurpose::Prompt("hello".into()), Box::new(Err("again".into()))));
+    assert_eq!(harness.state.editor.text(), "hello\n\nnext", "nothing that was typed is lost");
+}
+
+#[test]
+fn another_program_that_was_faster_does_not_hide_why_the_prompt_was_refused() {
+    let mut harness = Harness::with_session(80, 12, "say a; reply b");
+    let elsewhere = ClientEvent::ContinuedElsewhere { seq: Some(2) };
+    harness.event(elsewhere.clone());
+    assert!(harness.text().contains("Another program continues from here"), "{}", harness.text());
+    harness.submit("me too");
+    let refused = || Box::new(Err("the session is busy: process 7 is running a turn".to_owned()));
+    harness.update(Msg::Replied(CommandPurpose::Prompt("me too".into()), refused()));
+    harness.event(elsewhere);
+    assert!(harness.text().contains("> me too\nthe session is busy: process 7"), "{}", harness.text());
+}
+
+#[test]
+fn a_move_by_another_program_is_announced_and_changes_nothing() {
+    let mut harness = Harness::with_session(80, 12, "say a; reply b");
+    let from = harness.script.lines.len();
+    harness.script.run_steps("move a");
+    let entry = EntryEvent { foreign: true, off_path: true, ..harness.entry_event(from) };
+    harness.event(ClientEvent::Entry(entry));
+    assert_eq!(harness.take_actions(), "");
+    assert!(harness.text().contains("Another program moved to another entry; you stay here"));
+    assert!(harness.text().contains("\nb\n"), "{}", harness.text());
 }
 
 #[test]

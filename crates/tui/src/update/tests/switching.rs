@@ -1,6 +1,7 @@
 //! Notices about session switches, moves, stopped turns, and reading the tree.
 
 use expect_test::expect;
+use osier_protocol::query::SessionStatus;
 use osier_protocol::{ClientEvent, MoveReply, Prompt, TurnOutcome};
 
 use crate::msg::{JoinedSession, Msg, SessionSwitch, SwitchKind};
@@ -151,4 +152,14 @@ fn only_an_error_about_the_tree_ends_the_wait() {
     harness.state.now += 120;
     assert!(!harness.state.is_animated() && !harness.text().contains("Reading"), "{}", harness.text());
     assert!(harness.text().contains("the store is away"), "{}", harness.text());
+}
+
+/// The status is read in the background, and may arrive after another session was opened.
+#[test]
+fn the_status_of_a_session_that_was_left_is_ignored() {
+    let mut harness = Harness::with_session(60, 10, "say a; reply b");
+    let other =
+        SessionStatus { id: "0ther".into(), short_id: "0ther".to_owned(), ..SessionStatus::default() };
+    harness.update(Msg::Status(Box::new(other), None));
+    assert!(harness.text().contains("5e551011"), "{}", harness.text());
 }
