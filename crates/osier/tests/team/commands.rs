@@ -202,6 +202,24 @@ async fn entries(store: &MySqlStore) -> usize {
     store.open("one").await.map_or(0, |opened| opened.version.entries)
 }
 
+/// The server rejects six attempts, so the command waits for at least 0.3 s.
+#[tokio::test]
+async fn a_command_waits_until_a_server_of_a_cluster_is_ready() {
+    let server = MariaDbServer::start(&[]).unwrap();
+    create(&server, "osier_late").await;
+    let env = add_team_store_at(TestEnv::new(), &server.url("osier_late"));
+    let session = new_session(&env, "hello --store team");
+    // Aria tables are not transactional, so these rows survive a rollback.
+    run_sql(&server, "CREATE TABLE osier_late.tries (number INT) ENGINE=Aria").await;
+    let trigger = "CREATE TRIGGER osier_late.failing BEFORE INSERT ON osier_late.osier_entries FOR EACH ROW
+         IF (SELECT COUNT(*) FROM osier_late.tries) < 6 THEN
+             INSERT INTO osier_late.tries VALUES (1);
+             SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1047, MESSAGE_TEXT = 'not ready';
+         END IF";
+    run_sql(&server, trigger).await;
+    env.ok(&format!("append {session} 'and on'"));
+}
+
 #[tokio::test]
 async fn an_unreachable_server_is_reported_and_commands_work_once_it_is_back() {
     let server = MariaDbServer::start(&[]).unwrap();
@@ -221,8 +239,12 @@ async fn an_unreachable_server_is_reported_and_commands_work_once_it_is_back() {
 }
 
 pub(crate) async fn create(server: &MariaDbServer, database: &str) {
+    run_sql(server, &format!("CREATE DATABASE {database}")).await;
+}
+
+async fn run_sql(server: &MariaDbServer, statement: &str) {
     use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection};
     let admin = server.url("mysql").replace("osier:", "admin:");
     let mut connection = MySqlConnection::connect(&admin).await.unwrap();
-    connection.execute(AssertSqlSafe(format!("CREATE DATABASE {database}"))).await.unwrap();
+    connection.execute(AssertSqlSafe(statement)).await.unwrap();
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use osier_store::{Lease, SessionFilter, Store};
 use osier_store_mysql::Limits;
 
-use crate::sessions::{create, lines, message};
+use crate::sessions::{create, header, lines, message};
 use crate::{Result, TestCluster, deletion_race, store_at};
 
 const LEASES: usize = 100;
@@ -42,7 +42,7 @@ async fn load(test_cluster: &'static TestCluster, database: String, idle: Arc<At
             break;
         }
         let id = format!("load{number}");
-        store.create(&crate::sessions::header(&id), &vec![large.clone(); 4]).await?;
+        store.create(&header(&id), &vec![large.clone(); 4]).await?;
         store.delete(&id).await?;
     }
     Ok(())
@@ -87,10 +87,13 @@ async fn stale_reads(test_cluster: &'static TestCluster, database: &str) -> Resu
     let mut missed = 0;
     for number in 0..READS {
         let id = format!("read{number}");
-        create(&writer, &id).await?;
-        let newest = reader.list(&SessionFilter { limit: Some(50), ..SessionFilter::default() }).await?;
+        let line = String::from_utf8(message("first"))?.replace("2026-01-01", "2026-01-02");
+        writer.create(&header(&id), &[line.into_bytes()]).await?;
+        // `--continue` takes the newest session.
+        let newest = reader.list(&SessionFilter { limit: Some(1), ..SessionFilter::default() }).await?;
+        let is_newest = newest.cards.first().is_some_and(|card| card.id == id);
         let is_found = reader.find_ids(&id).await?.contains(&id);
-        missed += usize::from(!is_found || newest.cards.is_empty());
+        missed += usize::from(!is_found || !is_newest);
         writer.delete(&id).await?;
         missed += usize::from(!reader.find_ids(&id).await?.is_empty());
     }

@@ -240,7 +240,7 @@ async fn transaction_that_never_ends_is_reported() {
 #[tokio::test]
 async fn temporary_errors_are_retried() {
     let server = MariaDbServer::shared();
-    let again = [1615, 1243, 1412, 1180, 3101, 8005, 1205];
+    let again = [1615, 1243, 1412, 1180, 3101, 8002, 8005, 8022, 8028, 9007, 1205];
     let reconnect = [1047, 3100, 1290, 1105, 9001, 9002, 9003, 9004, 9005];
     for number in again.into_iter().chain(reconnect) {
         let database = create_database(server).await;

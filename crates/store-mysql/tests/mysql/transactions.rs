@@ -114,6 +114,40 @@ async fn run_all_operations(url: &str) {
     assert!(new_store().delete("one").await.unwrap().deleted);
 }
 
+/// The statements that the server has received since its log was cleared: thread, command, text.
+async fn logged_statements(server: &MariaDbServer) -> Vec<(u64, String, String)> {
+    let query = "SELECT thread_id, command_type, CONVERT(argument USING utf8mb4) FROM mysql.general_log";
+    let rows = admin_connection(server).await.fetch_all(query).await.unwrap();
+    rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect()
+}
+
+/// A deleted branch can change the whole card, so the first attempt reads all lines.
+#[tokio::test]
+async fn append_that_lost_a_race_reads_only_the_new_lines() {
+    let server = MariaDbServer::start(&["--log-output=TABLE"]).unwrap();
+    let url = server.url(&create_database(&server).await);
+    let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
+    let version = create_session(&other, 300).await;
+    let delete_branch = |id: &str| {
+        format!(
+            r#"{{"type":"custom","id":"{id}","parentId":null,"customType":"osier.delete_branch","data":{{"targetId":"00000007"}}}}"#
+        )
+        .into_bytes()
+    };
+    let version = store.append("one", version, &[delete_branch("first")]).await.unwrap();
+    append_message(&other, version, "faster").await.unwrap();
+    run_sql(&server, "SET GLOBAL general_log = 1").await;
+    let lost = store.append("one", version, &[delete_branch("second")]).await.unwrap_err();
+    let StoreError::Conflict { now } = lost else { panic!("{lost:?}") };
+    store.append("one", now, &[delete_branch("second")]).await.unwrap();
+    let statements = logged_statements(&server).await;
+    let is_line_read = |(_, command, sql): &&(u64, String, String)| {
+        command == "Execute" && sql.starts_with("SELECT seq, line")
+    };
+    let reads: Vec<_> = statements.iter().filter(is_line_read).map(|(.., sql)| sql).collect();
+    assert!(matches!(reads[..], [read] if read.ends_with(" (301)")), "{reads:?}");
+}
+
 /// MariaDB with Galera does not report that it rolled back a transaction if that happens while it prepares a `SELECT`.
 #[tokio::test]
 async fn no_select_is_prepared_inside_a_transaction() {
@@ -121,10 +155,8 @@ async fn no_select_is_prepared_inside_a_transaction() {
     let database = create_database(&server).await;
     run_sql(&server, "SET GLOBAL general_log = 1").await;
     run_all_operations(&server.url(&database)).await;
-    let query = "SELECT thread_id, command_type, CONVERT(argument USING utf8mb4) FROM mysql.general_log";
     let (mut transactions, mut selects) = (HashSet::new(), 0);
-    for row in admin_connection(&server).await.fetch_all(query).await.unwrap() {
-        let (thread, command, statement): (u64, String, String) = (row.get(0), row.get(1), row.get(2));
+    for (thread, command, statement) in logged_statements(&server).await {
         match (command.as_str(), statement.as_str()) {
             ("Query", "START TRANSACTION") => drop(transactions.insert(thread)),
             ("Query", "COMMIT" | "ROLLBACK") => drop(transactions.remove(&thread)),
