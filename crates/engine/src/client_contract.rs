@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use osier_model::Request;
 use osier_model::scripted::ScriptedTurn;
 use osier_protocol::query::LandmarkKind;
 use osier_protocol::{
@@ -16,7 +15,7 @@ use osier_protocol::{
 };
 use serde_json::json;
 
-use crate::recording_hook::RecordingHook;
+use crate::contract_engine::ContractEngine;
 
 /// Runs all cases over the clients of a fixture. The expression makes a new fixture for each case.
 #[macro_export]
@@ -62,20 +61,14 @@ macro_rules! client_contract_tests {
 /// If nothing happens for this long, the client is stuck.
 const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A session with a scripted model, and clients of it.
+/// Clients of one session, over one transport.
 #[async_trait]
 pub trait ClientFixture: Send + Sync {
     /// A new client. All clients of a fixture share its session.
     async fn connect(&self) -> Arc<dyn Client>;
 
-    /// The model's next reply.
-    fn push_turn(&self, turn: ScriptedTurn);
-
-    /// The last request to the model.
-    fn last_request(&self) -> Request;
-
-    /// The only hook.
-    fn hook(&self) -> Arc<RecordingHook>;
+    /// The engine at the other end.
+    fn engine(&self) -> &ContractEngine;
 }
 
 async fn next(events: &mut EventStream) -> ClientEvent {
@@ -130,7 +123,7 @@ async fn path_length(client: &Arc<dyn Client>) -> usize {
 /// A turn stores its entries, and the path has them.
 pub async fn a_prompt_runs_a_turn(fixture: &dyn ClientFixture) {
     let client = fixture.connect().await;
-    fixture.push_turn(ScriptedTurn::reply("Hello."));
+    fixture.engine().push_turn(ScriptedTurn::reply("Hello."));
     let events = run_turn(&client, "Hi").await;
     assert!(matches!(events.first(), Some(ClientEvent::TurnStarted)), "{events:?}");
     assert!(
@@ -151,7 +144,7 @@ pub async fn a_prompt_runs_a_turn(fixture: &dyn ClientFixture) {
 /// A client that attaches while a reply is written has its pieces so far, and receives its entry once.
 pub async fn attaching_in_a_turn_has_no_gap_and_no_duplicate(fixture: &dyn ClientFixture) {
     let client = fixture.connect().await;
-    fixture.push_turn(ScriptedTurn::reply("I am thin").hang());
+    fixture.engine().push_turn(ScriptedTurn::reply("I am thin").hang());
     let mut first = attach(&client, None).await;
     client.send(ClientCommand::prompt("go")).await.expect("the prompt is stored");
     until(
@@ -173,10 +166,10 @@ pub async fn attaching_in_a_turn_has_no_gap_and_no_duplicate(fixture: &dyn Clien
 pub async fn a_client_that_was_away_misses_no_entry(fixture: &dyn ClientFixture) {
     let client = fixture.connect().await;
     let position = client.attach(None).await.expect("attaching works").state.position;
-    fixture.push_turn(ScriptedTurn::reply("one"));
+    fixture.engine().push_turn(ScriptedTurn::reply("one"));
     let while_away = run_turn(&client, "first").await;
     let mut events = attach(&client, Some(position)).await;
-    fixture.push_turn(ScriptedTurn::reply("two"));
+    fixture.engine().push_turn(ScriptedTurn::reply("two"));
     client.send(ClientCommand::prompt("second")).await.expect("the prompt is stored");
     let received = until(&mut events, is_end).await;
     let seqs: Vec<usize> = entries(&received).iter().map(|entry| entry.seq).collect();
@@ -189,7 +182,7 @@ pub async fn a_client_that_was_away_misses_no_entry(fixture: &dyn ClientFixture)
 pub async fn a_slow_client_lags_and_catches_up(fixture: &dyn ClientFixture) {
     let (slow, busy) = (fixture.connect().await, fixture.connect().await);
     let attached = slow.attach(None).await.expect("attaching works");
-    fixture.push_turn(ScriptedTurn::reply("word ".repeat(3000)));
+    fixture.engine().push_turn(ScriptedTurn::reply("word ".repeat(3000)));
     busy.send(ClientCommand::prompt("go")).await.expect("the prompt is stored");
     while busy.attach(None).await.expect("attaching works").state.turn_running {
         tokio::task::yield_now().await;
@@ -204,8 +197,8 @@ pub async fn a_slow_client_lags_and_catches_up(fixture: &dyn ClientFixture) {
 /// A question reaches every client, and any of them may answer it, once.
 pub async fn any_client_answers_a_question(fixture: &dyn ClientFixture) {
     let (asking, answering) = (fixture.connect().await, fixture.connect().await);
-    fixture.push_turn(ScriptedTurn::new().call("c1", "bash", &json!({ "command": "true" })));
-    fixture.push_turn(ScriptedTurn::reply("Done."));
+    fixture.engine().push_turn(ScriptedTurn::new().call("c1", "bash", &json!({ "command": "true" })));
+    fixture.engine().push_turn(ScriptedTurn::reply("Done."));
     let mut events = attach(&answering, None).await;
     asking.send(ClientCommand::prompt("run it")).await.expect("the prompt is stored");
     let received = until(&mut events, |event| matches!(event, ClientEvent::Asked { .. })).await;
@@ -221,7 +214,7 @@ pub async fn any_client_answers_a_question(fixture: &dyn ClientFixture) {
 /// Prompts sent during a turn wait in the queue, and come back when the turn is canceled.
 pub async fn queued_prompts_return_when_the_turn_is_canceled(fixture: &dyn ClientFixture) {
     let client = fixture.connect().await;
-    fixture.push_turn(ScriptedTurn::reply("thinking").hang());
+    fixture.engine().push_turn(ScriptedTurn::reply("thinking").hang());
     let mut events = attach(&client, None).await;
     client.send(ClientCommand::prompt("go")).await.expect("the prompt is stored");
     until(&mut events, |event| matches!(event, ClientEvent::DraftDelta { .. })).await;
@@ -236,7 +229,7 @@ pub async fn queued_prompts_return_when_the_turn_is_canceled(fixture: &dyn Clien
 /// A move returns the text to the editor, and every client hears of it; undo moves back.
 pub async fn moves_are_announced_to_every_client(fixture: &dyn ClientFixture) {
     let (moving, watching) = (fixture.connect().await, fixture.connect().await);
-    fixture.push_turn(ScriptedTurn::reply("Hello."));
+    fixture.engine().push_turn(ScriptedTurn::reply("Hello."));
     let turn = run_turn(&moving, "Hi").await;
     let reply = entries(&turn).last().expect("the reply is stored").id.clone();
     let Ok(QueryAnswer::ForkPoints { points }) =
@@ -264,7 +257,7 @@ pub async fn moves_are_announced_to_every_client(fixture: &dyn ClientFixture) {
 pub async fn two_clients_receive_the_same_events(fixture: &dyn ClientFixture) {
     let (one, other) = (fixture.connect().await, fixture.connect().await);
     let (mut first, mut second) = (attach(&one, None).await, attach(&other, None).await);
-    fixture.push_turn(ScriptedTurn::reply("Hello to both."));
+    fixture.engine().push_turn(ScriptedTurn::reply("Hello to both."));
     one.send(ClientCommand::prompt("Hi")).await.expect("the prompt is stored");
     assert_eq!(until(&mut first, is_end).await, until(&mut second, is_end).await);
 }
@@ -273,7 +266,7 @@ pub async fn two_clients_receive_the_same_events(fixture: &dyn ClientFixture) {
 pub async fn a_client_that_vanishes_disturbs_nobody(fixture: &dyn ClientFixture) {
     let staying = fixture.connect().await;
     let mut events = attach(&staying, None).await;
-    fixture.push_turn(ScriptedTurn::reply("Still here."));
+    fixture.engine().push_turn(ScriptedTurn::reply("Still here."));
     let leaving = fixture.connect().await;
     let stream = attach(&leaving, None).await;
     leaving.send(ClientCommand::prompt("Hi")).await.expect("the prompt is stored");
@@ -289,7 +282,7 @@ pub async fn a_client_that_vanishes_disturbs_nobody(fixture: &dyn ClientFixture)
 pub async fn a_turn_goes_on_when_all_clients_are_gone(fixture: &dyn ClientFixture) {
     let leaving = fixture.connect().await;
     let mut events = attach(&leaving, None).await;
-    fixture.push_turn(ScriptedTurn::reply("Nobody listens").hang());
+    fixture.engine().push_turn(ScriptedTurn::reply("Nobody listens").hang());
     leaving.send(ClientCommand::prompt("Hi")).await.expect("the prompt is stored");
     until(&mut events, |event| matches!(event, ClientEvent::DraftDelta { .. })).await;
     drop((leaving, events));
@@ -304,12 +297,12 @@ pub async fn a_turn_goes_on_when_all_clients_are_gone(fixture: &dyn ClientFixtur
 /// A session that closed because its last client left is there again for the next one.
 pub async fn a_session_without_clients_can_be_opened_again(fixture: &dyn ClientFixture) {
     let leaving = fixture.connect().await;
-    fixture.push_turn(ScriptedTurn::reply("Hello."));
+    fixture.engine().push_turn(ScriptedTurn::reply("Hello."));
     run_turn(&leaving, "Hi").await;
     drop(leaving);
     let client = fixture.connect().await;
     assert_eq!(path_length(&client).await, 2);
-    fixture.push_turn(ScriptedTurn::reply("Hello again."));
+    fixture.engine().push_turn(ScriptedTurn::reply("Hello again."));
     run_turn(&client, "Hi again").await;
     assert_eq!(path_length(&client).await, 4);
 }
@@ -317,7 +310,7 @@ pub async fn a_session_without_clients_can_be_opened_again(fixture: &dyn ClientF
 /// Each query has its answer, and the answers agree.
 pub async fn queries_describe_the_session(fixture: &dyn ClientFixture) {
     let client = fixture.connect().await;
-    fixture.push_turn(ScriptedTurn::reply("Hello.").usage(10, 5));
+    fixture.engine().push_turn(ScriptedTurn::reply("Hello.").usage(10, 5));
     run_turn(&client, "Hi").await;
     let path = client.path(Some(1)).await.expect("the path");
     assert_eq!((path.entries.len(), path.hidden_entries, path.unfinished_turn), (1, 1, false));
@@ -346,7 +339,7 @@ pub async fn queries_describe_the_session(fixture: &dyn ClientFixture) {
 /// All entries in the order of the log, those after one of them, and the messages that the model gets.
 pub async fn entries_and_messages_are_read_in_order(fixture: &dyn ClientFixture) {
     let client = fixture.connect().await;
-    fixture.push_turn(ScriptedTurn::reply("Hello."));
+    fixture.engine().push_turn(ScriptedTurn::reply("Hello."));
     run_turn(&client, "Hi").await;
     let all = client.entries(None).await.expect("the entries");
     let ids: Vec<_> = all.entries.iter().map(|entry| entry.view().expect("an entry").id.clone()).collect();
@@ -367,7 +360,7 @@ pub async fn entries_and_messages_are_read_in_order(fixture: &dyn ClientFixture)
 pub async fn a_shell_command_is_stopped_alone(fixture: &dyn ClientFixture) {
     let client = fixture.connect().await;
     let mut events = attach(&client, None).await;
-    fixture.push_turn(ScriptedTurn::new().text("Hel").hang());
+    fixture.engine().push_turn(ScriptedTurn::new().text("Hel").hang());
     client.send(ClientCommand::prompt("Hi")).await.expect("the prompt is stored");
     let shell = UserCommand { command: "echo started; sleep 600".to_owned(), exclude_from_context: false };
     let runner = client.clone();
@@ -383,7 +376,7 @@ pub async fn a_shell_command_is_stopped_alone(fixture: &dyn ClientFixture) {
 /// Labels and deleted branches are part of the tree.
 pub async fn a_tree_shows_labels_and_deleted_branches(fixture: &dyn ClientFixture) {
     let client = fixture.connect().await;
-    fixture.push_turn(ScriptedTurn::reply("Hello."));
+    fixture.engine().push_turn(ScriptedTurn::reply("Hello."));
     run_turn(&client, "Hi").await;
     let prompt = client.fork_points(false).await.expect("the messages").remove(0).id;
     let label = ClientCommand::Label { entry: Some(prompt.clone()), label: Some("start".to_owned()) };
@@ -416,7 +409,7 @@ pub async fn a_message_of_an_extension_is_stored_or_answered(fixture: &dyn Clien
     let stored = client.send(prompt(PromptTiming::NoTurn)).await.expect("it is stored");
     let CommandReply::Stored { entry } = stored else { panic!("{stored:?}") };
     assert_eq!(path_length(&client).await, 1);
-    fixture.push_turn(ScriptedTurn::reply("I will look."));
+    fixture.engine().push_turn(ScriptedTurn::reply("I will look."));
     let mut events = attach(&client, None).await;
     let started = client.send(prompt(PromptTiming::Now)).await.expect("a turn starts");
     assert!(matches!(&started, CommandReply::Started { entry: other } if *other != entry), "{started:?}");
@@ -431,9 +424,9 @@ pub async fn a_message_of_an_extension_is_stored_or_answered(fixture: &dyn Clien
     assert_eq!(from_hook.iter().filter(|from_hook| **from_hook).count(), 1, "clients see who wrote it");
     let ready = json!({ "type": "prompt", "message": { "role": "user", "content": "as it is" } });
     let ready: ClientCommand = serde_json::from_value(ready).expect("a ready message is a prompt");
-    fixture.push_turn(ScriptedTurn::reply("Thanks."));
+    fixture.engine().push_turn(ScriptedTurn::reply("Thanks."));
     let mut events = attach(&client, None).await;
     client.send(ready).await.expect("the prompt is stored");
     until(&mut events, is_end).await;
-    assert_eq!(fixture.last_request().messages.len(), 4);
+    assert_eq!(fixture.engine().last_request().messages.len(), 4);
 }

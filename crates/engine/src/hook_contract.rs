@@ -17,10 +17,10 @@ use crate::recording_hook::ALTERED;
 async fn connect_client(fixture: &dyn ClientFixture) -> Arc<dyn Client> {
     let client = fixture.connect().await;
     for topic in ["the weather", "the harvest"] {
-        fixture.push_turn(ScriptedTurn::reply(format!("I know a lot about {topic}. ").repeat(40)));
+        fixture.engine().push_turn(ScriptedTurn::reply(format!("I know a lot about {topic}. ").repeat(40)));
         run_turn(&client, &format!("Tell me about {topic}.")).await;
     }
-    fixture.hook().take_calls();
+    fixture.engine().hook().take_calls();
     client
 }
 
@@ -63,7 +63,7 @@ fn without_steps(calls: Vec<&'static str>) -> Vec<&'static str> {
 }
 
 pub async fn a_move_is_asked_once_and_can_be_refused_or_altered(fixture: &dyn ClientFixture) {
-    let (client, hook) = (connect_client(fixture).await, fixture.hook());
+    let (client, hook) = (connect_client(fixture).await, fixture.engine().hook());
     hook.refuse(&["session_before_tree"]);
     let before = log_length(&client).await;
     let refused = move_leaf(&client, false).await;
@@ -79,8 +79,8 @@ pub async fn a_move_is_asked_once_and_can_be_refused_or_altered(fixture: &dyn Cl
 }
 
 pub async fn a_summary_of_a_move_is_one_request(fixture: &dyn ClientFixture) {
-    let (client, hook) = (connect_client(fixture).await, fixture.hook());
-    fixture.push_turn(ScriptedTurn::reply("They talked about farming."));
+    let (client, hook) = (connect_client(fixture).await, fixture.engine().hook());
+    fixture.engine().push_turn(ScriptedTurn::reply("They talked about farming."));
     let moved = move_leaf(&client, true).await;
     assert!(moved.summary_entry.is_some(), "{moved:?}");
     let expected =
@@ -89,7 +89,7 @@ pub async fn a_summary_of_a_move_is_one_request(fixture: &dyn ClientFixture) {
 }
 
 pub async fn undo_and_redo_are_asked_once_and_can_be_refused(fixture: &dyn ClientFixture) {
-    let (client, hook) = (connect_client(fixture).await, fixture.hook());
+    let (client, hook) = (connect_client(fixture).await, fixture.engine().hook());
     move_leaf(&client, false).await;
     for command in [ClientCommand::Undo, ClientCommand::Redo] {
         hook.take_calls();
@@ -105,7 +105,7 @@ pub async fn undo_and_redo_are_asked_once_and_can_be_refused(fixture: &dyn Clien
 }
 
 pub async fn a_compaction_is_asked_once_and_can_be_refused_or_altered(fixture: &dyn ClientFixture) {
-    let (client, hook) = (connect_client(fixture).await, fixture.hook());
+    let (client, hook) = (connect_client(fixture).await, fixture.engine().hook());
     let compact = ClientCommand::Compact { focus: None };
     hook.refuse(&["session_before_compact"]);
     let before = log_length(&client).await;
@@ -127,7 +127,7 @@ pub async fn a_compaction_is_asked_once_and_can_be_refused_or_altered(fixture: &
 }
 
 pub async fn a_prompt_is_asked_once_and_can_be_handled_or_altered(fixture: &dyn ClientFixture) {
-    let (client, hook) = (connect_client(fixture).await, fixture.hook());
+    let (client, hook) = (connect_client(fixture).await, fixture.engine().hook());
     hook.refuse(&["input"]);
     let before = log_length(&client).await;
     assert_eq!(send(&client, ClientCommand::prompt("hello")).await, CommandReply::Handled);
@@ -135,7 +135,7 @@ pub async fn a_prompt_is_asked_once_and_can_be_handled_or_altered(fixture: &dyn 
     assert_eq!(hook.take_calls(), ["input"]);
     hook.refuse(&[]);
     hook.alter(&["input", "before_agent_start"]);
-    fixture.push_turn(ScriptedTurn::reply("Fine."));
+    fixture.engine().push_turn(ScriptedTurn::reply("Fine."));
     let turn = text(&run_turn(&client, "hello").await);
     assert!(!turn.contains("hello"), "{turn}");
     assert_eq!(turn.matches(ALTERED).count(), 2, "the prompt, and a message after it: {turn}");
@@ -143,12 +143,12 @@ pub async fn a_prompt_is_asked_once_and_can_be_handled_or_altered(fixture: &dyn 
 }
 
 pub async fn each_model_call_asks_for_its_context_and_request(fixture: &dyn ClientFixture) {
-    let (client, hook) = (connect_client(fixture).await, fixture.hook());
+    let (client, hook) = (connect_client(fixture).await, fixture.engine().hook());
     hook.alter(&["context", "before_provider_request"]);
-    fixture.push_turn(ScriptedTurn::reply("Fine."));
+    fixture.engine().push_turn(ScriptedTurn::reply("Fine."));
     let turn = text(&run_turn(&client, "hello").await);
     assert!(!turn.contains(ALTERED), "nothing of it is stored: {turn}");
-    let request = fixture.last_request();
+    let request = fixture.engine().last_request();
     assert_eq!(request.system, ALTERED);
     assert_eq!(request.messages, [osier_model::Message::user(ALTERED)]);
     let calls = hook.take_calls();
@@ -159,8 +159,12 @@ pub async fn each_model_call_asks_for_its_context_and_request(fixture: &dyn Clie
 
 /// Runs a turn with one command, which the user approves.
 async fn run_command(fixture: &dyn ClientFixture, client: &Arc<dyn Client>) -> Vec<ClientEvent> {
-    fixture.push_turn(ScriptedTurn::new().call("c1", "bash", &json!({ "command": "echo original" })));
-    fixture.push_turn(ScriptedTurn::reply("Done."));
+    fixture.engine().push_turn(ScriptedTurn::new().call(
+        "c1",
+        "bash",
+        &json!({ "command": "echo original" }),
+    ));
+    fixture.engine().push_turn(ScriptedTurn::reply("Done."));
     let mut events = attach(client, None).await;
     send(client, ClientCommand::prompt("run it")).await;
     let is_asked_or_ended = |event: &ClientEvent| matches!(event, ClientEvent::Asked { .. }) || is_end(event);
@@ -175,7 +179,7 @@ async fn run_command(fixture: &dyn ClientFixture, client: &Arc<dyn Client>) -> V
 }
 
 pub async fn a_tool_call_is_asked_once_and_can_be_blocked_or_altered(fixture: &dyn ClientFixture) {
-    let (client, hook) = (connect_client(fixture).await, fixture.hook());
+    let (client, hook) = (connect_client(fixture).await, fixture.engine().hook());
     let of_calls = |calls: Vec<&'static str>| -> Vec<&'static str> {
         calls.into_iter().filter(|call| call.starts_with("tool_")).collect()
     };
@@ -195,7 +199,7 @@ pub async fn a_tool_call_is_asked_once_and_can_be_blocked_or_altered(fixture: &d
 }
 
 pub async fn a_graft_and_marks_ask_nobody(fixture: &dyn ClientFixture) {
-    let (client, hook) = (connect_client(fixture).await, fixture.hook());
+    let (client, hook) = (connect_client(fixture).await, fixture.engine().hook());
     let Ok(QueryAnswer::ForkPoints { points }) =
         client.query(SessionQuery::ForkPoints { all_branches: false }).await
     else {

@@ -14,7 +14,7 @@
 //! | `agents.rs`, `workspace.rs`, `model_catalog.rs` | starting agents; the state that agents in one directory share; choosing an agent's model |
 //! | `operations/` | the operations, one module each; those that read write to a callback |
 //! | `sessions.rs`, `sessions/` | the operations on the sessions of one store, by id, for programs |
-//! | `client_contract.rs`, `hook_contract.rs`, `recording_hook.rs` | tests that every client must pass, whatever its transport |
+//! | `client_contract.rs`, `hook_contract.rs`, `recording_hook.rs`, `contract_engine.rs` | tests that every client must pass, whatever its transport |
 //! | `local_client.rs`, `queries.rs`, `queries/` | the client of a session in this process; what it reads |
 //! | `followed_events.rs`, `answer_filter.rs` | the events of a session without gaps; which text of a turn is its answer |
 //! | `prompt_history.rs`, `git_branch.rs` | prompts of all sessions; the branch of a directory |
@@ -27,6 +27,8 @@ pub mod client_contract;
 mod closing;
 mod config;
 mod configured_store;
+#[cfg(feature = "contract")]
+mod contract_engine;
 mod create;
 mod deferred_store;
 mod engine;
@@ -56,6 +58,8 @@ pub use answer_filter::AnswerFilter;
 pub use closing::LostResults;
 pub use config::EngineConfig;
 pub use configured_store::{ConfiguredStore, resolve_links};
+#[cfg(feature = "contract")]
+pub use contract_engine::ContractEngine;
 pub use create::{KeepWhen, NewSession};
 pub use engine::Engine;
 pub use error::{EngineError, join_some};

@@ -81,11 +81,13 @@ fn status_of(code: ErrorCode) -> StatusCode {
         | Code::NotAnEntry
         | Code::InvalidCheckpoint
         | Code::UnsupportedVersion
+        | Code::InvalidFrame
         | Code::Empty
         | Code::WrongSetting
         | Code::BadPattern
         | Code::Attachment => StatusCode::BAD_REQUEST,
         Code::Unauthorized => StatusCode::UNAUTHORIZED,
+        Code::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
         Code::Forbidden | Code::DirectoryNotAllowed => StatusCode::FORBIDDEN,
         Code::SessionNotFound
         | Code::EntryNotFound

@@ -29,6 +29,12 @@ impl EntryLine {
         &self.0.bytes
     }
 
+    /// The line of an entry that was read from JSON.
+    pub fn from_json(json: &[u8]) -> EntryLine {
+        let stored = RawJson::parse(json).ok().and_then(stored_form);
+        stored.map_or_else(|| json.into(), EntryLine::from)
+    }
+
     /// The content. `None` if the line is not an entry.
     pub fn view(&self) -> Option<&EntryView> {
         let read = || parse_entry(self.bytes()).ok().map(|entry| EntryView::read(&entry));
@@ -82,9 +88,7 @@ impl Serialize for EntryLine {
 
 impl<'de> Deserialize<'de> for EntryLine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<EntryLine, D::Error> {
-        let json = Value::deserialize(deserializer)?.to_string().into_bytes();
-        let stored = RawJson::parse(&json).ok().and_then(stored_form);
-        Ok(stored.unwrap_or(json).into())
+        Ok(EntryLine::from_json(Value::deserialize(deserializer)?.to_string().as_bytes()))
     }
 }
 

@@ -63,6 +63,8 @@ error_codes! {
     UnsupportedVersion "unsupported_version" "the client and the engine speak different versions of the protocol",
     DirectoryNotAllowed "directory_not_allowed" "the engine does not serve this directory",
     ConnectionLost "connection_lost" "the connection to the engine was lost; whether the command ran is unknown",
+    InvalidFrame "invalid_frame" "the message is not a frame of the protocol",
+    TooManyRequests "too_many_requests" "the connection has too many requests or sessions at the same time",
     Empty "empty" "a required text is empty",
     WrongSetting "wrong_setting" "the value is not valid for this session setting",
     BadPattern "bad_pattern" "the regular expression is invalid",

@@ -16,20 +16,21 @@ const LEVELS: &[(&str, u8)] = &[
     ("viewer", 4),
     ("agent", 4),
     ("engine", 5),
-    ("tui", 6),
-    ("settings", 7),
-    ("gateway", 6),
-    ("rpc", 6),
-    ("extensions", 6),
-    ("import", 6),
-    ("local-engine", 8),
-    ("osier", 9),
+    ("wire", 6),
+    ("tui", 7),
+    ("gateway", 7),
+    ("rpc", 7),
+    ("extensions", 7),
+    ("import", 7),
+    ("settings", 8),
+    ("local-engine", 9),
+    ("osier", 10),
 ];
 const TESTKIT: &str = "testkit";
 
-/// Clients: views of sessions. They know only the engine and the protocol, so that any of them can be replaced.
+/// Clients: views of sessions. They know only the engine, the protocol and its frames, so that any of them can be replaced.
 const CLIENTS: &[&str] = &["tui", "gateway", "rpc", "acp"];
-const CLIENTS_USE: &[&str] = &["engine", "protocol"];
+const CLIENTS_USE: &[&str] = &["engine", "protocol", "wire"];
 
 /// What the command may use below the engine, and why.
 const COMMAND_EXCEPTIONS: &[(&str, &str)] = &[

@@ -5,17 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use osier_engine::client_contract::ClientFixture;
-use osier_engine::recording_hook::RecordingHook;
-use osier_engine::{EngineConfig, KeepWhen, LocalClient};
-use osier_model::Request;
-use osier_model::scripted::ScriptedTurn;
+use osier_engine::{ContractEngine, LocalClient};
 use osier_protocol::{
     Attached, Client, ClientCommand, ClientError, CommandReply, LogPosition, QueryAnswer, SessionQuery,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-use crate::support::TestEngine;
 
 /// A value after it was sent as JSON.
 fn sent<T: Serialize + DeserializeOwned>(value: &T) -> T {
@@ -50,40 +45,25 @@ impl Client for JsonClient {
 }
 
 struct LocalFixture {
-    engine: TestEngine,
-    session: String,
-    hook: Arc<RecordingHook>,
+    engine: ContractEngine,
     as_json: bool,
 }
 
 impl LocalFixture {
     async fn new(as_json: bool) -> LocalFixture {
-        let hook = Arc::new(RecordingHook::default());
-        let engine =
-            TestEngine::with_config(EngineConfig { hooks: hook.registered(), ..EngineConfig::default() });
-        let session = engine.create(KeepWhen::Always).await.session().id().to_owned();
-        LocalFixture { engine, session, hook, as_json }
+        LocalFixture { engine: ContractEngine::new().await, as_json }
     }
 }
 
 #[async_trait]
 impl ClientFixture for LocalFixture {
     async fn connect(&self) -> Arc<dyn Client> {
-        let live = self.engine.open(&self.session).await;
-        let client = self.engine.engine.connect(&live, &self.engine.agent()).await.unwrap();
+        let client = self.engine.connect().await.unwrap();
         if self.as_json { Arc::new(JsonClient(client)) } else { Arc::new(client) }
     }
 
-    fn push_turn(&self, turn: ScriptedTurn) {
-        self.engine.push_turn(turn);
-    }
-
-    fn last_request(&self) -> Request {
-        self.engine.model.requests().pop().unwrap()
-    }
-
-    fn hook(&self) -> Arc<RecordingHook> {
-        self.hook.clone()
+    fn engine(&self) -> &ContractEngine {
+        &self.engine
     }
 }
 

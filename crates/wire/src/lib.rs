@@ -1,0 +1,29 @@
+//! The client protocol between processes. Every frame is one JSON object: a line over pipes, a text message over WebSockets.
+//!
+//! The engine's side is [`serve`]; the client's side is [`RemoteEngine`], which implements the same trait as an engine in this
+//! process. A connection carries any number of sessions. `docs/rpc.md` describes the frames.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `frame.rs`, `decode.rs`, `schema.rs` | the frames; reading them without trusting them; their JSON schema |
+//! | `transport.rs`, `lines.rs`, `websocket.rs` | a pair of streams of frames; over pipes; over a WebSocket |
+//! | `server.rs`, `server/` | an engine at one end of a connection: requests, streams of events, the queue of outgoing frames |
+//! | `remote.rs`, `remote/` | an engine at the other end: connecting again, requests, streams of events |
+
+mod decode;
+mod frame;
+mod lines;
+mod position;
+mod remote;
+mod schema;
+mod server;
+mod transport;
+mod websocket;
+
+pub use decode::{decode_client_frame, decode_server_frame};
+pub use frame::{ClientFrame, EventFrame, ServerFrame};
+pub use remote::{Connector, LinkStatus, RemoteClient, RemoteEngine, RemoteOptions};
+pub use schema::wire_schema;
+pub use server::{ServeOptions, serve};
+pub use transport::{IncomingFrame, MAX_CLIENT_FRAME, MAX_SERVER_FRAME, Transport};
+pub use websocket::WebSocketConnector;

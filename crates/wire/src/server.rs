@@ -1,0 +1,33 @@
+//! An engine at one end of a connection. Requests run at the same time; the events of a session keep their order. A client
+//! that does not read stops only itself: its queue is bounded, and its streams end with `lagged`.
+
+mod connection;
+mod outbox;
+mod requests;
+mod sessions;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use osier_protocol::EngineClient;
+
+use self::connection::Connection;
+use crate::transport::Transport;
+
+/// How an engine serves a connection.
+#[derive(Debug, Clone, Default)]
+pub struct ServeOptions {
+    /// The time between two `ping` frames to a silent client. After three times as long, the connection is closed. `None` for
+    /// pipes, whose end is always noticed.
+    pub heartbeat: Option<Duration>,
+    /// How long sessions stay open after the connection broke, so that the client can connect again. Sessions that are not
+    /// stored yet are lost afterwards.
+    pub hold_sessions: Duration,
+    /// The client may stop sending and still read, as with pipes: requests that run are answered.
+    pub has_half_close: bool,
+}
+
+/// Serves one client until its connection ends. Its attachments end with it; what runs in its sessions goes on.
+pub async fn serve(engine: Arc<dyn EngineClient>, transport: Transport, options: ServeOptions) {
+    Connection::new(engine, transport.writer, options).run(transport.reader).await;
+}

@@ -1,0 +1,7 @@
+//! An engine and its clients at two ends of a connection.
+#![allow(clippy::unwrap_used, reason = "test helpers fail by panicking")]
+
+mod contract;
+mod hostile;
+mod resuming;
+mod support;
