@@ -10,7 +10,8 @@ use osier_engine::{
     AgentSpec, Engine, EngineConfig, Hook, Hooks, KeepWhen, ModelCatalog, NewSession, RegisteredHook,
     Workspace,
 };
-use osier_model::{Environment, ModelRouter, Registry};
+use osier_model::{Environment, Registry};
+use osier_offline::OfflineModel;
 use osier_protocol::{Client, ClientCommand, ClientEvent};
 use osier_tools::{CommandEnv, ToolCall, ToolContext, ToolSet};
 use osier_tree::projection::entry_view::MessageView;
@@ -84,7 +85,7 @@ fn agent(folder: &std::path::Path) -> Result<AgentSpec, BoxError> {
     let registry = Arc::new(Registry::built_in());
     let model = registry.find("offline")?;
     let models = ModelCatalog {
-        model: Arc::new(ModelRouter::new(registry.clone(), Environment::empty())),
+        model: Arc::new(OfflineModel::new(Environment::empty())),
         registry,
         environment: Environment::empty(),
         default_model: None,

@@ -45,7 +45,7 @@ impl Environment {
         (self.env)(name).filter(|value| !value.trim().is_empty())
     }
 
-    pub(crate) fn now(&self) -> i64 {
+    pub fn now(&self) -> i64 {
         (self.clock)()
     }
 

@@ -19,9 +19,9 @@ pub enum ModelError {
     Overloaded { provider: String, retry_after: Option<Duration>, detail: String },
     #[error("{provider} failed with status {status}. {detail}")]
     Server { provider: String, status: u16, detail: String },
-    #[error("{provider} rejected the API key; check it with `osier doctor`. {detail}")]
+    #[error("{provider} rejected the API key. {detail}")]
     Unauthorized { provider: String, detail: String },
-    #[error("{provider} has no model {model}; `osier models` lists the available models. {detail}")]
+    #[error("{provider} has no model {model}; choose another model. {detail}")]
     UnknownModel { provider: String, model: String, detail: String },
     #[error("{provider} rejected the request (status {status}). {detail}")]
     BadRequest { provider: String, status: u16, detail: String },

@@ -1,5 +1,5 @@
 //! Calls language models. The trait [`Model`] takes a request and returns a stream of typed deltas. It is implemented by
-//! four wire protocols, an offline model that needs no network, and a scripted model for tests. [`Registry`] lists the
+//! four wire protocols, and by a scripted model for tests. The offline model is a crate of its own. [`Registry`] lists the
 //! available models.
 //!
 //! This crate does not read the environment or the home folder; the caller passes in an `Environment`. It does not
@@ -17,7 +17,6 @@ mod http_clients;
 mod key;
 mod message;
 mod model;
-pub mod offline;
 mod provider;
 mod redact;
 mod registry;
@@ -26,6 +25,8 @@ mod reply_draft;
 mod request;
 mod retry;
 mod router;
+/// For tests of this crate, of higher crates, and for the contracts of clients and hooks in `engine`.
+#[cfg(any(test, feature = "scripted"))]
 pub mod scripted;
 mod sse;
 mod thinking;
@@ -39,6 +40,7 @@ pub use error::ModelError;
 pub use key::{KeyResult, KeySource};
 pub use message::{
     AssistantMessage, Message, MessageError, StopReason, SystemMessage, ToolResultMessage, UserMessage,
+    join_text,
 };
 pub use model::{Delta, DeltaStream, Model};
 pub use provider::{Provider, Timeouts};
@@ -49,6 +51,7 @@ pub use retry::RetryPolicy;
 pub use router::ModelRouter;
 pub use thinking::{ThinkingAbility, ThinkingLevel, ThinkingStyle};
 pub use tokio_util::sync::CancellationToken;
+pub use tool_id::CallIdGenerator;
 pub use usage::{Cost, Price, PriceTier, TokenUsage};
 
 /// The body of a request, byte for byte as it is sent. `None` for models without a wire protocol.

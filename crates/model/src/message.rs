@@ -199,7 +199,7 @@ impl<'de> Deserialize<'de> for Message {
 }
 
 /// The text blocks, joined with newlines.
-pub(crate) fn join_text(blocks: &[ContentBlock]) -> String {
+pub fn join_text(blocks: &[ContentBlock]) -> String {
     let texts = blocks.iter().filter_map(|block| match block {
         ContentBlock::Text(text) => Some(text.text.as_str()),
         _ => None,

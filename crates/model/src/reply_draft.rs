@@ -127,7 +127,7 @@ impl ReplyDraft {
 
     /// The final delta of the reply. Calls with invalid arguments are marked. If the reply reached its output limit, `most`,
     /// those calls were cut off.
-    pub(crate) fn finish(self, result: Result<StopReason, ModelError>, most: Option<u64>) -> Delta {
+    pub fn finish(self, result: Result<StopReason, ModelError>, most: Option<u64>) -> Delta {
         let mut message = self.into_message();
         let stop = match result {
             Ok(stop) => stop,

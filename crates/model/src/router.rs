@@ -10,7 +10,6 @@ use crate::environment::Environment;
 use crate::error::ModelError;
 use crate::http_clients::HttpTransport;
 use crate::model::{DeltaStream, Model};
-use crate::offline::OfflineModel;
 use crate::registry::Registry;
 use crate::remote::RemoteModel;
 use crate::reply_draft::ReplyDraft;
@@ -23,14 +22,15 @@ pub struct ModelRouter {
     registry: Arc<Registry>,
     transport: HttpTransport,
     remotes: Mutex<HashMap<String, RemoteModel>>,
-    offline: OfflineModel,
+    /// Answers requests for models without a network.
+    offline: Option<Arc<dyn Model>>,
 }
 
 impl ModelRouter {
     pub fn new(registry: Arc<Registry>, environment: Environment) -> ModelRouter {
         ModelRouter {
             registry,
-            offline: OfflineModel::new(environment.clone()),
+            offline: None,
             transport: HttpTransport::new(environment, RetryPolicy::default()),
             remotes: Mutex::default(),
         }
@@ -38,6 +38,12 @@ impl ModelRouter {
 
     pub fn with_retry(mut self, retry: RetryPolicy) -> ModelRouter {
         self.transport.retry = retry;
+        self
+    }
+
+    /// Sends requests for the offline model to this model.
+    pub fn with_offline(mut self, model: Arc<dyn Model>) -> ModelRouter {
+        self.offline = Some(model);
         self
     }
 
@@ -72,11 +78,12 @@ impl ModelRouter {
 
 impl Model for ModelRouter {
     fn stream(&self, request: Request, cancel: CancellationToken) -> DeltaStream {
-        if request.model.api == Api::Offline {
-            return self.offline.stream(request, cancel);
-        }
-        match self.remote(&request.model.provider) {
-            Some(remote) => remote.stream(request, cancel),
+        let model: Option<Arc<dyn Model>> = match request.model.api {
+            Api::Offline => self.offline.clone(),
+            _ => self.remote(&request.model.provider).map(|remote| Arc::new(remote) as _),
+        };
+        match model {
+            Some(model) => model.stream(request, cancel),
             None => {
                 let provider = request.model.provider.clone();
                 let hint = "unknown provider".to_owned();

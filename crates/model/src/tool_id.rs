@@ -34,25 +34,25 @@ fn fingerprint(text: &str) -> u32 {
 /// Generates ids for calls of servers that send none. The same conversation gets the same ids; different branches of a tree
 /// get different ids.
 #[derive(Debug, Default)]
-pub(crate) struct IdGenerator {
+pub struct CallIdGenerator {
     used: HashSet<String>,
     fingerprint: u32,
     next: usize,
 }
 
-impl IdGenerator {
-    pub(crate) fn new(messages: &[Message]) -> IdGenerator {
+impl CallIdGenerator {
+    pub fn new(messages: &[Message]) -> CallIdGenerator {
         let mut used = HashSet::new();
         for message in messages {
             if let Message::Assistant(message) = message {
                 used.extend(message.calls().map(|call| call.id.clone()));
             }
         }
-        IdGenerator { used, fingerprint: position_fingerprint(messages), next: 0 }
+        CallIdGenerator { used, fingerprint: position_fingerprint(messages), next: 0 }
     }
 
     /// The server's id, or a generated one if it is missing or already used.
-    pub(crate) fn given_or_new(&mut self, given: Option<&str>) -> String {
+    pub fn given_or_new(&mut self, given: Option<&str>) -> String {
         if let Some(given) = given.filter(|given| !given.is_empty())
             && self.used.insert(given.to_owned())
         {
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn missing_ids_are_derived_from_the_conversation() {
         let ids = |prompt: &str| {
-            let mut generator = IdGenerator::new(&conversation(prompt));
+            let mut generator = CallIdGenerator::new(&conversation(prompt));
             [
                 generator.given_or_new(None),
                 generator.given_or_new(Some("")),

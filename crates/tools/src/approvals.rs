@@ -281,7 +281,7 @@ pub(crate) fn families(command: &str, ctx: &ToolContext) -> Vec<&'static str> {
 
 /// The result that the model gets for a call that was not allowed.
 ///
-/// The offline model recognizes this text as a failure: keep `looks_failed` in the `model` crate in step.
+/// The offline model recognizes this text as a failure: keep `looks_failed` in the `offline` crate in step.
 pub fn denied_outcome(reason: &str) -> ToolOutcome {
     let reason = reason.trim();
     let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };

@@ -12,7 +12,8 @@ use osier_engine::{
     AgentSpec, ConfiguredStore, Engine, EngineConfig, EngineError, FindOptions, KeepWhen, ListOptions,
     LiveSession, LocalClient, ModelCatalog, NewSession, Workspace,
 };
-use osier_model::{Environment, ModelRouter, Registry};
+use osier_model::{Environment, Registry};
+use osier_offline::OfflineModel;
 use osier_protocol::SessionRef;
 use osier_tools::{CommandEnv, ToolContext, ToolSet};
 use osier_tree::short_ids::first_eight;
@@ -60,7 +61,7 @@ impl Folder {
         let registry = Arc::new(Registry::built_in());
         let model = registry.find("offline").map_err(EngineError::Model)?;
         let models = ModelCatalog {
-            model: Arc::new(ModelRouter::new(registry.clone(), Environment::empty())),
+            model: Arc::new(OfflineModel::new(Environment::empty())),
             registry,
             environment: Environment::empty(),
             default_model: None,

@@ -12,6 +12,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("model", 2),
     ("tools", 2),
     ("store-mysql", 2),
+    ("offline", 3),
     ("protocol", 3),
     ("viewer", 4),
     ("agent", 4),

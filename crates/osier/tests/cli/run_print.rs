@@ -22,7 +22,7 @@ fn without_any_key_the_built_in_model_answers() {
         notes.txt
         ```
 
-        (This is Osier's offline model: built in, rules instead of a neural network. Choose a real one with `--model`; `osier models` lists them.)
+        (This is Osier's offline model: built in, rules instead of a neural network. With an API key, a real model answers.)
     "#]]
     .assert_eq(&output.to_string());
     assert_eq!(env.session_files().len(), 1);

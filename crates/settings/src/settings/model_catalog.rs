@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use osier_engine::ModelCatalog;
 use osier_model::{Environment, ModelRouter, Registry};
+use osier_offline::OfflineModel;
 
 use super::Settings;
 
@@ -24,7 +25,8 @@ impl Settings {
     /// Handles requests for all models.
     pub fn model_router(&self, environment: Environment) -> ModelRouter {
         let registry = Arc::new(Registry::new(self.providers.clone()));
-        ModelRouter::new(registry, environment).with_retry(self.retry)
+        let offline = Arc::new(OfflineModel::new(environment.clone()));
+        ModelRouter::new(registry, environment).with_retry(self.retry).with_offline(offline)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The loop without a terminal.
 
 use osier_engine::{AgentSpec, Engine, EngineConfig, KeepWhen, ModelCatalog, NewSession, Workspace};
-use osier_model::{Environment, ModelRouter, Registry, ThinkingLevel};
+use osier_model::{Environment, Registry, ThinkingLevel};
+use osier_offline::OfflineModel;
 use osier_tools::{CommandEnv, ToolContext};
 
 use super::*;
@@ -21,7 +22,7 @@ async fn client() -> Arc<dyn Client> {
     let registry = Arc::new(Registry::built_in());
     let model = registry.find("offline").unwrap();
     let models = ModelCatalog {
-        model: Arc::new(ModelRouter::new(registry.clone(), Environment::empty())),
+        model: Arc::new(OfflineModel::new(Environment::empty())),
         registry,
         environment: Environment::empty(),
         default_model: None,

@@ -8,13 +8,13 @@ use crate::message::StopReason;
 use crate::model::Delta;
 use crate::request::Request;
 use crate::sse::SseEvent;
-use crate::tool_id::IdGenerator;
+use crate::tool_id::CallIdGenerator;
 use crate::usage::TokenUsage;
 
 pub(crate) fn event_reader(request: &Request) -> AnthropicReader {
     AnthropicReader {
         provider: request.model.provider.clone(),
-        ids: IdGenerator::new(&request.messages),
+        ids: CallIdGenerator::new(&request.messages),
         open: Vec::new(),
         next: 0,
         usage: TokenUsage::default(),
@@ -24,7 +24,7 @@ pub(crate) fn event_reader(request: &Request) -> AnthropicReader {
 
 pub(crate) struct AnthropicReader {
     provider: String,
-    ids: IdGenerator,
+    ids: CallIdGenerator,
     open: Vec<OpenBlock>,
     next: usize,
     usage: TokenUsage,

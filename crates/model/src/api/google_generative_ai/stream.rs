@@ -9,13 +9,13 @@ use crate::message::StopReason;
 use crate::model::Delta;
 use crate::request::Request;
 use crate::sse::SseEvent;
-use crate::tool_id::IdGenerator;
+use crate::tool_id::CallIdGenerator;
 use crate::usage::TokenUsage;
 
 pub(crate) fn event_reader(request: &Request) -> GoogleReader {
     GoogleReader {
         provider: request.model.provider.clone(),
-        ids: IdGenerator::new(&request.messages),
+        ids: CallIdGenerator::new(&request.messages),
         blocks: BlockTracker::default(),
         usage: TokenUsage::default(),
         started: false,
@@ -25,7 +25,7 @@ pub(crate) fn event_reader(request: &Request) -> GoogleReader {
 
 pub(crate) struct GoogleReader {
     provider: String,
-    ids: IdGenerator,
+    ids: CallIdGenerator,
     blocks: BlockTracker,
     usage: TokenUsage,
     started: bool,

@@ -10,13 +10,13 @@ use crate::message::StopReason;
 use crate::model::Delta;
 use crate::request::Request;
 use crate::sse::SseEvent;
-use crate::tool_id::IdGenerator;
+use crate::tool_id::CallIdGenerator;
 use crate::usage::TokenUsage;
 
 pub(crate) fn event_reader(request: &Request) -> CompletionsReader {
     CompletionsReader {
         provider: request.model.provider.clone(),
-        ids: IdGenerator::new(&request.messages),
+        ids: CallIdGenerator::new(&request.messages),
         blocks: BlockTracker::default(),
         calls: Vec::new(),
         started: false,
@@ -26,7 +26,7 @@ pub(crate) fn event_reader(request: &Request) -> CompletionsReader {
 
 pub(crate) struct CompletionsReader {
     provider: String,
-    ids: IdGenerator,
+    ids: CallIdGenerator,
     blocks: BlockTracker,
     calls: Vec<OpenCall>,
     started: bool,

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use osier_model::{Message, join_text};
+
 use super::sentences::{term_weights, terms};
-use crate::message::{Message, join_text};
 
 const MAX_LINES: usize = 4;
 /// The minimum share of the question's weight that a line must match.

@@ -1,11 +1,10 @@
 //! The texts of the offline model, in both languages.
 
+use osier_model::{ToolCall, ToolResultMessage};
 use serde_json::Value;
 
 use super::intent::RequestedStep;
 use super::language::Language;
-use crate::block::ToolCall;
-use crate::message::ToolResultMessage;
 
 const SHOWN_LINES: usize = 30;
 const SHOWN_CHARS: usize = 2_000;
@@ -19,8 +18,8 @@ pub(super) struct CompletedCall<'a> {
 
 pub(super) fn introduction(language: Language) -> &'static str {
     language.select(
-        "(This is Osier's offline model: built in, rules instead of a neural network. Choose a real one with `--model`; `osier models` lists them.)",
-        "（这是 Osier 内置的离线模型：只按规则行事，不是神经网络。用 `--model` 选择真正的模型，`osier models` 列出可用的。）",
+        "(This is Osier's offline model: built in, rules instead of a neural network. With an API key, a real model answers.)",
+        "（这是 Osier 内置的离线模型：只按规则行事，不是神经网络。设置 API 密钥后，由真正的模型回答。）",
     )
 }
 

@@ -1,8 +1,8 @@
 //! The lines below each heading of a summary.
 
 use super::previous_lines;
-use crate::offline::sentences::{is_similar, most_informative, split_sentences, terms};
-use crate::offline::transcript::{Transcript, TranscriptEvent};
+use crate::sentences::{is_similar, most_informative, split_sentences, terms};
+use crate::transcript::{Transcript, TranscriptEvent};
 
 const MAX_LINES: usize = 8;
 const MAX_LINE_CHARS: usize = 300;

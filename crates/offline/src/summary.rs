@@ -2,9 +2,9 @@
 
 mod sections;
 
+use osier_model::{Message, Request, join_text};
+
 use super::transcript::{Transcript, read_transcript};
-use crate::message::{Message, join_text};
-use crate::request::Request;
 
 /// The headings to use if the request specifies none.
 const DEFAULT_HEADINGS: &[&str] = &[

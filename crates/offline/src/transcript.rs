@@ -1,9 +1,7 @@
 //! Reads the conversation to summarize from a request: serialized in the last user message, or as messages.
 
+use osier_model::{Message, Request, join_text};
 use serde_json::Value;
-
-use crate::message::{Message, join_text};
-use crate::request::Request;
 
 /// One event of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,11 +7,11 @@ mod summaries;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use osier_model::offline::OfflineModel;
 use osier_model::{
     AssistantMessage, CancellationToken, ContentBlock, Delta, Environment, Message, Model, ModelInfo,
     Registry, Request, ToolSpec,
 };
+use osier_offline::OfflineModel;
 use serde_json::json;
 
 fn info() -> ModelInfo {

@@ -1,9 +1,9 @@
 //! Turns a step into a tool call, with argument names from the tool's schema.
 
+use osier_model::ToolSpec;
 use serde_json::{Map, Value, json};
 
 use super::intent::RequestedStep;
-use crate::request::ToolSpec;
 
 /// Runs the project's tests, for common languages and build tools.
 const TEST_COMMAND: &str = "if [ -f Cargo.toml ]; then cargo test; elif [ -f package.json ]; then npm test; \

@@ -1,13 +1,13 @@
 //! Chooses the next reply: a summary, the next tool calls, an answer from tool results, or the help text.
 
+use osier_model::{
+    AssistantMessage, CallIdGenerator, ContentBlock, Message, Request, ToolResultMessage, join_text,
+};
+
 use super::intent::{self, RequestedStep};
 use super::language::Language;
 use super::phrases::{self, CompletedCall};
 use super::{call, search, summary};
-use crate::block::ContentBlock;
-use crate::message::{AssistantMessage, Message, ToolResultMessage, join_text};
-use crate::request::Request;
-use crate::tool_id::IdGenerator;
 
 /// The content of the next message. A pure function of the request.
 pub(super) fn build_reply(request: &Request) -> Vec<ContentBlock> {
@@ -101,7 +101,7 @@ fn call_blocks(
     language: Language,
     turn: &CurrentTurn<'_>,
 ) -> Vec<ContentBlock> {
-    let mut ids = IdGenerator::new(&request.messages);
+    let mut ids = CallIdGenerator::new(&request.messages);
     let mut calls = Vec::new();
     for step in group {
         match call::tool_call(step, &request.tools) {

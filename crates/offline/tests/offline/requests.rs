@@ -273,7 +273,7 @@ async fn two_step_turn_answers_from_tool_results() {
         [exit code 0]
         ```
 
-        (This is Osier's offline model: built in, rules instead of a neural network. Choose a real one with `--model`; `osier models` lists them.)
+        (This is Osier's offline model: built in, rules instead of a neural network. With an API key, a real model answers.)
     "#]].assert_eq(&transcript);
 }
 
@@ -292,8 +292,9 @@ async fn failed_step_stops_the_plan() {
         cannot read 没有.txt: no such file
         ```
 
-        （这是 Osier 内置的离线模型：只按规则行事，不是神经网络。用 `--model` 选择真正的模型，`osier models` 列出可用的。）
-    "#]].assert_eq(&transcript);
+        （这是 Osier 内置的离线模型：只按规则行事，不是神经网络。设置 API 密钥后，由真正的模型回答。）
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[tokio::test]
@@ -381,7 +382,7 @@ async fn output_limit_context_overflow_and_cancel() {
 
     let cancelled = CancellationToken::new();
     cancelled.cancel();
-    let model = osier_model::offline::OfflineModel::new(Environment::empty());
+    let model = osier_offline::OfflineModel::new(Environment::empty());
     let last = futures_util::StreamExt::collect::<Vec<_>>(
         model.stream(request(vec![Message::user("help")]), cancelled),
     )

@@ -18,17 +18,11 @@ mod verbs;
 use std::collections::VecDeque;
 
 use futures_util::stream;
-use tokio_util::sync::CancellationToken;
+use osier_model::{
+    CancellationToken, ContentBlock, Delta, DeltaStream, Environment, Message, Model, ModelError, ReplyDraft,
+    Request, StopReason, TokenUsage,
+};
 use unicode_segmentation::UnicodeSegmentation;
-
-use crate::block::ContentBlock;
-use crate::environment::Environment;
-use crate::error::ModelError;
-use crate::message::{Message, StopReason};
-use crate::model::{Delta, DeltaStream, Model};
-use crate::reply_draft::ReplyDraft;
-use crate::request::Request;
-use crate::usage::TokenUsage;
 
 /// Words in a piece of streamed text.
 const WORDS_PER_PIECE: usize = 4;
@@ -36,18 +30,18 @@ const WORDS_PER_PIECE: usize = 4;
 /// The built-in offline model.
 #[derive(Debug, Clone)]
 pub struct OfflineModel {
-    surroundings: Environment,
+    environment: Environment,
 }
 
 impl OfflineModel {
     pub fn new(environment: Environment) -> OfflineModel {
-        OfflineModel { surroundings: environment }
+        OfflineModel { environment }
     }
 }
 
 impl Model for OfflineModel {
     fn stream(&self, request: Request, cancel: CancellationToken) -> DeltaStream {
-        let draft = ReplyDraft::new(&request.model, self.surroundings.now());
+        let draft = ReplyDraft::new(&request.model, self.environment.now());
         let play = OfflineReply {
             deltas: VecDeque::new(),
             draft,
