@@ -82,10 +82,6 @@ pub use operations::switch::session_location;
 pub use operations::tree::TreeJsonOptions;
 pub use operations::tree_json::JsonLayout;
 pub use operations::verify::VerifiedSession;
-pub use osier_agent::UnattendedHints;
-pub use osier_agent::hooks;
-pub use osier_agent::{Hook, Hooks, RegisteredHook};
-pub use osier_session::{CommitOutcome, KnownRevision, SnapshotOptions};
 pub use prompt_history::PromptHistory;
 pub use provenance::is_owned_by_another;
 #[cfg(feature = "contract")]
@@ -95,3 +91,11 @@ pub use sessions::{
 };
 pub use stored::StoredSession;
 pub use workspace::Workspace;
+
+// Types of lower crates that operations take, return or fail with. Callers use them from here.
+pub use osier_agent::{AgentError, Hook, Hooks, RegisteredHook, UnattendedHints, attachments, hooks};
+pub use osier_model::{LookupError, ModelInfo};
+pub use osier_session::{CommitOutcome, CopyReport, KnownRevision, Session, SessionError, SnapshotOptions, UnavailableStore};
+pub use osier_store::file::VerifyReport;
+pub use osier_store::{DeleteResult, DeletedCounts, LogVersion, StoreError};
+pub use osier_tools::ToolContext;

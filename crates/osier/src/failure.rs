@@ -5,11 +5,9 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use anyhow::Error;
-use osier_engine::EngineError;
+use osier_engine::{AgentError, EngineError, LookupError, SessionError, StoreError};
 use osier_protocol::ClientError;
-use osier_session::SessionError;
 use osier_settings::SettingsError;
-use osier_store::StoreError;
 use osier_tree::{ErrorCode, PlanError};
 use serde_json::{Value, json};
 
@@ -104,12 +102,12 @@ pub(crate) fn cause_code(cause: &(dyn std::error::Error + 'static)) -> Option<Er
     let own = cause.downcast_ref::<CodedError>().map(|failure| failure.code);
     let client = || cause.downcast_ref::<ClientError>().map(|error| error.code);
     let engine = || cause.downcast_ref::<EngineError>().map(EngineError::code);
-    let agent = || cause.downcast_ref::<osier_agent::AgentError>().map(osier_agent::AgentError::code);
+    let agent = || cause.downcast_ref::<AgentError>().map(AgentError::code);
     let session = || cause.downcast_ref::<SessionError>().map(SessionError::code);
     let store = || cause.downcast_ref::<StoreError>().map(StoreError::code);
     let plan = || cause.downcast_ref::<PlanError>().map(PlanError::code);
     let usage = || cause.is::<UsageError>().then_some(ErrorCode::Usage);
-    let model = || cause.is::<osier_model::LookupError>().then_some(ErrorCode::ModelNotFound);
+    let model = || cause.is::<LookupError>().then_some(ErrorCode::ModelNotFound);
     let io = || cause.is::<std::io::Error>().then_some(ErrorCode::Io);
     let settings = || cause.downcast_ref::<SettingsError>().map(SettingsError::code);
     own.or_else(client)
@@ -129,7 +127,7 @@ fn fields_of(error: &Error) -> Value {
     let fields = error.chain().find_map(|cause| {
         let client = cause.downcast_ref::<ClientError>().map(|error| Value::Object(error.facts.clone()));
         let engine = || cause.downcast_ref::<EngineError>().map(EngineError::fields);
-        let agent = || cause.downcast_ref::<osier_agent::AgentError>().map(osier_agent::AgentError::fields);
+        let agent = || cause.downcast_ref::<AgentError>().map(AgentError::fields);
         let session = || cause.downcast_ref::<SessionError>().map(SessionError::fields);
         let store = || cause.downcast_ref::<StoreError>().map(StoreError::fields);
         let plan = || cause.downcast_ref::<PlanError>().map(PlanError::fields);

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use futures_util::StreamExt;
-use osier_engine::{LiveSession, SummaryModel};
+use osier_engine::{LiveSession, SummaryModel, Session};
 use osier_protocol::{Client, ClientCommand, ClientError, ClientEvent, CommandReply, ErrorCode};
-use osier_session::Session;
 
 use crate::home::Home;
 use crate::output_writer::notice;

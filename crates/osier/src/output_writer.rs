@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
-use osier_tools::is_hidden;
+use osier_protocol::is_hidden;
 use osier_tree::projection::preview::{is_unsafe_char, sanitize};
 use serde::Serialize;
 

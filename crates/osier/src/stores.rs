@@ -1,6 +1,6 @@
 //! Stores that do not answer.
 
-use osier_session::UnavailableStore;
+use osier_engine::UnavailableStore;
 
 use crate::layout::sanitize_line;
 use crate::output_writer::notice;

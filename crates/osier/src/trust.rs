@@ -7,7 +7,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use anyhow::Result;
 use osier_settings::notices;
 use osier_settings::trust::{TrustItem, TrustRequest, TrustStatus};
-use osier_tools::visible_line;
+use osier_protocol::visible_line;
 
 use crate::home::Home;
 use crate::layout::truncate;

@@ -35,13 +35,10 @@ const CLIENTS_USE: &[&str] = &["engine", "protocol", "wire"];
 
 /// What the command may use below the engine, and why.
 const COMMAND_EXCEPTIONS: &[(&str, &str)] = &[
-    ("tree", "its output shows projections of the tree"),
-    ("session", "reading commands read an open session, and export streams it"),
-    ("store", "the types of stored sessions, and errors of stores"),
-    ("store-mysql", "the doctor examines servers"),
-    ("model", "the lists of models and providers"),
-    ("tools", "names of approval modes, attachments and the start of sandboxed commands"),
-    ("agent", "errors of agents, attachments"),
+    ("tree", "pure functions that turn entries and trees into the text that it prints"),
+    ("store", "the memory store of `--no-session`, the file system checks of the doctor, the benchmarks of the file store"),
+    ("model", "`models` and `doctor` ask the servers of providers, which concerns no session"),
+    ("tools", "the process of a sandboxed command starts in this binary; the doctor tries the sandbox"),
 ];
 
 pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {

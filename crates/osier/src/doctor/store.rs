@@ -8,7 +8,7 @@ use std::path::Path;
 use osier_engine::ConfiguredStore;
 use osier_store::file::DEFAULT_NAME;
 use osier_store::{SessionFilter, Store};
-use osier_store_mysql::MySqlStore;
+use osier_settings::MySqlStore;
 use rustix::fs::{Access, access};
 
 use super::{CheckStatus, DoctorCheck};

@@ -6,13 +6,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use osier_engine::{
     AgentSpec, AgentStart, FollowedEvents, LiveSession, LocalClient, ModelPreferences, ModelSelection,
-    ModelSource, Workspace, reading,
+    ModelSource, Workspace, reading, ModelInfo, LogVersion,
 };
-use osier_model::{ModelInfo, ThinkingLevel};
-use osier_protocol::{Client, ClientCommand, LogPosition, Prompt};
+use osier_protocol::{ApprovalMode, Client, ClientCommand, LogPosition, Prompt, ThinkingLevel};
 use osier_settings::SettingsError;
-use osier_store::LogVersion;
-use osier_tools::ApprovalMode;
 
 use super::args::Args;
 use super::prompt;

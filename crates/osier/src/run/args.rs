@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use osier_model::ThinkingLevel;
+use osier_protocol::{ApprovalMode, ThinkingLevel};
 use osier_settings::WorkspaceOptions;
 
 use crate::failure::usage_error;
@@ -101,7 +101,7 @@ fn thinking_levels() -> PossibleValuesParser {
 }
 
 fn approval_modes() -> PossibleValuesParser {
-    PossibleValuesParser::new(osier_tools::ApprovalMode::ALL.map(osier_tools::ApprovalMode::name))
+    PossibleValuesParser::new(ApprovalMode::ALL.map(ApprovalMode::name))
 }
 
 impl Args {

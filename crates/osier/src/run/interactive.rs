@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use osier_session::Session;
+use osier_engine::Session;
 use osier_settings::themes;
 use osier_store::{MemoryStore, Store};
 use osier_tui::UiSetup;

@@ -7,9 +7,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use osier_engine::AnswerFilter;
+use osier_engine::{AnswerFilter, Session};
 use osier_protocol::{Client, ClientCommand, ClientEvent, CommandReply, Prompt, PromptTiming, TurnOutcome};
-use osier_session::Session;
 
 use super::agent_factory::RunningSession;
 use super::args::OutputMode;

@@ -3,9 +3,8 @@
 use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, Result};
-use osier_agent::attachments;
+use osier_engine::{ToolContext, attachments};
 use osier_protocol::Prompt;
-use osier_tools::ToolContext;
 
 use crate::failure::usage_error;
 use crate::progress::show_progress;

@@ -3,9 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use osier_engine::{SummaryModel, reading};
+use osier_engine::{SummaryModel, reading, Session};
 use osier_protocol::{ClientCommand, CommandReply, CompactionReply};
-use osier_session::Session;
 use osier_tree::Place;
 use osier_tree::tokens::TokenCount;
 use serde_json::json;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_session::CopyReport;
+use osier_engine::CopyReport;
 
 use crate::home::Home;
 use crate::layout::pluralize;

@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_engine::{ListOptions, SessionList};
-use osier_session::UnavailableStore;
+use osier_engine::{ListOptions, SessionList, UnavailableStore};
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
 use osier_tree::search_query::SearchQuery;

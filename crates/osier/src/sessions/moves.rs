@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use osier_engine::SummaryModel;
+use osier_engine::{SummaryModel, Session};
 use osier_engine::reading::{self, ROOT};
 use osier_protocol::{ClientCommand, CommandReply, EntryId, MoveCommand};
-use osier_session::Session;
 use osier_tree::projection::preview;
 use osier_tree::{Place, PlanError, SessionTree};
 use serde::Serialize;

@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_engine::{FindScope, VerifiedSession};
-use osier_store::file::VerifyReport;
+use osier_engine::{FindScope, VerifiedSession, VerifyReport};
 use serde_json::json;
 
 use crate::home::Home;
