@@ -1,7 +1,7 @@
 //! Attaching clients: the state of the agent and all later events, without gaps or duplicates.
 
 use osier_protocol::client::AttachedState;
-use osier_protocol::{Attached, LogPosition, OpenQuestion, OpenReply};
+use osier_protocol::{Attached, LogPosition, OpenReply};
 use osier_session::{OpenDraft, SessionState};
 use osier_store::LogVersion;
 use osier_tree::ReplyDelta;
@@ -13,7 +13,6 @@ use crate::error::AgentError;
 use crate::events::{AgentEvents, QueuedEvents};
 use crate::live_events::LiveEvent;
 use crate::missed_entries::MissedEntries;
-use crate::questions::PendingQuestion;
 
 impl AgentContext {
     pub(crate) async fn attach(&self, after: Option<LogPosition>) -> Result<Attached, AgentError> {
@@ -41,15 +40,11 @@ impl AgentContext {
     /// The agent's part of the state, and the live events after it.
     fn subscribe(&self) -> (broadcast::Receiver<LiveEvent>, AttachedState) {
         let agent_state = self.state();
-        let question = |(id, pending): (&u64, &PendingQuestion)| OpenQuestion {
-            id: *id,
-            question: pending.question.clone(),
-        };
         let attached = AttachedState {
             turn_running: agent_state.turn_running,
-            open_questions: agent_state.open_questions.iter().map(question).collect(),
-            queue: agent_state.queue.clone(),
-            returned_prompts: agent_state.returned_prompts.clone(),
+            open_questions: agent_state.questions.list(),
+            queue: agent_state.prompts.queue().clone(),
+            returned_prompts: agent_state.prompts.returned().to_vec(),
             ..AttachedState::default()
         };
         (self.live.subscribe(), attached)

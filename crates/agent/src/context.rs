@@ -1,11 +1,9 @@
 //! The context of an agent: the cursor of a session, the configuration, and the mutable state. The
 //! conversation is not kept here; it is read from the path.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use osier_model::{CancellationToken, ModelInfo, ThinkingLevel};
-use osier_protocol::{Prompt, PromptQueue};
+use osier_model::CancellationToken;
 use osier_session::{Commit, CommitOutcome, Cursor, Session, SessionState, StoredEntry};
 use osier_store::StoreError;
 use osier_tools::ToolSpec;
@@ -20,8 +18,9 @@ use crate::config::AgentConfig;
 use crate::error::AgentError;
 use crate::hooks::HookLifetime;
 use crate::live_events::LiveSender;
-use crate::questions::PendingQuestion;
-use crate::queue::QueueKind;
+use crate::model_choice::UserChoice;
+use crate::questions::OpenQuestions;
+use crate::queue::QueuedPrompts;
 use crate::side_state::SideStateReplay;
 use crate::unstored::UnstoredResults;
 
@@ -39,20 +38,14 @@ pub(crate) struct AgentContext {
     state: Mutex<AgentState>,
 }
 
-/// The mutable state. Send live events about a change before releasing the lock, so that clients see them in
-/// order.
+/// The mutable state. Each part has one module that changes it. One lock guards all of them: send live events about a change
+/// before releasing it, so that clients see them in order.
 #[derive(Debug, Default)]
 pub(crate) struct AgentState {
     pub(crate) turn_running: bool,
-    pub(crate) queue: PromptQueue,
-    /// The queue whose first prompt is being delivered.
-    pub(crate) delivering: Option<QueueKind>,
-    pub(crate) returned_prompts: Vec<Prompt>,
-    pub(crate) open_questions: BTreeMap<u64, PendingQuestion>,
-    pub(crate) last_question_id: u64,
-    /// The user's choice that is not recorded on the path yet.
-    pub(crate) chosen_model: Option<Arc<ModelInfo>>,
-    pub(crate) chosen_thinking: Option<ThinkingLevel>,
+    pub(crate) prompts: QueuedPrompts,
+    pub(crate) questions: OpenQuestions,
+    pub(crate) user_choice: UserChoice,
     pub(crate) approval_mode: Option<ApprovalMode>,
     /// What the user allowed in this run, if the session's own approvals are not trusted.
     pub(crate) run_approvals: Approvals,
@@ -67,8 +60,7 @@ impl AgentContext {
     pub(crate) fn new(cursor: Cursor, config: AgentConfig) -> AgentContext {
         let session = cursor.session().clone();
         let agent_state = AgentState {
-            chosen_model: config.chosen_model.clone(),
-            chosen_thinking: config.chosen_thinking,
+            user_choice: UserChoice::new(config.chosen_model.clone(), config.chosen_thinking),
             approval_mode: config.approval_mode,
             ..AgentState::default()
         };

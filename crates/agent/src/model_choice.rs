@@ -22,6 +22,27 @@ pub struct ModelChoice {
     pub unknown_model: Option<String>,
 }
 
+/// What the user chose and the path does not name yet.
+#[derive(Debug, Default)]
+pub(crate) struct UserChoice {
+    model: Option<Arc<ModelInfo>>,
+    thinking: Option<ThinkingLevel>,
+}
+
+impl UserChoice {
+    pub(crate) fn new(model: Option<Arc<ModelInfo>>, thinking: Option<ThinkingLevel>) -> UserChoice {
+        UserChoice { model, thinking }
+    }
+
+    pub(crate) fn set_model(&mut self, model: Arc<ModelInfo>) {
+        self.model = Some(model);
+    }
+
+    pub(crate) fn set_thinking(&mut self, level: ThinkingLevel) {
+        self.thinking = Some(level);
+    }
+}
+
 /// The model and thinking level that the entries of a path name.
 #[derive(Debug, Default)]
 struct PathSettings {
@@ -66,25 +87,25 @@ impl AgentContext {
             self.commit(move |tree, at| tree.plan_thinking_level(at, level)).await?;
         }
         // Keep a choice that the user made while this function was waiting.
-        let mut agent_state = self.state();
-        agent_state.chosen_model.take_if(|model| **model == *choice.model);
-        agent_state.chosen_thinking.take_if(|level| *level == choice.thinking);
+        let user_choice = &mut self.state().user_choice;
+        user_choice.model.take_if(|model| **model == *choice.model);
+        user_choice.thinking.take_if(|level| *level == choice.thinking);
         Ok(choice)
     }
 
     /// Keeps the model and thinking level after a move, unless the user has made a newer choice.
     pub(crate) fn keep_model_choice(&self, choice: ModelChoice) {
-        let mut agent_state = self.state();
-        agent_state.chosen_model.get_or_insert(choice.model);
-        agent_state.chosen_thinking.get_or_insert(choice.thinking);
+        let user_choice = &mut self.state().user_choice;
+        user_choice.model.get_or_insert(choice.model);
+        user_choice.thinking.get_or_insert(choice.thinking);
     }
 
     fn resolve_model_choice(&self, on_path: &PathSettings) -> ModelChoice {
-        let agent_state = self.state();
+        let user_choice = &self.state().user_choice;
         let of_path = on_path.thinking.as_deref().and_then(ThinkingLevel::parse);
-        let thinking = agent_state.chosen_thinking.or(of_path).unwrap_or(self.config.default_thinking);
+        let thinking = user_choice.thinking.or(of_path).unwrap_or(self.config.default_thinking);
         let default = &self.config.default_model;
-        let (model, unknown) = match (&agent_state.chosen_model, &on_path.model) {
+        let (model, unknown) = match (&user_choice.model, &on_path.model) {
             (Some(model), _) => (model.clone(), None),
             (None, None) => (default.clone(), None),
             (None, Some((provider, id))) => match self.find_exact_model(provider, id) {

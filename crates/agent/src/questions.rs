@@ -1,18 +1,42 @@
 //! Asking the user: a question stays open until a client answers it or its turn stops.
 
+use std::collections::BTreeMap;
+
 use osier_model::CancellationToken;
-use osier_protocol::{ClientEvent, Question, UserAnswer};
+use osier_protocol::{ClientEvent, OpenQuestion, Question, UserAnswer};
 use osier_tools::approvals::AskReason;
 use tokio::sync::oneshot;
 
 use crate::context::AgentContext;
 use crate::error::AgentError;
 
-/// A question that is waiting for an answer.
+/// The questions that are waiting for an answer.
+#[derive(Debug, Default)]
+pub(crate) struct OpenQuestions {
+    pending: BTreeMap<u64, PendingQuestion>,
+    last_id: u64,
+}
+
 #[derive(Debug)]
-pub(crate) struct PendingQuestion {
-    pub(crate) question: Question,
+struct PendingQuestion {
+    question: Question,
     answer: oneshot::Sender<UserAnswer>,
+}
+
+impl OpenQuestions {
+    fn open(&mut self, question: Question, answer: oneshot::Sender<UserAnswer>) -> u64 {
+        self.last_id += 1;
+        self.pending.insert(self.last_id, PendingQuestion { question, answer });
+        self.last_id
+    }
+
+    pub(crate) fn list(&self) -> Vec<OpenQuestion> {
+        let open = |(id, pending): (&u64, &PendingQuestion)| OpenQuestion {
+            id: *id,
+            question: pending.question.clone(),
+        };
+        self.pending.iter().map(open).collect()
+    }
 }
 
 impl AgentContext {
@@ -33,10 +57,8 @@ impl AgentContext {
         let (answer, answered) = oneshot::channel();
         let id = {
             let mut agent_state = self.state();
-            agent_state.last_question_id += 1;
-            let id = agent_state.last_question_id;
-            self.live.send(ClientEvent::Asked { id, question: Box::new(question.clone()) });
-            agent_state.open_questions.insert(id, PendingQuestion { question, answer });
+            let id = agent_state.questions.open(question.clone(), answer);
+            self.live.send(ClientEvent::Asked { id, question: Box::new(question) });
             id
         };
         let answer = tokio::select! {
@@ -44,7 +66,7 @@ impl AgentContext {
             () = cancel.cancelled() => None,
         };
         let mut agent_state = self.state();
-        agent_state.open_questions.remove(&id);
+        agent_state.questions.pending.remove(&id);
         let allowed = matches!(answer, Some(UserAnswer::Once | UserAnswer::Always { .. }));
         tracing::debug!(question = id, allowed, "a question was answered or withdrawn");
         self.live.send(ClientEvent::Answered { id, allowed });
@@ -52,7 +74,7 @@ impl AgentContext {
     }
 
     pub(crate) fn answer_question(&self, id: u64, answer: UserAnswer) -> Result<(), AgentError> {
-        let open = self.state().open_questions.remove(&id).ok_or(AgentError::QuestionNotOpen { id })?;
+        let open = self.state().questions.pending.remove(&id).ok_or(AgentError::QuestionNotOpen { id })?;
         open.answer.send(answer).map_err(|_| AgentError::QuestionNotOpen { id })
     }
 

@@ -30,6 +30,30 @@ impl QueueKind {
     }
 }
 
+/// The prompts that wait for their delivery, and those that an earlier process left.
+#[derive(Debug, Default)]
+pub(crate) struct QueuedPrompts {
+    queue: PromptQueue,
+    /// The queue whose first prompt is being delivered.
+    delivering: Option<QueueKind>,
+    /// For the editor.
+    returned: Vec<Prompt>,
+}
+
+impl QueuedPrompts {
+    pub(crate) fn queue(&self) -> &PromptQueue {
+        &self.queue
+    }
+
+    pub(crate) fn returned(&self) -> &[Prompt] {
+        &self.returned
+    }
+
+    pub(crate) fn set_returned(&mut self, prompts: Vec<Prompt>) {
+        self.returned = prompts;
+    }
+}
+
 /// All prompts, in the order in which they would be delivered.
 pub(crate) fn into_prompts(queue: PromptQueue) -> Vec<Prompt> {
     queue.steering.into_iter().chain(queue.follow_up).collect()
@@ -62,15 +86,15 @@ impl AgentContext {
 
     /// Starts to deliver the oldest prompt. It stays in the queue until `finish_delivery`.
     pub(crate) fn start_delivery(&self, kind: QueueKind) -> Option<Prompt> {
-        let mut agent_state = self.state();
-        let first = kind.prompts(&mut agent_state.queue).first().cloned();
-        agent_state.delivering = first.is_some().then_some(kind);
+        let prompts = &mut self.state().prompts;
+        let first = kind.prompts(&mut prompts.queue).first().cloned();
+        prompts.delivering = first.is_some().then_some(kind);
         first
     }
 
     /// Ends a delivery. If the prompt was stored, removes it from the queue.
     pub(crate) async fn finish_delivery(&self, kind: QueueKind, stored: bool) -> Result<(), AgentError> {
-        let stored = self.state().delivering.take().filter(|_| stored);
+        let stored = self.state().prompts.delivering.take().filter(|_| stored);
         match stored {
             Some(_) => self.update_queue(|queue, _| drop(kind.prompts(queue).drain(..1))).await,
             None => Ok(()),
@@ -83,15 +107,14 @@ impl AgentContext {
         change: impl FnOnce(&mut PromptQueue, Option<QueueKind>),
     ) -> Result<(), AgentError> {
         let queue = {
-            let mut agent_state = self.state();
-            let before = agent_state.queue.clone();
-            let delivering = agent_state.delivering;
-            change(&mut agent_state.queue, delivering);
-            if agent_state.queue == before {
+            let prompts = &mut self.state().prompts;
+            let before = prompts.queue.clone();
+            change(&mut prompts.queue, prompts.delivering);
+            if prompts.queue == before {
                 return Ok(());
             }
-            self.live.send(queue_event(&agent_state.queue));
-            agent_state.queue.clone()
+            self.live.send(queue_event(&prompts.queue));
+            prompts.queue.clone()
         };
         self.store_queue(&queue).await
     }
@@ -99,9 +122,9 @@ impl AgentContext {
     /// Forgets the prompts of an earlier process: the client has them, and the user has sent a new prompt.
     pub(crate) async fn clear_returned_prompts(&self) -> Result<(), AgentError> {
         let queue = {
-            let mut agent_state = self.state();
-            agent_state.returned_prompts.clear();
-            agent_state.queue.clone()
+            let prompts = &mut self.state().prompts;
+            prompts.returned.clear();
+            prompts.queue.clone()
         };
         self.store_queue(&queue).await
     }

@@ -282,8 +282,8 @@ impl Turn {
             context_full: full,
             context_overflowed: self.overflow == OverflowState::Detected
                 && self.agent.config.compaction.automatic,
-            steering: !agent_state.queue.steering.is_empty(),
-            follow_up: !agent_state.queue.follow_up.is_empty(),
+            steering: !agent_state.prompts.queue().steering.is_empty(),
+            follow_up: !agent_state.prompts.queue().follow_up.is_empty(),
         })
     }
 

@@ -57,7 +57,7 @@ impl Worker {
         config.tool_context.session_id = cursor.session().id().to_owned();
         let agent = Arc::new(AgentContext::new(cursor, config));
         let returned = agent.read_leftover_queue().await?;
-        agent.state().returned_prompts = returned;
+        agent.state().prompts.set_returned(returned);
         let (mailbox, messages) = mpsc::unbounded_channel();
         tokio::spawn(WorkerLoop::new(agent.clone()).run(messages));
         Ok(Worker { agent, mailbox })
@@ -307,9 +307,10 @@ impl WorkerLoop {
     async fn apply_setting(&mut self, command: ClientCommand) -> Result<(), AgentError> {
         match command {
             ClientCommand::SetModel { model } => {
-                self.agent.state().chosen_model = Some(self.agent.config.model_lookup.find(&model)?);
+                let model = self.agent.config.model_lookup.find(&model)?;
+                self.agent.state().user_choice.set_model(model);
             }
-            ClientCommand::SetThinking { level } => self.agent.state().chosen_thinking = Some(level),
+            ClientCommand::SetThinking { level } => self.agent.state().user_choice.set_thinking(level),
             ClientCommand::SetApproval { mode } => {
                 if !self.agent.config.trust_session_approvals {
                     self.agent.state().approval_mode = Some(mode);
@@ -388,7 +389,7 @@ impl WorkerLoop {
             if ended.started {
                 self.agent.live.send(ClientEvent::TurnEnded { finished: ended.outcome, error: ended.error });
             }
-            !agent_state.queue.is_empty()
+            !agent_state.prompts.queue().is_empty()
         };
         // A prompt may have been queued after the turn last checked.
         if continue_queue

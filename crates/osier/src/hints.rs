@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use osier_engine::{EngineError, UnattendedHints, join_some, LookupError};
+use osier_engine::{EngineError, LookupError, UnattendedHints, join_some};
 use osier_settings::SettingsError;
 use osier_tree::ErrorCode;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use futures_util::StreamExt;
-use osier_engine::{LiveSession, SummaryModel, Session};
+use osier_engine::{LiveSession, Session, SummaryModel};
 use osier_protocol::{Client, ClientCommand, ClientError, ClientEvent, CommandReply, ErrorCode};
 
 use crate::home::Home;

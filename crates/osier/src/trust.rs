@@ -5,9 +5,9 @@ pub(crate) mod command;
 use std::io::{BufRead, IsTerminal, Write};
 
 use anyhow::Result;
+use osier_protocol::visible_line;
 use osier_settings::notices;
 use osier_settings::trust::{TrustItem, TrustRequest, TrustStatus};
-use osier_protocol::visible_line;
 
 use crate::home::Home;
 use crate::layout::truncate;

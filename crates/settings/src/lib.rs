@@ -37,6 +37,8 @@ pub use configured_stores::unknown_store;
 pub use error::SettingsError;
 pub use home::{CliOverrides, Home};
 pub use host_environment::HostEnvironment;
+/// The databases of [`Home`].
+pub use osier_store_mysql::MySqlStore;
 pub use settings::{
     EffectiveSetting, InterfaceSettings, LoadedSettings, ParsedSetting, Project, ProjectSettings,
     SandboxSettings, SandboxWhen, Settings, SettingsLayers, SettingsOwner, SettingsProblem, StoreLocation,

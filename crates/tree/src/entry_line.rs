@@ -6,11 +6,12 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::DeserializeSeed;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::entry::parse_entry;
+use crate::json_copier::JsonCopier;
 use crate::projection::entry_view::EntryView;
 use crate::projection::json::{entry_json, stored_form};
 use crate::scan::RawJson;
@@ -88,7 +89,9 @@ impl Serialize for EntryLine {
 
 impl<'de> Deserialize<'de> for EntryLine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<EntryLine, D::Error> {
-        Ok(EntryLine::from_json(Value::deserialize(deserializer)?.to_string().as_bytes()))
+        let mut json = Vec::new();
+        JsonCopier(&mut json).deserialize(deserializer)?;
+        Ok(EntryLine::from_json(&json))
     }
 }
 

@@ -6,7 +6,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `kind.rs`, `entry.rs` | kinds and roles; parsing a line into what the fold needs |
-//! | `entry_line.rs` | a stored line that clients share, with its content read once |
+//! | `entry_line.rs`, `json_copier.rs` | a stored line that clients share, with its content read once; reading it from JSON |
 //! | `scan.rs` | the JSON scanner: slices of the line, no values |
 //! | `header.rs` | the first line |
 //! | `heads.rs`, `heads/` | heads in log order, shared by copies; lookup of ids; late parents, repeated ids and cycles |
@@ -48,6 +48,7 @@ pub mod head_record;
 pub mod header;
 pub mod heads;
 pub mod ids;
+mod json_copier;
 pub mod kind;
 mod layered;
 pub mod line_consumer;

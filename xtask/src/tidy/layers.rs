@@ -36,7 +36,10 @@ const CLIENTS_USE: &[&str] = &["engine", "protocol", "wire"];
 /// What the command may use below the engine, and why.
 const COMMAND_EXCEPTIONS: &[(&str, &str)] = &[
     ("tree", "pure functions that turn entries and trees into the text that it prints"),
-    ("store", "the memory store of `--no-session`, the file system checks of the doctor, the benchmarks of the file store"),
+    (
+        "store",
+        "the memory store of `--no-session`, the file system checks of the doctor, the benchmarks of the file store",
+    ),
     ("model", "`models` and `doctor` ask the servers of providers, which concerns no session"),
     ("tools", "the process of a sandboxed command starts in this binary; the doctor tries the sandbox"),
 ];

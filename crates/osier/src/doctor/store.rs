@@ -6,9 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use osier_engine::ConfiguredStore;
+use osier_settings::MySqlStore;
 use osier_store::file::DEFAULT_NAME;
 use osier_store::{SessionFilter, Store};
-use osier_settings::MySqlStore;
 use rustix::fs::{Access, access};
 
 use super::{CheckStatus, DoctorCheck};

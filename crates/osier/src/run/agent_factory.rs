@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use osier_engine::{
-    AgentSpec, AgentStart, FollowedEvents, LiveSession, LocalClient, ModelPreferences, ModelSelection,
-    ModelSource, Workspace, reading, ModelInfo, LogVersion,
+    AgentSpec, AgentStart, FollowedEvents, LiveSession, LocalClient, LogVersion, ModelInfo, ModelPreferences,
+    ModelSelection, ModelSource, Workspace, reading,
 };
 use osier_protocol::{ApprovalMode, Client, ClientCommand, LogPosition, Prompt, ThinkingLevel};
 use osier_settings::SettingsError;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use osier_engine::{AppendContent, AppendRequest, AppendedEntry, EngineError, KeepWhen, is_path, StoreError};
+use osier_engine::{AppendContent, AppendRequest, AppendedEntry, EngineError, KeepWhen, StoreError, is_path};
 use osier_tree::projection::model::NO_PROVIDER;
 use serde_json::json;
 

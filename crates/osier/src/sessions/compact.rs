@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use osier_engine::{SummaryModel, reading, Session};
+use osier_engine::{Session, SummaryModel, reading};
 use osier_protocol::{ClientCommand, CommandReply, CompactionReply};
 use osier_tree::Place;
 use osier_tree::tokens::TokenCount;

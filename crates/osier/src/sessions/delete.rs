@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_engine::{DeleteReport, KeptReason, ListOptions, DeleteResult, DeletedCounts};
+use osier_engine::{DeleteReport, DeleteResult, DeletedCounts, KeptReason, ListOptions};
 use osier_store::file::DEFAULT_NAME as FILES;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;

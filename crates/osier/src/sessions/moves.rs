@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use osier_engine::{SummaryModel, Session};
 use osier_engine::reading::{self, ROOT};
+use osier_engine::{Session, SummaryModel};
 use osier_protocol::{ClientCommand, CommandReply, EntryId, MoveCommand};
 use osier_tree::projection::preview;
 use osier_tree::{Place, PlanError, SessionTree};
