@@ -44,7 +44,7 @@ fn every_command_works_on_small_screens() {
         for (columns, rows) in [(40, 12), (200, 60), (20, 5)] {
             let mut harness = Harness::with_session(columns, rows, "say 你好 👩‍👩‍👧; reply 好的");
             harness.submit(&format!("/{}", spec.name));
-            harness.update(Msg::Settings(vec![crate::host::SettingRow::default()]));
+            harness.update(Msg::Settings(vec![osier_protocol::engine_request::SettingRow::default()]));
             harness.open_tree();
             harness.press("down escape escape escape");
         }
