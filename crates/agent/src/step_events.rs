@@ -13,7 +13,7 @@ pub(crate) struct TurnSteps {
     /// The log when the turn began.
     start_version: LogVersion,
     count: u32,
-    /// The step that hooks do not know the end of.
+    /// The step whose end was not announced to the hooks yet.
     open: Option<OpenStep>,
 }
 

@@ -145,7 +145,8 @@ fn check_dependency(user: &str, used: &str, section: DependencySection) -> Optio
         ));
     }
     let is_below_engine = Some(below) < level("engine") && used != "protocol";
-    if user == "osier" && is_below_engine && !COMMAND_EXCEPTIONS.iter().any(|(name, _)| *name == used) {
+    let is_command = user == "osier" && section == DependencySection::Normal;
+    if is_command && is_below_engine && !COMMAND_EXCEPTIONS.iter().any(|(name, _)| *name == used) {
         return Some(format!(
             "the command uses the engine and the protocol, not `{used}`; see COMMAND_EXCEPTIONS"
         ));
@@ -213,6 +214,14 @@ mod tests {
         assert!(findings("tui", "[dev-dependencies]\nosier-tree.workspace = true").is_empty());
         let found = findings("tui", "[dependencies]\nosier-tree.workspace = true");
         assert!(found[0].contains("`tui` is a client"), "{found:?}");
+    }
+
+    #[test]
+    fn the_command_uses_no_crate_below_the_engine_without_a_reason() {
+        assert!(findings("osier", "[dependencies]\nosier-tools.workspace = true").is_empty());
+        assert!(findings("osier", "[dev-dependencies]\nosier-session.workspace = true").is_empty());
+        let found = findings("osier", "[dependencies]\nosier-session.workspace = true");
+        assert!(found[0].contains("not `session`"), "{found:?}");
     }
 
     #[test]
