@@ -33,6 +33,18 @@ fn code_hint(code: ErrorCode) -> Option<&'static str> {
     })
 }
 
+/// The error of a failed model call with its hint. A session stores only the text of such an error.
+pub(crate) fn with_model_hint(error: &str) -> String {
+    let hints = [
+        ("rejected the API key", "`osier doctor` checks the key"),
+        ("has no model", "`osier models` lists the available models"),
+    ];
+    match hints.iter().find(|(problem, _)| error.contains(problem)) {
+        Some((_, hint)) => with_hint(error.trim_end_matches('.'), hint),
+        None => error.to_owned(),
+    }
+}
+
 /// For the name of a model that does not exist.
 fn lookup_hint(cause: &(dyn Error + 'static)) -> Option<String> {
     let lookup = cause.downcast_ref().or_else(|| match (cause.downcast_ref(), cause.downcast_ref()) {

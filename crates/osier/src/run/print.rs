@@ -16,6 +16,7 @@ use super::progress_lines::{self, DeniedCalls};
 use super::signals::{Signals, TerminationSignal};
 use super::stdout_writer::StdoutWriter;
 use crate::failure::fail;
+use crate::hints;
 use crate::output_writer::{escape_json, notice};
 
 /// How the run is printed.
@@ -199,7 +200,7 @@ impl<'f> Printer<'f> {
             (Some(TurnOutcome::Failed) | None, None) => {
                 let error =
                     ended.error.unwrap_or_else(|| "the model failed without an error message".to_owned());
-                fail!(ModelFailed, "{error}")
+                fail!(ModelFailed, "{}", hints::with_model_hint(&error))
             }
         }
     }
