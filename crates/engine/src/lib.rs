@@ -95,7 +95,9 @@ pub use workspace::Workspace;
 // Types of lower crates that operations take, return or fail with. Callers use them from here.
 pub use osier_agent::{AgentError, Hook, Hooks, RegisteredHook, UnattendedHints, attachments, hooks};
 pub use osier_model::{LookupError, ModelInfo};
-pub use osier_session::{CommitOutcome, CopyReport, KnownRevision, Session, SessionError, SnapshotOptions, UnavailableStore};
+pub use osier_session::{
+    CommitOutcome, CopyReport, KnownRevision, Session, SessionError, SnapshotOptions, UnavailableStore,
+};
 pub use osier_store::file::VerifyReport;
 pub use osier_store::{DeleteResult, DeletedCounts, LogVersion, StoreError};
 pub use osier_tools::ToolContext;
