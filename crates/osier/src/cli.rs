@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::home::{self, CliOverrides, Home};
 use crate::output_writer::{OutputWriter, notice};
-use crate::{bench, config, demo, doctor, failure, models, run, sessions, trust};
+use crate::{bench, config, demo, doctor, failure, models, run, serve, sessions, trust};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -53,6 +53,10 @@ enum CliCommand {
     Config(config::Args),
     /// List the available models
     Models(models::Args),
+    /// Serve sessions over HTTP and WebSockets
+    Serve(serve::Args),
+    /// Print links and tokens for a gateway
+    Token(serve::token::Args),
     /// Check keys, servers, terminal and sessions, and suggest fixes
     Doctor(doctor::Args),
     /// Trust a project's folder, or revoke that trust
@@ -107,6 +111,12 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
             let _log = start_log(&home, false);
             block_on(models::run(args, &home))
         }
+        Some(CliCommand::Serve(args)) => {
+            let home = home::find()?;
+            let _log = start_log(&home, false);
+            block_on_threads(serve::run(args, home))
+        }
+        Some(CliCommand::Token(args)) => block_on(serve::token::run(args, home::find()?)),
         Some(CliCommand::Doctor(args)) => block_on(doctor::run(args)),
         Some(CliCommand::Trust(args)) => trust::command::run(args),
         Some(CliCommand::Demo(args)) => block_on(demo::run(args, home::find()?)),
@@ -130,8 +140,20 @@ fn start_log(home: &Home, verbose: bool) -> LogGuard {
 }
 
 fn block_on(work: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
+    run_on(tokio::runtime::Builder::new_current_thread(), work)
+}
+
+/// For a server: the work of one client does not delay that of others.
+fn block_on_threads(work: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
+    run_on(tokio::runtime::Builder::new_multi_thread(), work)
+}
+
+fn run_on(
+    mut runtime: tokio::runtime::Builder,
+    work: impl Future<Output = Result<ExitCode>>,
+) -> Result<ExitCode> {
     tracing::debug!(version = env!("CARGO_PKG_VERSION"), process = std::process::id(), "osier starts");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime.enable_all().build()?;
     let done = runtime.block_on(async {
         // With a handler, a write beyond the limit on file sizes fails and is reported; without one it kills the program. Unlike
         // ignoring the signal, a handler is not passed on to commands that are run.

@@ -5,6 +5,7 @@
 //! | `cli.rs`, `main.rs` | the command line, and what runs each command |
 //! | `run/` | running the agent: options, the choice of a session, print and JSON modes; the program around the terminal interface |
 //! | `trust/`, `config/`, `models.rs`, `doctor/` | the commands for trust, settings, models and diagnosis |
+//! | `serve.rs`, `serve/` | the gateway, and tokens for it |
 //! | `sessions/` | one file per command; `message_text.rs` is shared by some of them |
 //! | `one_shot.rs`, `confirm.rs`, `closing.rs` | the client of a session for one command; asking for confirmation; the end of a run |
 //! | `home.rs`, `stores.rs` | environment variables and the terminal: nothing else reads them; stores that do not answer |
@@ -29,6 +30,7 @@ mod one_shot;
 mod output_writer;
 mod progress;
 mod run;
+mod serve;
 mod sessions;
 mod stores;
 mod target;

@@ -150,6 +150,13 @@ impl Home {
         self.folder.join("cache").join("output")
     }
 
+    /// The directories that a gateway serves.
+    pub fn gateway_directories(&self) -> Vec<PathBuf> {
+        let Some(named) = &self.settings.gateway_directories else { return vec![self.cwd.clone()] };
+        let environment = self.environment();
+        named.iter().map(|text| self.cwd.join(environment.expand_path(text.as_ref()))).collect()
+    }
+
     /// `.osier` folders that do not belong to a project.
     pub fn home_folders(&self) -> Vec<PathBuf> {
         let usual = self.user.as_ref().map(|user| Path::new(user).join(".osier"));

@@ -68,7 +68,7 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
 
 /// Keeps the user's other processes, such as commands of a model, from reading the memory and environment of this process:
 /// they may contain API keys.
-fn forbid_memory_dumps() {
+pub(crate) fn forbid_memory_dumps() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};

@@ -58,6 +58,8 @@ pub struct Settings {
     pub agent: String,
     /// The store of new sessions; it exists.
     pub default_store: String,
+    /// The directories that a gateway serves; `None` means the one where it was started.
+    pub gateway_directories: Option<Vec<String>>,
     /// The stores in addition to the files in the home folder.
     pub stores: BTreeMap<String, StoreSpec>,
     pub providers: BTreeMap<String, ProviderSpec>,
@@ -225,6 +227,7 @@ impl Settings {
             retry,
             agent,
             default_store,
+            gateway_directories: layers.texts("gateway.directories"),
             stores,
             providers: providers(&layers, problems),
             layers,

@@ -1,0 +1,135 @@
+//! `osier token`: links and tokens for a gateway. They are signed with the token in the home folder, so a running gateway accepts
+//! them.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Subcommand;
+use osier_gateway::{Access, COOKIE_LIFETIME, GatewayToken, login_path, read_only_token};
+use osier_protocol::SessionRef;
+use serde_json::json;
+
+use super::{DEFAULT_PORT, base_url};
+use crate::home::Home;
+use crate::layout::sanitize_line;
+use crate::output_writer::OutputWriter;
+use crate::target;
+
+const MAX_LIFETIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  osier token link                             a link that logs a browser in, once
+  osier token create 4f89da11 --expires 1h     a token that can only read one session
+  osier token create 4f89da11 --link           a link that shows only that session
+  osier token path
+
+Links and tokens are for gateways that use the same home folder. `osier serve --rotate-token` makes all of them invalid.
+Prints the link, the token or the path.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: TokenCommand,
+    /// Print as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum TokenCommand {
+    /// Print a link that logs a browser in; it works once, for ten minutes
+    Link(LinkArgs),
+    /// Print a token that can only read one session
+    Create {
+        /// Session: the first characters of its id
+        session: String,
+        /// How long it is valid: a number and s, m, h or d
+        #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_lifetime)]
+        expires: Duration,
+        /// Print a link that gives a browser the token, once
+        #[arg(long)]
+        link: bool,
+        #[command(flatten)]
+        address: LinkArgs,
+    },
+    /// Print the path of the file with the token
+    Path,
+}
+
+#[derive(Debug, clap::Args)]
+struct LinkArgs {
+    /// URL of the gateway
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// Port of the gateway on this machine
+    #[arg(long, default_value_t = DEFAULT_PORT, conflicts_with = "url")]
+    port: u16,
+}
+
+impl LinkArgs {
+    fn link(&self, path: &str) -> String {
+        let local = || base_url(false, None, SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.port));
+        let url = self.url.clone().unwrap_or_else(local);
+        format!("{}{path}", url.trim_end_matches('/'))
+    }
+}
+
+pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
+    let file = GatewayToken::file(&home.folder);
+    let (field, text) = match args.command {
+        TokenCommand::Path => ("path", file.to_string_lossy().into_owned()),
+        TokenCommand::Link(address) => {
+            let token = GatewayToken::load_or_create(&file)?;
+            ("link", address.link(&login_path(&token, Access::Full, COOKIE_LIFETIME)?))
+        }
+        TokenCommand::Create { session, expires, link, address } => {
+            let token = GatewayToken::load_or_create(&file)?;
+            let stored = target::find(&home, &session).await?;
+            let session = SessionRef { store: stored.store.name().into(), key: stored.key };
+            match link {
+                true => ("link", address.link(&login_path(&token, Access::ReadSession(session), expires)?)),
+                false => ("token", read_only_token(&token, session, expires)?),
+            }
+        }
+    };
+    let mut out = OutputWriter::new();
+    match args.json {
+        true => out.json(&json!({ field: text }))?,
+        false => out.line(&sanitize_line(&text))?,
+    }
+    out.finish()
+}
+
+fn parse_lifetime(text: &str) -> Result<Duration, String> {
+    let wrong = || "give a number and s, m, h or d, such as 90m; at most 365d".to_owned();
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 60 * 60,
+        'd' => 24 * 60 * 60,
+        _ => return Err(wrong()),
+    };
+    let count: u32 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| wrong())?;
+    let lifetime = Duration::from_secs(u64::from(count) * seconds);
+    if lifetime.is_zero() || lifetime > MAX_LIFETIME { Err(wrong()) } else { Ok(lifetime) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lifetime_is_a_number_and_a_unit() {
+        let seconds = |text| parse_lifetime(text).map(|lifetime| lifetime.as_secs());
+        assert_eq!(seconds("90s"), Ok(90));
+        assert_eq!(seconds("90m"), Ok(5400));
+        assert_eq!(seconds("1h"), Ok(3600));
+        assert_eq!(seconds("365d"), Ok(365 * 86_400));
+        for wrong in ["", "h", "0h", "366d", "-1h", "1.5h", "1w", "1é", "99999999999h"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

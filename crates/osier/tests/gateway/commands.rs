@@ -1,0 +1,179 @@
+//! Commands over HTTP: prompts, questions, moves, branches; and the end of a gateway.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::run_support::ModelServer;
+use crate::server::{TestGateway, ok};
+use crate::support::strings;
+
+/// Waits until the state of a session is as wanted.
+async fn wait_for(gateway: &TestGateway, session: &str, is_reached: impl Fn(&Value) -> bool) -> Value {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let state = gateway.get(&format!("{session}/state")).await;
+        if is_reached(&state) {
+            return state;
+        }
+        assert!(std::time::Instant::now() < deadline, "{state}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_is_answered_without_a_client() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let session = gateway.create().await;
+    let started = gateway.post(&format!("{session}/prompt"), json!({ "text": "hello" })).await;
+    assert_eq!(started["type"], "started");
+    let request = model.next_request();
+    assert_eq!(wait_for(&gateway, &session, |state| state["turnRunning"] == true).await["turnRunning"], true);
+    let busy = gateway.fails(Method::POST, &format!("{session}/prompt"), json!({ "text": "now" })).await;
+    assert_eq!(busy, (409, "session_busy".to_owned()));
+    let queued =
+        gateway.post(&format!("{session}/prompt"), json!({ "text": "later", "when": "follow_up" })).await;
+    assert_eq!(queued["type"], "queued");
+    request.reply("Hello to you.");
+    model.next_request().reply("And later.");
+    wait_for(&gateway, &session, |state| state["turnRunning"] == false).await;
+    let path = gateway.get(&format!("{session}/path")).await;
+    let texts: Vec<&Value> = path
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| &entry["message"]["role"])
+        .filter(|role| !role.is_null())
+        .collect();
+    assert_eq!(texts, ["system", "user", "assistant", "user", "assistant"]);
+    assert_eq!(gateway.get(&format!("{session}/status")).await["model"], "local/test");
+    assert!(gateway.get(&format!("{session}/usage")).await.is_object());
+}
+
+#[tokio::test]
+async fn a_question_is_answered_over_http() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let session = gateway.create().await;
+    gateway.post(&format!("{session}/prompt"), json!({ "text": "write" })).await;
+    model.next_request().reply_with_call("write", &json!({ "path": "made.txt", "content": "yes" }));
+    let state = wait_for(&gateway, &session, |state| state["openQuestions"] != json!([])).await;
+    let question = &state["openQuestions"][0]["id"];
+    gateway
+        .post(&format!("{session}/answer"), json!({ "question": question, "answer": { "type": "once" } }))
+        .await;
+    model.next_request().reply("Done.");
+    wait_for(&gateway, &session, |state| state["turnRunning"] == false).await;
+    assert_eq!(gateway.env.read("made.txt"), b"yes");
+}
+
+#[tokio::test]
+async fn a_turn_is_canceled() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let session = gateway.create().await;
+    gateway.post(&format!("{session}/prompt"), json!({ "text": "hello" })).await;
+    let mut request = model.next_request();
+    request.send_text("Half an answer");
+    gateway.post(&format!("{session}/cancel"), json!({})).await;
+    request.wait_for_disconnect();
+    assert_eq!(gateway.get(&format!("{session}/state")).await["turnRunning"], false);
+}
+
+#[tokio::test]
+async fn moves_can_be_expected_undone_and_redone() {
+    let gateway = TestGateway::start();
+    let (session, entries) = gateway.create_with(&["a", "b", "c"]).await;
+    let post = async |path: &str, body: Value| gateway.post(&format!("{session}/{path}"), body).await;
+    let count =
+        async || gateway.get(&format!("{session}/entries")).await["entries"].as_array().unwrap().len();
+    let stale = json!({ "targetId": entries[0], "exact": true, "expectedLeafId": entries[1] });
+    let changed = gateway.fails(Method::POST, &format!("{session}/move"), stale).await;
+    assert_eq!((changed, count().await), ((409, "leaf_changed".to_owned()), 3));
+    let exact = json!({ "targetId": entries[0], "exact": true, "expectedLeafId": entries[2] });
+    assert_eq!(post("move", exact).await["leafId"], json!(entries[0]));
+    assert_eq!(strings(&gateway.active_path(&session).await), entries[..1]);
+    // A move to a user message goes before it, and returns its text.
+    let moved = post("move", json!({ "targetId": entries[1] })).await;
+    assert_eq!((&moved["leafId"], &moved["editorText"]), (&json!(entries[0]), &json!("b")));
+    let reset = post("move", json!({ "targetId": null })).await;
+    assert_eq!((&reset["leafId"], gateway.active_path(&session).await), (&Value::Null, json!([])));
+    assert_eq!(post("undo", json!({})).await["leafId"], json!(entries[0]));
+    assert_eq!(post("redo", json!({})).await["leafId"], Value::Null);
+    let nothing = gateway.fails(Method::POST, &format!("{session}/redo"), json!({})).await;
+    assert_eq!(nothing, (409, "nothing_to_redo".to_owned()));
+    let missing =
+        gateway.fails(Method::POST, &format!("{session}/move"), json!({ "targetId": "ffffffff" })).await;
+    assert_eq!(missing, (404, "entry_not_found".to_owned()));
+}
+
+#[tokio::test]
+async fn a_prompt_can_expect_a_leaf() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let (session, entries) = gateway.create_with(&["a", "b"]).await;
+    let prompt = format!("{session}/prompt");
+    let stale = json!({ "text": "hi", "expectedLeafId": entries[0] });
+    assert_eq!(gateway.fails(Method::POST, &prompt, stale).await, (409, "leaf_changed".to_owned()));
+    let before_all = json!({ "text": "hi", "expectedLeafId": null });
+    assert_eq!(gateway.fails(Method::POST, &prompt, before_all).await, (409, "leaf_changed".to_owned()));
+    gateway.post(&prompt, json!({ "text": "hi", "expectedLeafId": entries[1] })).await;
+    model.next_request().reply("Hi.");
+}
+
+#[tokio::test]
+async fn branches_are_compared_grafted_deleted_and_restored() {
+    let gateway = TestGateway::start();
+    let (session, entries) = gateway.create_with(&["a", "b"]).await;
+    let other = json!({ "message": { "role": "user", "content": "c" }, "parentId": entries[0] });
+    let other = gateway.post(&format!("{session}/messages"), other).await["id"].as_str().unwrap().to_owned();
+    let compared = gateway.get(&format!("{session}/compare?left={}&right={other}", entries[1])).await;
+    assert_eq!(compared["commonId"], json!(entries[0]));
+    let grafted = gateway.post(&format!("{session}/graft"), json!({ "tip": entries[1] })).await;
+    assert_eq!(grafted["type"], "stored");
+    let branch = format!("{session}/entries/{}", entries[1]);
+    ok(gateway.request(Method::DELETE, &branch).send().await.unwrap()).await;
+    let deleted = gateway.get(&format!("{session}/snapshot")).await;
+    assert_eq!(deleted["deletedBranches"], json!([entries[1]]));
+    let again = gateway.fails(Method::DELETE, &branch, json!({})).await;
+    assert_eq!(again, (409, "already_deleted".to_owned()));
+    gateway.post(&format!("{branch}/restore"), json!({})).await;
+    assert_eq!(gateway.get(&format!("{session}/snapshot")).await["deletedBranches"], json!([]));
+}
+
+#[tokio::test]
+async fn a_conversation_is_compacted_and_restored() {
+    let gateway = TestGateway::start();
+    let session = gateway.create().await;
+    for text in ["tell me about foxes", "and about hens", "and about geese"] {
+        gateway.post(&format!("{session}/prompt"), json!({ "text": text })).await;
+        wait_for(&gateway, &session, |state| state["turnRunning"] == false).await;
+    }
+    let before = gateway.active_path(&session).await;
+    let nothing = gateway.fails(Method::POST, &format!("{session}/compact"), json!({})).await;
+    // The conversation is short, so there is nothing that a summary could replace.
+    assert_eq!(nothing, (409, "nothing_to_compact".to_owned()));
+    let kept = before[2].as_str().unwrap();
+    let compaction = json!({ "summary": "foxes", "firstKeptEntryId": kept, "tokensBefore": 100 });
+    gateway.post(&format!("{session}/compactions"), compaction).await;
+    assert_eq!(gateway.get(&format!("{session}/compaction")).await["summary"], "foxes");
+    gateway.post(&format!("{session}/undo-compaction"), json!({})).await;
+    assert_eq!(gateway.active_path(&session).await, before);
+}
+
+#[tokio::test]
+async fn ctrl_c_cancels_turns_and_stores_their_results() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let session = gateway.create().await;
+    gateway.post(&format!("{session}/prompt"), json!({ "text": "hello" })).await;
+    let mut request = model.next_request();
+    request.send_text("Half an answer");
+    let state = |state: &Value| state["drafts"].to_string().contains("Half an answer");
+    wait_for(&gateway, &session, state).await;
+    let (output, env) = gateway.stop();
+    assert_eq!((output.code, output.err.as_str()), (0, ""), "{}", output.out);
+    request.wait_for_disconnect();
+    let file = std::fs::read_to_string(env.session_file()).unwrap();
+    assert!(file.contains("Half an answer") && file.contains("aborted"), "{file}");
+}

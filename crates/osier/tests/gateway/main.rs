@@ -1,0 +1,18 @@
+//! Runs `osier serve` and talks to it over real sockets.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+#[allow(dead_code, reason = "shared with the CLI tests, which use all of it")]
+#[path = "../cli/support.rs"]
+mod support;
+
+#[allow(dead_code, reason = "shared with the CLI tests, which use all of it")]
+#[path = "../cli/run_support.rs"]
+mod run_support;
+
+mod access;
+mod commands;
+mod entries;
+mod limits;
+mod openapi;
+mod server;
+mod sessions;
