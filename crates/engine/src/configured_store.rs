@@ -32,7 +32,7 @@ impl ConfiguredStore {
     pub fn kind(&self) -> &'static str {
         match self {
             ConfiguredStore::Files { .. } => "file",
-            ConfiguredStore::Shared(_) => "mysql",
+            ConfiguredStore::Shared(store) => store.kind(),
         }
     }
 

@@ -135,6 +135,10 @@ impl Store for DeferredStore {
         self.inner.name()
     }
 
+    fn kind(&self) -> &'static str {
+        self.inner.kind()
+    }
+
     fn new_instance(&self) -> Option<Arc<dyn Store>> {
         self.inner.new_instance()
     }

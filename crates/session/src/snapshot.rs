@@ -54,7 +54,8 @@ impl Session {
             Some(since) => since.first_new(state.version, self.was_rewritten().await?),
             None => None,
         };
-        write(snapshot_prefix(&state, &card, ask.since.is_some(), since).as_bytes())?;
+        let session = state.tree.snapshot_session(&card, self.store().kind());
+        write(snapshot_prefix(state.version, &session, ask.since.is_some(), since).as_bytes())?;
         self.write_entries(&state, since.unwrap_or(0), &mut write).await?;
         write_structure(&state.tree, &mut write)?;
         if !ask.without_context {
@@ -95,7 +96,7 @@ impl Session {
     /// The `session` object of a snapshot, from the card, the settings and the leaf.
     pub async fn describe(&self) -> Result<Value, SessionError> {
         let state = self.state();
-        Ok(state.tree.snapshot_session(&self.card_at(&state).await?))
+        Ok(state.tree.snapshot_session(&self.card_at(&state).await?, self.store().kind()))
     }
 
     /// The card of exactly this state. Rebuilds it if the store's card is of another version.
@@ -125,13 +126,13 @@ impl Session {
 }
 
 /// The part before the entries. If the client requested changes, it states since which entry they are.
-fn snapshot_prefix(state: &SessionState, card: &Card, asked: bool, since: Option<usize>) -> String {
+fn snapshot_prefix(version: LogVersion, session: &Value, asked: bool, since: Option<usize>) -> String {
     let delta = match (asked, since) {
         (false, _) => String::new(),
         (true, Some(since)) => format!("\"since\":{since},\"reset\":false,"),
         (true, None) => "\"since\":0,\"reset\":true,".to_owned(),
     };
-    let (LogVersion { generation, entries }, session) = (state.version, state.tree.snapshot_session(card));
+    let LogVersion { generation, entries } = version;
     format!(
         "{{\"schemaVersion\":{SCHEMA_VERSION},\"revision\":{entries},\"generation\":\"{generation:016x}\",{delta}\"session\":{session}"
     )

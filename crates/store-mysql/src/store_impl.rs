@@ -174,6 +174,10 @@ impl Store for MySqlStore {
         &self.inner.name
     }
 
+    fn kind(&self) -> &'static str {
+        "mysql"
+    }
+
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
         if !header::is_valid_id(&header.id) {
             return Err(StoreError::InvalidId { id: header.id.clone() });

@@ -94,6 +94,10 @@ impl<I: StoreInterceptor> Store for InterceptedStore<I> {
         self.interceptor.name()
     }
 
+    fn kind(&self) -> &'static str {
+        self.inner.kind()
+    }
+
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
         self.interceptor.before_log_call().await?;
         self.interceptor.create(&self.inner, header, lines).await

@@ -127,6 +127,10 @@ impl Store for MemoryStore {
         "memory"
     }
 
+    fn kind(&self) -> &'static str {
+        "memory"
+    }
+
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<OpenedLog, StoreError> {
         if !header::is_valid_id(&header.id) {
             return Err(StoreError::InvalidId { id: header.id.clone() });

@@ -109,6 +109,9 @@ pub trait Store: Send + Sync + Debug {
     /// The store's name in settings, cards and messages.
     fn name(&self) -> &str;
 
+    /// What it stores sessions in: `file`, `mysql` or `memory`.
+    fn kind(&self) -> &'static str;
+
     /// Another instance of this store with no log open, for callers that read many sessions: dropping it closes the
     /// logs it opened. `None` if open logs cost nothing.
     fn new_instance(&self) -> Option<Arc<dyn Store>> {

@@ -48,6 +48,8 @@ fn help_lists_commands_and_options() {
           sessions     List, show and change sessions [alias: s]
           config       Show the settings and where they come from, or change them
           models       List the available models
+          serve        Serve sessions over HTTP and WebSockets
+          token        Print links and tokens for a gateway
           doctor       Check keys, servers, terminal and sessions, and suggest fixes
           trust        Trust a project's folder, or revoke that trust
           demo         Create a small example session and show what you can do with it

@@ -146,7 +146,8 @@ async fn pages_of_other_sites_are_refused_even_with_the_cookie() {
         assert_eq!(failed(fetch(site).send().await.unwrap()).await, error(403, "forbidden"), "{site}");
     }
     ok(fetch("same-origin").send().await.unwrap()).await;
-    let form = gateway.plain(Method::POST, "/api/sessions").header("cookie", &cookie).header("origin", &gateway.url);
+    let form =
+        gateway.plain(Method::POST, "/api/sessions").header("cookie", &cookie).header("origin", &gateway.url);
     let form = form.header("content-type", "text/plain").body("{}").send().await.unwrap();
     assert_eq!(form.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);
 }

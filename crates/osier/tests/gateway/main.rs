@@ -16,3 +16,4 @@ mod limits;
 mod openapi;
 mod server;
 mod sessions;
+mod several;

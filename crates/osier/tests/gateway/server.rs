@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
@@ -17,7 +18,7 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// `osier serve` in a test environment.
 pub(crate) struct TestGateway {
-    pub(crate) env: TestEnv,
+    pub(crate) env: Arc<TestEnv>,
     running: RunningCommand,
     /// Such as `http://127.0.0.1:41234`.
     pub(crate) url: String,
@@ -40,13 +41,19 @@ impl TestGateway {
     }
 
     /// With more arguments.
-    pub(crate) fn start_in(env: TestEnv, args: &[&str]) -> TestGateway {
+    pub(crate) fn start_in(env: impl Into<Arc<TestEnv>>, args: &[&str]) -> TestGateway {
+        let env: Arc<TestEnv> = env.into();
         let all = [&["serve", "--port", "0", "--json"], args].concat();
         let mut running = RunningCommand::start(osier_command(&env, &all));
         let started: Value = serde_json::from_str(&running.out.read_until("\n")).unwrap();
         let text = |key: &str| started[key].as_str().unwrap().to_owned();
         let token = fs::read_to_string(env.home().join("gateway-token")).unwrap().trim().to_owned();
         TestGateway { env, running, url: text("url"), link: text("link"), token, http: http_client() }
+    }
+
+    /// Another gateway with the same home folder.
+    pub(crate) fn start_beside(&self) -> TestGateway {
+        TestGateway::start_in(self.env.clone(), &[])
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -109,13 +116,13 @@ impl TestGateway {
         String::from_utf8_lossy(&response).into_owned()
     }
 
-    pub(crate) fn stop(self) -> (CommandOutput, TestEnv) {
+    pub(crate) fn stop(self) -> (CommandOutput, Arc<TestEnv>) {
         self.running.signal(Signal::INT);
         (self.running.wait(), self.env)
     }
 
     /// Ends it like a power failure.
-    pub(crate) fn kill(self) -> TestEnv {
+    pub(crate) fn kill(self) -> Arc<TestEnv> {
         self.running.signal(Signal::KILL);
         self.running.wait();
         self.env

@@ -97,6 +97,10 @@ impl Store for FileStore {
         &self.name
     }
 
+    fn kind(&self) -> &'static str {
+        "file"
+    }
+
     fn new_instance(&self) -> Option<Arc<dyn Store>> {
         Some(Arc::new(self.without_open_logs()))
     }

@@ -18,10 +18,11 @@ pub const ROOTS: &str = "__roots__";
 
 impl SessionTree {
     /// The `session` part. The settings `status`, `cwd`, `agentId` and `metadata` override the header, which never changes.
-    pub fn snapshot_session(&self, card: &Card) -> Value {
+    /// `provider` is the kind of the store.
+    pub fn snapshot_session(&self, card: &Card, provider: &str) -> Value {
         let id = |seq: Seq| self.id(seq).to_string();
         let mut session = serde_json::to_value(card).expect("a card always serializes");
-        session["provider"] = json!(card.store);
+        session["provider"] = json!(provider);
         session["title"] = json!(card.title());
         session["status"] = json!("active");
         for key in ["status", "cwd", "agentId", "metadata"] {

@@ -1,0 +1,75 @@
+//! Two gateways on one store.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::run_support::{ModelRequest, ModelServer};
+use crate::server::TestGateway;
+
+/// Two gateways, a session in which the first one runs a turn, and the request of that turn to the model.
+pub(crate) struct BusyPair {
+    pub(crate) first: TestGateway,
+    pub(crate) second: TestGateway,
+    pub(crate) session: String,
+    pub(crate) request: ModelRequest,
+}
+
+impl BusyPair {
+    pub(crate) async fn new(model: &ModelServer, first: TestGateway, new: Value) -> BusyPair {
+        let second = first.start_beside();
+        let created = first.post("/api/sessions", new).await;
+        let session = format!("/api/sessions/{}", created["id"].as_str().unwrap());
+        first.post(&format!("{session}/prompt"), json!({ "text": "hello" })).await;
+        BusyPair { first, second, session, request: model.next_request() }
+    }
+
+    /// The second gateway shows what the first one stored, and refuses to run a turn at the same place.
+    pub(crate) async fn check_lease(&self) {
+        let snapshot = self.second.get(&format!("{}/snapshot", self.session)).await;
+        assert!(snapshot["entries"].to_string().contains("hello"), "{snapshot}");
+        let refused = self.prompt_second().await;
+        assert_eq!(refused, (409, "session_busy".to_owned()));
+        let deleted = self.second.fails(Method::DELETE, &self.session, json!({})).await;
+        assert_eq!(deleted, (409, "session_busy".to_owned()));
+    }
+
+    async fn prompt_second(&self) -> (u16, String) {
+        self.second
+            .fails(Method::POST, &format!("{}/prompt", self.session), json!({ "text": "me too" }))
+            .await
+    }
+}
+
+/// Waits until the text is in the entries that a gateway shows.
+pub(crate) async fn wait_for_text(gateway: &TestGateway, session: &str, text: &str) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let entries = gateway.get(&format!("{session}/entries")).await;
+        if entries.to_string().contains(text) {
+            return;
+        }
+        assert!(std::time::Instant::now() < deadline, "{text} is not in {entries}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_turn_belongs_to_one_gateway_and_both_show_it() {
+    let model = ModelServer::new();
+    let pair = BusyPair::new(&model, TestGateway::start_in(model.env(), &[]), json!({})).await;
+    pair.check_lease().await;
+    pair.request.reply("Hello from the first.");
+    wait_for_text(&pair.second, &pair.session, "Hello from the first.").await;
+    wait_for_text(&pair.first, &pair.session, "Hello from the first.").await;
+}
+
+#[tokio::test]
+async fn the_turn_of_a_gateway_that_died_is_free() {
+    let model = ModelServer::new();
+    let pair = BusyPair::new(&model, TestGateway::start_in(model.env(), &[]), json!({})).await;
+    let BusyPair { first, second, session, .. } = pair;
+    first.kill();
+    second.post(&format!("{session}/prompt"), json!({ "text": "are you there?" })).await;
+    model.next_request().reply("Yes.");
+    wait_for_text(&second, &session, "Yes.").await;
+}
