@@ -6,16 +6,16 @@ use osier_protocol::{
     ListSessions, NewSessionOptions, OpenRequest, OpenTarget, OpenedSession,
 };
 
-use crate::support::TestEngine;
+use crate::support::LocalEngineFixture;
 
 /// A session in a directory that is not allowed, with the sessions in the same home folder as the limited engine.
-async fn limited() -> (TestEngine, OpenedSession) {
-    let test = TestEngine::new();
+async fn limited() -> (LocalEngineFixture, OpenedSession) {
+    let test = LocalEngineFixture::new();
     let outside = test.talk_in("other").await;
     (test, outside)
 }
 
-fn limit(test: &TestEngine) -> osier_local_engine::LocalEngine {
+fn limit(test: &LocalEngineFixture) -> osier_local_engine::LocalEngine {
     let directories = AllowedDirectories::only(&[test.directory("work")]);
     let options = LocalEngineOptions { has_user: true, directories, ..LocalEngineOptions::default() };
     osier_local_engine::LocalEngine::new((*test.engine.home()).clone(), options)

@@ -6,7 +6,7 @@ use osier_protocol::{
     PromptTiming,
 };
 
-use crate::support::{TestEngine, say};
+use crate::support::{LocalEngineFixture, say};
 
 fn named(name: &str) -> OpenTarget {
     OpenTarget::Named { name: name.to_owned() }
@@ -14,7 +14,7 @@ fn named(name: &str) -> OpenTarget {
 
 #[tokio::test]
 async fn a_new_session_is_stored_with_its_first_message() {
-    let test = TestEngine::new();
+    let test = LocalEngineFixture::new();
     let opened = test.open(OpenTarget::default()).await.unwrap();
     assert!(opened.info.is_new && opened.info.is_offline_only, "{:?}", opened.info);
     assert_eq!(test.listed().await, 0);
@@ -24,7 +24,7 @@ async fn a_new_session_is_stored_with_its_first_message() {
 
 #[tokio::test]
 async fn a_session_that_is_not_stored_can_be_opened_while_it_is_open() {
-    let test = TestEngine::new();
+    let test = LocalEngineFixture::new();
     for in_memory in [false, true] {
         let new = NewSessionOptions { in_memory, ..NewSessionOptions::default() };
         let first = test.open(OpenTarget::New(new)).await.unwrap();
@@ -40,7 +40,7 @@ async fn a_session_that_is_not_stored_can_be_opened_while_it_is_open() {
 
 #[tokio::test]
 async fn the_latest_session_of_a_directory_is_continued() {
-    let test = TestEngine::new();
+    let test = LocalEngineFixture::new();
     let first = test.open(OpenTarget::Latest { cwd: None }).await.unwrap();
     assert!(first.info.is_new);
     assert!(first.info.notices[0].contains("no session to continue"), "{:?}", first.info.notices);
@@ -52,7 +52,7 @@ async fn the_latest_session_of_a_directory_is_continued() {
 
 #[tokio::test]
 async fn a_session_works_in_its_own_directory_with_its_settings() {
-    let test = TestEngine::new();
+    let test = LocalEngineFixture::new();
     let other = test.talk_in("other").await;
     let settings = test.directory("other").join(".osier");
     std::fs::create_dir_all(&settings).unwrap();
@@ -66,7 +66,7 @@ async fn a_session_works_in_its_own_directory_with_its_settings() {
 
 #[tokio::test]
 async fn hooks_are_asked_once_about_another_session_and_can_refuse() {
-    let test = TestEngine::new();
+    let test = LocalEngineFixture::new();
     let from = test.talk_in("work").await;
     let session = from.info.session.clone();
     let fork = ForkOptions { session: session.clone(), from: ForkPosition::Current, store: None, name: None };
@@ -88,8 +88,11 @@ async fn hooks_are_asked_once_about_another_session_and_can_refuse() {
 }
 
 /// Opens a session, starts a shell command that never ends, and queues a prompt behind a hanging turn.
-async fn leave_busy_session(is_shared: bool) -> (TestEngine, bool, Option<String>) {
-    let test = TestEngine::with(|options, _| osier_local_engine::LocalEngineOptions { is_shared, ..options });
+async fn leave_busy_session(is_shared: bool) -> (LocalEngineFixture, bool, Option<String>) {
+    let test = LocalEngineFixture::with(|options, _| osier_local_engine::LocalEngineOptions {
+        is_shared,
+        ..options
+    });
     let from = test.talk_in("work").await;
     let mut events = from.client.attach(None).await.unwrap().events;
     from.client.send(ClientCommand::prompt("run sleep 1000")).await.unwrap();
@@ -116,7 +119,7 @@ async fn a_turn_goes_on_when_one_of_several_clients_leaves() {
 
 #[tokio::test]
 async fn a_fork_returns_the_message_to_the_editor() {
-    let test = TestEngine::new();
+    let test = LocalEngineFixture::new();
     let from = test.talk_in("work").await;
     let point = from.client.fork_points(false).await.unwrap().remove(0);
     let position = ForkPosition::Entry { entry_id: point.id };
@@ -129,7 +132,7 @@ async fn a_fork_returns_the_message_to_the_editor() {
 
 #[tokio::test]
 async fn an_unknown_session_store_or_agent_directory_has_a_code() {
-    let test = TestEngine::new();
+    let test = LocalEngineFixture::new();
     assert_eq!(test.open(named("zzzz")).await.unwrap_err().code, ErrorCode::SessionNotFound);
     let store = NewSessionOptions { store: Some("nowhere".to_owned()), ..NewSessionOptions::default() };
     assert_eq!(test.open(OpenTarget::New(store)).await.unwrap_err().code, ErrorCode::Usage);

@@ -4,11 +4,11 @@ use osier_protocol::{
     EngineClient, EngineReply, EngineRequest, ErrorCode, ForkOptions, ForkPosition, ListSessions,
 };
 
-use crate::support::TestEngine;
+use crate::support::LocalEngineFixture;
 
 #[tokio::test]
 async fn sessions_are_found_renamed_searched_and_deleted() {
-    let test = TestEngine::new();
+    let test = LocalEngineFixture::new();
     let opened = test.talk_in("work").await;
     let session = opened.info.session.clone();
     let rename = EngineRequest::RenameSession { session: session.clone(), name: "plans".to_owned() };
@@ -38,7 +38,7 @@ async fn sessions_are_found_renamed_searched_and_deleted() {
 
 #[tokio::test]
 async fn a_fork_without_opening_it_is_a_new_session() {
-    let test = TestEngine::new();
+    let test = LocalEngineFixture::new();
     let opened = test.talk_in("work").await;
     let options = ForkOptions {
         session: opened.info.session.clone(),
@@ -56,7 +56,7 @@ async fn a_fork_without_opening_it_is_a_new_session() {
 
 #[tokio::test]
 async fn a_snapshot_has_all_entries_or_only_the_new_ones() {
-    let test = TestEngine::new();
+    let test = LocalEngineFixture::new();
     let session = test.talk_in("work").await.info.session;
     let request = |since, generation| EngineRequest::Snapshot {
         session: session.clone(),
@@ -79,7 +79,7 @@ async fn a_snapshot_has_all_entries_or_only_the_new_ones() {
 
 #[tokio::test]
 async fn settings_can_be_read_and_changed() {
-    let test = TestEngine::new();
+    let test = LocalEngineFixture::new();
     let set = EngineRequest::SetSetting { key: "max_steps".to_owned(), value: "7".to_owned() };
     let EngineReply::SettingChanged { notice } = test.call(set).await else { panic!("it is changed") };
     assert!(notice.contains("max_steps = 7"), "{notice}");
@@ -93,7 +93,7 @@ async fn settings_can_be_read_and_changed() {
 
 #[tokio::test]
 async fn an_engine_describes_itself() {
-    let test = TestEngine::new();
+    let test = LocalEngineFixture::new();
     let EngineReply::Description(description) = test.call(EngineRequest::Describe).await else {
         panic!("a description")
     };

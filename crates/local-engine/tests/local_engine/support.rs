@@ -14,7 +14,7 @@ use osier_protocol::{
 };
 use osier_settings::{Home, HostEnvironment};
 
-pub(crate) struct TestEngine {
+pub(crate) struct LocalEngineFixture {
     pub(crate) engine: LocalEngine,
     pub(crate) hook: Arc<RecordingHook>,
     folder: tempfile::TempDir,
@@ -24,13 +24,15 @@ fn command_variables() -> Vec<(OsString, OsString)> {
     std::env::var_os("PATH").map(|path| ("PATH".into(), path)).into_iter().collect()
 }
 
-impl TestEngine {
-    pub(crate) fn new() -> TestEngine {
-        TestEngine::with(|options, _| options)
+impl LocalEngineFixture {
+    pub(crate) fn new() -> LocalEngineFixture {
+        LocalEngineFixture::with(|options, _| options)
     }
 
     /// With options that may depend on the folder of all directories.
-    pub(crate) fn with(options: impl FnOnce(LocalEngineOptions, &Path) -> LocalEngineOptions) -> TestEngine {
+    pub(crate) fn with(
+        options: impl FnOnce(LocalEngineOptions, &Path) -> LocalEngineOptions,
+    ) -> LocalEngineFixture {
         let folder = tempfile::tempdir().unwrap();
         for name in ["work", "other", "home"] {
             std::fs::create_dir_all(folder.path().join(name)).unwrap();
@@ -50,7 +52,7 @@ impl TestEngine {
         home.engine = Engine::new(config);
         let usual = LocalEngineOptions { has_user: true, keep: KeepWhen::Used, ..Default::default() };
         let options = options(usual, folder.path());
-        TestEngine { engine: LocalEngine::new(home, options), hook, folder }
+        LocalEngineFixture { engine: LocalEngine::new(home, options), hook, folder }
     }
 
     pub(crate) fn directory(&self, name: &str) -> PathBuf {
