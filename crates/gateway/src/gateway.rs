@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use osier_engine::{Engine, FindOptions, FindScope, StoredSession, is_path};
 use osier_protocol::{EngineClient, ErrorCode, OpenRequest, OpenTarget, OpenedSession, SessionRef};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, GatewayToken, Grant, GrantKind, HostRules, TokenError, UsedLinks, millis, now};
@@ -45,6 +46,8 @@ pub struct Gateway {
     directories: Directories,
     cookie_name: String,
     used_links: UsedLinks,
+    /// Free WebSockets.
+    web_sockets: Arc<Semaphore>,
     closing: CancellationToken,
 }
 
@@ -54,6 +57,7 @@ impl Gateway {
             directories: Directories::new(&config.directories),
             cookie_name: format!("osier_{}", config.port),
             used_links: UsedLinks::new(now()),
+            web_sockets: Arc::new(Semaphore::new(config.limits.web_sockets)),
             closing: CancellationToken::new(),
             config,
         }
@@ -97,6 +101,10 @@ impl Gateway {
 
     pub(crate) fn used_links(&self) -> &UsedLinks {
         &self.used_links
+    }
+
+    pub(crate) fn web_sockets(&self) -> &Arc<Semaphore> {
+        &self.web_sockets
     }
 
     /// Ends when the gateway closes.

@@ -10,9 +10,10 @@ use axum::response::Response;
 
 use crate::gateway::Gateway;
 
-/// Scripts, styles and requests only from the gateway itself; no frames, forms or plugins.
+/// Scripts, styles and requests only from the gateway itself; no frames, forms or plugins; markup only from the viewer.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
-    font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+    trusted-types osier; require-trusted-types-for 'script'";
 
 const HEADERS: [(HeaderName, &str); 7] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),

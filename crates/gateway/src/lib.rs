@@ -8,6 +8,7 @@
 //! | `routes.rs`, `openapi.rs` | all routes, and the document that describes them |
 //! | `api/` | the handlers, one file per resource; they only translate |
 //! | `extract.rs`, `body_stream.rs`, `error.rs`, `headers.rs` | reading requests; writing responses, errors and headers |
+//! | `socket.rs` | the WebSocket: the frames of the wire protocol |
 //! | `login.rs`, `page.rs` | logging in with a link; the files of the page |
 
 mod access;
@@ -24,6 +25,7 @@ mod openapi;
 mod page;
 mod routes;
 mod server;
+mod socket;
 mod stalled;
 
 pub use access::{Access, GatewayToken, Grant, GrantKind, HostRules, TokenError};

@@ -14,11 +14,11 @@ use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::{authenticate, check_host};
-use crate::api::{branches, commands, engine, entries, queries, sessions, snapshot, typed_entries};
+use crate::access::{WEB_SOCKET, authenticate, check_host};
+use crate::api::{branches, commands, engine, entries, queries, rendered, sessions, snapshot, typed_entries};
 use crate::error::ApiError;
 use crate::gateway::Gateway;
-use crate::{headers, login, openapi, page};
+use crate::{headers, login, openapi, page, socket};
 
 /// The routes of the API, with their documentation.
 pub(crate) fn api() -> OpenApiRouter<Arc<Gateway>> {
@@ -37,6 +37,8 @@ pub(crate) fn api() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(snapshot::context))
         .routes(routes!(snapshot::tree))
         .routes(routes!(snapshot::export))
+        .routes(routes!(rendered::entries))
+        .routes(routes!(rendered::render))
         .routes(routes!(entries::list, entries::append))
         .routes(routes!(entries::get, entries::update, branches::delete))
         .routes(routes!(branches::restore))
@@ -79,6 +81,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
     let document = Arc::new(openapi::complete(document));
     let document = get(move || async move { Json(document.as_ref().clone()) });
     let with_token = api
+        .route(WEB_SOCKET, get(socket::connect))
         .route("/logout", post(login::log_out))
         .route_layer(from_fn_with_state(gateway.clone(), authenticate));
     Router::new()

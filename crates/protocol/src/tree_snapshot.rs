@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use osier_tree::entry::{Entry, flag, parse_entry};
 use osier_tree::projection::preview::EntryPreviews;
-use osier_tree::{EntryId, EntryKind, EntryReason, MessageRole, Place, Seq, SessionTree, time};
+use osier_tree::{EntryId, EntryKind, EntryLine, EntryReason, MessageRole, Place, Seq, SessionTree, time};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
@@ -116,6 +116,11 @@ impl TreeSnapshot {
 
     pub fn id(&self, seq: Seq) -> EntryId {
         self.tree.id(seq).to_entry_id()
+    }
+
+    /// The entry that a line stores.
+    pub fn find_line(&self, line: &EntryLine) -> Option<Seq> {
+        self.tree.find(&parse_entry(line.bytes()).ok()?.id)
     }
 
     /// One row of the snapshot in JSON.

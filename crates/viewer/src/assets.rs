@@ -13,6 +13,47 @@ pub const TRANSCRIPT: &str = include_str!("../web/transcript.js");
 pub const CONTROLS: &str = include_str!("../web/controls.js");
 pub const EXPORT: &str = include_str!("../web/export.js");
 
+/// The page of a gateway.
+pub const LIVE_PAGE: &str = include_str!("../web/live.html");
+
+/// A file that a gateway serves.
+#[derive(Debug, Clone, Copy)]
+pub struct WebFile {
+    pub name: &'static str,
+    pub content: &'static str,
+}
+
+macro_rules! web_files {
+    ($($name:literal),* $(,)?) => { &[$(WebFile { name: $name, content: include_str!(concat!("../web/", $name)) }),*] };
+}
+
+/// The style and the modules of the page of a gateway.
+pub const WEB_FILES: &[WebFile] = web_files![
+    "actions.js",
+    "bodies.js",
+    "compare.js",
+    "composer.js",
+    "connection.js",
+    "controls.js",
+    "dialog.js",
+    "dom.js",
+    "drafts.js",
+    "label_editor.js",
+    "live.css",
+    "live.js",
+    "live_session.js",
+    "live_state.js",
+    "outline.js",
+    "questions.js",
+    "scroll.js",
+    "session_list.js",
+    "state.js",
+    "status.js",
+    "style.css",
+    "transcript.js",
+    "tree.js",
+];
+
 /// The modules of an export, each after those that it imports.
 const EXPORT_MODULES: &[&str] = &[DOM, STATE, OUTLINE, TREE, TRANSCRIPT, CONTROLS, EXPORT];
 

@@ -33,3 +33,13 @@ mod tool_result;
 
 pub use entry::{EntryBody, render_entry};
 pub use export::{HtmlExport, SessionSummary};
+
+/// Markdown as HTML.
+pub fn render_markdown(text: &str) -> String {
+    markdown::markdown(text).into_string()
+}
+
+/// A diff in the unified format as HTML.
+pub fn render_diff(diff: &str) -> String {
+    diff::diff_block(diff).into_string()
+}

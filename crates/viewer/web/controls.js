@@ -12,6 +12,7 @@ import { TreeView } from "./tree.js";
  * @property {SessionStore} store
  * @property {TreeView} tree
  * @property {TranscriptView} transcript
+ * @property {() => string} [leafAddress] The address of the page without an entry.
  * @property {(words: string[], isCurrent: () => boolean) => Promise<Set<number>>} findInBodies
  */
 
@@ -26,7 +27,7 @@ export function connectControls(page) {
   back.addEventListener("click", () => {
     page.store.showLeaf();
     page.transcript.scrollTo(page.store.selectedEntryId ?? "");
-    history.replaceState(null, "", "#");
+    history.replaceState(null, "", page.leafAddress?.() ?? "#");
   });
   page.store.subscribe(() => (back.hidden = page.store.isAtLeaf()));
 }

@@ -95,6 +95,7 @@ function shownChildren(/** @type {SessionStore} */ store, /** @type {Uint8Array}
 function shownEntries(/** @type {SessionStore} */ store, /** @type {OutlineOptions} */ options) {
   const leaf = store.leafIndex();
   return Uint8Array.from(store.entries, (row, index) => {
+    if (store.deleted.has(index) && options.filter !== "all") return 0;
     const label = store.labelsByEntryId.get(row.id);
     const isWanted = row.type !== "usage" && !(hasOnlyCalls(row) && index !== leaf) && passesFilter(row, label, options.filter);
     return isWanted && (matchesWords(row, label, options.words) || options.matches?.has(index)) ? 1 : 0;

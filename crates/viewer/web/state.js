@@ -60,6 +60,8 @@ export class SessionStore {
     this.labelsByEntryId = new Map();
     /** @type {Set<number>} Indexes of the entries of the shown path. */
     this.activePath = new Set();
+    /** @type {Set<number>} Indexes of the entries of deleted branches. */
+    this.deleted = new Set();
     /** @type {Int32Array | null} For each entry, the newest entry at or below it. Computed when needed. */
     this.newest = null;
     /** @type {Set<(what: string) => void>} */

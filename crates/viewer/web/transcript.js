@@ -8,6 +8,12 @@ import { kindClass } from "./tree.js";
 
 /** @typedef {import("./state.js").Row} Row */
 
+/**
+ * @typedef {Object} LiveTranscript
+ * @property {(ids: string[]) => Promise<void>} load Makes bodies known.
+ * @property {(id: string) => string} link The address of an entry.
+ */
+
 const GROUP = 30;
 const MAX_GROUPS = 24;
 /** The expected height of an entry, until it is drawn. */
@@ -16,11 +22,15 @@ const EXPECTED_HEIGHT = 110;
 export class TranscriptView {
   /**
    * @param {SessionStore} store
-   * @param {(index: number) => string} bodyOf The rendered body of an entry.
+   * @param {(index: number) => string | undefined} bodyOf The rendered body of an entry, if it is known.
+   * @param {LiveTranscript} [live] What only a live page has.
    */
-  constructor(store, bodyOf) {
+  constructor(store, bodyOf, live) {
     this.store = store;
     this.bodyOf = bodyOf;
+    this.live = live;
+    /** @type {Row[]} The entries that the groups are made for. */
+    this.shown = [];
     this.root = byId("transcript");
     /** @type {HTMLElement[]} */
     this.groups = [];
@@ -33,26 +43,60 @@ export class TranscriptView {
     this.observer = new IntersectionObserver((seen) => this.handleSeen(seen), { rootMargin: "1200px 0px" });
     store.subscribe((what) => {
       if (what === "path") this.rebuild();
+      if (what === "labels") this.updateLabels();
       if (what === "selection") this.markSelection();
     });
     this.root.addEventListener("click", (event) => this.handleClick(event));
     addEventListener("beforeprint", () => this.groups.forEach((group) => this.drawGroup(group, false)));
   }
 
+  /** Shows the entries of the path. Groups that stay the same are not touched. */
   rebuild() {
-    this.observer.disconnect();
-    this.drawn.clear();
     const entries = this.store.visibleEntries;
-    this.positions = new Map(entries.map((entry, at) => [entry.id, at]));
-    this.groups = [];
-    for (let first = 0; first < entries.length; first += GROUP) {
-      const group = element("section", { class: "group", "data-first": first });
-      group.style.minHeight = `${Math.min(GROUP, entries.length - first) * EXPECTED_HEIGHT}px`;
-      this.groups.push(group);
+    const same = commonLength(this.shown, entries);
+    for (const entry of this.shown.slice(same)) this.positions.delete(entry.id);
+    for (let at = same; at < entries.length; at++) this.positions.set(entries[at].id, at);
+    this.shown = entries;
+    const kept = Math.floor(same / GROUP);
+    const partial = same % GROUP > 0 ? this.groups[kept] : undefined;
+    for (const group of this.groups.splice(partial ? kept + 1 : kept)) this.removeGroup(group);
+    if (partial) this.updateGroup(partial, same % GROUP);
+    for (let first = this.groups.length * GROUP; first < entries.length; first += GROUP) this.addGroup(first);
+    const isEmpty = this.groups.length === 0;
+    this.root.querySelector(":scope > .notice")?.remove();
+    if (isEmpty) this.root.append(element("p", { class: "notice" }, "No messages yet"));
+  }
+
+  /** @param {number} first */
+  addGroup(first) {
+    const group = element("section", { class: "group", "data-first": first });
+    const number = Math.min(GROUP, this.shown.length - first);
+    group.style.minHeight = `${number * EXPECTED_HEIGHT}px`;
+    this.groups.push(group);
+    this.root.append(group);
+    // New entries at the end are drawn in the same frame, so that nothing jumps.
+    if (this.live && number < 4 && this.groups.length > 1) this.drawGroup(group, true);
+    else this.observer.observe(group);
+  }
+
+  /** @param {HTMLElement} group */
+  removeGroup(group) {
+    this.observer.unobserve(group);
+    this.drawn.delete(group);
+    group.remove();
+  }
+
+  /** Replaces the entries of a group after the first ones. @param {HTMLElement} group @param {number} same */
+  updateGroup(group, same) {
+    const first = Number(group.dataset["first"]);
+    const entries = this.shown.slice(first, first + GROUP);
+    if (!this.drawn.has(group)) {
+      group.style.minHeight = `${entries.length * EXPECTED_HEIGHT}px`;
+      return;
     }
-    const empty = element("p", { class: "notice" }, "No messages yet");
-    this.root.replaceChildren(...(this.groups.length > 0 ? this.groups : [empty]));
-    this.groups.forEach((group) => this.observer.observe(group));
+    while (group.childNodes.length > same) group.lastChild?.remove();
+    group.append(...entries.slice(same).map((entry) => this.drawEntry(entry)));
+    this.loadMissing(group);
   }
 
   /** @param {IntersectionObserverEntry[]} seen */
@@ -73,7 +117,37 @@ export class TranscriptView {
     group.replaceChildren(...entries.map((entry) => this.drawEntry(entry)));
     group.style.minHeight = "";
     this.drawn.add(group);
+    this.loadMissing(group);
     if (mayRemove && this.drawn.size > MAX_GROUPS) this.removeOldest();
+  }
+
+  /** Draws the entries of a group whose bodies were not known. @param {HTMLElement} group */
+  async loadMissing(group) {
+    const missing = [...group.querySelectorAll(".entry:has(> .body.loading)")];
+    if (missing.length === 0 || !this.live) return;
+    await this.live.load(missing.map((entry) => entry.getAttribute("data-id") ?? ""));
+    for (const entry of missing) {
+      const row = this.store.entry(entry.getAttribute("data-id") ?? "");
+      if (row && entry.isConnected) entry.replaceWith(this.drawEntry(row));
+    }
+  }
+
+  /** Draws an entry again, if it is drawn. @param {string} id */
+  redraw(id) {
+    const row = this.store.entry(id);
+    const drawn = document.getElementById(`entry-${id}`);
+    if (!row || !drawn) return;
+    const made = this.drawEntry(row);
+    drawn.replaceWith(made);
+    const group = made.closest("section");
+    if (group) this.loadMissing(group);
+  }
+
+  updateLabels() {
+    for (const entry of this.root.querySelectorAll(".entry")) {
+      const label = this.store.labelsByEntryId.get(entry.getAttribute("data-id") ?? "") ?? "";
+      if ((entry.querySelector(".entry-header .label")?.textContent ?? "") !== label) this.redraw(entry.getAttribute("data-id") ?? "");
+    }
   }
 
   /** Replaces the group that was in view longest ago with an empty one of the same height. */
@@ -88,7 +162,8 @@ export class TranscriptView {
   drawEntry(entry) {
     const index = /** @type {number} */ (this.store.entryById.get(entry.id));
     const isSelected = entry.id === this.store.selectedEntryId;
-    const body = element("div", { class: "body" }, fragment(this.bodyOf(index)));
+    const html = this.bodyOf(index);
+    const body = element("div", { class: html === undefined ? "body loading" : "body" }, fragment(html ?? ""));
     for (const [part, isOpen] of Object.entries(this.openParts)) setOpen(body, part, isOpen === true);
     for (const figure of body.querySelectorAll("figure.code")) {
       figure.append(element("button", { class: "copy", type: "button" }, "Copy"));
@@ -110,9 +185,11 @@ export class TranscriptView {
     const origin = body.querySelector(".origin");
     if (origin) header.append(origin);
     if (others.length > 1) header.append(drawSwitch(this.store, others, others.indexOf(index)));
-    const link = element("a", { class: "permalink", href: `#entry=${encodeURIComponent(entry.id)}`, title: "Link to this entry" });
+    const href = this.live?.link(entry.id) ?? `#entry=${encodeURIComponent(entry.id)}`;
+    const link = element("a", { class: "permalink", href, title: "Link to this entry" });
     link.append(drawTime(entry.timestamp));
     header.append(link);
+    if (this.live) header.append(drawMenuButton());
     return header;
   }
 
@@ -196,7 +273,7 @@ const AUTHORS = {
 };
 
 /** @param {Row} entry */
-function authorOf(entry) {
+export function authorOf(entry) {
   return AUTHORS[entry.type === "message" ? entry.role ?? "" : entry.type] ?? "Message";
 }
 
@@ -206,6 +283,18 @@ function drawTime(timestamp) {
   if (!date || Number.isNaN(date.getTime())) return element("span", {}, "#");
   const text = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
   return element("time", { datetime: timestamp, title: date.toLocaleString() }, text);
+}
+
+function drawMenuButton() {
+  return element("button", { type: "button", class: "entry-menu quiet", "aria-label": "Actions of this entry", "aria-haspopup": "menu", title: "Actions (m)" }, "⋯");
+}
+
+/** How many entries two paths have in common. @param {Row[]} left @param {Row[]} right */
+function commonLength(left, right) {
+  const most = Math.min(left.length, right.length);
+  let same = 0;
+  while (same < most && left[same].id === right[same].id) same++;
+  return same;
 }
 
 /** Shows which of several continuations this is, and leads to the others. */

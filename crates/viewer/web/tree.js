@@ -31,15 +31,26 @@ export class TreeView {
     this.cursor = -1;
     this.leaf = -1;
     this.isScheduled = false;
+    /** What changed since the last frame. */
+    this.mustUpdate = false;
+    this.mustReveal = false;
+    /** While something is edited in a row, nothing is drawn. */
+    this.isPaused = false;
     this.root.addEventListener("scroll", () => this.schedule(), { passive: true });
     this.root.addEventListener("click", (event) => this.handleClick(event));
     this.root.addEventListener("keydown", (event) => this.handleKey(event));
     new ResizeObserver(() => this.schedule()).observe(this.root);
-    store.subscribe((what) => (what === "selection" ? this.reveal() : this.update()));
+    store.subscribe((what) => {
+      if (what === "selection") this.mustReveal = true;
+      else if (what === "rows" || what === "path" || what === "labels") this.mustUpdate = true;
+      else return;
+      this.schedule();
+    });
   }
 
   /** Computes the rows again. */
   update() {
+    this.mustUpdate = false;
     this.rows = outlineRows(this.store, this.options);
     this.leaf = this.store.leafIndex();
     this.rowByIndex = new Map(this.rows.map((row, at) => [row.index, at]));
@@ -63,6 +74,7 @@ export class TreeView {
 
   /** Moves the selection into view. */
   reveal() {
+    this.mustReveal = false;
     this.cursor = this.selectedRow();
     this.scrollToCursor();
     this.schedule();
@@ -88,6 +100,9 @@ export class TreeView {
     this.isScheduled = true;
     requestAnimationFrame(() => {
       this.isScheduled = false;
+      if (this.isPaused) return;
+      if (this.mustUpdate) this.update();
+      if (this.mustReveal) this.reveal();
       this.draw();
     });
   }
@@ -116,7 +131,7 @@ export class TreeView {
     const entry = this.store.entries[row.index];
     const isOnPath = this.store.activePath.has(row.index);
     const isLeaf = row.index === this.leaf;
-    const classes = ["row", kindClass(entry), isOnPath && "on-path", isLeaf && "leaf", at === this.cursor && "selected"];
+    const classes = ["row", kindClass(entry), isOnPath && "on-path", isLeaf && "leaf", at === this.cursor && "selected", this.store.deleted.has(row.index) && "deleted"];
     const made = element("div", {
       id: `row-${at}`,
       class: classes.filter(Boolean).join(" "),
@@ -134,6 +149,22 @@ export class TreeView {
     made.append(element("span", { class: "preview", dir: "auto" }, previewText(entry)));
     if (isLeaf) made.append(element("span", { class: "leaf-mark" }, "leaf"));
     return made;
+  }
+
+  /** The entry of a row. @param {number} at @returns {string | undefined} */
+  idAt(at) {
+    const row = this.rows[at];
+    return row && this.store.entries[row.index].id;
+  }
+
+  /** The entry at the cursor, if the tree has the focus. */
+  cursorId() {
+    return document.activeElement === this.root ? this.idAt(this.cursor) : undefined;
+  }
+
+  /** The drawn row of an entry. @param {string} id */
+  rowElement(id) {
+    return document.getElementById(`row-${this.rowByIndex.get(this.store.entryById.get(id) ?? -1) ?? -1}`);
   }
 
   /** @param {MouseEvent} event */
@@ -205,7 +236,7 @@ export function kindClass(entry) {
 }
 
 /** The preview without the name of the role, which the color of the dot shows. @param {import("./state.js").Row} entry */
-function previewText(entry) {
+export function previewText(entry) {
   const quoted = /^(?:user|assistant): "(.*)"$/su.exec(entry.preview);
   return quoted ? quoted[1] : entry.preview.replace(/^assistant: /u, "");
 }

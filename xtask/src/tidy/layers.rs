@@ -29,9 +29,10 @@ const LEVELS: &[(&str, u8)] = &[
 ];
 const TESTKIT: &str = "testkit";
 
-/// Clients: views of sessions. They know only the engine, the protocol and its frames, so that any of them can be replaced.
+/// Clients: views of sessions. They know only the engine, the protocol, its frames and the viewer, so that any of them can be
+/// replaced.
 const CLIENTS: &[&str] = &["tui", "gateway", "rpc", "acp"];
-const CLIENTS_USE: &[&str] = &["engine", "protocol", "wire"];
+const CLIENTS_USE: &[&str] = &["engine", "protocol", "wire", "viewer"];
 
 /// What the command may use below the engine, and why.
 const COMMAND_EXCEPTIONS: &[(&str, &str)] = &[

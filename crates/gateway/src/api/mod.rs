@@ -5,6 +5,7 @@ pub(crate) mod commands;
 pub(crate) mod engine;
 pub(crate) mod entries;
 pub(crate) mod queries;
+pub(crate) mod rendered;
 pub(crate) mod sessions;
 pub(crate) mod snapshot;
 pub(crate) mod typed_entries;

@@ -155,7 +155,7 @@ async fn pages_of_other_sites_are_refused_even_with_the_cookie() {
 #[tokio::test]
 async fn every_response_has_the_security_headers() {
     let gateway = TestGateway::start();
-    for path in ["/", "/assets/page.css", "/api/sessions", "/api/openapi.json", "/nothing", "/login/x"] {
+    for path in ["/", "/assets/style.css", "/api/sessions", "/api/openapi.json", "/nothing", "/login/x"] {
         let response = gateway.plain(Method::GET, path).send().await.unwrap();
         let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
         assert!(header("content-security-policy").starts_with("default-src 'none'"), "{path}");

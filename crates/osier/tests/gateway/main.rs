@@ -14,6 +14,8 @@ mod commands;
 mod entries;
 mod limits;
 mod openapi;
+mod page;
 mod server;
 mod sessions;
 mod several;
+mod socket;

@@ -1,0 +1,70 @@
+//! The page, and the HTML that it shows.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::server::TestGateway;
+
+async fn text(gateway: &TestGateway, path: &str) -> String {
+    let response = gateway.plain(Method::GET, path).send().await.unwrap();
+    assert_eq!(response.status(), 200, "{path}");
+    response.text().await.unwrap()
+}
+
+#[tokio::test]
+async fn the_page_loads_only_files_of_the_gateway() {
+    let gateway = TestGateway::start();
+    let page = text(&gateway, "/").await;
+    assert!(
+        page.contains("src=\"/assets/live.js\"") && !page.contains("<style") && !page.contains(" style=")
+    );
+    assert_eq!(page.matches("<script").count(), 1, "no inline script");
+    let (mut open, mut seen) = (vec!["live.js".to_owned()], Vec::new());
+    while let Some(name) = open.pop() {
+        let module = text(&gateway, &format!("/assets/{name}")).await;
+        for line in module.lines().filter(|line| line.starts_with("import ")) {
+            let import = line.split("\"./").nth(1).and_then(|rest| rest.strip_suffix("\";")).unwrap();
+            if !seen.iter().any(|known| known == import) {
+                seen.push(import.to_owned());
+                open.push(import.to_owned());
+            }
+        }
+    }
+    assert!(seen.len() > 15, "{seen:?}");
+}
+
+#[tokio::test]
+async fn entries_are_rendered_in_the_order_of_the_path() {
+    let gateway = TestGateway::start();
+    let (session, ids) = gateway.create_with(&["**one**", "two", "<script>alert(1)</script>"]).await;
+    let last = gateway.get(&format!("{session}/rendered?last=2")).await;
+    assert_eq!((&last["hiddenEntries"], &last["leafId"]), (&json!(1), &json!(ids[2])));
+    let rows: Vec<_> = last["entries"].as_array().unwrap().iter().map(|entry| &entry["row"]["id"]).collect();
+    assert_eq!(rows, [&json!(ids[1]), &json!(ids[2])]);
+    let html = last["entries"][1]["html"].as_str().unwrap();
+    assert!(html.contains("&lt;script") && !html.contains("<script"), "{html}");
+    let named = gateway.get(&format!("{session}/rendered?ids={},ffffffff,{}", ids[2], ids[0])).await;
+    assert_eq!(named["entries"].as_array().unwrap().len(), 2, "an unknown entry is left out");
+    assert!(named["entries"][1]["html"].as_str().unwrap().contains("<strong>one</strong>"));
+    let many = vec!["a"; 201].join(",");
+    let refused = gateway.fails(Method::GET, &format!("{session}/rendered?ids={many}"), json!({})).await;
+    assert_eq!(refused, (400, "invalid_request".to_owned()));
+}
+
+#[tokio::test]
+async fn text_that_is_not_stored_is_rendered_like_entries() {
+    let gateway = TestGateway::start();
+    let reply = json!({ "type": "message", "id": "1", "parentId": null,
+        "message": { "role": "assistant", "content": [{ "type": "text", "text": "*a* <b>" }] } });
+    let parts = json!({ "parts": [
+        { "type": "entry", "entry": reply },
+        { "type": "diff", "text": "@@ -1 +1 @@\n-old\n+<i>new" },
+        { "type": "markdown", "text": "# Title" },
+    ] });
+    let rendered = gateway.post("/api/render", parts).await;
+    let html: Vec<_> =
+        rendered["html"].as_array().unwrap().iter().map(|part| part.as_str().unwrap()).collect();
+    assert!(html[0].contains("<em>a</em> &lt;b&gt;"), "{}", html[0]);
+    assert!(html[1].contains("class=\"added\"") && html[1].contains("+&lt;i&gt;new"), "{}", html[1]);
+    assert!(html[2].contains("Title</h"), "{}", html[2]);
+}

@@ -1,0 +1,75 @@
+// @ts-check
+// The rendered bodies of entries. They are fetched in batches when they come near the view, and kept.
+
+import { fetchJson } from "./connection.js";
+
+/** The most entries in one request. */
+const BATCH = 100;
+/** The bodies that stay in memory; older ones are fetched again. */
+const MAX_KEPT = 3_000;
+
+export class Bodies {
+  constructor() {
+    this.url = "";
+    /** @type {Map<string, string>} */
+    this.kept = new Map();
+    /** @type {Map<string, Promise<void>>} */
+    this.loading = new Map();
+  }
+
+  /** Forgets everything and names the session. @param {string} sessionId @param {string} store */
+  open(sessionId, store) {
+    this.url = `/api/sessions/${encodeURIComponent(sessionId)}/rendered?store=${encodeURIComponent(store)}`;
+    this.kept.clear();
+    this.loading.clear();
+  }
+
+  /** @param {string} id @returns {string | undefined} */
+  get(id) {
+    return this.kept.get(id);
+  }
+
+  /** Must be fetched again, because its state changed. @param {string} id */
+  forget(id) {
+    this.kept.delete(id);
+  }
+
+  /** The last entries of the path. @param {number} number */
+  async last(number) {
+    const answer = await fetchJson(`${this.url}&last=${number}`);
+    this.keep(answer.entries);
+    return answer;
+  }
+
+  /** Entries and their rows. @param {string[]} ids @returns {Promise<import("./state.js").Row[]>} */
+  async fetch(ids) {
+    const answer = await fetchJson(`${this.url}&ids=${ids.map(encodeURIComponent).join(",")}`);
+    this.keep(answer.entries);
+    return answer.entries.map((/** @type {any} */ entry) => entry.row);
+  }
+
+  /** @param {{ row: { id: string }, html: string }[]} entries */
+  keep(entries) {
+    for (const { row, html } of entries) this.kept.set(row.id, html);
+    for (const id of this.kept.keys()) {
+      if (this.kept.size <= MAX_KEPT) break;
+      this.kept.delete(id);
+    }
+  }
+
+  /** Fetches bodies that are missing. @param {string[]} ids */
+  async load(ids) {
+    const missing = ids.filter((id) => !this.kept.has(id));
+    const fresh = missing.filter((id) => !this.loading.has(id));
+    for (let first = 0; first < fresh.length; first += BATCH) {
+      const batch = fresh.slice(first, first + BATCH);
+      const done = this.fetch(batch).then(() => {
+        // An entry that the gateway does not return stays empty.
+        for (const id of batch) if (!this.kept.has(id)) this.kept.set(id, "");
+      });
+      const settled = done.finally(() => batch.forEach((id) => this.loading.delete(id)));
+      batch.forEach((id) => this.loading.set(id, settled));
+    }
+    await Promise.all(new Set(missing.map((id) => this.loading.get(id))));
+  }
+}

@@ -1,0 +1,236 @@
+// @ts-check
+// The prompt: sends, steers, queues, cancels, and continues from the selected entry.
+
+import { EngineError } from "./connection.js";
+import { announce, byId, element } from "./dom.js";
+import { LiveSession } from "./live_session.js";
+import { previewText } from "./tree.js";
+
+/** The largest image that is attached, in bytes. */
+const MAX_IMAGE = 8 << 20;
+
+export class Composer {
+  /** @param {LiveSession} session */
+  constructor(session) {
+    this.session = session;
+    this.input = /** @type {HTMLTextAreaElement} */ (byId("prompt"));
+    /** @type {{ mimeType: string, data: string }[]} */
+    this.images = [];
+    /** @type {Map<string, string>} Unsent text by session. */
+    this.unsent = new Map();
+    this.isSending = false;
+    byId("composer").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.submit(/** @type {any} */ (event).submitter?.value === "follow_up" ? "follow_up" : "steer");
+    });
+    byId("cancel").addEventListener("click", () => this.cancel());
+    this.input.addEventListener("keydown", (event) => this.handleKey(event));
+    this.input.addEventListener("input", () => this.resize());
+    this.input.addEventListener("paste", (event) => this.attach([...(event.clipboardData?.files ?? [])]));
+    byId("composer").addEventListener("dragover", (event) => event.preventDefault());
+    byId("composer").addEventListener("drop", (event) => {
+      event.preventDefault();
+      this.attach([...(event.dataTransfer?.files ?? [])]);
+    });
+    session.store.subscribe((what) => {
+      if (what === "runtime" || what === "selection" || what === "path" || what === "session") this.update();
+    });
+  }
+
+  /** @param {KeyboardEvent} event */
+  handleKey(event) {
+    if (event.isComposing) return;
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      this.submit(event.altKey ? "follow_up" : "steer");
+    } else if (event.key === "Escape" && this.session.store.turnRunning) {
+      this.cancel();
+    } else if (event.key === "ArrowUp" && event.altKey) {
+      this.takeQueue();
+    }
+  }
+
+  resize() {
+    this.input.style.height = "auto";
+    this.input.style.height = `${Math.min(this.input.scrollHeight + 2, innerHeight * 0.4)}px`;
+  }
+
+  /** @param {string} text */
+  setText(text) {
+    this.input.value = text;
+    this.resize();
+  }
+
+  /** Puts prompts that were not sent back into the editor. @param {any[]} prompts */
+  returnPrompts(prompts) {
+    const texts = prompts.map((prompt) => prompt.text).filter(Boolean);
+    this.setText([...texts, this.input.value].filter(Boolean).join("\n\n"));
+    for (const prompt of prompts) this.images.push(...(prompt.images ?? []));
+    this.drawImages();
+  }
+
+  /** Where a prompt goes: to the leaf, or first to the selected entry. */
+  continuation() {
+    const { store } = this.session;
+    const selected = store.selectedEntryId;
+    const leaf = store.leafIndex();
+    if (!selected || leaf < 0 || store.entries[leaf]?.id === selected || (store.isAtLeaf() && isEnd(store, selected))) return null;
+    return store.entry(selected) ?? null;
+  }
+
+  update() {
+    const { store } = this.session;
+    const isMoving = store.pendingLeafConfirmation !== null;
+    byId("cancel").hidden = !store.turnRunning;
+    byId("queue-prompt").hidden = !store.turnRunning;
+    const send = /** @type {HTMLButtonElement} */ (byId("send"));
+    send.textContent = store.turnRunning ? "Steer" : "Send";
+    send.title = store.turnRunning ? "Send before the next model call (Enter)" : "Send (Enter)";
+    send.disabled = isMoving || this.isSending;
+    this.drawContinuation(isMoving);
+    this.drawQueue();
+  }
+
+  /** @param {boolean} isMoving */
+  drawContinuation(isMoving) {
+    const place = byId("continue-from");
+    const row = this.continuation();
+    place.hidden = !row && !isMoving;
+    if (isMoving) return place.replaceChildren("Moving…");
+    if (!row) return;
+    const isOwn = row.role === "user" && row.type === "message";
+    const text = isOwn ? "Your prompt will replace this message on a new branch: " : "Your prompt will continue from here on a new branch: ";
+    const clear = element("button", { type: "button" }, "Continue at the leaf");
+    clear.addEventListener("click", () => this.session.store.showLeaf());
+    place.replaceChildren(text, element("q", { dir: "auto" }, previewText(row)), clear);
+    if (isOwn) {
+      const edit = element("button", { type: "button" }, "Edit it");
+      edit.addEventListener("click", () => this.edit(row.id));
+      clear.before(edit);
+    }
+  }
+
+  /** Puts the text of a stored message into the editor. @param {string} id */
+  async edit(id) {
+    const answer = await this.session.query({ type: "entry", id });
+    this.setText(answer.text);
+    this.input.focus();
+  }
+
+  drawQueue() {
+    const { steering, followUp } = this.session.store.queue;
+    const row = (/** @type {string} */ kind) => (/** @type {string} */ text) =>
+      element("p", { class: "queued" }, element("b", {}, kind), element("span", { dir: "auto" }, text));
+    const rows = [...steering.map(row("Steering")), ...followUp.map(row("Queued"))];
+    if (rows.length > 0) {
+      const take = element("button", { type: "button", title: "Alt+Up" }, "Edit queued prompts");
+      take.addEventListener("click", () => this.takeQueue());
+      rows.push(take);
+    }
+    byId("queue").replaceChildren(...rows);
+  }
+
+  async takeQueue() {
+    await this.guard(async () => {
+      const reply = await this.session.send({ type: "clear_queue" });
+      this.returnPrompts(reply.prompts ?? []);
+    });
+  }
+
+  async cancel() {
+    await this.guard(async () => {
+      const reply = await this.session.send({ type: "cancel" });
+      this.returnPrompts(reply.prompts ?? []);
+      announce("Stopped");
+    });
+  }
+
+  /** @param {"steer" | "follow_up"} when When to send it if a turn is running. */
+  async submit(when) {
+    const text = this.input.value.trim();
+    const images = this.images;
+    const { store } = this.session;
+    if (this.isSending || store.pendingLeafConfirmation || (text === "" && images.length === 0)) return;
+    this.isSending = true;
+    this.update();
+    await this.guard(async () => {
+      const isRunning = store.turnRunning;
+      if (!(await this.moveFirst())) return;
+      store.turnError = null;
+      const shell = /^(!!?)\s*(.+)$/su.exec(text);
+      // The reply to a command arrives when the command has ended.
+      if (shell) this.session.send({ type: "run_shell", command: shell[2], excludeFromContext: shell[1] === "!!" }).catch((error) => announce(error.message));
+      else await this.session.prompt(text, images, isRunning ? when : "now");
+      if (this.input.value.trim() === text) this.setText("");
+      if (this.images === images) this.images = [];
+      this.drawImages();
+    });
+    this.isSending = false;
+    this.update();
+  }
+
+  /** Moves to the selected entry, if it is not the leaf. Returns whether the prompt can be sent. */
+  async moveFirst() {
+    const { store } = this.session;
+    const row = this.continuation();
+    if (!row) return true;
+    if (store.turnRunning) {
+      announce("A turn is running. Stop it before you continue from another entry.");
+      return false;
+    }
+    const reply = await this.session.move(row.id);
+    if (reply.cancelled) return false;
+    store.showLeaf();
+    return true;
+  }
+
+  /** Shows errors; the text stays in the editor. @param {() => Promise<void>} run */
+  async guard(run) {
+    try {
+      await run();
+    } catch (error) {
+      const { code, message } = /** @type {EngineError} */ (error);
+      announce(code === "leaf_changed" ? "The session has moved on. Look at the new messages and send again." : message);
+    }
+  }
+
+  /** @param {File[]} files */
+  async attach(files) {
+    for (const file of files) {
+      if (!/^image\/(png|jpeg|gif|webp)$/u.test(file.type)) continue;
+      if (file.size > MAX_IMAGE) announce(`${file.name} is larger than 8 MB`);
+      else this.images = [...this.images, { mimeType: file.type, data: await base64(file) }];
+    }
+    this.drawImages();
+  }
+
+  drawImages() {
+    const list = byId("attachments");
+    list.hidden = this.images.length === 0;
+    list.replaceChildren(
+      ...this.images.map((image) => {
+        const remove = element("button", { type: "button", "aria-label": "Remove the image" }, "×");
+        remove.addEventListener("click", () => {
+          this.images = this.images.filter((other) => other !== image);
+          this.drawImages();
+        });
+        return element("li", {}, element("img", { src: `data:${image.mimeType};base64,${image.data}`, alt: "Attached image" }), remove);
+      }),
+    );
+  }
+}
+
+/** Whether an entry is the last visible one of the path. @param {any} store @param {string} id */
+function isEnd(store, id) {
+  return store.visibleEntries.at(-1)?.id === id;
+}
+
+/** @param {File} file @returns {Promise<string>} */
+function base64(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/u, ""));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}

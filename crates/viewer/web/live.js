@@ -1,0 +1,221 @@
+// @ts-check
+// The start of the live page: the list of sessions, or one session. The address names what is shown.
+
+import { Actions, entryLink } from "./actions.js";
+import { Composer } from "./composer.js";
+import { Connection, fetchJson } from "./connection.js";
+import { connectControls, isNarrow } from "./controls.js";
+import { announce, byId, fragment, preferences } from "./dom.js";
+import { DraftView } from "./drafts.js";
+import { LabelEditor } from "./label_editor.js";
+import { LiveSession } from "./live_session.js";
+import { QuestionView } from "./questions.js";
+import { ScrollKeeper } from "./scroll.js";
+import { SessionList, sessionRef } from "./session_list.js";
+import { StatusView } from "./status.js";
+import { TranscriptView } from "./transcript.js";
+import { TreeView, previewText } from "./tree.js";
+
+/** The longest reply that is read aloud. */
+const MAX_SPOKEN = 1000;
+
+class LivePage {
+  constructor() {
+    this.connection = new Connection();
+    this.session = new LiveSession(this.connection);
+    const { store, bodies } = this.session;
+    this.transcript = new TranscriptView(store, (index) => bodies.get(store.entries[index].id), {
+      load: (ids) => bodies.load(ids),
+      link: (id) => new URL(entryLink(store.sessionMeta.sessionId, id)).hash,
+    });
+    this.tree = new TreeView(store, (id) => this.show(id));
+    this.scroll = new ScrollKeeper(store, this.transcript);
+    this.composer = new Composer(this.session);
+    this.actions = new Actions(this.session, {
+      setPrompt: (text) => this.composer.setText(text),
+      returnPrompts: (prompts) => this.composer.returnPrompts(prompts),
+      openFork: (target) => this.openFork(target),
+      show: (id) => this.show(id),
+      leave: () => this.goTo(""),
+    });
+    this.labels = new LabelEditor(this.tree, this.actions);
+    this.list = new SessionList(this.connection, {
+      open: (card) => this.goTo(card.id, null, { target: "listed", session: sessionRef(card) }),
+      create: (options) => this.create(options),
+      deleted: (id) => id === store.sessionMeta.sessionId && this.session.close(),
+    });
+    new DraftView(store, () => this.actions.send({ type: "resume" }, "Continued"));
+    new QuestionView(this.session);
+    new StatusView(this.session);
+    connectControls({ store, tree: this.tree, transcript: this.transcript, findInBodies: async () => new Set(), leafAddress: () => entryLink(store.sessionMeta.sessionId) });
+    this.wasRunning = false;
+    /** @type {any} How to open the next session; without it, by its id. */
+    this.target = null;
+    this.connectEvents();
+  }
+
+  connectEvents() {
+    const { store } = this.session;
+    this.session.onNotice = announce;
+    this.session.onReturnedPrompts = (prompts) => this.composer.returnPrompts(prompts);
+    byId("show-sessions").addEventListener("click", () => this.goTo(""));
+    byId("transcript").addEventListener("click", (event) => this.handleEntryClick(event));
+    addEventListener("hashchange", () => this.showAddress());
+    addEventListener("keydown", (event) => this.handleKey(event));
+    this.connection.subscribe((state) => {
+      this.showConnection(state);
+      if (state === "connected") this.showAddress();
+    });
+    store.subscribe((what) => {
+      if (what === "status") this.showTitle();
+      if (what === "runtime") this.speak();
+    });
+  }
+
+  showTitle() {
+    const { status, visibleEntries } = this.session.store;
+    const first = visibleEntries.find((row) => row.type === "message" && row.role === "user");
+    const title = status?.name || (first ? previewText(first) : status ? `Session ${status.shortId}` : "Osier");
+    byId("title").textContent = title;
+    document.title = `${this.session.store.turnRunning ? "● " : ""}${title} – Osier`;
+  }
+
+  /** Tells screen readers when a turn has ended, with its last reply. */
+  speak() {
+    const { store, bodies } = this.session;
+    const hasEnded = this.wasRunning && !store.turnRunning;
+    this.wasRunning = store.turnRunning;
+    const reply = store.visibleEntries.findLast((row) => row.role === "assistant");
+    if (hasEnded && reply) byId("spoken").textContent = fragment(bodies.get(reply.id) ?? "").textContent?.slice(0, MAX_SPOKEN) ?? "";
+  }
+
+  /** @param {import("./connection.js").ConnectionState} state */
+  showConnection(state) {
+    const place = byId("connection");
+    /** @type {Record<string, string>} */
+    const texts = {
+      lost: "Connection lost. Connecting again…",
+      refused: "You are logged out. Run “osier token link” on the machine of the gateway and open the link.",
+    };
+    place.textContent = texts[state] ?? "";
+    place.hidden = !texts[state];
+    document.body.dataset["connection"] = state;
+  }
+
+  /** @param {string} sessionId @param {string | null} [entryId] @param {any} [target] */
+  goTo(sessionId, entryId = null, target = null) {
+    this.target = target;
+    const hash = sessionId ? new URL(entryLink(sessionId, entryId ?? undefined)).hash : "#";
+    if (location.hash === hash || (hash === "#" && location.hash === "")) this.showAddress();
+    else location.hash = hash;
+  }
+
+  /** Shows what the address names. */
+  async showAddress() {
+    if (this.connection.state !== "connected") return;
+    const address = new URLSearchParams(location.hash.slice(1));
+    const [sessionId, entryId] = [address.get("session"), address.get("entry")];
+    const isHome = !sessionId;
+    document.body.classList.toggle("at-home", isHome);
+    if (isHome) {
+      this.session.close();
+      document.title = "Osier";
+      byId("title").textContent = "Osier";
+      this.list.read();
+      if (!isNarrow()) byId("session-search").focus();
+      return;
+    }
+    if (this.session.store.sessionMeta.sessionId === sessionId) {
+      if (entryId && entryId !== this.session.store.selectedEntryId) this.show(entryId);
+      return;
+    }
+    await this.open(this.target ?? { target: "named", name: sessionId }, entryId);
+  }
+
+  /** @param {any} target @param {string | null} entryId */
+  async open(target, entryId) {
+    this.target = null;
+    try {
+      this.scroll.begin();
+      const info = await this.session.open(target);
+      if (!info) return;
+      preferences.set("session", info.id);
+      this.showTitle();
+      byId("offline").hidden = !info.isOfflineOnly;
+      if (info.editorText) this.composer.setText(info.editorText);
+      for (const notice of info.notices ?? []) announce(notice);
+      if (entryId) this.show(entryId);
+      else this.scroll.restore(info.id);
+      if (!isNarrow()) byId("prompt").focus({ preventScroll: true });
+    } catch (error) {
+      const { code, message } = /** @type {any} */ (error);
+      if (code === "connection_lost") return;
+      announce(message);
+      this.goTo("");
+    }
+  }
+
+  /** @param {any} options */
+  async create({ name, ...options }) {
+    try {
+      const created = await fetchJson("/api/sessions", { ...options, ...(name ? { title: name } : {}) });
+      this.goTo(created.sessionId ?? created.id);
+    } catch (error) {
+      announce(/** @type {Error} */ (error).message);
+    }
+  }
+
+  /** @param {object} target */
+  async openFork(target) {
+    await this.open(target, null);
+    const { sessionId } = this.session.store.sessionMeta;
+    if (sessionId) history.pushState(null, "", entryLink(sessionId));
+    announce("Forked to a new session");
+  }
+
+  /** Selects an entry and moves it into view. @param {string} id */
+  show(id) {
+    const { store } = this.session;
+    if (!store.select(id)) return;
+    this.scroll.isFollowing = false;
+    this.transcript.scrollTo(id);
+    history.replaceState(null, "", entryLink(store.sessionMeta.sessionId, id));
+  }
+
+  /** @param {MouseEvent} event */
+  handleEntryClick(event) {
+    const target = /** @type {Element} */ (event.target);
+    const id = target.closest(".entry")?.getAttribute("data-id");
+    if (!id) return;
+    const menu = target.closest("button.entry-menu");
+    if (menu) return this.actions.openEntryMenu(id, menu);
+    const link = target.closest("a.permalink");
+    if (link) {
+      event.preventDefault();
+      this.show(id);
+    }
+  }
+
+  /** @param {KeyboardEvent} event */
+  handleKey(event) {
+    const isTyping = /** @type {Element} */ (event.target).matches?.("input, select, textarea");
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
+    const selected = this.session.store.selectedEntryId;
+    if (event.key === "s") this.goTo("");
+    else if (event.key === "p") byId("prompt").focus();
+    else if (event.key === "m" && selected) this.openSelectedMenu(selected);
+    else if (event.key === "l" && selected) this.labels.edit(selected);
+    else if (event.key === "Escape" && this.session.store.turnRunning) this.composer.cancel();
+    else return;
+    event.preventDefault();
+  }
+
+  /** @param {string} id */
+  openSelectedMenu(id) {
+    const row = document.querySelector(".row.selected") ?? document.getElementById(`entry-${id}`) ?? byId("tree");
+    this.actions.openEntryMenu(this.tree.cursorId() ?? id, row);
+  }
+}
+
+history.scrollRestoration = "manual";
+new LivePage();

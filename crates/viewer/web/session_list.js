@@ -1,0 +1,238 @@
+// @ts-check
+// All sessions of all stores: search, start, rename, delete. Forks are listed below the session that they come from.
+
+import { Connection } from "./connection.js";
+import { askDialog, openMenu } from "./dialog.js";
+import { announce, byId, element } from "./dom.js";
+
+const PAGE = 200;
+
+export class SessionList {
+  /**
+   * @param {Connection} connection
+   * @param {{ open: (card: any) => void, create: (options: object) => void, deleted: (id: string) => void }} actions
+   */
+  constructor(connection, actions) {
+    this.connection = connection;
+    this.actions = actions;
+    /** @type {any[]} */
+    this.cards = [];
+    this.limit = PAGE;
+    /** @type {any} */
+    this.engine = null;
+    this.current = 0;
+    /** @type {any} */
+    this.timer = 0;
+    const search = byId("session-search");
+    search.addEventListener("input", () => {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.read(), 120);
+    });
+    for (const id of ["session-agent", "session-store", "session-named"]) byId(id).addEventListener("change", () => this.read());
+    byId("find-sessions").addEventListener("submit", (event) => event.preventDefault());
+    byId("new-session").addEventListener("click", () => this.startNew());
+    const list = byId("sessions");
+    list.addEventListener("click", (event) => this.handleClick(event));
+    list.addEventListener("keydown", (event) => this.handleKey(event));
+    search.addEventListener("keydown", (event) => {
+      if (event.key === "ArrowDown") list.querySelector("a")?.focus();
+      if (event.key === "Enter") list.querySelector("a")?.click();
+    });
+  }
+
+  async read() {
+    const number = ++this.current;
+    const value = (/** @type {string} */ id) => /** @type {HTMLInputElement} */ (byId(id)).value || undefined;
+    const named = /** @type {HTMLInputElement} */ (byId("session-named")).checked;
+    const filter = { query: value("session-search"), agentId: value("session-agent"), store: value("session-store"), named, limit: this.limit };
+    try {
+      if (!this.engine) await this.readEngine();
+      const list = await this.connection.call({ type: "list_sessions", ...filter });
+      if (number === this.current) this.draw(list, filter.query !== undefined);
+    } catch (error) {
+      byId("list-status").textContent = /** @type {Error} */ (error).message;
+    }
+  }
+
+  async readEngine() {
+    this.engine = await this.connection.call({ type: "describe" });
+    const fill = (/** @type {string} */ id, /** @type {string[]} */ names) => {
+      byId(id).hidden = names.length < 2;
+      byId(id).append(...names.map((name) => element("option", { value: name }, name)));
+    };
+    fill("session-agent", this.engine.agents);
+    fill("session-store", this.engine.stores.map((/** @type {any} */ store) => store.name));
+  }
+
+  /** @param {any} list @param {boolean} isSearch */
+  draw(list, isSearch) {
+    this.cards = isSearch ? list.sessions.map((/** @type {any} */ card) => ({ card, depth: 0 })) : threads(list.sessions);
+    byId("sessions").replaceChildren(...this.cards.map(({ card, depth }, at) => drawCard(card, depth, at)));
+    const problems = byId("list-problems");
+    problems.hidden = !(list.problems?.length > 0);
+    problems.textContent = (list.problems ?? []).join(" ");
+    const status = byId("list-status");
+    status.textContent = this.cards.length > 0 ? "" : isSearch ? "No session matches" : "No sessions yet. Start one.";
+    if (list.hasMore) {
+      const more = element("button", { type: "button" }, "Show more");
+      more.addEventListener("click", () => {
+        this.limit *= 4;
+        this.read();
+      });
+      status.replaceChildren(more);
+    }
+  }
+
+  /** @param {MouseEvent} event */
+  handleClick(event) {
+    const target = /** @type {Element} */ (event.target);
+    const at = Number(target.closest("[data-at]")?.getAttribute("data-at") ?? -1);
+    const card = this.cards[at]?.card;
+    if (!card) return;
+    if (target.closest("button")) return this.openCardMenu(card, /** @type {Element} */ (target.closest("button")));
+    if (!target.closest("a") || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    this.actions.open(card);
+  }
+
+  /** @param {KeyboardEvent} event */
+  handleKey(event) {
+    const links = [...byId("sessions").querySelectorAll("a")];
+    const at = links.indexOf(/** @type {HTMLAnchorElement} */ (document.activeElement));
+    if (at < 0 || !["ArrowDown", "ArrowUp", "Delete"].includes(event.key)) return;
+    event.preventDefault();
+    if (event.key === "Delete") return void this.remove(this.cards[at].card);
+    const next = at + (event.key === "ArrowDown" ? 1 : -1);
+    (links[next] ?? byId("session-search")).focus();
+  }
+
+  /** @param {any} card @param {Element} anchor */
+  openCardMenu(card, anchor) {
+    openMenu(
+      [
+        { name: "Open", run: () => this.actions.open(card) },
+        { name: "Rename…", run: () => this.rename(card) },
+        null,
+        { name: "Delete…", run: () => this.remove(card), isDangerous: true },
+      ],
+      anchor,
+    );
+  }
+
+  /** @param {any} card */
+  async rename(card) {
+    const answer = await askDialog({ title: "Rename the session", fields: [{ name: "name", label: "Name", value: card.name ?? "" }], action: "Rename" });
+    if (answer) await this.run({ type: "rename_session", session: sessionRef(card), name: answer["name"] }, "Renamed");
+  }
+
+  /** @param {any} card */
+  async remove(card) {
+    const answer = await askDialog({
+      title: `Delete “${titleOf(card)}”?`,
+      text: `${card.entryCount} entries will be removed from the store ${card.store}. This cannot be undone.`,
+      action: "Delete",
+      isDangerous: true,
+    });
+    if (!answer) return;
+    this.actions.deleted(card.id);
+    await this.run({ type: "delete_session", session: sessionRef(card) }, "Deleted");
+  }
+
+  /** @param {object} request @param {string} done */
+  async run(request, done) {
+    try {
+      const reply = await this.connection.call(request);
+      announce(reply.type === "cancelled" ? "A hook refused" : done);
+    } catch (error) {
+      announce(/** @type {Error} */ (error).message);
+    }
+    this.read();
+  }
+
+  async startNew() {
+    if (!this.engine) await this.readEngine();
+    const { directories, agents, stores } = this.engine;
+    const storeNames = stores.map((/** @type {any} */ store) => store.name);
+    /** @type {import("./dialog.js").Field[]} */
+    const fields = [{ name: "cwd", label: "Directory", value: directories[0] ?? "" }];
+    if (agents.length > 1) fields.push({ name: "agentId", label: "Agent", choices: agents });
+    if (storeNames.length > 1) fields.push({ name: "store", label: "Store", choices: storeNames });
+    fields.push({ name: "name", label: "Name (optional)" });
+    const answer = await askDialog({ title: "New session", text: directoriesText(directories), fields, action: "Start" });
+    if (!answer) return;
+    this.actions.create(Object.fromEntries(Object.entries(answer).filter(([, value]) => value !== "")));
+  }
+}
+
+/** @param {string[]} directories */
+function directoriesText(directories) {
+  return directories.length > 1 ? `Sessions can work in ${directories.join(", ")}, and below.` : "";
+}
+
+/** @param {any} card */
+export function sessionRef(card) {
+  return { store: card.store, key: card.file ?? card.id };
+}
+
+/** @param {any} card */
+export function titleOf(card) {
+  return card.name || card.firstMessage || "Empty session";
+}
+
+/** Sessions in their order, each with its forks below it. @param {any[]} sessions */
+function threads(sessions) {
+  const ids = new Set(sessions.map((card) => card.id));
+  /** @type {Map<string | null, any[]>} */
+  const below = new Map();
+  for (const card of sessions) {
+    const parent = card.parentSessionId && ids.has(card.parentSessionId) && card.parentSessionId !== card.id ? card.parentSessionId : null;
+    below.set(parent, [...(below.get(parent) ?? []), card]);
+  }
+  const open = (below.get(null) ?? []).map((card) => ({ card, depth: 0 })).reverse();
+  const rows = [];
+  while (open.length > 0) {
+    const row = /** @type {{ card: any, depth: number }} */ (open.pop());
+    rows.push(row);
+    const forks = below.get(row.card.id) ?? [];
+    for (const card of [...forks].reverse()) open.push({ card, depth: row.depth + 1 });
+    below.delete(row.card.id);
+  }
+  return rows;
+}
+
+/** @param {any} card @param {number} depth @param {number} at */
+function drawCard(card, depth, at) {
+  const facts = [
+    `${card.messageCount} ${card.messageCount === 1 ? "message" : "messages"}`,
+    card.branches > 1 ? `${card.branches} branches` : "",
+    card.agentId !== "main" ? card.agentId : "",
+    card.store !== "file" ? card.store : "",
+    card.cost > 0 ? `$${card.cost.toFixed(2)}` : "",
+    shortPath(card.cwd),
+  ];
+  const link = element(
+    "a",
+    { href: `#session=${encodeURIComponent(card.id)}`, class: "session-link" },
+    element("span", { class: card.name ? "session-title named" : "session-title", dir: "auto" }, titleOf(card)),
+    element("span", { class: "session-facts" }, facts.filter(Boolean).join(" · ")),
+    element("time", { datetime: card.modified, title: new Date(card.modified).toLocaleString() }, ago(card.modified)),
+  );
+  const item = element("li", { "data-at": at, class: depth > 0 ? "fork" : null }, link, element("button", { type: "button", class: "quiet", "aria-label": `Actions of ${titleOf(card)}`, "aria-haspopup": "menu" }, "⋯"));
+  item.style.setProperty("--depth", String(Math.min(depth, 5)));
+  return item;
+}
+
+/** @param {string} path */
+function shortPath(path) {
+  return path.split("/").filter(Boolean).slice(-2).join("/");
+}
+
+/** @param {string} time */
+function ago(time) {
+  const seconds = (Date.now() - new Date(time).getTime()) / 1000;
+  if (seconds < 60) return "now";
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
+  if (seconds < 7 * 86_400) return `${Math.floor(seconds / 86_400)} d`;
+  return new Date(time).toLocaleDateString();
+}
