@@ -108,6 +108,7 @@ pub(crate) struct StoreParam {
 pub(crate) struct NamedSession {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) stored: StoredSession,
+    access: Access,
     /// The entry in the path.
     entry: Option<String>,
 }
@@ -120,7 +121,7 @@ impl FromRequestParts<Arc<Gateway>> for NamedSession {
         let access = request_access(parts)?;
         let (id, entry) = (path_part(parts, "id").await?, path_part(parts, "entry").await.ok());
         let stored = gateway.find(&access, &id, store.as_deref(), FindScope::Any).await?;
-        Ok(NamedSession { gateway: gateway.clone(), stored, entry })
+        Ok(NamedSession { gateway: gateway.clone(), stored, access, entry })
     }
 }
 
@@ -137,7 +138,7 @@ impl NamedSession {
 
     /// Connects to the agent of the session.
     pub(crate) async fn client(&self) -> Result<Arc<dyn Client>, ApiError> {
-        Ok(self.gateway.open(&self.stored).await?.client)
+        Ok(self.gateway.open(&self.access, &self.stored).await?.client)
     }
 
     pub(crate) async fn send(&self, command: ClientCommand) -> Result<axum::Json<CommandReply>, ApiError> {

@@ -13,6 +13,7 @@ use crate::access::{Access, GatewayToken, Grant, GrantKind, HostRules, TokenErro
 use crate::directories::Directories;
 use crate::error::ApiError;
 use crate::limits::Limits;
+use crate::restricted_engine::RestrictedEngine;
 
 /// How long a one-time link is valid.
 pub const LINK_LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -67,8 +68,18 @@ impl Gateway {
         &self.config.engine
     }
 
-    pub(crate) fn client(&self) -> &Arc<dyn EngineClient> {
-        &self.config.client
+    /// The engine as a client with this access may use it.
+    pub(crate) fn engine_for(&self, access: &Access) -> Arc<dyn EngineClient> {
+        Arc::new(RestrictedEngine { engine: self.config.client.clone(), access: access.clone() })
+    }
+
+    pub(crate) fn client(&self) -> Arc<dyn EngineClient> {
+        self.engine_for(&Access::Full)
+    }
+
+    /// The free places for WebSockets.
+    pub(crate) fn web_sockets(&self) -> &Arc<Semaphore> {
+        &self.web_sockets
     }
 
     pub(crate) fn token(&self) -> &GatewayToken {
@@ -101,10 +112,6 @@ impl Gateway {
 
     pub(crate) fn used_links(&self) -> &UsedLinks {
         &self.used_links
-    }
-
-    pub(crate) fn web_sockets(&self) -> &Arc<Semaphore> {
-        &self.web_sockets
     }
 
     /// Ends when the gateway closes.
@@ -142,9 +149,13 @@ impl Gateway {
     }
 
     /// Connects to the agent of a session.
-    pub(crate) async fn open(&self, stored: &StoredSession) -> Result<OpenedSession, ApiError> {
+    pub(crate) async fn open(
+        &self,
+        access: &Access,
+        stored: &StoredSession,
+    ) -> Result<OpenedSession, ApiError> {
         let target = OpenTarget::Listed { session: session_ref(stored) };
-        let opened = self.client().open(OpenRequest { target, leaving: None }).await?;
+        let opened = self.engine_for(access).open(OpenRequest { target, leaving: None }).await?;
         opened.ok_or_else(|| ApiError::new(ErrorCode::Cancelled, "a hook refused the operation"))
     }
 }

@@ -8,7 +8,7 @@
 //! | `routes.rs`, `openapi.rs` | all routes, and the document that describes them |
 //! | `api/` | the handlers, one file per resource; they only translate |
 //! | `extract.rs`, `body_stream.rs`, `error.rs`, `headers.rs` | reading requests; writing responses, errors and headers |
-//! | `socket.rs` | the WebSocket: the frames of the wire protocol |
+//! | `web_socket.rs`, `restricted_engine.rs` | the client protocol over a WebSocket; the engine as one client may use it |
 //! | `login.rs`, `page.rs` | logging in with a link; the files of the page |
 
 mod access;
@@ -23,10 +23,11 @@ mod limits;
 mod login;
 mod openapi;
 mod page;
+mod restricted_engine;
 mod routes;
 mod server;
-mod socket;
 mod stalled;
+mod web_socket;
 
 pub use access::{Access, GatewayToken, Grant, GrantKind, HostRules, TokenError};
 pub use gateway::{COOKIE_LIFETIME, Gateway, GatewayConfig, LINK_LIFETIME, login_path, read_only_token};

@@ -14,16 +14,17 @@ use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::{WEB_SOCKET, authenticate, check_host};
+use crate::access::{authenticate, check_host};
 use crate::api::{branches, commands, engine, entries, queries, rendered, sessions, snapshot, typed_entries};
 use crate::error::ApiError;
 use crate::gateway::Gateway;
-use crate::{headers, login, openapi, page, socket};
+use crate::{headers, login, openapi, page, web_socket};
 
 /// The routes of the API, with their documentation.
 pub(crate) fn api() -> OpenApiRouter<Arc<Gateway>> {
     OpenApiRouter::new()
         .routes(routes!(engine::describe))
+        .routes(routes!(web_socket::connect))
         .routes(routes!(engine::models))
         .routes(routes!(engine::agents))
         .routes(routes!(engine::settings))
@@ -81,7 +82,6 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
     let document = Arc::new(openapi::complete(document));
     let document = get(move || async move { Json(document.as_ref().clone()) });
     let with_token = api
-        .route(WEB_SOCKET, get(socket::connect))
         .route("/logout", post(login::log_out))
         .route_layer(from_fn_with_state(gateway.clone(), authenticate));
     Router::new()

@@ -15,7 +15,7 @@ use crate::gateway::Gateway;
 
 /// Where read-only tokens are valid: below one session. The handlers check which one.
 const SESSIONS: &str = "/api/sessions/";
-pub(crate) const WEB_SOCKET: &str = "/ws";
+const WEB_SOCKET: &str = "/ws";
 
 /// Refuses requests without access. Handlers find the [`Access`] in the extensions of the request.
 pub(crate) async fn authenticate(
@@ -23,7 +23,9 @@ pub(crate) async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let access = find_access(&gateway, request.method(), request.headers())
+    // A browser lets every page open a WebSocket.
+    let is_harmless = request.method().is_safe() && request.uri().path() != WEB_SOCKET;
+    let access = find_access(&gateway, is_harmless, request.headers())
         .ok_or_else(|| ApiError::unauthorized("the request has no valid token"))?;
     if access != Access::Full && !is_read(&request) {
         return Err(ApiError::forbidden("the token only allows reading one session"));
@@ -37,7 +39,7 @@ fn is_read(request: &Request) -> bool {
     *request.method() == Method::GET && (path.starts_with(SESSIONS) || path == WEB_SOCKET)
 }
 
-fn find_access(gateway: &Gateway, method: &Method, headers: &HeaderMap) -> Option<Access> {
+fn find_access(gateway: &Gateway, is_harmless: bool, headers: &HeaderMap) -> Option<Access> {
     if let Some(header) = headers.get(AUTHORIZATION) {
         // A wrong token is an error even if there is a cookie.
         let given = header.to_str().ok()?;
@@ -47,7 +49,7 @@ fn find_access(gateway: &Gateway, method: &Method, headers: &HeaderMap) -> Optio
     let access = cookies(headers, gateway.cookie_name())
         .find_map(|cookie| Grant::verify(cookie, GrantKind::Cookie, gateway.token(), now()))?
         .access;
-    (method.is_safe() || is_own_page(headers)).then_some(access)
+    (is_harmless || is_own_page(headers)).then_some(access)
 }
 
 fn bearer_access(gateway: &Gateway, given: &str) -> Option<Access> {

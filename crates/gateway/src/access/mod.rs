@@ -6,7 +6,7 @@ mod hosts;
 mod links;
 mod token;
 
-pub(crate) use authenticate::{WEB_SOCKET, authenticate};
+pub(crate) use authenticate::authenticate;
 pub(crate) use grant::millis;
 pub use grant::{Access, Grant, GrantKind};
 pub use hosts::HostRules;

@@ -18,4 +18,4 @@ mod page;
 mod server;
 mod sessions;
 mod several;
-mod socket;
+mod web_socket;

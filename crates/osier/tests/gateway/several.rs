@@ -1,10 +1,12 @@
 //! Two gateways on one store.
 
+use osier_protocol::OpenTarget;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::run_support::{ModelRequest, ModelServer};
 use crate::server::TestGateway;
+use crate::web_socket;
 
 /// Two gateways, a session in which the first one runs a turn, and the request of that turn to the model.
 pub(crate) struct BusyPair {
@@ -72,4 +74,26 @@ async fn the_turn_of_a_gateway_that_died_is_free() {
     second.post(&format!("{session}/prompt"), json!({ "text": "are you there?" })).await;
     model.next_request().reply("Yes.");
     wait_for_text(&second, &session, "Yes.").await;
+}
+
+#[tokio::test]
+async fn a_client_of_one_gateway_sees_what_the_other_stores() {
+    let gateway = TestGateway::start();
+    let second = gateway.start_beside();
+    let (session, _) = gateway.create_with(&["hello"]).await;
+    follow_foreign_entries(&gateway, &second, &session).await;
+}
+
+/// A client of `second` gets the entries that `first` stores as events.
+pub(crate) async fn follow_foreign_entries(first: &TestGateway, second: &TestGateway, session: &str) {
+    let engine = web_socket::connect(second, &second.token).await;
+    let name = session.rsplit('/').next().unwrap().to_owned();
+    let opened = web_socket::open(&engine, OpenTarget::Named { name }).await;
+    let mut events = opened.client.attach(None).await.unwrap().events;
+    for text in ["one", "two", "three"] {
+        let message = json!({ "message": { "role": "user", "content": format!("number {text}") } });
+        first.post(&format!("{session}/messages"), message).await;
+        web_socket::wait_for(&mut events, |event| web_socket::has_text(event, &format!("number {text}")))
+            .await;
+    }
 }

@@ -1,0 +1,69 @@
+//! WebSockets: each carries the frames of the client protocol, for any number of sessions.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::http::StatusCode;
+use axum::response::Response;
+use futures_util::{SinkExt, StreamExt, future};
+use osier_protocol::ErrorCode;
+use osier_wire::{IncomingFrame, ServeOptions, Transport};
+
+use crate::access::Access;
+use crate::error::ApiError;
+use crate::gateway::Gateway;
+
+/// How long the sessions of a lost connection stay open, so that its client can connect again.
+const HOLD_SESSIONS: Duration = Duration::from_secs(60);
+
+/// Speaks the client protocol over a WebSocket.
+#[utoipa::path(get, path = "/ws", tag = "engine", operation_id = "connect",
+    responses((status = 101, description = "The connection speaks the client protocol, as docs/rpc.md describes it")))]
+pub(crate) async fn connect(
+    State(gateway): State<Arc<Gateway>>,
+    Extension(access): Extension<Access>,
+    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+) -> Result<Response, ApiError> {
+    let upgrade = upgrade
+        .map_err(|rejection| ApiError::with_status(StatusCode::UPGRADE_REQUIRED, rejection.body_text()))?;
+    let permit = gateway.web_sockets().clone().try_acquire_owned();
+    let permit = permit.map_err(|_| ApiError::new(ErrorCode::TooManyRequests, "too many WebSockets; try again later"))?;
+    let limits = gateway.limits();
+    let (engine, closing) = (gateway.engine_for(&access), gateway.closing().clone());
+    let options = ServeOptions {
+        heartbeat: Some(limits.heartbeat),
+        hold_sessions: HOLD_SESSIONS,
+        has_half_close: false,
+    };
+    let upgrade = upgrade.max_message_size(limits.frame_bytes).max_frame_size(limits.frame_bytes);
+    Ok(upgrade.on_upgrade(async move |socket| {
+        let _permit = permit;
+        tokio::select! {
+            _ = osier_wire::serve(engine, transport(socket), options) => {}
+            () = closing.cancelled() => {}
+        }
+    }))
+}
+
+fn transport(socket: WebSocket) -> Transport {
+    let (sink, stream) = socket.split();
+    let frames = stream
+        .take_while(|message| future::ready(!matches!(message, Err(_) | Ok(Message::Close(_)))))
+        .filter_map(|message| future::ready(message.ok().and_then(incoming_frame)));
+    let sink = sink
+        .sink_map_err(io::Error::other)
+        .with(|text: String| future::ready(Ok::<Message, io::Error>(Message::Text(text.into()))));
+    Transport::new(frames, sink)
+}
+
+fn incoming_frame(message: Message) -> Option<IncomingFrame> {
+    match message {
+        Message::Text(text) => Some(IncomingFrame::Text(text.as_str().to_owned())),
+        Message::Binary(_) => Some(IncomingFrame::Invalid("it is a binary message".to_owned())),
+        Message::Ping(_) | Message::Pong(_) | Message::Close(_) => None,
+    }
+}

@@ -1,0 +1,172 @@
+//! The client protocol over a WebSocket.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use osier_protocol::{
+    ClientCommand, ClientEvent, EngineClient, EngineRequest, ErrorCode, EventStream, ListSessions,
+    MoveCommand, NewSessionOptions, OpenRequest, OpenTarget, OpenedSession, SessionQuery, SessionRef,
+};
+use osier_wire::{RemoteEngine, RemoteOptions, WebSocketConnector};
+use reqwest::Method;
+use serde_json::json;
+use tokio_tungstenite::connect_async;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::handshake::client::Request;
+use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
+
+use crate::run_support::ModelServer;
+use crate::server::{TestGateway, http_client};
+
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub(crate) fn socket_url(gateway: &TestGateway) -> String {
+    format!("{}/ws", gateway.url.replacen("http", "ws", 1))
+}
+
+pub(crate) async fn connect(gateway: &TestGateway, token: &str) -> RemoteEngine {
+    let connector = Arc::new(WebSocketConnector::new(socket_url(gateway), Some(token.to_owned())));
+    RemoteEngine::connect(connector, RemoteOptions::default()).await.unwrap()
+}
+
+pub(crate) async fn open(engine: &RemoteEngine, target: OpenTarget) -> OpenedSession {
+    engine.open(OpenRequest { target, leaving: None }).await.unwrap().unwrap()
+}
+
+/// Waits for an event.
+pub(crate) async fn wait_for(events: &mut EventStream, is_wanted: impl Fn(&ClientEvent) -> bool) {
+    let wait = async { while !is_wanted(&events.next().await.expect("the stream is open")) {} };
+    tokio::time::timeout(TEST_TIMEOUT, wait).await.expect("the event arrives");
+}
+
+pub(crate) fn has_text(event: &ClientEvent, text: &str) -> bool {
+    serde_json::to_string(event).unwrap().contains(text)
+}
+
+#[tokio::test]
+async fn a_turn_is_followed_over_a_web_socket() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let engine = connect(&gateway, &gateway.token).await;
+    let opened = open(&engine, OpenTarget::New(NewSessionOptions::default())).await;
+    let mut events = opened.client.attach(None).await.unwrap().events;
+    opened.client.send(ClientCommand::prompt("hello")).await.unwrap();
+    let mut request = model.next_request();
+    request.send_text("Hello to everybody here");
+    wait_for(&mut events, |event| has_text(event, "Hello to")).await;
+    request.finish("stop");
+    wait_for(&mut events, |event| matches!(event, ClientEvent::TurnEnded { .. })).await;
+    // What a client does over HTTP arrives at the others.
+    let session = format!("/api/sessions/{}", opened.info.id);
+    gateway.post(&format!("{session}/move"), json!({ "targetId": null })).await;
+    wait_for(&mut events, |event| matches!(event, ClientEvent::Moved(_))).await;
+    let listed = engine.call(EngineRequest::ListSessions(ListSessions::default())).await.unwrap();
+    assert!(serde_json::to_string(&listed).unwrap().contains(opened.info.id.as_str()));
+}
+
+fn request(gateway: &TestGateway, headers: &[(&'static str, &str)]) -> Request {
+    let mut request = socket_url(gateway).into_client_request().unwrap();
+    for (name, value) in headers {
+        request.headers_mut().insert(*name, value.parse().unwrap());
+    }
+    request
+}
+
+async fn status(request: Request) -> u16 {
+    match connect_async(request).await {
+        Ok(_) => 101,
+        Err(SocketError::Http(response)) => response.status().as_u16(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test]
+async fn a_web_socket_needs_a_token_and_a_page_of_the_gateway() {
+    let gateway = TestGateway::start();
+    let bearer = format!("Bearer {}", gateway.token);
+    assert_eq!(status(request(&gateway, &[])).await, 401);
+    assert_eq!(status(request(&gateway, &[("authorization", "Bearer x")])).await, 401);
+    assert_eq!(status(request(&gateway, &[("authorization", &bearer)])).await, 101);
+    let login = http_client().get(&gateway.link).send().await.unwrap();
+    let cookie = login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let from =
+        async |origin: &str| status(request(&gateway, &[("cookie", &cookie), ("origin", origin)])).await;
+    assert_eq!(from(&gateway.url).await, 101);
+    for origin in ["http://evil.example", "http://localhost:3000", "null"] {
+        assert_eq!(from(origin).await, 403, "{origin}");
+    }
+    assert_eq!(status(request(&gateway, &[("cookie", &cookie)])).await, 401, "no origin");
+    let rebound = request(&gateway, &[("authorization", &bearer), ("host", "evil.example")]);
+    assert_eq!(status(rebound).await, 403);
+}
+
+#[tokio::test]
+async fn a_read_only_token_attaches_to_its_session_only() {
+    let gateway = TestGateway::start();
+    let (session, ids) = gateway.create_with(&["hello"]).await;
+    let (other, _) = gateway.create_with(&["secret"]).await;
+    let id = |path: &str| path.rsplit('/').next().unwrap().to_owned();
+    let printed = gateway.env.args(&["token", "create", &id(&session)]);
+    let engine = connect(&gateway, printed.out.trim()).await;
+    let named = |name: String| OpenTarget::Named { name };
+    let opened = open(&engine, named(id(&session))).await;
+    opened.client.attach(None).await.unwrap();
+    opened.client.query(SessionQuery::Path { limit: None }).await.unwrap();
+    let forbidden = |result: Result<(), osier_protocol::ClientError>| {
+        assert_eq!(result.unwrap_err().code, ErrorCode::Forbidden);
+    };
+    forbidden(opened.client.send(ClientCommand::prompt("hi")).await.map(drop));
+    let to_start = MoveCommand { target_id: Some(ids[0].as_str().into()), ..MoveCommand::default() };
+    forbidden(opened.client.send(ClientCommand::Move(to_start)).await.map(drop));
+    forbidden(opened.client.query(SessionQuery::Files { limit: 9 }).await.map(drop));
+    for target in [named(id(&other)), OpenTarget::default(), OpenTarget::Latest { cwd: None }] {
+        forbidden(engine.open(OpenRequest { target, leaving: None }).await.map(drop));
+    }
+    let reference = SessionRef { store: "file".into(), key: id(&other) };
+    for request in [
+        EngineRequest::ListSessions(ListSessions::default()),
+        EngineRequest::DeleteSession { session: opened.info.session.clone() },
+        EngineRequest::Snapshot { session: reference, since: None, generation: None, without_context: true },
+        EngineRequest::Settings,
+        EngineRequest::Describe,
+    ] {
+        forbidden(engine.call(request).await.map(drop));
+    }
+}
+
+#[tokio::test]
+async fn a_client_cannot_change_the_settings_of_the_gateway() {
+    let gateway = TestGateway::start();
+    let engine = connect(&gateway, &gateway.token).await;
+    let widen = EngineRequest::SetSetting { key: "gateway.directories".to_owned(), value: "/".to_owned() };
+    assert_eq!(engine.call(widen).await.unwrap_err().code, ErrorCode::Forbidden);
+    let path = "/api/settings/gateway.directories";
+    let refused = gateway.fails(Method::PUT, path, json!({ "value": "/" })).await;
+    assert_eq!(refused, (403, "forbidden".to_owned()));
+}
+
+#[tokio::test]
+async fn junk_frames_do_no_harm() {
+    let gateway = TestGateway::start();
+    let bearer = format!("Bearer {}", gateway.token);
+    let large = Message::text("x".repeat((32 << 20) + 1));
+    let junk = ["", "{", "[]", "null", "{\"type\":\"nothing\"}", "\u{2028}"].map(Message::text);
+    for frame in junk.into_iter().chain([Message::binary(vec![0, 159, 146, 150]), large]) {
+        let (mut socket, _) = connect_async(request(&gateway, &[("authorization", &bearer)])).await.unwrap();
+        // The gateway may close the connection, and only this one, before it has read everything.
+        while socket.send(frame.clone()).await.is_ok() {}
+    }
+    gateway.get("/api/sessions").await;
+}
+
+#[tokio::test]
+async fn web_sockets_end_with_the_gateway() {
+    let gateway = TestGateway::start();
+    let bearer = format!("Bearer {}", gateway.token);
+    let (mut socket, _) = connect_async(request(&gateway, &[("authorization", &bearer)])).await.unwrap();
+    let (output, _) = tokio::task::spawn_blocking(|| gateway.stop()).await.unwrap();
+    assert_eq!((output.code, output.err.as_str()), (0, ""));
+    let ended = async { while let Some(Ok(_)) = socket.next().await {} };
+    tokio::time::timeout(TEST_TIMEOUT, ended).await.expect("the connection ends");
+}
