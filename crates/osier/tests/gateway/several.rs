@@ -1,59 +1,10 @@
-//! Two gateways on one store.
+//! Two gateways on one folder of session files.
 
-use osier_protocol::OpenTarget;
-use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::run_support::{ModelRequest, ModelServer};
+use crate::pair_support::{BusyPair, follow_foreign_entries, wait_for_text};
+use crate::run_support::ModelServer;
 use crate::server::TestGateway;
-use crate::web_socket;
-
-/// Two gateways, a session in which the first one runs a turn, and the request of that turn to the model.
-pub(crate) struct BusyPair {
-    pub(crate) first: TestGateway,
-    pub(crate) second: TestGateway,
-    pub(crate) session: String,
-    pub(crate) request: ModelRequest,
-}
-
-impl BusyPair {
-    pub(crate) async fn new(model: &ModelServer, first: TestGateway, new: Value) -> BusyPair {
-        let second = first.start_beside();
-        let created = first.post("/api/sessions", new).await;
-        let session = format!("/api/sessions/{}", created["id"].as_str().unwrap());
-        first.post(&format!("{session}/prompt"), json!({ "text": "hello" })).await;
-        BusyPair { first, second, session, request: model.next_request() }
-    }
-
-    /// The second gateway shows what the first one stored, and refuses to run a turn at the same place.
-    pub(crate) async fn check_lease(&self) {
-        let snapshot = self.second.get(&format!("{}/snapshot", self.session)).await;
-        assert!(snapshot["entries"].to_string().contains("hello"), "{snapshot}");
-        let refused = self.prompt_second().await;
-        assert_eq!(refused, (409, "session_busy".to_owned()));
-        let deleted = self.second.fails(Method::DELETE, &self.session, json!({})).await;
-        assert_eq!(deleted, (409, "session_busy".to_owned()));
-    }
-
-    async fn prompt_second(&self) -> (u16, String) {
-        self.second
-            .fails(Method::POST, &format!("{}/prompt", self.session), json!({ "text": "me too" }))
-            .await
-    }
-}
-
-/// Waits until the text is in the entries that a gateway shows.
-pub(crate) async fn wait_for_text(gateway: &TestGateway, session: &str, text: &str) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    loop {
-        let entries = gateway.get(&format!("{session}/entries")).await;
-        if entries.to_string().contains(text) {
-            return;
-        }
-        assert!(std::time::Instant::now() < deadline, "{text} is not in {entries}");
-        tokio::task::yield_now().await;
-    }
-}
 
 #[tokio::test]
 async fn a_turn_belongs_to_one_gateway_and_both_show_it() {
@@ -82,18 +33,4 @@ async fn a_client_of_one_gateway_sees_what_the_other_stores() {
     let second = gateway.start_beside();
     let (session, _) = gateway.create_with(&["hello"]).await;
     follow_foreign_entries(&gateway, &second, &session).await;
-}
-
-/// A client of `second` gets the entries that `first` stores as events.
-pub(crate) async fn follow_foreign_entries(first: &TestGateway, second: &TestGateway, session: &str) {
-    let engine = web_socket::connect(second, &second.token).await;
-    let name = session.rsplit('/').next().unwrap().to_owned();
-    let opened = web_socket::open(&engine, OpenTarget::Named { name }).await;
-    let mut events = opened.client.attach(None).await.unwrap().events;
-    for text in ["one", "two", "three"] {
-        let message = json!({ "message": { "role": "user", "content": format!("number {text}") } });
-        first.post(&format!("{session}/messages"), message).await;
-        web_socket::wait_for(&mut events, |event| web_socket::has_text(event, &format!("number {text}")))
-            .await;
-    }
 }

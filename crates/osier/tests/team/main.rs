@@ -17,11 +17,24 @@ mod busy_support;
 #[path = "../terminal/screen.rs"]
 mod screen;
 
+#[allow(dead_code, reason = "shared with the tests of gateways, which use all of it")]
+#[path = "../gateway/server.rs"]
+mod server;
+
+#[allow(dead_code, reason = "shared with the tests of gateways, which use all of it")]
+#[path = "../gateway/socket_support.rs"]
+mod socket_support;
+
+#[allow(dead_code, reason = "shared with the tests of gateways, which use all of it")]
+#[path = "../gateway/pair_support.rs"]
+mod pair_support;
+
 mod busy;
 mod commands;
 mod database;
 mod doctor;
 mod facade;
+mod gateways;
 mod lost_entries;
 mod unstored_results;
 mod writers;
