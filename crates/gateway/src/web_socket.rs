@@ -31,7 +31,8 @@ pub(crate) async fn connect(
     let upgrade = upgrade
         .map_err(|rejection| ApiError::with_status(StatusCode::UPGRADE_REQUIRED, rejection.body_text()))?;
     let permit = gateway.web_sockets().clone().try_acquire_owned();
-    let permit = permit.map_err(|_| ApiError::new(ErrorCode::TooManyRequests, "too many WebSockets; try again later"))?;
+    let permit = permit
+        .map_err(|_| ApiError::new(ErrorCode::TooManyRequests, "too many WebSockets; try again later"))?;
     let limits = gateway.limits();
     let (engine, closing) = (gateway.engine_for(&access), gateway.closing().clone());
     let options = ServeOptions {
