@@ -21,6 +21,8 @@ export class LiveSession {
     this.target = null;
     this.handle = 0;
     this.stream = 0;
+    /** @type {string | null} The leaf as events report it, possibly before its row is known. */
+    this.leafId = null;
     /** Incremented when another session is opened, so that late answers are ignored. */
     this.generation = 0;
     /** @type {any[]} Stored entries whose rows are not known yet. */
@@ -96,6 +98,7 @@ export class LiveSession {
     if (generation !== this.generation) return;
     this.stream = attached.stream;
     const { state } = attached;
+    this.leafId = state.leafId;
     const mustRead = !after || state.reset;
     // Entries since `after` follow as events, and move the position then.
     this.store.attach(mustRead ? state : { ...state, position: after });
@@ -130,10 +133,12 @@ export class LiveSession {
     const { event } = frame;
     switch (event.type) {
       case "entry":
+        if (!event.offPath) this.leafId = event.id;
         this.arrived.push(event);
         this.fetchArrived();
         return;
       case "moved":
+        this.leafId = event.newLeafId;
         this.arrived.push({ leafId: event.newLeafId });
         this.fetchArrived();
         return;
@@ -220,12 +225,34 @@ export class LiveSession {
    * Sends a prompt at the leaf that the page shows.
    * @param {string} text @param {any[]} images @param {"now" | "steer" | "follow_up"} when
    */
-  prompt(text, images, when) {
-    const { sessionId, leafEntryId } = this.store.sessionMeta;
+  async prompt(text, images, when) {
+    const { sessionId } = this.store.sessionMeta;
     const files = [...text.matchAll(/(?:^|\s)["'([{]*@(\S+)/gu)].map((match) => match[1]);
-    const expected = when === "now" ? { expectedLeafId: leafEntryId } : {};
+    const seen = this.lastMessageId();
     const url = `/api/sessions/${encodeURIComponent(sessionId)}/prompt?store=${encodeURIComponent(this.store.info.session.store)}`;
-    return fetchJson(url, { text, images, files, when, ...expected });
+    if (when !== "now") return fetchJson(url, { text, images, files, when });
+    try {
+      return await fetchJson(url, { text, images, files, when, expectedLeafId: this.leafId });
+    } catch (error) {
+      const { code, facts } = /** @type {EngineError} */ (error);
+      if (code !== "leaf_changed" || !(await this.arrives(facts["leafId"])) || this.lastMessageId() !== seen) throw error;
+      // Only settings changed since: the user has seen every message.
+      return fetchJson(url, { text, images, files, when, expectedLeafId: facts["leafId"] });
+    }
+  }
+
+  /** The last message of the path to the leaf. */
+  lastMessageId() {
+    return this.store.visibleEntries.findLast((row) => row.type === "message" && row.role !== "system")?.id;
+  }
+
+  /** Waits until the store has an entry. @param {string | null} id */
+  async arrives(id) {
+    for (let attempt = 0; attempt < 40; attempt++) {
+      if (id === null || this.store.entryById.has(id)) return true;
+      await new Promise((resume) => setTimeout(resume, 50));
+    }
+    return false;
   }
 
   /**
