@@ -1,12 +1,16 @@
 //! All checks in one command, cheapest first.
 
+use std::process::Command;
+
 use anyhow::{Context, Result};
 
 use crate::args::Args;
-use crate::{tidy, workspace};
+use crate::{browser, tidy, workspace};
 
 enum CheckStep {
     Tidy,
+    /// Installs the browser of the tests.
+    Browser,
     Cargo(&'static [&'static str]),
 }
 
@@ -16,16 +20,20 @@ const CLIPPY: CheckStep =
 const TESTS: CheckStep = CheckStep::Cargo(&["test", "--workspace"]);
 const UNIT_TESTS: CheckStep = CheckStep::Cargo(&["test", "--workspace", "--lib", "--bins"]);
 
-const FULL: &[CheckStep] = &[FORMAT, CheckStep::Tidy, CLIPPY, TESTS];
+const FULL: &[CheckStep] = &[FORMAT, CheckStep::Tidy, CheckStep::Browser, CLIPPY, TESTS];
 const QUICK: &[CheckStep] = &[FORMAT, CheckStep::Tidy, UNIT_TESTS];
 
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let checks = if args.flag("--quick") { QUICK } else { FULL };
+    let has_browser = !args.flag("--no-browser");
     args.finish()?;
     for check in checks {
-        check.run()?;
+        check.run(has_browser)?;
     }
     println!("xtask: {} checks passed", checks.len());
+    if !has_browser {
+        println!("NOT RUN: the tests that need a browser");
+    }
     Ok(())
 }
 
@@ -33,16 +41,28 @@ impl CheckStep {
     fn title(&self) -> String {
         match self {
             Self::Tidy => "tidy".to_owned(),
+            Self::Browser => "browser".to_owned(),
             Self::Cargo(words) => format!("cargo {}", words.join(" ")),
         }
     }
 
-    fn run(&self) -> Result<()> {
+    fn run(&self, has_browser: bool) -> Result<()> {
         println!("== {}", self.title());
         match self {
             Self::Tidy => tidy::check(),
-            Self::Cargo(words) => workspace::run(workspace::cargo()?.args(*words)),
+            Self::Browser if has_browser => browser::prepare(),
+            Self::Browser => Ok(()),
+            Self::Cargo(words) => workspace::run(&mut cargo(words, has_browser)?),
         }
         .with_context(|| format!("stopped at `{}`", self.title()))
     }
+}
+
+fn cargo(words: &[&str], has_browser: bool) -> Result<Command> {
+    let mut cargo = workspace::cargo()?;
+    cargo.args(words);
+    if !has_browser {
+        cargo.env("OSIER_NO_BROWSER", "1");
+    }
+    Ok(cargo)
 }

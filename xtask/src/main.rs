@@ -3,6 +3,7 @@
 
 mod args;
 mod bench;
+mod browser;
 mod checks;
 mod conformance;
 mod json;
@@ -26,6 +27,7 @@ usage: cargo xtask TASK [OPTIONS]
 
   test [--quick]     run format check, tidy, clippy and all tests; stop at the first failure
                      --quick: no clippy, unit tests only
+                     --no-browser: without the tests that need Chromium, which is installed otherwise
   tidy               check the workspace rules that the compiler does not check
   conformance        compare osier with the real pi, in both directions (needs npm)
                      --sessions N   number of random sessions that pi writes (300)

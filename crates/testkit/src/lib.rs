@@ -3,6 +3,8 @@
 //! Ids count up from `00000001`, and the clock starts at 2026-01-01T00:00:00.000Z and advances by one second per entry, so
 //! every run gives the same bytes. Random logs cover cases that scripts do not. An invalid script panics.
 
+#[cfg(feature = "browser")]
+pub mod browser;
 mod draw;
 mod message;
 mod random;

@@ -1,0 +1,147 @@
+//! A real browser for tests of pages: Debian's Chromium, driven by its WebDriver, with a temporary profile and free ports.
+//! Both end with the test, even if it is killed.
+//!
+//! `cargo xtask test` installs them. If `OSIER_NO_BROWSER` is set, tests that need a browser print `NOT RUN`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use fantoccini::elements::Element;
+use fantoccini::{Client, ClientBuilder, Locator};
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The driver and the browser are one process group, which ends when this script's input ends.
+const GUARD_SCRIPT: &str = r#""$@" & cat >/dev/null; kill -s KILL -- -$$"#;
+
+const FLAGS: &[&str] = &[
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+];
+
+/// The window of a browser.
+#[derive(Debug, Clone, Copy)]
+pub struct BrowserWindow {
+    pub width: u32,
+    pub height: u32,
+    /// The system prefers dark pages.
+    pub dark: bool,
+}
+
+impl Default for BrowserWindow {
+    fn default() -> BrowserWindow {
+        BrowserWindow { width: 1280, height: 900, dark: false }
+    }
+}
+
+/// A running browser with one window.
+#[derive(Debug)]
+pub struct Browser {
+    pub client: Client,
+    driver: Child,
+    _profile: TempDir,
+}
+
+impl Browser {
+    /// Starts a browser. `None` if tests shall run without one.
+    pub async fn start(window: BrowserWindow) -> Option<Browser> {
+        if std::env::var_os("OSIER_NO_BROWSER").is_some() {
+            // Directly to standard error, which the test harness does not capture.
+            let _ = std::io::stderr().write_all(b"NOT RUN: a test that needs a browser\n");
+            return None;
+        }
+        let (driver, port) = start_driver();
+        let profile = TempDir::new().expect("a temporary folder");
+        let mut flags: Vec<String> = FLAGS.iter().map(ToString::to_string).collect();
+        flags.push(format!("--window-size={},{}", window.width, window.height));
+        flags.push(format!("--user-data-dir={}", profile.path().display()));
+        if window.dark {
+            flags.push("--force-dark-mode".to_owned());
+        }
+        let capabilities = json!({
+            "goog:chromeOptions": { "args": flags },
+            "goog:loggingPrefs": { "browser": "ALL" },
+            // Dialogs stay open, so that tests notice them.
+            "unhandledPromptBehavior": "ignore",
+        });
+        let Value::Object(capabilities) = capabilities else { unreachable!("an object") };
+        let mut builder = ClientBuilder::new(HttpConnector::new());
+        let client = builder.capabilities(capabilities).connect(&format!("http://127.0.0.1:{port}")).await;
+        let client = client.expect("a browser session");
+        Some(Browser { client, driver, _profile: profile })
+    }
+
+    /// Evaluates the body of a JavaScript function.
+    pub async fn evaluate(&self, script: &str) -> Value {
+        let result = self.client.execute(script, Vec::new()).await;
+        result.unwrap_or_else(|error| panic!("{error} in {script}"))
+    }
+
+    /// Waits until an expression is true.
+    pub async fn wait_until(&self, expression: &str) {
+        let script = format!(
+            "const done = arguments[arguments.length - 1], end = Date.now() + 60000;
+             (function check() {{
+               let isTrue = false;
+               try {{ isTrue = Boolean({expression}); }} catch {{}}
+               if (isTrue || Date.now() > end) done(isTrue); else setTimeout(check, 20);
+             }})();"
+        );
+        let timeouts =
+            fantoccini::wd::TimeoutConfiguration::new(Some(std::time::Duration::from_secs(90)), None, None);
+        self.client.update_timeouts(timeouts).await.expect("time-outs can be set");
+        let result = self.client.execute_async(&script, Vec::new()).await;
+        let result = result.unwrap_or_else(|error| panic!("{error} while waiting for {expression}"));
+        assert_eq!(result, Value::Bool(true), "never true: {expression}");
+    }
+
+    pub async fn click(&self, selector: &str) {
+        self.find(selector).await.click().await.unwrap_or_else(|error| panic!("{selector}: {error}"));
+    }
+
+    /// Types into an element. Special keys are the characters of `fantoccini::key::Key`.
+    pub async fn type_into(&self, selector: &str, keys: &str) {
+        self.find(selector).await.send_keys(keys).await.unwrap_or_else(|error| panic!("{selector}: {error}"));
+    }
+
+    async fn find(&self, selector: &str) -> Element {
+        self.client.find(Locator::Css(selector)).await.unwrap_or_else(|error| panic!("{selector}: {error}"))
+    }
+
+    pub async fn screenshot(&self) -> Vec<u8> {
+        self.client.screenshot().await.expect("a screenshot")
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // The guard kills the group when its input ends.
+        drop(self.driver.stdin.take());
+        let _ = self.driver.wait();
+    }
+}
+
+/// Starts the driver on a free port.
+fn start_driver() -> (Child, u16) {
+    let mut guard = Command::new("sh");
+    guard.args(["-c", GUARD_SCRIPT, "guard", "chromedriver", "--port=0"]).process_group(0);
+    guard.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut guard = guard.spawn().expect("sh");
+    let output = guard.stdout.take().expect("a pipe");
+    let port = BufReader::new(output).lines().map_while(Result::ok).find_map(|line| {
+        let (_, port) = line.split_once("started successfully on port ")?;
+        port.trim_end_matches('.').parse().ok()
+    });
+    let advice = "cannot start chromedriver; run `cargo xtask test`, or install chromium and chromium-driver, or set OSIER_NO_BROWSER=1";
+    (guard, port.expect(advice))
+}

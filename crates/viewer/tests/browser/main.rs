@@ -1,0 +1,6 @@
+//! Exports in a real browser.
+
+mod hostile;
+mod large;
+mod page;
+mod support;

@@ -1,0 +1,45 @@
+//! The browser of the tests: Debian's Chromium and its driver.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, bail};
+
+const PROGRAMS: [&str; 2] = ["chromium", "chromedriver"];
+const PACKAGES: [&str; 2] = ["chromium", "chromium-driver"];
+
+/// Installs the browser if it is missing.
+pub(crate) fn prepare() -> Result<()> {
+    if PROGRAMS.iter().all(|name| is_installed(name)) {
+        return Ok(());
+    }
+    println!("installing {}", PACKAGES.join(" and "));
+    if !install() {
+        // The package lists may be empty or outdated.
+        apt_get(&["update"]);
+        install();
+    }
+    match PROGRAMS.iter().find(|name| !is_installed(name)) {
+        None => Ok(()),
+        Some(missing) => bail!(
+            "cannot find {missing}; install {} (as root: apt-get install {}), or run the tests with --no-browser",
+            PACKAGES.join(" and "),
+            PACKAGES.join(" ")
+        ),
+    }
+}
+
+fn install() -> bool {
+    apt_get(&["install", "--yes", "--no-install-recommends", PACKAGES[0], PACKAGES[1]])
+}
+
+fn apt_get(args: &[&str]) -> bool {
+    let mut apt = Command::new("apt-get");
+    apt.args(args).env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
+    apt.status().is_ok_and(|status| status.success())
+}
+
+fn is_installed(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|folder| folder.join(name)).any(|file: PathBuf| file.is_file())
+}
