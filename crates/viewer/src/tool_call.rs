@@ -46,9 +46,10 @@ fn arguments(call: &ToolCallView) -> Markup {
             html! { figure.code { (code_block(command, "bash")) } }
         }
         ("bash", Some(_), _) | ("read" | "grep" | "find" | "ls" | "todo", ..) => html! {},
-        ("write", _, Some(content)) => {
-            folded(html! { figure.code { (code_block(content, extension(call))) } }, content.len())
-        }
+        ("write", _, Some(content)) => folded(
+            html! { figure.code { (code_block(content, extension(call))) } },
+            content.len() <= MAX_OPEN,
+        ),
         ("edit", ..) => edits(call),
         _ => other_arguments(&call.arguments),
     }
@@ -65,10 +66,10 @@ fn edits(call: &ToolCallView) -> Markup {
         all.iter().map(|edit| (text(edit, ["oldText", "old_string"]), text(edit, ["newText", "new_string"])));
     let pairs: Vec<(String, String)> =
         pairs.filter(|(old, new)| !(old.is_empty() && new.is_empty())).collect();
-    let size = pairs.iter().map(|(old, new)| old.len() + new.len()).sum();
     match pairs.is_empty() {
         true => other_arguments(&call.arguments),
-        false => folded(html! { @for (old, new) in &pairs { (replacement(old, new)) } }, size),
+        // Closed, because the result shows the same as a diff.
+        false => folded(html! { @for (old, new) in &pairs { (replacement(old, new)) } }, false),
     }
 }
 
@@ -82,12 +83,12 @@ fn other_arguments(arguments: &Value) -> Markup {
         return html! {};
     }
     let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
-    folded(html! { figure.code { (code_block(&json, "json")) } }, json.len())
+    folded(html! { figure.code { (code_block(&json, "json")) } }, json.len() <= MAX_OPEN)
 }
 
-fn folded(content: Markup, size: usize) -> Markup {
+fn folded(content: Markup, is_open: bool) -> Markup {
     html! {
-        details.arguments open[size <= MAX_OPEN] { summary { "Arguments" } (content) }
+        details.arguments open[is_open] { summary { "Arguments" } (content) }
     }
 }
 

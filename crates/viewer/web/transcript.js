@@ -168,12 +168,19 @@ export class TranscriptView {
     for (const figure of body.querySelectorAll("figure.code")) {
       figure.append(element("button", { class: "copy", type: "button" }, "Copy"));
     }
+    const classes = ["entry", kindClass(entry), isSelected && "selected", this.followsItsCall(entry) && "follows-call"];
     return element(
       "article",
-      { class: `entry ${kindClass(entry)}${isSelected ? " selected" : ""}`, id: `entry-${entry.id}`, "data-id": entry.id, tabindex: -1 },
+      { class: classes.filter(Boolean).join(" "), id: `entry-${entry.id}`, "data-id": entry.id, tabindex: -1 },
       this.drawHeader(entry, index, body),
       body,
     );
+  }
+
+  /** Whether an entry is the result of the call right above it, so that it needs no title. @param {Row} entry */
+  followsItsCall(entry) {
+    const above = this.store.visibleEntries[(this.positions.get(entry.id) ?? 0) - 1];
+    return entry.role === "toolResult" && above?.role === "assistant" && above.calls === 1;
   }
 
   /** @param {Row} entry @param {number} index @param {Element} body */
@@ -274,6 +281,7 @@ const AUTHORS = {
 
 /** @param {Row} entry */
 export function authorOf(entry) {
+  if (entry.role === "toolResult") return entry.preview.replace(/^\[(.*)\]$/su, "$1");
   return AUTHORS[entry.type === "message" ? entry.role ?? "" : entry.type] ?? "Message";
 }
 
