@@ -15,8 +15,19 @@ export function fragment(html) {
   return template.content;
 }
 
+/** Characters that people cannot see or that change the direction of text, except line feeds, tabs and joiners. */
+const HIDDEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]/gu;
+
 /**
- * A new element with attributes and children. Text is never parsed as markup.
+ * Text in which hidden characters are codes, as in the bodies of entries.
+ * @param {string} text
+ */
+export function visibleText(text) {
+  return text.replace(HIDDEN, (ch) => `U+${/** @type {number} */ (ch.codePointAt(0)).toString(16).toUpperCase().padStart(4, "0")}`);
+}
+
+/**
+ * A new element with attributes and children. Text is never parsed as markup, and shows hidden characters.
  * @param {string} tag
  * @param {Record<string, string | number | boolean | null | undefined>} [attributes]
  * @param {(Node | string)[]} children
@@ -26,9 +37,9 @@ export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === true) made.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, String(value));
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, name === "title" ? visibleText(String(value)) : String(value));
   }
-  made.append(...children);
+  made.append(...children.map((child) => (typeof child === "string" ? visibleText(child) : child)));
   return made;
 }
 

@@ -146,7 +146,7 @@ async fn check_inert(page: &OpenPage, canary: &Canary, title: &str) {
     let ids = "(() => { const all = [...document.querySelectorAll('[id]')].map((part) => part.id); return all.length === new Set(all).size })()";
     assert_eq!(page.text(ids).await, "true", "ids are unique");
     assert_eq!(canary.connections(), 0, "no request");
-    let hidden = "[...document.querySelector('main').textContent].filter((ch) => /[\\u202a-\\u202e\\u2066-\\u2069\\u200b\\u0000-\\u0008]/.test(ch)).length";
+    let hidden = "[...[document.querySelector('main'), ...document.querySelectorAll('#rows, #tree-status')].map((part) => part.textContent).join('')].filter((ch) => /[\\u202a-\\u202e\\u2066-\\u2069\\u200b\\u0000-\\u0008]/.test(ch)).length";
     assert_eq!(page.text(hidden).await, "0", "no character that people cannot see");
 }
 
