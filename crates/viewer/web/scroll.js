@@ -62,11 +62,11 @@ export class ScrollKeeper {
   }
 
   /** Scrolls to where this browser was in the session. @param {string} sessionId */
-  restore(sessionId) {
+  async restore(sessionId) {
     const [id, entry, top] = (preferences.get("scroll") ?? "").split(" ");
     if (id !== sessionId || !entry || !this.store.entryById.has(entry)) return this.follow();
     this.isFollowing = false;
-    this.transcript.scrollTo(entry);
+    await this.transcript.scrollTo(entry);
     const shown = document.getElementById(`entry-${entry}`);
     if (shown) scrollBy({ top: shown.getBoundingClientRect().top - Number(top), behavior: "instant" });
   }

@@ -128,7 +128,8 @@ export class TranscriptView {
     await this.live.load(missing.map((entry) => entry.getAttribute("data-id") ?? ""));
     for (const entry of missing) {
       const row = this.store.entry(entry.getAttribute("data-id") ?? "");
-      if (row && entry.isConnected) entry.replaceWith(this.drawEntry(row));
+      // The element stays, so that the browser keeps the scroll position.
+      if (row && entry.isConnected) entry.replaceChildren(...this.drawEntry(row).childNodes);
     }
   }
 
@@ -201,10 +202,12 @@ export class TranscriptView {
   }
 
   /** Draws an entry and moves it into view. @param {string} id */
-  scrollTo(id) {
+  async scrollTo(id) {
     const at = this.nearestPosition(id);
     if (at < 0) return;
     const group = Math.floor(at / GROUP);
+    // With the bodies the heights are known, and the entry stays where it is scrolled to.
+    await this.live?.load(this.shown.slice(Math.max(0, group - 1) * GROUP, (group + 2) * GROUP).map((entry) => entry.id));
     for (const near of [group - 1, group + 1, group]) {
       if (this.groups[near]) this.drawGroup(this.groups[near], true);
     }
