@@ -10,6 +10,7 @@ mod support;
 mod run_support;
 
 mod access;
+mod browser;
 mod commands;
 mod entries;
 mod limits;

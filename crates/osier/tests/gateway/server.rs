@@ -42,8 +42,16 @@ impl TestGateway {
 
     /// With more arguments.
     pub(crate) fn start_in(env: impl Into<Arc<TestEnv>>, args: &[&str]) -> TestGateway {
-        let env: Arc<TestEnv> = env.into();
-        let all = [&["serve", "--port", "0", "--json"], args].concat();
+        TestGateway::serve(env.into(), &[&["--port", "0"], args].concat())
+    }
+
+    /// On the port of a gateway that has ended.
+    pub(crate) fn start_on(env: Arc<TestEnv>, port: u16) -> TestGateway {
+        TestGateway::serve(env, &["--port", &port.to_string()])
+    }
+
+    fn serve(env: Arc<TestEnv>, args: &[&str]) -> TestGateway {
+        let all = [&["serve", "--json"], args].concat();
         let mut running = RunningCommand::start(osier_command(&env, &all));
         let started: Value = serde_json::from_str(&running.out.read_until("\n")).unwrap();
         let text = |key: &str| started[key].as_str().unwrap().to_owned();

@@ -1,0 +1,126 @@
+//! Prompts, replies and questions.
+
+use osier_testkit::browser::BrowserWindow;
+use serde_json::json;
+
+use super::{ESCAPE, LivePage, REPLIES};
+use crate::run_support::ModelServer;
+use crate::server::TestGateway;
+
+const PHONE: BrowserWindow = BrowserWindow { width: 390, height: 800, dark: true };
+
+#[tokio::test]
+async fn a_reply_streams_to_every_browser_and_survives_a_refresh() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    let session = gateway.create().await;
+    page.show(&session).await;
+    page.prompt("hello").await;
+    let mut request = model.next_request();
+    request.send_text("A **bold** begin");
+    page.wait("document.querySelector('.draft strong')?.textContent === 'bold'").await;
+    let other = LivePage::open(&gateway, PHONE).await.unwrap();
+    other.show(&session).await;
+    other.wait("document.querySelector('.draft strong')").await;
+    page.browser.client.refresh().await.unwrap();
+    page.wait("document.querySelector('.draft strong')").await;
+    request.send_text("ning and an end");
+    page.sees("beginning and an end").await;
+    request.finish("stop");
+    for shown in [&page, &other] {
+        shown.wait(&format!("{REPLIES} === 1 && !document.querySelector('.draft')")).await;
+        shown.sees("beginning and an end").await;
+        shown.is_consistent().await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_shows_the_diff_and_takes_every_answer() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    let write = |path: &str| json!({ "path": path, "content": "made <b>\n" });
+    page.prompt("write").await;
+    model.next_request().reply_with_call("write", &write("a.txt"));
+    page.wait("document.querySelector('.question .diff .added')?.textContent.includes('made <b>')").await;
+    page.browser.type_into(".refusal input", &format!("not now{}", super::ENTER)).await;
+    let refused = model.next_request();
+    assert!(refused.messages().iter().any(|message| message.contains("not now")), "{:?}", refused.messages());
+    refused.reply_with_call("write", &write("b.txt"));
+    page.wait("document.querySelector('.question')?.textContent.includes('b.txt')").await;
+    page.browser.click(".question button.primary").await;
+    model.next_request().reply_with_call("write", &write("c.txt"));
+    page.wait("document.querySelector('.question')?.textContent.includes('c.txt')").await;
+    page.browser.click(".answers > button:nth-child(2)").await;
+    model.next_request().reply_with_call("write", &write("d.txt"));
+    model.next_request().reply("Done.");
+    page.sees("Done.").await;
+    let made = |name: &str| gateway.env.path(name).exists();
+    assert_eq!([made("a.txt"), made("b.txt"), made("c.txt"), made("d.txt")], [false, true, true, true]);
+    assert_eq!(page.evaluate("return document.querySelectorAll('.question').length").await, 0);
+}
+
+#[tokio::test]
+async fn prompts_steer_wait_and_return_when_the_turn_is_stopped() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("first").await;
+    let mut request = model.next_request();
+    request.send_text("working");
+    page.sees("working").await;
+    page.prompt("steer it").await;
+    page.browser.type_into("#prompt", "and later").await;
+    page.browser.click("#queue-prompt").await;
+    page.wait("document.querySelectorAll('.queued').length === 2").await;
+    request.finish("stop");
+    let mut request = model.next_request();
+    assert!(request.messages().iter().any(|message| message.contains("steer it")));
+    request.send_text("steered");
+    page.sees("steered").await;
+    page.browser.type_into("#prompt", ESCAPE).await;
+    page.wait("document.querySelector('#prompt').value === 'and later'").await;
+    page.wait(
+        "document.querySelector('#cancel').hidden && document.querySelectorAll('.queued').length === 0",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn model_thinking_and_approval_mode_are_switched_below_the_prompt() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    let session = gateway.create().await;
+    page.show(&session).await;
+    let choose = "const select = document.querySelector('#approval'); select.value = 'autoEdit'; select.dispatchEvent(new Event('change'))";
+    page.evaluate(choose).await;
+    page.prompt("write").await;
+    let write = json!({ "path": "a.txt", "content": "x" });
+    model.next_request().reply_with_call("write", &write);
+    model.next_request().reply("No question.");
+    page.sees("No question.").await;
+    page.wait("document.querySelector('#approval').value === 'autoEdit'").await;
+    page.wait("/\\d+% of/.test(document.querySelector('#context-text').textContent)").await;
+}
+
+#[tokio::test]
+async fn output_of_a_tool_is_shown_while_it_runs() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("run").await;
+    let wait = "echo started; until [ -e go ]; do sleep 0.05; done; echo ended";
+    model.next_request().reply_with_call("bash", &json!({ "command": wait }));
+    page.wait("document.querySelector('.question')").await;
+    page.browser.click(".question button.primary").await;
+    page.wait("document.querySelector('.result.running pre')?.textContent.includes('started')").await;
+    std::fs::write(gateway.env.path("go"), "").unwrap();
+    model.next_request().reply("It ran.");
+    page.sees("It ran.").await;
+    page.wait("!document.querySelector('.result.running')").await;
+}

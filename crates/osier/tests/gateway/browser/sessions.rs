@@ -1,0 +1,98 @@
+//! The list of sessions, and use without a mouse.
+
+use osier_testkit::browser::BrowserWindow;
+
+use super::{ENTER, ESCAPE, LivePage};
+use crate::run_support::ModelServer;
+use crate::server::TestGateway;
+
+const TAB: &str = "\u{e004}";
+const DOWN: &str = "\u{e015}";
+
+#[tokio::test]
+async fn sessions_are_found_renamed_and_deleted() {
+    let gateway = TestGateway::start();
+    for text in ["about apples", "about pears"] {
+        gateway.create_with(&[text]).await;
+    }
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.wait("document.querySelectorAll('.session-link').length === 2").await;
+    page.browser.type_into("#session-search", "apples").await;
+    page.wait("document.querySelectorAll('.session-link').length === 1").await;
+    page.browser.click("#sessions button").await;
+    page.choose_open("Rename").await;
+    page.wait("document.querySelector('dialog').open").await;
+    page.browser.type_into("dialog input", &format!("Fruit{ENTER}")).await;
+    page.wait("document.querySelector('.session-title')?.textContent === 'Fruit'").await;
+    page.browser.click("#sessions button").await;
+    page.choose_open("Delete").await;
+    page.confirm().await;
+    page.wait("document.querySelectorAll('.session-link').length === 0").await;
+    let left = gateway.get("/api/sessions").await["sessions"].as_array().unwrap().len();
+    assert_eq!(left, 1);
+}
+
+#[tokio::test]
+async fn everything_is_reached_with_the_keyboard() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    let press = async |keys: &str| {
+        let focused = page.browser.client.active_element().await.unwrap();
+        focused.send_keys(keys).await.unwrap();
+    };
+    page.wait("document.activeElement.id === 'session-search'").await;
+    while page.evaluate("return document.activeElement.id").await != "new-session" {
+        press(TAB).await;
+    }
+    press(ENTER).await;
+    page.wait("document.querySelector('dialog').open").await;
+    press(ENTER).await;
+    page.wait("document.activeElement.id === 'prompt'").await;
+    press(&format!("hello{ENTER}")).await;
+    model.next_request().reply("Hello.");
+    page.sees("Hello.").await;
+    page.evaluate("document.querySelector('#tree').focus()").await;
+    press(&format!("{DOWN}m")).await;
+    page.wait(
+        "document.querySelector('#menu').matches(':popover-open') && document.activeElement.closest('#menu')",
+    )
+    .await;
+    press(ESCAPE).await;
+    page.wait("!document.querySelector('#menu').matches(':popover-open')").await;
+    press("p").await;
+    page.wait("document.activeElement.id === 'prompt'").await;
+}
+
+#[tokio::test]
+async fn controls_have_names_and_nothing_is_wider_than_a_phone() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["a very long word: ".repeat(30).as_str(), "two"]).await;
+    let phone = BrowserWindow { width: 390, height: 800, dark: false };
+    let Some(page) = LivePage::open(&gateway, phone).await else { return };
+    page.show(&session).await;
+    let unnamed = "return [...document.querySelectorAll('button, select, input, textarea, a')].filter((control) =>
+        !(control.textContent.trim() || control.ariaLabel || control.labels?.length || control.title)).map((control) => control.outerHTML)";
+    assert_eq!(page.evaluate(unnamed).await, serde_json::json!([]));
+    let is_narrow = "document.documentElement.scrollWidth <= innerWidth";
+    page.wait(is_narrow).await;
+    page.browser.click("#toggle-tree").await;
+    page.wait("document.querySelector('#toggle-tree').ariaExpanded === 'true'").await;
+    page.wait(is_narrow).await;
+}
+
+#[tokio::test]
+async fn content_cannot_run_scripts() {
+    let gateway = TestGateway::start();
+    let attack = "<img src=x onerror=\"window.attacked=1\"><script>window.attacked=1</script>[x](javascript:window.attacked=1)";
+    let (session, ids) = gateway.create_with(&[attack]).await;
+    let label = serde_json::json!({ "label": attack });
+    let label =
+        gateway.request(reqwest::Method::PUT, &format!("{session}/entries/{}/label", ids[0])).json(&label);
+    assert!(label.send().await.unwrap().status().is_success());
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.wait("document.querySelector('.entry .label')").await;
+    let found = "return [window.attacked ?? null, document.querySelectorAll('#transcript :is(script, img), a[href^=javascript]').length]";
+    assert_eq!(page.evaluate(found).await, serde_json::json!([null, 0]));
+}

@@ -1,0 +1,130 @@
+//! The tree beside the conversation.
+
+use osier_testkit::browser::BrowserWindow;
+use serde_json::json;
+
+use super::{ENTER, LivePage, REPLIES};
+use crate::run_support::ModelServer;
+use crate::server::TestGateway;
+
+/// A page that shows a session with two answered prompts.
+async fn answered(model: &ModelServer, gateway: &TestGateway) -> Option<(LivePage, String)> {
+    let page = LivePage::open(gateway, BrowserWindow::default()).await?;
+    let session = gateway.create().await;
+    page.show(&session).await;
+    for (number, (prompt, reply)) in [("one", "answer one"), ("two", "answer two")].into_iter().enumerate() {
+        page.prompt(prompt).await;
+        model.next_request().reply(reply);
+        page.wait(&format!("{REPLIES} === {}", number + 1)).await;
+        page.wait("document.querySelector('#cancel').hidden").await;
+    }
+    Some((page, session))
+}
+
+#[tokio::test]
+async fn a_prompt_continues_from_the_selected_entry() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    // A message of the user: the prompt replaces it on a new branch.
+    page.select("two").await;
+    page.sees("replace this message").await;
+    page.prompt("another two").await;
+    let request = model.next_request();
+    assert!(!request.messages().iter().any(|message| message.contains("answer two")));
+    request.reply("answer three");
+    page.sees("answer three").await;
+    page.wait("document.querySelector('.switch')?.textContent.includes('2/2')").await;
+    // Any other entry: the prompt follows it.
+    page.wait("document.querySelector('#cancel').hidden").await;
+    page.select("answer two").await;
+    page.sees("continue from here").await;
+    page.prompt("after two").await;
+    let request = model.next_request();
+    assert!(request.messages().iter().any(|message| message.contains("answer two")));
+    request.reply("answer four");
+    page.sees("answer four").await;
+    let rows = page.rows().await;
+    let expected =
+        ["one", "answer one", "another two", "answer three", "two", "answer two", "after two", "answer four"];
+    assert_eq!(rows, json!(expected));
+    page.is_consistent().await;
+}
+
+#[tokio::test]
+async fn moves_are_undone_and_redone_and_the_message_returns_to_the_editor() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.select("two").await;
+    page.choose("Edit and continue").await;
+    page.wait("document.querySelector('#prompt').value === 'two'").await;
+    page.wait(&format!("{REPLIES} === 1")).await;
+    page.choose_in_session("Undo the last move").await;
+    page.wait(&format!("{REPLIES} === 2")).await;
+    page.choose_in_session("Redo").await;
+    page.wait(&format!("{REPLIES} === 1")).await;
+    page.select("answer two").await;
+    page.choose("Move here").await;
+    page.wait(&format!("{REPLIES} === 2 && document.querySelector('#back-to-leaf').hidden")).await;
+}
+
+#[tokio::test]
+async fn labels_are_edited_in_place_and_branches_deleted_and_restored() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.select("answer one").await;
+    page.evaluate("document.querySelector('#tree').focus()").await;
+    page.browser.type_into("#tree", "l").await;
+    page.browser.type_into(".label-input", &format!("good{ENTER}")).await;
+    page.wait("document.querySelector('.row .label')?.textContent === 'good'").await;
+    page.wait("document.querySelector('.entry .label')?.textContent === 'good'").await;
+    page.select("two").await;
+    page.choose("Delete the branch").await;
+    page.confirm().await;
+    page.wait("document.querySelectorAll('.row').length === 2").await;
+    let filter = "const filter = document.querySelector('#filter'); filter.value = 'all'; filter.dispatchEvent(new Event('change'))";
+    page.evaluate(filter).await;
+    page.wait("document.querySelector('.row.deleted')").await;
+    page.select("two").await;
+    page.choose("Restore the branch").await;
+    page.wait("!document.querySelector('.row.deleted')").await;
+}
+
+#[tokio::test]
+async fn two_branches_are_compared_and_a_conclusion_is_brought_over() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.select("two").await;
+    page.prompt("other").await;
+    model.next_request().reply("answer other");
+    page.sees("answer other").await;
+    page.wait("document.querySelector('#cancel').hidden").await;
+    page.select("answer two").await;
+    page.choose("Compare with the current branch").await;
+    page.wait("document.querySelector('dialog.compare').open").await;
+    let columns = page
+        .evaluate("return [...document.querySelectorAll('.column')].map((column) => column.innerText)")
+        .await;
+    assert!(
+        columns[0].as_str().unwrap().contains("answer two")
+            && columns[1].as_str().unwrap().contains("answer other")
+    );
+    page.browser.click("dialog .cancel").await;
+    page.choose("Bring its conclusion here").await;
+    page.wait("document.querySelector('.row.leaf')?.textContent.includes('graft')").await;
+}
+
+#[tokio::test]
+async fn a_fork_is_a_session_of_its_own() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, session)) = answered(&model, &gateway).await else { return };
+    page.select("two").await;
+    page.choose("Fork from here").await;
+    let id = session.rsplit('/').next().unwrap();
+    page.wait(&format!("location.hash.includes('session=') && !location.hash.includes('{id}')")).await;
+    page.wait(&format!("{REPLIES} === 1 && document.querySelector('#prompt').value === 'two'")).await;
+}
