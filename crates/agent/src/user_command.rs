@@ -30,6 +30,9 @@ impl AgentContext {
                 }
             }
         };
+        while let Ok(live) = output.try_recv() {
+            self.live.send(ClientEvent::BashOutput { text: live.text, skipped: live.skipped });
+        }
         let message = ran.message(self.timestamp()).to_string().into_bytes();
         Ok(self.store_or_keep(message, &self.session.new_entry_id(), &cancel).await?.id)
     }

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use osier_tree::projection::entry_view::{BacktrackView, EntryContent};
 use osier_tree::{EntryId, EntryLine, ReplyDelta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -133,6 +134,25 @@ pub struct EntryEvent {
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_hook_message: bool,
     pub entry: EntryLine,
+}
+
+impl EntryEvent {
+    /// The return of the model to a checkpoint, if the entry is one.
+    pub fn backtrack(&self) -> Option<BacktrackEvent<'_>> {
+        match &self.entry.view()?.content {
+            EntryContent::Backtrack(backtrack) => Some(BacktrackEvent { entry_id: &self.id, backtrack }),
+            _ => None,
+        }
+    }
+}
+
+/// The model returned to a checkpoint. JSON mode and RPC print it in addition to the entry.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "type", rename = "backtrack", rename_all = "camelCase")]
+pub struct BacktrackEvent<'a> {
+    pub entry_id: &'a EntryId,
+    #[serde(flatten)]
+    pub backtrack: &'a BacktrackView,
 }
 
 /// The client's position changed to another branch.

@@ -36,7 +36,9 @@ pub use engine_client::{
 };
 pub use engine_request::{EngineReply, EngineRequest, ListSessions};
 pub use error::ClientError;
-pub use event::{ClientEvent, EntryEvent, MoveEvent, MoveReason, SummarySubject, TurnOutcome};
+pub use event::{
+    BacktrackEvent, ClientEvent, EntryEvent, MoveEvent, MoveReason, SummarySubject, TurnOutcome,
+};
 pub use prompt::{Prompt, PromptQueue, PromptTiming, mentioned_files};
 pub use query::{QueryAnswer, SessionQuery};
 pub use question::{OpenQuestion, Question, ToolQuestion, UserAnswer};

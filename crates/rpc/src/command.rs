@@ -1,6 +1,8 @@
 //! The commands, as clients write them.
 
-use osier_protocol::{EntryId, Image, UserCommand};
+use osier_protocol::{
+    ApprovalMode, EntryId, Image, ListSessions, MoveCommand, NewSessionOptions, UserCommand,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -72,7 +74,7 @@ commands! {
     FollowUp "follow_up"(UserMessage),
     Abort "abort",
     ClearQueue "clear_queue",
-    NewSession "new_session" { #[serde(default)] parent_session: Option<String> },
+    NewSession "new_session" {},
     GetState "get_state",
     SetModel "set_model" { provider: String, model_id: String },
     CycleModel "cycle_model",
@@ -100,6 +102,37 @@ commands! {
     SetSessionName "set_session_name" { name: String },
     GetMessages "get_messages",
     GetCommands "get_commands",
+
+    // Beyond pi.
+    NavigateTree "navigate_tree"(MoveCommand),
+    Undo "undo",
+    Redo "redo",
+    UndoCompaction "undo_compaction" { #[serde(default)] entry_id: Option<EntryId> },
+    SetLabel "set_label" { #[serde(default)] entry_id: Option<EntryId>, #[serde(default)] label: Option<String> },
+    Compare "compare" { left: EntryId, right: EntryId },
+    Graft "graft" {
+        tip_id: EntryId,
+        #[serde(default)] summarize: bool,
+        #[serde(default)] custom_instructions: Option<String>,
+    },
+    DeleteBranch "delete_branch" { entry_id: EntryId },
+    RestoreBranch "restore_branch" { entry_id: EntryId },
+    Resume "resume",
+    SetApprovalMode "set_approval_mode" { mode: ApprovalMode },
+    GetSnapshot "get_snapshot" {
+        #[serde(default)] since: Option<usize>,
+        #[serde(default)] generation: Option<String>,
+        #[serde(default)] without_context: bool,
+    },
+    OpenSession "open_session" {
+        #[serde(default)] session: Option<String>,
+        #[serde(flatten)] options: NewSessionOptions,
+    },
+    CloseSession "close_session",
+    ListSessions "list_sessions"(ListSessions),
+    SearchSessions "search_sessions"(ListSessions),
+    RenameSession "rename_session" { session: String, name: String },
+    DeleteSession "delete_session" { session: String },
 }
 
 impl Request {
@@ -141,6 +174,38 @@ impl Command {
                 | Command::FollowUp(_)
                 | Command::Bash(_)
                 | Command::Compact { .. }
+                | Command::NavigateTree(_)
+                | Command::Undo
+                | Command::Redo
+                | Command::UndoCompaction { .. }
+                | Command::Graft { .. }
+                | Command::Resume
+                | Command::ListSessions(_)
+                | Command::SearchSessions(_)
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_name_is_a_command() {
+        for name in COMMAND_NAMES {
+            let object = json!({ "type": name }).as_object().unwrap().clone();
+            if let Err(invalid) = Request::parse(object) {
+                assert!(invalid.error.starts_with("missing field"), "{}", invalid.error);
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_fields_are_ignored_and_the_id_may_be_any_value() {
+        let object = json!({ "type": "steer", "message": "m", "extra": 1, "id": [1], "sessionId": "s" });
+        let request = Request::parse(object.as_object().unwrap().clone()).unwrap();
+        assert_eq!((request.id, request.session_id.as_deref()), (Some(json!([1])), Some("s")));
     }
 }

@@ -1,13 +1,17 @@
 //! What each command does, by topic.
 
 mod models;
+mod other_sessions;
 mod prompts;
 mod reading;
 mod sessions;
+mod tree;
 
 use std::sync::Arc;
 
-use crate::command::{Command, Request};
+use osier_protocol::ClientCommand;
+
+use crate::command::{Command, Request, StreamingBehavior};
 use crate::response::CommandResult;
 use crate::server::Server;
 use crate::session::RpcSession;
@@ -31,10 +35,8 @@ impl Server {
             Command::Prompt { message, streaming_behavior } => {
                 session.prompt(message, streaming_behavior).await
             }
-            Command::Steer(message) => session.steer(message, crate::command::StreamingBehavior::Steer).await,
-            Command::FollowUp(message) => {
-                session.steer(message, crate::command::StreamingBehavior::FollowUp).await
-            }
+            Command::Steer(message) => session.steer(message, StreamingBehavior::Steer).await,
+            Command::FollowUp(message) => session.steer(message, StreamingBehavior::FollowUp).await,
             command => {
                 drop(hold);
                 let result = self.run_command(&session, command).await;
@@ -74,10 +76,44 @@ impl Server {
             Command::SetAutoRetry { enabled } => self.set_auto_retry(enabled),
             Command::SetSessionName { name } => session.set_name(&name).await,
             Command::ExportHtml { output_path } => session.export_html(output_path).await,
-            Command::NewSession { parent_session } => self.new_session(session, parent_session).await,
+            Command::NewSession {} => self.new_session(session).await,
             Command::SwitchSession { session_path } => self.switch_session(session, session_path).await,
             Command::Fork { entry_id } => self.fork(session, entry_id).await,
             Command::Clone => self.clone_session(session).await,
+            Command::NavigateTree(target) => session.navigate(target).await,
+            Command::Undo => session.move_with(ClientCommand::Undo).await,
+            Command::Redo => session.move_with(ClientCommand::Redo).await,
+            Command::UndoCompaction { entry_id } => {
+                session.move_with(ClientCommand::UndoCompaction { entry: entry_id }).await
+            }
+            Command::SetLabel { entry_id, label } => {
+                session.store_with(ClientCommand::Label { entry: entry_id, label }).await
+            }
+            Command::Compare { left, right } => session.compare(left, right).await,
+            Command::Graft { tip_id, summarize, custom_instructions } => {
+                let graft =
+                    ClientCommand::Graft { tip: tip_id, summarize, instructions: custom_instructions };
+                session.store_with(graft).await
+            }
+            Command::DeleteBranch { entry_id } => {
+                session.store_with(ClientCommand::DeleteBranch { entry: entry_id }).await
+            }
+            Command::RestoreBranch { entry_id } => {
+                session.store_with(ClientCommand::RestoreBranch { entry: entry_id }).await
+            }
+            Command::Resume => session.store_with(ClientCommand::Resume).await,
+            Command::SetApprovalMode { mode } => {
+                session.store_with(ClientCommand::SetApproval { mode }).await
+            }
+            Command::GetSnapshot { since, generation, without_context } => {
+                self.snapshot(session, since, generation, without_context).await
+            }
+            Command::OpenSession { session: name, options } => self.open_session(name, options).await,
+            Command::CloseSession => self.close_session(session).await,
+            Command::ListSessions(options) => self.list_sessions(options).await,
+            Command::SearchSessions(options) => self.search_sessions(options).await,
+            Command::RenameSession { session: named, name } => self.rename_session(&named, name).await,
+            Command::DeleteSession { session: named } => self.delete_session(&named).await,
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The events as they are written: pi's, with pi's fields, and those that pi does not have.
 
-use osier_protocol::entry_view::BacktrackView;
-use osier_protocol::{EntryId, MoveReason};
+use osier_protocol::{BacktrackEvent, EntryId, MoveReason};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -120,17 +119,14 @@ pub(crate) enum PiEvent<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         label: Option<&'a str>,
     },
-    Backtrack {
-        entry_id: &'a EntryId,
-        #[serde(flatten)]
-        backtrack: &'a BacktrackView,
-    },
     /// Another program continued from the position of the client.
     ContinuedElsewhere,
     /// The log was replaced: entries that the client knows may be gone.
     SessionReset,
     /// The client was too slow and missed events. Entries that it missed follow.
     EventsSkipped,
+    #[serde(untagged)]
+    Backtrack(BacktrackEvent<'a>),
 }
 
 /// The part of a tool result that the model gets.

@@ -185,6 +185,14 @@ impl Server {
         }
     }
 
+    pub(crate) fn add(&self, session: Arc<RpcSession>) {
+        self.open_sessions().others.insert(session.info.id.to_string(), session);
+    }
+
+    pub(crate) fn remove(&self, session: &RpcSession) {
+        self.open_sessions().others.remove(&*session.info.id);
+    }
+
     /// Whether a session is the main one.
     pub(crate) fn is_main(&self, session: &RpcSession) -> bool {
         self.open_sessions().main.info.id == session.info.id

@@ -57,8 +57,8 @@ struct AgentRun {
 struct Step {
     reply: Option<RawMessage>,
     results: Vec<RawMessage>,
-    /// The calls of the reply that have no result yet.
-    open_calls: usize,
+    /// The calls of the reply that have no result yet: ids and arguments.
+    open_calls: Vec<(String, Value)>,
     /// The reply while it is written.
     stream: Option<ReplyStream>,
 }

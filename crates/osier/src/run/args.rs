@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// Print the answer and exit
     #[arg(short, long)]
     pub(super) print: bool,
-    /// Print only the answer, or every event as a line of JSON
+    /// Print only the answer, or every event as a line of JSON; or read commands from standard input (rpc)
     #[arg(long, value_enum, value_name = "MODE")]
     pub(super) mode: Option<OutputMode>,
     /// Show progress on standard error even if it is not a terminal, and log more
@@ -87,6 +87,7 @@ pub(crate) struct Args {
 pub(crate) enum OutputMode {
     Text,
     Json,
+    Rpc,
 }
 
 /// The front end of a run.
@@ -94,6 +95,7 @@ pub(crate) enum OutputMode {
 pub(super) enum FrontEnd {
     Terminal,
     Print(OutputMode),
+    Rpc,
 }
 
 fn thinking_levels() -> PossibleValuesParser {
@@ -127,6 +129,7 @@ impl Args {
     pub(super) fn front_end(&self) -> FrontEnd {
         let person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         match self.mode {
+            Some(OutputMode::Rpc) => FrontEnd::Rpc,
             Some(mode) => FrontEnd::Print(mode),
             None if self.print || !person => FrontEnd::Print(OutputMode::Text),
             None => FrontEnd::Terminal,

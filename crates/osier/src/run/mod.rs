@@ -13,8 +13,10 @@ pub(crate) mod progress_lines;
 mod prompt;
 mod prompt_words;
 mod resume_error;
+mod rpc;
 mod session_selection;
 pub(crate) mod signals;
+mod standard_input;
 mod stdout_writer;
 mod suggest;
 
@@ -63,6 +65,7 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     match args.front_end() {
         FrontEnd::Terminal => interactive::run(args, trust::ask_if_undecided(home)?).await,
         FrontEnd::Print(mode) => run_print(args, home, mode).await,
+        FrontEnd::Rpc => rpc::run(args, home).await,
     }
 }
 

@@ -139,8 +139,15 @@ impl<'f> Printer<'f> {
     /// Prints an event. Returns how the turn ended if this event ends it.
     fn handle_event(&mut self, event: &ClientEvent) -> Option<EndedTurn> {
         match self.options.mode {
-            OutputMode::Json => self.print_line(event.to_json()),
-            OutputMode::Text => {
+            OutputMode::Json => {
+                self.print_line(event.to_json());
+                if let ClientEvent::Entry(entry) = event
+                    && let Some(backtrack) = entry.backtrack()
+                {
+                    self.print_line(serde_json::to_string(&backtrack).unwrap_or_default());
+                }
+            }
+            OutputMode::Text | OutputMode::Rpc => {
                 let text = self.answer.handle_event(event);
                 if !text.is_empty() {
                     self.stdout.write(text);

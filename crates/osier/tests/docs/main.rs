@@ -6,6 +6,7 @@ mod format;
 mod links;
 mod matching;
 mod page;
+mod programs;
 mod settings;
 mod terminal;
 
@@ -33,6 +34,11 @@ fn examples_print_what_the_pages_show() {
     for name in EXAMPLES {
         console::run(&Page::open(name));
     }
+}
+
+#[test]
+fn programs_print_what_the_pages_show() {
+    programs::run(&Page::open("docs/rpc.md"));
 }
 
 #[test]

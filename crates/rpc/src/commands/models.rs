@@ -25,6 +25,13 @@ pub(crate) fn model_json(model: &ModelDescription) -> Value {
     })
 }
 
+/// The level that a model uses instead of `wanted`: the next lower one that it supports, or the lowest.
+pub(crate) fn supported_level(model: &ModelDescription, wanted: ThinkingLevel) -> ThinkingLevel {
+    let levels = &model.thinking_levels;
+    let lower = levels.iter().rev().find(|level| **level <= wanted);
+    *lower.or(levels.first()).unwrap_or(&wanted)
+}
+
 impl RpcSession {
     pub(crate) async fn set_model(&self, provider: &str, id: &str) -> CommandResult {
         let details = self.client.model_details().await?;
@@ -51,7 +58,7 @@ impl RpcSession {
         let next = usable.iter().position(is_current).map_or(0, |index| (index + 1) % usable.len().max(1));
         let Some(model) = usable.get(next).filter(|model| !is_current(model)) else { return null() };
         self.use_model(model).await?;
-        let level = self.client.status().await?.thinking;
+        let level = supported_level(model, self.client.status().await?.thinking);
         data(&json!({ "model": model_json(model), "thinkingLevel": level, "isScoped": false }))
     }
 
@@ -68,9 +75,8 @@ impl RpcSession {
             let error = format!("no thinking level {level}; the levels are {names}");
             return Err(ClientError::new(ErrorCode::Usage, error));
         };
-        let levels = self.client.model_details().await?.current.thinking_levels;
-        let lower = levels.iter().rev().find(|level| **level <= wanted);
-        self.use_level(*lower.or(levels.first()).unwrap_or(&wanted)).await?;
+        let model = self.client.model_details().await?.current;
+        self.use_level(supported_level(&model, wanted)).await?;
         Ok(None)
     }
 
@@ -81,11 +87,12 @@ impl RpcSession {
     }
 
     pub(crate) async fn cycle_thinking_level(&self) -> CommandResult {
-        let levels = self.client.model_details().await?.current.thinking_levels;
+        let model = self.client.model_details().await?.current;
+        let levels = &model.thinking_levels;
         if levels.len() < 2 {
             return null();
         }
-        let current = self.client.status().await?.thinking;
+        let current = supported_level(&model, self.client.status().await?.thinking);
         let next =
             levels.iter().position(|level| *level == current).map_or(0, |index| (index + 1) % levels.len());
         self.use_level(levels[next]).await?;

@@ -6,7 +6,7 @@ use osier_protocol::{EntryId, EntryLine};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::models::model_json;
+use super::models::{model_json, supported_level};
 use crate::response::{CommandResult, data};
 use crate::session::RpcSession;
 use crate::stored_entry::without_nulls;
@@ -20,7 +20,7 @@ impl RpcSession {
         let translator = self.translator.lock().await;
         data(&without_nulls(json!({
             "model": model_json(&details.current),
-            "thinkingLevel": status.thinking,
+            "thinkingLevel": supported_level(&details.current, status.thinking),
             "isStreaming": is_running,
             "isCompacting": translator.is_compacting(),
             "steeringMode": "one-at-a-time",

@@ -3,57 +3,62 @@
 use std::sync::Arc;
 
 use osier_protocol::{
-    ClientCommand, ClientError, EntryId, ErrorCode, ForkOptions, ForkPosition, NewSessionOptions,
-    OpenRequest, OpenTarget,
+    ClientCommand, ClientError, EntryId, ErrorCode, ForkOptions, ForkPosition, OpenRequest, OpenTarget,
+    SessionId,
 };
-use serde_json::json;
+use serde::Serialize;
 
 use crate::response::{CommandResult, data};
 use crate::server::Server;
 use crate::session::RpcSession;
 
+/// The session that took the place of another one.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Replaced {
+    /// The message before which a fork starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// An extension refused. Nothing changed.
+    cancelled: bool,
+    /// Only for sessions that the client opened in addition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<SessionId>,
+}
+
 impl Server {
-    pub(crate) async fn new_session(&self, old: &Arc<RpcSession>, parent: Option<String>) -> CommandResult {
-        let options = NewSessionOptions { name: None, ..self.new_session.clone() };
-        let _ = parent;
-        let opened = self.open_instead(old, OpenTarget::New(options)).await?;
-        data(&json!({ "cancelled": opened.is_none() }))
+    /// Unlike in pi, the session does not record `parentSession`.
+    pub(crate) async fn new_session(&self, old: &Arc<RpcSession>) -> CommandResult {
+        let target = OpenTarget::New(self.new_session.clone());
+        data(&Replaced { text: None, ..self.open_instead(old, target).await? })
     }
 
     pub(crate) async fn switch_session(&self, old: &Arc<RpcSession>, path: String) -> CommandResult {
-        let opened = self.open_instead(old, OpenTarget::Named { name: path }).await?;
-        data(&json!({ "cancelled": opened.is_none() }))
+        data(&Replaced { text: None, ..self.open_instead(old, OpenTarget::Named { name: path }).await? })
     }
 
     pub(crate) async fn fork(&self, old: &Arc<RpcSession>, entry_id: EntryId) -> CommandResult {
-        let text = self.open_instead(old, fork_of(old, ForkPosition::Entry { entry_id })).await?;
-        match text {
-            Some(text) => data(&json!({ "text": text.unwrap_or_default(), "cancelled": false })),
-            None => data(&json!({ "cancelled": true })),
-        }
+        data(&self.open_instead(old, fork_of(old, ForkPosition::Entry { entry_id })).await?)
     }
 
     pub(crate) async fn clone_session(&self, old: &Arc<RpcSession>) -> CommandResult {
-        let opened = self.open_instead(old, fork_of(old, ForkPosition::Current)).await?;
-        data(&json!({ "cancelled": opened.is_none() }))
+        data(&Replaced { text: None, ..self.open_instead(old, fork_of(old, ForkPosition::Current)).await? })
     }
 
-    /// Opens a session in the place of another one, whose turn is canceled. Returns the text for the editor; `None` if an
-    /// extension refused.
-    async fn open_instead(
-        &self,
-        old: &Arc<RpcSession>,
-        target: OpenTarget,
-    ) -> Result<Option<Option<String>>, ClientError> {
+    /// Opens a session in the place of another one, whose turn is canceled.
+    async fn open_instead(&self, old: &Arc<RpcSession>, target: OpenTarget) -> Result<Replaced, ClientError> {
         let leaving = Some(old.info.session.clone());
-        let Some(opened) = self.engine.open(OpenRequest { target, leaving }).await? else { return Ok(None) };
+        let Some(opened) = self.engine.open(OpenRequest { target, leaving }).await? else {
+            return Ok(Replaced { text: None, cancelled: true, session_id: None });
+        };
         // The end of the turn is announced before the other session takes its place.
         old.settle().await?;
         old.stop_events();
-        let text = opened.info.editor_text.clone();
-        let new = RpcSession::start(opened, !self.is_main(old), self.output.clone()).await?;
+        let (text, is_main) = (opened.info.editor_text.clone().unwrap_or_default(), self.is_main(old));
+        let new = RpcSession::start(opened, !is_main, self.output.clone()).await?;
+        let session_id = (!is_main).then(|| new.info.id.clone());
         self.replace(old, new);
-        Ok(Some(text))
+        Ok(Replaced { text: Some(text), cancelled: false, session_id })
     }
 }
 

@@ -31,8 +31,10 @@ impl Translator {
                     self.handle_message(message, stored);
                 }
             }
-            (EntryContent::Backtrack(backtrack), _) => {
-                self.emit(&PiEvent::Backtrack { entry_id: &event.id, backtrack });
+            (EntryContent::Backtrack(_), _) => {
+                if let Some(backtrack) = event.backtrack() {
+                    self.emit(&PiEvent::Backtrack(backtrack));
+                }
             }
             (EntryContent::Compaction(_), _) => {
                 self.end_compaction(Some(entry.compaction_result()), false, None);
@@ -65,7 +67,8 @@ impl Translator {
             MessageView::UserCommand(_) => {}
             MessageView::Assistant(reply) => {
                 let is_failed = matches!(reply.stop_reason.as_deref(), Some("error" | "aborted"));
-                let calls = if is_failed { 0 } else { reply.calls().count() };
+                let calls = reply.calls().filter(|_| !is_failed);
+                let calls = calls.map(|call| (call.id.clone(), call.arguments.clone())).collect();
                 self.end_reply(stored, calls, is_failed);
             }
             MessageView::ToolResult(_) => self.handle_tool_result(stored),
@@ -89,7 +92,7 @@ impl Translator {
         }
     }
 
-    fn end_reply(&mut self, stored: &RawValue, calls: usize, is_failed: bool) {
+    fn end_reply(&mut self, stored: &RawValue, calls: Vec<(String, Value)>, is_failed: bool) {
         self.ensure_step();
         let was_started = self.step().is_some_and(|step| step.stream.take().is_some());
         if !was_started {
@@ -99,13 +102,14 @@ impl Translator {
         if let Some(run) = &mut self.run {
             run.messages.push(stored.to_owned());
         }
+        let is_last = calls.is_empty();
         if let Some(step) = self.step() {
             (step.reply, step.open_calls) = (Some(stored.to_owned()), calls);
         }
         if !is_failed {
             self.end_retry(true, None);
         }
-        if calls == 0 {
+        if is_last {
             self.end_step();
         }
     }
@@ -113,8 +117,9 @@ impl Translator {
     fn handle_tool_result(&mut self, stored: &RawValue) {
         if let Some(result) = StoredToolResult::read(stored) {
             let (id, name) = (&result.tool_call_id, &result.tool_name);
+            let arguments = self.take_call(id);
             if !self.tools.is_started(id) {
-                self.start_tool(id, name, &Value::Object(Default::default()));
+                self.start_tool(id, name, &arguments.unwrap_or_default());
             }
             let duration_ms = self.tools.finish(id);
             let (parts, is_error) = (result.parts(), result.is_error);
@@ -130,10 +135,16 @@ impl Translator {
         self.add_message(stored.to_owned());
         let Some(step) = self.step() else { return };
         step.results.push(stored.to_owned());
-        step.open_calls = step.open_calls.saturating_sub(1);
-        if step.open_calls == 0 {
+        if step.open_calls.is_empty() {
             self.end_step();
         }
+    }
+
+    /// The arguments of a call whose result arrives.
+    fn take_call(&mut self, id: &str) -> Option<Value> {
+        let step = self.step()?;
+        let index = step.open_calls.iter().position(|(call, _)| call == id)?;
+        Some(step.open_calls.remove(index).1)
     }
 
     pub(super) fn start_tool(&mut self, call: &str, name: &str, arguments: &Value) {

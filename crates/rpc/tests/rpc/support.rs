@@ -29,21 +29,21 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An engine with a file store and a scripted model.
 #[derive(Debug)]
-pub(crate) struct TestEngine {
+pub(crate) struct RpcTestEngine {
     engine: Engine,
     pub(crate) model: ScriptedModel,
     pub(crate) folder: TempDir,
 }
 
-impl TestEngine {
-    pub(crate) fn new() -> Arc<TestEngine> {
+impl RpcTestEngine {
+    pub(crate) fn new() -> Arc<RpcTestEngine> {
         let folder = tempfile::tempdir().unwrap();
         let (sessions, caches) = (folder.path().join("sessions"), folder.path().join("cache"));
         let files = Arc::new(FileStore::new(&sessions, Some(caches.clone())));
         let store =
             ConfiguredStore::Files { name: "file".to_owned(), folder: sessions, caches, is_own: true };
         let engine = Engine::new(EngineConfig { stores: vec![store], files, ..EngineConfig::default() });
-        Arc::new(TestEngine { engine, model: ScriptedModel::new([]), folder })
+        Arc::new(RpcTestEngine { engine, model: ScriptedModel::new([]), folder })
     }
 
     fn agent(&self) -> AgentSpec {
@@ -59,8 +59,12 @@ impl TestEngine {
         let context =
             ToolContext::new(self.folder.path(), self.folder.path().join("output"), CommandEnv::new(path));
         let compaction = CompactionConfig { automatic: false, reserve: None, keep_recent: Some(20) };
-        let workspace =
-            Workspace { tools: ToolSet::standard(), compaction, ..Workspace::new(models, context) };
+        let workspace = Workspace {
+            tools: ToolSet::standard(),
+            backtracking: true,
+            compaction,
+            ..Workspace::new(models, context)
+        };
         AgentSpec { has_user: true, ..AgentSpec::new(Arc::new(workspace), Arc::new(ScriptedModel::info())) }
     }
 
@@ -112,7 +116,7 @@ impl TestEngine {
 }
 
 #[async_trait]
-impl EngineClient for TestEngine {
+impl EngineClient for RpcTestEngine {
     async fn call(&self, _: EngineRequest) -> Result<EngineReply, ClientError> {
         Err(ClientError::new(ErrorCode::Failed, "not part of the test engine"))
     }
@@ -129,7 +133,7 @@ impl EngineClient for TestEngine {
 
 /// A program that drives the server.
 pub(crate) struct TestProgram {
-    pub(crate) engine: Arc<TestEngine>,
+    pub(crate) engine: Arc<RpcTestEngine>,
     pub(crate) input: Option<DuplexStream>,
     output: Option<Lines<BufReader<DuplexStream>>>,
     /// The main session, seen from inside.
@@ -142,11 +146,11 @@ pub(crate) struct TestProgram {
 
 impl TestProgram {
     pub(crate) async fn start() -> TestProgram {
-        TestProgram::with_pipes(1 << 16, TestEngine::new()).await
+        TestProgram::with_pipes(1 << 16, RpcTestEngine::new()).await
     }
 
     /// The pipes hold this many bytes.
-    pub(crate) async fn with_pipes(size: usize, engine: Arc<TestEngine>) -> TestProgram {
+    pub(crate) async fn with_pipes(size: usize, engine: Arc<RpcTestEngine>) -> TestProgram {
         let session = engine.open_target(OpenTarget::default()).await.unwrap();
         let client = session.client.clone();
         let (input, server_input) = tokio::io::duplex(size);

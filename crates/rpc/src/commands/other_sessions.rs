@@ -1,0 +1,139 @@
+//! All sessions of the engine: several open ones, and those that are only stored.
+
+use std::sync::Arc;
+
+use osier_protocol::engine_request::SessionList;
+use osier_protocol::{
+    Card, ClientCommand, ClientError, EngineReply, EngineRequest, ErrorCode, ListSessions, NewSessionOptions,
+    OpenRequest, OpenTarget, SessionRef,
+};
+use serde_json::json;
+
+use crate::response::{CommandResult, data};
+use crate::server::Server;
+use crate::session::RpcSession;
+use crate::stored_entry::without_nulls;
+
+impl Server {
+    /// Opens one more session. Its events name it.
+    pub(crate) async fn open_session(
+        &self,
+        name: Option<String>,
+        options: NewSessionOptions,
+    ) -> CommandResult {
+        let target = match name {
+            Some(name) => OpenTarget::Named { name },
+            None => OpenTarget::New(options),
+        };
+        let Some(opened) = self.engine.open(OpenRequest { target, leaving: None }).await? else {
+            return data(&json!({ "cancelled": true }));
+        };
+        let (info, is_open) = (opened.info.clone(), self.session(Some(&opened.info.id)).is_ok());
+        if !is_open {
+            let session = RpcSession::start(opened, true, self.output.clone()).await?;
+            self.add(session);
+        }
+        data(&without_nulls(json!({
+            "cancelled": false,
+            "sessionId": info.id,
+            "sessionFile": info.file,
+            "store": info.session.store,
+            "cwd": info.cwd,
+            "agentId": info.agent_id,
+            "isNew": info.is_new,
+        })))
+    }
+
+    /// Closes a session that was opened in addition. Its turn is canceled and stored.
+    pub(crate) async fn close_session(&self, session: &Arc<RpcSession>) -> CommandResult {
+        if self.is_main(session) {
+            let error = "the main session cannot be closed; close the input instead";
+            return Err(ClientError::new(ErrorCode::Usage, error));
+        }
+        session.client.send(ClientCommand::Cancel).await?;
+        session.settle().await?;
+        session.stop_events();
+        self.remove(session);
+        Ok(None)
+    }
+
+    pub(crate) async fn list_sessions(&self, options: ListSessions) -> CommandResult {
+        data(&self.list(options).await?)
+    }
+
+    async fn list(&self, options: ListSessions) -> Result<SessionList, ClientError> {
+        match self.engine.call(EngineRequest::ListSessions(options)).await? {
+            EngineReply::Sessions(list) => Ok(list),
+            _ => Err(unexpected_reply()),
+        }
+    }
+
+    /// Sessions whose card or messages match, best matches first.
+    pub(crate) async fn search_sessions(&self, options: ListSessions) -> CommandResult {
+        let Some(query) = options.query.clone() else {
+            return Err(ClientError::new(ErrorCode::Usage, "missing field `query`"));
+        };
+        let limit = options.limit.unwrap_or(usize::MAX);
+        let mut found = self.list(options.clone()).await?;
+        let others = self.list(ListSessions { query: None, limit: None, ..options }).await?;
+        let is_found =
+            |card: &Card| found.sessions.iter().any(|known| known.id == card.id && known.store == card.store);
+        let others: Vec<Card> = others.sessions.into_iter().filter(|card| !is_found(card)).collect();
+        for card in others {
+            if found.sessions.len() >= limit {
+                found.has_more = true;
+                break;
+            }
+            let (session, query) = (SessionRef::from_card(&card), query.clone());
+            let searched = self.engine.call(EngineRequest::SearchMessages { session, query }).await;
+            match searched {
+                Ok(EngineReply::Matches { matches: true }) => found.sessions.push(card),
+                Ok(_) => {}
+                // A session may be deleted while others are searched.
+                Err(error) => found.problems.push(format!("{}: {error}", card.id)),
+            }
+        }
+        data(&found)
+    }
+
+    /// A session by a prefix of its id, or by a path.
+    async fn find(&self, name: &str) -> Result<SessionRef, ClientError> {
+        match self.engine.call(EngineRequest::FindSession { name: name.to_owned() }).await? {
+            EngineReply::Found { card } => Ok(SessionRef::from_card(&card)),
+            _ => Err(unexpected_reply()),
+        }
+    }
+
+    pub(crate) async fn rename_session(&self, named: &str, name: String) -> CommandResult {
+        let session = self.find(named).await?;
+        self.engine.call(EngineRequest::RenameSession { session, name }).await?;
+        Ok(None)
+    }
+
+    pub(crate) async fn delete_session(&self, named: &str) -> CommandResult {
+        let session = self.find(named).await?;
+        match self.engine.call(EngineRequest::DeleteSession { session }).await? {
+            EngineReply::Deleted(deleted) => data(&deleted),
+            _ => data(&json!({ "deleted": false })),
+        }
+    }
+
+    pub(crate) async fn snapshot(
+        &self,
+        session: &RpcSession,
+        since: Option<usize>,
+        generation: Option<String>,
+        without_context: bool,
+    ) -> CommandResult {
+        let session = session.info.session.clone();
+        let request = EngineRequest::Snapshot { session, since, generation, without_context };
+        match self.engine.call(request).await? {
+            EngineReply::Snapshot { snapshot } => data(&snapshot),
+            _ => Err(unexpected_reply()),
+        }
+    }
+}
+
+fn unexpected_reply() -> ClientError {
+    ClientError::new(ErrorCode::Failed, "unexpected reply from the engine")
+}

@@ -1,0 +1,45 @@
+//! The tree: moves, labels, branches.
+
+use osier_protocol::{ClientCommand, ClientError, CommandReply, EntryId, ErrorCode, MoveCommand, MoveReply};
+use serde_json::json;
+
+use crate::response::{CommandResult, data};
+use crate::session::RpcSession;
+
+impl RpcSession {
+    /// Moves to an entry. As in pi, a user message returns to the editor.
+    pub(crate) async fn navigate(&self, target: MoveCommand) -> CommandResult {
+        if target.target_id.is_none() {
+            return Err(ClientError::new(
+                ErrorCode::Usage,
+                "missing field `targetId`; `root` is before the first entry",
+            ));
+        }
+        let target_id = target.target_id.filter(|id| **id != *"root");
+        self.move_with(ClientCommand::Move(MoveCommand { target_id, ..target })).await
+    }
+
+    pub(crate) async fn move_with(&self, command: ClientCommand) -> CommandResult {
+        let reply = self.client.send(command).await?;
+        self.settle().await?;
+        match reply {
+            CommandReply::Moved(moved) => data(&moved),
+            _ => data(&MoveReply { cancelled: true, ..MoveReply::default() }),
+        }
+    }
+
+    /// Runs a command that stores at most one entry.
+    pub(crate) async fn store_with(&self, command: ClientCommand) -> CommandResult {
+        let reply = self.client.send(command).await?;
+        self.settle().await?;
+        match reply {
+            CommandReply::Stored { entry } => data(&json!({ "entryId": entry })),
+            CommandReply::Cancelled => data(&json!({ "cancelled": true })),
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) async fn compare(&self, left: EntryId, right: EntryId) -> CommandResult {
+        data(&self.client.compare(left, right).await?)
+    }
+}
