@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Json, Router};
+use tokio::time::timeout;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
+use tower_http::timeout::RequestBodyTimeoutLayer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -91,12 +92,13 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .route("/assets/{*name}", get(page::asset))
         .route("/login/{link}", any(login::log_in))
         .fallback(unknown_route)
+        .method_not_allowed_fallback(unknown_method)
         .layer(
             ServiceBuilder::new()
                 .layer(from_fn_with_state(gateway.clone(), headers::add_security_headers))
                 .layer(CatchPanicLayer::custom(panicked))
                 .layer(from_fn_with_state(gateway.clone(), check_host))
-                .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, limits.request))
+                .layer(from_fn_with_state(gateway.clone(), limit_time))
                 .layer(RequestBodyTimeoutLayer::new(limits.pause))
                 .layer(DefaultBodyLimit::max(limits.body_bytes)),
         )
@@ -105,6 +107,20 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
 
 async fn unknown_route() -> ApiError {
     ApiError::with_status(StatusCode::NOT_FOUND, "no such endpoint; /api/openapi.json lists them")
+}
+
+async fn unknown_method() -> ApiError {
+    ApiError::with_status(StatusCode::METHOD_NOT_ALLOWED, "the endpoint does not have this method")
+}
+
+/// Limits the time until a response starts.
+async fn limit_time(
+    State(gateway): State<Arc<Gateway>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let late = |_| ApiError::with_status(StatusCode::GATEWAY_TIMEOUT, "the request took too long");
+    timeout(gateway.limits().request, next.run(request)).await.map_err(late)
 }
 
 /// A bug in a handler must not end the connection without an answer.

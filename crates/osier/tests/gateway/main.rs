@@ -9,9 +9,18 @@ mod support;
 #[path = "../cli/run_support.rs"]
 mod run_support;
 
+#[allow(dead_code, reason = "shared with the tests of the documentation, which use all of it")]
+#[path = "../docs/matching.rs"]
+mod matching;
+
+#[allow(dead_code, reason = "shared with the tests of the documentation, which use all of it")]
+#[path = "../docs/page.rs"]
+mod page_text;
+
 mod access;
 mod browser;
 mod commands;
+mod docs;
 mod entries;
 mod limits;
 mod openapi;
