@@ -34,8 +34,10 @@ pub struct LocalEngineOptions {
     pub workspace: WorkspaceOptions,
     /// A user is present to answer questions.
     pub has_user: bool,
-    /// Several clients share the engine: a turn goes on when one of them leaves the session for another one.
+    /// Several clients share the engine: when one of them leaves a session for another one, its turn goes on.
     pub is_shared: bool,
+    /// A client that leaves a session stops its turn itself.
+    pub keeps_left_turn: bool,
     /// When new sessions are stored.
     pub keep: KeepWhen,
     /// Sessions work in the directory of the engine, not in their own.
@@ -118,7 +120,10 @@ impl EngineClient for LocalEngine {
 
     async fn open(&self, request: OpenRequest) -> Result<Option<OpenedSession>, ClientError> {
         let Some(session) = self.open_session(request).await? else { return Ok(None) };
-        let info = session.info().await;
+        let mut info = session.info();
+        if let Ok(short_id) = session.client.live().session().store().short_id(&info.id).await {
+            info.short_id = short_id;
+        }
         Ok(Some(OpenedSession { info, client: Arc::new(session.client) }))
     }
 }

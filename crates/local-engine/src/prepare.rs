@@ -29,11 +29,33 @@ struct SelectedSession {
     editor: Option<EditorContent>,
 }
 
+/// The session that a request means.
+#[derive(Debug)]
+enum FoundTarget {
+    New(NewSessionOptions),
+    Stored(StoredSession),
+    /// It may not be stored.
+    Live(Arc<LiveSession>),
+    Forked(StoredSession, Option<EditorContent>),
+}
+
+impl FoundTarget {
+    /// The file or id that hooks are asked about; `None` is a new session. They were asked about a fork before.
+    fn asked_location(&self) -> Option<Option<String>> {
+        match self {
+            FoundTarget::New(_) => Some(None),
+            FoundTarget::Stored(stored) => Some(Some(stored.location())),
+            FoundTarget::Live(live) => Some(Some(session_location(live.session()))),
+            FoundTarget::Forked(..) => None,
+        }
+    }
+}
+
 impl LocalEngine {
     /// Opens or creates a session and connects to its agent. `None` if a hook refused; then nothing changed.
     pub async fn open_session(&self, request: OpenRequest) -> Result<Option<LocalSession>, LocalEngineError> {
         match self.prepare(request).await? {
-            Some(prepared) => prepared.open(&self.options).await.map(Some),
+            Some(prepared) => prepared.open().await.map(Some),
             None => Ok(None),
         }
     }
@@ -42,49 +64,75 @@ impl LocalEngine {
     pub async fn prepare(&self, request: OpenRequest) -> Result<Option<PreparedSession>, LocalEngineError> {
         let mut notices = Vec::new();
         let left = self.left_session(request.leaving.as_ref(), &request.target).await;
-        let is_fork = matches!(request.target, OpenTarget::Fork(_));
-        let Some(selected) = self.select(request.target, &mut notices).await? else { return Ok(None) };
-        if let Some(left) = left.as_ref().filter(|_| !is_fork) {
-            let target = selected.source.live().map(|live| session_location(live.session()));
-            if !left.may_switch(&self.engine(), target).await {
-                return Ok(None);
-            }
+        let Some(target) = self.find_target(request.target, &mut notices).await? else { return Ok(None) };
+        if let Some((left, location)) = left.as_ref().zip(target.asked_location())
+            && !left.may_switch(&self.engine(), location).await
+        {
+            return Ok(None);
         }
+        let selected = self.select(target, &mut notices).await?;
         let session_model = match selected.source.live() {
             Some(live) => reading::model_on_path(live.session()).await?,
             None => None,
         };
         let setup = AgentSetup::new(selected.home, &self.options, session_model.as_deref(), &mut notices)?;
         let SelectedSession { source, name, editor, .. } = selected;
-        Ok(Some(PreparedSession { setup, notices, source, name, editor: editor.map(editor_prompt), left }))
+        let editor = editor.map(editor_prompt);
+        Ok(Some(PreparedSession {
+            options: self.options.clone(),
+            setup,
+            notices,
+            source,
+            name,
+            editor,
+            left,
+        }))
+    }
+
+    /// The session that a request means. Nothing is opened, so that hooks can refuse first. `None` if a hook refused a fork.
+    async fn find_target(
+        &self,
+        target: OpenTarget,
+        notices: &mut Vec<String>,
+    ) -> Result<Option<FoundTarget>, LocalEngineError> {
+        Ok(Some(match target {
+            OpenTarget::New(new) => FoundTarget::New(new),
+            OpenTarget::Latest { cwd } => match self.find_latest(cwd.as_deref(), notices).await? {
+                Some(stored) => FoundTarget::Stored(stored),
+                None => {
+                    notices.push("no session to continue in this directory; starting a new one".to_owned());
+                    FoundTarget::New(NewSessionOptions { cwd, ..NewSessionOptions::default() })
+                }
+            },
+            OpenTarget::Named { name } => FoundTarget::Stored(self.find_session(&name, notices).await?),
+            OpenTarget::Listed { session } => {
+                match self.engine().live_session(&session.store, &session.key) {
+                    Some(live) => FoundTarget::Live(live),
+                    None => FoundTarget::Stored(self.stored_session(&session).await?),
+                }
+            }
+            OpenTarget::Fork(options) => match self.fork(options).await? {
+                Some((stored, editor)) => FoundTarget::Forked(stored, editor),
+                None => return Ok(None),
+            },
+        }))
     }
 
     async fn select(
         &self,
-        target: OpenTarget,
+        target: FoundTarget,
         notices: &mut Vec<String>,
-    ) -> Result<Option<SelectedSession>, LocalEngineError> {
-        let live = match target {
-            OpenTarget::New(new) => return self.select_new(new, notices).map(Some),
-            OpenTarget::Latest { cwd } => match self.find_latest(cwd.as_deref(), notices).await? {
-                Some(live) => live,
-                None => {
-                    notices.push("no session to continue in this directory; starting a new one".to_owned());
-                    let new = NewSessionOptions { cwd, ..NewSessionOptions::default() };
-                    return self.select_new(new, notices).map(Some);
-                }
-            },
-            OpenTarget::Named { name } => {
-                let stored = self.find_session(&name, notices).await?;
-                self.engine().open(&stored).await?
+    ) -> Result<SelectedSession, LocalEngineError> {
+        let (live, editor) = match target {
+            FoundTarget::New(new) => return self.select_new(new, notices),
+            FoundTarget::Stored(stored) => (self.engine().open(&stored).await?, None),
+            FoundTarget::Forked(stored, editor) => (self.engine().open(&stored).await?, editor),
+            FoundTarget::Live(live) => {
+                let session = live.session();
+                (self.engine().open_at(session.store().name(), session.key()).await?, None)
             }
-            OpenTarget::Listed { session } => {
-                self.check_location(&session)?;
-                self.engine().open_at(&session.store, &session.key).await?
-            }
-            OpenTarget::Fork(options) => return self.select_fork(options, notices).await,
         };
-        self.select_existing(live, notices).map(Some)
+        Ok(SelectedSession { editor, ..self.select_existing(live, notices)? })
     }
 
     fn select_new(
@@ -126,17 +174,6 @@ impl LocalEngine {
         !self.options.stays_in_directory && has_own && directory != own.cwd && directory.is_dir()
     }
 
-    async fn select_fork(
-        &self,
-        options: ForkOptions,
-        notices: &mut Vec<String>,
-    ) -> Result<Option<SelectedSession>, LocalEngineError> {
-        let Some((stored, editor)) = self.fork(options).await? else { return Ok(None) };
-        let live = self.engine().open(&stored).await?;
-        let selected = self.select_existing(live, notices)?;
-        Ok(Some(SelectedSession { editor, ..selected }))
-    }
-
     /// Copies a path into a new session. `None` if a hook refused.
     pub(crate) async fn fork(
         &self,
@@ -166,6 +203,17 @@ impl LocalEngine {
         Ok(live)
     }
 
+    /// A stored session, if its directory is allowed.
+    pub(crate) async fn stored_session(
+        &self,
+        session: &SessionRef,
+    ) -> Result<StoredSession, LocalEngineError> {
+        self.check_location(session)?;
+        let stored = self.engine().session_at(&session.store, &session.key).await?;
+        self.options.directories.check(Path::new(&stored.opened.header.cwd))?;
+        Ok(stored)
+    }
+
     /// The stored session that a name means, if its directory is allowed.
     pub(crate) async fn find_session(
         &self,
@@ -183,7 +231,7 @@ impl LocalEngine {
     }
 
     /// Refuses a file outside the stores if the directories are limited: any file of the machine could be named.
-    pub(crate) fn check_location(&self, session: &SessionRef) -> Result<(), LocalEngineError> {
+    fn check_location(&self, session: &SessionRef) -> Result<(), LocalEngineError> {
         if self.options.directories.is_unlimited() || !is_path(&session.key) {
             return Ok(());
         }
@@ -202,14 +250,14 @@ impl LocalEngine {
         &self,
         cwd: Option<&str>,
         notices: &mut Vec<String>,
-    ) -> Result<Option<Arc<LiveSession>>, LocalEngineError> {
+    ) -> Result<Option<StoredSession>, LocalEngineError> {
         let (home, directory) = (self.home(), self.new_session_directory(cwd)?);
         let agent = Some(home.settings.agent.clone());
         let options = ListOptions { agent, cwd: Some(directory), ..home.list_options(true) };
         let list = home.engine.list(&options).await?;
         notices.extend(list.unavailable.iter().map(|down| down.error.to_string()));
         match list.cards.first() {
-            Some(card) => Ok(Some(home.engine.open(&home.engine.session_of_card(card).await?).await?)),
+            Some(card) => Ok(Some(home.engine.session_of_card(card).await?)),
             None => Ok(None),
         }
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use osier_engine::{LiveSession, LocalClient, NewSession};
-use osier_protocol::{Client, ClientCommand, Prompt, SessionInfo, SessionRef};
+use osier_protocol::{Client, ClientCommand, LogPosition, Prompt, SessionInfo, SessionRef};
+use osier_session::Session;
+use osier_store::LogVersion;
 use osier_tree::projection::preview::sanitize_line;
 use osier_tree::short_ids::first_eight;
 
@@ -15,6 +17,7 @@ use crate::local_engine::LocalEngineOptions;
 /// A session to open and its agent. If it is dropped, nothing was created.
 #[derive(Debug)]
 pub struct PreparedSession {
+    pub(crate) options: LocalEngineOptions,
     pub setup: AgentSetup,
     /// Notices for the user.
     pub notices: Vec<String>,
@@ -51,33 +54,44 @@ pub struct LocalSession {
     /// Notices for the user.
     pub notices: Vec<String>,
     pub is_new: bool,
+    /// The end of the log before the agent started.
+    pub start_position: LogPosition,
     editor: Option<Prompt>,
     stopped: StoppedWork,
 }
 
 impl PreparedSession {
     /// Opens the session, connects to its agent, and leaves the other session.
-    pub async fn open(self, options: &LocalEngineOptions) -> Result<LocalSession, LocalEngineError> {
-        let PreparedSession { setup, notices, source, name, editor, left } = self;
+    pub async fn open(self) -> Result<LocalSession, LocalEngineError> {
+        let PreparedSession { options, setup, notices, source, name, editor, left } = self;
         let (engine, is_new) = (setup.home.engine.clone(), source.live().is_none());
         let live = match source {
             SessionSource::New(new) => engine.create(&new).await?,
             SessionSource::Existing(live) => live,
         };
+        let LogVersion { generation, entries } = live.session().version();
+        let start_position = LogPosition { generation, entries };
         let start = left.as_ref().map(LeftSession::agent_start).unwrap_or_default();
-        let client = engine.connect(&live, &setup.agent_spec(options, start)).await?;
+        let client = engine.connect(&live, &setup.agent_spec(&options, start)).await?;
         if let Some(name) = name {
             rename(&client, name).await?;
         }
         let mut stopped = StoppedWork::default();
         if let Some(left) = &left {
             if !options.is_shared {
-                stopped = left.stop_work().await?;
                 left.end_agent(&client);
             }
             left.announce(&engine, &client).await;
+            if !options.is_shared && !options.keeps_left_turn {
+                stopped = left.stop_work().await?;
+            }
         }
-        Ok(LocalSession { client, setup, notices, is_new, editor, stopped })
+        Ok(LocalSession { client, setup, notices, is_new, start_position, editor, stopped })
+    }
+
+    /// The session, if it exists.
+    pub fn session(&self) -> Option<&Session> {
+        self.source.live().map(|live| live.session())
     }
 
     /// Names the session when it is opened.
@@ -94,16 +108,15 @@ async fn rename(client: &LocalClient, name: String) -> Result<(), LocalEngineErr
 }
 
 impl LocalSession {
-    /// What a client learns about the session.
-    pub async fn info(&self) -> SessionInfo {
+    /// What a client learns about the session. The short id may not be unique.
+    pub fn info(&self) -> SessionInfo {
         let (session, home) = (self.client.live().session(), &self.setup.home);
-        let short_id = session.store().short_id(session.id()).await;
         let prompts: Vec<&Prompt> = self.editor.iter().chain(&self.stopped.prompts).collect();
         let texts: Vec<&str> = prompts.iter().map(|prompt| prompt.text.as_str()).collect();
         SessionInfo {
             session: SessionRef { store: session.store().name().into(), key: session.key().to_owned() },
             id: session.id().into(),
-            short_id: short_id.unwrap_or_else(|_| first_eight(session.id()).to_owned()),
+            short_id: first_eight(session.id()).to_owned(),
             file: session.file().map(|file| file.to_string_lossy().into_owned()),
             cwd: home.cwd.to_string_lossy().into_owned(),
             agent_id: session.header().agent_id.clone().unwrap_or_else(|| "main".to_owned()),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use osier_engine::{ConfiguredStore, KeptReason, ListOptions, StoredSession, SummaryModel};
+use osier_engine::{ConfiguredStore, KeptReason, ListOptions, SummaryModel};
 use osier_protocol::engine_request::{
     DeletedSession, EngineDescription, ForkedSession, SessionList, StoreDescription,
 };
@@ -27,7 +27,7 @@ impl LocalEngine {
         match request {
             EngineRequest::ListSessions(options) => self.list(options).await.map(EngineReply::Sessions),
             EngineRequest::SearchMessages { session, query } => {
-                let card = self.stored(&session).await?.card().await?;
+                let card = self.stored_session(&session).await?.card().await?;
                 let matches = self.engine().search_messages(&SearchQuery::parse(&query)?, &card).await?;
                 Ok(EngineReply::Matches { matches })
             }
@@ -44,23 +44,19 @@ impl LocalEngine {
                 Ok(EngineReply::Snapshot { snapshot })
             }
             EngineRequest::Settings => {
-                Ok(EngineReply::Settings { settings: settings_page::setting_rows(&self.home()) })
+                let home = self.home();
+                let settings = on_other_thread(move || settings_page::setting_rows(&home)).await;
+                Ok(EngineReply::Settings { settings })
             }
             EngineRequest::SetSetting { key, value } => {
-                let notice = settings_page::change_setting(&key, &value, &self.home())?;
+                let home = self.home();
+                let change = move || settings_page::change_setting(&key, &value, &home);
+                let notice = on_other_thread(change).await?;
                 self.reload_home();
                 Ok(EngineReply::SettingChanged { notice: sanitize_line(&notice) })
             }
             EngineRequest::Describe => Ok(EngineReply::Description(self.describe())),
         }
-    }
-
-    /// A stored session, if its directory is allowed.
-    async fn stored(&self, session: &SessionRef) -> Result<StoredSession, LocalEngineError> {
-        self.check_location(session)?;
-        let stored = self.engine().session_at(&session.store, &session.key).await?;
-        self.options.directories.check(Path::new(&stored.opened.header.cwd))?;
-        Ok(stored)
     }
 
     async fn list(&self, options: ListSessions) -> Result<SessionList, LocalEngineError> {
@@ -103,7 +99,7 @@ impl LocalEngine {
     async fn delete(&self, session: &SessionRef) -> Result<DeletedSession, LocalEngineError> {
         let engine = self.engine();
         let nothing = DeletedSession { store: session.store.to_string(), ..DeletedSession::default() };
-        let card = match self.stored(session).await {
+        let card = match self.stored_session(session).await {
             Ok(stored) => stored.card().await?,
             Err(LocalEngineError::Engine(osier_engine::EngineError::Store(StoreError::NotFound {
                 ..
@@ -169,6 +165,15 @@ impl LocalEngine {
             stores: home.engine.stores().iter().map(describe_store).collect(),
             directories: directories.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
         }
+    }
+}
+
+/// Reads or writes files on another thread, so that a slow disk does not stop others.
+async fn on_other_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // The task is never canceled, so it panicked.
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
     }
 }
 

@@ -63,6 +63,11 @@ enum CliCommand {
     Trust(trust::command::Args),
     /// Create a small example session and show what you can do with it
     Demo(demo::Args),
+    /// Print the JSON schema of the protocol between engines and clients
+    #[command(
+        after_help = "Examples:\n  osier schema | jq .clientFrame\n\nPrints one JSON object: version, clientFrame, serverFrame, and the schemas of everything in frames."
+    )]
+    Schema,
     /// Print a completion script for a shell
     #[command(
         after_help = "Examples:\n  osier completions bash > ~/.local/share/bash-completion/completions/osier\n  osier completions zsh > ~/.zfunc/_osier\n\nPrints a completion script for that shell."
@@ -99,6 +104,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         None => run_agent(cli.run),
         Some(CliCommand::Completions { shell }) => print_completions(shell),
         Some(CliCommand::Man) => print_manual(),
+        Some(CliCommand::Schema) => print_schema(),
         Some(CliCommand::Sessions(args)) => {
             let overrides = CliOverrides { store: args.store, agent: None };
             let home = home::find()?.with_overrides(&overrides)?;
@@ -178,6 +184,10 @@ fn print_completions(shell: clap_complete::Shell) -> Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "osier", &mut script);
     print(&script)
+}
+
+fn print_schema() -> Result<ExitCode> {
+    print(format!("{:#}\n", osier_wire::wire_schema()).as_bytes())
 }
 
 /// One page for the program, followed by its session commands: a page per subcommand would be too many.

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use anyhow::Error;
 use osier_engine::{AgentError, EngineError, LookupError, SessionError, StoreError};
+use osier_local_engine::LocalEngineError;
 use osier_protocol::ClientError;
 use osier_settings::SettingsError;
 use osier_tree::{ErrorCode, PlanError};
@@ -32,6 +33,23 @@ struct CodedError {
 
 pub(crate) fn coded_error(code: ErrorCode, text: impl Into<String>) -> Error {
     Error::new(CodedError { code, text: text.into() })
+}
+
+/// The error itself, so that its hints are found, and hints for errors that only an engine of this process has.
+pub(crate) fn local_engine_error(error: LocalEngineError) -> Error {
+    match error {
+        LocalEngineError::Engine(error) => error.into(),
+        LocalEngineError::Settings(error) => error.into(),
+        LocalEngineError::Client(error) => error.into(),
+        LocalEngineError::Model(error) => error.into(),
+        LocalEngineError::SummaryModel { source } => {
+            Error::new(source).context("cannot use the setting summary_model")
+        }
+        LocalEngineError::SessionModelUnusable { notice } => {
+            Error::msg(format!("{notice}; choose another model with --model, for example --model offline"))
+        }
+        error => coded_error(error.code(), error.to_string()),
+    }
 }
 
 /// Like `bail!`, with an error code.

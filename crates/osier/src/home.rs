@@ -17,11 +17,6 @@ pub(crate) fn find() -> Result<Home> {
     check(load_unchecked(&cwd()?)?)
 }
 
-/// What is configured for another directory, with the same overrides and live sessions.
-pub(crate) fn for_directory(home: &Home, cwd: &Path) -> Result<Home> {
-    Ok(check(home.load_directory(cwd))?.with_overrides(&home.overrides)?)
-}
-
 /// What is configured for a directory, with all problems of the settings, fatal ones too.
 pub(crate) fn load_unchecked(cwd: &Path) -> Result<(Home, LoadedSettings)> {
     Ok(Home::load(cwd, host_environment()?))

@@ -48,11 +48,17 @@ fn is_not_found(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(EngineError::SessionNotFound { .. }))
 }
 
+/// An empty name would mean every session.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    match name.is_empty() {
+        true => Err(usage_error("give a session: the first characters of its id, or a .jsonl file")),
+        false => Ok(()),
+    }
+}
+
 /// Finds a session without reading it. Reports stores that do not answer.
 pub(crate) async fn locate(home: &Home, name: &str, scope: FindScope<'_>) -> Result<FoundSession> {
-    if name.is_empty() {
-        return Err(usage_error("give a session: the first characters of its id, or a .jsonl file"));
-    }
+    check_name(name)?;
     let found = home.engine.find(name, FindOptions { store: home.named_store(), scope }).await?;
     stores::show_unavailable(&found.unavailable);
     Ok(found)

@@ -30,7 +30,8 @@ pub trait EngineClient: Send + Sync + fmt::Debug {
 pub struct OpenRequest {
     #[serde(flatten)]
     pub target: OpenTarget,
-    /// The session that the client leaves for this one. Its running turn is canceled, and its queued prompts are returned.
+    /// The session that the client leaves for this one; hooks are asked whether it may. An engine with one client cancels
+    /// the running turn of that session and returns its queued prompts. With several clients, the turn goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaving: Option<SessionRef>,
 }

@@ -184,6 +184,9 @@ pub struct SessionStatus {
     pub has_messages: bool,
     /// The session that this one was forked from.
     pub parent_session_id: Option<SessionId>,
+    /// The git branch of the working directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_branch: Option<String>,
 }
 
 /// The models of a session.

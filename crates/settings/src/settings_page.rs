@@ -44,6 +44,11 @@ fn takes_effect(key: &str) -> Option<&'static str> {
     }
 }
 
+/// Whether a setting concerns the interface. With an engine on another machine, the value on this one counts.
+pub fn is_interface_setting(key: &str) -> bool {
+    takes_effect(key).is_none()
+}
+
 /// Changes a setting in the user's file, or removes it if the value is empty. Returns a message with the new value and
 /// notices.
 pub fn change_setting(key: &str, value: &str, home: &Home) -> Result<String, SettingsError> {

@@ -26,7 +26,7 @@ use self::command_sender::OutgoingCommand;
 use self::signals::{SignalEvent, Signals};
 use self::waiting::{WaitOutcome, wait_or_cancel};
 use crate::error::{TuiError, error_chain};
-use crate::host::{Host, OpenedSession, UiSetup};
+use crate::host::{ConnectionStatus, Host, OpenedSession, UiSetup};
 use crate::input::Keyboard;
 use crate::key::Input;
 use crate::msg::{Action, CommandPurpose, JoinedSession, Msg};
@@ -63,6 +63,8 @@ enum TaskResult {
 struct App {
     client: Arc<dyn Client>,
     host: Arc<dyn Host>,
+    /// The connection to an engine on another machine.
+    connection: Option<ConnectionStatus>,
     state: UiState,
     screen: Screen<BufWriter<Stdout>>,
     events: EventStream,
@@ -115,6 +117,8 @@ enum LoopEvent {
     Signal(SignalEvent),
     /// The delay before joining again is over.
     Rejoin,
+    /// The connection to the engine was lost, with the text to show, or made again.
+    Connection(Option<String>),
 }
 
 /// Why the loop stops and releases the terminal.
@@ -183,6 +187,16 @@ pub async fn run(client: Arc<dyn Client>, host: Arc<dyn Host>, setup: UiSetup) -
     }
 }
 
+/// Waits until the connection is lost or made again. Without a connection, it waits forever.
+async fn connection_changed(connection: &mut Option<ConnectionStatus>) -> Option<String> {
+    if let Some(status) = connection
+        && status.changed().await.is_ok()
+    {
+        return status.borrow_and_update().clone();
+    }
+    std::future::pending().await
+}
+
 /// Returns a handler that shows a panic of a background task as a notice.
 fn panic_reporter(answers: UnboundedSender<TaskResult>) -> impl Fn(String) + Send {
     move |message| {
@@ -209,6 +223,7 @@ impl App {
         let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
         let app = App {
             client,
+            connection: host.connection(),
             host,
             state: UiState::new(config, columns, rows),
             screen: Screen::new(out, theme, columns, rows),
@@ -254,6 +269,7 @@ impl App {
             if self.dirty && Instant::now() >= self.next_frame {
                 self.draw()?;
             }
+            let mut connection = self.connection.clone();
             let (is_idle, waits, rejoin) = (!self.dirty, self.background_deadline, self.rejoin_at);
             let due = self.state.timer_due().map(|due| self.started + Duration::from_millis(due));
             let step = tokio::select! {
@@ -279,6 +295,10 @@ impl App {
                         LoopEvent::Opened(opened)
                     }
                 },
+                problem = connection_changed(&mut connection) => {
+                    self.connection = connection;
+                    LoopEvent::Connection(problem)
+                }
                 () = tokio::time::sleep_until(self.next_frame), if self.dirty => continue,
                 () = tokio::time::sleep_until(due.unwrap_or(self.started)), if due.is_some() => {
                     // Handle earlier input first.
@@ -314,7 +334,16 @@ impl App {
             },
             LoopEvent::Signal(SignalEvent::Stop) => self.suspend(),
             LoopEvent::Signal(_) => self.handle_resize()?,
+            LoopEvent::Rejoin if self.is_disconnected() => {
+                self.rejoin_at = Some(Instant::now() + REJOIN_DELAY);
+            }
             LoopEvent::Rejoin => self.pending.push_back(QueuedWork::Join),
+            LoopEvent::Connection(problem) => {
+                if problem.is_none() && self.rejoin_at.is_some() {
+                    self.rejoin_at = Some(Instant::now());
+                }
+                self.queue_msg(Msg::Connection(problem));
+            }
         }
         Ok(())
     }
@@ -338,8 +367,7 @@ impl App {
                     self.read_status();
                 }
                 QueuedWork::Action(Action::ReadSettings) => {
-                    let rows = self.ask_host(|host| host.settings()).await;
-                    self.apply_msg(Msg::Settings(rows));
+                    self.show_settings().await;
                 }
                 QueuedWork::Action(Action::ChangeSetting { key, value }) => {
                     self.change_setting(key, value).await;
@@ -348,8 +376,7 @@ impl App {
                 QueuedWork::Switched { before, now, stopped } => {
                     match queries::describe_switch(&*before, &*now, stopped).await {
                         Ok((switched, status)) => {
-                            let branch = self.state.git_branch.clone();
-                            self.apply_msg(Msg::Status(Box::new(status), branch));
+                            self.apply_msg(Msg::Status(Box::new(status)));
                             self.apply_msg(Msg::Switched(switched));
                         }
                         Err(error) => self.apply_msg(Msg::Failed(error_chain(&error))),
@@ -431,8 +458,16 @@ impl App {
         Ok(())
     }
 
+    /// Whether the connection to the engine is lost. It is made again without help.
+    fn is_disconnected(&self) -> bool {
+        self.connection.as_ref().is_some_and(|connection| connection.borrow().is_some())
+    }
+
     fn handle_event(&mut self, event: Option<ClientEvent>) {
         match event {
+            None | Some(ClientEvent::Lagged { .. }) if self.is_disconnected() => {
+                self.rejoin_at = Some(Instant::now() + REJOIN_DELAY);
+            }
             // The client lagged behind, or the log was replaced: join again.
             None | Some(ClientEvent::Lagged { .. }) => {
                 self.pending.push_back(QueuedWork::Join);

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use osier_protocol::engine_request::SettingRow;
-use osier_protocol::search_query::SearchQuery;
 use osier_protocol::time::Millis;
 use osier_protocol::{Card, Client, Image, Prompt, SessionRef};
+use tokio::sync::watch;
 
 use crate::msg::OpenTarget;
 use crate::state::UiConfig;
@@ -28,7 +28,7 @@ pub trait Host: Send + Sync + Debug {
     }
 
     /// Whether the messages of a session match a query that its card does not match.
-    async fn search_messages(&self, _query: &SearchQuery, _card: &Card) -> Result<bool, String> {
+    async fn search_messages(&self, _query: &str, _card: &Card) -> Result<bool, String> {
         Ok(false)
     }
 
@@ -55,8 +55,8 @@ pub trait Host: Send + Sync + Debug {
         0
     }
 
-    /// The git branch of the working directory. Called often.
-    fn git_branch(&self) -> Option<String> {
+    /// The connection to the engine, if it is on another machine.
+    fn connection(&self) -> Option<ConnectionStatus> {
         None
     }
 
@@ -74,15 +74,18 @@ pub trait Host: Send + Sync + Debug {
     fn add_to_history(&self, _text: &str) {}
 
     /// The settings that you can change in the interface, in display order.
-    fn settings(&self) -> Vec<SettingRow> {
-        Vec::new()
+    async fn settings(&self) -> Result<Vec<SettingRow>, String> {
+        Ok(Vec::new())
     }
 
     /// Changes a setting permanently; returns the new configuration.
-    fn set_setting(&self, key: &str, _value: &str) -> Result<SettingChange, String> {
+    async fn set_setting(&self, key: &str, _value: &str) -> Result<SettingChange, String> {
         Err(format!("cannot change {key} here"))
     }
 }
+
+/// What to show while there is no connection to the engine; `None` while there is one.
+pub type ConnectionStatus = watch::Receiver<Option<String>>;
 
 /// A newly opened session.
 #[derive(Debug)]

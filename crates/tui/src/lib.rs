@@ -50,7 +50,7 @@ pub mod view;
 pub use app::run;
 pub use clock::LocalClock;
 pub use error::{TuiError, error_chain, join_causes};
-pub use host::{Host, OpenedSession, SessionListing, SettingChange, UiSetup};
+pub use host::{ConnectionStatus, Host, OpenedSession, SessionListing, SettingChange, UiSetup};
 pub use overlay::key_problem;
 pub use screen::Frame;
 pub use terminal::TerminalGuard;

@@ -26,7 +26,9 @@ pub enum Msg {
     /// The current path, which replaces the one on the screen.
     Path(PathTail),
     /// The status of the session, and the git branch of the working directory.
-    Status(Box<SessionStatus>, Option<String>),
+    Status(Box<SessionStatus>),
+    /// The connection to the engine was lost, with the text to show, or made again.
+    Connection(Option<String>),
     Sandbox(SandboxStatus),
     Tree(Box<TreeSnapshot>),
     /// The changed tree, for overlays that show it.

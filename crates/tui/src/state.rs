@@ -94,8 +94,8 @@ pub struct UiState {
     pub clock: LocalClock,
     pub config: Arc<UiConfig>,
     pub status: SessionStatus,
-    /// The git branch of the working directory.
-    pub git_branch: Option<String>,
+    /// What to show while there is no connection to the engine.
+    pub connection_problem: Option<String>,
     pub sandbox: SandboxStatus,
     /// The names of the models that the session can use.
     pub models: Vec<String>,

@@ -2,7 +2,7 @@
 
 use osier_protocol::query::SandboxStatus;
 use osier_protocol::usage::{format_cost, format_tokens};
-use osier_protocol::{ApprovalMode, ThinkingLevel, TokenCount};
+use osier_protocol::{ApprovalMode, ThinkingLevel, TokenCount, one_line};
 
 use crate::state::UiState;
 use crate::text::{Line, Style, width};
@@ -12,12 +12,14 @@ use crate::update::question_keys::shares_draft;
 const SPINNER: [&str; 8] = ["⣾", "⣽", "⣻", "⢿", "⡿", "⣟", "⣯", "⣷"];
 /// The width of the context bar.
 const BAR_COLUMNS: usize = 8;
+/// The longest name of a git branch that is shown.
+const MAX_BRANCH_CHARS: usize = 40;
 
 /// The status line: directory, model, context usage, cost, position in the tree, session.
 pub(crate) fn status_line(state: &UiState) -> Line {
     let facts = &state.status;
-    let directory = match &state.git_branch {
-        Some(branch) => format!("{} ({branch})", state.config.directory),
+    let directory = match &facts.git_branch {
+        Some(branch) => format!("{} ({})", state.config.directory, one_line(branch, MAX_BRANCH_CHARS)),
         None => state.config.directory.clone(),
     };
     let model = match facts.thinking {
@@ -32,7 +34,9 @@ pub(crate) fn status_line(state: &UiState) -> Line {
     let cost = if facts.cost > 0.0 { format_cost(facts.cost) } else { String::new() };
     let name = facts.name.clone().unwrap_or_else(|| facts.short_id.clone());
     // Each part with its importance.
+    let problem = state.connection_problem.as_deref().unwrap_or_default();
     let mut pieces = vec![
+        (11, Line::styled(Style::from(ColorRole::Warn).bold(), problem)),
         (4, Line::styled(ColorRole::Dim, &directory)),
         (9, Line::styled(ColorRole::Text, &model)),
         (

@@ -45,10 +45,14 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
         }
         Msg::Path(path) => show_path(state, &path),
         // It was requested before a switch and is about the other session.
-        Msg::Status(status, _) if !state.status.id.is_empty() && status.id != state.status.id => Vec::new(),
-        Msg::Status(status, git_branch) => {
+        Msg::Status(status) if !state.status.id.is_empty() && status.id != state.status.id => Vec::new(),
+        Msg::Status(status) => {
             state.context = status.context;
-            (state.status, state.git_branch) = (*status, git_branch);
+            state.status = *status;
+            Vec::new()
+        }
+        Msg::Connection(problem) => {
+            state.connection_problem = problem;
             Vec::new()
         }
         Msg::Sandbox(sandbox) => {

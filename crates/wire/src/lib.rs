@@ -1,7 +1,7 @@
 //! The client protocol between processes. Every frame is one JSON object: a line over pipes, a text message over WebSockets.
 //!
 //! The engine's side is [`serve`]; the client's side is [`RemoteEngine`], which implements the same trait as an engine in this
-//! process. A connection carries any number of sessions. `docs/rpc.md` describes the frames.
+//! process. A connection carries any number of sessions. `docs/protocol.md` describes the frames.
 //!
 //! | file | contents |
 //! |---|---|
@@ -22,7 +22,7 @@ mod websocket;
 
 pub use decode::{decode_client_frame, decode_server_frame};
 pub use frame::{ClientFrame, EventFrame, ServerFrame};
-pub use remote::{Connector, LinkStatus, RemoteClient, RemoteEngine, RemoteOptions};
+pub use remote::{Connector, LinkStatus, LinkWatch, RemoteClient, RemoteEngine, RemoteOptions};
 pub use schema::wire_schema;
 pub use server::{ServeOptions, serve};
 pub use transport::{IncomingFrame, MAX_CLIENT_FRAME, MAX_SERVER_FRAME, Transport};

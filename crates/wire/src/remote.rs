@@ -93,11 +93,23 @@ impl RemoteEngine {
         self.0.state.borrow().status()
     }
 
-    /// Waits until the status changes. Returns `None` when the connection is closed for good.
-    pub async fn status_changed(&self, known: &LinkStatus) -> Option<LinkStatus> {
+    /// The changes of the status. It does not keep the connection.
+    pub fn watch(&self) -> LinkWatch {
         let mut state = self.0.state.clone();
-        let changed = state.wait_for(|state| state.status() != *known).await.ok()?;
-        Some(changed.status())
+        state.mark_unchanged();
+        LinkWatch(state)
+    }
+}
+
+/// The changes of a connection.
+#[derive(Debug)]
+pub struct LinkWatch(watch::Receiver<LinkState>);
+
+impl LinkWatch {
+    /// Waits for the next change. `None` when nobody uses the connection any more.
+    pub async fn next(&mut self) -> Option<LinkStatus> {
+        self.0.changed().await.ok()?;
+        Some(self.0.borrow_and_update().status())
     }
 }
 

@@ -9,11 +9,15 @@ use osier_tree::projection::transcript::transcript_entries;
 use osier_tree::short_ids::first_eight;
 
 use crate::error::EngineError;
+use crate::git_branch::current_branch;
 use crate::reading::context_tokens;
 
 pub(super) async fn status(worker: &Worker) -> Result<SessionStatus, EngineError> {
     let session = worker.session();
     let choice = worker.model_choice().await?;
+    let cwd = worker.config().tool_context.cwd.clone();
+    // A slow disk must not stop others.
+    let branch = tokio::task::spawn_blocking(move || current_branch(&cwd));
     let card = session.store().card(session.key()).await.ok();
     let (state, at) = worker.cursor().state_and_place();
     let tree = &state.tree;
@@ -32,6 +36,7 @@ pub(super) async fn status(worker: &Worker) -> Result<SessionStatus, EngineError
         tips: card.map_or(0, |card| card.branches as usize),
         has_messages: tree.heads().iter().any(|(_, head)| head.is_message()),
         parent_session_id: session.header().parent_session_id.as_deref().map(Into::into),
+        git_branch: branch.await.unwrap_or_default(),
     })
 }
 

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
+use osier_engine::KeepWhen;
+use osier_local_engine::LocalEngineOptions;
 use osier_protocol::{ApprovalMode, ThinkingLevel};
 use osier_settings::WorkspaceOptions;
 
@@ -28,6 +30,15 @@ pub(crate) struct Args {
     /// Print only the answer, or every event as a line of JSON; or read commands from standard input (rpc)
     #[arg(long, value_enum, value_name = "MODE")]
     pub(super) mode: Option<OutputMode>,
+    /// The protocol of `--mode rpc`: pi's commands and events, or the frames of Osier's own clients
+    #[arg(long, value_enum, value_name = "NAME", default_value_t, hide_default_value = true)]
+    pub(super) protocol: RpcProtocol,
+    /// Use the sessions of a gateway, in the terminal interface; `--cwd` is a directory there
+    #[arg(long, value_name = "URL")]
+    pub(super) connect: Option<String>,
+    /// The file with the token of the gateway; without it, OSIER_TOKEN or a question
+    #[arg(long, value_name = "FILE", requires = "connect")]
+    pub(super) token_file: Option<PathBuf>,
     /// Show progress on standard error even if it is not a terminal, and log more
     #[arg(long)]
     pub(super) verbose: bool,
@@ -90,6 +101,14 @@ pub(crate) enum OutputMode {
     Rpc,
 }
 
+/// What `--mode rpc` speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum RpcProtocol {
+    #[default]
+    Pi,
+    Osier,
+}
+
 /// The front end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FrontEnd {
@@ -117,11 +136,46 @@ impl Args {
         }
     }
 
+    /// How the engine of this process runs agents.
+    pub(super) fn engine_options(&self, has_user: bool) -> LocalEngineOptions {
+        LocalEngineOptions {
+            model: self.model.clone(),
+            thinking: self.thinking.as_deref().and_then(ThinkingLevel::parse),
+            approval: self.approval.as_deref().and_then(ApprovalMode::from_name),
+            workspace: self.workspace_options(),
+            has_user,
+            keep: if self.no_session { KeepWhen::Never } else { KeepWhen::Used },
+            stays_in_directory: self.cwd.is_some(),
+            ..LocalEngineOptions::default()
+        }
+    }
+
+    /// The options that choose a session, as far as they are given.
+    pub(super) fn session_options(&self) -> Vec<&'static str> {
+        let given = [
+            (self.go_on, "--continue"),
+            (self.resume.is_some(), "--resume"),
+            (self.session.is_some(), "--session"),
+            (self.fork.is_some(), "--fork"),
+            (self.no_session, "--no-session"),
+        ];
+        given.into_iter().filter(|(is, _)| *is).map(|(_, name)| name).collect()
+    }
+
+    /// The directory of `--cwd`, if it is on another machine.
+    pub(super) fn remote_directory(&self) -> Option<String> {
+        self.connect.as_ref().and(self.cwd.as_ref()).map(|cwd| cwd.to_string_lossy().into_owned())
+    }
+
     pub(crate) fn verbose(&self) -> bool {
         self.verbose
     }
 
     pub(crate) fn overrides(&self) -> CliOverrides {
+        // The stores and agents of a gateway are those of its own settings.
+        if self.connect.is_some() {
+            return CliOverrides::default();
+        }
         CliOverrides { store: self.store.clone(), agent: self.agent.clone() }
     }
 
@@ -138,17 +192,18 @@ impl Args {
 
     /// Rejects options that cannot be combined.
     pub(super) fn check(&self) -> Result<()> {
-        let given = [
-            (self.go_on, "--continue"),
-            (self.resume.is_some(), "--resume"),
-            (self.session.is_some(), "--session"),
-            (self.fork.is_some(), "--fork"),
-            (self.no_session, "--no-session"),
-        ];
-        let given: Vec<&str> = given.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
+        let given = self.session_options();
         if given.len() > 1 {
             let all = given.join(" and ");
             return Err(usage_error(format!("{all} cannot be combined; use only one of them")));
+        }
+        if self.connect.is_some() && self.front_end() != FrontEnd::Terminal {
+            return Err(usage_error(
+                "--connect needs a terminal, and cannot be combined with --print or --mode",
+            ));
+        }
+        if self.protocol != RpcProtocol::default() && self.mode != Some(OutputMode::Rpc) {
+            return Err(usage_error("--protocol needs --mode rpc"));
         }
         if self.no_session && self.name.is_some() {
             return Err(usage_error("--name cannot be combined with --no-session: the session is not saved"));

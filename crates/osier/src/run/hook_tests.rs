@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use clap::Parser;
 use osier_engine::recording_hook::{ALTERED, RecordingHook};
-use osier_engine::{Engine, EngineConfig};
-use osier_protocol::{Client, ClientCommand, Prompt, PromptTiming};
+use osier_engine::{Engine, EngineConfig, KeepWhen, LocalClient};
+use osier_local_engine::{LocalEngine, LocalEngineOptions, LocalSession};
+use osier_protocol::{Client, ClientCommand, NewSessionOptions, OpenedSession, Prompt, PromptTiming};
 use osier_settings::HostEnvironment;
 use osier_tui::Host;
 use osier_tui::msg::OpenTarget;
 
-use super::agent_factory::AgentFactory;
 use super::args::{Args, OutputMode};
 use super::host::TerminalHost;
+use super::open_target;
 use super::print::{self, PrintOptions};
-use super::session_selection::SessionSelection;
 use crate::home::Home;
 use crate::sessions::{self, SessionsCommand};
 
@@ -74,20 +74,23 @@ impl Program {
         self.hook.take_calls().into_iter().filter(|call| !of_life.contains(call)).collect()
     }
 
-    async fn factory(&self, line: &[&str], attended: bool) -> (AgentFactory, SessionSelection) {
+    /// A session of a run with these options.
+    async fn open(&self, line: &[&str], options: LocalEngineOptions) -> (Arc<LocalEngine>, LocalSession) {
         let args = RunLine::parse_from(["osier"].iter().chain(line)).args;
-        let selection = SessionSelection::select(&args, &self.home).await.unwrap();
-        (AgentFactory::new(args, self.home.clone(), &selection, attended).await.unwrap(), selection)
+        let options = LocalEngineOptions { keep: options.keep, ..args.engine_options(options.has_user) };
+        let options = LocalEngineOptions { keeps_left_turn: true, ..options };
+        let engine = Arc::new(LocalEngine::new(self.home.clone(), options));
+        let session = open_target::prepare(&args, &engine).await.unwrap().open().await.unwrap();
+        (engine, session)
     }
 
     /// `osier -p` with these options.
     async fn print(&self, line: &[&str], mode: OutputMode, prompt: &str) -> String {
-        let (factory, selection) = self.factory(line, false).await;
-        let open = factory.start(selection).await.unwrap();
-        let session = open.live.session().clone();
+        let options = LocalEngineOptions { keep: KeepWhen::Always, ..LocalEngineOptions::default() };
+        let (_, session) = self.open(line, options).await;
         let options = PrintOptions { mode, eager: false, terminal: false, progress: false, home: None };
-        print::run(open, Prompt::typed(prompt), options).await.unwrap();
-        session.id().to_owned()
+        print::run(&session, Prompt::typed(prompt), options).await.unwrap();
+        session.client.live().session().id().to_owned()
     }
 
     /// `osier sessions` with these arguments.
@@ -96,12 +99,13 @@ impl Program {
         sessions::run(line.command, self.home.clone()).await.unwrap();
     }
 
-    /// The terminal in a session.
-    async fn terminal(&self, session: &str) -> TerminalHost {
-        let (factory, selection) = self.factory(&["--resume", session], true).await;
-        let live = selection.open_deferred(&factory.home).await.unwrap();
-        let client = factory.connect(&live).await.unwrap();
-        TerminalHost::new(Arc::new(factory), client)
+    /// The terminal in a session, and its client.
+    async fn terminal(&self, session: &str) -> (TerminalHost, LocalClient) {
+        let options = LocalEngineOptions { has_user: true, ..LocalEngineOptions::default() };
+        let (engine, session) = self.open(&["--resume", session], options).await;
+        let (info, home) = (session.info(), session.setup.home.clone());
+        let opened = OpenedSession { info, client: Arc::new(session.client.clone()) };
+        (TerminalHost::local(engine, NewSessionOptions::default(), home, opened), session.client)
     }
 
     /// The log of a session.
@@ -221,7 +225,7 @@ async fn the_command_line_asks_once_about_a_fork() {
 async fn the_terminal_asks_once_about_another_session_and_stays_if_refused() {
     let program = Program::new();
     let session = program.talk().await;
-    let host = program.terminal(&session).await;
+    let (host, _client) = program.terminal(&session).await;
     let targets = || [OpenTarget::New, OpenTarget::Named(session.clone()), OpenTarget::Fork { before: None }];
     let gates = ["session_before_switch", "session_before_switch", "session_before_fork"];
     program.calls();
@@ -229,7 +233,7 @@ async fn the_terminal_asks_once_about_another_session_and_stays_if_refused() {
     for (target, gate) in targets().into_iter().zip(gates) {
         assert!(host.open(target).await.unwrap().is_none());
         assert_eq!(program.calls(), [gate]);
-        assert_eq!(host.client().live().session().id(), session, "still in this session");
+        assert_eq!(host.session().id.as_str(), session, "still in this session");
     }
     program.hook.refuse(&[]);
     let events = ["session_switch", "session_switch", "session_fork"];
@@ -243,7 +247,7 @@ async fn the_terminal_asks_once_about_another_session_and_stays_if_refused() {
 async fn the_terminal_asks_before_it_opens_another_session() {
     let program = Program::new();
     let (current, other) = (program.talk().await, program.talk().await);
-    let host = program.terminal(&current).await;
+    let (host, _client) = program.terminal(&current).await;
     program.hook.take_calls();
     program.hook.refuse(&["session_before_switch"]);
     assert!(host.open(OpenTarget::Named(other)).await.unwrap().is_none());
@@ -254,8 +258,7 @@ async fn the_terminal_asks_before_it_opens_another_session() {
 async fn canceling_the_switch_to_another_session_loses_no_queued_prompts() {
     let program = Program::new();
     let session = program.talk().await;
-    let host = program.terminal(&session).await;
-    let client = host.client();
+    let (host, client) = program.terminal(&session).await;
     // The turn waits for an answer, and a prompt waits for the turn.
     let prompt = |text, when| ClientCommand::Prompt { prompt: Prompt::typed(text), when };
     client.send(prompt("run touch made", PromptTiming::Now)).await.unwrap();
@@ -275,7 +278,7 @@ async fn canceling_the_switch_to_another_session_loses_no_queued_prompts() {
     assert!(state.turn_running, "the turn goes on");
     let queued: Vec<&str> = state.queue.follow_up.iter().map(|prompt| prompt.text.as_str()).collect();
     assert_eq!(queued, ["and then"]);
-    assert_eq!(host.client().live().session().id(), session, "still in this session");
+    assert_eq!(host.session().id.as_str(), session, "still in this session");
 }
 
 #[tokio::test]

@@ -5,71 +5,87 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use osier_engine::Session;
+use osier_local_engine::{LocalEngine, LocalEngineOptions};
+use osier_protocol::{Client, OpenedSession, Prompt, SessionInfo};
 use osier_settings::themes;
-use osier_store::{MemoryStore, Store};
-use osier_tui::UiSetup;
+use osier_tui::{Host, UiSetup};
 
-use super::agent_factory::AgentFactory;
 use super::args::Args;
-use super::host::{TerminalHost, load_theme, ui_config};
-use super::session_selection::SessionSelection;
+use super::host::TerminalHost;
+use super::interface_config::{asks_background, load_theme, ui_config};
+use super::{close_on_error, open_target, prompt};
 use crate::closing::close_sessions;
-use crate::failure::usage_error;
+use crate::failure::{local_engine_error, usage_error};
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
 use crate::output_writer;
 
 pub(super) async fn run(args: Args, home: Home) -> Result<ExitCode> {
-    if home::is_dumb_terminal() {
-        return Err(usage_error(
-            "cannot draw on this terminal (TERM=dumb); use -p to print the answer: osier -p 'list the files'",
-        ));
-    }
-    let selection = SessionSelection::select(&args, &home).await?;
-    selection.run_or_close(async move |selection| run_session(selection, args, home).await).await
+    check_terminal()?;
+    close_on_error(home, async move |home| run_session(args, home).await).await
 }
 
-async fn run_session(selection: SessionSelection, args: Args, home: Home) -> Result<ExitCode> {
-    let choose_session = args.resume == Some(None);
-    let factory = Arc::new(AgentFactory::new(args, home, &selection, true).await?);
-    factory.print_notices();
-    for problem in themes::load(&factory.home).problems {
-        output_writer::notice(&format!("osier: {}", sanitize_line(&problem)));
+/// Fails if the interface cannot be drawn.
+pub(super) fn check_terminal() -> Result<()> {
+    match home::is_dumb_terminal() {
+        true => Err(usage_error(
+            "cannot draw on this terminal (TERM=dumb); use -p to print the answer: osier -p 'list the files'",
+        )),
+        false => Ok(()),
     }
-    let first = factory.first_prompt().await?;
-    let client = factory.connect(&selection.open_deferred(&factory.home).await?).await?;
-    let setup = UiSetup {
-        config: ui_config(&factory, &factory.home),
-        theme: load_theme(&factory.home),
-        ask_background: themes::load(&factory.home).theme.is_none() && supports_background_query(),
-        first_prompt: Some(first).filter(|prompt| !prompt.is_empty()),
-        choose_session,
-    };
-    let engine = factory.home.engine.clone();
-    let program = Arc::new(TerminalHost::new(factory, client.clone()));
-    output_writer::hold_notices();
-    let code = osier_tui::run(Arc::new(client), program.clone(), setup).await;
-    output_writer::release_notices();
-    let client = program.client();
-    close_sessions(&engine).await;
+}
+
+async fn run_session(args: Args, home: Home) -> Result<ExitCode> {
+    let options = LocalEngineOptions { keeps_left_turn: true, ..args.engine_options(true) };
+    let engine = Arc::new(LocalEngine::new(home, options));
+    let prepared = open_target::prepare(&args, &engine).await?;
+    print_theme_problems(&prepared.setup.home);
+    let first = prompt::compose_prompt(&args.words, &prepared.setup.workspace.tool_context).await?;
+    let session = prepared.open().await.map_err(local_engine_error)?;
+    let (info, home) = (session.info(), session.setup.home.clone());
+    let setup = ui_setup(&args, &home, &info, first);
+    let client: Arc<dyn Client> = Arc::new(session.client);
+    let opened = OpenedSession { info, client: client.clone() };
+    let host = Arc::new(TerminalHost::local(engine.clone(), open_target::new_session(&args), home, opened));
+    let code = run_interface(client, host.clone(), setup).await;
+    let resumable = host.resumable_id().await;
+    close_sessions(&engine.engine()).await;
     let code = code?;
-    print_resume_command(client.live().session()).await;
+    if let Some(id) = resumable {
+        print_resume_command(&format!("osier --resume {id}"));
+    }
     Ok(ExitCode::from(code))
 }
 
-/// The Linux console prints the query for the background color instead of answering it.
-fn supports_background_query() -> bool {
-    home::env_var("TERM").is_none_or(|term| term != "linux")
+pub(super) fn print_resume_command(command: &str) {
+    // The terminal may be closed already.
+    let _ = writeln!(std::io::stdout(), "\n{command}");
 }
 
-/// Prints how to resume the session, if it has messages.
-async fn print_resume_command(session: &Session) {
-    let is_kept = session.store().name() != MemoryStore::default().name();
-    let is_said = session.tree().heads().iter().any(|(_, head)| head.is_message());
-    if is_kept && is_said {
-        let short = session.store().short_id(session.id()).await.unwrap_or_else(|_| session.id().to_owned());
-        // The terminal may be closed already.
-        let _ = writeln!(std::io::stdout(), "\nosier --resume {short}");
+pub(super) fn print_theme_problems(home: &Home) {
+    for problem in themes::load(home).problems {
+        output_writer::notice(&format!("osier: {}", sanitize_line(&problem)));
     }
+}
+
+pub(super) fn ui_setup(args: &Args, home: &Home, session: &SessionInfo, first: Prompt) -> UiSetup {
+    UiSetup {
+        config: ui_config(home, session),
+        theme: load_theme(home),
+        ask_background: asks_background(home),
+        first_prompt: Some(first).filter(|prompt| !prompt.is_empty()),
+        choose_session: args.resume == Some(None),
+    }
+}
+
+/// Runs the interface. Notices wait until it has ended.
+pub(super) async fn run_interface(
+    client: Arc<dyn Client>,
+    host: Arc<dyn Host>,
+    setup: UiSetup,
+) -> Result<u8, osier_tui::TuiError> {
+    output_writer::hold_notices();
+    let code = osier_tui::run(client, host, setup).await;
+    output_writer::release_notices();
+    code
 }

@@ -1,20 +1,23 @@
 //! Runs the agent: `osier [OPTIONS] [PROMPT]…`. Combines model, tools and session, and hands them to the terminal interface
 //! or to the printer of `-p`.
 
-mod agent_factory;
 mod args;
+mod connect;
+mod frame_server;
+mod gateway_token;
+mod gateway_url;
 #[cfg(test)]
 mod hook_tests;
 mod host;
 mod interactive;
-mod leaving;
+mod interface_config;
+mod open_target;
 mod print;
 pub(crate) mod progress_lines;
 mod prompt;
 mod prompt_words;
 mod resume_error;
 mod rpc;
-mod session_selection;
 pub(crate) mod signals;
 mod standard_input;
 mod stdout_writer;
@@ -25,13 +28,13 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use osier_engine::KeepWhen;
+use osier_local_engine::{LocalEngine, LocalEngineOptions};
 
-use self::agent_factory::AgentFactory;
 pub(crate) use self::args::Args;
-use self::args::{FrontEnd, OutputMode};
-use self::session_selection::SessionSelection;
+use self::args::{FrontEnd, OutputMode, RpcProtocol};
 use crate::closing::close_sessions;
-use crate::failure::usage_error;
+use crate::failure::{local_engine_error, usage_error};
 use crate::home::Home;
 use crate::layout::sanitize_line;
 use crate::trust;
@@ -51,7 +54,8 @@ pub(crate) fn check_words(words: &[String], osier: &clap::Command) -> Option<Str
 
 /// Changes to the directory of `--cwd`. Call this first: the other steps read the current directory.
 pub(crate) fn change_directory(args: &Args) -> Result<()> {
-    let Some(cwd) = &args.cwd else { return Ok(()) };
+    // With a gateway, the directory is on its machine.
+    let Some(cwd) = args.cwd.as_ref().filter(|_| args.connect.is_none()) else { return Ok(()) };
     let display_path = sanitize_line(&cwd.to_string_lossy());
     match cwd.is_dir() {
         true => std::env::set_current_dir(cwd)
@@ -62,10 +66,16 @@ pub(crate) fn change_directory(args: &Args) -> Result<()> {
 
 pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     forbid_memory_dumps();
+    if let Some(url) = args.connect.clone() {
+        return connect::run(args, home, &url).await;
+    }
     match args.front_end() {
         FrontEnd::Terminal => interactive::run(args, trust::ask_if_undecided(home)?).await,
         FrontEnd::Print(mode) => run_print(args, home, mode).await,
-        FrontEnd::Rpc => rpc::run(args, home).await,
+        FrontEnd::Rpc => match args.protocol {
+            RpcProtocol::Pi => rpc::run(args, home).await,
+            RpcProtocol::Osier => frame_server::run(args, home).await,
+        },
     }
 }
 
@@ -82,38 +92,45 @@ pub(crate) fn forbid_memory_dumps() {
 
 async fn run_print(args: Args, home: Home, mode: OutputMode) -> Result<ExitCode> {
     trust::print_untrusted(&home);
-    let selection = SessionSelection::select(&args, &home).await?;
-    selection.run_or_close(async move |selection| print_session(selection, args, home, mode).await).await
+    close_on_error(home, async move |home| print_session(args, home, mode).await).await
 }
 
-async fn print_session(
-    selection: SessionSelection,
-    args: Args,
-    home: Home,
-    mode: OutputMode,
-) -> Result<ExitCode> {
-    let factory = AgentFactory::new(args, home, &selection, false).await?;
-    factory.print_notices();
-    let prompt = factory.first_prompt().await?;
+/// Runs work, and closes the stores if it fails.
+async fn close_on_error<T>(home: Home, work: impl AsyncFnOnce(Home) -> Result<T>) -> Result<T> {
+    let engine = home.engine.clone();
+    let done = work(home).await;
+    if done.is_err() {
+        for store in engine.stores() {
+            store.store().close().await;
+        }
+    }
+    done
+}
+
+async fn print_session(args: Args, home: Home, mode: OutputMode) -> Result<ExitCode> {
+    let keep = if args.no_session { KeepWhen::Never } else { KeepWhen::Always };
+    let engine = LocalEngine::new(home, LocalEngineOptions { keep, ..args.engine_options(false) });
+    let prepared = open_target::prepare(&args, &engine).await?;
+    let prompt = prompt::compose_prompt(&args.words, &prepared.setup.workspace.tool_context).await?;
     if prompt.is_empty() {
         return Err(usage_error(
             "no prompt; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (see `osier --help`)",
         ));
     }
-    let open = factory.start(selection).await?;
+    let session = prepared.open().await.map_err(local_engine_error)?;
     let terminal = std::io::stdout().is_terminal();
     let options = print::PrintOptions {
         mode,
-        eager: terminal || !factory.workspace.has_tools(),
+        eager: terminal || !session.setup.workspace.has_tools(),
         terminal,
-        progress: factory.args.verbose || std::io::stderr().is_terminal(),
-        home: factory.home.user.as_deref(),
+        progress: args.verbose || std::io::stderr().is_terminal(),
+        home: session.setup.home.user.as_deref(),
     };
-    let live = open.live.clone();
-    let done = print::run(open, prompt, options).await;
+    let live = session.client.live().clone();
+    let done = print::run(&session, prompt, options).await;
     match &done {
         Ok(end) if end.is_forced => live.session().store().close().await,
-        _ => close_sessions(&factory.home.engine).await,
+        _ => close_sessions(&engine.engine()).await,
     }
     done.map(|end| end.code)
 }

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use osier_engine::{AnswerFilter, Session};
+use osier_engine::{AnswerFilter, FollowedEvents, Session};
+use osier_local_engine::LocalSession;
 use osier_protocol::{Client, ClientCommand, ClientEvent, CommandReply, Prompt, PromptTiming, TurnOutcome};
 
-use super::agent_factory::RunningSession;
 use super::args::OutputMode;
 use super::progress_lines::{self, DeniedCalls};
 use super::signals::{Signals, TerminationSignal};
@@ -48,9 +48,10 @@ impl PrintEnd {
 }
 
 /// Sends a prompt and prints the result.
-pub(super) async fn run(open: RunningSession, prompt: Prompt, options: PrintOptions<'_>) -> Result<PrintEnd> {
-    let RunningSession { live, client, events: mut follow } = open;
-    let session = live.session();
+pub(super) async fn run(open: &LocalSession, prompt: Prompt, options: PrintOptions<'_>) -> Result<PrintEnd> {
+    let client: Arc<dyn Client> = Arc::new(open.client.clone());
+    let session = open.client.live().session();
+    let mut follow = FollowedEvents::subscribe(client.clone(), open.start_position).await?;
     for prompt in &follow.returned {
         notice(&format!("osier: this prompt was queued but never sent:\n{}", prompt.text));
     }

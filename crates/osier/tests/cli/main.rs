@@ -32,6 +32,7 @@ mod moves;
 mod output;
 mod run_busy;
 mod run_faults;
+mod run_frames;
 mod run_json;
 mod run_keys;
 mod run_kill;

@@ -63,7 +63,7 @@ fn invalid_values_are_refused_with_the_valid_ones() {
     for (args, known) in [
         (["--thinking", "hard", "x"], "[possible values: off, minimal, low, medium, high, xhigh, max]"),
         (["--approval", "all", "x"], "[possible values: default, autoEdit, sandbox, yolo]"),
-        (["--mode", "xml", "x"], "[possible values: text, json]"),
+        (["--mode", "xml", "x"], "[possible values: text, json, rpc]"),
     ] {
         let output = env.args(&args);
         assert_eq!((output.code, output.out.as_str()), (2, ""), "{output}");

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
-use osier_protocol::search_query::SearchQuery;
 use osier_protocol::{Card, Client, ClientCommand, ClientError, CommandReply};
 
 use super::command_sender::OutgoingCommand;
@@ -69,13 +68,8 @@ impl App {
 
     /// Changes a setting and applies it to the screen.
     pub(super) async fn change_setting(&mut self, key: String, value: String) {
-        let change = (key.clone(), value.clone());
-        let changed = self.ask_host(move |host| {
-            let changed = host.set_setting(&change.0, &change.1)?;
-            Ok((changed, host.settings()))
-        });
-        match changed.await {
-            Ok((changed, rows)) => {
+        match self.host.set_setting(&key, &value).await {
+            Ok(changed) => {
                 self.state.config = changed.config.into();
                 if key == "theme" {
                     self.screen.set_theme(changed.theme);
@@ -84,11 +78,16 @@ impl App {
                         self.set_background(light);
                     }
                 }
-                self.apply_msg(Msg::Settings(rows));
+                self.show_settings().await;
                 self.apply_msg(change_done(changed.notice));
             }
             Err(error) => self.apply_msg(Msg::Failed(error)),
         }
+    }
+
+    pub(super) async fn show_settings(&mut self) {
+        let msg = self.host.settings().await.map_or_else(Msg::Failed, Msg::Settings);
+        self.apply_msg(msg);
     }
 
     /// Reads or writes files of the host on another thread, so that a slow disk does not stop the loop.
@@ -105,11 +104,7 @@ impl App {
     }
 
     pub(super) fn read_status(&self) {
-        let host = self.host.clone();
-        self.spawn_task(|client| async move {
-            let branch = tokio::task::spawn_blocking(move || host.git_branch()).await.unwrap_or_default();
-            Ok(Msg::Status(Box::new(client.status().await?), branch))
-        });
+        self.spawn_task(|client| async move { Ok(Msg::Status(Box::new(client.status().await?))) });
     }
 
     pub(super) fn read_sandbox(&self) {
@@ -152,10 +147,10 @@ impl App {
         let (host, answers, number) = (self.host.clone(), self.task_results.clone(), self.search_number);
         let searching = tokio::spawn(async move {
             tokio::time::sleep(SEARCH_DELAY).await;
-            let (query, mut errors) = (SearchQuery::parse(&query), Vec::new());
+            let mut errors = Vec::new();
             for at in among {
-                let (Ok(query), Some(card)) = (&query, cards.get(at)) else { continue };
-                match host.search_messages(query, card).await {
+                let Some(card) = cards.get(at) else { continue };
+                match host.search_messages(&query, card).await {
                     Ok(true) => drop(answers.send(TaskResult::SearchHit(number, Some(at)))),
                     Ok(false) => {}
                     Err(error) => errors.push(format!("{}: {error}", card.short_id)),

@@ -391,7 +391,7 @@ fn user_commands_run_one_at_a_time_with_live_output() {
 #[test]
 fn the_status_line_leaves_out_the_least_important_parts() {
     let mut harness = Harness::with_session(100, 8, "say a");
-    harness.state.git_branch = Some("main".into());
+    harness.state.status.git_branch = Some("main".into());
     harness.state.status.context_window = 200_000;
     harness.state.status.cost = 0.42;
     harness.state.status.tips = 3;

@@ -91,9 +91,10 @@ async fn a_turn_goes_on_while_its_client_is_away() {
 async fn requests_wait_for_the_connection_but_not_forever() {
     let server = PipeServer::start().await;
     let engine = server.remote().await;
+    let mut changes = engine.watch();
     server.set_down(true);
     server.cut();
-    let lost = engine.status_changed(&LinkStatus::Connected).await.unwrap();
+    let lost = changes.next().await.unwrap();
     assert!(matches!(lost, LinkStatus::Reconnecting { .. }), "{lost:?}");
     let error = engine.call(EngineRequest::Describe).await.unwrap_err();
     assert_eq!((error.code, &error.facts["sent"]), (ErrorCode::ConnectionLost, &json!(false)));

@@ -99,20 +99,17 @@ fn command_aliases_work_and_are_completed() {
 fn a_compaction_resets_the_context_meter() {
     let mut harness = Harness::with_session(60, 16, "say a; reply b");
     harness.state.status.context_window = 200_000;
-    harness.update(Msg::Status(
-        Box::new(SessionStatus {
-            context: TokenCount::measured(150_000),
-            context_window: 200_000,
-            ..harness.state.status.clone()
-        }),
-        None,
-    ));
+    harness.update(Msg::Status(Box::new(SessionStatus {
+        context: TokenCount::measured(150_000),
+        context_window: 200_000,
+        ..harness.state.status.clone()
+    })));
     assert!(harness.text().contains("150k/200k"), "{}", harness.text());
     harness.run_steps("compact keep b all of it");
     assert!(!harness.text().contains("150k/200k"), "{}", harness.text());
-    harness.update(Msg::Status(
-        Box::new(SessionStatus { context: TokenCount::estimated(900), ..harness.state.status.clone() }),
-        None,
-    ));
+    harness.update(Msg::Status(Box::new(SessionStatus {
+        context: TokenCount::estimated(900),
+        ..harness.state.status.clone()
+    })));
     assert!(harness.text().contains("~900/200k"), "{}", harness.text());
 }

@@ -160,6 +160,15 @@ fn the_status_of_a_session_that_was_left_is_ignored() {
     let mut harness = Harness::with_session(60, 10, "say a; reply b");
     let other =
         SessionStatus { id: "0ther".into(), short_id: "0ther".to_owned(), ..SessionStatus::default() };
-    harness.update(Msg::Status(Box::new(other), None));
+    harness.update(Msg::Status(Box::new(other)));
     assert!(harness.text().contains("5e551011"), "{}", harness.text());
+}
+
+#[test]
+fn a_lost_connection_is_shown_until_it_is_made_again() {
+    let mut harness = Harness::with_session(60, 10, "say a; reply b");
+    harness.update(Msg::Connection(Some("reconnecting…".to_owned())));
+    assert!(harness.text().contains("reconnecting…"), "{}", harness.text());
+    harness.update(Msg::Connection(None));
+    assert!(!harness.text().contains("reconnecting…"), "{}", harness.text());
 }

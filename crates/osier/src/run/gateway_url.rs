@@ -1,0 +1,82 @@
+//! The address of a gateway, as the user gives it.
+
+use anyhow::Result;
+
+use crate::failure::usage_error;
+
+/// Where a gateway has its WebSocket.
+const SOCKET_PATH: &str = "/ws";
+
+/// The URL of the WebSocket of a gateway. A token in it is refused: URLs end up in logs, histories and lists of processes.
+pub(super) fn websocket_url(text: &str) -> Result<String> {
+    let invalid =
+        || usage_error(format!("{text} is not the URL of a gateway; for example: http://127.0.0.1:7433"));
+    let (scheme, rest) = text.split_once("://").ok_or_else(invalid)?;
+    let scheme = match scheme {
+        "ws" | "http" => "ws",
+        "wss" | "https" => "wss",
+        _ => return Err(invalid()),
+    };
+    if rest.contains(['?', '#', '@']) {
+        return Err(usage_error(
+            "--connect takes a URL without a token: URLs end up in logs and histories; \
+             set OSIER_TOKEN, or use --token-file FILE",
+        ));
+    }
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    if host.is_empty() || host.chars().any(char::is_whitespace) {
+        return Err(invalid());
+    }
+    let path = path.trim_end_matches('/');
+    let path = path.strip_suffix(SOCKET_PATH.trim_start_matches('/')).unwrap_or(path).trim_end_matches('/');
+    let folder = if path.is_empty() { String::new() } else { format!("/{path}") };
+    Ok(format!("{scheme}://{host}{folder}{SOCKET_PATH}"))
+}
+
+/// Whether a URL leads to this machine.
+pub(super) fn is_this_machine(url: &str) -> bool {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest).split('/').next().unwrap_or_default();
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http_and_websocket_urls_lead_to_the_websocket() {
+        for (given, expected) in [
+            ("http://127.0.0.1:7433", "ws://127.0.0.1:7433/ws"),
+            ("https://box.example/", "wss://box.example/ws"),
+            ("ws://localhost:1/ws", "ws://localhost:1/ws"),
+            ("wss://team.example/osier", "wss://team.example/osier/ws"),
+        ] {
+            assert_eq!(websocket_url(given).unwrap(), expected);
+        }
+        for wrong in ["box", "ftp://box", "http://", "http:///ws"] {
+            assert!(websocket_url(wrong).unwrap_err().to_string().contains("not the URL"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_token_in_the_url_is_refused_without_repeating_it() {
+        for url in ["http://box/?token=s3cret", "http://user:s3cret@box", "http://box/#s3cret"] {
+            let error = websocket_url(url).unwrap_err().to_string();
+            assert!(error.contains("OSIER_TOKEN") && !error.contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_loopback_addresses_are_this_machine() {
+        for url in ["ws://localhost:1/ws", "ws://127.0.0.1/ws", "ws://[::1]:7433/ws"] {
+            assert!(is_this_machine(url), "{url}");
+        }
+        for url in ["ws://box/ws", "ws://127.0.0.1.example/ws", "ws://10.0.0.1:1/ws"] {
+            assert!(!is_this_machine(url), "{url}");
+        }
+    }
+}

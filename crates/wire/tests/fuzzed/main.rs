@@ -1,0 +1,72 @@
+//! Short runs of the fuzz target with random input; see `fuzz/README.md`.
+
+mod bodies;
+
+use proptest::prelude::*;
+
+/// Fragments of frames, so that random input is close to valid frames.
+const PIECES: [&str; 30] = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"",
+    "\\",
+    "null",
+    "1e400",
+    "-1",
+    "18446744073709551616",
+    "\"type\":\"event\"",
+    "\"type\":\"send\"",
+    "\"type\":\"open\"",
+    "\"type\":\"attach\"",
+    "\"type\":\"error\"",
+    "\"id\":1",
+    "\"session\":1",
+    "\"stream\":2",
+    "\"sessionId\":\"s\"",
+    "\"generation\":\"0a\"",
+    "\"revision\":3",
+    "\"command\":{\"type\":\"prompt\",\"text\":\"x\"}",
+    "\"open\":{\"target\":\"new\"}",
+    "\"after\":{\"generation\":\"zz\",\"entries\":1}",
+    "\"event\":{\"type\":\"entry\",\"seq\":0,\"id\":\"1\",\"draftId\":null,\"foreign\":false,\"entry\":{\"type\":\"message\"}}",
+    "\"event\":{\"type\":\"turn_started\"}",
+    "\u{2028}",
+    "\\ud800",
+];
+
+/// Frames with random fields, in any order and number.
+fn pieces() -> impl Strategy<Value = String> {
+    let any =
+        prop::collection::vec(prop::sample::select(&PIECES[..]), 0..12).prop_map(|parts| parts.concat());
+    let fields = prop::collection::vec(prop::sample::select(&PIECES[12..28]), 0..8);
+    prop_oneof![any, fields.prop_map(|fields| format!("{{{}}}", fields.join(",")))]
+}
+
+proptest! {
+    #[test]
+    fn a_frame_made_of_fragments_is_read_or_refused(text in pieces()) {
+        bodies::frame(text.as_bytes());
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        bodies::frame(&bytes);
+    }
+}
+
+#[test]
+fn valid_frames_are_read() {
+    for text in [
+        r#"{"type":"send","id":1,"session":1,"command":{"type":"prompt","text":"x"}}"#,
+        r#"{"type":"event","sessionId":"s","stream":2,"generation":"0a","revision":3,"event":{"type":"turn_started"}}"#,
+    ] {
+        bodies::frame(text.as_bytes());
+        let is_read =
+            osier_wire::decode_client_frame(text).is_ok() || osier_wire::decode_server_frame(text).is_ok();
+        assert!(is_read, "{text}");
+    }
+}

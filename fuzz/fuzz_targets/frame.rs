@@ -1,0 +1,8 @@
+//! Reads arbitrary bytes as frames of the client protocol.
+
+#![no_main]
+
+#[path = "../../crates/wire/tests/fuzzed/bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::frame(data));
