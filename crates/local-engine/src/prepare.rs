@@ -163,7 +163,11 @@ impl LocalEngine {
                 notices.push(format!("working in {shown}, the directory of the session"));
                 self.home_for(&directory, &own.overrides, notices)?
             }
-            false => self.home_for(&own.cwd, &own.overrides, notices)?,
+            false => {
+                // Its own directory does not count, so the agent works where the engine was started.
+                self.options.directories.check(&own.cwd)?;
+                self.home_for(&own.cwd, &own.overrides, notices)?
+            }
         };
         Ok(SelectedSession { source: SessionSource::Existing(live), home, name: None, editor: None })
     }
