@@ -3,7 +3,7 @@
 use osier_wire::{decode_client_frame, decode_server_frame};
 
 /// Any text is a frame or an error. A frame stays the same when it is written and read again.
-pub fn frame(data: &[u8]) {
+pub(crate) fn frame(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(frame) = decode_client_frame(&text) {
         assert_eq!(decode_client_frame(&frame.to_json()).as_ref(), Ok(&frame));
