@@ -53,6 +53,7 @@ fn help_lists_commands_and_options() {
           doctor       Check keys, servers, terminal and sessions, and suggest fixes
           trust        Trust a project's folder, or revoke that trust
           demo         Create a small example session and show what you can do with it
+          schema       Print the JSON schema of the protocol between engines and clients
           completions  Print a completion script for a shell
           man          Print the manual page
           help         Print this message or the help of the given subcommand(s)
@@ -61,13 +62,20 @@ fn help_lists_commands_and_options() {
           [PROMPT]...  The prompt. `@FILE` attaches a text or an image, `-` stands for standard input
 
         Options:
-          -p, --print        Print the answer and exit
-              --mode <MODE>  Print only the answer, or every event as a line of JSON [possible values: text,
-                             json]
-              --verbose      Show progress on standard error even if it is not a terminal, and log more
-              --cwd <DIR>    Work in this directory instead of the current one
-          -h, --help         Print help
-          -V, --version      Print version
+          -p, --print              Print the answer and exit
+              --mode <MODE>        Print only the answer, or every event as a line of JSON; or read commands
+                                   from standard input (rpc) [possible values: text, json, rpc]
+              --protocol <NAME>    The protocol of `--mode rpc`: pi's commands and events, or the frames of
+                                   Osier's own clients [possible values: pi, osier]
+              --connect <URL>      Use the sessions of a gateway, in the terminal interface; `--cwd` is a
+                                   directory there
+              --token-file <FILE>  The file with the token of the gateway; without it, OSIER_TOKEN or a
+                                   question
+              --verbose            Show progress on standard error even if it is not a terminal, and log
+                                   more
+              --cwd <DIR>          Work in this directory instead of the current one
+          -h, --help               Print help
+          -V, --version            Print version
 
         Session:
           -c, --continue           Continue the most recent session in this directory
