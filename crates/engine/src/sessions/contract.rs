@@ -127,7 +127,8 @@ pub async fn a_new_session_is_empty(fixture: &dyn Fixture) {
         (&new["status"], &new["agentId"], &new["cwd"]),
         (&json!("active"), &json!("main"), &json!("/here"))
     );
-    assert_eq!(new["provider"], json!(sessions.store().name()));
+    let store = sessions.store();
+    assert_eq!((&new["provider"], &new["store"]), (&json!(store.kind()), &json!(store.name())));
     let id = new["id"].as_str().unwrap();
     assert_eq!(sessions.get(id).await.unwrap(), Some(new.clone()));
     assert_eq!(sessions.active_path(id).await.unwrap().entries, Vec::<Vec<u8>>::new());

@@ -20,12 +20,16 @@ mod page_text;
 mod access;
 mod browser;
 mod commands;
+mod connecting;
 mod docs;
 mod entries;
 mod limits;
 mod openapi;
 mod page;
 mod pair_support;
+#[allow(dead_code, reason = "shared with the terminal tests, which use all of it")]
+#[path = "../terminal/screen.rs"]
+mod screen;
 mod server;
 mod sessions;
 mod several;

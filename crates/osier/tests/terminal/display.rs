@@ -56,7 +56,7 @@ fn forty_columns_are_enough_for_a_conversation() {
     screen.submit("read 笔记.txt");
     screen.wait_for("返回 1 行");
     screen.wait_for("买牛奶");
-    screen.wait_for("列出可用的");
+    screen.wait_for("密钥后");
     assert_complete(&mut screen, 40);
     screen.submit("/tree");
     screen.wait_for("← active");

@@ -1,0 +1,109 @@
+//! `osier --connect`: the terminal interface with the sessions of a gateway.
+
+use std::fs;
+
+use crate::run_support::osier_command;
+use crate::screen::{ESCAPE, READY, Screen, open};
+use crate::server::TestGateway;
+use crate::support::TestEnv;
+
+/// The terminal of a user on another machine, with the token in a file.
+fn connect(gateway: &TestGateway, user: &TestEnv, args: &[&str]) -> Screen {
+    let file = user.home().join("token-of-the-box");
+    fs::create_dir_all(user.home()).unwrap();
+    fs::write(&file, format!("{}\n", gateway.token)).unwrap();
+    let all = [&["--connect", &gateway.url, "--token-file", file.to_str().unwrap()], args].concat();
+    open(user, &all)
+}
+
+#[test]
+fn the_terminal_has_a_conversation_on_another_machine() {
+    let (gateway, user) = (TestGateway::start(), TestEnv::new());
+    gateway.env.write("notes.txt", "buy milk\n");
+    let mut screen = connect(&gateway, &user, &[]);
+    screen.wait_for(READY);
+    screen.submit("read notes.txt");
+    screen.wait_for("returned 1 line");
+    screen.submit("/name shopping");
+    screen.submit("/new");
+    screen.wait_for("/resume returns to");
+    screen.submit("/resume");
+    screen.wait_for("› shopping");
+    screen.press("\r");
+    screen.wait_for("Resumed session");
+    screen.submit("/settings");
+    screen.wait_for("max_steps");
+    screen.press(ESCAPE);
+    screen.wait_gone("type to search");
+    let said = screen.quit();
+    assert!(said.contains(&format!("osier --connect {} --resume ", gateway.url)), "{said}");
+    assert!(user.session_files().is_empty(), "nothing is stored on this machine");
+    assert_eq!(gateway.env.session_files().len(), 1);
+    let id = said.rsplit(' ').next().unwrap().trim().to_owned();
+    let mut again = connect(&gateway, &user, &["--resume", &id]);
+    again.wait_for("> read notes.txt");
+    again.quit();
+}
+
+#[test]
+fn a_gateway_of_this_machine_needs_no_token() {
+    let gateway = TestGateway::start();
+    let mut screen = open(&gateway.env, &["--connect", &gateway.url]);
+    screen.wait_for(READY);
+    screen.quit();
+}
+
+#[test]
+fn the_terminal_connects_again_and_misses_nothing() {
+    let (gateway, user) = (TestGateway::start(), TestEnv::new());
+    let mut screen = connect(&gateway, &user, &[]);
+    screen.wait_for(READY);
+    screen.submit("my name is Ada");
+    screen.wait_for("offline model");
+    let port = gateway.port();
+    let env = gateway.kill();
+    screen.wait_for("reconnecting…");
+    let gateway = TestGateway::start_on(env, port);
+    screen.wait_gone("reconnecting…");
+    gateway.env.write("notes.txt", "buy milk\n");
+    screen.submit("read notes.txt");
+    screen.wait_for("returned 1 line");
+    screen.quit();
+    let prompts = fs::read_to_string(gateway.env.session_file()).unwrap();
+    for text in ["my name is Ada", "read notes.txt"] {
+        let stored = prompts.lines().filter(|line| line.contains(r#""role":"user""#) && line.contains(text));
+        assert_eq!(stored.count(), 1, "{text}");
+    }
+}
+
+/// What the program prints on a terminal before it ends, and its exit code.
+fn refused(user: &TestEnv, args: &[&str]) -> (Option<i32>, String) {
+    Screen::start(osier_command(user, args), 200, 24).wait_for_exit()
+}
+
+#[test]
+fn a_token_in_the_url_and_a_wrong_token_are_refused() {
+    let (gateway, user) = (TestGateway::start(), TestEnv::new());
+    let with_token = format!("{}/?token={}", gateway.url, gateway.token);
+    let (code, text) = refused(&user, &["--connect", &with_token]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("URL without a token") && !text.contains(&gateway.token), "{text}");
+    user.write("wrong", "not the token\n");
+    let (code, text) = refused(&user, &["--connect", &gateway.url, "--token-file", "wrong"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("does not accept the token"), "{text}");
+    let (code, text) = refused(&user, &["--connect", "http://127.0.0.1:1", "--token-file", "wrong"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("cannot connect to ws://127.0.0.1:1/ws"), "{text}");
+}
+
+#[test]
+fn a_terminal_is_needed_and_agents_are_configured_where_they_run() {
+    let user = TestEnv::new();
+    let output = user.args(&["--connect", "http://127.0.0.1:1", "-p", "hello"]);
+    assert_eq!(output.code, 2, "{output}");
+    assert!(output.err.contains("--connect needs a terminal"), "{output}");
+    let (code, text) = refused(&user, &["--connect", "http://127.0.0.1:1", "--no-tools"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("--no-tools cannot be combined with --connect"), "{text}");
+}
