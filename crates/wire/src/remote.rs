@@ -1,7 +1,7 @@
 //! An engine at the other end of a connection. It implements the same traits as an engine in this process.
 //!
-//! A lost connection is made again. Requests that were sent before fail with `connection_lost`, because nobody knows whether
-//! they ran; nothing is sent twice. Streams of events end with `lagged`: the client attaches again with its position, and
+//! A lost connection is made again. Requests that were sent before fail with `connection_lost`, because they may
+//! or may not have run; nothing is sent twice. Streams of events end with `lagged`: the client attaches again with its position, and
 //! misses no entry.
 
 mod client;

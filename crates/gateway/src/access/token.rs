@@ -1,4 +1,4 @@
-//! The token of a gateway: who has it may do everything. It is in a file that only its owner can read, and survives restarts.
+//! The token of a gateway. It allows everything. It is in a file that only its owner can read, and survives restarts.
 
 use std::fmt;
 use std::fs;

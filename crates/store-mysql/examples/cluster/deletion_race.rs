@@ -153,7 +153,7 @@ impl Race {
     }
 }
 
-/// What both clients were told, and whether the session exists afterwards, while it is still open.
+/// The replies to both clients, and whether the session exists afterwards, while it is still open.
 #[derive(Debug)]
 struct RoundResult {
     deleted: std::result::Result<bool, StoreError>,

@@ -1,5 +1,5 @@
-//! The frames on their way to a client. Their total size is bounded: whoever has a frame for a client that does not read
-//! waits.
+//! The frames on their way to a client. Their total size is bounded: the sender of a frame waits while the client
+//! does not read.
 
 use std::io;
 use std::sync::Arc;
