@@ -140,9 +140,9 @@ pub fn join_some(texts: &[String]) -> String {
     format!("{}{}", shown.join(", "), if texts.len() > MAX_LISTED { ", …" } else { "" })
 }
 
-/// The ids that share the longest prefix with `name`, sorted.
+/// The ids that share the longest prefix with `name`, sorted. Less than half of `name` in common is a coincidence.
 pub(crate) fn similar_ids<'a>(ids: impl Iterator<Item = &'a str>, name: &str) -> Vec<String> {
-    let mut longest = 1;
+    let mut longest = name.len().div_ceil(2).max(2);
     let mut similar: Vec<String> = Vec::new();
     for id in ids {
         let shared = id.bytes().zip(name.bytes()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
@@ -157,4 +157,17 @@ pub(crate) fn similar_ids<'a>(ids: impl Iterator<Item = &'a str>, name: &str) ->
     similar.sort();
     similar.dedup();
     similar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_share_half_of_the_name_are_similar() {
+        let ids = ["a1b2c3d4", "a1b2ffff", "a1000000"];
+        assert_eq!(similar_ids(ids.into_iter(), "a1b2c3d9"), ["a1b2c3d4"]);
+        assert_eq!(similar_ids(ids.into_iter(), "a1b2"), ["a1b2c3d4", "a1b2ffff"]);
+        assert_eq!(similar_ids(ids.into_iter(), "a1999999"), Vec::<String>::new());
+    }
 }

@@ -44,7 +44,8 @@ impl ModelServer {
         let (to, asked) = mpsc::channel();
         std::thread::spawn(move || {
             for socket in listener.incoming() {
-                if to.send(ModelRequest::read(socket.unwrap())).is_err() {
+                let Some(request) = ModelRequest::read(socket.unwrap()) else { continue };
+                if to.send(request).is_err() {
                     return;
                 }
             }
@@ -72,25 +73,29 @@ impl ModelServer {
 }
 
 impl ModelRequest {
-    fn read(socket: TcpStream) -> ModelRequest {
+    /// None if the connection ends before a request: clients may open one that they then do not need.
+    fn read(socket: TcpStream) -> Option<ModelRequest> {
         socket.set_nodelay(true).unwrap();
         let mut reader = BufReader::new(socket.try_clone().unwrap());
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
-            assert!(reader.read_line(&mut head).unwrap() > 0, "incomplete request");
+            if reader.read_line(&mut head).unwrap() == 0 {
+                assert!(head.is_empty(), "incomplete request");
+                return None;
+            }
         }
         let length =
             head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
         let mut body = vec![0; length.unwrap_or(0)];
         reader.read_exact(&mut body).unwrap();
         let text = String::from_utf8(body).unwrap();
-        ModelRequest {
+        Some(ModelRequest {
             body: serde_json::from_str(&text).unwrap_or_default(),
             text,
             head,
             socket,
             started: false,
-        }
+        })
     }
 
     fn send(&mut self, bytes: &str) {
