@@ -105,8 +105,15 @@ impl Browser {
         assert_eq!(result, Value::Bool(true), "never true: {expression}");
     }
 
+    /// Clicks an element. One that the page replaces meanwhile is found again.
     pub async fn click(&self, selector: &str) {
-        self.find(selector).await.click().await.unwrap_or_else(|error| panic!("{selector}: {error}"));
+        loop {
+            match self.find(selector).await.click().await {
+                Ok(()) => return,
+                Err(error) if error.is_stale_element_reference() => {}
+                Err(error) => panic!("{selector}: {error}"),
+            }
+        }
     }
 
     /// Types into an element. Special keys are the characters of `fantoccini::key::Key`.
@@ -114,8 +121,11 @@ impl Browser {
         self.find(selector).await.send_keys(keys).await.unwrap_or_else(|error| panic!("{selector}: {error}"));
     }
 
+    /// Waits for an element: the page may be replacing it.
     async fn find(&self, selector: &str) -> Element {
-        self.client.find(Locator::Css(selector)).await.unwrap_or_else(|error| panic!("{selector}: {error}"))
+        let wait = self.client.wait().at_most(std::time::Duration::from_secs(60));
+        let found = wait.for_element(Locator::Css(selector)).await;
+        found.unwrap_or_else(|error| panic!("{selector}: {error}"))
     }
 
     pub async fn screenshot(&self) -> Vec<u8> {

@@ -16,9 +16,8 @@ export class Composer {
     this.input = /** @type {HTMLTextAreaElement} */ (byId("prompt"));
     /** @type {{ mimeType: string, data: string }[]} */
     this.images = [];
-    /** @type {Map<string, string>} Unsent text by session. */
-    this.unsent = new Map();
-    this.isSending = false;
+    /** The prompt that is being sent. @type {Promise<void>} */
+    this.sending = Promise.resolve();
     byId("composer").addEventListener("submit", (event) => {
       event.preventDefault();
       this.submit(/** @type {any} */ (event).submitter?.value === "follow_up" ? "follow_up" : "steer");
@@ -86,7 +85,7 @@ export class Composer {
     const send = /** @type {HTMLButtonElement} */ (byId("send"));
     send.textContent = store.turnRunning ? "Steer" : "Send";
     send.title = store.turnRunning ? "Send before the next model call (Enter)" : "Send (Enter)";
-    send.disabled = isMoving || this.isSending;
+    send.disabled = isMoving;
     this.drawContinuation(isMoving);
     this.drawQueue();
   }
@@ -145,27 +144,40 @@ export class Composer {
     });
   }
 
-  /** @param {"steer" | "follow_up"} when When to send it if a turn is running. */
+  /**
+   * Empties the editor at once, so that what is typed next is not added to the prompt. Prompts are sent one after the other.
+   * @param {"steer" | "follow_up"} when When to send it if a turn is running.
+   */
   async submit(when) {
-    const text = this.input.value.trim();
-    const images = this.images;
+    const prompt = { text: this.input.value.trim(), images: this.images };
+    if (this.session.store.pendingLeafConfirmation || (prompt.text === "" && prompt.images.length === 0)) return;
+    this.setText("");
+    this.images = [];
+    this.drawImages();
+    const { sessionId } = this.session.store.sessionMeta;
+    this.sending = this.sending.then(() => this.sendPrompt(sessionId, prompt, when));
+    await this.sending;
+  }
+
+  /**
+   * A prompt that cannot be sent returns to the editor.
+   * @param {string} sessionId @param {{text: string, images: any[]}} prompt @param {"steer" | "follow_up"} when
+   */
+  async sendPrompt(sessionId, prompt, when) {
     const { store } = this.session;
-    if (this.isSending || store.pendingLeafConfirmation || (text === "" && images.length === 0)) return;
-    this.isSending = true;
-    this.update();
+    let wasSent = false;
     await this.guard(async () => {
+      if (store.sessionMeta.sessionId !== sessionId) return announce("Another session was opened. The prompt was not sent.");
       const isRunning = store.turnRunning;
       if (!(await this.moveFirst())) return;
       store.turnError = null;
-      const shell = /^(!!?)\s*(.+)$/su.exec(text);
+      const shell = /^(!!?)\s*(.+)$/su.exec(prompt.text);
       // The reply to a command arrives when the command has ended.
       if (shell) this.session.send({ type: "run_shell", command: shell[2], excludeFromContext: shell[1] === "!!" }).catch((error) => announce(error.message));
-      else await this.session.prompt(text, images, isRunning ? when : "now");
-      if (this.input.value.trim() === text) this.setText("");
-      if (this.images === images) this.images = [];
-      this.drawImages();
+      else await this.session.prompt(prompt.text, prompt.images, isRunning ? when : "now");
+      wasSent = true;
     });
-    this.isSending = false;
+    if (!wasSent) this.returnPrompts([prompt]);
     this.update();
   }
 
@@ -184,7 +196,7 @@ export class Composer {
     return true;
   }
 
-  /** Shows errors; the text stays in the editor. @param {() => Promise<void>} run */
+  /** Shows errors. @param {() => Promise<void>} run */
   async guard(run) {
     try {
       await run();
