@@ -79,6 +79,10 @@ pub enum EngineError {
     EntryNotFound { name: String, similar: Vec<String> },
     #[error("entry {id} cannot be read")]
     UnreadableEntry { id: String },
+    #[error("no directory {}", path.display())]
+    NoSuchDirectory { path: PathBuf },
+    #[error("cannot use {}: sessions are served only for {}", path.display(), display_list(allowed))]
+    DirectoryNotAllowed { path: PathBuf, allowed: Vec<PathBuf> },
 }
 
 impl EngineError {
@@ -109,7 +113,9 @@ impl EngineError {
             EngineError::StoreNotFound { .. }
             | EngineError::UnknownExportFormat { .. }
             | EngineError::AlreadyInStore { .. }
+            | EngineError::NoSuchDirectory { .. }
             | EngineError::ParentGivenTwice => ErrorCode::Usage,
+            EngineError::DirectoryNotAllowed { .. } => ErrorCode::DirectoryNotAllowed,
             EngineError::NothingToFork => ErrorCode::NothingToFork,
             EngineError::Refused => ErrorCode::Cancelled,
             EngineError::KeepsChanging => ErrorCode::Contended,
@@ -129,9 +135,16 @@ impl EngineError {
                 source.fields()
             }
             EngineError::Plan(error) => error.fields(),
+            EngineError::DirectoryNotAllowed { path, allowed } => {
+                json!({ "directory": path, "directories": allowed })
+            }
             _ => json!({}),
         }
     }
+}
+
+fn display_list(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// The first few of these texts.

@@ -21,6 +21,7 @@
 //! | `reading.rs` | lines, tokens, models and places of an open session |
 
 mod agents;
+mod allowed_directories;
 mod answer_filter;
 #[cfg(feature = "contract")]
 pub mod client_contract;
@@ -54,6 +55,7 @@ mod stored;
 mod workspace;
 
 pub use agents::{AgentSpec, AgentStart, SummaryModel};
+pub use allowed_directories::AllowedDirectories;
 pub use answer_filter::AnswerFilter;
 pub use closing::LostResults;
 pub use config::EngineConfig;

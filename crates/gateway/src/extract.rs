@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use utoipa::IntoParams;
 
-use crate::access::Access;
+use crate::access::{GrantedAccess, RequestAccess};
 use crate::error::ApiError;
 use crate::gateway::Gateway;
 
@@ -108,7 +108,7 @@ pub(crate) struct StoreParam {
 pub(crate) struct NamedSession {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) stored: StoredSession,
-    access: Access,
+    access: GrantedAccess,
     /// The entry in the path.
     entry: Option<String>,
 }
@@ -155,8 +155,8 @@ impl NamedSession {
 }
 
 /// What the bearer of a request may do.
-pub(crate) fn request_access(parts: &Parts) -> Result<Access, ApiError> {
-    let access = parts.extensions.get::<Access>().cloned();
+pub(crate) fn request_access(parts: &Parts) -> Result<GrantedAccess, ApiError> {
+    let access = parts.extensions.get::<RequestAccess>().map(|granted| granted.access.clone());
     access.ok_or_else(|| ApiError::unauthorized("the request has no valid token"))
 }
 

@@ -1,16 +1,18 @@
 //! The gateway itself: the engine that it serves, and the rules for requests.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use osier_engine::{Engine, FindOptions, FindScope, StoredSession, is_path};
+use osier_engine::{AllowedDirectories, Engine, EngineError, FindOptions, FindScope, StoredSession, is_path};
 use osier_protocol::{EngineClient, ErrorCode, OpenRequest, OpenTarget, OpenedSession, SessionRef};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use crate::access::{Access, GatewayToken, Grant, GrantKind, HostRules, TokenError, UsedLinks, millis, now};
-use crate::directories::Directories;
+use crate::access::{
+    GatewayToken, Grant, GrantKind, GrantedAccess, HostRules, TokenError, TokenFile, UsedLinks, millis, now,
+};
 use crate::error::ApiError;
 use crate::limits::Limits;
 use crate::restricted_engine::RestrictedEngine;
@@ -27,10 +29,10 @@ pub struct GatewayConfig {
     pub engine: Engine,
     /// Opens sessions and connects to their agents.
     pub client: Arc<dyn EngineClient>,
-    pub token: GatewayToken,
+    pub token: TokenFile,
     pub hosts: HostRules,
-    /// The directories whose sessions can be opened. The first is the default for new sessions.
-    pub directories: Vec<PathBuf>,
+    /// The directories whose sessions can be opened.
+    pub directories: AllowedDirectories,
     /// The store of new sessions.
     pub default_store: String,
     /// The port in the name of the cookie.
@@ -38,28 +40,31 @@ pub struct GatewayConfig {
     /// Browsers reach the gateway over TLS, its own or that of a proxy.
     pub is_secure: bool,
     pub limits: Limits,
+    /// A folder with files of the page that replace those of the program, for work on the page.
+    pub web_files: Option<PathBuf>,
 }
 
 /// See the module documentation.
 #[derive(Debug)]
 pub struct Gateway {
     config: GatewayConfig,
-    directories: Directories,
     cookie_name: String,
     used_links: UsedLinks,
     /// Free WebSockets.
     web_sockets: Arc<Semaphore>,
     closing: CancellationToken,
+    /// Requests that change something, and WebSockets. They end before the gateway does.
+    unfinished: TaskTracker,
 }
 
 impl Gateway {
     pub fn new(config: GatewayConfig) -> Gateway {
         Gateway {
-            directories: Directories::new(&config.directories),
             cookie_name: format!("osier_{}", config.port),
             used_links: UsedLinks::new(now()),
             web_sockets: Arc::new(Semaphore::new(config.limits.web_sockets)),
             closing: CancellationToken::new(),
+            unfinished: TaskTracker::new(),
             config,
         }
     }
@@ -69,12 +74,12 @@ impl Gateway {
     }
 
     /// The engine as a client with this access may use it.
-    pub(crate) fn engine_for(&self, access: &Access) -> Arc<dyn EngineClient> {
+    pub(crate) fn engine_for(&self, access: &GrantedAccess) -> Arc<dyn EngineClient> {
         Arc::new(RestrictedEngine { engine: self.config.client.clone(), access: access.clone() })
     }
 
     pub(crate) fn client(&self) -> Arc<dyn EngineClient> {
-        self.engine_for(&Access::Full)
+        self.engine_for(&GrantedAccess::Full)
     }
 
     /// The free places for WebSockets.
@@ -82,8 +87,12 @@ impl Gateway {
         &self.web_sockets
     }
 
-    pub(crate) fn token(&self) -> &GatewayToken {
+    pub(crate) fn token_file(&self) -> &TokenFile {
         &self.config.token
+    }
+
+    pub(crate) fn web_files(&self) -> Option<&Path> {
+        self.config.web_files.as_deref()
     }
 
     pub(crate) fn hosts(&self) -> &HostRules {
@@ -94,8 +103,8 @@ impl Gateway {
         &self.config.limits
     }
 
-    pub(crate) fn directories(&self) -> &Directories {
-        &self.directories
+    pub(crate) fn directories(&self) -> &AllowedDirectories {
+        &self.config.directories
     }
 
     pub(crate) fn default_store(&self) -> &str {
@@ -114,20 +123,24 @@ impl Gateway {
         &self.used_links
     }
 
-    /// Ends when the gateway closes.
+    /// Canceled when the gateway closes.
     pub(crate) fn closing(&self) -> &CancellationToken {
         &self.closing
     }
 
+    pub(crate) fn unfinished(&self) -> &TaskTracker {
+        &self.unfinished
+    }
+
     /// The path of a new one-time link.
-    pub fn login_path(&self, access: Access) -> Result<String, TokenError> {
-        login_path(&self.config.token, access, COOKIE_LIFETIME)
+    pub fn login_path(&self, access: GrantedAccess) -> Result<String, TokenError> {
+        login_path(&self.config.token.current().token, access, COOKIE_LIFETIME)
     }
 
     /// The session that a request names, if the request may read it.
     pub(crate) async fn find(
         &self,
-        access: &Access,
+        access: &GrantedAccess,
         name: &str,
         store: Option<&str>,
         scope: FindScope<'_>,
@@ -136,22 +149,38 @@ impl Gateway {
         if is_path(name) {
             return Err(ApiError::new(ErrorCode::InvalidId, "name the session by its id"));
         }
-        let found = self.engine().find(name, FindOptions { store, scope }).await?;
-        let stored = found.read().await.map_err(osier_engine::EngineError::from)?;
-        match access {
-            Access::ReadSession(only) if *only != session_ref(&stored) => {
-                return Err(ApiError::forbidden("the token is for another session"));
+        let stored = match access {
+            GrantedAccess::Full => {
+                let found = self.engine().find(name, FindOptions { store, scope }).await?;
+                found.read().await.map_err(EngineError::from)?
             }
-            _ => {}
+            GrantedAccess::ReadSession(only) => self.find_only(only, name, store).await?,
+        };
+        self.directories().check(Path::new(&stored.opened.header.cwd))?;
+        Ok(stored)
+    }
+
+    /// The only session that a read-only token allows, if the request names it. Other sessions are not looked up, so that the
+    /// response does not depend on them.
+    async fn find_only(
+        &self,
+        only: &SessionRef,
+        name: &str,
+        store: Option<&str>,
+    ) -> Result<StoredSession, ApiError> {
+        let stored = self.engine().session_at(&only.store, &only.key).await?;
+        let id = stored.opened.header.id.to_ascii_lowercase();
+        let is_named = !name.is_empty() && id.starts_with(&name.to_ascii_lowercase());
+        if !is_named || store.is_some_and(|store| store != &*only.store) {
+            return Err(ApiError::forbidden("the token is for another session"));
         }
-        self.directories.check(&stored.opened.header.cwd)?;
         Ok(stored)
     }
 
     /// Connects to the agent of a session.
     pub(crate) async fn open(
         &self,
-        access: &Access,
+        access: &GrantedAccess,
         stored: &StoredSession,
     ) -> Result<OpenedSession, ApiError> {
         let target = OpenTarget::Listed { session: session_ref(stored) };
@@ -165,7 +194,11 @@ pub(crate) fn session_ref(stored: &StoredSession) -> SessionRef {
 }
 
 /// The path of a one-time link. Its cookie is valid for `cookie`.
-pub fn login_path(token: &GatewayToken, access: Access, cookie: Duration) -> Result<String, TokenError> {
+pub fn login_path(
+    token: &GatewayToken,
+    access: GrantedAccess,
+    cookie: Duration,
+) -> Result<String, TokenError> {
     let link = Grant::new(GrantKind::Link, access, now(), LINK_LIFETIME)?;
     let link = Grant { cookie_millis: Some(millis(cookie)), ..link };
     Ok(format!("/login/{}", link.sign(token)))
@@ -177,6 +210,6 @@ pub fn read_only_token(
     session: SessionRef,
     valid_for: Duration,
 ) -> Result<String, TokenError> {
-    let grant = Grant::new(GrantKind::Token, Access::ReadSession(session), now(), valid_for)?;
+    let grant = Grant::new(GrantKind::Token, GrantedAccess::ReadSession(session), now(), valid_for)?;
     Ok(grant.sign(token))
 }

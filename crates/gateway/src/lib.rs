@@ -2,9 +2,9 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `gateway.rs`, `limits.rs`, `directories.rs` | what is served; limits; which directories can be opened |
+//! | `gateway.rs`, `limits.rs` | what is served; limits |
 //! | `access/` | the token, one-time links, cookies, read-only tokens; names and pages that are refused |
-//! | `server.rs`, `stalled.rs` | connections: TLS, time limits, closing |
+//! | `server.rs`, `stalled.rs`, `first_bytes.rs` | connections: TLS, time limits, closing |
 //! | `routes.rs`, `openapi.rs` | all routes, and the document that describes them |
 //! | `api/` | the handlers, one file per resource; they only translate |
 //! | `extract.rs`, `body_stream.rs`, `error.rs`, `headers.rs` | reading requests; writing responses, errors and headers |
@@ -14,9 +14,9 @@
 mod access;
 mod api;
 mod body_stream;
-mod directories;
 mod error;
 mod extract;
+mod first_bytes;
 mod gateway;
 mod headers;
 mod limits;
@@ -29,7 +29,7 @@ mod server;
 mod stalled;
 mod web_socket;
 
-pub use access::{Access, GatewayToken, Grant, GrantKind, HostRules, TokenError};
+pub use access::{GatewayToken, Grant, GrantKind, GrantedAccess, HostRules, TokenError, TokenFile};
 pub use gateway::{COOKIE_LIFETIME, Gateway, GatewayConfig, LINK_LIFETIME, login_path, read_only_token};
 pub use limits::Limits;
 pub use server::Server;

@@ -21,7 +21,7 @@ pub struct Limits {
     pub request: Duration,
     /// How long closing may take.
     pub closing: Duration,
-    /// The interval of heartbeats on a WebSocket. A client that misses two is disconnected.
+    /// The interval of heartbeats on a WebSocket. A client that misses three is disconnected.
     pub heartbeat: Duration,
 }
 

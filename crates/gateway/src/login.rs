@@ -7,9 +7,12 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 
-use crate::access::{Access, Grant, GrantKind, now};
+use crate::access::{Grant, GrantKind, now};
 use crate::error::ApiError;
 use crate::gateway::{COOKIE_LIFETIME, Gateway};
+
+/// The page asks `/api/access` what it may show.
+const START_PAGE: &str = "/";
 
 /// Exchanges a link for a cookie, and continues without the link in the URL.
 pub(crate) async fn log_in(
@@ -21,32 +24,26 @@ pub(crate) async fn log_in(
     if method != Method::GET {
         return Err(ApiError::with_status(StatusCode::METHOD_NOT_ALLOWED, "follow the link in a browser"));
     }
-    let now = now();
-    let link = Grant::verify(&link, GrantKind::Link, gateway.token(), now)
+    let (now, token) = (now(), gateway.token_file().current().token);
+    let link = Grant::verify(&link, GrantKind::Link, &token, now)
         .filter(|link| gateway.used_links().consume(link, now))
         .ok_or_else(|| {
             ApiError::unauthorized("the link was used or has expired; `osier token link` prints a new one")
         })?;
     let lifetime = link.cookie_millis.map_or(COOKIE_LIFETIME, Duration::from_millis);
-    let start_page = start_page(&link.access);
     let cookie = Grant::new(GrantKind::Cookie, link.access, now, lifetime)
         .map_err(|error| ApiError::new(osier_protocol::ErrorCode::Failed, error.to_string()))?;
     let cookie = format!(
         "{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}{}",
         gateway.cookie_name(),
-        cookie.sign(gateway.token()),
+        cookie.sign(&token),
         lifetime.as_secs(),
         if gateway.is_secure() { "; Secure" } else { "" },
     );
-    let mut response = Redirect::to(&start_page).into_response();
+    let mut response = Redirect::to(START_PAGE).into_response();
     let cookie = HeaderValue::try_from(cookie).map_err(|_| ApiError::invalid("the cookie is not valid"))?;
     response.headers_mut().insert(header::SET_COOKIE, cookie);
     Ok(response)
-}
-
-/// The page after a login. A page fragment is not sent to servers.
-fn start_page(_access: &Access) -> String {
-    "/".to_owned()
 }
 
 /// Removes the cookie.

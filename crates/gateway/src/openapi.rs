@@ -11,7 +11,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
-use crate::api::{commands, engine, entries, queries, rendered, sessions, typed_entries};
+use crate::api::{access, commands, engine, entries, queries, rendered, sessions, typed_entries};
 
 const DESCRIPTION: &str = "Sessions of Osier over HTTP. Send the token of the gateway as `Authorization: Bearer TOKEN`. \
     Errors are JSON objects with a stable `code`.";
@@ -121,7 +121,8 @@ fn add_bodies(generator: &mut SchemaGenerator) {
         add::<rendered::RenderedEntries>,
         add::<rendered::RenderBody>,
         add::<rendered::RenderedParts>,
-        add::<engine::Names>,
+        add::<access::AccessDescription>,
+        add::<engine::NameList>,
         add::<engine::SettingList>,
         add::<engine::SettingValue>,
         add::<engine::SettingChanged>,

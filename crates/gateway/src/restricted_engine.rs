@@ -8,7 +8,7 @@ use osier_protocol::{
     ErrorCode, LogPosition, OpenRequest, OpenTarget, OpenedSession, QueryAnswer, SessionQuery, SessionRef,
 };
 
-use crate::access::Access;
+use crate::access::GrantedAccess;
 
 /// The settings of the gateway itself. A client must not widen what it can reach.
 const GATEWAY_SETTINGS: &str = "gateway";
@@ -17,7 +17,7 @@ const GATEWAY_SETTINGS: &str = "gateway";
 #[derive(Debug)]
 pub(crate) struct RestrictedEngine {
     pub(crate) engine: Arc<dyn EngineClient>,
-    pub(crate) access: Access,
+    pub(crate) access: GrantedAccess,
 }
 
 fn forbidden(message: &str) -> ClientError {
@@ -32,20 +32,22 @@ fn read_only() -> ClientError {
 impl EngineClient for RestrictedEngine {
     async fn call(&self, request: EngineRequest) -> Result<EngineReply, ClientError> {
         match (&self.access, &request) {
-            (Access::Full, EngineRequest::SetSetting { key, .. }) if key.starts_with(GATEWAY_SETTINGS) => {
+            (GrantedAccess::Full, EngineRequest::SetSetting { key, .. })
+                if key.starts_with(GATEWAY_SETTINGS) =>
+            {
                 Err(forbidden("change the settings of a gateway on its own machine"))
             }
-            (Access::Full, _) => self.engine.call(request).await,
+            (GrantedAccess::Full, _) => self.engine.call(request).await,
             (
-                Access::ReadSession(only),
+                GrantedAccess::ReadSession(only),
                 EngineRequest::Snapshot { session, .. } | EngineRequest::SearchMessages { session, .. },
             ) if session == only => self.engine.call(request).await,
-            (Access::ReadSession(_), _) => Err(read_only()),
+            (GrantedAccess::ReadSession(_), _) => Err(read_only()),
         }
     }
 
     async fn open(&self, request: OpenRequest) -> Result<Option<OpenedSession>, ClientError> {
-        let Access::ReadSession(only) = &self.access else { return self.engine.open(request).await };
+        let GrantedAccess::ReadSession(only) = &self.access else { return self.engine.open(request).await };
         if !names(&request.target, only) {
             return Err(read_only());
         }

@@ -16,7 +16,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::{authenticate, check_host};
-use crate::api::{branches, commands, engine, entries, queries, rendered, sessions, snapshot, typed_entries};
+use crate::api::{
+    access, branches, commands, engine, entries, queries, rendered, sessions, snapshot, typed_entries,
+};
 use crate::error::ApiError;
 use crate::gateway::Gateway;
 use crate::{headers, login, openapi, page, web_socket};
@@ -25,6 +27,7 @@ use crate::{headers, login, openapi, page, web_socket};
 pub(crate) fn api() -> OpenApiRouter<Arc<Gateway>> {
     OpenApiRouter::new()
         .routes(routes!(engine::describe))
+        .routes(routes!(access::describe))
         .routes(routes!(web_socket::connect))
         .routes(routes!(engine::models))
         .routes(routes!(engine::agents))
@@ -84,6 +87,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
     let document = get(move || async move { Json(document.as_ref().clone()) });
     let with_token = api
         .route("/logout", post(login::log_out))
+        .route_layer(from_fn_with_state(gateway.clone(), finish_changes))
         .route_layer(from_fn_with_state(gateway.clone(), authenticate));
     Router::new()
         .merge(with_token)
@@ -111,6 +115,18 @@ async fn unknown_route() -> ApiError {
 
 async fn unknown_method() -> ApiError {
     ApiError::with_status(StatusCode::METHOD_NOT_ALLOWED, "the endpoint does not have this method")
+}
+
+/// Runs a request that changes something to its end, even if the client leaves or the time is up.
+async fn finish_changes(State(gateway): State<Arc<Gateway>>, request: Request, next: Next) -> Response {
+    if request.method().is_safe() {
+        return next.run(request).await;
+    }
+    match gateway.unfinished().spawn(next.run(request)).await {
+        Ok(response) => response,
+        // The task is never canceled, so it panicked. The layer above answers.
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+    }
 }
 
 /// Limits the time until a response starts.

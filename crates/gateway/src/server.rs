@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
+use crate::first_bytes::FirstBytesGuard;
 use crate::gateway::Gateway;
 use crate::limits::Limits;
 use crate::routes;
@@ -22,6 +23,8 @@ use crate::stalled::StallGuard;
 
 /// How long to wait after a connection could not be accepted, for example because too many files are open.
 const ACCEPT_RETRY: std::time::Duration = std::time::Duration::from_millis(100);
+/// How often the token file is read again, to disconnect clients whose access was revoked.
+const TOKEN_CHECK: std::time::Duration = std::time::Duration::from_secs(1);
 /// How many requests one HTTP/2 connection may have at the same time.
 const MAX_STREAMS: u32 = 64;
 
@@ -47,13 +50,16 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop` ends. Then open requests get some time to finish, and WebSockets are closed.
+    /// Serves until `stop` ends. Then open requests get some time to finish, and WebSockets are closed. Changes that are being
+    /// made are finished, unless they take too long.
     pub async fn run(self, gateway: Arc<Gateway>, stop: impl Future<Output = ()>) {
         let connections = Connections::new(&gateway, self.tls.map(TlsAcceptor::from));
+        let mut token_check = tokio::time::interval(TOKEN_CHECK);
         tokio::pin!(stop);
         loop {
             tokio::select! {
                 () = &mut stop => break,
+                _ = token_check.tick() => drop(gateway.token_file().current()),
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => connections.start(stream),
                     Err(error) => {
@@ -65,7 +71,12 @@ impl Server {
         }
         drop(self.listener);
         gateway.closing().cancel();
-        if timeout(gateway.limits().closing, connections.graceful.shutdown()).await.is_err() {
+        gateway.unfinished().close();
+        let finished = async {
+            connections.graceful.shutdown().await;
+            gateway.unfinished().wait().await;
+        };
+        if timeout(gateway.limits().closing, finished).await.is_err() {
             tracing::warn!("some connections did not close in time");
         }
     }
@@ -131,7 +142,8 @@ async fn serve(
         .keep_alive_interval(limits.heartbeat)
         .keep_alive_timeout(limits.heartbeat);
     let service = TowerToHyperService::new(router);
-    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+    let stream = TokioIo::new(FirstBytesGuard::new(stream, limits.headers));
+    let connection = builder.serve_connection_with_upgrades(stream, service).into_owned();
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%error, "a connection ended with an error");
     }

@@ -13,7 +13,7 @@ use futures_util::{SinkExt, StreamExt, future};
 use osier_protocol::ErrorCode;
 use osier_wire::{IncomingFrame, ServeOptions, Transport};
 
-use crate::access::Access;
+use crate::access::{RequestAccess, now};
 use crate::error::ApiError;
 use crate::gateway::Gateway;
 
@@ -25,7 +25,7 @@ const HOLD_SESSIONS: Duration = Duration::from_secs(60);
     responses((status = 101, description = "The connection speaks the client protocol, as docs/rpc.md describes it")))]
 pub(crate) async fn connect(
     State(gateway): State<Arc<Gateway>>,
-    Extension(access): Extension<Access>,
+    Extension(RequestAccess { access, expires, revoked }): Extension<RequestAccess>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
     let upgrade = upgrade
@@ -34,20 +34,38 @@ pub(crate) async fn connect(
     let permit = permit
         .map_err(|_| ApiError::new(ErrorCode::TooManyRequests, "too many WebSockets; try again later"))?;
     let limits = gateway.limits();
-    let (engine, closing) = (gateway.engine_for(&access), gateway.closing().clone());
+    let engine = gateway.engine_for(&access);
+    let stop = gateway.closing().child_token();
     let options = ServeOptions {
         heartbeat: Some(limits.heartbeat),
         hold_sessions: HOLD_SESSIONS,
         has_half_close: false,
+        stop: stop.clone(),
     };
+    let unfinished = gateway.unfinished().clone();
     let upgrade = upgrade.max_message_size(limits.frame_bytes).max_frame_size(limits.frame_bytes);
     Ok(upgrade.on_upgrade(async move |socket| {
         let _permit = permit;
-        tokio::select! {
-            _ = osier_wire::serve(engine, transport(socket), options) => {}
-            () = closing.cancelled() => {}
-        }
+        let serving = async move {
+            let mut serving = std::pin::pin!(osier_wire::serve(engine, transport(socket), options));
+            tokio::select! {
+                () = &mut serving => return,
+                () = revoked.cancelled() => {}
+                () = until(expires) => {}
+            }
+            stop.cancel();
+            serving.await;
+        };
+        unfinished.track_future(serving).await;
     }))
+}
+
+/// Waits until the access of a client expires.
+async fn until(expires: Option<u64>) {
+    match expires {
+        Some(expires) => tokio::time::sleep(Duration::from_millis(expires.saturating_sub(now()))).await,
+        None => std::future::pending().await,
+    }
 }
 
 fn transport(socket: WebSocket) -> Transport {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use osier_engine::Engine;
-use osier_gateway::{Gateway, GatewayConfig, GatewayToken, HostRules, Limits, Server};
+use osier_engine::{AllowedDirectories, Engine};
+use osier_gateway::{Gateway, GatewayConfig, GatewayToken, HostRules, Limits, Server, TokenFile};
 use osier_protocol::{ClientError, EngineClient, EngineReply, EngineRequest, OpenRequest, OpenedSession};
 use tokio::task::JoinHandle;
 
@@ -56,13 +56,14 @@ impl TestServer {
         let gateway = Gateway::new(GatewayConfig {
             engine: Engine::default(),
             client: Arc::new(StuckEngine),
-            token: token.clone(),
+            token: TokenFile::open(&folder.path().join("token")).unwrap(),
             hosts: HostRules::default(),
-            directories: vec![folder.path().to_owned()],
+            directories: AllowedDirectories::only(&[folder.path().to_owned()]),
             default_store: "file".to_owned(),
             port: address.port(),
             is_secure: false,
             limits,
+            web_files: None,
         });
         let running = tokio::spawn(server.run(Arc::new(gateway), std::future::pending()));
         TestServer { address, token: token.reveal().to_owned(), running, _folder: folder }

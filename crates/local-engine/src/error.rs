@@ -1,7 +1,5 @@
 //! The errors of a local engine.
 
-use std::path::PathBuf;
-
 use osier_engine::{EngineError, error_chain};
 use osier_model::LookupError;
 use osier_protocol::ClientError;
@@ -28,10 +26,6 @@ pub enum LocalEngineError {
     /// Nobody is there to accept another model.
     #[error("{notice}")]
     SessionModelUnusable { notice: String },
-    #[error("no directory {}", path.display())]
-    NoSuchDirectory { path: PathBuf },
-    #[error("cannot use {}: sessions are served only for {}", path.display(), display_list(allowed))]
-    DirectoryNotAllowed { path: PathBuf, allowed: Vec<PathBuf> },
     #[error(transparent)]
     BadPattern(#[from] InvalidPattern),
     #[error("the generation {text} is not a hexadecimal number")]
@@ -48,10 +42,7 @@ impl LocalEngineError {
             LocalEngineError::Model(_)
             | LocalEngineError::SummaryModel { .. }
             | LocalEngineError::SessionModelUnusable { .. } => ErrorCode::ModelNotFound,
-            LocalEngineError::NoSuchDirectory { .. } | LocalEngineError::BadGeneration { .. } => {
-                ErrorCode::Usage
-            }
-            LocalEngineError::DirectoryNotAllowed { .. } => ErrorCode::DirectoryNotAllowed,
+            LocalEngineError::BadGeneration { .. } => ErrorCode::Usage,
             LocalEngineError::BadPattern(_) => ErrorCode::BadPattern,
         }
     }
@@ -73,9 +64,6 @@ impl From<LocalEngineError> for ClientError {
     fn from(error: LocalEngineError) -> ClientError {
         let facts = match &error {
             LocalEngineError::Engine(error) => error.fields(),
-            LocalEngineError::DirectoryNotAllowed { path, allowed } => {
-                json!({ "directory": path, "directories": allowed })
-            }
             _ => json!({}),
         };
         match error {
@@ -83,8 +71,4 @@ impl From<LocalEngineError> for ClientError {
             error => ClientError::new(error.code(), error_chain(&error)).with_facts(facts),
         }
     }
-}
-
-fn display_list(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -9,11 +9,9 @@
 //! | `prepare.rs`, `prepared_session.rs` | choosing the session to open; opening it and connecting to its agent |
 //! | `agent_setup.rs`, `leaving.rs` | the agent of a session; leaving another session for it |
 //! | `requests.rs` | requests that need no open session: list, rename, delete, settings |
-//! | `allowed_directories.rs` | the directories whose sessions clients may use |
 //! | `error.rs` | the errors |
 
 mod agent_setup;
-mod allowed_directories;
 mod error;
 mod leaving;
 mod local_engine;
@@ -22,7 +20,6 @@ mod prepared_session;
 mod requests;
 
 pub use agent_setup::AgentSetup;
-pub use allowed_directories::AllowedDirectories;
 pub use error::LocalEngineError;
 pub use local_engine::{LocalEngine, LocalEngineOptions};
 pub use prepared_session::{LocalSession, PreparedSession};

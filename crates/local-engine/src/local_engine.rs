@@ -5,13 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use osier_engine::{Engine, KeepWhen};
+use osier_engine::{AllowedDirectories, Engine, KeepWhen};
 use osier_model::ThinkingLevel;
 use osier_protocol::{ClientError, EngineClient, EngineReply, EngineRequest, OpenRequest, OpenedSession};
 use osier_settings::{CliOverrides, Home, WorkspaceOptions, notices};
 use osier_tools::ApprovalMode;
 
-use crate::allowed_directories::AllowedDirectories;
 use crate::error::LocalEngineError;
 
 /// See the crate documentation.
@@ -104,10 +103,7 @@ impl LocalEngine {
             None if self.options.directories.allows(&own) => own,
             None => self.options.directories.list().first().cloned().unwrap_or(own),
         };
-        self.options.directories.check(&directory)?;
-        if !directory.is_absolute() || !directory.is_dir() {
-            return Err(LocalEngineError::NoSuchDirectory { path: directory });
-        }
+        self.options.directories.check_new(&directory)?;
         Ok(directory)
     }
 }

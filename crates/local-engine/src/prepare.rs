@@ -242,10 +242,7 @@ impl LocalEngine {
         let engine = self.engine();
         match engine.configured_store(&session.store) {
             Some(store) if store.contains(Path::new(&session.key)) => Ok(()),
-            _ => {
-                let (path, allowed) = (PathBuf::from(&session.key), self.options.directories.list().to_vec());
-                Err(LocalEngineError::DirectoryNotAllowed { path, allowed })
-            }
+            _ => Err(self.options.directories.refuse(Path::new(&session.key)).into()),
         }
     }
 

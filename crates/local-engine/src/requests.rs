@@ -62,7 +62,9 @@ impl LocalEngine {
     async fn list(&self, options: ListSessions) -> Result<SessionList, LocalEngineError> {
         let directories = &self.options.directories;
         let cwd = options.cwd.map(PathBuf::from);
-        cwd.as_deref().map_or(Ok(()), |cwd| directories.check(cwd))?;
+        if let Some(cwd) = &cwd {
+            directories.check(cwd)?;
+        }
         // Sessions of other directories must not use up the limit.
         let filters_later = cwd.is_none() && !directories.is_unlimited();
         let list = ListOptions {

@@ -9,14 +9,16 @@ use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use osier_engine::KeepWhen;
-use osier_gateway::{Access, Gateway, GatewayConfig, GatewayToken, HostRules, Limits, Server};
-use osier_local_engine::{AllowedDirectories, LocalEngine, LocalEngineOptions};
+use osier_engine::{AllowedDirectories, KeepWhen};
+use osier_gateway::{
+    Gateway, GatewayConfig, GatewayToken, GrantedAccess, HostRules, Limits, Server, TokenFile,
+};
+use osier_local_engine::{LocalEngine, LocalEngineOptions};
 use serde_json::json;
 
 use crate::closing::close_sessions;
 use crate::failure::usage_error;
-use crate::home::Home;
+use crate::home::{Home, env_var};
 use crate::layout::sanitize_line;
 use crate::output_writer::{OutputWriter, notice};
 use crate::run::forbid_memory_dumps;
@@ -84,6 +86,15 @@ impl Args {
         self.tls_cert.is_some() || self.behind_proxy
     }
 
+    /// The URL that browsers use.
+    fn public_url(&self, address: SocketAddr) -> String {
+        match (self.allow_host.first().map(String::as_str), self.behind_proxy) {
+            // The proxy listens on the port for https. Its own address is not known here.
+            (Some(name), true) => format!("https://{name}"),
+            (name, _) => base_url(self.tls_cert.is_some(), name, address),
+        }
+    }
+
     fn host_rules(&self) -> HostRules {
         HostRules {
             names: self.allow_host.clone(),
@@ -104,8 +115,8 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
         server = server.with_tls(tls::server_config(cert, key)?);
     }
     let address = server.address()?;
-    let directories = home.gateway_directories();
-    let engine = Arc::new(local_engine(home, &directories));
+    let directories = AllowedDirectories::only(&home.gateway_directories());
+    let engine = Arc::new(local_engine(home, directories.clone()));
     let gateway = Arc::new(Gateway::new(GatewayConfig {
         engine: engine.engine(),
         default_store: engine.home().default_store().to_owned(),
@@ -116,6 +127,7 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
         port: address.port(),
         is_secure: args.is_secure(),
         limits: Limits::default(),
+        web_files: web_files(),
     }));
     let mut signals = Signals::listen()?;
     let link = announce(&args, address, &gateway)?;
@@ -128,20 +140,25 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn load_token(args: &Args, home: &Home) -> Result<GatewayToken> {
+fn load_token(args: &Args, home: &Home) -> Result<TokenFile> {
     let file = GatewayToken::file(&home.folder);
     Ok(match args.rotate_token {
-        true => GatewayToken::rotate(&file)?,
-        false => GatewayToken::load_or_create(&file)?,
+        true => TokenFile::rotate(&file)?,
+        false => TokenFile::open(&file)?,
     })
 }
 
-fn local_engine(home: Home, directories: &[PathBuf]) -> LocalEngine {
+/// The folder with changed files of the page. Only debug builds use it.
+fn web_files() -> Option<PathBuf> {
+    env_var("OSIER_WEB_FILES").filter(|_| cfg!(debug_assertions)).map(PathBuf::from)
+}
+
+fn local_engine(home: Home, directories: AllowedDirectories) -> LocalEngine {
     let options = LocalEngineOptions {
         has_user: true,
         is_shared: true,
         keep: KeepWhen::Used,
-        directories: AllowedDirectories::only(directories),
+        directories,
         ..LocalEngineOptions::default()
     };
     LocalEngine::new(home, options)
@@ -149,8 +166,8 @@ fn local_engine(home: Home, directories: &[PathBuf]) -> LocalEngine {
 
 /// Prints the address and a one-time link. Returns the link.
 fn announce(args: &Args, address: SocketAddr, gateway: &Gateway) -> Result<String> {
-    let url = base_url(args.tls_cert.is_some(), args.allow_host.first().map(String::as_str), address);
-    let link = format!("{url}{}", gateway.login_path(Access::Full)?);
+    let url = args.public_url(address);
+    let link = format!("{url}{}", gateway.login_path(GrantedAccess::Full)?);
     let mut out = OutputWriter::new();
     if args.json {
         out.json(&json!({ "url": url, "address": address.to_string(), "link": link }))?;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use osier_protocol::EngineClient;
+use tokio_util::sync::CancellationToken;
 
 use self::connection::Connection;
 use crate::transport::Transport;
@@ -25,6 +26,8 @@ pub struct ServeOptions {
     pub hold_sessions: Duration,
     /// The client may stop sending and still read, as with pipes: requests that run are answered.
     pub has_half_close: bool,
+    /// Ends the connection when it is canceled. Requests that run are finished and answered.
+    pub stop: CancellationToken,
 }
 
 /// Serves one client until its connection ends. Its attachments end with it; what runs in its sessions goes on.

@@ -7,17 +7,33 @@ use axum::http::header::{AUTHORIZATION, COOKIE, ORIGIN};
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::Response;
+use tokio_util::sync::CancellationToken;
 
-use super::grant::{Access, Grant, GrantKind};
+use super::grant::{Grant, GrantKind, GrantedAccess};
 use super::now;
+use super::token::GatewayToken;
+use super::token_file::CurrentToken;
 use crate::error::ApiError;
 use crate::gateway::Gateway;
 
-/// Where read-only tokens are valid: below one session. The handlers check which one.
+/// Where read-only tokens are valid: below one session, which the handlers check, and where no session is named.
 const SESSIONS: &str = "/api/sessions/";
 const WEB_SOCKET: &str = "/ws";
+const ACCESS: &str = "/api/access";
+/// They are not `GET`, and change nothing in a session.
+const HARMLESS_POSTS: [&str; 2] = ["/api/render", "/logout"];
 
-/// Refuses requests without access. Handlers find the [`Access`] in the extensions of the request.
+/// What a request may do. Handlers find it in the extensions of the request.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestAccess {
+    pub(crate) access: GrantedAccess,
+    /// Milliseconds since 1970; `None` for the token of the gateway.
+    pub(crate) expires: Option<u64>,
+    /// Canceled when the token of the gateway is replaced.
+    pub(crate) revoked: CancellationToken,
+}
+
+/// Refuses requests without access.
 pub(crate) async fn authenticate(
     State(gateway): State<Arc<Gateway>>,
     mut request: Request,
@@ -27,7 +43,7 @@ pub(crate) async fn authenticate(
     let is_harmless = request.method().is_safe() && request.uri().path() != WEB_SOCKET;
     let access = find_access(&gateway, is_harmless, request.headers())
         .ok_or_else(|| ApiError::unauthorized("the request has no valid token"))?;
-    if access != Access::Full && !is_read(&request) {
+    if access.access != GrantedAccess::Full && !is_read(&request) {
         return Err(ApiError::forbidden("the token only allows reading one session"));
     }
     request.extensions_mut().insert(access);
@@ -36,27 +52,43 @@ pub(crate) async fn authenticate(
 
 fn is_read(request: &Request) -> bool {
     let path = request.uri().path();
-    *request.method() == Method::GET && (path.starts_with(SESSIONS) || path == WEB_SOCKET)
+    match *request.method() {
+        Method::GET => path.starts_with(SESSIONS) || path == WEB_SOCKET || path == ACCESS,
+        Method::POST => HARMLESS_POSTS.contains(&path),
+        _ => false,
+    }
 }
 
-fn find_access(gateway: &Gateway, is_harmless: bool, headers: &HeaderMap) -> Option<Access> {
+fn find_access(gateway: &Gateway, is_harmless: bool, headers: &HeaderMap) -> Option<RequestAccess> {
+    let CurrentToken { token, replaced } = gateway.token_file().current();
+    let (access, expires) = find_grant(&token, gateway.cookie_name(), is_harmless, headers)?;
+    Some(RequestAccess { access, expires, revoked: replaced })
+}
+
+/// What a request may do, and when that ends.
+fn find_grant(
+    token: &GatewayToken,
+    cookie_name: &str,
+    is_harmless: bool,
+    headers: &HeaderMap,
+) -> Option<(GrantedAccess, Option<u64>)> {
     if let Some(header) = headers.get(AUTHORIZATION) {
         // A wrong token is an error even if there is a cookie.
         let given = header.to_str().ok()?;
         let (scheme, given) = given.split_once(' ')?;
-        return scheme.eq_ignore_ascii_case("bearer").then(|| bearer_access(gateway, given.trim()))?;
+        return scheme.eq_ignore_ascii_case("bearer").then(|| bearer_grant(token, given.trim()))?;
     }
-    let access = cookies(headers, gateway.cookie_name())
-        .find_map(|cookie| Grant::verify(cookie, GrantKind::Cookie, gateway.token(), now()))?
-        .access;
-    (is_harmless || is_own_page(headers)).then_some(access)
+    let grant = cookies(headers, cookie_name)
+        .find_map(|cookie| Grant::verify(cookie, GrantKind::Cookie, token, now()))?;
+    (is_harmless || is_own_page(headers)).then_some((grant.access, Some(grant.expires)))
 }
 
-fn bearer_access(gateway: &Gateway, given: &str) -> Option<Access> {
-    if gateway.token().matches(given) {
-        return Some(Access::Full);
+fn bearer_grant(token: &GatewayToken, given: &str) -> Option<(GrantedAccess, Option<u64>)> {
+    if token.matches(given) {
+        return Some((GrantedAccess::Full, None));
     }
-    Some(Grant::verify(given, GrantKind::Token, gateway.token(), now())?.access)
+    let grant = Grant::verify(given, GrantKind::Token, token, now())?;
+    Some((grant.access, Some(grant.expires)))
 }
 
 /// Browsers add a cookie to requests of every page. Those that change something must state that they come from a page of the

@@ -32,7 +32,7 @@ pub enum GrantKind {
 /// What the bearer of a request may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Access {
+pub enum GrantedAccess {
     Full,
     /// Only read this session.
     ReadSession(SessionRef),
@@ -42,7 +42,7 @@ pub enum Access {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     pub kind: GrantKind,
-    pub access: Access,
+    pub access: GrantedAccess,
     /// Milliseconds since 1970.
     pub created: u64,
     pub expires: u64,
@@ -55,7 +55,12 @@ pub struct Grant {
 
 impl Grant {
     /// A grant that is valid from now on.
-    pub fn new(kind: GrantKind, access: Access, now: u64, valid_for: Duration) -> Result<Grant, TokenError> {
+    pub fn new(
+        kind: GrantKind,
+        access: GrantedAccess,
+        now: u64,
+        valid_for: Duration,
+    ) -> Result<Grant, TokenError> {
         let expires = now.saturating_add(millis(valid_for));
         Ok(Grant { kind, access, created: now, expires, cookie_millis: None, id: random_text(ID_BYTES)? })
     }
@@ -102,7 +107,7 @@ mod tests {
     }
 
     fn grant(kind: GrantKind) -> Grant {
-        Grant::new(kind, Access::Full, 1000, HOUR).unwrap()
+        Grant::new(kind, GrantedAccess::Full, 1000, HOUR).unwrap()
     }
 
     #[test]

@@ -32,10 +32,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::access::{Access, GrantKind};
+    use crate::access::{GrantKind, GrantedAccess};
 
     fn link(created: u64) -> Grant {
-        Grant::new(GrantKind::Link, Access::Full, created, Duration::from_secs(1)).unwrap()
+        Grant::new(GrantKind::Link, GrantedAccess::Full, created, Duration::from_secs(1)).unwrap()
     }
 
     #[test]

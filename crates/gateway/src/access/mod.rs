@@ -5,14 +5,16 @@ mod grant;
 mod hosts;
 mod links;
 mod token;
+mod token_file;
 
-pub(crate) use authenticate::authenticate;
+pub(crate) use authenticate::{RequestAccess, authenticate};
 pub(crate) use grant::millis;
-pub use grant::{Access, Grant, GrantKind};
+pub use grant::{Grant, GrantKind, GrantedAccess};
 pub use hosts::HostRules;
 pub(crate) use hosts::check_host;
 pub(crate) use links::UsedLinks;
 pub use token::{GatewayToken, TokenError};
+pub use token_file::TokenFile;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -68,7 +68,7 @@ impl GatewayToken {
         Ok(token)
     }
 
-    fn read(path: &Path) -> Result<GatewayToken, TokenError> {
+    pub(super) fn read(path: &Path) -> Result<GatewayToken, TokenError> {
         let failed = |source| TokenError::Read { path: path.to_owned(), source };
         let metadata = fs::metadata(path).map_err(failed)?;
         if metadata.permissions().mode() & 0o077 != 0 {

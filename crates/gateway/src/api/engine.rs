@@ -33,24 +33,24 @@ pub(crate) async fn describe(
     Ok(Json(description(&gateway).await?))
 }
 
-/// Names.
+/// A list of names.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Names {
+pub(crate) struct NameList {
     pub(crate) names: Vec<String>,
 }
 
 /// Lists the models that can be used now, by their full names.
 #[utoipa::path(get, path = "/api/models", tag = "engine", operation_id = "listModels",
-    responses((status = 200, description = "The models", body = ref("#/components/schemas/Names"))))]
-pub(crate) async fn models(State(gateway): State<Arc<Gateway>>) -> Result<Json<Names>, ApiError> {
-    Ok(Json(Names { names: description(&gateway).await?.models }))
+    responses((status = 200, description = "The models", body = ref("#/components/schemas/NameList"))))]
+pub(crate) async fn models(State(gateway): State<Arc<Gateway>>) -> Result<Json<NameList>, ApiError> {
+    Ok(Json(NameList { names: description(&gateway).await?.models }))
 }
 
 /// Lists the agents.
 #[utoipa::path(get, path = "/api/agents", tag = "engine", operation_id = "listAgents",
-    responses((status = 200, description = "The agents", body = ref("#/components/schemas/Names"))))]
-pub(crate) async fn agents(State(gateway): State<Arc<Gateway>>) -> Result<Json<Names>, ApiError> {
-    Ok(Json(Names { names: description(&gateway).await?.agents }))
+    responses((status = 200, description = "The agents", body = ref("#/components/schemas/NameList"))))]
+pub(crate) async fn agents(State(gateway): State<Arc<Gateway>>) -> Result<Json<NameList>, ApiError> {
+    Ok(Json(NameList { names: description(&gateway).await?.agents }))
 }
 
 /// Settings.

@@ -1,5 +1,6 @@
 //! The handlers, one file per resource. A handler translates a request into one operation, and its result into a response.
 
+pub(crate) mod access;
 pub(crate) mod branches;
 pub(crate) mod commands;
 pub(crate) mod engine;

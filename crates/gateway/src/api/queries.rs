@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::IntoParams;
 
-use super::engine::Names;
+use super::engine::NameList;
 use crate::error::ApiError;
 use crate::extract::{NamedSession, Params, SessionPath, StoreParam};
 
@@ -70,9 +70,9 @@ pub(crate) async fn settings(session: NamedSession) -> Result<Json<Map<String, V
 /// The models that the session can use now, by their full names.
 #[utoipa::path(get, path = "/api/sessions/{id}/models", params(SessionPath, StoreParam), tag = "queries",
     operation_id = "listSessionModels",
-    responses((status = 200, description = "The models", body = ref("#/components/schemas/Names"))))]
-pub(crate) async fn models(session: NamedSession) -> Result<Json<Names>, ApiError> {
-    Ok(Json(Names { names: session.client().await?.models().await? }))
+    responses((status = 200, description = "The models", body = ref("#/components/schemas/NameList"))))]
+pub(crate) async fn models(session: NamedSession) -> Result<Json<NameList>, ApiError> {
+    Ok(Json(NameList { names: session.client().await?.models().await? }))
 }
 
 /// Which files to list.
@@ -86,13 +86,13 @@ pub(crate) struct FileParams {
 /// The files below the working directory that version control does not ignore.
 #[utoipa::path(get, path = "/api/sessions/{id}/files", params(SessionPath, StoreParam, FileParams), tag = "queries",
     operation_id = "listFiles",
-    responses((status = 200, description = "The files", body = ref("#/components/schemas/Names"))))]
+    responses((status = 200, description = "The files", body = ref("#/components/schemas/NameList"))))]
 pub(crate) async fn files(
     session: NamedSession,
     Params(FileParams { limit }): Params<FileParams>,
-) -> Result<Json<Names>, ApiError> {
+) -> Result<Json<NameList>, ApiError> {
     let limit = limit.unwrap_or(MAX_FILES).min(MAX_FILES);
-    Ok(Json(Names { names: session.client().await?.files(limit).await? }))
+    Ok(Json(NameList { names: session.client().await?.files(limit).await? }))
 }
 
 /// Templates and skills.

@@ -1,5 +1,6 @@
 //! Sessions: list, create, describe, update, delete, fork.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::Json;
@@ -73,9 +74,9 @@ pub(crate) async fn create(
     JsonBody(new): JsonBody<CreateSession>,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let store = new.store.unwrap_or_else(|| gateway.default_store().to_owned());
-    let cwd = new.cwd.or_else(|| Some(gateway.directories().first()?.to_string_lossy().into_owned()));
-    let cwd = cwd.unwrap_or_default();
-    gateway.directories().check_new(&cwd)?;
+    let first = || Some(gateway.directories().list().first()?.to_string_lossy().into_owned());
+    let cwd = new.cwd.or_else(first).unwrap_or_default();
+    gateway.directories().check_new(Path::new(&cwd))?;
     let sessions = gateway.engine().sessions(&store).ok_or(EngineError::StoreNotFound { store })?;
     let init = SessionInit { id: new.id, cwd, agent_id: new.agent_id, title: new.title };
     Ok((StatusCode::CREATED, Json(sessions.create(init).await?)))
@@ -109,7 +110,7 @@ pub(crate) async fn update(
 ) -> Result<Json<Value>, ApiError> {
     let UpdateSession { title, status, cwd, agent_id, metadata } = update;
     if let Some(cwd) = &cwd {
-        session.gateway.directories().check_new(cwd)?;
+        session.gateway.directories().check_new(Path::new(cwd))?;
     }
     let (sessions, id) = session.in_store()?;
     Ok(Json(sessions.update(id, SessionUpdate { title, status, cwd, agent_id, metadata }).await?))

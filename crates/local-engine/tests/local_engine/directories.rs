@@ -1,6 +1,7 @@
 //! An engine that is limited to some directories.
 
-use osier_local_engine::{AllowedDirectories, LocalEngineOptions};
+use osier_engine::AllowedDirectories;
+use osier_local_engine::LocalEngineOptions;
 use osier_protocol::{
     ClientError, EngineClient, EngineReply, EngineRequest, ErrorCode, ForkOptions, ForkPosition,
     ListSessions, NewSessionOptions, OpenRequest, OpenTarget, OpenedSession,

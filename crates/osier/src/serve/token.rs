@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Subcommand;
-use osier_gateway::{Access, COOKIE_LIFETIME, GatewayToken, login_path, read_only_token};
+use osier_gateway::{COOKIE_LIFETIME, GatewayToken, GrantedAccess, login_path, read_only_token};
 use osier_protocol::SessionRef;
 use serde_json::json;
 
@@ -82,14 +82,16 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
         TokenCommand::Path => ("path", file.to_string_lossy().into_owned()),
         TokenCommand::Link(address) => {
             let token = GatewayToken::load_or_create(&file)?;
-            ("link", address.link(&login_path(&token, Access::Full, COOKIE_LIFETIME)?))
+            ("link", address.link(&login_path(&token, GrantedAccess::Full, COOKIE_LIFETIME)?))
         }
         TokenCommand::Create { session, expires, link, address } => {
             let token = GatewayToken::load_or_create(&file)?;
             let stored = target::find(&home, &session).await?;
             let session = SessionRef { store: stored.store.name().into(), key: stored.key };
             match link {
-                true => ("link", address.link(&login_path(&token, Access::ReadSession(session), expires)?)),
+                true => {
+                    ("link", address.link(&login_path(&token, GrantedAccess::ReadSession(session), expires)?))
+                }
                 false => ("token", read_only_token(&token, session, expires)?),
             }
         }

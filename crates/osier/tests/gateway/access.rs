@@ -206,10 +206,91 @@ async fn other_addresses_need_tls_or_a_proxy() {
         let create = gateway.request(Method::POST, "/api/sessions").header("host", "osier.example");
         create.header("origin", origin).json(&json!({}))
     };
-    // The link names the proxy; here it is followed directly.
+    assert_eq!(gateway.url, "https://osier.example");
+    assert!(gateway.link.starts_with("https://osier.example/login/"), "{}", gateway.link);
     ok(http_proxy(&gateway, from("https://osier.example")).await).await;
     let refused = http_proxy(&gateway, from("http://osier.example")).await;
     assert_eq!(failed(refused).await, error(403, "forbidden"), "a page without TLS");
+}
+
+#[tokio::test]
+async fn a_rotated_token_reaches_gateways_that_run() {
+    let gateway = TestGateway::start();
+    let cookie = log_in(&gateway, &gateway.link).await;
+    let engine = crate::socket_support::connect(&gateway, &gateway.token).await;
+    let mut connection = engine.watch();
+    let other = TestGateway::start_in(gateway.env.clone(), &["--rotate-token"]);
+    assert_ne!(other.token, gateway.token);
+    let list = || gateway.plain(Method::GET, "/api/sessions");
+    let refused = error(401, "unauthorized");
+    assert_eq!(failed(list().bearer_auth(&gateway.token).send().await.unwrap()).await, refused);
+    assert_eq!(failed(list().header("cookie", &cookie).send().await.unwrap()).await, refused);
+    ok(list().bearer_auth(&other.token).send().await.unwrap()).await;
+    // A WebSocket with the old token ends, and its client cannot connect again.
+    let failed = async {
+        loop {
+            match connection.next().await {
+                Some(osier_wire::LinkStatus::Failed(error)) => return error,
+                other => assert!(other.is_some()),
+            }
+        }
+    };
+    let failed = tokio::time::timeout(crate::socket_support::TEST_TIMEOUT, failed).await.expect("it ends");
+    assert_eq!(failed.code, osier_protocol::ErrorCode::Unauthorized, "{failed}");
+}
+
+#[tokio::test]
+async fn a_web_socket_ends_when_its_token_expires() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["hello"]).await;
+    let id = session.rsplit('/').next().unwrap();
+    let printed = gateway.env.args(&["token", "create", id, "--expires", "5s"]);
+    let engine = crate::socket_support::connect(&gateway, printed.out.trim()).await;
+    let mut connection = engine.watch();
+    let changed = tokio::time::timeout(crate::socket_support::TEST_TIMEOUT, connection.next());
+    assert!(changed.await.expect("it ends").is_some_and(|now| now != osier_wire::LinkStatus::Connected));
+}
+
+#[tokio::test]
+async fn a_client_learns_what_it_may_do() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["hello"]).await;
+    let id = session.rsplit('/').next().unwrap();
+    assert_eq!(gateway.get("/api/access").await, json!({ "access": "full" }));
+    let printed = gateway.env.args(&["token", "create", id, "--expires", "1h"]);
+    let asked = gateway.plain(Method::GET, "/api/access").bearer_auth(printed.out.trim());
+    let access = ok(asked.send().await.unwrap()).await;
+    assert_eq!((&access["access"], &access["sessionId"]), (&json!("read_session"), &json!(id)));
+    assert_eq!(access["session"]["store"], "file");
+    assert!(access["expires"].as_u64().is_some_and(|expires| expires > 1_700_000_000_000), "{access}");
+    let cookie = log_in(&gateway, &gateway.link).await;
+    let asked = gateway.plain(Method::GET, "/api/access").header("cookie", cookie);
+    let access = ok(asked.send().await.unwrap()).await;
+    assert!(access["access"] == "full" && access["expires"].is_u64(), "{access}");
+    assert_eq!(gateway.plain(Method::GET, "/api/access").send().await.unwrap().status(), 401);
+}
+
+#[tokio::test]
+async fn a_read_only_token_learns_nothing_about_other_sessions() {
+    let gateway = TestGateway::start();
+    for id in ["abcd-one", "abcd-two", "abcd-three"] {
+        gateway.post("/api/sessions", json!({ "id": id })).await;
+    }
+    let printed = gateway.env.args(&["token", "create", "abcd-one"]);
+    let ask = async |name: &str| {
+        let request = gateway.plain(Method::GET, &format!("/api/sessions/{name}"));
+        let response = request.bearer_auth(printed.out.trim()).send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    };
+    // What means several sessions for others means the only one.
+    for name in ["abcd-one", "abcd-o", "abcd", "ABCD"] {
+        assert_eq!(ask(name).await.0, 200, "{name}");
+    }
+    let missing = ask("wxyz-four").await;
+    assert_eq!(missing.0, 403);
+    for name in ["abcd-two", "abcd-t", "abcd-one-and-more"] {
+        assert_eq!(ask(name).await, missing, "{name}");
+    }
 }
 
 /// Sends a request to the gateway as a proxy on this machine does.

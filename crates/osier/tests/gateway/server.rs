@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) struct TestGateway {
     pub(crate) env: Arc<TestEnv>,
     running: RunningCommand,
+    port: u16,
     /// Such as `http://127.0.0.1:41234`.
     pub(crate) url: String,
     /// A one-time link.
@@ -55,8 +56,10 @@ impl TestGateway {
         let mut running = RunningCommand::start(osier_command(&env, &all));
         let started: Value = serde_json::from_str(&running.out.read_until("\n")).unwrap();
         let text = |key: &str| started[key].as_str().unwrap().to_owned();
+        let port = text("address").parse::<SocketAddr>().unwrap().port();
         let token = fs::read_to_string(env.home().join("gateway-token")).unwrap().trim().to_owned();
-        TestGateway { env, running, url: text("url"), link: text("link"), token, http: http_client() }
+        let (url, link) = (text("url"), text("link"));
+        TestGateway { env, running, port, url, link, token, http: http_client() }
     }
 
     /// Another gateway with the same home folder.
@@ -65,7 +68,7 @@ impl TestGateway {
     }
 
     pub(crate) fn port(&self) -> u16 {
-        self.url.rsplit(':').next().unwrap().parse().unwrap()
+        self.port
     }
 
     /// A request without a token.

@@ -41,6 +41,8 @@ enum ConnectionEnd {
     Read,
     /// The client is gone, or spoke another protocol.
     Closed,
+    /// The engine ends the connection.
+    Stopped,
 }
 
 impl Connection {
@@ -80,6 +82,7 @@ impl Connection {
         tokio::select! {
             frame = reader.next() => frame,
             () = sleep_or_forever(silence) => None,
+            () = self.options.stop.cancelled() => None,
         }
     }
 
@@ -103,6 +106,7 @@ impl Connection {
                 },
                 Some(_) = self.requests.join_next() => {}
                 _ = &mut self.writing => return ConnectionEnd::Closed,
+                () = self.options.stop.cancelled() => return ConnectionEnd::Stopped,
                 () = sleep_until(self.last_frame, next_ping) => {
                     let Some(heartbeat) = self.options.heartbeat else { continue };
                     let silence = self.last_frame.elapsed();
@@ -160,19 +164,24 @@ impl Connection {
 
     /// Ends the attachments. Commands that run go on.
     async fn finish(mut self, end: ConnectionEnd) {
-        let sessions = match end == ConnectionEnd::Read && self.options.has_half_close {
-            true => {
+        let sessions = match end {
+            ConnectionEnd::Read if self.options.has_half_close => {
                 while self.requests.join_next().await.is_some() {}
                 self.context.open.close_all()
             }
-            false => {
+            ConnectionEnd::Stopped => {
+                let sessions = self.context.open.close_all();
+                while self.requests.join_next().await.is_some() {}
+                sessions
+            }
+            ConnectionEnd::Read | ConnectionEnd::Closed => {
                 self.requests.detach_all();
                 self.context.open.close_all()
             }
         };
         hold(sessions, self.options.hold_sessions);
         drop(self.context);
-        let waits = self.options.has_half_close || end == ConnectionEnd::Closed;
+        let waits = self.options.has_half_close || end != ConnectionEnd::Read;
         if !self.writing.is_finished() && waits {
             // What is queued is written, for example why the client was refused.
             let _ = tokio::time::timeout(FLUSH_TIMEOUT, &mut self.writing).await;

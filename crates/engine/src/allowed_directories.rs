@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use osier_engine::resolve_links;
-
-use crate::error::LocalEngineError;
+use crate::configured_store::resolve_links;
+use crate::error::EngineError;
 
 /// Directories with everything below them.
 #[derive(Debug, Clone, Default)]
@@ -36,12 +35,23 @@ impl AllowedDirectories {
         directory.is_absolute() && only.iter().any(|allowed| real.starts_with(allowed))
     }
 
-    pub fn check(&self, directory: &Path) -> Result<(), LocalEngineError> {
-        if self.allows(directory) {
-            return Ok(());
+    /// Fails if sessions of a directory cannot be used. The directory may be gone.
+    pub fn check(&self, directory: &Path) -> Result<(), EngineError> {
+        if self.allows(directory) { Ok(()) } else { Err(self.refuse(directory)) }
+    }
+
+    /// Like `check`, for the directory of a new session, which must exist.
+    pub fn check_new(&self, directory: &Path) -> Result<(), EngineError> {
+        self.check(directory)?;
+        match directory.is_absolute() && directory.is_dir() {
+            true => Ok(()),
+            false => Err(EngineError::NoSuchDirectory { path: directory.to_owned() }),
         }
-        let (path, allowed) = (directory.to_owned(), self.list().to_vec());
-        Err(LocalEngineError::DirectoryNotAllowed { path, allowed })
+    }
+
+    /// The error for a path that is not allowed.
+    pub fn refuse(&self, path: &Path) -> EngineError {
+        EngineError::DirectoryNotAllowed { path: path.to_owned(), allowed: self.list().to_vec() }
     }
 }
 
@@ -65,5 +75,6 @@ mod tests {
             assert!(!allowed.allows(&path), "{path:?}");
         }
         assert!(AllowedDirectories::default().allows(&outside));
+        assert!(allowed.check_new(&inside).is_ok() && allowed.check_new(&inside.join("removed")).is_err());
     }
 }
