@@ -297,6 +297,7 @@ async fn a_read_only_token_learns_nothing_about_other_sessions() {
 async fn http_proxy(gateway: &TestGateway, request: reqwest::RequestBuilder) -> reqwest::Response {
     let (client, request) = request.build_split();
     let mut request = request.unwrap();
+    request.url_mut().set_scheme("http").unwrap();
     request.url_mut().set_host(Some("127.0.0.1")).unwrap();
     request.url_mut().set_port(Some(gateway.port())).unwrap();
     client.execute(request).await.unwrap()
