@@ -19,6 +19,7 @@ export class ScrollKeeper {
     const jump = byId("jump-down");
     jump.addEventListener("click", () => this.follow());
     addEventListener("scroll", () => this.handleScroll(), { passive: true });
+    addEventListener("pagehide", () => this.save());
     const resized = new ResizeObserver(() => this.keep());
     for (const id of ["transcript", "running", "questions", "composer"]) resized.observe(byId(id));
     addEventListener("resize", () => this.keep());

@@ -51,7 +51,9 @@ async fn a_refresh_shows_the_same_place() {
     let top = format!("document.getElementById('entry-{}').getBoundingClientRect().top", ids[20]);
     page.wait(&format!("{top} > 0 && {top} < 300")).await;
     page.evaluate("history.replaceState(null, '', location.hash.replace(/&entry=.*/, ''))").await;
-    page.wait("localStorage.getItem('osier.scroll')?.split(' ')[1]").await;
+    let saved = "const [, entry, top] = (localStorage.getItem('osier.scroll') ?? '').split(' ');
+        return entry && Math.abs(document.getElementById(`entry-${entry}`).getBoundingClientRect().top - top) < 1";
+    page.wait(&format!("(() => {{ {saved} }})()")).await;
     let before = page.evaluate(&format!("return {top}")).await;
     page.browser.client.refresh().await.unwrap();
     page.wait(&format!("Math.abs({top} - {before}) < 3")).await;
