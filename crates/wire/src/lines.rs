@@ -1,14 +1,14 @@
-//! Frames as lines, over pipes. Only LF ends a line; a CR before it is ignored, and so are empty lines. Characters such as
-//! U+2028 are ordinary characters.
+//! Lines over pipes. Only LF ends a line; a CR before it is dropped. Characters such as U+2028 are ordinary characters.
 
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use futures_util::{Sink, Stream, stream};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
+use futures_util::{Sink, StreamExt, future, stream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
-use crate::transport::{IncomingFrame, Transport};
+use crate::transport::{CountedStream, FrameWriter, IncomingFrame, ReceivedBytes, Transport};
 
 /// The size of the buffer for reading.
 const READ_BUFFER: usize = 64 << 10;
@@ -16,65 +16,110 @@ const READ_BUFFER: usize = 64 << 10;
 const WRITE_BUFFER: usize = 64 << 10;
 
 impl Transport {
-    /// Frames as lines of at most `max_frame` bytes.
+    /// Frames as lines of at most `max_frame` bytes. Empty lines are ignored.
     pub fn lines(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
         max_frame: usize,
     ) -> Transport {
-        let reader = BufReader::with_capacity(READ_BUFFER, reader);
-        Transport::new(line_stream(reader, max_frame), LineSink::new(writer))
+        let received = ReceivedBytes::default();
+        let reader = LineReader::new(CountedStream::new(reader, received.clone()), max_frame);
+        let lines = stream::unfold(reader, async |mut reader| Some((reader.next().await?, reader)));
+        let is_empty = |frame: &IncomingFrame| matches!(frame, IncomingFrame::Text(text) if text.is_empty());
+        let frames = lines.filter(move |frame| future::ready(!is_empty(frame)));
+        Transport::new(frames, LineSink::new(writer)).with_received(received)
     }
 }
 
-/// The lines of a reader. A line that is too long is discarded up to its end.
-fn line_stream(
-    reader: impl AsyncBufRead + Send + Unpin + 'static,
-    max_frame: usize,
-) -> impl Stream<Item = IncomingFrame> + Send {
-    stream::unfold(reader, move |mut reader| async move {
-        loop {
-            let line = read_line(&mut reader, max_frame).await?;
-            if !matches!(&line, IncomingFrame::Text(text) if text.is_empty()) {
-                return Some((line, reader));
+/// Writes lines to a pipe.
+pub fn line_writer(writer: impl AsyncWrite + Send + Unpin + 'static) -> FrameWriter {
+    Box::pin(LineSink::new(writer))
+}
+
+/// Splits bytes that arrive in pieces. It keeps at most one line in memory, and nothing of a line that is too long.
+#[derive(Debug)]
+pub struct LineSplitter {
+    line: Vec<u8>,
+    max_line: usize,
+    is_too_long: bool,
+}
+
+impl LineSplitter {
+    pub fn new(max_line: usize) -> LineSplitter {
+        LineSplitter { line: Vec::new(), max_line, is_too_long: false }
+    }
+
+    /// Adds bytes, and calls `each` with every line that they complete.
+    pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(IncomingFrame)) {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
+            self.extend(&bytes[..end]);
+            each(self.end_line());
+            bytes = &bytes[end + 1..];
+        }
+        self.extend(bytes);
+    }
+
+    /// The last line, if no LF ends it.
+    pub fn finish(&mut self) -> Option<IncomingFrame> {
+        (self.is_too_long || !self.line.is_empty()).then(|| self.end_line())
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        // One more byte than the limit may be the CR before the LF.
+        if self.is_too_long || self.line.len() + bytes.len() > self.max_line + 1 {
+            self.is_too_long = true;
+            self.line = Vec::new();
+        } else {
+            self.line.extend_from_slice(bytes);
+        }
+    }
+
+    fn end_line(&mut self) -> IncomingFrame {
+        let mut line = std::mem::take(&mut self.line);
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        if std::mem::take(&mut self.is_too_long) || line.len() > self.max_line {
+            return IncomingFrame::Invalid(format!("it is longer than {} bytes", self.max_line));
+        }
+        match String::from_utf8(line) {
+            Ok(text) => IncomingFrame::Text(text),
+            Err(_) => IncomingFrame::Invalid("it is not valid UTF-8".to_owned()),
+        }
+    }
+}
+
+/// The lines of an input.
+#[derive(Debug)]
+pub struct LineReader<R> {
+    input: R,
+    splitter: LineSplitter,
+    ready: VecDeque<IncomingFrame>,
+    buffer: Vec<u8>,
+    has_ended: bool,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    pub fn new(input: R, max_line: usize) -> LineReader<R> {
+        let (splitter, ready, buffer) = (LineSplitter::new(max_line), VecDeque::new(), vec![0; READ_BUFFER]);
+        LineReader { input, splitter, ready, buffer, has_ended: false }
+    }
+
+    /// The next line; `None` at the end of the input, or when it cannot be read. Nothing is lost if the future is dropped.
+    pub async fn next(&mut self) -> Option<IncomingFrame> {
+        while self.ready.is_empty() && !self.has_ended {
+            match self.input.read(&mut self.buffer).await {
+                Ok(count) if count > 0 => {
+                    let ready = &mut self.ready;
+                    self.splitter.push(&self.buffer[..count], |line| ready.push_back(line));
+                }
+                ended => {
+                    self.has_ended = true;
+                    self.ready.extend(self.splitter.finish().filter(|_| ended.is_ok()));
+                }
             }
         }
-    })
-}
-
-/// The next line; `None` at the end. The last line needs no LF.
-async fn read_line(reader: &mut (impl AsyncBufRead + Unpin), max_frame: usize) -> Option<IncomingFrame> {
-    let (mut line, mut is_too_long) = (Vec::new(), false);
-    loop {
-        let buffer = reader.fill_buf().await.ok()?;
-        if buffer.is_empty() {
-            return (!line.is_empty() || is_too_long).then(|| finish_line(line, is_too_long, max_frame));
-        }
-        let end = buffer.iter().position(|byte| *byte == b'\n');
-        let part = &buffer[..end.unwrap_or(buffer.len())];
-        is_too_long |= line.len() + part.len() > max_frame;
-        match is_too_long {
-            true => line = Vec::new(),
-            false => line.extend_from_slice(part),
-        }
-        let used = part.len() + usize::from(end.is_some());
-        reader.consume(used);
-        if end.is_some() {
-            return Some(finish_line(line, is_too_long, max_frame));
-        }
-    }
-}
-
-fn finish_line(mut line: Vec<u8>, is_too_long: bool, max_frame: usize) -> IncomingFrame {
-    if is_too_long {
-        return IncomingFrame::Invalid(format!("it is longer than {max_frame} bytes"));
-    }
-    if line.last() == Some(&b'\r') {
-        line.pop();
-    }
-    match String::from_utf8(line) {
-        Ok(text) => IncomingFrame::Text(text),
-        Err(_) => IncomingFrame::Invalid("it is not valid UTF-8".to_owned()),
+        self.ready.pop_front()
     }
 }
 
@@ -136,7 +181,8 @@ impl<W: AsyncWrite + Unpin> Sink<String> for LineSink<W> {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::{SinkExt, StreamExt};
+    use futures_util::SinkExt;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -184,5 +230,63 @@ mod tests {
         let received: Vec<IncomingFrame> = Transport::lines(reader, writer, 100).reader.collect().await;
         writing.await.unwrap();
         assert_eq!(received, texts(&expected.iter().map(String::as_str).collect::<Vec<_>>()));
+    }
+
+    fn split(pieces: &[&[u8]], max_line: usize) -> Vec<IncomingFrame> {
+        let (mut splitter, mut lines) = (LineSplitter::new(max_line), Vec::new());
+        for piece in pieces {
+            splitter.push(piece, |line| lines.push(line));
+        }
+        lines.extend(splitter.finish());
+        lines
+    }
+
+    #[test]
+    fn a_line_of_exactly_the_limit_is_complete_with_and_without_cr() {
+        assert_eq!(split(&[b"12345\r\n12345\n"], 5), texts(&["12345", "12345"]));
+        let too_long = IncomingFrame::Invalid("it is longer than 5 bytes".to_owned());
+        assert_eq!(split(&[b"123456\n"], 5), [too_long.clone()]);
+        assert_eq!(split(&[b"123456\r"], 5), [too_long]);
+    }
+
+    proptest! {
+        /// How the input is cut into pieces changes nothing, and the lines are those between the LFs.
+        #[test]
+        fn pieces_do_not_matter(
+            input in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), any::<u8>()], 0..200),
+            cuts in prop::collection::vec(0usize..200, 0..10),
+            max_line in 0usize..40,
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(input.len())).collect();
+            cuts.sort_unstable();
+            let bounds: Vec<usize> = [0].into_iter().chain(cuts).chain([input.len()]).collect();
+            let pieces: Vec<&[u8]> = bounds.windows(2).map(|pair| &input[pair[0]..pair[1]]).collect();
+            let lines = split(&pieces, max_line);
+            prop_assert_eq!(&lines, &split(&[&input], max_line));
+
+            let mut expected: Vec<&[u8]> = input.split(|byte| *byte == b'\n').collect();
+            if expected.last().is_some_and(|last| last.is_empty()) {
+                expected.pop();
+            }
+            prop_assert_eq!(lines.len(), expected.len());
+            for (line, bytes) in lines.iter().zip(expected) {
+                let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+                match line {
+                    IncomingFrame::Text(line) => prop_assert_eq!(line.as_bytes(), bytes),
+                    IncomingFrame::Invalid(_) => {
+                        prop_assert!(bytes.len() > max_line || std::str::from_utf8(bytes).is_err());
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn memory_is_bounded_by_the_limit(input in prop::collection::vec(any::<u8>(), 0..500), max_line in 0usize..50) {
+            let mut splitter = LineSplitter::new(max_line);
+            for byte in input {
+                splitter.push(&[byte], drop);
+                prop_assert!(splitter.line.len() <= max_line + 1);
+            }
+        }
     }
 }

@@ -44,6 +44,8 @@ pub struct RemoteOptions {
     /// The time between two `ping` frames to a silent engine. After three times as long, the connection is lost. `None` for
     /// pipes, whose end is always noticed.
     pub heartbeat: Option<Duration>,
+    /// How long one attempt to connect may take.
+    pub connect_timeout: Duration,
     /// The delay before the second attempt to connect again. It doubles up to `max_delay`.
     pub first_delay: Duration,
     pub max_delay: Duration,
@@ -56,6 +58,7 @@ impl Default for RemoteOptions {
         RemoteOptions {
             client: format!("osier {}", env!("CARGO_PKG_VERSION")),
             heartbeat: Some(Duration::from_secs(15)),
+            connect_timeout: Duration::from_secs(10),
             first_delay: Duration::from_millis(250),
             max_delay: Duration::from_secs(5),
             wait: Duration::from_secs(20),

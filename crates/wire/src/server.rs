@@ -2,7 +2,6 @@
 //! that does not read stops only itself: its queue is bounded, and its streams end with `lagged`.
 
 mod connection;
-mod outbox;
 mod requests;
 mod sessions;
 
@@ -19,7 +18,8 @@ use crate::transport::Transport;
 #[derive(Debug, Clone, Default)]
 pub struct ServeOptions {
     /// The time between two `ping` frames to a silent client. After three times as long, the connection is closed. `None` for
-    /// pipes, whose end is always noticed.
+    /// pipes, whose end is always noticed. While a client does not read, its silence does not count, because nothing is read
+    /// from it either: the transport must fail when writing does not progress.
     pub heartbeat: Option<Duration>,
     /// How long sessions stay open after the connection broke, so that the client can connect again. Sessions that are not
     /// stored yet are lost afterwards.
@@ -32,5 +32,6 @@ pub struct ServeOptions {
 
 /// Serves one client until its connection ends. Its attachments end with it; what runs in its sessions goes on.
 pub async fn serve(engine: Arc<dyn EngineClient>, transport: Transport, options: ServeOptions) {
-    Connection::new(engine, transport.writer, options).run(transport.reader).await;
+    let Transport { reader, writer, received } = transport;
+    Connection::new(engine, writer, received, options).run(reader).await;
 }

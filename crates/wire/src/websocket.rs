@@ -7,16 +7,18 @@ use async_trait::async_trait;
 use futures_util::{SinkExt, StreamExt, future};
 use osier_protocol::{ClientError, ErrorCode};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::error::UrlError;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
-use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
+use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode, Uri};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
-use tokio_tungstenite::{WebSocketStream, connect_async_with_config};
+use tokio_tungstenite::{WebSocketStream, client_async_tls_with_config};
 
 use crate::remote::Connector;
-use crate::transport::{IncomingFrame, MAX_SERVER_FRAME, Transport};
+use crate::transport::{CountedStream, IncomingFrame, MAX_SERVER_FRAME, ReceivedBytes, Transport};
 
 /// Connects to the WebSocket of a gateway.
 #[derive(Clone)]
@@ -61,11 +63,27 @@ impl Connector for WebSocketConnector {
         let limits = WebSocketConfig::default()
             .max_message_size(Some(MAX_SERVER_FRAME))
             .max_frame_size(Some(MAX_SERVER_FRAME));
-        match connect_async_with_config(self.request()?, Some(limits), true).await {
-            Ok((socket, _)) => Ok(Transport::websocket(socket)),
+        let (request, received) = (self.request()?, ReceivedBytes::default());
+        let socket = connect_tcp(request.uri()).await.map_err(|error| connect_error(&self.url, error))?;
+        let socket = CountedStream::new(socket, received.clone());
+        match client_async_tls_with_config(request, socket, Some(limits), None).await {
+            Ok((socket, _)) => Ok(Transport::websocket(socket).with_received(received)),
             Err(error) => Err(connect_error(&self.url, error)),
         }
     }
+}
+
+async fn connect_tcp(url: &Uri) -> Result<TcpStream, SocketError> {
+    let host = url.host().ok_or(SocketError::Url(UrlError::NoHostName))?;
+    let port = match (url.port_u16(), url.scheme_str()) {
+        (Some(port), _) => port,
+        (None, Some("wss")) => 443,
+        (None, _) => 80,
+    };
+    // Only URLs have brackets around IPv6 addresses.
+    let socket = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
+    socket.set_nodelay(true)?;
+    Ok(socket)
 }
 
 /// A gateway that refuses is not asked again; anything else may be temporary.

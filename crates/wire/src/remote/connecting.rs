@@ -1,21 +1,16 @@
 //! Keeps an engine connected: reads its frames, notices when the connection is lost, and connects again.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use osier_protocol::{ClientError, ErrorCode};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::link::Link;
+use super::link::{Link, LinkReader};
 use super::{Connector, RemoteOptions};
 use crate::frame::ClientFrame;
-use crate::transport::FrameReader;
-
-/// An engine that is silent for this many heartbeats is gone.
-const MISSED_HEARTBEATS: u32 = 3;
+use crate::heartbeat::Silence;
 
 /// The connection as its users see it.
 #[derive(Debug, Clone)]
@@ -70,13 +65,13 @@ pub(super) async fn keep_connected(
     connector: Arc<dyn Connector>,
     options: RemoteOptions,
     mut link: Arc<Link>,
-    mut reader: FrameReader,
+    mut reader: LinkReader,
     state: watch::Sender<LinkState>,
     stop: CancellationToken,
 ) {
     loop {
         let is_stopped = tokio::select! {
-            () = read_frames(&link, &mut reader, options.heartbeat) => false,
+            () = read_frames(&link, &mut reader) => false,
             () = stop.cancelled() => true,
         };
         if is_stopped {
@@ -101,26 +96,21 @@ pub(super) async fn keep_connected(
 }
 
 /// Reads frames until the connection is lost.
-async fn read_frames(link: &Link, reader: &mut FrameReader, heartbeat: Option<Duration>) {
-    let mut last_frame = Instant::now();
-    let mut next_ping = heartbeat;
+async fn read_frames(link: &Link, reader: &mut LinkReader) {
+    let LinkReader { frames, heartbeat } = reader;
     loop {
         tokio::select! {
-            frame = reader.next() => match frame {
+            frame = frames.next() => match frame {
                 Some(frame) => {
                     link.receive(frame);
-                    (last_frame, next_ping) = (Instant::now(), heartbeat);
+                    heartbeat.reset();
                 }
                 None => return,
             },
-            () = sleep_until(last_frame + next_ping.unwrap_or_default()), if next_ping.is_some() => {
-                let limit = heartbeat.unwrap_or_default() * MISSED_HEARTBEATS;
-                if last_frame.elapsed() >= limit {
-                    return;
-                }
-                link.notify(&ClientFrame::Ping);
-                next_ping = next_ping.map(|after| after + heartbeat.unwrap_or_default());
-            }
+            silence = heartbeat.wait_for_silence() => match silence {
+                Silence::Ask => link.notify(&ClientFrame::Ping),
+                Silence::Gone => return,
+            },
         }
     }
 }
@@ -130,7 +120,7 @@ async fn connect_again(
     connector: &dyn Connector,
     options: &RemoteOptions,
     state: &watch::Sender<LinkState>,
-) -> Result<(Arc<Link>, FrameReader), ClientError> {
+) -> Result<(Arc<Link>, LinkReader), ClientError> {
     let (mut attempt, mut delay) = (1, options.first_delay);
     loop {
         match Link::connect(connector, options).await {

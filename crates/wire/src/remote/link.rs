@@ -10,11 +10,13 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::stream::{StreamReceiver, StreamSender, new_stream};
 use super::{Connector, RemoteOptions};
 use crate::decode::{decode_server_frame, reply_id};
 use crate::frame::{ClientFrame, EventFrame, ServerFrame};
+use crate::heartbeat::Heartbeat;
 use crate::transport::{FrameReader, FrameWriter, IncomingFrame, Transport};
 
 /// A reply of the engine.
@@ -47,20 +49,36 @@ struct WaitingRequest {
     after: Option<LogPosition>,
 }
 
+/// The frames of the engine, and how long it has been silent.
+pub(super) struct LinkReader {
+    pub(super) frames: FrameReader,
+    pub(super) heartbeat: Heartbeat,
+}
+
 impl Link {
     /// Connects, and exchanges the versions of the protocol.
     pub(super) async fn connect(
         connector: &dyn Connector,
         options: &RemoteOptions,
-    ) -> Result<(Arc<Link>, FrameReader), ClientError> {
-        let Transport { mut reader, mut writer } = connector.connect().await?;
+    ) -> Result<(Arc<Link>, LinkReader), ClientError> {
+        let limit = options.connect_timeout;
+        let no_answer = || lost(&format!("no answer within {} seconds", limit.as_secs()));
+        timeout(limit, Link::try_connect(connector, options)).await.unwrap_or_else(|_| Err(no_answer()))
+    }
+
+    async fn try_connect(
+        connector: &dyn Connector,
+        options: &RemoteOptions,
+    ) -> Result<(Arc<Link>, LinkReader), ClientError> {
+        let Transport { mut reader, mut writer, received } = connector.connect().await?;
         let hello = ClientFrame::Hello { version: PROTOCOL_VERSION, client: options.client.clone() };
         writer.send(hello.to_json()).await.map_err(|error| lost(&error.to_string()))?;
         check_hello(reader.next().await)?;
         let (frames, queued) = unbounded_channel();
         tokio::spawn(write_frames(writer, queued));
         let (next_id, waiting) = (AtomicU64::new(1), Mutex::default());
-        Ok((Arc::new(Link { frames, next_id, waiting }), reader))
+        let heartbeat = Heartbeat::new(options.heartbeat, received);
+        Ok((Arc::new(Link { frames, next_id, waiting }), LinkReader { frames: reader, heartbeat }))
     }
 
     fn lock(&self) -> MutexGuard<'_, WaitingRequests> {

@@ -9,20 +9,18 @@ use futures_util::{FutureExt, StreamExt, poll};
 use osier_protocol::version::check_version;
 use osier_protocol::{ClientError, EngineClient, ErrorCode, PROTOCOL_VERSION};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::Instant;
 
 use super::ServeOptions;
-use super::outbox::Outbox;
 use super::requests::RequestContext;
-use super::sessions::{OpenSessions, ServedSession};
+use super::sessions::ServedSession;
 use crate::decode::{decode_client_frame, invalid_frame};
 use crate::frame::{ClientFrame, ServerFrame};
-use crate::transport::{FrameReader, FrameWriter, IncomingFrame};
+use crate::heartbeat::{Heartbeat, Silence};
+use crate::outbox::Outbox;
+use crate::transport::{FrameReader, FrameWriter, IncomingFrame, ReceivedBytes};
 
 /// The most requests of one connection that run at the same time.
 const MAX_REQUESTS: usize = 64;
-/// A client that is silent for this many heartbeats is gone.
-const MISSED_HEARTBEATS: u32 = 3;
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -31,7 +29,7 @@ pub(super) struct Connection {
     requests: JoinSet<()>,
     writing: JoinHandle<io::Result<()>>,
     options: ServeOptions,
-    last_frame: Instant,
+    heartbeat: Heartbeat,
 }
 
 /// Why the connection ends.
@@ -49,11 +47,13 @@ impl Connection {
     pub(super) fn new(
         engine: Arc<dyn EngineClient>,
         writer: FrameWriter,
+        received: ReceivedBytes,
         options: ServeOptions,
     ) -> Connection {
         let (outbox, writing) = Outbox::start(writer);
-        let context = RequestContext { engine, open: Arc::new(OpenSessions::default()), outbox };
-        Connection { context, requests: JoinSet::new(), writing, options, last_frame: Instant::now() }
+        let context = RequestContext::new(engine, outbox);
+        let heartbeat = Heartbeat::new(options.heartbeat, received);
+        Connection { context, requests: JoinSet::new(), writing, options, heartbeat }
     }
 
     pub(super) async fn run(mut self, mut reader: FrameReader) {
@@ -74,21 +74,19 @@ impl Connection {
             }
             Err(error) => (ServerFrame::error(None, error), false),
         };
-        self.context.outbox.send(&reply).await.is_ok() && is_welcome
+        self.context.outbox.send(reply.to_json()).await.is_ok() && is_welcome
     }
 
     async fn first_frame(&mut self, reader: &mut FrameReader) -> Option<IncomingFrame> {
-        let silence = self.options.heartbeat.map(|heartbeat| heartbeat * MISSED_HEARTBEATS);
         tokio::select! {
             frame = reader.next() => frame,
-            () = sleep_or_forever(silence) => None,
+            () = self.heartbeat.wait_until_gone() => None,
             () = self.options.stop.cancelled() => None,
         }
     }
 
     async fn read_requests(&mut self, reader: &mut FrameReader) -> ConnectionEnd {
-        self.last_frame = Instant::now();
-        let mut next_ping = self.options.heartbeat;
+        self.heartbeat.reset();
         loop {
             let outbox = self.context.outbox.clone();
             // A client that does not read is not read either.
@@ -99,7 +97,7 @@ impl Connection {
             tokio::select! {
                 frame = next => match frame {
                     Some(frame) => {
-                        (self.last_frame, next_ping) = (Instant::now(), self.options.heartbeat);
+                        self.heartbeat.reset();
                         self.handle_frame(frame).await;
                     }
                     None => return ConnectionEnd::Read,
@@ -107,16 +105,15 @@ impl Connection {
                 Some(_) = self.requests.join_next() => {}
                 _ = &mut self.writing => return ConnectionEnd::Closed,
                 () = self.options.stop.cancelled() => return ConnectionEnd::Stopped,
-                () = sleep_until(self.last_frame, next_ping) => {
-                    let Some(heartbeat) = self.options.heartbeat else { continue };
-                    let silence = self.last_frame.elapsed();
-                    if silence >= heartbeat * MISSED_HEARTBEATS {
-                        tracing::debug!(?silence, "a client is gone");
+                silence = self.heartbeat.wait_for_silence() => match silence {
+                    // What the client has sent meanwhile is not read.
+                    _ if !outbox.has_room() => self.heartbeat.reset(),
+                    Silence::Ask => self.reply(ServerFrame::Ping).await,
+                    Silence::Gone => {
+                        tracing::debug!("a client is gone");
                         return ConnectionEnd::Closed;
                     }
-                    next_ping = next_ping.map(|after| after + heartbeat);
-                    self.reply(ServerFrame::Ping).await;
-                }
+                },
             }
         }
     }
@@ -146,7 +143,7 @@ impl Connection {
     /// Queues a reply that needs no work. The next frame is read when there is room again.
     async fn reply(&mut self, frame: ServerFrame) {
         self.run_task(async move |context| {
-            let _ = context.outbox.send(&frame).await;
+            let _ = context.outbox.send(frame.to_json()).await;
         })
         .await;
     }
@@ -195,13 +192,14 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 async fn run_request(context: &RequestContext, request: ClientFrame) {
     let id = request.id();
-    let reply = match AssertUnwindSafe(context.handle(request)).catch_unwind().await {
+    let mut permit = context.permit_answer(&request).await;
+    let reply = match AssertUnwindSafe(context.handle(request, &mut permit)).catch_unwind().await {
         Ok(Ok(Some(reply))) => reply,
         Ok(Ok(None)) => return,
         Ok(Err(error)) => ServerFrame::error(id, error),
         Err(_) => ServerFrame::error(id, ClientError::new(ErrorCode::Failed, "internal error in the engine")),
     };
-    let _ = context.outbox.send(&reply).await;
+    let _ = context.outbox.send(reply.to_json()).await;
 }
 
 fn check_hello(frame: IncomingFrame) -> Result<(), ClientError> {
@@ -230,19 +228,5 @@ fn hold(sessions: Vec<ServedSession>, duration: Duration) {
             tokio::time::sleep(duration).await;
             drop(sessions);
         });
-    }
-}
-
-async fn sleep_or_forever(duration: Option<Duration>) {
-    match duration {
-        Some(duration) => tokio::time::sleep(duration).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn sleep_until(since: Instant, duration: Option<Duration>) {
-    match duration {
-        Some(duration) => tokio::time::sleep_until(since + duration).await,
-        None => std::future::pending().await,
     }
 }

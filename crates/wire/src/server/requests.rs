@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use osier_protocol::{ClientError, EngineClient, OpenRequest};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::outbox::Outbox;
 use super::sessions::{EventForwarder, OpenSessions, ServedSession};
 use crate::frame::{ClientFrame, ServerFrame};
+use crate::outbox::Outbox;
+
+/// How many answers of one connection are in memory before they are queued. An answer may be as large as a session.
+const MAX_ANSWERS: usize = 4;
 
 /// What requests need.
 #[derive(Debug, Clone)]
@@ -14,11 +18,37 @@ pub(super) struct RequestContext {
     pub(super) engine: Arc<dyn EngineClient>,
     pub(super) open: Arc<OpenSessions>,
     pub(super) outbox: Outbox,
+    answers: Arc<Semaphore>,
 }
 
+/// The right to make an answer. It is kept until the answer is queued.
+pub(super) type AnswerPermit = Option<OwnedSemaphorePermit>;
+
 impl RequestContext {
+    pub(super) fn new(engine: Arc<dyn EngineClient>, outbox: Outbox) -> RequestContext {
+        let (open, answers) = (Arc::default(), Arc::new(Semaphore::new(MAX_ANSWERS)));
+        RequestContext { engine, open, outbox, answers }
+    }
+
+    /// Waits until the answer to a request may be made. A client that does not read gets few answers, and no more of
+    /// them are in memory. Commands do not wait: their replies are small, and they may run long.
+    pub(super) async fn permit_answer(&self, request: &ClientFrame) -> AnswerPermit {
+        match request {
+            ClientFrame::Call { .. } | ClientFrame::Query { .. } | ClientFrame::Attach { .. } => {
+                let permit = self.answers.clone().acquire_owned().await.ok();
+                self.outbox.wait_for_room().await;
+                permit
+            }
+            _ => None,
+        }
+    }
+
     /// Handles a request. Returns the reply, unless a stream sends it.
-    pub(super) async fn handle(&self, frame: ClientFrame) -> Result<Option<ServerFrame>, ClientError> {
+    pub(super) async fn handle(
+        &self,
+        frame: ClientFrame,
+        permit: &mut AnswerPermit,
+    ) -> Result<Option<ServerFrame>, ClientError> {
         Ok(Some(match frame {
             ClientFrame::Open { id, open } => self.open(id, open).await?,
             ClientFrame::Call { id, request } => {
@@ -35,7 +65,8 @@ impl RequestContext {
                 let served = self.open.find(session)?;
                 let attached = served.client.attach(after).await?;
                 let outbox = self.outbox.clone();
-                let stream = EventForwarder { id, session_id: served.id, after, outbox };
+                let stream =
+                    EventForwarder { id, session_id: served.id, after, outbox, permit: permit.take() };
                 self.open.start_stream(stream, session, attached);
                 return Ok(None);
             }

@@ -7,9 +7,10 @@ use osier_protocol::{Attached, Client, ClientError, ErrorCode, LogPosition, Sess
 use rustc_hash::FxHashMap;
 use tokio::task::AbortHandle;
 
-use super::outbox::{Outbox, OutboxClosed};
+use super::requests::AnswerPermit;
 use crate::decode::invalid_frame;
 use crate::frame::{EventFrame, ServerFrame, generation_text};
+use crate::outbox::{Outbox, OutboxClosed};
 use crate::position::StreamPosition;
 
 /// The most sessions and streams of one connection.
@@ -117,13 +118,16 @@ pub(super) struct EventForwarder {
     pub(super) session_id: SessionId,
     pub(super) after: Option<LogPosition>,
     pub(super) outbox: Outbox,
+    /// Kept until the state is queued.
+    pub(super) permit: AnswerPermit,
 }
 
 impl EventForwarder {
-    async fn forward(self, attached: Attached) -> Result<(), OutboxClosed> {
+    async fn forward(mut self, attached: Attached) -> Result<(), OutboxClosed> {
         let Attached { state, mut events } = attached;
         let mut position = StreamPosition::new(self.after, &state);
-        self.outbox.send(&ServerFrame::Attached { id: self.id, state }).await?;
+        self.outbox.send(ServerFrame::Attached { id: self.id, state }.to_json()).await?;
+        self.permit = None;
         while let Some(event) = events.next().await {
             position.advance(&event);
             let now = position.get();
@@ -134,8 +138,8 @@ impl EventForwarder {
                 revision: now.entries,
                 event,
             };
-            self.outbox.send(&ServerFrame::Event(frame)).await?;
+            self.outbox.send(ServerFrame::Event(frame).to_json()).await?;
         }
-        self.outbox.send(&ServerFrame::Ended { stream: self.id }).await
+        self.outbox.send(ServerFrame::Ended { stream: self.id }.to_json()).await
     }
 }

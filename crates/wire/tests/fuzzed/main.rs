@@ -55,7 +55,34 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         bodies::frame(&bytes);
+        bodies::lines(&bytes);
+        bodies::web_socket(&bytes);
     }
+
+    #[test]
+    fn any_line_breaks_are_read(bytes in prop::collection::vec(prop::sample::select(&b"\n\r\xffabc"[..]), 0..300)) {
+        bodies::lines(&bytes);
+    }
+
+    #[test]
+    fn messages_with_any_header_are_read_or_refused(
+        messages in prop::collection::vec((any::<u8>(), 0_u8..130, prop::collection::vec(any::<u8>(), 0..130)), 0..6),
+    ) {
+        // A header of two bytes; the highest bit of the length is the mask, whose key are the first bytes of the content.
+        let bytes: Vec<u8> = messages
+            .into_iter()
+            .flat_map(|(kind, length, content)| [vec![kind & 0x8f, 0x80 | length], content].concat())
+            .collect();
+        bodies::web_socket(&bytes);
+    }
+}
+
+#[test]
+fn a_message_of_a_web_socket_is_read() {
+    let text = br#"{"type":"ping"}"#;
+    // A final text message with the mask zero.
+    let bytes = [&[0x81, 0x80 | text.len() as u8, 0, 0, 0, 0][..], text].concat();
+    bodies::web_socket(&bytes);
 }
 
 #[test]

@@ -3,5 +3,6 @@
 
 mod contract;
 mod hostile;
+mod liveness;
 mod resuming;
 mod support;
