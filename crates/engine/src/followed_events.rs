@@ -1,6 +1,7 @@
-//! The events of a session for one client. A client that falls behind reattaches and misses no entry.
+//! The events of a session for one client. A client that falls behind reattaches: it misses no entry, and the other events that
+//! it missed are made up from the state of the session.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,7 +9,8 @@ use futures_util::StreamExt;
 use osier_agent::AgentError;
 use osier_protocol::client::AttachedState;
 use osier_protocol::{
-    Attached, Client, ClientError, ClientEvent, EntryLine, LogPosition, OpenQuestion, Prompt, TurnOutcome,
+    Attached, Client, ClientError, ClientEvent, EntryId, EntryLine, LogPosition, OpenQuestion, OpenReply,
+    Prompt, PromptQueue, TurnOutcome,
 };
 use osier_tree::projection::entry_view::{EntryContent, MessageView};
 
@@ -18,23 +20,43 @@ use crate::error::EngineError;
 pub struct FollowedEvents {
     client: Arc<dyn Client>,
     events: osier_protocol::EventStream,
-    /// The missed events that are not entries.
     waiting: VecDeque<ClientEvent>,
     position: LogPosition,
-    running: bool,
+    known: KnownState,
     /// Events were lost.
     lagged: bool,
-    /// The turn that ran when events were lost has ended since. The last reply tells how.
-    missed_end: Option<LastReply>,
+    /// What else was missed. It follows the missed entries.
+    missed: Option<MissedState>,
     /// Prompts that an earlier process queued but never sent.
     pub returned: Vec<Prompt>,
+}
+
+/// What the client knows from the events so far.
+#[derive(Default)]
+struct KnownState {
+    running: bool,
+    questions: BTreeSet<u64>,
+    /// The open drafts, with the number of deltas.
+    drafts: BTreeMap<EntryId, usize>,
+    steering: Vec<String>,
+    follow_up: Vec<String>,
+}
+
+/// The state of the session when the client reattached.
+struct MissedState {
+    /// The missed entries end here.
+    until: usize,
+    /// The turn that ran when events were lost has ended since.
+    ended: bool,
+    last_reply: LastReply,
+    questions: Vec<OpenQuestion>,
+    drafts: Vec<OpenReply>,
+    queue: PromptQueue,
 }
 
 /// How the last reply among the missed entries ended.
 #[derive(Default)]
 struct LastReply {
-    /// The missed entries end here.
-    until: usize,
     outcome: Option<TurnOutcome>,
     error: Option<String>,
 }
@@ -53,32 +75,32 @@ impl FollowedEvents {
     ) -> Result<FollowedEvents, ClientError> {
         let Attached { state, events } = client.attach(Some(position)).await?;
         let waiting = VecDeque::from_iter(state.reset.then_some(ClientEvent::Reset(state.position)));
-        Ok(FollowedEvents {
-            client,
-            events,
-            waiting,
-            position: position_before_missed(position, &state),
-            running: state.turn_running,
-            lagged: false,
-            missed_end: None,
-            returned: state.returned_prompts,
-        })
+        let position = position_before_missed(position, &state);
+        Ok(FollowedEvents { waiting, position, ..FollowedEvents::new(client, events, &state) })
     }
 
     /// Attaches at the current position. Returns the state there, too.
     pub async fn attach(client: Arc<dyn Client>) -> Result<(AttachedState, FollowedEvents), ClientError> {
         let Attached { state, events } = client.attach(None).await?;
-        let followed = FollowedEvents {
+        let followed = FollowedEvents::new(client, events, &state);
+        Ok((state, followed))
+    }
+
+    fn new(
+        client: Arc<dyn Client>,
+        events: osier_protocol::EventStream,
+        state: &AttachedState,
+    ) -> FollowedEvents {
+        FollowedEvents {
             client,
             events,
             waiting: VecDeque::new(),
             position: state.position,
-            running: state.turn_running,
+            known: KnownState::new(state),
             lagged: false,
-            missed_end: None,
+            missed: None,
             returned: state.returned_prompts.clone(),
-        };
-        Ok((state, followed))
+        }
     }
 
     /// The position up to which entries have arrived.
@@ -91,46 +113,126 @@ impl FollowedEvents {
         if self.lagged {
             self.reattach().await?;
         }
-        if let Some(event) = self.waiting.pop_front().or_else(|| self.take_missed_end()) {
-            return Ok(event);
+        if self.waiting.is_empty()
+            && let Some(missed) = self.missed.take_if(|missed| missed.until <= self.position.entries)
+        {
+            self.waiting = self.known.missed_events(missed);
         }
+        let event = match self.waiting.pop_front() {
+            Some(event) => event,
+            None => self.next_received().await?,
+        };
+        self.known.follow(&event);
+        Ok(event)
+    }
+
+    async fn next_received(&mut self) -> Result<ClientEvent, ClientError> {
         let event = self.events.next().await.ok_or_else(closed)?;
         match &event {
             ClientEvent::Entry(entry) => {
                 self.position.entries = entry.seq + 1;
-                if let Some(last) = &mut self.missed_end {
-                    last.read(&entry.entry);
+                if let Some(missed) = &mut self.missed {
+                    missed.last_reply.read(&entry.entry);
                 }
             }
             ClientEvent::Reset(position) => self.position = *position,
             ClientEvent::Lagged { .. } => self.lagged = true,
-            ClientEvent::TurnStarted => self.running = true,
-            ClientEvent::TurnEnded { .. } => self.running = false,
             _ => {}
         }
         Ok(event)
     }
 
-    /// The entries that were missed arrive first; the rest of the state follows here.
+    /// The missed entries arrive first; what else was missed follows them.
     async fn reattach(&mut self) -> Result<(), ClientError> {
         let Attached { state, events } = self.client.attach(Some(self.position)).await?;
         self.waiting.extend(state.reset.then_some(ClientEvent::Reset(state.position)));
         self.position = position_before_missed(self.position, &state);
-        for OpenQuestion { id, question } in state.open_questions {
-            self.waiting.push_back(ClientEvent::Asked { id, question: Box::new(question) });
+        if state.turn_running && !self.known.running {
+            self.waiting.push_back(ClientEvent::TurnStarted);
         }
-        if self.running && !state.turn_running {
-            self.missed_end = Some(LastReply { until: state.position.entries, ..LastReply::default() });
-        }
-        (self.running, self.lagged, self.events) = (state.turn_running, false, events);
+        self.missed = Some(MissedState {
+            until: state.position.entries,
+            ended: self.known.running && !state.turn_running,
+            last_reply: LastReply::default(),
+            questions: state.open_questions,
+            drafts: state.drafts,
+            queue: state.queue,
+        });
+        (self.lagged, self.events) = (false, events);
         Ok(())
     }
+}
 
-    /// The end of a turn whose end was missed, once all its entries have arrived.
-    fn take_missed_end(&mut self) -> Option<ClientEvent> {
-        let last = self.missed_end.take_if(|last| last.until <= self.position.entries)?;
-        Some(ClientEvent::TurnEnded { finished: last.outcome.or(Some(TurnOutcome::Done)), error: last.error })
+impl KnownState {
+    fn new(state: &AttachedState) -> KnownState {
+        KnownState {
+            running: state.turn_running,
+            questions: state.open_questions.iter().map(|question| question.id).collect(),
+            drafts: state.drafts.iter().map(|draft| (draft.id.clone(), draft.deltas.len())).collect(),
+            steering: texts(&state.queue.steering),
+            follow_up: texts(&state.queue.follow_up),
+        }
     }
+
+    fn follow(&mut self, event: &ClientEvent) {
+        match event {
+            ClientEvent::TurnStarted => self.running = true,
+            ClientEvent::TurnEnded { .. } => self.running = false,
+            ClientEvent::Asked { id, .. } => drop(self.questions.insert(*id)),
+            ClientEvent::Answered { id, .. } => drop(self.questions.remove(id)),
+            ClientEvent::DraftStarted { id, .. } => drop(self.drafts.insert(id.clone(), 0)),
+            ClientEvent::DraftDelta { id, index, .. } => drop(self.drafts.insert(id.clone(), index + 1)),
+            ClientEvent::DraftDropped { id } => drop(self.drafts.remove(id)),
+            ClientEvent::Entry(entry) => {
+                self.drafts.remove(entry.draft_id.as_ref().unwrap_or(&entry.id));
+            }
+            ClientEvent::Queue { steering, follow_up } => {
+                (self.steering, self.follow_up) = (steering.clone(), follow_up.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// The events between what is known and the state of the session.
+    fn missed_events(&self, missed: MissedState) -> VecDeque<ClientEvent> {
+        let mut events = VecDeque::new();
+        let is_open = |id: &EntryId| missed.drafts.iter().any(|draft| draft.id == *id);
+        let dropped = self.drafts.keys().filter(|id| !is_open(id));
+        events.extend(dropped.map(|id| ClientEvent::DraftDropped { id: id.clone() }));
+        // Nobody knows how they were answered.
+        let closed = self.questions.iter().filter(|id| missed.questions.iter().all(|open| open.id != **id));
+        events.extend(closed.map(|id| ClientEvent::Answered { id: *id, allowed: false }));
+        if missed.ended {
+            let LastReply { outcome, error } = missed.last_reply;
+            events.push_back(ClientEvent::TurnEnded { finished: outcome.or(Some(TurnOutcome::Done)), error });
+        }
+        for OpenReply { id, off_path, deltas } in missed.drafts {
+            let known = self.drafts.get(&id).copied();
+            if known.is_none() {
+                events.push_back(ClientEvent::DraftStarted { id: id.clone(), off_path });
+            }
+            let new = deltas.into_iter().enumerate().skip(known.unwrap_or_default());
+            events.extend(new.map(|(index, delta)| ClientEvent::DraftDelta {
+                id: id.clone(),
+                index,
+                delta: Arc::new(delta),
+            }));
+        }
+        for OpenQuestion { id, question } in missed.questions {
+            if !self.questions.contains(&id) {
+                events.push_back(ClientEvent::Asked { id, question: Box::new(question) });
+            }
+        }
+        let (steering, follow_up) = (texts(&missed.queue.steering), texts(&missed.queue.follow_up));
+        if (&steering, &follow_up) != (&self.steering, &self.follow_up) {
+            events.push_back(ClientEvent::Queue { steering, follow_up });
+        }
+        events
+    }
+}
+
+fn texts(prompts: &[Prompt]) -> Vec<String> {
+    prompts.iter().map(|prompt| prompt.text.clone()).collect()
 }
 
 impl LastReply {

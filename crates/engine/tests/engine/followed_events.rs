@@ -8,8 +8,8 @@ use futures_util::{StreamExt, stream};
 use osier_engine::FollowedEvents;
 use osier_protocol::client::AttachedState;
 use osier_protocol::{
-    Attached, Client, ClientCommand, ClientError, ClientEvent, CommandReply, LogPosition, QueryAnswer,
-    SessionQuery,
+    Attached, Client, ClientCommand, ClientError, ClientEvent, CommandReply, LogPosition, OpenQuestion,
+    OpenReply, Prompt, PromptQueue, QueryAnswer, Question, ReplyDelta, SessionQuery,
 };
 use serde_json::json;
 
@@ -80,4 +80,75 @@ async fn entries_that_were_missed_twice_arrive() {
     assert_eq!(events.next().await.unwrap(), LAGGED);
     assert_eq!(events.next().await.unwrap(), entry(2));
     assert_eq!(*client.positions.lock().unwrap(), [position(1, 2); 2]);
+}
+
+fn state(entries: usize, turn_running: bool) -> AttachedState {
+    AttachedState { position: position(1, entries), turn_running, ..Default::default() }
+}
+
+fn question(id: u64) -> OpenQuestion {
+    OpenQuestion { id, question: Question::Continue { model_calls: 9 } }
+}
+
+fn delta(index: usize) -> ClientEvent {
+    let delta = Arc::new(ReplyDelta::TextDelta { block: 0, delta: index.to_string() });
+    ClientEvent::DraftDelta { id: "d".into(), index, delta }
+}
+
+/// The events until the prepared ones end.
+async fn all(mut events: FollowedEvents) -> Vec<ClientEvent> {
+    let mut all = Vec::new();
+    while let Ok(event) = events.next().await {
+        all.push(event);
+    }
+    all
+}
+
+#[tokio::test]
+async fn a_turn_that_started_unnoticed_is_announced_before_its_entries() {
+    let attachments = vec![(state(2, false), vec![LAGGED]), (state(3, true), vec![entry(2)])];
+    let (events, _) = follow(position(1, 2), attachments).await;
+    assert_eq!(all(events).await, [LAGGED, ClientEvent::TurnStarted, entry(2)]);
+}
+
+#[tokio::test]
+async fn an_open_question_is_asked_once_and_a_closed_one_is_withdrawn() {
+    let asked = |id| ClientEvent::Asked { id, question: Box::new(question(id).question) };
+    let first = AttachedState { open_questions: vec![question(1)], ..state(2, true) };
+    let second = AttachedState { open_questions: vec![question(2), question(3)], ..state(3, true) };
+    let attachments =
+        vec![(first, vec![asked(2), LAGGED]), (second.clone(), vec![entry(2), LAGGED]), (second, vec![])];
+    let (events, _) = follow(position(1, 2), attachments).await;
+    let withdrawn = ClientEvent::Answered { id: 1, allowed: false };
+    assert_eq!(all(events).await, [asked(2), LAGGED, entry(2), withdrawn, asked(3), LAGGED]);
+}
+
+#[tokio::test]
+async fn a_reply_goes_on_where_its_pieces_were_lost() {
+    let deltas = |count: usize| {
+        let text = |index: usize| ReplyDelta::TextDelta { block: 0, delta: index.to_string() };
+        vec![OpenReply { id: "d".into(), off_path: false, deltas: (0..count).map(text).collect() }]
+    };
+    let begun = ClientEvent::DraftStarted { id: "d".into(), off_path: false };
+    let second = AttachedState { drafts: deltas(3), ..state(2, true) };
+    let third = state(2, true);
+    let attachments = vec![
+        (state(2, true), vec![begun.clone(), delta(0), LAGGED]),
+        (second, vec![delta(3), LAGGED]),
+        (third, vec![]),
+    ];
+    let (events, _) = follow(position(1, 2), attachments).await;
+    let dropped = ClientEvent::DraftDropped { id: "d".into() };
+    let expected = [begun, delta(0), LAGGED, delta(1), delta(2), delta(3), LAGGED, dropped];
+    assert_eq!(all(events).await, expected);
+}
+
+#[tokio::test]
+async fn a_queue_that_changed_unnoticed_is_announced() {
+    let queue = PromptQueue { steering: vec![Prompt::text("later")], ..Default::default() };
+    let second = AttachedState { queue, ..state(2, true) };
+    let attachments = vec![(state(2, true), vec![LAGGED]), (second.clone(), vec![LAGGED]), (second, vec![])];
+    let (events, _) = follow(position(1, 2), attachments).await;
+    let queue = ClientEvent::Queue { steering: vec!["later".to_owned()], follow_up: Vec::new() };
+    assert_eq!(all(events).await, [LAGGED, queue, LAGGED]);
 }
