@@ -8,13 +8,13 @@ use osier_protocol::engine_request::{
 };
 use osier_protocol::search_query::SearchQuery;
 use osier_protocol::{
-    Client, ClientCommand, EngineReply, EngineRequest, ForkOptions, ListSessions, SessionRef,
+    Client, ClientCommand, ClientError, EngineReply, EngineRequest, ErrorCode, ForkOptions, JsonText,
+    ListSessions, SessionRef,
 };
 use osier_session::{KnownRevision, SnapshotOptions};
 use osier_settings::settings_page;
 use osier_store::StoreError;
 use osier_tree::projection::preview::sanitize_line;
-use serde_json::Value;
 
 use crate::error::LocalEngineError;
 use crate::local_engine::LocalEngine;
@@ -139,7 +139,7 @@ impl LocalEngine {
         &self,
         session: &SessionRef,
         options: SnapshotOptions,
-    ) -> Result<Value, LocalEngineError> {
+    ) -> Result<JsonText, LocalEngineError> {
         let live = self.open_briefly(session).await?;
         let mut json = Vec::new();
         let write = |piece: &[u8]| -> Result<(), LocalEngineError> {
@@ -147,7 +147,8 @@ impl LocalEngine {
             Ok(())
         };
         live.session().write_snapshot(options, write).await?;
-        Ok(serde_json::from_slice(&json).unwrap_or_default())
+        let invalid = || ClientError::new(ErrorCode::Failed, "the snapshot is not valid JSON");
+        Ok(JsonText::from_json(json).ok_or_else(invalid)?)
     }
 
     fn describe(&self) -> EngineDescription {

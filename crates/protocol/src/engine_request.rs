@@ -1,10 +1,9 @@
 //! Requests to an engine that concern no open session, and the replies.
 
 use osier_tree::projection::card::Card;
-use osier_tree::{EntryId, SessionId};
+use osier_tree::{EntryId, JsonText, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::engine_client::ForkOptions;
 use crate::session_ref::SessionRef;
@@ -95,7 +94,7 @@ pub enum EngineReply {
     Deleted(DeletedSession),
     Forked(ForkedSession),
     Snapshot {
-        snapshot: Value,
+        snapshot: JsonText,
     },
     Settings {
         settings: Vec<SettingRow>,

@@ -62,6 +62,6 @@ pub use osier_tree::projection::preview::{one_line, sanitize};
 pub use osier_tree::projection::{compare, entry_view, outline, usage};
 pub use osier_tree::summary::without_file_lists;
 pub use osier_tree::tokens::TokenCount;
-pub use osier_tree::{EntryId, EntryLine, ErrorCode, ReplyDelta, SessionId, StoreName, TokenUsage};
+pub use osier_tree::{EntryId, EntryLine, ErrorCode, JsonText, ReplyDelta, SessionId, StoreName, TokenUsage};
 pub use osier_tree::{EntryKind, EntryReason, MessageRole, MoveRequest, Place, Seq, SessionTree};
 pub use osier_tree::{graft, search_query, time, tokens};

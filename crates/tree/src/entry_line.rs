@@ -23,6 +23,8 @@ pub struct EntryLine(Arc<SharedLine>);
 struct SharedLine {
     bytes: Box<[u8]>,
     view: OnceLock<Option<EntryView>>,
+    /// Made when the first client gets it as JSON.
+    json: OnceLock<Option<Box<RawValue>>>,
 }
 
 impl EntryLine {
@@ -45,7 +47,7 @@ impl EntryLine {
 
 impl From<Box<[u8]>> for EntryLine {
     fn from(bytes: Box<[u8]>) -> EntryLine {
-        EntryLine(Arc::new(SharedLine { bytes, view: OnceLock::new() }))
+        EntryLine(Arc::new(SharedLine { bytes, view: OnceLock::new(), json: OnceLock::new() }))
     }
 }
 
@@ -77,13 +79,16 @@ impl fmt::Debug for EntryLine {
 
 impl Serialize for EntryLine {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let json =
-            parse_entry(self.bytes()).map_or(Cow::Borrowed(&b"null"[..]), |entry| match entry_json(&entry) {
-                Cow::Borrowed(_) => Cow::Borrowed(self.bytes()),
-                Cow::Owned(json) => Cow::Owned(json),
-            });
-        let json = String::from_utf8_lossy(&json).into_owned();
-        RawValue::from_string(json).map_err(serde::ser::Error::custom)?.serialize(serializer)
+        self.0.json.get_or_init(|| self.to_raw_json()).serialize(serializer)
+    }
+}
+
+impl EntryLine {
+    /// `None` if the line is not JSON.
+    fn to_raw_json(&self) -> Option<Box<RawValue>> {
+        let entry = parse_entry(self.bytes()).ok()?;
+        let json = entry_json(&entry);
+        RawValue::from_string(String::from_utf8_lossy(&json).into_owned()).ok()
     }
 }
 

@@ -6,7 +6,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `kind.rs`, `entry.rs` | kinds and roles; parsing a line into what the fold needs |
-//! | `entry_line.rs`, `json_copier.rs` | a stored line that clients share, with its content read once; reading it from JSON |
+//! | `entry_line.rs`, `json_text.rs`, `json_copier.rs` | a stored line that clients share, with its content read once; a large value that is only passed on; reading them from JSON |
 //! | `scan.rs` | the JSON scanner: slices of the line, no values |
 //! | `header.rs` | the first line |
 //! | `heads.rs`, `heads/` | heads in log order, shared by copies; lookup of ids; late parents, repeated ids and cycles |
@@ -49,6 +49,7 @@ pub mod header;
 pub mod heads;
 pub mod ids;
 mod json_copier;
+pub mod json_text;
 pub mod kind;
 mod layered;
 pub mod line_consumer;
@@ -77,6 +78,7 @@ pub use fold::{Checkpoint, Place, SessionTree};
 pub use header::Header;
 pub use heads::{EntryIdRef, Head, Heads, Seq};
 pub use ids::{EntryId, SessionId, StoreName};
+pub use json_text::JsonText;
 pub use move_target::{MoveRequest, MoveTarget, Selection};
 pub use plan::PlanError;
 pub use reply_delta::ReplyDelta;

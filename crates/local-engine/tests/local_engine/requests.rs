@@ -67,11 +67,13 @@ async fn a_snapshot_has_all_entries_or_only_the_new_ones() {
     let EngineReply::Snapshot { snapshot } = test.call(request(None, None)).await else {
         panic!("it exists")
     };
+    let snapshot = snapshot.to_value();
     let revision = snapshot["revision"].as_u64().unwrap() as usize;
     assert_eq!(snapshot["entries"].as_array().unwrap().len(), revision);
     let generation = snapshot["generation"].as_str().map(str::to_owned);
     let newer = request(Some(revision - 1), generation);
     let EngineReply::Snapshot { snapshot } = test.call(newer).await else { panic!("it exists") };
+    let snapshot = snapshot.to_value();
     assert_eq!(snapshot["entries"].as_array().unwrap().len(), 1);
     let junk = test.engine.call(request(Some(1), Some("junk".to_owned()))).await.unwrap_err();
     assert_eq!(junk.code, ErrorCode::Usage);
