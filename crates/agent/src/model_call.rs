@@ -48,10 +48,11 @@ impl Turn {
                     agent.observe_response(&model.full_name(), purpose, message.usage, error).await;
                     return self.store_reply(&draft, with_cost(*message, &model)).await;
                 }
-                Delta::Retrying { attempt, delay, error: reason, usage } => {
+                Delta::Retrying { attempt, max_attempts, delay, error: reason, usage } => {
                     agent.remember_usage(&model, usage, 1, "reply", "a reply that broke off");
                     agent.live.send(ClientEvent::Retrying {
                         attempt,
+                        max_attempts: Some(max_attempts),
                         seconds: delay.as_secs_f64(),
                         kind: reason.code().into(),
                         message: reason.message(),

@@ -134,6 +134,7 @@ impl Turn {
         reply_sender: Option<ReplySender>,
         began: &mut bool,
     ) -> Result<TurnOutcome, String> {
+        let has_prompt = matches!(start, TurnStart::Prompt(_));
         let started = async {
             self.agent.store_unstored().await?;
             if let TurnStart::Resume = start {
@@ -163,7 +164,7 @@ impl Turn {
                 return Err(text);
             }
         };
-        let mut finished = self.run_steps().await;
+        let mut finished = self.run_steps(has_prompt).await;
         if finished.is_ok() {
             finished = self.agent.store_unrecorded_usage().await.and(finished);
         }
@@ -202,7 +203,11 @@ impl Turn {
         Ok(())
     }
 
-    async fn run_steps(&mut self) -> Result<TurnOutcome, AgentError> {
+    async fn run_steps(&mut self, has_prompt: bool) -> Result<TurnOutcome, AgentError> {
+        if has_prompt {
+            // A steering message that waited for the prompt goes with it.
+            self.deliver_queued(QueueKind::Steering).await?;
+        }
         let mut replaced = 0;
         loop {
             match self.run_step().await {

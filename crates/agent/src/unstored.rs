@@ -42,6 +42,7 @@ impl AgentContext {
             let pause = RETRY_PAUSE * attempt.min(LONGEST_PAUSES);
             self.live.send(ClientEvent::Retrying {
                 attempt,
+                max_attempts: None,
                 seconds: pause.as_secs_f64(),
                 kind: "store".into(),
                 message: format!("not stored yet: {error}"),

@@ -292,6 +292,8 @@ impl WorkerLoop {
             PromptTiming::NoTurn if self.turn.is_none() => {
                 return send_reply(reply, self.agent.store_prompt_only(prompt).await);
             }
+            PromptTiming::SteerLater => QueueKind::Steering,
+            PromptTiming::FollowUpLater => QueueKind::FollowUp,
             _ if self.turn.is_none() => {
                 return self.start_turn(TurnStart::Prompt(prompt), Some(reply));
             }

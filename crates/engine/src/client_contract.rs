@@ -29,6 +29,7 @@ macro_rules! client_contract_tests {
             client_contract::a_slow_client_lags_and_catches_up,
             client_contract::any_client_answers_a_question,
             client_contract::queued_prompts_return_when_the_turn_is_canceled,
+            client_contract::a_prompt_that_waits_goes_with_the_next_one,
             client_contract::moves_are_announced_to_every_client,
             client_contract::two_clients_receive_the_same_events,
             client_contract::a_client_that_vanishes_disturbs_nobody,
@@ -224,6 +225,23 @@ pub async fn queued_prompts_return_when_the_turn_is_canceled(fixture: &dyn Clien
     assert_eq!(client.send(steer).await, Ok(CommandReply::Queued));
     let returned = client.send(ClientCommand::Cancel).await;
     assert_eq!(returned, Ok(CommandReply::Returned { prompts: vec![Prompt::text("to the left")] }));
+}
+
+/// A prompt that must not start a turn waits, and is sent together with the next prompt.
+pub async fn a_prompt_that_waits_goes_with_the_next_one(fixture: &dyn ClientFixture) {
+    let client = fixture.connect().await;
+    let later = ClientCommand::Prompt { prompt: Prompt::text("later"), when: PromptTiming::SteerLater };
+    assert_eq!(client.send(later).await.expect("it is queued"), CommandReply::Queued);
+    let state = client.attach(None).await.expect("a state").state;
+    assert_eq!((state.turn_running, state.queue.steering.len()), (false, 1));
+    fixture.engine().push_turn(ScriptedTurn::reply("Both."));
+    run_turn(&client, "first").await;
+    let prompts: Vec<String> =
+        client.fork_points(false).await.expect("prompts").into_iter().map(|point| point.text).collect();
+    assert_eq!(prompts.len(), 2, "{prompts:?}");
+    let request = format!("{:?}", fixture.engine().last_request().messages);
+    assert!(request.contains("first") && request.contains("later"), "{request}");
+    assert!(client.attach(None).await.expect("a state").state.queue.is_empty());
 }
 
 /// A move returns the text to the editor, and every client hears of it; undo moves back.

@@ -31,6 +31,8 @@ pub enum Delta {
     /// An attempt failed; another follows after `delay`. Discard everything received before this.
     Retrying {
         attempt: u32,
+        /// How many attempts there may be.
+        max_attempts: u32,
         delay: Duration,
         error: ModelError,
         /// The usage of the failed attempt, as far as the server reported it.

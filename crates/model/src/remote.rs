@@ -214,6 +214,7 @@ impl ReplyStream {
                 self.draft = self.remote.new_draft(&self.request);
                 self.ready.push_back(Delta::Retrying {
                     attempt: self.attempts,
+                    max_attempts: self.remote.transport.retry.max_attempts,
                     delay,
                     error: failure,
                     usage,

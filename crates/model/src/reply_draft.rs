@@ -271,6 +271,7 @@ mod tests {
         let reason = ModelError::CutOff { provider: "p".to_owned(), detail: String::new() };
         deltas.push(Delta::Retrying {
             attempt: 1,
+            max_attempts: 4,
             delay: std::time::Duration::ZERO,
             error: reason,
             usage: TokenUsage::default(),

@@ -201,6 +201,7 @@ impl ScriptPlayer {
                 ScriptStep::Retrying(reason) => {
                     events.push_front(PlayerEvent::Delta(Delta::Retrying {
                         attempt: 1,
+                        max_attempts: 4,
                         delay: Duration::ZERO,
                         error: reason,
                         usage: TokenUsage::default(),

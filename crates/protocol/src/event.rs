@@ -55,9 +55,12 @@ pub enum ClientEvent {
         finished: Option<TurnOutcome>,
         error: Option<String>,
     },
-    /// The model is called again after this delay.
+    /// The model is called again after this delay, or an entry is stored again.
     Retrying {
         attempt: u32,
+        /// How many attempts there may be; without a limit, `None`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_attempts: Option<u32>,
         seconds: f64,
         kind: Cow<'static, str>,
         message: String,

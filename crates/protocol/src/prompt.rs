@@ -71,6 +71,10 @@ pub enum PromptTiming {
     FollowUp,
     /// Before the next model call; without a running turn, only store it: no turn starts.
     NoTurn,
+    /// As `Steer`; without a running turn, the prompt waits and follows the next one.
+    SteerLater,
+    /// As `FollowUp`; without a running turn, the prompt waits for the end of the next one.
+    FollowUpLater,
 }
 
 /// The queued prompts.

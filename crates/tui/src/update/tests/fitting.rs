@@ -84,6 +84,7 @@ fn every_dialog_fits_every_screen() {
         });
         harness.event(ClientEvent::Retrying {
             attempt: 1,
+            max_attempts: Some(4),
             seconds: 2.0,
             kind: "server".into(),
             message: "服务器".repeat(30),
