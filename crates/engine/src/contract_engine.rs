@@ -1,5 +1,6 @@
 //! An engine with one session and a scripted model, behind which every transport runs the contract of clients.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -56,7 +57,7 @@ impl ContractEngine {
     /// A client of the session in this process.
     pub async fn connect(&self) -> Result<LocalClient, EngineError> {
         let live = self.engine.open_at(&self.session.store, &self.session.key).await?;
-        self.engine.connect(&live, &self.agent()).await
+        self.engine.connect(&live, &self.agent(false)).await
     }
 
     /// The model's next reply.
@@ -73,25 +74,34 @@ impl ContractEngine {
         self.hook.clone()
     }
 
-    /// An agent with tools that asks its user.
-    fn agent(&self) -> AgentSpec {
-        let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
-        let (folder, output) = (self.folder.path(), self.folder.path().join("output"));
-        let models = ModelCatalog {
-            model: Arc::new(self.model.clone()),
-            registry: Arc::new(Registry::built_in()),
-            environment: Environment::new(|_| None),
-            default_model: None,
-            summary_model: None,
-            own_providers: Vec::new(),
-        };
-        let context = ToolContext::new(folder, output, CommandEnv::new(path));
-        // Short conversations can be compacted too.
-        let compaction = CompactionConfig { automatic: false, reserve: None, keep_recent: Some(20) };
-        let workspace =
-            Workspace { tools: ToolSet::standard(), compaction, ..Workspace::new(models, context) };
-        AgentSpec { has_user: true, ..AgentSpec::new(Arc::new(workspace), Arc::new(ScriptedModel::info())) }
+    /// The working directory of the agent.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
+
+    /// An agent with tools that asks its user.
+    pub fn agent(&self, backtracking: bool) -> AgentSpec {
+        scripted_agent(&self.model, self.folder(), backtracking)
+    }
+}
+
+/// An agent with a scripted model and tools that asks its user, and works in a folder.
+pub fn scripted_agent(model: &ScriptedModel, folder: &Path, backtracking: bool) -> AgentSpec {
+    let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
+    let models = ModelCatalog {
+        model: Arc::new(model.clone()),
+        registry: Arc::new(Registry::built_in()),
+        environment: Environment::new(|_| None),
+        default_model: None,
+        summary_model: None,
+        own_providers: Vec::new(),
+    };
+    let context = ToolContext::new(folder, folder.join("output"), CommandEnv::new(path));
+    // Short conversations can be compacted too.
+    let compaction = CompactionConfig { automatic: false, reserve: None, keep_recent: Some(20) };
+    let tools = ToolSet::standard();
+    let workspace = Workspace { tools, backtracking, compaction, ..Workspace::new(models, context) };
+    AgentSpec { has_user: true, ..AgentSpec::new(Arc::new(workspace), Arc::new(ScriptedModel::info())) }
 }
 
 #[async_trait]

@@ -61,7 +61,7 @@ pub use closing::LostResults;
 pub use config::EngineConfig;
 pub use configured_store::{ConfiguredStore, resolve_links};
 #[cfg(feature = "contract")]
-pub use contract_engine::ContractEngine;
+pub use contract_engine::{ContractEngine, scripted_agent};
 pub use create::{KeepWhen, NewSession};
 pub use engine::Engine;
 pub use error::{EngineError, join_some};
@@ -82,7 +82,7 @@ pub use operations::list::{ListOptions, SessionList};
 pub use operations::reading::ReadError;
 pub use operations::switch::session_location;
 pub use operations::tree::TreeJsonOptions;
-pub use operations::tree_json::JsonLayout;
+pub use operations::tree_json::{JsonLayout, nested_tree_json};
 pub use operations::verify::VerifiedSession;
 pub use prompt_history::PromptHistory;
 pub use provenance::is_owned_by_another;

@@ -6,20 +6,22 @@ use osier_protocol::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::dialogs::DialogResponse;
+
 /// A command with the fields that every command may have.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct RpcRequest {
     /// Repeated in the response.
     pub(crate) id: Option<Value>,
     /// The session; by default, the main one.
     pub(crate) session_id: Option<String>,
     pub(crate) name: String,
-    pub(crate) command: Command,
+    pub(crate) command: RpcCommand,
 }
 
 /// Why a line is not a command.
 #[derive(Debug)]
-pub(crate) struct InvalidRequest {
+pub(crate) struct InvalidRpcRequest {
     pub(crate) id: Option<Value>,
     pub(crate) name: String,
     pub(crate) error: String,
@@ -55,7 +57,7 @@ macro_rules! commands {
         /// A command.
         #[derive(Debug, Deserialize)]
         #[serde(tag = "type", rename_all_fields = "camelCase")]
-        pub(crate) enum Command {
+        pub(crate) enum RpcCommand {
             $(#[serde(rename = $name)] $(#[$meta])* $variant $({ $($body)* })? $(($inner))?,)*
         }
 
@@ -135,13 +137,39 @@ commands! {
     DeleteSession "delete_session" { session: String },
 }
 
-impl Request {
-    pub(crate) fn parse(mut object: Map<String, Value>) -> Result<Request, InvalidRequest> {
+/// Whether a line is a command or an answer to a dialog; otherwise the reason. Any text is accepted.
+pub fn check_command(line: &str) -> Result<(), String> {
+    let object = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    match IncomingLine::parse(object) {
+        Ok(_) => Ok(()),
+        Err(invalid) => Err(invalid.error),
+    }
+}
+
+/// What a client sends.
+#[derive(Debug)]
+pub(crate) enum IncomingLine {
+    Command(RpcRequest),
+    /// An answer to a dialog; `None` if it is not one.
+    DialogResponse(Option<DialogResponse>),
+}
+
+impl IncomingLine {
+    pub(crate) fn parse(object: Map<String, Value>) -> Result<IncomingLine, InvalidRpcRequest> {
+        if object.get("type").is_some_and(|name| name == "extension_ui_response") {
+            return Ok(IncomingLine::DialogResponse(serde_json::from_value(Value::Object(object)).ok()));
+        }
+        RpcRequest::parse(object).map(IncomingLine::Command)
+    }
+}
+
+impl RpcRequest {
+    fn parse(mut object: Map<String, Value>) -> Result<RpcRequest, InvalidRpcRequest> {
         let id = object.remove("id");
         let name = match object.get("type") {
             Some(Value::String(name)) => name.clone(),
             _ => {
-                return Err(InvalidRequest {
+                return Err(InvalidRpcRequest {
                     id,
                     name: String::new(),
                     error: "the command has no type".to_owned(),
@@ -150,38 +178,38 @@ impl Request {
         };
         if !COMMAND_NAMES.contains(&name.as_str()) {
             let error = format!("Unknown command: {name}");
-            return Err(InvalidRequest { id, name, error });
+            return Err(InvalidRpcRequest { id, name, error });
         }
         let session_id = match object.remove("sessionId") {
             Some(Value::String(session_id)) => Some(session_id),
             _ => None,
         };
         match serde_json::from_value(Value::Object(object)) {
-            Ok(command) => Ok(Request { id, session_id, name, command }),
-            Err(error) => Err(InvalidRequest { id, name, error: error.to_string() }),
+            Ok(command) => Ok(RpcRequest { id, session_id, name, command }),
+            Err(error) => Err(InvalidRpcRequest { id, name, error: error.to_string() }),
         }
     }
 }
 
-impl Command {
+impl RpcCommand {
     /// Whether the next command is handled before this one has ended. Such commands may take long, or wait for an answer of
     /// the user.
     pub(crate) fn runs_alongside(&self) -> bool {
         matches!(
             self,
-            Command::Prompt { .. }
-                | Command::Steer(_)
-                | Command::FollowUp(_)
-                | Command::Bash(_)
-                | Command::Compact { .. }
-                | Command::NavigateTree(_)
-                | Command::Undo
-                | Command::Redo
-                | Command::UndoCompaction { .. }
-                | Command::Graft { .. }
-                | Command::Resume
-                | Command::ListSessions(_)
-                | Command::SearchSessions(_)
+            RpcCommand::Prompt { .. }
+                | RpcCommand::Steer(_)
+                | RpcCommand::FollowUp(_)
+                | RpcCommand::Bash(_)
+                | RpcCommand::Compact { .. }
+                | RpcCommand::NavigateTree(_)
+                | RpcCommand::Undo
+                | RpcCommand::Redo
+                | RpcCommand::UndoCompaction { .. }
+                | RpcCommand::Graft { .. }
+                | RpcCommand::Resume
+                | RpcCommand::ListSessions(_)
+                | RpcCommand::SearchSessions(_)
         )
     }
 }
@@ -196,7 +224,7 @@ mod tests {
     fn every_name_is_a_command() {
         for name in COMMAND_NAMES {
             let object = json!({ "type": name }).as_object().unwrap().clone();
-            if let Err(invalid) = Request::parse(object) {
+            if let Err(invalid) = RpcRequest::parse(object) {
                 assert!(invalid.error.starts_with("missing field"), "{}", invalid.error);
             }
         }
@@ -205,7 +233,7 @@ mod tests {
     #[test]
     fn unknown_fields_are_ignored_and_the_id_may_be_any_value() {
         let object = json!({ "type": "steer", "message": "m", "extra": 1, "id": [1], "sessionId": "s" });
-        let request = Request::parse(object.as_object().unwrap().clone()).unwrap();
+        let request = RpcRequest::parse(object.as_object().unwrap().clone()).unwrap();
         assert_eq!((request.id, request.session_id.as_deref()), (Some(json!([1])), Some("s")));
     }
 }

@@ -1,30 +1,22 @@
-//! The prompts that wait. Most are in the agent's queue. As in pi, prompts that are queued while nothing runs, and those
-//! that a cancellation leaves, wait for the next prompt; they are held here.
+//! The prompts that wait, as they are announced.
 
-use osier_protocol::{Prompt, PromptQueue};
-
-/// The texts of all waiting prompts, as they were last announced.
+/// The texts of all waiting prompts: steering messages and follow-ups, in the order in which they will be delivered.
 #[derive(Debug, Default)]
 pub(crate) struct QueueTexts {
     queued: [Vec<String>; 2],
-    pub(crate) held: PromptQueue,
     announced: [Vec<String>; 2],
-    /// Set while a turn is canceled: its queue moves to `held`.
+    /// Set while a command empties the queue and fills it again.
     pub(crate) is_moving: bool,
 }
 
 impl QueueTexts {
-    /// Steering messages and follow-ups, in the order in which they will be delivered.
-    pub(crate) fn texts(&self) -> (Vec<String>, Vec<String>) {
-        let texts = |queued: &[String], held: &[Prompt]| {
-            queued.iter().cloned().chain(held.iter().map(|prompt| prompt.text.clone())).collect()
-        };
-        (texts(&self.queued[0], &self.held.steering), texts(&self.queued[1], &self.held.follow_up))
+    /// Steering messages and follow-ups.
+    pub(crate) fn texts(&self) -> &[Vec<String>; 2] {
+        &self.queued
     }
 
     pub(crate) fn len(&self) -> usize {
-        let (steering, follow_up) = self.texts();
-        steering.len() + follow_up.len()
+        self.queued.iter().map(Vec::len).sum()
     }
 
     /// The agent's queue changed. Returns whether to announce it.
@@ -33,25 +25,18 @@ impl QueueTexts {
         self.check_changed()
     }
 
-    /// The agent's queue is empty.
-    pub(crate) fn clear_queued(&mut self) {
-        self.queued = Default::default();
-    }
-
     /// Whether the queue differs from what was announced. If so, it counts as announced.
     pub(crate) fn check_changed(&mut self) -> bool {
-        let (steering, follow_up) = self.texts();
-        let now = [steering, follow_up];
-        let changed = !self.is_moving && now != self.announced;
+        let changed = !self.is_moving && self.queued != self.announced;
         if changed {
-            self.announced = now;
+            self.announced.clone_from(&self.queued);
         }
         changed
     }
 
     /// A message of the user was stored. If it was waiting, it no longer is: pi announces that before the message. Returns
     /// whether to announce it.
-    pub(crate) fn take_delivered(&mut self, text: &str) -> bool {
+    pub(crate) fn remove_delivered(&mut self, text: &str) -> bool {
         for queue in &mut self.queued {
             if queue.first().is_some_and(|first| first == text) {
                 queue.remove(0);
@@ -74,21 +59,21 @@ mod tests {
     fn a_delivered_prompt_is_announced_once() {
         let mut queue = QueueTexts::default();
         assert!(queue.set_queued(&texts(&["a"]), &texts(&["b"])));
-        assert!(queue.take_delivered("a"));
+        assert!(queue.remove_delivered("a"));
         assert!(!queue.set_queued(&[], &texts(&["b"])), "the agent says the same a moment later");
-        assert!(!queue.take_delivered("c"), "another message");
+        assert!(!queue.remove_delivered("c"), "another message");
         assert_eq!(queue.len(), 1);
     }
 
     #[test]
-    fn prompts_that_move_from_the_agent_to_here_are_not_announced() {
+    fn prompts_that_are_queued_again_are_not_announced() {
         let mut queue = QueueTexts::default();
         queue.set_queued(&texts(&["a"]), &[]);
         queue.is_moving = true;
         assert!(!queue.set_queued(&[], &[]));
-        queue.held.steering.push(Prompt::text("a"));
+        assert!(!queue.set_queued(&texts(&["a"]), &[]));
         queue.is_moving = false;
         assert!(!queue.check_changed());
-        assert_eq!(queue.texts(), (texts(&["a"]), Vec::new()));
+        assert_eq!(queue.texts(), &[texts(&["a"]), Vec::new()]);
     }
 }

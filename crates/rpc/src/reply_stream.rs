@@ -63,6 +63,7 @@ pub(crate) struct ReplyStream {
 struct Block {
     kind: BlockKind,
     text: String,
+    is_open: bool,
 }
 
 #[derive(Debug, Default)]
@@ -86,15 +87,15 @@ impl ReplyStream {
                 return None;
             }
             ReplyDelta::TextStart { block } => {
-                self.block(*block).kind = BlockKind::Text;
+                self.start_block(*block, BlockKind::Text);
                 ReplyEvent::TextStart { content_index: *block }
             }
             ReplyDelta::ThinkingStart { block } => {
-                self.block(*block).kind = BlockKind::Thinking;
+                self.start_block(*block, BlockKind::Thinking);
                 ReplyEvent::ThinkingStart { content_index: *block }
             }
             ReplyDelta::ToolCallStart { block, id, name } => {
-                self.block(*block).kind = BlockKind::Call { id: id.clone(), name: name.clone() };
+                self.start_block(*block, BlockKind::Call { id: id.clone(), name: name.clone() });
                 ReplyEvent::ToolCallStart { content_index: *block, id, tool_name: name }
             }
             ReplyDelta::TextDelta { block, delta } => {
@@ -109,16 +110,30 @@ impl ReplyStream {
                 self.block(*block).text.push_str(delta);
                 ReplyEvent::ToolCallDelta { content_index: *block, delta }
             }
-            ReplyDelta::TextEnd { block } => {
-                ReplyEvent::TextEnd { content_index: *block, content: &self.block(*block).text }
-            }
-            ReplyDelta::ThinkingEnd { block } => {
-                ReplyEvent::ThinkingEnd { content_index: *block, content: &self.block(*block).text }
-            }
-            ReplyDelta::ToolCallEnd { block } => {
-                ReplyEvent::ToolCallEnd { content_index: *block, tool_call: self.block(*block).to_json() }
+            ReplyDelta::TextEnd { block }
+            | ReplyDelta::ThinkingEnd { block }
+            | ReplyDelta::ToolCallEnd { block } => {
+                let ended = self.block(*block);
+                ended.is_open = false;
+                ended.end_event(*block)
             }
         })
+    }
+
+    /// The ends of blocks that have none because the reply broke off.
+    pub(crate) fn end_open_blocks(&mut self) -> Vec<ReplyEvent<'_>> {
+        let mut ends = Vec::new();
+        for (index, block) in self.blocks.iter_mut().enumerate() {
+            if std::mem::take(&mut block.is_open) {
+                ends.push(block.end_event(index));
+            }
+        }
+        ends
+    }
+
+    fn start_block(&mut self, index: usize, kind: BlockKind) {
+        let block = self.block(index);
+        (block.kind, block.is_open) = (kind, true);
     }
 
     /// The content as it would be stored.
@@ -135,6 +150,14 @@ impl ReplyStream {
 }
 
 impl Block {
+    fn end_event(&self, content_index: usize) -> ReplyEvent<'_> {
+        match &self.kind {
+            BlockKind::Text => ReplyEvent::TextEnd { content_index, content: &self.text },
+            BlockKind::Thinking => ReplyEvent::ThinkingEnd { content_index, content: &self.text },
+            BlockKind::Call { .. } => ReplyEvent::ToolCallEnd { content_index, tool_call: self.to_json() },
+        }
+    }
+
     fn to_json(&self) -> Value {
         match &self.kind {
             BlockKind::Text => json!({ "type": "text", "text": self.text }),
@@ -172,5 +195,22 @@ mod tests {
         let call = json!({ "type": "toolCall", "id": "c", "name": "read", "arguments": { "path": "a" } });
         assert_eq!(end, json!({ "type": "toolcall_end", "contentIndex": 1, "toolCall": call }));
         assert_eq!(stream.content()[0], json!({ "type": "thinking", "thinking": "Hmm." }));
+    }
+
+    #[test]
+    fn a_block_that_breaks_off_ends_once() {
+        let mut stream = ReplyStream::default();
+        for delta in [
+            ReplyDelta::ThinkingStart { block: 0 },
+            ReplyDelta::ThinkingEnd { block: 0 },
+            ReplyDelta::TextStart { block: 1 },
+            ReplyDelta::TextDelta { block: 1, delta: "Hel".to_owned() },
+        ] {
+            stream.apply(&delta);
+        }
+        let ends: Vec<Value> =
+            stream.end_open_blocks().into_iter().map(|event| serde_json::to_value(event).unwrap()).collect();
+        assert_eq!(ends, [json!({ "type": "text_end", "contentIndex": 1, "content": "Hel" })]);
+        assert_eq!(stream.end_open_blocks(), []);
     }
 }

@@ -44,11 +44,11 @@ pub(crate) fn response_line(id: Option<&Value>, command: &str, result: CommandRe
 }
 
 /// Data of a response.
-pub(crate) fn data(value: &impl Serialize) -> CommandResult {
+pub(crate) fn response_data(value: &impl Serialize) -> CommandResult {
     to_raw_value(value).map(Some).map_err(|error| ClientError::new(ErrorCode::Failed, error.to_string()))
 }
 
 /// The data `null`.
-pub(crate) fn null() -> CommandResult {
-    data(&())
+pub(crate) fn null_data() -> CommandResult {
+    response_data(&())
 }

@@ -1,29 +1,44 @@
 //! Reads commands and answers them.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use async_trait::async_trait;
 use futures_util::poll;
-use osier_protocol::{ClientCommand, ClientError, EngineClient, ErrorCode, NewSessionOptions, OpenedSession};
+use osier_protocol::{
+    ClientCommand, ClientError, EngineClient, ErrorCode, NewSessionOptions, OpenedSession, SessionRef,
+};
+use osier_wire::{IncomingFrame, LineReader, Outbox, line_writer};
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::command::Request;
+use crate::command::{IncomingLine, RpcRequest};
 use crate::dialogs::DialogResponse;
-use crate::line_reader::{InputLine, LineReader, MAX_LINE};
-use crate::output::Output;
 use crate::response::{CommandResult, response_line};
 use crate::session::RpcSession;
 
 /// How many commands may run alongside others. The input waits for one of them to end.
 const MAX_ALONGSIDE: usize = 64;
 
+/// The longest line in bytes. It leaves room for several images.
+pub const MAX_LINE: usize = 64 << 20;
+
+/// Exports sessions to files on this machine.
+#[async_trait]
+pub trait HtmlExporter: Send + Sync + fmt::Debug {
+    /// Writes a page with the session. Returns its path.
+    async fn export_html(&self, session: &SessionRef, file: &str) -> Result<PathBuf, ClientError>;
+}
+
 /// What a server needs.
 #[derive(Debug)]
 pub struct RpcConfig {
     pub engine: Arc<dyn EngineClient>,
+    pub exporter: Arc<dyn HtmlExporter>,
     /// The main session.
     pub session: OpenedSession,
     /// The options of sessions that the client creates.
@@ -34,10 +49,11 @@ pub struct RpcConfig {
 
 /// The state that all commands share.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct RpcServer {
     pub(crate) engine: Arc<dyn EngineClient>,
+    pub(crate) exporter: Arc<dyn HtmlExporter>,
     pub(crate) new_session: NewSessionOptions,
-    pub(crate) output: Output,
+    pub(crate) output: Outbox,
     open: Mutex<OpenSessions>,
 }
 
@@ -56,11 +72,11 @@ pub async fn serve(
     input: impl AsyncRead + Send + Unpin,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), ClientError> {
-    let RpcConfig { engine, session, new_session, stop } = config;
-    let output = Output::start(output);
+    let RpcConfig { engine, exporter, session, new_session, stop } = config;
+    let (output, _writing) = Outbox::start(line_writer(output));
     let main = RpcSession::start(session, false, output.clone()).await?;
     let open = Mutex::new(OpenSessions { main, others: BTreeMap::new() });
-    let server = Arc::new(Server { engine, new_session, output, open });
+    let server = Arc::new(RpcServer { engine, exporter, new_session, output, open });
     let mut alongside = JoinSet::new();
     tokio::select! {
         () = server.clone().read_commands(LineReader::new(input, MAX_LINE), &mut alongside) => {}
@@ -75,45 +91,35 @@ pub async fn serve(
     Ok(())
 }
 
-impl Server {
+impl RpcServer {
     async fn read_commands<R: AsyncRead + Unpin>(
         self: Arc<Self>,
         mut input: LineReader<R>,
         alongside: &mut JoinSet<()>,
     ) {
-        loop {
-            match input.next().await {
-                Ok(Some(InputLine::Complete(line))) => self.handle_line(&line, alongside).await,
-                Ok(Some(InputLine::TooLong)) => {
-                    let error = format!("the line is longer than {} MiB", MAX_LINE >> 20);
-                    self.refuse(None, "parse", &error).await;
-                }
-                Ok(None) => return,
-                Err(error) => {
-                    tracing::debug!(%error, "cannot read the input");
-                    return;
+        while let Some(line) = input.next().await {
+            let object = match line {
+                IncomingFrame::Text(line) => serde_json::from_str(&line).map_err(|error| error.to_string()),
+                IncomingFrame::Invalid(reason) => Err(reason),
+            };
+            match object {
+                Ok(object) => self.handle_object(object, alongside).await,
+                Err(reason) => {
+                    self.refuse(None, "parse", &format!("Failed to parse command: {reason}")).await;
                 }
             }
         }
     }
 
-    async fn handle_line(self: &Arc<Self>, line: &[u8], alongside: &mut JoinSet<()>) {
-        let object: Map<String, Value> = match serde_json::from_slice(line) {
-            Ok(object) => object,
-            Err(error) => {
-                return self.refuse(None, "parse", &format!("Failed to parse command: {error}")).await;
-            }
-        };
-        if object.get("type").is_some_and(|name| name == "extension_ui_response") {
-            return self.answer_dialog(object).await;
-        }
-        match Request::parse(object) {
-            Ok(request) => self.handle_request(request, alongside).await,
+    async fn handle_object(self: &Arc<Self>, object: Map<String, Value>, alongside: &mut JoinSet<()>) {
+        match IncomingLine::parse(object) {
+            Ok(IncomingLine::Command(request)) => self.handle_request(request, alongside).await,
+            Ok(IncomingLine::DialogResponse(response)) => self.answer_dialog(response).await,
             Err(invalid) => self.refuse(invalid.id.as_ref(), &invalid.name, &invalid.error).await,
         }
     }
 
-    async fn handle_request(self: &Arc<Self>, request: Request, alongside: &mut JoinSet<()>) {
+    async fn handle_request(self: &Arc<Self>, request: RpcRequest, alongside: &mut JoinSet<()>) {
         let runs_alongside = request.command.runs_alongside();
         let mut run = Box::pin(self.clone().run_request(request));
         if !runs_alongside {
@@ -135,12 +141,13 @@ impl Server {
     }
 
     pub(crate) async fn respond(&self, id: Option<&Value>, command: &str, result: CommandResult) {
-        self.output.send(response_line(id, command, result)).await;
+        // After the client has closed the output, nobody needs the response.
+        let _ = self.output.send(response_line(id, command, result)).await;
     }
 
     /// An answer to a dialog has no response. Answers to dialogs that are not open are ignored.
-    async fn answer_dialog(&self, object: Map<String, Value>) {
-        let Ok(response) = serde_json::from_value::<DialogResponse>(Value::Object(object)) else { return };
+    async fn answer_dialog(&self, response: Option<DialogResponse>) {
+        let Some(response) = response else { return };
         for session in self.all_sessions() {
             let answered = session.translator.lock().await.dialogs.answer(&response);
             if let Some((question, answer)) = answered {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use osier_engine::FollowedEvents;
 use osier_protocol::client::AttachedState;
 use osier_protocol::{Client, ClientError, ClientEvent, LogPosition, OpenedSession, SessionInfo};
+use osier_wire::Outbox;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 
-use crate::output::Output;
 use crate::pi_event::{Dialog, PiEvent};
 use crate::translator::{ModelName, Translator};
 
@@ -22,7 +22,7 @@ pub(crate) struct RpcSession {
     pub(crate) info: SessionInfo,
     pub(crate) client: Arc<dyn Client>,
     pub(crate) translator: Mutex<Translator>,
-    output: Output,
+    output: Outbox,
     progress: watch::Sender<EventProgress>,
     /// Prompts whose response is not sent yet. Their turn is announced after it.
     prompts_in_flight: watch::Sender<usize>,
@@ -42,7 +42,7 @@ impl RpcSession {
     pub(crate) async fn start(
         opened: OpenedSession,
         tagged: bool,
-        output: Output,
+        output: Outbox,
     ) -> Result<Arc<RpcSession>, ClientError> {
         let OpenedSession { info, client } = opened;
         let mut translator = Translator::new(tagged.then(|| info.id.to_string()));
@@ -100,7 +100,7 @@ impl RpcSession {
             let id = translator.dialogs.next_id();
             translator.emit(&PiEvent::ExtensionUiRequest { id, dialog });
         }
-        lines.extend(translator.take_lines());
+        lines.extend(translator.drain_lines());
         self.write(lines).await;
     }
 
@@ -127,7 +127,8 @@ impl RpcSession {
 
     async fn write(&self, lines: Vec<String>) {
         for line in lines {
-            self.output.send(line).await;
+            // After the client has closed the output, nobody needs the events.
+            let _ = self.output.send(line).await;
         }
     }
 
@@ -135,7 +136,7 @@ impl RpcSession {
     pub(crate) async fn emit<T>(&self, change: impl FnOnce(&mut Translator) -> T) -> T {
         let mut translator = self.translator.lock().await;
         let result = change(&mut translator);
-        let lines = translator.take_lines();
+        let lines = translator.drain_lines();
         self.write(lines).await;
         result
     }

@@ -48,7 +48,7 @@ impl<'a> StoredEntry<'a> {
             "details": self.details,
             "timestamp": timestamp,
         });
-        raw(&without_nulls(message))
+        to_raw(&without_nulls(message))
     }
 
     /// The result of a compaction as pi reports it.
@@ -88,7 +88,7 @@ impl<'a> StoredToolResult<'a> {
 }
 
 /// A value as JSON text.
-pub(crate) fn raw(value: &Value) -> Option<RawMessage> {
+pub(crate) fn to_raw(value: &Value) -> Option<RawMessage> {
     serde_json::value::to_raw_value(value).ok()
 }
 

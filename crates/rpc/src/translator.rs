@@ -90,8 +90,12 @@ impl Translator {
             ClientEvent::Lagged { .. } => self.emit(&PiEvent::EventsSkipped),
             ClientEvent::TurnStarted => self.start_run(),
             ClientEvent::TurnEnded { finished, error } => self.end_run(*finished, error.as_deref()),
-            ClientEvent::Retrying { attempt, seconds, message, .. } => {
-                self.handle_retry(*attempt, *seconds, message);
+            // Something is not stored yet, which pi does not know.
+            ClientEvent::Retrying { kind, message, .. } if kind == "store" => self.notify(message, "warning"),
+            ClientEvent::Retrying { attempt, max_attempts, seconds, message, .. } => {
+                // pi counts the attempts after the first.
+                let retries = max_attempts.unwrap_or_default().saturating_sub(1).max(*attempt);
+                self.handle_retry(*attempt, retries, *seconds, message);
             }
             ClientEvent::ToolStarted { call, name, arguments } => self.start_tool(call, name, arguments),
             ClientEvent::ToolOutput { call, text, .. } => self.handle_tool_output(call, text),
@@ -114,11 +118,11 @@ impl Translator {
             ClientEvent::SummaryStarted { .. } | ClientEvent::SummaryText { .. } => {}
             ClientEvent::Notice { text } => self.notify(text, "info"),
         }
-        self.take_lines()
+        self.drain_lines()
     }
 
     /// The lines of the events that were emitted since the last call.
-    pub(crate) fn take_lines(&mut self) -> Vec<String> {
+    pub(crate) fn drain_lines(&mut self) -> Vec<String> {
         std::mem::take(&mut self.lines)
     }
 
@@ -141,9 +145,21 @@ impl Translator {
     /// Announces the queue if it changed.
     pub(crate) fn emit_queue_if(&mut self, changed: bool) {
         if changed {
-            let (steering, follow_up) = self.queue.texts();
-            self.emit(&PiEvent::QueueUpdate { steering: &steering, follow_up: &follow_up });
+            self.emit_queue();
         }
+    }
+
+    pub(crate) fn emit_queue(&mut self) {
+        let [steering, follow_up] = self.queue.texts().clone();
+        self.emit(&PiEvent::QueueUpdate { steering: &steering, follow_up: &follow_up });
+    }
+
+    /// A command has emptied the queue, and perhaps filled it again. Returns whether it was announced.
+    pub(crate) fn end_queue_move(&mut self) -> bool {
+        self.queue.is_moving = false;
+        let changed = self.queue.check_changed();
+        self.emit_queue_if(changed);
+        changed
     }
 
     pub(crate) fn set_thinking_level(&mut self, level: &str) {

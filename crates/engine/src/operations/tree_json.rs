@@ -1,5 +1,8 @@
 //! The tree as JSON, written without recursion: a chain may be a million entries deep.
 
+use std::borrow::Cow;
+use std::convert::Infallible;
+
 use osier_session::{Session, SessionState};
 use osier_store::StoreError;
 use osier_tree::entry::parse_entry;
@@ -33,15 +36,37 @@ pub(super) async fn write_tree<E: From<StoreError>>(
     let order = depth_first(tree, &hidden);
     let path: FxHashSet<Seq> = tree.heads().ancestors(leaf).collect();
     write(b"[")?;
-    let mut nodes = NodeWriter { tree, open: Vec::new(), needs_comma: false, write: &mut write };
+    let separator = b",\n";
+    let mut nodes = NodeWriter { tree, open: Vec::new(), needs_comma: false, separator, write: &mut write };
     session
-        .for_each_current_line(state, &order, |seq, line| match options.layout {
-            JsonLayout::Nested => nodes.write_nested(seq, line),
-            JsonLayout::Flat => nodes.write_flat(seq, line, path.contains(&seq)),
+        .for_each_current_line(state, &order, |seq, line| {
+            let entry = parse_entry(line);
+            let json = entry.as_ref().map_or(Cow::Borrowed(&b"null"[..]), entry_json);
+            match options.layout {
+                JsonLayout::Nested => nodes.write_nested(seq, &json),
+                JsonLayout::Flat => nodes.write_flat(seq, &json, path.contains(&seq)),
+            }
         })
         .await?;
     nodes.close_to_depth(0)?;
     write(b"]\n")
+}
+
+/// The tree as nested nodes on one line. `entry` returns the JSON of an entry.
+pub fn nested_tree_json<'a>(tree: &SessionTree, entry: impl Fn(Seq) -> &'a [u8]) -> Vec<u8> {
+    let mut json = b"[".to_vec();
+    let mut write = |bytes: &[u8]| -> Result<(), Infallible> {
+        json.extend_from_slice(bytes);
+        Ok(())
+    };
+    let mut nodes =
+        NodeWriter { tree, open: Vec::new(), needs_comma: false, separator: b",", write: &mut write };
+    for seq in depth_first(tree, &tree.hidden_entries()) {
+        let Ok(()) = nodes.write_nested(seq, entry(seq));
+    }
+    let Ok(()) = nodes.close_to_depth(0);
+    json.push(b']');
+    json
 }
 
 /// All shown entries depth-first: roots in log order, children oldest first.
@@ -64,21 +89,22 @@ struct NodeWriter<'a, W> {
     open: Vec<Seq>,
     /// A sibling was already written.
     needs_comma: bool,
+    separator: &'static [u8],
     write: &'a mut W,
 }
 
 impl<E, W: FnMut(&[u8]) -> Result<(), E>> NodeWriter<'_, W> {
-    fn write_nested(&mut self, seq: Seq, line: &[u8]) -> Result<(), E> {
+    fn write_nested(&mut self, seq: Seq, entry: &[u8]) -> Result<(), E> {
         self.close_to_depth(self.tree.head(seq).depth as usize)?;
-        self.start_node(line)?;
+        self.start_node(entry)?;
         (self.write)(b",\"children\":[")?;
         self.open.push(seq);
         self.needs_comma = false;
         Ok(())
     }
 
-    fn write_flat(&mut self, seq: Seq, line: &[u8], on_path: bool) -> Result<(), E> {
-        self.start_node(line)?;
+    fn write_flat(&mut self, seq: Seq, entry: &[u8], on_path: bool) -> Result<(), E> {
+        self.start_node(entry)?;
         (self.write)(format!(",\"depth\":{}", self.tree.head(seq).depth).as_bytes())?;
         if on_path {
             (self.write)(b",\"onPath\":true")?;
@@ -87,15 +113,12 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> NodeWriter<'_, W> {
     }
 
     /// Starts a node.
-    fn start_node(&mut self, line: &[u8]) -> Result<(), E> {
+    fn start_node(&mut self, entry: &[u8]) -> Result<(), E> {
         if self.needs_comma {
-            (self.write)(b",\n")?;
+            (self.write)(self.separator)?;
         }
         (self.write)(b"{\"entry\":")?;
-        match parse_entry(line) {
-            Ok(entry) => (self.write)(&entry_json(&entry)),
-            Err(_) => (self.write)(b"null"),
-        }
+        (self.write)(entry)
     }
 
     /// Closes the open nodes at or below a depth.

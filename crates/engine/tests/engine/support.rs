@@ -3,15 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use osier_agent::CompactionConfig;
 use osier_engine::{
-    AgentSpec, ConfiguredStore, Engine, EngineConfig, FindOptions, KeepWhen, LiveSession, ModelCatalog,
-    NewSession, StoredSession, Workspace,
+    AgentSpec, ConfiguredStore, Engine, EngineConfig, FindOptions, KeepWhen, LiveSession, NewSession,
+    StoredSession, scripted_agent,
 };
 use osier_model::scripted::{ScriptedModel, ScriptedTurn};
-use osier_model::{Environment, Registry};
 use osier_store::FileStore;
-use osier_tools::{CommandEnv, ToolContext, ToolSet};
 use tempfile::TempDir;
 
 pub(crate) struct TestEngine {
@@ -61,21 +58,6 @@ impl TestEngine {
 
     /// An agent with tools that asks its user.
     pub(crate) fn agent(&self) -> AgentSpec {
-        let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
-        let (folder, output) = (self.folder.path(), self.folder.path().join("output"));
-        let models = ModelCatalog {
-            model: Arc::new(self.model.clone()),
-            registry: Arc::new(Registry::built_in()),
-            environment: Environment::new(|_| None),
-            default_model: None,
-            summary_model: None,
-            own_providers: Vec::new(),
-        };
-        let context = ToolContext::new(folder, output, CommandEnv::new(path));
-        // Short conversations can be compacted too.
-        let compaction = CompactionConfig { automatic: false, reserve: None, keep_recent: Some(20) };
-        let workspace =
-            Workspace { tools: ToolSet::standard(), compaction, ..Workspace::new(models, context) };
-        AgentSpec { has_user: true, ..AgentSpec::new(Arc::new(workspace), Arc::new(ScriptedModel::info())) }
+        scripted_agent(&self.model, self.folder.path(), false)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, bail};
 use async_trait::async_trait;
-use osier_engine::{ExportFolder, PromptHistory};
+use osier_engine::PromptHistory;
 use osier_local_engine::LocalEngine;
 use osier_protocol::engine_request::SettingRow;
 use osier_protocol::time::Millis;
@@ -18,6 +18,7 @@ use osier_settings::{WorkspaceOptions, settings_page, themes};
 use osier_tui::msg::OpenTarget;
 use osier_tui::{ConnectionStatus, Host, OpenedSession as SwitchedSession, SessionListing, SettingChange};
 
+use super::export::export_session;
 use super::interface_config::{load_theme, ui_config};
 use crate::failure::error_chain;
 use crate::home::{self, Home};
@@ -197,15 +198,10 @@ impl TerminalHost {
     }
 
     async fn export_path(&self, file: Option<&str>) -> Result<PathBuf> {
-        let (home, session) = (self.home(), self.session().session);
         let Some(local) = &self.local else {
             bail!("cannot export from another machine; use `osier sessions export` there")
         };
-        let engine = local.engine();
-        let live = engine.open_at(&session.store, &session.key).await?;
-        let Some(client) = engine.connect_if_running(&live).await else { bail!("the session is closed") };
-        let folder = ExportFolder { cwd: home.cwd.clone(), home: home.user.as_ref().map(PathBuf::from) };
-        Ok(engine.export_to(&client, file, &folder).await?)
+        Ok(export_session(local, &self.session().session, file).await?)
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod args;
 mod connect;
+mod export;
 mod frame_server;
 mod gateway_token;
 mod gateway_url;

@@ -1,15 +1,18 @@
 //! `--mode rpc`: a program drives sessions through standard input and output.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
+use async_trait::async_trait;
 use osier_local_engine::LocalEngine;
-use osier_protocol::{EngineClient, NewSessionOptions, OpenRequest};
-use osier_rpc::RpcConfig;
+use osier_protocol::{ClientError, EngineClient, NewSessionOptions, OpenRequest, SessionRef};
+use osier_rpc::{HtmlExporter, RpcConfig};
 use tokio_util::sync::CancellationToken;
 
 use super::args::Args;
+use super::export::export_session;
 use super::open_target;
 use super::signals::Signals;
 use super::standard_input::standard_input;
@@ -43,7 +46,13 @@ async fn serve(args: &Args, engine: &Arc<LocalEngine>) -> Result<ExitCode> {
     }
     let (mut signals, stop) = (Signals::listen()?, CancellationToken::new());
     let new_session = NewSessionOptions { name: None, ..open_target::new_session(args) };
-    let config = RpcConfig { engine: engine.clone(), session, new_session, stop: stop.clone() };
+    let config = RpcConfig {
+        engine: engine.clone(),
+        exporter: Arc::new(FileExporter(engine.clone())),
+        session,
+        new_session,
+        stop: stop.clone(),
+    };
     let served = osier_rpc::serve(config, standard_input(), tokio::io::stdout());
     tokio::pin!(served);
     tokio::select! {
@@ -59,4 +68,15 @@ async fn serve(args: &Args, engine: &Arc<LocalEngine>) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Exports the sessions of an engine in this process.
+#[derive(Debug)]
+struct FileExporter(Arc<LocalEngine>);
+
+#[async_trait]
+impl HtmlExporter for FileExporter {
+    async fn export_html(&self, session: &SessionRef, file: &str) -> Result<PathBuf, ClientError> {
+        Ok(export_session(&self.0, session, Some(file)).await?)
+    }
 }

@@ -40,6 +40,7 @@ mod run_models;
 mod run_offers;
 mod run_print;
 mod run_requests;
+mod run_rpc;
 mod run_sessions;
 mod run_support;
 mod run_usage;

@@ -131,3 +131,28 @@ fn control_characters_are_escaped_on_a_terminal() {
     assert_eq!(code, 0);
     assert!(screen.contains(r"a\u009b2Jb\u202ec"), "{screen}");
 }
+
+#[test]
+fn a_backtrack_is_an_event_of_its_own() {
+    let server = ModelServer::new();
+    let env = server.env();
+    let running = RunningCommand::start(osier_command(&env, &["--mode", "json", "try it"]));
+    server
+        .next_request()
+        .reply_with_call("backtrack", &json!({ "checkpoint_id": 0, "note": "it was a dead end" }));
+    server.next_request().reply("Done.");
+    let output = running.wait();
+    assert_eq!(output.code, 0, "{output:?}");
+    let lines: Vec<Value> = output.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let at = lines.iter().position(|line| line["type"] == "backtrack").expect("a backtrack");
+    let backtrack = lines[at].as_object().unwrap();
+    let fields =
+        ["type", "entryId", "checkpointId", "note", "addendum", "fromId", "originalUserMessage", "discarded"];
+    assert_eq!(backtrack.keys().collect::<Vec<_>>(), fields);
+    assert_eq!(
+        (&backtrack["note"], &backtrack["originalUserMessage"]),
+        (&json!("it was a dead end"), &json!("try it"))
+    );
+    let stored = lines[..at].iter().any(|line| line["type"] == "entry" && line["id"] == backtrack["entryId"]);
+    assert!(stored, "the entry comes first");
+}

@@ -23,6 +23,7 @@ mod commands;
 mod connecting;
 mod docs;
 mod entries;
+mod faults;
 mod limits;
 mod openapi;
 mod page;

@@ -4,8 +4,8 @@ use osier_protocol::query::{ModelDescription, ModelDetails};
 use osier_protocol::{ClientCommand, ClientError, EngineRequest, ErrorCode, ThinkingLevel};
 use serde_json::{Value, json};
 
-use crate::response::{CommandResult, data, null};
-use crate::server::Server;
+use crate::response::{CommandResult, null_data, response_data};
+use crate::server::RpcServer;
 use crate::session::RpcSession;
 
 /// A model as pi describes it.
@@ -41,7 +41,7 @@ impl RpcSession {
             return Err(ClientError::new(ErrorCode::ModelNotFound, error));
         };
         self.use_model(model).await?;
-        data(&model_json(model))
+        response_data(&model_json(model))
     }
 
     async fn use_model(&self, model: &ModelDescription) -> Result<(), ClientError> {
@@ -56,16 +56,16 @@ impl RpcSession {
         let is_current =
             |model: &ModelDescription| model.provider == current.provider && model.id == current.id;
         let next = usable.iter().position(is_current).map_or(0, |index| (index + 1) % usable.len().max(1));
-        let Some(model) = usable.get(next).filter(|model| !is_current(model)) else { return null() };
+        let Some(model) = usable.get(next).filter(|model| !is_current(model)) else { return null_data() };
         self.use_model(model).await?;
         let level = supported_level(model, self.client.status().await?.thinking);
-        data(&json!({ "model": model_json(model), "thinkingLevel": level, "isScoped": false }))
+        response_data(&json!({ "model": model_json(model), "thinkingLevel": level, "isScoped": false }))
     }
 
     pub(crate) async fn available_models(&self) -> CommandResult {
         let details = self.client.model_details().await?;
         let models: Vec<Value> = details.usable.iter().map(model_json).collect();
-        data(&json!({ "models": models }))
+        response_data(&json!({ "models": models }))
     }
 
     /// A level that the model does not support is replaced by the next lower one, or the lowest.
@@ -90,21 +90,21 @@ impl RpcSession {
         let model = self.client.model_details().await?.current;
         let levels = &model.thinking_levels;
         if levels.len() < 2 {
-            return null();
+            return null_data();
         }
         let current = supported_level(&model, self.client.status().await?.thinking);
         let next =
             levels.iter().position(|level| *level == current).map_or(0, |index| (index + 1) % levels.len());
         self.use_level(levels[next]).await?;
-        data(&json!({ "level": levels[next] }))
+        response_data(&json!({ "level": levels[next] }))
     }
 
     pub(crate) async fn available_thinking_levels(&self) -> CommandResult {
-        data(&json!({ "levels": self.client.model_details().await?.current.thinking_levels }))
+        response_data(&json!({ "levels": self.client.model_details().await?.current.thinking_levels }))
     }
 }
 
-impl Server {
+impl RpcServer {
     /// As in pi, the setting is stored and applies to later sessions too.
     pub(crate) async fn set_auto_compaction(&self, enabled: bool) -> CommandResult {
         let (key, value) = ("compaction.enabled".to_owned(), enabled.to_string());

@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use osier_protocol::engine_request::SessionList;
 use osier_protocol::{
-    Card, ClientCommand, ClientError, EngineReply, EngineRequest, ErrorCode, ListSessions, NewSessionOptions,
+    ClientCommand, ClientError, EngineReply, EngineRequest, ErrorCode, ListSessions, NewSessionOptions,
     OpenRequest, OpenTarget, SessionRef,
 };
 use serde_json::json;
 
-use crate::response::{CommandResult, data};
-use crate::server::Server;
+use crate::response::{CommandResult, response_data};
+use crate::server::RpcServer;
 use crate::session::RpcSession;
 use crate::stored_entry::without_nulls;
 
-impl Server {
+impl RpcServer {
     /// Opens one more session. Its events name it.
     pub(crate) async fn open_session(
         &self,
@@ -26,14 +25,14 @@ impl Server {
             None => OpenTarget::New(options),
         };
         let Some(opened) = self.engine.open(OpenRequest { target, leaving: None }).await? else {
-            return data(&json!({ "cancelled": true }));
+            return response_data(&json!({ "cancelled": true }));
         };
         let (info, is_open) = (opened.info.clone(), self.session(Some(&opened.info.id)).is_ok());
         if !is_open {
             let session = RpcSession::start(opened, true, self.output.clone()).await?;
             self.add(session);
         }
-        data(&without_nulls(json!({
+        response_data(&without_nulls(json!({
             "cancelled": false,
             "sessionId": info.id,
             "sessionFile": info.file,
@@ -58,42 +57,18 @@ impl Server {
     }
 
     pub(crate) async fn list_sessions(&self, options: ListSessions) -> CommandResult {
-        data(&self.list(options).await?)
-    }
-
-    async fn list(&self, options: ListSessions) -> Result<SessionList, ClientError> {
         match self.engine.call(EngineRequest::ListSessions(options)).await? {
-            EngineReply::Sessions(list) => Ok(list),
+            EngineReply::Sessions(list) => response_data(&list),
             _ => Err(unexpected_reply()),
         }
     }
 
     /// Sessions whose card or messages match, best matches first.
     pub(crate) async fn search_sessions(&self, options: ListSessions) -> CommandResult {
-        let Some(query) = options.query.clone() else {
-            return Err(ClientError::new(ErrorCode::Usage, "missing field `query`"));
-        };
-        let limit = options.limit.unwrap_or(usize::MAX);
-        let mut found = self.list(options.clone()).await?;
-        let others = self.list(ListSessions { query: None, limit: None, ..options }).await?;
-        let is_found =
-            |card: &Card| found.sessions.iter().any(|known| known.id == card.id && known.store == card.store);
-        let others: Vec<Card> = others.sessions.into_iter().filter(|card| !is_found(card)).collect();
-        for card in others {
-            if found.sessions.len() >= limit {
-                found.has_more = true;
-                break;
-            }
-            let (session, query) = (SessionRef::from_card(&card), query.clone());
-            let searched = self.engine.call(EngineRequest::SearchMessages { session, query }).await;
-            match searched {
-                Ok(EngineReply::Matches { matches: true }) => found.sessions.push(card),
-                Ok(_) => {}
-                // A session may be deleted while others are searched.
-                Err(error) => found.problems.push(format!("{}: {error}", card.id)),
-            }
+        match options.query {
+            Some(_) => self.list_sessions(options).await,
+            None => Err(ClientError::new(ErrorCode::Usage, "missing field `query`")),
         }
-        data(&found)
     }
 
     /// A session by a prefix of its id, or by a path.
@@ -113,8 +88,8 @@ impl Server {
     pub(crate) async fn delete_session(&self, named: &str) -> CommandResult {
         let session = self.find(named).await?;
         match self.engine.call(EngineRequest::DeleteSession { session }).await? {
-            EngineReply::Deleted(deleted) => data(&deleted),
-            _ => data(&json!({ "deleted": false })),
+            EngineReply::Deleted(deleted) => response_data(&deleted),
+            _ => response_data(&json!({ "deleted": false })),
         }
     }
 
@@ -128,7 +103,7 @@ impl Server {
         let session = session.info.session.clone();
         let request = EngineRequest::Snapshot { session, since, generation, without_context };
         match self.engine.call(request).await? {
-            EngineReply::Snapshot { snapshot } => data(&snapshot),
+            EngineReply::Snapshot { snapshot } => response_data(&snapshot),
             _ => Err(unexpected_reply()),
         }
     }

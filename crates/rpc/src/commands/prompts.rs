@@ -7,10 +7,11 @@ use osier_protocol::{
 use serde_json::{Value, json};
 
 use crate::command::{QueueMode, StreamingBehavior, UserMessage};
-use crate::pi_event::{CompactionReason, PiEvent};
-use crate::response::{CommandResult, data};
+use crate::pi_event::CompactionReason;
+use crate::response::{CommandResult, response_data};
 use crate::session::RpcSession;
 use crate::stored_entry::without_nulls;
+use crate::translator::Translator;
 
 impl From<UserMessage> for Prompt {
     /// Unlike text that a user types, the text of a program attaches no files.
@@ -41,83 +42,65 @@ impl RpcSession {
             },
             _ => error,
         })?;
-        if let CommandReply::Started { .. } = reply {
-            self.send_held().await?;
-        }
         disposition(&reply)
-    }
-
-    /// Prompts that were held back follow the prompt that has started a turn.
-    async fn send_held(&self) -> Result<(), ClientError> {
-        let held = std::mem::take(&mut self.translator.lock().await.queue.held);
-        let steering = held.steering.into_iter().map(|prompt| (prompt, PromptTiming::Steer));
-        let follow_up = held.follow_up.into_iter().map(|prompt| (prompt, PromptTiming::FollowUp));
-        for (prompt, when) in steering.chain(follow_up) {
-            self.client.send(ClientCommand::Prompt { prompt, when }).await?;
-        }
-        Ok(())
     }
 
     /// Queues a message. As in pi, it waits for the next prompt if nothing runs.
     pub(crate) async fn steer(&self, message: UserMessage, behavior: StreamingBehavior) -> CommandResult {
-        let is_running = self.client.attach(None).await?.state.turn_running;
-        if is_running {
-            return self.prompt(message, Some(behavior)).await;
-        }
-        let prompt = Prompt::from(message);
-        if prompt.is_empty() {
-            return Err(ClientError::new(ErrorCode::Empty, "the message is empty"));
-        }
-        self.emit(|translator| {
-            match behavior {
-                StreamingBehavior::Steer => translator.queue.held.steering.push(prompt),
-                StreamingBehavior::FollowUp => translator.queue.held.follow_up.push(prompt),
-            }
-            let changed = translator.queue.check_changed();
-            translator.emit_queue_if(changed);
-        })
-        .await;
-        data(&json!({ "disposition": "queued" }))
+        let when = match behavior {
+            StreamingBehavior::Steer => PromptTiming::SteerLater,
+            StreamingBehavior::FollowUp => PromptTiming::FollowUpLater,
+        };
+        let reply = self.client.send(ClientCommand::Prompt { prompt: message.into(), when }).await?;
+        self.settle().await?;
+        disposition(&reply)
     }
 
     /// Cancels what runs. As in pi, queued messages stay queued.
     pub(crate) async fn abort(&self) -> CommandResult {
         let queue = self.client.attach(None).await?.state.queue;
         self.translator.lock().await.queue.is_moving = true;
-        let cancelled = self.client.send(ClientCommand::Cancel).await;
-        let mut translator = self.translator.lock().await;
-        if let Ok(CommandReply::Returned { mut prompts }) = cancelled {
-            // Follow-ups come last, and none of them is delivered while a turn is canceled.
-            let follow_up = prompts.split_off(prompts.len().saturating_sub(queue.follow_up.len()));
-            translator.queue.held.steering.extend(prompts);
-            translator.queue.held.follow_up.extend(follow_up);
-        }
-        translator.queue.is_moving = false;
-        translator.queue.clear_queued();
-        drop(translator);
+        let aborted = self.cancel_and_queue_again(queue.follow_up.len()).await;
+        self.settle().await?;
+        self.emit(Translator::end_queue_move).await;
+        aborted?;
         self.settle().await?;
         Ok(None)
     }
 
+    async fn cancel_and_queue_again(&self, follow_ups: usize) -> Result<(), ClientError> {
+        let CommandReply::Returned { prompts } = self.client.send(ClientCommand::Cancel).await? else {
+            return Ok(());
+        };
+        // Follow-ups come last, and none of them is delivered while a turn is canceled.
+        let steering = prompts.len().saturating_sub(follow_ups);
+        for (index, prompt) in prompts.into_iter().enumerate() {
+            let when = match index < steering {
+                true => PromptTiming::SteerLater,
+                false => PromptTiming::FollowUpLater,
+            };
+            self.client.send(ClientCommand::Prompt { prompt, when }).await?;
+        }
+        Ok(())
+    }
+
+    /// As in pi, the queue is announced even if it was empty.
     pub(crate) async fn clear_queue(&self) -> CommandResult {
         let queue = self.client.attach(None).await?.state.queue;
-        self.client.send(ClientCommand::ClearQueue).await?;
-        let (steering, follow_up) = self
-            .emit(|translator| {
-                let held = std::mem::take(&mut translator.queue.held);
-                translator.queue.clear_queued();
-                translator.queue.check_changed();
-                translator.emit(&PiEvent::QueueUpdate { steering: &[], follow_up: &[] });
-                (held.steering, held.follow_up)
-            })
-            .await;
-        let texts = |queued: Vec<Prompt>, held: Vec<Prompt>| -> Vec<String> {
-            queued.into_iter().chain(held).map(|prompt| prompt.text).collect()
+        self.translator.lock().await.queue.is_moving = true;
+        let cleared = self.client.send(ClientCommand::ClearQueue).await;
+        self.settle().await?;
+        self.emit(|translator| {
+            if !translator.end_queue_move() {
+                translator.emit_queue();
+            }
+        })
+        .await;
+        cleared?;
+        let texts = |prompts: &[Prompt]| -> Vec<String> {
+            prompts.iter().map(|prompt| prompt.text.clone()).collect()
         };
-        data(&json!({
-            "steering": texts(queue.steering, steering),
-            "followUp": texts(queue.follow_up, follow_up),
-        }))
+        response_data(&json!({ "steering": texts(&queue.steering), "followUp": texts(&queue.follow_up) }))
     }
 
     /// Osier delivers queued messages one at a time, which is also pi's default.
@@ -147,13 +130,15 @@ impl RpcSession {
         let CommandReply::Ran { entry } = ran? else { return Ok(None) };
         let stored = self.client.entry(entry).await?.entry;
         match stored.view().map(|view| &view.content) {
-            Some(EntryContent::Message(MessageView::UserCommand(ran))) => data(&without_nulls(json!({
-                "output": ran.output,
-                "exitCode": ran.exit_code,
-                "cancelled": ran.cancelled,
-                "truncated": ran.truncated,
-                "fullOutputPath": ran.full_output_path,
-            }))),
+            Some(EntryContent::Message(MessageView::UserCommand(ran))) => {
+                response_data(&without_nulls(json!({
+                    "output": ran.output,
+                    "exitCode": ran.exit_code,
+                    "cancelled": ran.cancelled,
+                    "truncated": ran.truncated,
+                    "fullOutputPath": ran.full_output_path,
+                })))
+            }
             _ => Ok(None),
         }
     }
@@ -172,7 +157,7 @@ impl RpcSession {
         self.settle().await?;
         let error = match compacted {
             Ok(CommandReply::Compacted(reply)) => {
-                return data(&without_nulls(json!({
+                return response_data(&without_nulls(json!({
                     "summary": reply.summary,
                     "firstKeptEntryId": reply.first_kept_entry_id,
                     "tokensBefore": reply.tokens_before,
@@ -196,5 +181,5 @@ fn disposition(reply: &CommandReply) -> CommandResult {
         CommandReply::Handled | CommandReply::Cancelled => "handled",
         _ => "started",
     };
-    data(&json!({ "disposition": disposition }))
+    response_data(&json!({ "disposition": disposition }))
 }

@@ -1,16 +1,16 @@
 //! Commands that read the session.
 
+use osier_engine::nested_tree_json;
 use osier_protocol::entry_view::{EntryContent, MessageView};
 use osier_protocol::tokens::TokenCount;
-use osier_protocol::{EntryId, EntryLine};
+use osier_protocol::{EntryId, EntryLine, Seq};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::models::{model_json, supported_level};
-use crate::response::{CommandResult, data};
+use crate::response::{CommandResult, response_data};
 use crate::session::RpcSession;
 use crate::stored_entry::without_nulls;
-use crate::tree_json::tree_json;
 
 impl RpcSession {
     pub(crate) async fn state(&self) -> CommandResult {
@@ -18,7 +18,7 @@ impl RpcSession {
         let messages = self.client.context().await?.len();
         let is_running = self.client.attach(None).await?.state.turn_running;
         let translator = self.translator.lock().await;
-        data(&without_nulls(json!({
+        response_data(&without_nulls(json!({
             "model": model_json(&details.current),
             "thinkingLevel": supported_level(&details.current, status.thinking),
             "isStreaming": is_running,
@@ -35,25 +35,31 @@ impl RpcSession {
     }
 
     pub(crate) async fn messages(&self) -> CommandResult {
-        data(&json!({ "messages": self.client.context().await? }))
+        response_data(&json!({ "messages": self.client.context().await? }))
     }
 
     pub(crate) async fn entries(&self, since: Option<EntryId>) -> CommandResult {
         let answer = self.client.entries(since).await?;
         let entries: Vec<Box<RawValue>> = answer.entries.iter().filter_map(raw_entry).collect();
-        data(&json!({ "entries": entries, "leafId": answer.leaf_id }))
+        response_data(&json!({ "entries": entries, "leafId": answer.leaf_id }))
     }
 
     pub(crate) async fn tree(&self) -> CommandResult {
         let (snapshot, answer) = (self.client.tree().await?, self.client.entries(None).await?);
         let entries: Vec<Option<Box<RawValue>>> = answer.entries.iter().map(raw_entry).collect();
-        let tree = tree_json(&snapshot.tree, &entries);
-        data(&json!({ "tree": RawValue::from_string(tree).ok(), "leafId": answer.leaf_id }))
+        let json = |seq: Seq| match entries.get(seq.index()) {
+            Some(Some(entry)) => entry.get().as_bytes(),
+            _ => b"null",
+        };
+        let tree = String::from_utf8(nested_tree_json(&snapshot.tree, json)).unwrap_or_default();
+        response_data(&json!({ "tree": RawValue::from_string(tree).ok(), "leafId": answer.leaf_id }))
     }
 
     pub(crate) async fn last_assistant_text(&self) -> CommandResult {
-        let text = self.client.last_reply().await?.map(|reply| reply.text);
-        data(&json!({ "text": text }))
+        let messages = self.client.context().await?;
+        let last = messages.iter().rev().find(|message| is_reply(message));
+        let text = last.map(reply_text).filter(|text| !text.is_empty());
+        response_data(&json!({ "text": text }))
     }
 
     pub(crate) async fn fork_messages(&self) -> CommandResult {
@@ -61,7 +67,7 @@ impl RpcSession {
         points.reverse();
         let message =
             |point: &osier_protocol::query::ForkPoint| json!({ "entryId": point.id, "text": point.text });
-        data(&json!({ "messages": points.iter().map(message).collect::<Vec<_>>() }))
+        response_data(&json!({ "messages": points.iter().map(message).collect::<Vec<_>>() }))
     }
 
     pub(crate) async fn commands(&self) -> CommandResult {
@@ -70,12 +76,12 @@ impl RpcSession {
             let source = if command.name.starts_with("skill:") { "skill" } else { "prompt" };
             json!({ "name": command.name, "description": command.description, "source": source })
         };
-        data(&json!({ "commands": commands.iter().map(describe).collect::<Vec<_>>() }))
+        response_data(&json!({ "commands": commands.iter().map(describe).collect::<Vec<_>>() }))
     }
 
     pub(crate) async fn stats(&self) -> CommandResult {
         let (usage, status) = (self.client.usage().await?, self.client.status().await?);
-        let counts = MessageCounts::of(&self.client.entries(None).await?.entries);
+        let counts = MessageCounts::count(&self.client.entries(None).await?.entries);
         let total = &usage.session;
         let context = match status.context {
             TokenCount { tokens, .. } if status.context_window > 0 => json!({
@@ -85,7 +91,7 @@ impl RpcSession {
             }),
             _ => Value::Null,
         };
-        data(&without_nulls(json!({
+        response_data(&without_nulls(json!({
             "sessionFile": self.info.file,
             "sessionId": self.info.id,
             "userMessages": counts.user,
@@ -117,7 +123,7 @@ struct MessageCounts {
 }
 
 impl MessageCounts {
-    fn of(entries: &[EntryLine]) -> MessageCounts {
+    fn count(entries: &[EntryLine]) -> MessageCounts {
         let mut counts = MessageCounts::default();
         let messages = entries.iter().filter_map(|entry| match &entry.view()?.content {
             EntryContent::Message(message) => Some(message),
@@ -137,6 +143,18 @@ impl MessageCounts {
         }
         counts
     }
+}
+
+/// Whether a message is a reply that counts for pi: one that was canceled before it began does not.
+fn is_reply(message: &Value) -> bool {
+    let is_empty = message["content"].as_array().is_none_or(Vec::is_empty);
+    message["role"] == "assistant" && !(is_empty && message["stopReason"] == "aborted")
+}
+
+fn reply_text(message: &Value) -> String {
+    let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let text: String = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    text.trim().to_owned()
 }
 
 /// An entry as it is stored.

@@ -7,9 +7,10 @@ use osier_protocol::{
     SessionId,
 };
 use serde::Serialize;
+use serde_json::json;
 
-use crate::response::{CommandResult, data};
-use crate::server::Server;
+use crate::response::{CommandResult, response_data};
+use crate::server::RpcServer;
 use crate::session::RpcSession;
 
 /// The session that took the place of another one.
@@ -26,23 +27,41 @@ struct Replaced {
     session_id: Option<SessionId>,
 }
 
-impl Server {
+impl RpcServer {
+    /// Without a path, the page is written to the working directory.
+    pub(crate) async fn export_html(&self, session: &RpcSession, path: Option<String>) -> CommandResult {
+        let id: String = session.info.id.chars().take(8).collect();
+        let path = path.unwrap_or_else(|| format!("osier-{id}.html"));
+        if !path.ends_with(".html") && !path.ends_with(".htm") {
+            let error = format!("cannot export to {path}: the name of a page ends with .html");
+            return Err(ClientError::new(ErrorCode::Usage, error));
+        }
+        let path = self.exporter.export_html(&session.info.session, &path).await?;
+        response_data(&json!({ "path": path }))
+    }
+
     /// Unlike in pi, the session does not record `parentSession`.
     pub(crate) async fn new_session(&self, old: &Arc<RpcSession>) -> CommandResult {
         let target = OpenTarget::New(self.new_session.clone());
-        data(&Replaced { text: None, ..self.open_instead(old, target).await? })
+        response_data(&Replaced { text: None, ..self.open_instead(old, target).await? })
     }
 
     pub(crate) async fn switch_session(&self, old: &Arc<RpcSession>, path: String) -> CommandResult {
-        data(&Replaced { text: None, ..self.open_instead(old, OpenTarget::Named { name: path }).await? })
+        response_data(&Replaced {
+            text: None,
+            ..self.open_instead(old, OpenTarget::Named { name: path }).await?
+        })
     }
 
     pub(crate) async fn fork(&self, old: &Arc<RpcSession>, entry_id: EntryId) -> CommandResult {
-        data(&self.open_instead(old, fork_of(old, ForkPosition::Entry { entry_id })).await?)
+        response_data(&self.open_instead(old, fork_of(old, ForkPosition::Entry { entry_id })).await?)
     }
 
     pub(crate) async fn clone_session(&self, old: &Arc<RpcSession>) -> CommandResult {
-        data(&Replaced { text: None, ..self.open_instead(old, fork_of(old, ForkPosition::Current)).await? })
+        response_data(&Replaced {
+            text: None,
+            ..self.open_instead(old, fork_of(old, ForkPosition::Current)).await?
+        })
     }
 
     /// Opens a session in the place of another one, whose turn is canceled.
@@ -53,9 +72,10 @@ impl Server {
         };
         // The end of the turn is announced before the other session takes its place.
         old.settle().await?;
-        old.stop_events();
         let (text, is_main) = (opened.info.editor_text.clone().unwrap_or_default(), self.is_main(old));
+        // If this fails, the client keeps the old session and its events.
         let new = RpcSession::start(opened, !is_main, self.output.clone()).await?;
+        old.stop_events();
         let session_id = (!is_main).then(|| new.info.id.clone());
         self.replace(old, new);
         Ok(Replaced { text: Some(text), cancelled: false, session_id })
@@ -76,10 +96,5 @@ impl RpcSession {
         self.client.send(ClientCommand::Rename { name }).await?;
         self.settle().await?;
         Ok(None)
-    }
-
-    pub(crate) async fn export_html(&self, path: Option<String>) -> CommandResult {
-        let _ = path;
-        Err(ClientError::new(ErrorCode::Usage, "cannot export to HTML yet"))
     }
 }

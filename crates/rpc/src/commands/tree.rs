@@ -3,7 +3,7 @@
 use osier_protocol::{ClientCommand, ClientError, CommandReply, EntryId, ErrorCode, MoveCommand, MoveReply};
 use serde_json::json;
 
-use crate::response::{CommandResult, data};
+use crate::response::{CommandResult, response_data};
 use crate::session::RpcSession;
 
 impl RpcSession {
@@ -23,8 +23,8 @@ impl RpcSession {
         let reply = self.client.send(command).await?;
         self.settle().await?;
         match reply {
-            CommandReply::Moved(moved) => data(&moved),
-            _ => data(&MoveReply { cancelled: true, ..MoveReply::default() }),
+            CommandReply::Moved(moved) => response_data(&moved),
+            _ => response_data(&MoveReply { cancelled: true, ..MoveReply::default() }),
         }
     }
 
@@ -33,13 +33,13 @@ impl RpcSession {
         let reply = self.client.send(command).await?;
         self.settle().await?;
         match reply {
-            CommandReply::Stored { entry } => data(&json!({ "entryId": entry })),
-            CommandReply::Cancelled => data(&json!({ "cancelled": true })),
+            CommandReply::Stored { entry } => response_data(&json!({ "entryId": entry })),
+            CommandReply::Cancelled => response_data(&json!({ "cancelled": true })),
             _ => Ok(None),
         }
     }
 
     pub(crate) async fn compare(&self, left: EntryId, right: EntryId) -> CommandResult {
-        data(&self.client.compare(left, right).await?)
+        response_data(&self.client.compare(left, right).await?)
     }
 }

@@ -74,7 +74,7 @@ impl Translator {
             MessageView::ToolResult(_) => self.handle_tool_result(stored),
             MessageView::User(user) => {
                 self.ensure_step();
-                let changed = self.is_running() && self.queue.take_delivered(&user.text);
+                let changed = self.is_running() && self.queue.remove_delivered(&user.text);
                 self.emit_queue_if(changed);
                 self.add_message(stored.to_owned());
             }
@@ -94,7 +94,7 @@ impl Translator {
 
     fn end_reply(&mut self, stored: &RawValue, calls: Vec<(String, Value)>, is_failed: bool) {
         self.ensure_step();
-        let was_started = self.step().is_some_and(|step| step.stream.take().is_some());
+        let was_started = self.end_stream().is_some();
         if !was_started {
             self.emit_message(false, Some(stored));
         }
@@ -117,7 +117,7 @@ impl Translator {
     fn handle_tool_result(&mut self, stored: &RawValue) {
         if let Some(result) = StoredToolResult::read(stored) {
             let (id, name) = (&result.tool_call_id, &result.tool_name);
-            let arguments = self.take_call(id);
+            let arguments = self.remove_call(id);
             if !self.tools.is_started(id) {
                 self.start_tool(id, name, &arguments.unwrap_or_default());
             }
@@ -141,7 +141,7 @@ impl Translator {
     }
 
     /// The arguments of a call whose result arrives.
-    fn take_call(&mut self, id: &str) -> Option<Value> {
+    fn remove_call(&mut self, id: &str) -> Option<Value> {
         let step = self.step()?;
         let index = step.open_calls.iter().position(|(call, _)| call == id)?;
         Some(step.open_calls.remove(index).1)

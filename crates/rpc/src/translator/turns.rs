@@ -9,10 +9,7 @@ use serde_json::{Value, json};
 use super::{AgentRun, Step, Translator};
 use crate::pi_event::{PiEvent, RawMessage};
 use crate::reply_stream::ReplyStream;
-use crate::stored_entry::{raw, without_nulls};
-
-/// pi's name for the number of attempts after the first.
-const MAX_RETRIES: u32 = 3;
+use crate::stored_entry::{to_raw, without_nulls};
 
 impl Translator {
     pub(super) fn start_run(&mut self) {
@@ -77,8 +74,18 @@ impl Translator {
         self.lines.push(line);
     }
 
+    /// Ends the stream of a reply, and the blocks that a cancellation or a failure left open.
+    pub(super) fn end_stream(&mut self) -> Option<ReplyStream> {
+        let mut stream = self.step()?.stream.take()?;
+        let usage = stream.usage;
+        for assistant_message_event in stream.end_open_blocks() {
+            self.emit(&PiEvent::MessageUpdate { usage, assistant_message_event });
+        }
+        Some(stream)
+    }
+
     /// A failed attempt. pi ends the run with a failed reply, waits, and starts another run.
-    pub(super) fn handle_retry(&mut self, attempt: u32, seconds: f64, error: &str) {
+    pub(super) fn handle_retry(&mut self, attempt: u32, max_attempts: u32, seconds: f64, error: &str) {
         self.add_failed_reply(error);
         self.end_step();
         let messages = self.run.take().map(|run| run.messages).unwrap_or_default();
@@ -86,7 +93,7 @@ impl Translator {
         self.retry_attempt = Some(attempt);
         self.emit(&PiEvent::AutoRetryStart {
             attempt,
-            max_attempts: MAX_RETRIES.max(attempt),
+            max_attempts,
             delay_ms: (seconds * 1000.0) as u64,
             error_message: error,
         });
@@ -102,7 +109,7 @@ impl Translator {
     /// A reply that failed and is not stored.
     fn add_failed_reply(&mut self, error: &str) {
         self.ensure_step();
-        let stream = self.step().and_then(|step| step.stream.take());
+        let stream = self.end_stream();
         let was_started = stream.is_some();
         let (content, usage) = match &stream {
             Some(stream) => (stream.content(), stream.usage),
@@ -136,7 +143,7 @@ impl Translator {
         error: Option<&str>,
     ) -> Option<RawMessage> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        raw(&without_nulls(json!({
+        to_raw(&without_nulls(json!({
             "role": "assistant",
             "content": content,
             "api": self.model.api,

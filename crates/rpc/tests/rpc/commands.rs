@@ -31,8 +31,11 @@ async fn a_prompt_in_a_turn_needs_a_behavior_and_is_queued() {
         updates.last().unwrap(),
         &json!({ "type": "queue_update", "steering": ["a"], "followUp": ["b", "c"] })
     );
+    program.events.clear();
     let cleared = program.data("clear_queue", json!({})).await;
     assert_eq!(cleared, json!({ "steering": ["a"], "followUp": ["b", "c"] }));
+    let empty = json!({ "type": "queue_update", "steering": [], "followUp": [] });
+    assert_eq!(program.events, [empty.clone()], "announced once");
     assert_eq!(program.data("get_state", json!({})).await["pendingMessageCount"], 0);
 }
 
@@ -46,7 +49,6 @@ async fn queued_messages_survive_an_abort_and_follow_the_next_prompt() {
     assert_eq!(program.data("get_state", json!({})).await["pendingMessageCount"], 1);
     program.events.clear();
     program.push(ScriptedTurn::reply("One."));
-    program.push(ScriptedTurn::reply("Two."));
     let events = program.run_prompt("next").await;
     let prompts: Vec<&Value> = of_type(&events, "message_end")
         .into_iter()
@@ -71,7 +73,6 @@ async fn a_message_that_is_queued_while_nothing_runs_waits_for_the_next_prompt()
 #[tokio::test]
 async fn a_delivered_message_leaves_the_queue_before_it_is_announced() {
     let mut program = TestProgram::start().await;
-    program.push(ScriptedTurn::new().call("c1", "ls", &json!({ "path": "." })));
     program.push(ScriptedTurn::reply("Done."));
     program.data("steer", json!({ "message": "also" })).await;
     program.events.clear();
@@ -86,6 +87,7 @@ async fn a_delivered_message_leaves_the_queue_before_it_is_announced() {
         .collect();
     let end = ["queue []", "message_start \"also\"", "message_end \"also\""];
     assert_eq!(names[names.len() - 3..], end, "{names:?}");
+    assert_eq!(of_type(&events, "turn_end").len(), 1, "the model is called once, with both messages");
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ async fn a_question_shows_the_diff_and_waits_for_the_answer() {
     program.send(&json!({ "type": "extension_ui_response", "id": dialog["id"], "confirmed": true })).await;
     let events = program.until("agent_settled").await;
     assert_eq!(of_type(&events, "tool_execution_end")[0]["isError"], false);
-    assert_eq!(std::fs::read_to_string(program.engine.folder.path().join("new.txt")).unwrap(), "hello\n");
+    assert_eq!(std::fs::read_to_string(program.engine.folder().join("new.txt")).unwrap(), "hello\n");
 }
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn a_refusal_or_a_dismissed_dialog_denies_the_call() {
         if let Some(reason) = answer["reason"].as_str() {
             assert!(end["result"].to_string().contains(reason), "{end}");
         }
-        assert!(!program.engine.folder.path().join("new.txt").exists());
+        assert!(!program.engine.folder().join("new.txt").exists());
     }
 }
 
@@ -71,7 +71,7 @@ async fn an_option_allows_more_than_this_call() {
     program.push(ScriptedTurn::reply("Done."));
     let events = program.run_prompt("again").await;
     assert!(of_type(&events, "extension_ui_request").is_empty(), "{events:#?}");
-    assert!(program.engine.folder.path().join("other.txt").exists());
+    assert!(program.engine.folder().join("other.txt").exists());
 }
 
 #[tokio::test]
@@ -80,5 +80,5 @@ async fn an_abort_withdraws_the_question() {
     program.data("abort", json!({})).await;
     program.send(&json!({ "type": "extension_ui_response", "id": dialog["id"], "confirmed": true })).await;
     assert_eq!(program.data("get_state", json!({})).await["isStreaming"], false);
-    assert!(!program.engine.folder.path().join("new.txt").exists());
+    assert!(!program.engine.folder().join("new.txt").exists());
 }

@@ -68,5 +68,8 @@ async fn abort_ends_the_run_before_it_answers() {
     let events = std::mem::take(&mut program.events);
     assert_eq!(events.last().unwrap(), &json!({ "type": "agent_settled", "aborted": true }), "{events:#?}");
     assert_eq!(of_type(&events, "turn_end")[0]["message"]["stopReason"], "aborted");
+    let ends = of_type(&events, "message_update");
+    let end = json!({ "type": "text_end", "contentIndex": 0, "content": "Hel" });
+    assert_eq!(ends.last().unwrap()["assistantMessageEvent"], end, "an open block ends");
     assert_eq!(program.data("get_state", json!({})).await["isStreaming"], false);
 }

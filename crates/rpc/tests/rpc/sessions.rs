@@ -42,6 +42,30 @@ async fn a_fork_starts_before_a_message_and_a_clone_at_the_position() {
 }
 
 #[tokio::test]
+async fn a_session_that_cannot_be_opened_leaves_the_old_one_and_its_events() {
+    let mut program = TestProgram::start().await;
+    let first = program.data("get_state", json!({})).await["sessionId"].clone();
+    program.engine.opens_broken_session.store(true, std::sync::atomic::Ordering::Relaxed);
+    let failed = program.call("new_session", json!({})).await;
+    assert_eq!(failed["error"], "the session is broken");
+    assert_eq!(program.data("get_state", json!({})).await["sessionId"], first);
+    program.push(ScriptedTurn::reply("Still here."));
+    let events = program.run_prompt("Hi").await;
+    assert_eq!(of_type(&events, "agent_end").len(), 1);
+}
+
+#[tokio::test]
+async fn a_page_is_exported_to_a_file() {
+    let mut program = TestProgram::start().await;
+    let exported = program.data("export_html", json!({ "outputPath": "page.html" })).await;
+    assert_eq!(exported, json!({ "path": program.engine.folder().join("page.html") }));
+    let id = program.data("get_state", json!({})).await["sessionId"].as_str().unwrap().to_owned();
+    let named = program.data("export_html", json!({})).await["path"].as_str().unwrap().to_owned();
+    assert!(named.ends_with(&format!("osier-{}.html", &id[..8])), "{named}");
+    assert_eq!(program.call("export_html", json!({ "outputPath": "page.txt" })).await["success"], false);
+}
+
+#[tokio::test]
 async fn several_sessions_run_in_one_process() {
     let mut program = TestProgram::start().await;
     let other = program.data("open_session", json!({})).await["sessionId"].clone();

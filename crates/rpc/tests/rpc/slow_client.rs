@@ -3,12 +3,12 @@
 use osier_model::scripted::ScriptedTurn;
 use serde_json::json;
 
-use crate::support::{RpcTestEngine, TestProgram, types};
+use crate::support::{TestProgram, types};
 
 /// The turn ends although nobody reads. Later the client gets the entries that it missed.
 #[tokio::test]
 async fn a_client_that_does_not_read_delays_no_turn_and_misses_no_message() {
-    let mut program = TestProgram::with_pipes(256, RpcTestEngine::new()).await;
+    let mut program = TestProgram::with_pipes(256).await;
     let long = ScriptedTurn::new();
     program.push((0..3000).fold(long, |turn, number| turn.text(format!("word {number} "))));
     program.send(&json!({ "type": "prompt", "message": "Hi" })).await;

@@ -1,25 +1,22 @@
 //! A server on a pair of pipes, with a scripted model, and the program that drives it.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use osier_agent::CompactionConfig;
 use osier_engine::{
-    AgentSpec, ConfiguredStore, Engine, EngineConfig, EngineError, FindOptions, ForkFrom, ForkRequest,
-    KeepWhen, LiveSession, ModelCatalog, NewSession, Workspace,
+    ContractEngine, EngineError, FindOptions, ForkFrom, ForkRequest, KeepWhen, LiveSession, NewSession,
 };
-use osier_model::scripted::{ScriptedModel, ScriptedTurn};
-use osier_model::{Environment, Registry};
+use osier_model::scripted::ScriptedTurn;
 use osier_protocol::{
-    Client, ClientCommand, ClientError, EngineClient, EngineReply, EngineRequest, ErrorCode, ForkPosition,
-    NewSessionOptions, OpenRequest, OpenTarget, OpenedSession, SessionInfo, SessionRef,
+    Attached, Client, ClientCommand, ClientError, CommandReply, EngineClient, EngineReply, EngineRequest,
+    ErrorCode, ForkPosition, LogPosition, NewSessionOptions, OpenRequest, OpenTarget, OpenedSession,
+    QueryAnswer, SessionInfo, SessionQuery, SessionRef,
 };
-use osier_rpc::RpcConfig;
-use osier_store::FileStore;
-use osier_tools::{CommandEnv, ToolContext, ToolSet};
+use osier_rpc::{HtmlExporter, RpcConfig};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -27,45 +24,22 @@ use tokio_util::sync::CancellationToken;
 /// If nothing arrives for this long, the server is stuck.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// An engine with a file store and a scripted model.
+/// An engine with a scripted model that opens and forks sessions.
 #[derive(Debug)]
 pub(crate) struct RpcTestEngine {
-    engine: Engine,
-    pub(crate) model: ScriptedModel,
-    pub(crate) folder: TempDir,
+    contract: ContractEngine,
+    /// The next session that is opened does not answer.
+    pub(crate) opens_broken_session: AtomicBool,
 }
 
 impl RpcTestEngine {
-    pub(crate) fn new() -> Arc<RpcTestEngine> {
-        let folder = tempfile::tempdir().unwrap();
-        let (sessions, caches) = (folder.path().join("sessions"), folder.path().join("cache"));
-        let files = Arc::new(FileStore::new(&sessions, Some(caches.clone())));
-        let store =
-            ConfiguredStore::Files { name: "file".to_owned(), folder: sessions, caches, is_own: true };
-        let engine = Engine::new(EngineConfig { stores: vec![store], files, ..EngineConfig::default() });
-        Arc::new(RpcTestEngine { engine, model: ScriptedModel::new([]), folder })
+    pub(crate) async fn new() -> Arc<RpcTestEngine> {
+        let contract = ContractEngine::new().await;
+        Arc::new(RpcTestEngine { contract, opens_broken_session: AtomicBool::new(false) })
     }
 
-    fn agent(&self) -> AgentSpec {
-        let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
-        let models = ModelCatalog {
-            model: Arc::new(self.model.clone()),
-            registry: Arc::new(Registry::built_in()),
-            environment: Environment::new(|_| None),
-            default_model: None,
-            summary_model: None,
-            own_providers: Vec::new(),
-        };
-        let context =
-            ToolContext::new(self.folder.path(), self.folder.path().join("output"), CommandEnv::new(path));
-        let compaction = CompactionConfig { automatic: false, reserve: None, keep_recent: Some(20) };
-        let workspace = Workspace {
-            tools: ToolSet::standard(),
-            backtracking: true,
-            compaction,
-            ..Workspace::new(models, context)
-        };
-        AgentSpec { has_user: true, ..AgentSpec::new(Arc::new(workspace), Arc::new(ScriptedModel::info())) }
+    pub(crate) fn folder(&self) -> &Path {
+        self.contract.folder()
     }
 
     async fn connect(
@@ -80,21 +54,27 @@ impl RpcTestEngine {
             editor_text: text,
             ..SessionInfo::default()
         };
-        let client = Arc::new(self.engine.connect(live, &self.agent()).await?);
+        let client: Arc<dyn Client> = match self.opens_broken_session.swap(false, Ordering::Relaxed) {
+            true => Arc::new(BrokenClient),
+            false => Arc::new(self.contract.engine.connect(live, &self.contract.agent(true)).await?),
+        };
         Ok(OpenedSession { info, client })
     }
 
     async fn find(&self, name: &str) -> Result<Arc<LiveSession>, EngineError> {
-        let stored = self.engine.find(name, FindOptions::default()).await?.read().await?;
-        self.engine.open(&stored).await
+        let stored = self.contract.engine.find(name, FindOptions::default()).await?.read().await?;
+        self.contract.engine.open(&stored).await
     }
 
     async fn open_target(&self, target: OpenTarget) -> Result<OpenedSession, EngineError> {
         match target {
             OpenTarget::New(_) => {
                 let (store, cwd, agent) = ("file".to_owned(), "/here".to_owned(), "main".to_owned());
-                let live =
-                    self.engine.create(&NewSession { store, cwd, agent, keep: KeepWhen::Always }).await?;
+                let live = self
+                    .contract
+                    .engine
+                    .create(&NewSession { store, cwd, agent, keep: KeepWhen::Always })
+                    .await?;
                 self.connect(&live, None).await
             }
             OpenTarget::Fork(options) => {
@@ -105,13 +85,46 @@ impl RpcTestEngine {
                     ForkPosition::Entry { entry_id } => ForkFrom::Entry(entry_id.to_string()),
                 };
                 let request = ForkRequest { from, ..ForkRequest::default() };
-                let forked = self.engine.fork(source.session(), &request).await?.expect("no hook refuses");
-                let live = self.engine.open(&forked.stored).await?;
+                let forked =
+                    self.contract.engine.fork(source.session(), &request).await?.expect("no hook refuses");
+                let live = self.contract.engine.open(&forked.stored).await?;
                 self.connect(&live, forked.editor.map(|editor| editor.text)).await
             }
             OpenTarget::Named { name } => self.connect(&self.find(&name).await?, None).await,
             other => panic!("the tests open no {other:?}"),
         }
+    }
+}
+
+/// The client of a session that is gone.
+#[derive(Debug)]
+struct BrokenClient;
+
+fn broken<T>() -> Result<T, ClientError> {
+    Err(ClientError::new(ErrorCode::Failed, "the session is broken"))
+}
+
+#[async_trait]
+impl Client for BrokenClient {
+    async fn send(&self, _: ClientCommand) -> Result<CommandReply, ClientError> {
+        broken()
+    }
+
+    async fn query(&self, _: SessionQuery) -> Result<QueryAnswer, ClientError> {
+        broken()
+    }
+
+    async fn attach(&self, _: Option<LogPosition>) -> Result<Attached, ClientError> {
+        broken()
+    }
+}
+
+#[async_trait]
+impl HtmlExporter for RpcTestEngine {
+    async fn export_html(&self, session: &SessionRef, file: &str) -> Result<PathBuf, ClientError> {
+        let path = self.folder().join(file);
+        std::fs::write(&path, &session.key).unwrap();
+        Ok(path)
     }
 }
 
@@ -146,17 +159,19 @@ pub(crate) struct TestProgram {
 
 impl TestProgram {
     pub(crate) async fn start() -> TestProgram {
-        TestProgram::with_pipes(1 << 16, RpcTestEngine::new()).await
+        TestProgram::with_pipes(1 << 16).await
     }
 
     /// The pipes hold this many bytes.
-    pub(crate) async fn with_pipes(size: usize, engine: Arc<RpcTestEngine>) -> TestProgram {
+    pub(crate) async fn with_pipes(size: usize) -> TestProgram {
+        let engine = RpcTestEngine::new().await;
         let session = engine.open_target(OpenTarget::default()).await.unwrap();
         let client = session.client.clone();
         let (input, server_input) = tokio::io::duplex(size);
         let (server_output, output) = tokio::io::duplex(size);
         let config = RpcConfig {
             engine: engine.clone(),
+            exporter: engine.clone(),
             session,
             new_session: NewSessionOptions::default(),
             stop: CancellationToken::new(),
@@ -168,7 +183,7 @@ impl TestProgram {
 
     /// The model's next reply.
     pub(crate) fn push(&self, turn: ScriptedTurn) {
-        self.engine.model.push(turn);
+        self.engine.contract.push_turn(turn);
     }
 
     pub(crate) async fn write(&mut self, bytes: &[u8]) {

@@ -9,7 +9,7 @@ use crate::support::{TestProgram, of_type, types};
 #[tokio::test]
 async fn a_tool_call_starts_ends_and_belongs_to_its_turn() {
     let mut program = TestProgram::start().await;
-    std::fs::write(program.engine.folder.path().join("a.txt"), "One line.\n").unwrap();
+    std::fs::write(program.engine.folder().join("a.txt"), "One line.\n").unwrap();
     program.push(ScriptedTurn::new().text("Reading.").call("c1", "read", &json!({ "path": "a.txt" })));
     program.push(ScriptedTurn::reply("It has one line."));
     let events = program.run_prompt("read a.txt").await;
@@ -54,6 +54,8 @@ async fn a_retry_looks_like_pis() {
     assert_eq!(names, expected, "{events:#?}");
     assert_eq!(of_type(&events, "agent_end")[0]["willRetry"], true);
     assert_eq!(of_type(&events, "turn_end")[0]["message"]["stopReason"], "error");
+    // The setting counts all attempts, pi those after the first.
+    assert_eq!(of_type(&events, "auto_retry_start")[0]["maxAttempts"], 3);
     assert_eq!(
         of_type(&events, "auto_retry_end")[0],
         &json!({ "type": "auto_retry_end", "success": true, "attempt": 1 })
@@ -71,6 +73,8 @@ async fn a_failed_reply_ends_the_run() {
     let events = program.run_prompt("Hi").await;
     let turn = of_type(&events, "turn_end")[0];
     assert_eq!(turn["message"]["stopReason"], "error", "{turn}");
+    let text = program.data("get_last_assistant_text", json!({})).await;
+    assert_eq!(text, json!({ "text": null }), "the failed reply is the last one, and has no text");
     assert_eq!(events.last().unwrap(), &json!({ "type": "agent_settled", "aborted": false }));
 }
 

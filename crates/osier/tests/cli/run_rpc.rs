@@ -1,0 +1,207 @@
+//! `--mode rpc`: a program drives the real sessions of a user through pipes.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::run_support::{ModelServer, osier_command};
+use crate::support::TestEnv;
+
+/// A program that drives `osier` through pipes.
+struct RpcProgram {
+    osier: Child,
+    input: Option<ChildStdin>,
+    output: Lines<BufReader<ChildStdout>>,
+    last_id: usize,
+}
+
+impl RpcProgram {
+    fn start(env: &TestEnv, args: &[&str]) -> RpcProgram {
+        let mut command = osier_command(env, &[&["--mode", "rpc"], args].concat());
+        let mut osier = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (osier.stdin.take(), BufReader::new(osier.stdout.take().unwrap()).lines());
+        RpcProgram { osier, input, output, last_id: 0 }
+    }
+
+    fn read(&mut self) -> Value {
+        serde_json::from_str(&self.output.next().expect("the program runs").unwrap()).unwrap()
+    }
+
+    fn send(&mut self, name: &str, mut fields: Value) -> String {
+        self.last_id += 1;
+        let id = format!("r{}", self.last_id);
+        (fields["id"], fields["type"]) = (json!(id), json!(name));
+        writeln!(self.input.as_ref().unwrap(), "{fields}").unwrap();
+        id
+    }
+
+    /// Sends a command and returns its response.
+    fn call(&mut self, name: &str, fields: Value) -> Value {
+        let id = self.send(name, fields);
+        loop {
+            let line = self.read();
+            if line["type"] == "response" && line["id"] == id.as_str() {
+                return line;
+            }
+        }
+    }
+
+    /// The data of a successful response.
+    fn data(&mut self, name: &str, fields: Value) -> Value {
+        let response = self.call(name, fields);
+        assert_eq!(response["success"], true, "{response}");
+        response["data"].clone()
+    }
+
+    /// The events up to the first of this type.
+    fn until(&mut self, last: &str) -> Vec<Value> {
+        let mut events = vec![self.read()];
+        while events.last().is_some_and(|event| event["type"] != last) {
+            events.push(self.read());
+        }
+        events
+    }
+
+    fn run_prompt(&mut self, fields: Value) -> Vec<Value> {
+        self.data("prompt", fields);
+        self.until("agent_settled")
+    }
+
+    /// Closes the input. Returns the exit code.
+    fn finish(mut self) -> i32 {
+        drop(self.input.take());
+        while self.output.next().is_some() {}
+        self.osier.wait().unwrap().code().unwrap()
+    }
+}
+
+/// A program with the model without a network.
+fn offline(env: &TestEnv) -> RpcProgram {
+    RpcProgram::start(env, &["--model", "offline"])
+}
+
+#[test]
+fn sessions_are_listed_searched_renamed_and_deleted() {
+    let env = TestEnv::new();
+    let mut program = offline(&env);
+    program.run_prompt(json!({ "message": "say marmalade" }));
+    let main = program.data("get_state", json!({}))["sessionId"].clone();
+    let other = program.data("open_session", json!({ "name": "the other" }))["sessionId"].clone();
+    program.run_prompt(json!({ "message": "say porridge", "sessionId": other }));
+
+    let listed = program.data("list_sessions", json!({}));
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 2, "{listed}");
+    let named = program.data("list_sessions", json!({ "named": true }));
+    assert_eq!((&named["sessions"][0]["id"], &named["hasMore"]), (&other, &json!(false)));
+    let limited = program.data("list_sessions", json!({ "limit": 1 }));
+    assert_eq!((limited["sessions"].as_array().unwrap().len(), &limited["hasMore"]), (1, &json!(true)));
+
+    let found = program.data("search_sessions", json!({ "query": "marmalade" }));
+    let ids: Vec<&Value> = found["sessions"].as_array().unwrap().iter().map(|card| &card["id"]).collect();
+    assert_eq!(ids, [&main]);
+    assert_eq!(program.call("search_sessions", json!({}))["success"], false, "a search needs a query");
+
+    program.data("rename_session", json!({ "session": main, "name": "breakfast" }));
+    assert_eq!(program.data("get_state", json!({}))["sessionName"], "breakfast");
+    let busy = program.call("delete_session", json!({ "session": other }));
+    assert_eq!(busy["success"], false, "an open session is not deleted: {busy}");
+    program.data("close_session", json!({ "sessionId": other }));
+    let deleted = program.data("delete_session", json!({ "session": other }));
+    assert_eq!(deleted["deleted"], true, "{deleted}");
+    assert_eq!(program.data("list_sessions", json!({}))["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(program.call("rename_session", json!({ "session": other, "name": "x" }))["success"], false);
+    assert_eq!(program.finish(), 0);
+}
+
+#[test]
+fn a_snapshot_has_all_entries_or_those_since_a_revision() {
+    let env = TestEnv::new();
+    let mut program = offline(&env);
+    program.run_prompt(json!({ "message": "say one" }));
+    let whole = program.data("get_snapshot", json!({ "withoutContext": true }));
+    let revision = whole["revision"].as_u64().unwrap();
+    assert_eq!(whole["entries"].as_array().unwrap().len() as u64, revision, "{whole}");
+    program.run_prompt(json!({ "message": "say two" }));
+    let since = json!({ "since": revision, "generation": whole["generation"], "withoutContext": true });
+    let rest = program.data("get_snapshot", since);
+    let added = rest["revision"].as_u64().unwrap() - revision;
+    assert!(added >= 2 && rest["entries"].as_array().unwrap().len() as u64 == added, "{rest}");
+    assert!(
+        rest["entries"].to_string().contains("say two") && !rest["entries"].to_string().contains("say one")
+    );
+}
+
+#[test]
+fn a_page_of_the_session_is_written() {
+    let env = TestEnv::new();
+    let mut program = offline(&env);
+    program.run_prompt(json!({ "message": "say marmalade" }));
+    let path = program.data("export_html", json!({ "outputPath": "page.html" }))["path"].clone();
+    let page = std::fs::read_to_string(path.as_str().unwrap()).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("marmalade"), "{}", &page[..100]);
+    let again = program.call("export_html", json!({ "outputPath": "page.html" }));
+    assert_eq!(again["success"], false, "no file is replaced: {again}");
+}
+
+#[test]
+fn a_failed_turn_is_resumed_and_a_compaction_undone() {
+    let server = ModelServer::new();
+    let env = server.env();
+    let settings = std::fs::read_to_string(env.home().join("config.toml")).unwrap();
+    let settings = format!("compaction.keep_recent_tokens = 20\n{settings}");
+    std::fs::write(env.home().join("config.toml"), settings).unwrap();
+    let mut program = RpcProgram::start(&env, &[]);
+    program.data("prompt", json!({ "message": "first" }));
+    server.next_request().refuse(400, r#"{"error":{"message":"no"}}"#);
+    let failed = program.until("agent_settled");
+    assert!(failed.iter().any(|event| event["message"]["stopReason"] == "error"), "{failed:#?}");
+    program.send("resume", json!({}));
+    server.next_request().reply(&"again ".repeat(50));
+    program.until("agent_settled");
+    assert!(
+        program.data("get_last_assistant_text", json!({}))["text"].as_str().unwrap().starts_with("again")
+    );
+
+    for text in ["second", "third"] {
+        program.data("prompt", json!({ "message": text.repeat(40) }));
+        server.next_request().reply(&text.repeat(40));
+        program.until("agent_settled");
+    }
+    let before = program.data("get_messages", json!({}))["messages"].as_array().unwrap().len();
+    let id = program.send("compact", json!({}));
+    server.next_request().reply("A summary.");
+    let compacted = program.until("response");
+    let compacted = compacted.last().unwrap();
+    assert_eq!((&compacted["id"], &compacted["success"]), (&json!(id), &json!(true)), "{compacted}");
+    let after = program.data("get_messages", json!({}))["messages"].as_array().unwrap().len();
+    assert!(after < before, "{after} of {before}");
+    program.data("undo_compaction", json!({}));
+    assert_eq!(program.data("get_messages", json!({}))["messages"].as_array().unwrap().len(), before);
+}
+
+#[test]
+fn the_approval_mode_decides_whether_a_dialog_opens() {
+    let server = ModelServer::new();
+    let env = server.env();
+    let mut program = RpcProgram::start(&env, &[]);
+    let write = json!({ "path": "a.txt", "content": "one\n" });
+    program.data("prompt", json!({ "message": "write" }));
+    server.next_request().reply_with_call("write", &write);
+    let asked = program.until("extension_ui_request");
+    let refusal =
+        json!({ "type": "extension_ui_response", "id": asked.last().unwrap()["id"], "cancelled": true });
+    writeln!(program.input.as_ref().unwrap(), "{refusal}").unwrap();
+    server.next_request().reply("Then not.");
+    program.until("agent_settled");
+    assert!(!env.cwd().join("a.txt").exists());
+
+    assert_eq!(program.call("set_approval_mode", json!({ "mode": "reckless" }))["success"], false);
+    program.data("set_approval_mode", json!({ "mode": "autoEdit" }));
+    program.data("prompt", json!({ "message": "write" }));
+    server.next_request().reply_with_call("write", &write);
+    server.next_request().reply("Done.");
+    let events = program.until("agent_settled");
+    assert!(events.iter().all(|event| event["type"] != "extension_ui_request"), "{events:#?}");
+    assert_eq!(std::fs::read_to_string(env.cwd().join("a.txt")).unwrap(), "one\n");
+}

@@ -1,0 +1,55 @@
+//! Short runs of the fuzz target with random input; see `fuzz/README.md`.
+
+mod bodies;
+
+use proptest::prelude::*;
+
+/// Fields of commands, so that random input is close to valid commands.
+const FIELDS: [&str; 24] = [
+    r#""type":"prompt""#,
+    r#""type":"steer""#,
+    r#""type":"set_label""#,
+    r#""type":"navigate_tree""#,
+    r#""type":"get_snapshot""#,
+    r#""type":"open_session""#,
+    r#""type":"list_sessions""#,
+    r#""type":"extension_ui_response""#,
+    r#""type":7"#,
+    r#""id":[1e400]"#,
+    r#""id":"a""#,
+    r#""sessionId":"s""#,
+    r#""sessionId":null"#,
+    r#""message":"x""#,
+    r#""message":{}"#,
+    r#""images":[{"type":"image","data":"AA==","mimeType":"image/png"}]"#,
+    r#""images":[1]"#,
+    r#""streamingBehavior":"steer""#,
+    r#""targetId":"root""#,
+    r#""since":-1"#,
+    r#""since":18446744073709551616"#,
+    r#""inMemory":true"#,
+    r#""value":"\ud800""#,
+    r#""confirmed":true"#,
+];
+
+proptest! {
+    #[test]
+    fn an_object_of_random_fields_is_a_command_or_refused(
+        fields in prop::collection::vec(prop::sample::select(&FIELDS[..]), 0..6),
+    ) {
+        bodies::command(format!("{{{}}}", fields.join(",")).as_bytes());
+    }
+
+    #[test]
+    fn any_bytes_are_a_command_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        bodies::command(&bytes);
+    }
+}
+
+#[test]
+fn commands_are_accepted() {
+    for line in [r#"{"type":"prompt","message":"x"}"#, r#"{"type":"extension_ui_response","id":"ui-1"}"#] {
+        assert_eq!(osier_rpc::check_command(line), Ok(()));
+        bodies::command(line.as_bytes());
+    }
+}
