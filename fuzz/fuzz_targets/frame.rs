@@ -2,6 +2,7 @@
 
 #![no_main]
 
+#[allow(dead_code, reason = "each target uses one function")]
 #[path = "../../crates/wire/tests/fuzzed/bodies.rs"]
 mod bodies;
 

@@ -3,6 +3,7 @@
 
 mod cases;
 mod content;
+mod gateway;
 mod generate;
 mod measure;
 mod sandbox;
@@ -56,6 +57,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         args.finish()?;
         return engine();
     }
+    let only_gateway = args.flag("--gateway");
     let only_screen = args.flag("--screen");
     let only_sandbox = args.flag("--sandbox");
     let dir = args.value("--dir")?;
@@ -67,6 +69,9 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     std::fs::create_dir_all(&dir)?;
     let dir = dir.canonicalize().with_context(|| format!("cannot open folder {}", dir.display()))?;
     let osier = Osier::new(given.as_deref(), dir.join("home"))?;
+    if only_gateway {
+        return gateway::run(&osier, &dir, quick);
+    }
     let peer = if with_peer { Some(Peer::install()?) } else { None };
     println!("== generating sessions in {}", dir.display());
     let files = BenchFiles::generate(&osier, &dir, quick)?;

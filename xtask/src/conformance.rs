@@ -6,6 +6,7 @@ mod log;
 mod preparing;
 mod racing;
 mod reading;
+mod rpc;
 mod view;
 mod writing;
 
@@ -58,6 +59,7 @@ fn compare(mut args: Args) -> Result<()> {
     let keep = args.value("--keep")?;
     let given = args.value("--osier")?;
     let only = args.value("--only")?;
+    let only_rpc = args.flag("--rpc");
     args.finish()?;
     if let Some(name) = &only
         && PARTS.iter().all(|(part, _)| part != name)
@@ -71,13 +73,10 @@ fn compare(mut args: Args) -> Result<()> {
     let context = ConformanceContext { osier, peer: Peer::install()?, dir, seed, sessions };
     println!("seed {seed}, files in {}", context.dir.display());
 
-    println!("== pi writes {} sessions", context.sessions);
-    context.peer.write_sessions(&context.dir.join("from-pi"), context.sessions, context.seed)?;
     let mut report = ConformanceReport::default();
-    for (name, part) in PARTS {
-        if only.as_deref().is_none_or(|only| only == name) {
-            part(&context, &mut report)?;
-        }
+    match only_rpc {
+        true => rpc::run(&context, &mut report)?,
+        false => compare_sessions(&context, only.as_deref(), &mut report)?,
     }
     if report.differences > 0 {
         bail!("{} differences; the files are in {}", report.differences, context.dir.display());
@@ -86,6 +85,21 @@ fn compare(mut args: Args) -> Result<()> {
         std::fs::remove_dir_all(&context.dir)?;
     }
     println!("xtask: osier and pi agree ({} comparisons)", report.comparisons);
+    Ok(())
+}
+
+fn compare_sessions(
+    context: &ConformanceContext,
+    only: Option<&str>,
+    report: &mut ConformanceReport,
+) -> Result<()> {
+    println!("== pi writes {} sessions", context.sessions);
+    context.peer.write_sessions(&context.dir.join("from-pi"), context.sessions, context.seed)?;
+    for (name, part) in PARTS {
+        if only.is_none_or(|only| only == name) {
+            part(context, report)?;
+        }
+    }
     Ok(())
 }
 

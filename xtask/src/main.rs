@@ -35,6 +35,7 @@ usage: cargo xtask TASK [OPTIONS]
                      --keep DIR     work in DIR and keep the files
                      --osier BIN    use this binary instead of building one
                      --only PART    run one part: reading, writing, forking, preparing or racing
+                     --rpc          instead, let pi's client drive both in RPC mode, and compare answers and events
                      --cluster      instead, run the MySQL store on a Galera cluster of three local servers, with faults
                      --seconds N    duration of the faults (60)
   bench              measure CPU and memory of osier on generated sessions
@@ -43,6 +44,7 @@ usage: cargo xtask TASK [OPTIONS]
                      --screen       only the terminal interface
                      --sandbox      only commands in the sandbox
                      --engine       only many live sessions in one process
+                     --gateway      instead, measure attaching, many WebSocket clients, snapshots and RPC over pipes
                      --mysql        measure the MySQL store instead, compared with the bare driver
                      --dir DIR      folder for the files (target/bench)
                      --osier BIN    use this binary instead of building one

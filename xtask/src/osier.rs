@@ -41,6 +41,15 @@ impl Osier {
         Ok(Self { bin, home })
     }
 
+    /// The same binary with another home.
+    pub(crate) fn with_home(&self, home: &Path) -> Osier {
+        Osier { bin: self.bin.clone(), home: home.to_owned() }
+    }
+
+    pub(crate) fn binary(&self) -> &Path {
+        &self.bin
+    }
+
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.bin);
         command.env("OSIER_HOME", &self.home).env("NO_COLOR", "1").stdin(Stdio::null());

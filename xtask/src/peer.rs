@@ -2,6 +2,7 @@
 //! copied.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -44,8 +45,25 @@ impl Peer {
     /// The pi command-line program.
     pub(crate) fn pi_command(&self) -> Command {
         let mut command = Command::new(&self.node);
-        command.arg(self.module.with_file_name("cli.js"));
+        command.arg(self.cli());
         command
+    }
+
+    /// The file of the pi command-line program.
+    pub(crate) fn cli(&self) -> PathBuf {
+        self.module.with_file_name("cli.js")
+    }
+
+    /// One of the scripts.
+    pub(crate) fn script_path(&self, name: &str) -> PathBuf {
+        self.scripts.join(name)
+    }
+
+    /// The search path of this process, with the installed Node first.
+    pub(crate) fn search_path(&self) -> Result<OsString> {
+        let own = self.node.parent().map(Path::to_owned);
+        let path = env::var_os("PATH").unwrap_or_default();
+        Ok(env::join_paths(own.into_iter().chain(env::split_paths(&path)))?)
     }
 
     /// A call of one of the scripts, with pi's module already set.
@@ -53,7 +71,7 @@ impl Peer {
         let mut command = Command::new(&self.node);
         command
             .arg("--max-old-space-size=8192")
-            .arg(self.scripts.join(name))
+            .arg(self.script_path(name))
             .arg("--module")
             .arg(&self.module);
         command

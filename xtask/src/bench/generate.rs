@@ -40,13 +40,23 @@ impl SessionShape {
     }
 }
 
+impl SessionShape {
+    /// The name that a store would give to the file.
+    pub(super) fn file_name(&self) -> String {
+        self.file_name_at(START)
+    }
+
+    fn file_name_at(&self, millis: u64) -> String {
+        format!("{}_{}.jsonl", iso(millis).replace([':', '.'], "-"), session_id(self.seed))
+    }
+}
+
 /// Many sessions of 200 entries in one folder.
 pub(super) fn write_folder(dir: &Path, count: usize, cwd: &Path) -> Result<()> {
     std::fs::create_dir_all(dir)?;
     for n in 0..count {
         let shape = SessionShape { entries: 200, compacted: false, seed: 1000 + n as u64 };
-        let time = iso(START + n as u64 * 60_000).replace([':', '.'], "-");
-        shape.write(&dir.join(format!("{time}_{}.jsonl", session_id(shape.seed))), cwd)?;
+        shape.write(&dir.join(shape.file_name_at(START + n as u64 * 60_000)), cwd)?;
     }
     Ok(())
 }

@@ -1,0 +1,9 @@
+//! Splits arbitrary bytes into lines.
+
+#![no_main]
+
+#[allow(dead_code, reason = "each target uses one function")]
+#[path = "../../crates/wire/tests/fuzzed/bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::lines(data));

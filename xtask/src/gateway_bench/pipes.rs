@@ -1,0 +1,149 @@
+//! The overhead of a delta over pipes: RPC mode against print mode, next to a program that only writes the same bytes.
+
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::Command;
+
+use super::{BenchRun, prepared_model, report};
+
+const FEW: usize = 1;
+const PIECES: usize = 20_000;
+const ROUNDS: usize = 3;
+const MAX_RATIO: f64 = 2.0;
+
+/// The program that only writes: each line of a file is written to standard output on its own.
+pub(crate) fn write_lines() -> Result<()> {
+    let file = std::env::var_os("LINES").context("LINES names the file")?;
+    let lines: Vec<Vec<u8>> =
+        std::io::BufReader::new(std::fs::File::open(file)?).split(b'\n').collect::<Result<_, _>>()?;
+    let mut out = std::io::stdout().lock();
+    for mut line in lines {
+        line.push(b'\n');
+        out.write_all(&line)?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn measure(run: &BenchRun) -> Result<()> {
+    let prompts = [
+        (
+            "pi's dialect",
+            vec!["--mode", "rpc"],
+            r#"{"id":"1","type":"prompt","message":"Go"}"#,
+            "\"agent_settled\"",
+        ),
+        (
+            "the client protocol",
+            vec!["--mode", "rpc", "--protocol", "osier"],
+            CLIENT_FRAMES,
+            "\"turn_ended\"",
+        ),
+    ];
+    let print = per_delta(run, &["-p", "Go", "--no-session"], "", "").await?.0;
+    for (name, args, input, end) in prompts {
+        let args: Vec<&str> = args.into_iter().chain(["--no-session"]).collect();
+        let (rpc, lines) = per_delta(run, &args, input, end).await?;
+        let file = run.dir.join("lines.jsonl");
+        std::fs::write(&file, lines.join("\n"))?;
+        let writing = written(&file).await? * 1000.0 / PIECES as f64;
+        let (overhead, ratio) = (rpc - print, (rpc - print) / writing);
+        report(
+            Some(ratio <= MAX_RATIO),
+            &format!(
+                "a delta over pipes in {name}: {rpc:.1} us of CPU, {print:.1} us in print mode; the difference of {overhead:.1} us is {ratio:.2}x of writing the bytes ({writing:.1} us), at most {MAX_RATIO}x"
+            ),
+        );
+    }
+    Ok(())
+}
+
+const CLIENT_FRAMES: &str = concat!(
+    r#"{"type":"hello","version":1}"#,
+    "\n",
+    r#"{"type":"open","id":1,"open":{"target":"new"}}"#,
+    "\n",
+    r#"{"type":"attach","id":2,"session":1}"#,
+    "\n",
+    r#"{"type":"send","id":3,"session":1,"command":{"type":"prompt","text":"Go"}}"#
+);
+
+/// The CPU time of one delta in microseconds, and the lines of the longest run.
+async fn per_delta(run: &BenchRun, args: &[&str], input: &str, end: &str) -> Result<(f64, Vec<String>)> {
+    let (mut few, mut many, mut lines) = (f64::INFINITY, f64::INFINITY, Vec::new());
+    for _ in 0..ROUNDS {
+        few = few.min(run_osier(run, FEW, args, input, end).await?.0);
+        let (cpu, all) = run_osier(run, PIECES, args, input, end).await?;
+        (many, lines) = (many.min(cpu), all);
+    }
+    Ok(((many - few) * 1000.0 / (PIECES - FEW) as f64, lines))
+}
+
+/// Runs osier with a reply of this many pieces. Returns its CPU time in milliseconds, and its output.
+async fn run_osier(
+    run: &BenchRun,
+    pieces: usize,
+    args: &[&str],
+    input: &str,
+    end: &str,
+) -> Result<(f64, Vec<String>)> {
+    let home = run.dir.join("pipes-home");
+    prepared_model::start(&home, pieces, Duration::ZERO).await?;
+    let mut command = Command::new(&run.osier);
+    command.args(args).env("OSIER_HOME", &home).current_dir(run.dir.join("project"));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
+    let mut stdin = child.stdin.take().context("stdin is piped")?;
+    stdin.write_all(format!("{input}\n").as_bytes()).await?;
+    let stdout = child.stdout.take().context("stdout is piped")?;
+    let mut lines = Vec::new();
+    let mut reader = BufReader::new(stdout).lines();
+    if end.is_empty() {
+        drop(stdin);
+        while let Some(line) = reader.next_line().await? {
+            lines.push(line);
+        }
+    } else {
+        while lines.last().is_none_or(|line: &String| !line.contains(end)) {
+            lines.push(reader.next_line().await?.context("osier ended")?);
+        }
+        drop(stdin);
+        while reader.next_line().await?.is_some() {}
+    }
+    Ok((wait(child).await?, lines))
+}
+
+async fn written(file: &Path) -> Result<f64> {
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("write").env("LINES", file).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.kill_on_drop(true).spawn()?;
+        let mut stdout = child.stdout.take().context("stdout is piped")?;
+        tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await?;
+        best = best.min(wait(child).await?);
+    }
+    Ok(best)
+}
+
+/// Waits for the end of a process. Returns its CPU time in milliseconds: what the ended children of this process have used, before
+/// and after.
+async fn wait(mut child: tokio::process::Child) -> Result<f64> {
+    let before = children_cpu_ms()?;
+    let status = child.wait().await?;
+    anyhow::ensure!(status.success(), "a process failed ({status})");
+    Ok(children_cpu_ms()? - before)
+}
+
+fn children_cpu_ms() -> Result<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok());
+    // Linux counts in hundredths of a second.
+    Ok((ticks(13).context("no user time of children")? + ticks(14).context("no system time of children")?)
+        * 10.0)
+}
