@@ -4,16 +4,18 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use osier_wire::{CountedStream, ReceivedBytes};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tower::Layer;
 
 use crate::first_bytes::FirstBytesGuard;
 use crate::gateway::Gateway;
@@ -141,7 +143,10 @@ async fn serve(
         .max_concurrent_streams(MAX_STREAMS)
         .keep_alive_interval(limits.heartbeat)
         .keep_alive_timeout(limits.heartbeat);
-    let service = TowerToHyperService::new(router);
+    // A WebSocket on this connection knows from the bytes that its client is alive.
+    let received = ReceivedBytes::default();
+    let stream = CountedStream::new(stream, received.clone());
+    let service = TowerToHyperService::new(Extension(received).layer(router));
     let stream = TokioIo::new(FirstBytesGuard::new(stream, limits.headers));
     let connection = builder.serve_connection_with_upgrades(stream, service).into_owned();
     if let Err(error) = watcher.watch(connection).await {

@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use futures_util::{SinkExt, StreamExt, future};
 use osier_protocol::ErrorCode;
-use osier_wire::{IncomingFrame, ServeOptions, Transport};
+use osier_wire::{IncomingFrame, ReceivedBytes, ServeOptions, Transport};
 
 use crate::access::{RequestAccess, now};
 use crate::error::ApiError;
@@ -26,6 +26,7 @@ const HOLD_SESSIONS: Duration = Duration::from_secs(60);
 pub(crate) async fn connect(
     State(gateway): State<Arc<Gateway>>,
     Extension(RequestAccess { access, expires, revoked }): Extension<RequestAccess>,
+    Extension(received): Extension<ReceivedBytes>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
     let upgrade = upgrade
@@ -46,8 +47,9 @@ pub(crate) async fn connect(
     let upgrade = upgrade.max_message_size(limits.frame_bytes).max_frame_size(limits.frame_bytes);
     Ok(upgrade.on_upgrade(async move |socket| {
         let _permit = permit;
+        let transport = transport(socket).with_received(received);
         let serving = async move {
-            let mut serving = std::pin::pin!(osier_wire::serve(engine, transport(socket), options));
+            let mut serving = std::pin::pin!(osier_wire::serve(engine, transport, options));
             tokio::select! {
                 () = &mut serving => return,
                 () = revoked.cancelled() => {}

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use osier_engine::ContractEngine;
 use osier_engine::client_contract::ClientFixture;
-use osier_gateway::{Gateway, GatewayConfig, GatewayToken, HostRules, Limits, Server};
+use osier_engine::{AllowedDirectories, ContractEngine};
+use osier_gateway::{Gateway, GatewayConfig, GatewayToken, HostRules, Limits, Server, TokenFile};
 use osier_protocol::{Client, EngineClient, OpenRequest};
 use osier_wire::{RemoteEngine, RemoteOptions, WebSocketConnector};
 use tokio::task::JoinHandle;
@@ -27,13 +27,14 @@ impl GatewayFixture {
         let gateway = Gateway::new(GatewayConfig {
             engine: engine.engine.clone(),
             client: engine.clone(),
-            token: token.clone(),
+            token: TokenFile::open(&folder.path().join("token")).unwrap(),
             hosts: HostRules::default(),
-            directories: vec![folder.path().to_owned()],
+            directories: AllowedDirectories::only(&[folder.path().to_owned()]),
             default_store: "file".to_owned(),
             port: address.port(),
             is_secure: false,
             limits: Limits::default(),
+            web_files: None,
         });
         let running = tokio::spawn(server.run(Arc::new(gateway), std::future::pending()));
         let token = Some(token.reveal().to_owned());
