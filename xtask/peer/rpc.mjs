@@ -95,7 +95,7 @@ function configurePi() {
 }
 
 function configureOsier() {
-	const thinking = (id) => (id === "second" ? '{ style = "effort", levels = ["minimal", "low", "medium", "high"] }' : "false");
+	const thinking = (id) => (id === "second" ? '{ style = "effort", levels = ["off", "minimal", "low", "medium", "high"] }' : "false");
 	const table = (id) => `[[providers.prepared.models]]\nid = "${id}"\nname = "${id}"\nthinking = ${thinking(id)}\ncontext_window = 100000\nmax_output = 4096\n`;
 	const provider = `[providers.prepared]\napi = "openai-completions"\nbase_url = "${model.url}"\n`;
 	const settings = `[compaction]\nkeep_recent_tokens = 20\n`;

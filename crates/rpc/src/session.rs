@@ -158,9 +158,8 @@ impl RpcSession {
     pub(crate) async fn settle(&self) -> Result<(), ClientError> {
         let state = self.client.attach(None).await?.state;
         let is_reached = |progress: &EventProgress| {
-            let same_log = progress.position.generation == state.position.generation;
-            let entries = same_log && progress.position.entries >= state.position.entries;
-            progress.ended || (entries && (state.turn_running || !progress.turn_running))
+            let has_entries = progress.position.entries >= state.position.entries;
+            progress.ended || (has_entries && (state.turn_running || !progress.turn_running))
         };
         let mut progress = self.progress.subscribe();
         let _ = tokio::time::timeout(SETTLE_TIMEOUT, progress.wait_for(is_reached)).await;

@@ -35,6 +35,8 @@ pub(crate) struct SessionWriter {
     env: SessionEnv,
     tree: SessionTree,
     version: LogVersion,
+    /// The generation of the same entries before the first append stored them elsewhere.
+    earlier_generation: Option<u64>,
     /// How often the log was replaced.
     replacements: usize,
     cursors: Cursors,
@@ -65,6 +67,7 @@ impl SessionWriter {
             env,
             tree: loaded.tree,
             version: loaded.version,
+            earlier_generation: None,
             replacements: 0,
             cursors,
             drafts: OpenDrafts::default(),
@@ -171,6 +174,11 @@ impl SessionWriter {
 
     fn attach(&self, after: Option<LogVersion>) -> Attached {
         let state = self.published.borrow().clone();
+        // A client that knows the log from before continues in it.
+        let after = after.map(|after| match Some(after.generation) == self.earlier_generation {
+            true => LogVersion { generation: state.version.generation, ..after },
+            false => after,
+        });
         Attached::new(state, after, self.drafts.to_vec(), SessionEvents::new(self.events.subscribe()))
     }
 

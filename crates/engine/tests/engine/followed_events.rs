@@ -5,13 +5,16 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
-use osier_engine::FollowedEvents;
+use osier_engine::{FollowedEvents, KeepWhen};
+use osier_model::scripted::ScriptedTurn;
 use osier_protocol::client::AttachedState;
 use osier_protocol::{
     Attached, Client, ClientCommand, ClientError, ClientEvent, CommandReply, LogPosition, OpenQuestion,
     OpenReply, Prompt, PromptQueue, QueryAnswer, Question, ReplyDelta, SessionQuery,
 };
 use serde_json::json;
+
+use crate::support::TestEngine;
 
 /// A client whose attachments are prepared, and which records where they start.
 #[derive(Debug, Default)]
@@ -80,6 +83,26 @@ async fn entries_that_were_missed_twice_arrive() {
     assert_eq!(events.next().await.unwrap(), LAGGED);
     assert_eq!(events.next().await.unwrap(), entry(2));
     assert_eq!(*client.positions.lock().unwrap(), [position(1, 2); 2]);
+}
+
+/// A new session is kept in memory until something is said. Its first entry must not look like another log.
+#[tokio::test]
+async fn a_client_of_a_new_session_continues_after_its_first_prompt() {
+    let test = TestEngine::new();
+    let live = test.create(KeepWhen::Used).await;
+    let client = test.engine.connect(&live, &test.agent()).await.unwrap();
+    let before = client.attach(None).await.unwrap();
+    let position = before.state.position;
+    test.push_turn(ScriptedTurn::reply("Hello."));
+    client.send(ClientCommand::prompt("Hi")).await.unwrap();
+    let mut events = before.events;
+    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    let after = client.attach(Some(position)).await.unwrap();
+    assert_ne!(after.state.position.generation, position.generation, "the log is in a file now");
+    assert!(!after.state.reset);
+    let mut events = after.events;
+    let Some(ClientEvent::Entry(entry)) = events.next().await else { panic!("an entry") };
+    assert_eq!(entry.seq, position.entries);
 }
 
 fn state(entries: usize, turn_running: bool) -> AttachedState {

@@ -46,9 +46,15 @@ async fn a_gateway_that_is_killed_and_started_again_loses_and_repeats_nothing() 
     let options = RemoteOptions { first_delay: delay, max_delay: delay, ..RemoteOptions::default() };
     let engine = RemoteEngine::connect(connector, options).await.unwrap();
     let client = engine.open(OpenRequest::default()).await.unwrap().unwrap().client;
+    // From here on the session is stored, and its positions are valid in every process.
+    let first = client.attach(None).await.unwrap();
+    let mut events = FollowedEvents::subscribe(client.clone(), first.state.position).await.unwrap();
+    let mut next = first.state.position.entries;
+    send_prompt(&*client, "say zero").await;
+    follow_turn(&mut events, &mut next).await;
     let start = client.attach(None).await.unwrap().state.position;
+    assert_eq!(start.entries, next);
     let mut events = FollowedEvents::subscribe(client.clone(), start).await.unwrap();
-    let mut next = start.entries;
     let texts = ["say one", "say two", "say three"];
     for text in texts {
         send_prompt(&*client, text).await;
@@ -62,5 +68,5 @@ async fn a_gateway_that_is_killed_and_started_again_loses_and_repeats_nothing() 
     let points = client.fork_points(false).await.unwrap();
     let mut stored: Vec<&str> = points.iter().map(|point| point.text.as_str()).collect();
     stored.reverse();
-    assert_eq!(stored, texts);
+    assert_eq!(stored, ["say zero", "say one", "say two", "say three"]);
 }

@@ -35,7 +35,7 @@ async fn a_prompt_in_a_turn_needs_a_behavior_and_is_queued() {
     let cleared = program.data("clear_queue", json!({})).await;
     assert_eq!(cleared, json!({ "steering": ["a"], "followUp": ["b", "c"] }));
     let empty = json!({ "type": "queue_update", "steering": [], "followUp": [] });
-    assert_eq!(program.events, [empty.clone()], "announced once");
+    assert_eq!(program.events, [empty], "announced once");
     assert_eq!(program.data("get_state", json!({})).await["pendingMessageCount"], 0);
 }
 

@@ -59,6 +59,9 @@ impl SessionWriter {
             match self.store.append(&self.key, before, std::slice::from_ref(&line)).await {
                 Ok(version) => {
                     // A file of an old version is replaced before the first append, but keeps its entries.
+                    if version.generation != self.version.generation {
+                        self.earlier_generation = Some(self.version.generation);
+                    }
                     self.version.generation = version.generation;
                     if version.entries == self.tree.len() + 1 {
                         return self.apply(&job, &line, &entry).await.map(AppendResult::Stored);

@@ -93,7 +93,7 @@ impl SessionWriter {
         }
         self.cursors.rebase(&self.tree, &loaded.tree);
         self.tree = loaded.tree;
-        self.version = loaded.version;
+        (self.version, self.earlier_generation) = (loaded.version, None);
         self.replacements += 1;
         self.publish();
         self.announce([SessionEvent::Reset { version: self.version }]);
