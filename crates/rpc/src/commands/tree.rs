@@ -22,10 +22,12 @@ impl RpcSession {
     pub(crate) async fn move_with(&self, command: ClientCommand) -> CommandResult {
         let reply = self.client.send(command).await?;
         self.settle().await?;
-        match reply {
-            CommandReply::Moved(moved) => response_data(&moved),
-            _ => response_data(&MoveReply { cancelled: true, ..MoveReply::default() }),
+        if let CommandReply::Moved(moved) = reply {
+            return response_data(&moved);
         }
+        let leaf_id = self.client.attach(None).await?.state.leaf_id;
+        let cancelled = reply == CommandReply::Cancelled;
+        response_data(&MoveReply { cancelled, leaf_id, ..MoveReply::default() })
     }
 
     /// Runs a command that stores at most one entry.

@@ -113,7 +113,8 @@ async fn a_move_returns_the_message_and_is_announced_and_undone() {
     let event = of_type(&program.events, "session_tree")[0].clone();
     assert_eq!((&event["newLeafId"], &event["reason"]), (&moved["leafId"], &json!("move")), "{event}");
     assert_eq!(program.data("get_messages", json!({})).await["messages"].as_array().unwrap().len(), 3);
-    program.data("undo", json!({})).await;
+    let undone = program.data("undo", json!({})).await;
+    assert_eq!((&undone["cancelled"], undone["leafId"].is_string()), (&json!(false), true), "{undone}");
     assert_eq!(program.data("get_messages", json!({})).await["messages"].as_array().unwrap().len(), 5);
     program.data("redo", json!({})).await;
     let nothing = program.call("redo", json!({})).await;
