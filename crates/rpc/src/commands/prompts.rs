@@ -61,11 +61,9 @@ impl RpcSession {
         let queue = self.client.attach(None).await?.state.queue;
         self.translator.lock().await.queue.is_moving = true;
         let aborted = self.cancel_and_queue_again(queue.follow_up.len()).await;
-        self.settle().await?;
+        let settled = self.settle().await;
         self.emit(Translator::end_queue_move).await;
-        aborted?;
-        self.settle().await?;
-        Ok(None)
+        aborted.and(settled).map(|()| None)
     }
 
     async fn cancel_and_queue_again(&self, follow_ups: usize) -> Result<(), ClientError> {
@@ -89,14 +87,14 @@ impl RpcSession {
         let queue = self.client.attach(None).await?.state.queue;
         self.translator.lock().await.queue.is_moving = true;
         let cleared = self.client.send(ClientCommand::ClearQueue).await;
-        self.settle().await?;
+        let settled = self.settle().await;
         self.emit(|translator| {
             if !translator.end_queue_move() {
                 translator.emit_queue();
             }
         })
         .await;
-        cleared?;
+        cleared.and_then(|_| settled)?;
         let texts = |prompts: &[Prompt]| -> Vec<String> {
             prompts.iter().map(|prompt| prompt.text.clone()).collect()
         };
