@@ -2,7 +2,7 @@
 
 use osier_protocol::client::AttachedState;
 use osier_protocol::{Attached, LogPosition, OpenReply};
-use osier_session::{OpenDraft, SessionState};
+use osier_session::{Cursor, CursorId, OpenDraft, SessionState};
 use osier_store::LogVersion;
 use osier_tree::ReplyDelta;
 use tokio::sync::broadcast;
@@ -14,27 +14,19 @@ use crate::events::{AgentEvents, QueuedEvents};
 use crate::live_events::LiveEvent;
 use crate::missed_entries::MissedEntries;
 
+/// Attaches to a session at a cursor where no agent works. The events are those of the session: entries, drafts and moves.
+pub async fn attach_without_agent(
+    cursor: &Cursor,
+    after: Option<LogPosition>,
+) -> Result<Attached, AgentError> {
+    attach(cursor, after, None, AttachedState::default()).await
+}
+
 impl AgentContext {
     pub(crate) async fn attach(&self, after: Option<LogPosition>) -> Result<Attached, AgentError> {
         // Subscribe first: what happens in between is in both, and the order of events sorts it out.
         let (live, agent) = self.subscribe();
-        let known = after.map(|LogPosition { generation, entries }| LogVersion { generation, entries });
-        let osier_session::Attached { state, since, reset, drafts, events } =
-            self.session.attach(known).await?;
-        let at = state.cursor_state(self.cursor.id()).and_then(|cursor| cursor.position);
-        let leaf = at.map(|seq| state.tree.id(seq).to_entry_id());
-        let missed = after.and_then(|_| MissedEntries::new(&self.session, &state, at, since));
-        let events = AgentEvents {
-            missed,
-            session: events,
-            live,
-            position: ClientPosition { cursor: self.cursor.id(), leaf: leaf.clone() },
-            seen: state.age(),
-            queued: QueuedEvents::default(),
-        };
-        let drafts = drafts.into_iter().map(|draft| self.open_reply(draft)).collect();
-        let state = AttachedState { position: log_position(&state), reset, leaf_id: leaf, drafts, ..agent };
-        Ok(Attached { state, events: events.into_stream() })
+        attach(&self.cursor, after, Some(live), agent).await
     }
 
     /// The agent's part of the state, and the live events after it.
@@ -49,11 +41,36 @@ impl AgentContext {
         };
         (self.live.subscribe(), attached)
     }
+}
 
-    fn open_reply(&self, draft: OpenDraft) -> OpenReply {
-        let deltas = draft.deltas.iter().map(|delta| ReplyDelta::clone(delta)).collect();
-        OpenReply { id: draft.id, off_path: draft.cursor != self.cursor.id(), deltas }
-    }
+async fn attach(
+    cursor: &Cursor,
+    after: Option<LogPosition>,
+    live: Option<broadcast::Receiver<LiveEvent>>,
+    agent: AttachedState,
+) -> Result<Attached, AgentError> {
+    let known = after.map(|LogPosition { generation, entries }| LogVersion { generation, entries });
+    let osier_session::Attached { state, since, reset, drafts, events } =
+        cursor.session().attach(known).await?;
+    let at = state.cursor_state(cursor.id()).and_then(|cursor| cursor.position);
+    let leaf = at.map(|seq| state.tree.id(seq).to_entry_id());
+    let missed = after.and_then(|_| MissedEntries::new(cursor.session(), &state, at, since));
+    let events = AgentEvents {
+        missed,
+        session: events,
+        live,
+        position: ClientPosition { cursor: cursor.id(), leaf: leaf.clone() },
+        seen: state.age(),
+        queued: QueuedEvents::default(),
+    };
+    let drafts = drafts.into_iter().map(|draft| open_reply(cursor.id(), draft)).collect();
+    let state = AttachedState { position: log_position(&state), reset, leaf_id: leaf, drafts, ..agent };
+    Ok(Attached { state, events: events.into_stream() })
+}
+
+fn open_reply(cursor: CursorId, draft: OpenDraft) -> OpenReply {
+    let deltas = draft.deltas.iter().map(|delta| ReplyDelta::clone(delta)).collect();
+    OpenReply { id: draft.id, off_path: draft.cursor != cursor, deltas }
 }
 
 fn log_position(state: &SessionState) -> LogPosition {

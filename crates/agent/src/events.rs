@@ -18,7 +18,8 @@ use crate::missed_entries::MissedEntries;
 pub(crate) struct AgentEvents {
     pub(crate) missed: Option<MissedEntries>,
     pub(crate) session: SessionEvents,
-    pub(crate) live: broadcast::Receiver<LiveEvent>,
+    /// `None` for a client that reads a session without an agent.
+    pub(crate) live: Option<broadcast::Receiver<LiveEvent>>,
     pub(crate) position: ClientPosition,
     /// The age of the session as far as the receiver has seen it.
     pub(crate) seen: StateAge,
@@ -83,7 +84,7 @@ impl AgentEvents {
                 Some(event) => self.queued.session = Some(event),
                 None => self.queued.closed = true,
             },
-            event = self.live.recv(), if self.queued.live.is_none() => match event {
+            event = next_live(&mut self.live), if self.queued.live.is_none() => match event {
                 Ok(event) => self.queued.live = Some(event),
                 Err(RecvError::Closed) => self.queued.closed = true,
                 Err(RecvError::Lagged(missed)) => self.set_lagged(missed),
@@ -93,8 +94,10 @@ impl AgentEvents {
 
     /// Fetches available events without waiting.
     fn poll_ready(&mut self) {
-        if self.queued.live.is_none() {
-            match self.live.try_recv() {
+        if self.queued.live.is_none()
+            && let Some(live) = &mut self.live
+        {
+            match live.try_recv() {
                 Ok(event) => self.queued.live = Some(event),
                 Err(TryRecvError::Lagged(missed)) => self.set_lagged(missed),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => {}
@@ -141,5 +144,13 @@ impl AgentEvents {
         let (event, moved) = self.position.convert(event);
         self.queued.moved = moved;
         Some(event)
+    }
+}
+
+/// The next live event; waits forever without an agent.
+async fn next_live(live: &mut Option<broadcast::Receiver<LiveEvent>>) -> Result<LiveEvent, RecvError> {
+    match live {
+        Some(live) => live.recv().await,
+        None => std::future::pending().await,
     }
 }

@@ -88,7 +88,7 @@ impl AgentContext {
         }
     }
 
-    /// Asks the hooks and moves between two places of one state. Replies `Done` if there is nothing to move.
+    /// Asks the hooks and moves between two places of one state. Replies `Moved`, or `Done` if there is nothing to move.
     pub(crate) async fn move_through_gate<F>(
         &self,
         (state, at): (&SessionState, Place),
@@ -112,9 +112,9 @@ impl AgentContext {
         let outcome = go().await?;
         self.after_move(choice);
         match outcome {
-            CommitOutcome::Stored(stored) => {
+            CommitOutcome::Stored(_) => {
                 self.observe_move(entry_id(&state.tree, at), None, false).await;
-                Ok(CommandReply::Stored { entry: stored.id })
+                Ok(CommandReply::Moved(self.unmoved()))
             }
             CommitOutcome::Nothing => Ok(CommandReply::Done),
             CommitOutcome::Cancelled => Ok(CommandReply::Cancelled),

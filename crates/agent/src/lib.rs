@@ -68,6 +68,7 @@ mod unstored;
 mod user_command;
 mod worker;
 
+pub use attach::attach_without_agent;
 pub use compaction::{CompactionConfig, CompactionReason};
 pub use config::{AgentConfig, DEFAULT_MAX_STEPS, ModelLookup, UnattendedHints};
 pub use error::AgentError;

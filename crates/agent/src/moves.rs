@@ -4,7 +4,7 @@
 
 use osier_model::CancellationToken;
 use osier_protocol::{Image, MoveCommand, MoveReply};
-use osier_session::{CommitOutcome, SessionError, SessionState};
+use osier_session::{CommitOutcome, SessionError, SessionState, TurnGuard};
 use osier_tree::abandoned_branch::AbandonedBranch;
 use osier_tree::move_target::EditorContent;
 use osier_tree::{MoveRequest, MoveTarget, Place, Selection, SessionTree};
@@ -93,6 +93,15 @@ impl AgentContext {
         Ok(with_editor(MoveReply { summary_entry, returned, ..self.unmoved() }, editor))
     }
 
+    /// Begins a turn if the cursor is at this entry. Nothing else moves the cursor until the turn ends.
+    pub(crate) async fn begin_turn_at(&self, expected: Option<&str>) -> Result<TurnGuard, AgentError> {
+        // The cursor follows other processes only between turns.
+        self.session.refresh().await?;
+        let turn = self.cursor.begin_turn().await?;
+        self.check_leaf(expected).await?;
+        Ok(turn)
+    }
+
     /// Fails unless the cursor is at this entry, also after what other processes appended.
     async fn check_leaf(&self, expected: Option<&str>) -> Result<(), AgentError> {
         self.session.refresh().await?;
@@ -118,7 +127,7 @@ impl AgentContext {
     }
 
     /// The reply with nothing but the current leaf.
-    fn unmoved(&self) -> MoveReply {
+    pub(crate) fn unmoved(&self) -> MoveReply {
         let (state, at) = self.position();
         MoveReply { leaf_id: at.map(|seq| state.tree.id(seq).to_entry_id()), ..MoveReply::default() }
     }

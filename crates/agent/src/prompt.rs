@@ -11,6 +11,7 @@ use crate::attachments;
 use crate::context::AgentContext;
 use crate::error::AgentError;
 use crate::hooks::StoredPrompt;
+use crate::turn::ExpectedLeaf;
 
 /// The message to store: the ready one, or one with the expanded text, if any, or the typed text.
 fn to_message(prompt: &Prompt, expanded: Option<&str>, timestamp: i64) -> Value {
@@ -97,8 +98,16 @@ impl AgentContext {
         Ok(StoredPrompt { entry_id: stored.id, message })
     }
 
-    /// Stores a prompt without starting a turn.
-    pub(crate) async fn store_prompt_only(&self, mut prompt: Prompt) -> Result<CommandReply, AgentError> {
+    /// Stores a prompt without calling a model.
+    pub(crate) async fn store_prompt_only(
+        &self,
+        mut prompt: Prompt,
+        expected_leaf: ExpectedLeaf,
+    ) -> Result<CommandReply, AgentError> {
+        let _turn = match &expected_leaf {
+            Some(expected) => Some(self.begin_turn_at(expected.as_deref()).await?),
+            None => None,
+        };
         let expanded = self.expand_prompt(&mut prompt).await?;
         let stored = self.append_prompt(&prompt, expanded).await?;
         Ok(CommandReply::Stored { entry: stored.entry_id })

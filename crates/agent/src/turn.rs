@@ -27,11 +27,14 @@ const MAX_REPLACED_RETRIES: usize = 3;
 /// Why a turn starts.
 #[derive(Debug)]
 pub(crate) enum TurnStart {
-    Prompt(Prompt),
+    Prompt(Prompt, ExpectedLeaf),
     Resume,
     /// Queued prompts are waiting.
     Queued,
 }
+
+/// The leaf that a client expects; `Some(None)` is before the first entry, `None` is any leaf.
+pub(crate) type ExpectedLeaf = Option<Option<EntryId>>;
 
 /// Sends the reply to the client whose command started the turn.
 pub(crate) type ReplySender = oneshot::Sender<Result<CommandReply, AgentError>>;
@@ -140,7 +143,10 @@ impl Turn {
             if let TurnStart::Resume = start {
                 self.prepare_resume().await?;
             }
-            let guard = self.agent.cursor.begin_turn().await?;
+            let guard = match &start {
+                TurnStart::Prompt(_, Some(expected)) => self.agent.begin_turn_at(expected.as_deref()).await?,
+                _ => self.agent.cursor.begin_turn().await?,
+            };
             *began = true;
             tracing::debug!("the turn starts");
             self.agent.live.send(ClientEvent::TurnStarted);
@@ -174,7 +180,7 @@ impl Turn {
     }
 
     async fn store_start(&mut self, start: TurnStart) -> Result<CommandReply, AgentError> {
-        let TurnStart::Prompt(mut prompt) = start else {
+        let TurnStart::Prompt(mut prompt, _) = start else {
             self.agent.update_system_prompt().await?;
             return Ok(CommandReply::Done);
         };

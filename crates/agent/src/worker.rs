@@ -26,7 +26,7 @@ use crate::model_choice::ModelChoice;
 use crate::queue::QueueKind;
 use crate::request::PreparedRequest;
 use crate::side_state::SideState;
-use crate::turn::{ReplySender, Turn, TurnResult, TurnStart};
+use crate::turn::{ExpectedLeaf, ReplySender, Turn, TurnResult, TurnStart};
 
 /// The reply to a command that the loop has.
 pub(crate) type ReplyReceiver = oneshot::Receiver<Result<CommandReply, AgentError>>;
@@ -259,7 +259,9 @@ impl WorkerLoop {
 
     async fn execute(&mut self, command: ClientCommand, reply: ReplySender) {
         let answer = match command {
-            ClientCommand::Prompt { prompt, when } => return self.handle_prompt(prompt, when, reply).await,
+            ClientCommand::Prompt { prompt, when, expected_leaf_id } => {
+                return self.handle_prompt(prompt, when, expected_leaf_id, reply).await;
+            }
             command if is_exclusive(&command) => return self.start_exclusive(command, reply).await,
             ClientCommand::Resume if self.turn.is_some() => Err(AgentError::TurnRunning),
             ClientCommand::Resume if self.exclusive.is_some() => Err(AgentError::ExclusiveRunning),
@@ -285,17 +287,23 @@ impl WorkerLoop {
         send_reply(reply, answer);
     }
 
-    async fn handle_prompt(&mut self, prompt: Prompt, when: PromptTiming, reply: ReplySender) {
+    async fn handle_prompt(
+        &mut self,
+        prompt: Prompt,
+        when: PromptTiming,
+        expected_leaf: ExpectedLeaf,
+        reply: ReplySender,
+    ) {
         let line = match when {
             _ if prompt.is_empty() => return send_reply(reply, Err(AgentError::EmptyPrompt)),
             _ if self.exclusive.is_some() => return send_reply(reply, Err(AgentError::ExclusiveRunning)),
             PromptTiming::NoTurn if self.turn.is_none() => {
-                return send_reply(reply, self.agent.store_prompt_only(prompt).await);
+                return send_reply(reply, self.agent.store_prompt_only(prompt, expected_leaf).await);
             }
             PromptTiming::SteerLater => QueueKind::Steering,
             PromptTiming::FollowUpLater => QueueKind::FollowUp,
             _ if self.turn.is_none() => {
-                return self.start_turn(TurnStart::Prompt(prompt), Some(reply));
+                return self.start_turn(TurnStart::Prompt(prompt, expected_leaf), Some(reply));
             }
             PromptTiming::Now if !prompt.is_custom() => {
                 return send_reply(reply, Err(AgentError::TurnRunning));

@@ -1,4 +1,4 @@
-//! `Sessions`: one call per operation, by session id, over any store.
+//! `Sessions`: one call per operation, over any store.
 
 use std::sync::Arc;
 
@@ -20,21 +20,19 @@ pub(crate) async fn run() -> Result<String, BoxError> {
     let stores = vec![ConfiguredStore::Shared(store)];
     let engine = Engine::new(EngineConfig { stores, ..EngineConfig::default() });
     let sessions = engine.sessions("memory").ok_or("no such store")?;
-    let session = sessions.create(SessionInit { cwd: "/work".to_owned(), ..SessionInit::default() }).await?;
-    let id = session["id"].as_str().ok_or("no id")?;
+    let created = sessions.create(SessionInit { cwd: "/work".to_owned(), ..SessionInit::default() }).await?;
+    let session = sessions.session(created["id"].as_str().ok_or("no id")?).await?;
 
     // With an id, a call can be repeated: the entry is written once.
     let placement = EntryPlacement { id: Some("first".to_owned()), ..EntryPlacement::default() };
-    sessions.append_message(id, &placement, br#"{"role":"user","content":"How do I begin?"}"#).await?;
-    sessions.append_message(id, &placement, br#"{"role":"user","content":"How do I begin?"}"#).await?;
+    session.append_message(&placement, br#"{"role":"user","content":"How do I begin?"}"#).await?;
+    session.append_message(&placement, br#"{"role":"user","content":"How do I begin?"}"#).await?;
 
-    let other =
-        sessions.append_message(id, &placement, br#"{"role":"user","content":"Something else."}"#).await;
+    let other = session.append_message(&placement, br#"{"role":"user","content":"Something else."}"#).await;
     let refused = other.err().map(|error| error.code().name()).unwrap_or_default();
-    let entries = sessions.list_entries(id, 0, None).await?.len();
-    let snapshot = sessions
-        .snapshot(id, SnapshotOptions { without_context: true, ..SnapshotOptions::default() })
-        .await?;
+    let entries = session.list_entries(0, None).await?.revision;
+    let snapshot =
+        session.snapshot(SnapshotOptions { without_context: true, ..SnapshotOptions::default() }).await?;
     let snapshot: serde_json::Value = serde_json::from_slice(&snapshot)?;
     Ok(format!(
         "{entries} entry, leaf {}; different content with that id: {refused}",

@@ -112,8 +112,7 @@ impl Engine {
 
     /// Connects to the agent of a session, if one works there now.
     pub async fn connect_if_running(&self, live: &LiveSession) -> Option<LocalClient> {
-        let agent = live.agents.find(live.session().main_cursor().id(), true).await.ok()?;
-        Some(LocalClient::new(AgentConnection::new(agent)))
+        live.running_agent().await.map(LocalClient::new)
     }
 
     /// Starts an agent on a cursor of a session and connects a client to it. If an agent already works there, the client

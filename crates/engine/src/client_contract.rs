@@ -221,7 +221,7 @@ pub async fn queued_prompts_return_when_the_turn_is_canceled(fixture: &dyn Clien
     until(&mut events, |event| matches!(event, ClientEvent::DraftDelta { .. })).await;
     let busy = client.send(ClientCommand::prompt("now")).await.expect_err("a turn is running");
     assert_eq!(busy.code, ErrorCode::SessionBusy);
-    let steer = ClientCommand::Prompt { prompt: Prompt::text("to the left"), when: PromptTiming::Steer };
+    let steer = ClientCommand::timed_prompt(Prompt::text("to the left"), PromptTiming::Steer);
     assert_eq!(client.send(steer).await, Ok(CommandReply::Queued));
     let returned = client.send(ClientCommand::Cancel).await;
     assert_eq!(returned, Ok(CommandReply::Returned { prompts: vec![Prompt::text("to the left")] }));
@@ -230,7 +230,7 @@ pub async fn queued_prompts_return_when_the_turn_is_canceled(fixture: &dyn Clien
 /// A prompt that must not start a turn waits, and is sent together with the next prompt.
 pub async fn a_prompt_that_waits_goes_with_the_next_one(fixture: &dyn ClientFixture) {
     let client = fixture.connect().await;
-    let later = ClientCommand::Prompt { prompt: Prompt::text("later"), when: PromptTiming::SteerLater };
+    let later = ClientCommand::timed_prompt(Prompt::text("later"), PromptTiming::SteerLater);
     assert_eq!(client.send(later).await.expect("it is queued"), CommandReply::Queued);
     let state = client.attach(None).await.expect("a state").state;
     assert_eq!((state.turn_running, state.queue.steering.len()), (false, 1));
@@ -423,7 +423,7 @@ pub async fn a_message_of_an_extension_is_stored_or_answered(fixture: &dyn Clien
     let client = fixture.connect().await;
     let message =
         CustomMessage { details: Some(json!({ "run": 7 })), ..CustomMessage::text("ci", "the build is red") };
-    let prompt = |when| ClientCommand::Prompt { prompt: Prompt::custom(message.clone()), when };
+    let prompt = |when| ClientCommand::timed_prompt(Prompt::custom(message.clone()), when);
     let stored = client.send(prompt(PromptTiming::NoTurn)).await.expect("it is stored");
     let CommandReply::Stored { entry } = stored else { panic!("{stored:?}") };
     assert_eq!(path_length(&client).await, 1);

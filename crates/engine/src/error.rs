@@ -79,6 +79,11 @@ pub enum EngineError {
     EntryNotFound { name: String, similar: Vec<String> },
     #[error("entry {id} cannot be read")]
     UnreadableEntry { id: String },
+    /// The client only reads, so it has no agent that could answer.
+    #[error("only the agent of the session knows this")]
+    NeedsAgent,
+    #[error("the client can only read the session")]
+    ReadOnly,
     #[error("no directory {}", path.display())]
     NoSuchDirectory { path: PathBuf },
     #[error("cannot use {}: sessions are served only for {}", path.display(), display_list(allowed))]
@@ -116,6 +121,7 @@ impl EngineError {
             | EngineError::NoSuchDirectory { .. }
             | EngineError::ParentGivenTwice => ErrorCode::Usage,
             EngineError::DirectoryNotAllowed { .. } => ErrorCode::DirectoryNotAllowed,
+            EngineError::NeedsAgent | EngineError::ReadOnly => ErrorCode::Forbidden,
             EngineError::NothingToFork => ErrorCode::NothingToFork,
             EngineError::Refused => ErrorCode::Cancelled,
             EngineError::KeepsChanging => ErrorCode::Contended,

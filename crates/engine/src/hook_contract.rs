@@ -122,7 +122,7 @@ pub async fn a_compaction_is_asked_once_and_can_be_refused_or_altered(fixture: &
     let undo = ClientCommand::UndoCompaction { entry: None };
     assert_eq!(send(&client, undo.clone()).await, CommandReply::Cancelled);
     hook.refuse(&[]);
-    assert!(matches!(send(&client, undo).await, CommandReply::Stored { .. }));
+    assert!(matches!(send(&client, undo).await, CommandReply::Moved(_)));
     assert_eq!(hook.take_calls(), ["session_before_tree", "session_before_tree", "session_tree"]);
 }
 

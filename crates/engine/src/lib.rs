@@ -7,7 +7,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `config.rs`, `engine.rs` | what the caller provides; the engine itself |
-//! | `configured_store.rs`, `provenance.rs` | the stores; which sessions only this user can have written |
+//! | `configured_store.rs`, `provenance.rs`, `allowed_directories.rs` | the stores; which sessions only this user can have written; the directories that clients may use |
 //! | `find.rs`, `stored.rs` | finding a session by id or path; a session that is stored but not open |
 //! | `live_sessions.rs`, `create.rs`, `deferred_store.rs` | open sessions; new sessions, and how one is kept only if it is used |
 //! | `live_agents.rs` | the agents that work in a live session, and how long they stay |
@@ -15,7 +15,7 @@
 //! | `operations/` | the operations, one module each; those that read write to a callback |
 //! | `sessions.rs`, `sessions/` | the operations on the sessions of one store, by id, for programs |
 //! | `client_contract.rs`, `hook_contract.rs`, `recording_hook.rs`, `contract_engine.rs` | tests that every client must pass, whatever its transport |
-//! | `local_client.rs`, `queries.rs`, `queries/` | the client of a session in this process; what it reads |
+//! | `local_client.rs`, `session_reader.rs`, `queries.rs`, `queries/` | the client of a session in this process; one that only reads; what they read |
 //! | `followed_events.rs`, `answer_filter.rs` | the events of a session without gaps; which text of a turn is its answer |
 //! | `prompt_history.rs`, `git_branch.rs` | prompts of all sessions; the branch of a directory |
 //! | `reading.rs` | lines, tokens, models and places of an open session |
@@ -50,6 +50,7 @@ mod queries;
 pub mod reading;
 #[cfg(feature = "contract")]
 pub mod recording_hook;
+mod session_reader;
 mod sessions;
 mod stored;
 mod workspace;
@@ -80,16 +81,19 @@ pub use operations::fork::{ForkFrom, ForkRequest, ForkedSession};
 pub use operations::gc::{GcOptions, GcReport};
 pub use operations::list::{ListOptions, SessionList};
 pub use operations::reading::ReadError;
+pub use operations::rows::{EntryRow, EntryRows, ShownEntries};
 pub use operations::switch::session_location;
 pub use operations::tree::TreeJsonOptions;
 pub use operations::tree_json::{JsonLayout, nested_tree_json};
 pub use operations::verify::VerifiedSession;
 pub use prompt_history::PromptHistory;
 pub use provenance::is_owned_by_another;
+pub use session_reader::SessionReader;
 #[cfg(feature = "contract")]
 pub use sessions::contract;
 pub use sessions::{
-    ActivePath, AppendParent, EntryPlacement, NewCompaction, PathError, SessionInit, SessionUpdate, Sessions,
+    ActivePath, AppendParent, EntryPage, EntryPlacement, NewCompaction, PathError, SessionInit,
+    SessionOperations, SessionUpdate, Sessions,
 };
 pub use stored::StoredSession;
 pub use workspace::Workspace;

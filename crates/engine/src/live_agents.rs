@@ -8,7 +8,7 @@ use osier_model::CancellationToken;
 use osier_session::CursorId;
 use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, MutexGuard, watch};
 
 use crate::live_sessions::LiveSession;
 
@@ -50,6 +50,14 @@ impl AgentConnection {
     }
 }
 
+impl LiveSession {
+    /// Connects to the agent at the main cursor, if one works there now.
+    pub(crate) async fn running_agent(&self) -> Option<AgentConnection> {
+        let agent = self.agents.find(self.session().main_cursor().id(), true).await.ok()?;
+        Some(AgentConnection::new(agent))
+    }
+}
+
 /// What the client started goes on without it, and the agent ends no earlier.
 impl Drop for AgentConnection {
     fn drop(&mut self) {
@@ -65,7 +73,11 @@ type AgentsByCursor = FxHashMap<CursorId, Weak<LiveAgent>>;
 
 /// All agents of a session. The map is locked while an agent starts, so that a second caller waits for the first.
 #[derive(Debug, Default)]
-pub(crate) struct LiveAgents(Mutex<AgentsByCursor>);
+pub(crate) struct LiveAgents {
+    by_cursor: Mutex<AgentsByCursor>,
+    /// How many agents have started.
+    starts: watch::Sender<u64>,
+}
 
 impl LiveAgents {
     /// The agent at a cursor, if it can serve the caller; else the place to put a new one. Waits for the end of an agent that
@@ -76,21 +88,26 @@ impl LiveAgents {
         is_one_shot: bool,
     ) -> Result<Arc<LiveAgent>, VacantCursor<'_>> {
         loop {
-            let mut agents = self.0.lock().await;
+            let mut agents = self.by_cursor.lock().await;
             agents.retain(|_, agent| agent.strong_count() > 0);
             let ended = match agents.get(&cursor).and_then(Weak::upgrade) {
                 Some(agent) if is_one_shot || !agent.is_one_shot => return Ok(agent),
                 Some(agent) => agent.ended.clone(),
-                None => return Err(VacantCursor { agents, cursor }),
+                None => return Err(VacantCursor { agents, cursor, starts: &self.starts }),
             };
             drop(agents);
             ended.cancelled().await;
         }
     }
 
+    /// Changes when an agent starts.
+    pub(crate) fn watch_starts(&self) -> watch::Receiver<u64> {
+        self.starts.subscribe()
+    }
+
     /// The agents that work now.
     pub(crate) async fn all(&self) -> Vec<Arc<LiveAgent>> {
-        self.0.lock().await.values().filter_map(Weak::upgrade).collect()
+        self.by_cursor.lock().await.values().filter_map(Weak::upgrade).collect()
     }
 }
 
@@ -99,10 +116,12 @@ impl LiveAgents {
 pub(crate) struct VacantCursor<'a> {
     agents: MutexGuard<'a, AgentsByCursor>,
     cursor: CursorId,
+    starts: &'a watch::Sender<u64>,
 }
 
 impl VacantCursor<'_> {
     pub(crate) fn insert(mut self, agent: &Arc<LiveAgent>) {
         self.agents.insert(self.cursor, Arc::downgrade(agent));
+        self.starts.send_modify(|count| *count += 1);
     }
 }

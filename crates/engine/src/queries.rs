@@ -2,37 +2,25 @@
 
 mod compaction;
 mod completions;
-mod entries;
+pub(crate) mod entries;
 mod models;
 mod status;
 
 use osier_agent::Worker;
-use osier_protocol::TreeSnapshot;
 use osier_protocol::query::{QueryAnswer, SessionQuery};
+use osier_session::Cursor;
 use osier_tree::Seq;
 use osier_tree::entry::parse_entry;
-use osier_tree::projection::compare::Comparison;
-use osier_tree::projection::compare::ComparisonBuilder;
+use osier_tree::projection::compare::{Comparison, ComparisonBuilder};
 use osier_tree::projection::usage::{UsageMeter, UsageReport, usage_entries};
 
 use crate::error::EngineError;
 use crate::operations::tree::tree_snapshot;
 use crate::reading::{feed_lines, resolve_place};
 
+/// Answers a query to an agent.
 pub(crate) async fn answer(worker: &Worker, query: SessionQuery) -> Result<QueryAnswer, EngineError> {
-    let session = worker.session();
     Ok(match query {
-        SessionQuery::Path { limit } => QueryAnswer::Path(entries::path(worker, limit).await?),
-        SessionQuery::Entry { id } => QueryAnswer::Entry(entries::entry(worker, &id).await?),
-        SessionQuery::Entries { after } => {
-            QueryAnswer::Entries(entries::entries(worker, after.as_deref()).await?)
-        }
-        SessionQuery::Context => QueryAnswer::Context { messages: entries::context(worker).await? },
-        SessionQuery::LastReply => QueryAnswer::LastReply { reply: entries::last_reply(worker).await? },
-        SessionQuery::Landmark { id } => {
-            QueryAnswer::Landmark(entries::landmark(worker, id.as_deref()).await?)
-        }
-        SessionQuery::Tree => QueryAnswer::Tree { tree: tree(worker).await? },
         SessionQuery::Sandbox => QueryAnswer::Sandbox { sandbox: status::sandbox(worker).await },
         SessionQuery::Models => QueryAnswer::Models { models: models::names(worker) },
         SessionQuery::ModelDetails => QueryAnswer::ModelDetails(models::details(worker).await?),
@@ -41,31 +29,60 @@ pub(crate) async fn answer(worker: &Worker, query: SessionQuery) -> Result<Query
             QueryAnswer::Files { files: completions::files(worker, limit).await }
         }
         SessionQuery::Status => QueryAnswer::Status(status::status(worker).await?),
+        query => match answer_from_session(worker.cursor(), query).await? {
+            Some(answer) => answer,
+            None => return Err(EngineError::NeedsAgent),
+        },
+    })
+}
+
+/// Answers a query from what is stored, without an agent. `None` if only an agent knows the answer.
+pub(crate) async fn answer_from_session(
+    cursor: &Cursor,
+    query: SessionQuery,
+) -> Result<Option<QueryAnswer>, EngineError> {
+    let session = cursor.session();
+    Ok(Some(match query {
+        SessionQuery::Path { limit } => QueryAnswer::Path(entries::path(cursor, limit).await?),
+        SessionQuery::Entry { id } => QueryAnswer::Entry(entries::entry(cursor, &id).await?),
+        SessionQuery::Entries { after } => {
+            QueryAnswer::Entries(entries::entries(cursor, after.as_deref()).await?)
+        }
+        SessionQuery::Context => QueryAnswer::Context { messages: entries::context(cursor).await? },
+        SessionQuery::LastReply => QueryAnswer::LastReply { reply: entries::last_reply(cursor).await? },
+        SessionQuery::Landmark { id } => {
+            QueryAnswer::Landmark(entries::landmark(cursor, id.as_deref()).await?)
+        }
+        SessionQuery::Tree => {
+            let (state, leaf) = cursor.state_and_place();
+            QueryAnswer::Tree { tree: tree_snapshot(session, &state, leaf).await? }
+        }
+        SessionQuery::Status => QueryAnswer::Status(status::stored_status(cursor).await?),
         SessionQuery::Card => QueryAnswer::Card { card: session.store().card(session.key()).await? },
-        SessionQuery::Usage => QueryAnswer::Usage { usage: usage(worker).await? },
+        SessionQuery::Usage => QueryAnswer::Usage { usage: usage(cursor).await? },
         SessionQuery::Compare { left, right } => {
-            QueryAnswer::Compare { comparison: compare(worker, &left, &right).await? }
+            QueryAnswer::Compare { comparison: compare(cursor, &left, &right).await? }
         }
         SessionQuery::Settings => {
             let settings = session.tree().marks().settings().clone();
             QueryAnswer::Settings { settings: settings.into_iter().collect() }
         }
         SessionQuery::Compaction { entry } => {
-            QueryAnswer::Compaction(compaction::details(worker, entry.as_deref()).await?)
+            QueryAnswer::Compaction(compaction::details(cursor, entry.as_deref()).await?)
         }
         SessionQuery::ForkPoints { all_branches } => {
-            QueryAnswer::ForkPoints { points: entries::fork_points(worker, all_branches).await? }
+            QueryAnswer::ForkPoints { points: entries::fork_points(cursor, all_branches).await? }
         }
-    })
+        SessionQuery::Sandbox
+        | SessionQuery::Models
+        | SessionQuery::ModelDetails
+        | SessionQuery::Commands
+        | SessionQuery::Files { .. } => return Ok(None),
+    }))
 }
 
-async fn tree(worker: &Worker) -> Result<TreeSnapshot, EngineError> {
-    let (state, leaf) = worker.cursor().state_and_place();
-    tree_snapshot(worker.session(), &state, leaf).await
-}
-
-async fn usage(worker: &Worker) -> Result<UsageReport, EngineError> {
-    let (state, at) = worker.cursor().state_and_place();
+async fn usage(cursor: &Cursor) -> Result<UsageReport, EngineError> {
+    let (state, at) = cursor.state_and_place();
     let seqs: Vec<Seq> = usage_entries(&state.tree).collect();
     let mut meter = UsageMeter::default();
     let add = |seq: Seq, line: &[u8]| -> Result<(), EngineError> {
@@ -74,14 +91,14 @@ async fn usage(worker: &Worker) -> Result<UsageReport, EngineError> {
         }
         Ok(())
     };
-    worker.session().for_each_line(state.version, &seqs, add).await?;
+    cursor.session().for_each_line(state.version, &seqs, add).await?;
     Ok(meter.report(&state.tree, at))
 }
 
-async fn compare(worker: &Worker, left: &str, right: &str) -> Result<Comparison, EngineError> {
-    let tree = worker.session().tree();
+async fn compare(cursor: &Cursor, left: &str, right: &str) -> Result<Comparison, EngineError> {
+    let tree = cursor.session().tree();
     let (left, right) = (resolve_place(&tree, Some(left))?, resolve_place(&tree, Some(right))?);
     let mut builder = ComparisonBuilder::new(&tree, left, right);
-    feed_lines(worker.session(), &mut builder).await?;
+    feed_lines(cursor.session(), &mut builder).await?;
     Ok(builder.finish())
 }

@@ -3,7 +3,9 @@
 use osier_protocol::MoveCommand;
 use osier_session::Session;
 use osier_store::StoreError;
+use osier_tree::entry::parse_entry;
 use osier_tree::line_consumer::LineConsumer;
+use osier_tree::projection::context::thinking_level;
 use osier_tree::tokens::TokenCount;
 use osier_tree::{MoveTarget, Place, PlanError, Seq, SessionTree};
 use rustc_hash::FxHashMap;
@@ -54,6 +56,15 @@ pub async fn model_on_path(session: &Session) -> Result<Option<String>, StoreErr
     let mut search = state.tree.active_model_search(at);
     feed_lines(session, &mut search).await?;
     Ok(search.finish().map(|(provider, id)| format!("{provider}/{id}")))
+}
+
+/// The thinking level that the path of a session names.
+pub async fn thinking_on_path(session: &Session) -> Result<Option<String>, StoreError> {
+    let (state, at) = session.main_cursor().state_and_place();
+    let Some(seq) = at.and_then(|seq| state.tree.head(seq).thinking) else { return Ok(None) };
+    let lines = read_lines(session, &[seq]).await?;
+    let entry = lines.get(&seq).and_then(|line| parse_entry(line).ok());
+    Ok(entry.as_ref().and_then(thinking_level).and_then(|level| level.text().map(String::from)))
 }
 
 /// Resolves an entry id, or a unique prefix of one.

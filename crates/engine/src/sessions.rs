@@ -1,4 +1,5 @@
-//! The operations on the sessions of one store for programs: by session id, one call each.
+//! The operations on sessions for programs, one call each: [`Sessions`] finds and creates the sessions of one store,
+//! [`SessionOperations`] works on one of them.
 //!
 //! Each call opens the session, runs one operation, and closes it. Use [`Engine::open`] for many operations on one
 //! session. [`EngineError::code`] distinguishes errors.
@@ -56,11 +57,31 @@ pub struct SessionUpdate {
     pub metadata: Option<Map<String, Value>>,
 }
 
+/// Some entries of a session, from one state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryPage {
+    pub entries: Vec<Vec<u8>>,
+    /// The number of entries in the log.
+    pub revision: usize,
+}
+
+/// A stored session and the operations on it.
+#[derive(Debug)]
+pub struct SessionOperations {
+    engine: Engine,
+    stored: StoredSession,
+}
+
 impl Engine {
     /// The sessions of the store with this name.
     pub fn sessions(&self, store: &str) -> Option<Sessions> {
         let store = self.configured_store(store).map(ConfiguredStore::store)?;
         Some(Sessions { engine: self.clone(), store })
+    }
+
+    /// The operations on a stored session.
+    pub fn operations(&self, stored: StoredSession) -> SessionOperations {
+        SessionOperations { engine: self.clone(), stored }
     }
 }
 
@@ -69,23 +90,19 @@ impl Sessions {
         &self.store
     }
 
-    async fn stored(&self, id: &str) -> Result<StoredSession, EngineError> {
+    /// The session with this id.
+    pub async fn session(&self, id: &str) -> Result<SessionOperations, EngineError> {
         // The file store would interpret any other id as a path.
         if !header::is_valid_id(id) {
-            return Err(self.not_found(id));
+            return Err(
+                StoreError::NotFound { store: self.store.name().to_owned(), id: id.to_owned() }.into()
+            );
         }
-        Ok(StoredSession::read(self.store.clone(), id.to_owned()).await?)
+        let stored = StoredSession::read(self.store.clone(), id.to_owned()).await?;
+        Ok(self.engine.operations(stored))
     }
 
-    async fn open(&self, id: &str) -> Result<Arc<LiveSession>, EngineError> {
-        self.engine.open_briefly(&self.stored(id).await?).await
-    }
-
-    fn not_found(&self, id: &str) -> EngineError {
-        StoreError::NotFound { store: self.store.name().to_owned(), id: id.to_owned() }.into()
-    }
-
-    /// `createSession`. Returns the same as [`Sessions::get`].
+    /// `createSession`. Returns the same as [`SessionOperations::describe`].
     pub async fn create(&self, new: SessionInit) -> Result<Value, EngineError> {
         let env = &self.engine.config().session_env;
         let mut header = self
@@ -95,37 +112,15 @@ impl Sessions {
         header.id = new.id.unwrap_or(header.id);
         let named = new.title.map(|title| SessionTree::default().plan_name(&title));
         self.store.create(&header, &chain_drafts(named.as_slice(), env)).await?;
-        self.describe(&header.id).await
-    }
-
-    async fn describe(&self, id: &str) -> Result<Value, EngineError> {
-        Ok(self.open(id).await?.session().describe().await?)
+        self.session(&header.id).await?.describe().await
     }
 
     /// `getSession`: the `session` of a snapshot; `None` if there is no such session.
     pub async fn get(&self, id: &str) -> Result<Option<Value>, EngineError> {
-        match self.describe(id).await {
+        match self.session(id).await {
             Err(error) if error.code() == ErrorCode::SessionNotFound => Ok(None),
-            described => described.map(Some),
+            found => found?.describe().await.map(Some),
         }
-    }
-
-    /// `updateSession`: writes one entry for the name and one for everything else.
-    pub async fn update(&self, id: &str, update: SessionUpdate) -> Result<Value, EngineError> {
-        let live = self.open(id).await?;
-        let session = live.session();
-        let mut set = Map::new();
-        let texts = [("status", update.status), ("cwd", update.cwd), ("agentId", update.agent_id)];
-        set.extend(texts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))));
-        set.extend(update.metadata.map(|metadata| ("metadata".to_owned(), Value::Object(metadata))));
-        if let Some(title) = &update.title {
-            session.rename(title).await?;
-        }
-        if !set.is_empty() {
-            session.set_config(set, Vec::new()).await?;
-        }
-        session.sync_if_configured().await?;
-        Ok(session.describe().await?)
     }
 
     /// `deleteSession`, including the sessions of its sub-agents in this store. Deleting a missing session is not an
@@ -157,16 +152,46 @@ impl Sessions {
         }
         Ok(total)
     }
+}
+
+impl SessionOperations {
+    pub fn stored(&self) -> &StoredSession {
+        &self.stored
+    }
+
+    async fn open(&self) -> Result<Arc<LiveSession>, EngineError> {
+        self.engine.open_briefly(&self.stored).await
+    }
+
+    /// The `session` of a snapshot.
+    pub async fn describe(&self) -> Result<Value, EngineError> {
+        Ok(self.open().await?.session().describe().await?)
+    }
+
+    /// `updateSession`: writes one entry for the name and one for everything else.
+    pub async fn update(&self, update: SessionUpdate) -> Result<Value, EngineError> {
+        let live = self.open().await?;
+        let session = live.session();
+        let mut set = Map::new();
+        let texts = [("status", update.status), ("cwd", update.cwd), ("agentId", update.agent_id)];
+        set.extend(texts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))));
+        set.extend(update.metadata.map(|metadata| ("metadata".to_owned(), Value::Object(metadata))));
+        if let Some(title) = &update.title {
+            self.rename(title).await?;
+        }
+        if !set.is_empty() {
+            session.set_config(set, Vec::new()).await?;
+        }
+        session.sync_if_configured().await?;
+        Ok(session.describe().await?)
+    }
 
     /// `listEntries`: entries in log order, starting at index `after`, as JSON output shows them.
-    pub async fn list_entries(
-        &self,
-        id: &str,
-        after: usize,
-        limit: Option<usize>,
-    ) -> Result<Vec<Vec<u8>>, EngineError> {
-        let stored = self.stored(id).await?;
-        let end = stored.opened.version.entries.min(after.saturating_add(limit.unwrap_or(usize::MAX)));
+    pub async fn list_entries(&self, after: usize, limit: Option<usize>) -> Result<EntryPage, EngineError> {
+        let StoredSession { store, key, .. } = &self.stored;
+        let stored = StoredSession::read(store.clone(), key.clone()).await?;
+        let revision = stored.opened.version.entries;
+        let end = revision.min(after.saturating_add(limit.unwrap_or(usize::MAX)));
         let seqs: Vec<Seq> = (after..end).map(Seq::new).collect();
         let mut entries = Vec::with_capacity(seqs.len());
         let read = |_: Seq, line: &[u8]| {
@@ -174,13 +199,13 @@ impl Sessions {
             Ok::<_, StoreError>(())
         };
         stored.for_each_line(&seqs, read).await?;
-        Ok(entries)
+        Ok(EntryPage { entries, revision })
     }
 
     /// `createBranchedSession`: a new session with the path to `leaf`, or to the current leaf. The entries keep their
     /// ids.
-    pub async fn create_branched(&self, id: &str, leaf: Option<&str>) -> Result<Value, EngineError> {
-        let live = self.open(id).await?;
+    pub async fn create_branched(&self, leaf: Option<&str>) -> Result<Value, EngineError> {
+        let live = self.open().await?;
         let source = live.session();
         let from = match leaf {
             Some(leaf) => {
@@ -190,17 +215,17 @@ impl Sessions {
         };
         let forked = self.engine.fork(source, &ForkRequest { from, ..ForkRequest::default() }).await?;
         let forked = forked.ok_or(EngineError::Refused)?;
-        self.describe(&forked.stored.key).await
+        self.engine.operations(forked.stored).describe().await
     }
 
     /// `getSnapshot`, as JSON.
-    pub async fn snapshot(&self, id: &str, ask: SnapshotOptions) -> Result<Vec<u8>, EngineError> {
+    pub async fn snapshot(&self, ask: SnapshotOptions) -> Result<Vec<u8>, EngineError> {
         let mut json = Vec::new();
         let write = |piece: &[u8]| -> Result<(), EngineError> {
             json.extend_from_slice(piece);
             Ok(())
         };
-        self.engine.write_snapshot(&self.stored(id).await?, ask, write).await?;
+        self.engine.write_snapshot(&self.stored, ask, write).await?;
         Ok(json)
     }
 }

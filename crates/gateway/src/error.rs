@@ -129,3 +129,19 @@ fn status_of(code: ErrorCode) -> StatusCode {
         | Code::Cancelled => StatusCode::CONFLICT,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_the_gateway_has_the_status_of_every_code() {
+        let page = include_str!("../../../docs/gateway.md");
+        for code in ErrorCode::ALL {
+            let row = format!("| {} |", status_of(*code).as_u16());
+            let mut rows = page.lines().filter(|line| line.starts_with(&row));
+            let name = format!("`{}`", code.name());
+            assert!(rows.any(|line| line.contains(&name)), "{name} is not in the row {row}");
+        }
+    }
+}

@@ -8,11 +8,10 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
-use osier_engine::{EngineError, FindScope, Sessions, StoredSession};
+use osier_engine::{FindScope, SessionOperations, StoredSession};
 use osier_protocol::{Client, ClientCommand, CommandReply};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use utoipa::IntoParams;
 
 use crate::access::{GrantedAccess, RequestAccess};
@@ -107,7 +106,7 @@ pub(crate) struct StoreParam {
 #[derive(Debug)]
 pub(crate) struct NamedSession {
     pub(crate) gateway: Arc<Gateway>,
-    pub(crate) stored: StoredSession,
+    pub(crate) operations: SessionOperations,
     access: GrantedAccess,
     /// The entry in the path.
     entry: Option<String>,
@@ -121,7 +120,8 @@ impl FromRequestParts<Arc<Gateway>> for NamedSession {
         let access = request_access(parts)?;
         let (id, entry) = (path_part(parts, "id").await?, path_part(parts, "entry").await.ok());
         let stored = gateway.find(&access, &id, store.as_deref(), FindScope::Any).await?;
-        Ok(NamedSession { gateway: gateway.clone(), stored, access, entry })
+        let operations = gateway.engine().operations(stored);
+        Ok(NamedSession { gateway: gateway.clone(), operations, access, entry })
     }
 }
 
@@ -130,27 +130,25 @@ impl NamedSession {
         self.entry.as_deref().unwrap_or_default()
     }
 
-    /// The `session` of a snapshot.
-    pub(crate) async fn describe(&self) -> Result<Value, ApiError> {
-        let live = self.gateway.engine().open_briefly(&self.stored).await?;
-        Ok(live.session().describe().await.map_err(EngineError::from)?)
+    pub(crate) fn stored(&self) -> &StoredSession {
+        self.operations.stored()
     }
 
-    /// Connects to the agent of the session.
+    /// A client that reads the session without an agent.
+    pub(crate) async fn reader(&self) -> Result<Arc<dyn Client>, ApiError> {
+        Ok(Arc::new(self.gateway.engine().read(self.stored()).await?))
+    }
+
+    /// Connects to the agent of the session, which starts if it does not work there already.
     pub(crate) async fn client(&self) -> Result<Arc<dyn Client>, ApiError> {
-        Ok(self.gateway.open(&self.access, &self.stored).await?.client)
+        if self.access != GrantedAccess::Full {
+            return Err(ApiError::forbidden("the token only allows reading one session"));
+        }
+        Ok(self.gateway.open(self.stored()).await?.client)
     }
 
     pub(crate) async fn send(&self, command: ClientCommand) -> Result<axum::Json<CommandReply>, ApiError> {
         Ok(axum::Json(self.client().await?.send(command).await?))
-    }
-
-    /// The operations on the sessions of its store, and its id there.
-    pub(crate) fn in_store(&self) -> Result<(Sessions, &str), ApiError> {
-        let store = self.stored.store.name();
-        let sessions = self.gateway.engine().sessions(store);
-        let sessions = sessions.ok_or_else(|| EngineError::StoreNotFound { store: store.to_owned() })?;
-        Ok((sessions, &self.stored.key))
     }
 }
 

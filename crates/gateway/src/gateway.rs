@@ -15,7 +15,7 @@ use crate::access::{
 };
 use crate::error::ApiError;
 use crate::limits::Limits;
-use crate::restricted_engine::RestrictedEngine;
+use crate::restricted_engine::{FullEngine, ReadOnlyEngine};
 
 /// How long a one-time link is valid.
 pub const LINK_LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -75,7 +75,16 @@ impl Gateway {
 
     /// The engine as a client with this access may use it.
     pub(crate) fn engine_for(&self, access: &GrantedAccess) -> Arc<dyn EngineClient> {
-        Arc::new(RestrictedEngine { engine: self.config.client.clone(), access: access.clone() })
+        let client = self.config.client.clone();
+        match access {
+            GrantedAccess::Full => Arc::new(FullEngine(client)),
+            GrantedAccess::ReadSession(session) => Arc::new(ReadOnlyEngine {
+                client,
+                engine: self.config.engine.clone(),
+                directories: self.config.directories.clone(),
+                session: session.clone(),
+            }),
+        }
     }
 
     pub(crate) fn client(&self) -> Arc<dyn EngineClient> {
@@ -178,13 +187,9 @@ impl Gateway {
     }
 
     /// Connects to the agent of a session.
-    pub(crate) async fn open(
-        &self,
-        access: &GrantedAccess,
-        stored: &StoredSession,
-    ) -> Result<OpenedSession, ApiError> {
+    pub(crate) async fn open(&self, stored: &StoredSession) -> Result<OpenedSession, ApiError> {
         let target = OpenTarget::Listed { session: session_ref(stored) };
-        let opened = self.engine_for(access).open(OpenRequest { target, leaving: None }).await?;
+        let opened = self.client().open(OpenRequest { target, leaving: None }).await?;
         opened.ok_or_else(|| ApiError::new(ErrorCode::Cancelled, "a hook refused the operation"))
     }
 }

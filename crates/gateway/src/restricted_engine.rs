@@ -1,24 +1,17 @@
-//! The engine as one client may use it: with a read-only token, only to read one session.
+//! The engine as one client may use it: everything but the settings of the gateway, or only reading one session.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use osier_engine::{AllowedDirectories, Engine, SessionReader};
 use osier_protocol::{
-    Attached, Client, ClientCommand, ClientError, CommandReply, EngineClient, EngineReply, EngineRequest,
-    ErrorCode, LogPosition, OpenRequest, OpenTarget, OpenedSession, QueryAnswer, SessionQuery, SessionRef,
+    Client, ClientError, EngineClient, EngineReply, EngineRequest, ErrorCode, OpenRequest, OpenTarget,
+    OpenedSession, SessionInfo, SessionRef,
 };
-
-use crate::access::GrantedAccess;
 
 /// The settings of the gateway itself. A client must not widen what it can reach.
 const GATEWAY_SETTINGS: &str = "gateway";
-
-/// See the module documentation.
-#[derive(Debug)]
-pub(crate) struct RestrictedEngine {
-    pub(crate) engine: Arc<dyn EngineClient>,
-    pub(crate) access: GrantedAccess,
-}
 
 fn forbidden(message: &str) -> ClientError {
     ClientError::new(ErrorCode::Forbidden, message)
@@ -28,63 +21,80 @@ fn read_only() -> ClientError {
     forbidden("the token only allows reading one session")
 }
 
+/// The engine for the token of the gateway.
+#[derive(Debug)]
+pub(crate) struct FullEngine(pub(crate) Arc<dyn EngineClient>);
+
 #[async_trait]
-impl EngineClient for RestrictedEngine {
+impl EngineClient for FullEngine {
     async fn call(&self, request: EngineRequest) -> Result<EngineReply, ClientError> {
-        match (&self.access, &request) {
-            (GrantedAccess::Full, EngineRequest::SetSetting { key, .. })
-                if key.starts_with(GATEWAY_SETTINGS) =>
-            {
+        match &request {
+            EngineRequest::SetSetting { key, .. } if key.starts_with(GATEWAY_SETTINGS) => {
                 Err(forbidden("change the settings of a gateway on its own machine"))
             }
-            (GrantedAccess::Full, _) => self.engine.call(request).await,
-            (
-                GrantedAccess::ReadSession(only),
-                EngineRequest::Snapshot { session, .. } | EngineRequest::SearchMessages { session, .. },
-            ) if session == only => self.engine.call(request).await,
-            (GrantedAccess::ReadSession(_), _) => Err(read_only()),
+            _ => self.0.call(request).await,
         }
     }
 
     async fn open(&self, request: OpenRequest) -> Result<Option<OpenedSession>, ClientError> {
-        let GrantedAccess::ReadSession(only) = &self.access else { return self.engine.open(request).await };
-        if !names(&request.target, only) {
-            return Err(read_only());
-        }
-        let target = OpenTarget::Listed { session: only.clone() };
-        let Some(opened) = self.engine.open(OpenRequest { target, leaving: None }).await? else {
-            return Ok(None);
-        };
-        Ok(Some(OpenedSession { client: Arc::new(ReadOnlyClient(opened.client)), ..opened }))
+        self.0.open(request).await
     }
 }
 
-fn names(target: &OpenTarget, only: &SessionRef) -> bool {
-    match target {
-        OpenTarget::Listed { session } => session == only,
-        OpenTarget::Named { name } => *name == only.key,
-        OpenTarget::New(_) | OpenTarget::Latest { .. } | OpenTarget::Fork(_) => false,
-    }
-}
-
-/// A client that can read a session, but not what is beside it on the machine.
+/// The engine for a read-only token. It starts no agent, so nothing happens because somebody reads.
 #[derive(Debug)]
-struct ReadOnlyClient(Arc<dyn Client>);
+pub(crate) struct ReadOnlyEngine {
+    pub(crate) client: Arc<dyn EngineClient>,
+    pub(crate) engine: Engine,
+    pub(crate) directories: AllowedDirectories,
+    /// The only session.
+    pub(crate) session: SessionRef,
+}
 
 #[async_trait]
-impl Client for ReadOnlyClient {
-    async fn send(&self, _: ClientCommand) -> Result<CommandReply, ClientError> {
-        Err(read_only())
-    }
-
-    async fn query(&self, query: SessionQuery) -> Result<QueryAnswer, ClientError> {
-        match query {
-            SessionQuery::Files { .. } | SessionQuery::Sandbox | SessionQuery::Commands => Err(read_only()),
-            query => self.0.query(query).await,
+impl EngineClient for ReadOnlyEngine {
+    async fn call(&self, request: EngineRequest) -> Result<EngineReply, ClientError> {
+        match &request {
+            EngineRequest::Snapshot { session, .. }
+            | EngineRequest::SearchMessages { session, .. }
+            | EngineRequest::ExportSession { session, .. }
+                if *session == self.session =>
+            {
+                self.client.call(request).await
+            }
+            _ => Err(read_only()),
         }
     }
 
-    async fn attach(&self, after: Option<LogPosition>) -> Result<Attached, ClientError> {
-        self.0.attach(after).await
+    async fn open(&self, request: OpenRequest) -> Result<Option<OpenedSession>, ClientError> {
+        let stored = self.engine.session_at(&self.session.store, &self.session.key).await?;
+        let is_meant = match &request.target {
+            OpenTarget::Listed { session } => *session == self.session,
+            OpenTarget::Named { name } => *name == stored.opened.header.id,
+            OpenTarget::New(_) | OpenTarget::Latest { .. } | OpenTarget::Fork(_) => false,
+        };
+        if !is_meant {
+            return Err(read_only());
+        }
+        self.directories.check(Path::new(&stored.opened.header.cwd))?;
+        let reader = self.engine.follow(&stored).await?;
+        let info = self.session_info(&reader).await?;
+        Ok(Some(OpenedSession { info, client: Arc::new(reader) }))
+    }
+}
+
+impl ReadOnlyEngine {
+    async fn session_info(&self, reader: &SessionReader) -> Result<SessionInfo, ClientError> {
+        let client: &dyn Client = reader;
+        let (status, header) = (client.status().await?, reader.live().session().header());
+        Ok(SessionInfo {
+            session: self.session.clone(),
+            id: status.id,
+            short_id: status.short_id,
+            cwd: header.cwd.clone(),
+            agent_id: header.agent_id.clone().unwrap_or_else(|| "main".to_owned()),
+            model: status.model,
+            ..SessionInfo::default()
+        })
     }
 }

@@ -1,6 +1,5 @@
 //! WebSockets: each carries the frames of the client protocol, for any number of sessions.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,9 +8,8 @@ use axum::extract::State;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::http::StatusCode;
 use axum::response::Response;
-use futures_util::{SinkExt, StreamExt, future};
 use osier_protocol::ErrorCode;
-use osier_wire::{IncomingFrame, ReceivedBytes, ServeOptions, Transport};
+use osier_wire::{ReceivedBytes, ServeOptions, SocketMessage, Transport};
 
 use crate::access::{RequestAccess, now};
 use crate::error::ApiError;
@@ -71,20 +69,14 @@ async fn until(expires: Option<u64>) {
 }
 
 fn transport(socket: WebSocket) -> Transport {
-    let (sink, stream) = socket.split();
-    let frames = stream
-        .take_while(|message| future::ready(!matches!(message, Err(_) | Ok(Message::Close(_)))))
-        .filter_map(|message| future::ready(message.ok().and_then(incoming_frame)));
-    let sink = sink
-        .sink_map_err(io::Error::other)
-        .with(|text: String| future::ready(Ok::<Message, io::Error>(Message::Text(text.into()))));
-    Transport::new(frames, sink)
+    Transport::from_socket(socket, socket_message, |text| Message::Text(text.into()))
 }
 
-fn incoming_frame(message: Message) -> Option<IncomingFrame> {
+fn socket_message(message: Message) -> SocketMessage {
     match message {
-        Message::Text(text) => Some(IncomingFrame::Text(text.as_str().to_owned())),
-        Message::Binary(_) => Some(IncomingFrame::Invalid("it is a binary message".to_owned())),
-        Message::Ping(_) | Message::Pong(_) | Message::Close(_) => None,
+        Message::Text(text) => SocketMessage::Text(text.as_str().to_owned()),
+        Message::Binary(_) => SocketMessage::Binary,
+        Message::Ping(_) | Message::Pong(_) => SocketMessage::Control,
+        Message::Close(_) => SocketMessage::Close,
     }
 }

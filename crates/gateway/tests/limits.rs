@@ -1,4 +1,5 @@
-//! The limits of a gateway, with small numbers and over real sockets.
+//! The limits of a gateway, with small numbers and over real sockets; and what happens to changes when a client leaves or the
+//! gateway ends.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::io::{ErrorKind, Read, Write};
@@ -10,7 +11,10 @@ use async_trait::async_trait;
 use osier_engine::{AllowedDirectories, Engine};
 use osier_gateway::{Gateway, GatewayConfig, GatewayToken, HostRules, Limits, Server, TokenFile};
 use osier_protocol::{ClientError, EngineClient, EngineReply, EngineRequest, OpenRequest, OpenedSession};
+use osier_wire::{RemoteEngine, RemoteOptions, WebSocketConnector};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// A test that waits longer fails.
 const TEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -34,9 +38,43 @@ impl EngineClient for StuckEngine {
     }
 }
 
+/// Changes a setting when it is told to.
+#[derive(Debug)]
+struct SlowEngine {
+    started: Semaphore,
+    may_finish: Semaphore,
+    finished: Semaphore,
+}
+
+impl SlowEngine {
+    fn new() -> Arc<SlowEngine> {
+        let [started, may_finish, finished] = [0; 3].map(Semaphore::new);
+        Arc::new(SlowEngine { started, may_finish, finished })
+    }
+}
+
+async fn wait(semaphore: &Semaphore) {
+    tokio::time::timeout(TEST_TIMEOUT, semaphore.acquire()).await.expect("it happens").unwrap().forget();
+}
+
+#[async_trait]
+impl EngineClient for SlowEngine {
+    async fn call(&self, _: EngineRequest) -> Result<EngineReply, ClientError> {
+        self.started.add_permits(1);
+        wait(&self.may_finish).await;
+        self.finished.add_permits(1);
+        Ok(EngineReply::SettingChanged { notice: "changed".to_owned() })
+    }
+
+    async fn open(&self, _: OpenRequest) -> Result<Option<OpenedSession>, ClientError> {
+        std::future::pending().await
+    }
+}
+
 struct TestServer {
     address: SocketAddr,
     token: String,
+    stop: CancellationToken,
     running: JoinHandle<()>,
     _folder: tempfile::TempDir,
 }
@@ -49,13 +87,17 @@ impl Drop for TestServer {
 
 impl TestServer {
     async fn start(limits: Limits) -> TestServer {
+        TestServer::start_with(Arc::new(StuckEngine), limits).await
+    }
+
+    async fn start_with(client: Arc<dyn EngineClient>, limits: Limits) -> TestServer {
         let folder = tempfile::tempdir().unwrap();
         let token = GatewayToken::load_or_create(&folder.path().join("token")).unwrap();
         let server = Server::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
         let address = server.address().unwrap();
         let gateway = Gateway::new(GatewayConfig {
             engine: Engine::default(),
-            client: Arc::new(StuckEngine),
+            client,
             token: TokenFile::open(&folder.path().join("token")).unwrap(),
             hosts: HostRules::default(),
             directories: AllowedDirectories::only(&[folder.path().to_owned()]),
@@ -65,8 +107,9 @@ impl TestServer {
             limits,
             web_files: None,
         });
-        let running = tokio::spawn(server.run(Arc::new(gateway), std::future::pending()));
-        TestServer { address, token: token.reveal().to_owned(), running, _folder: folder }
+        let stop = CancellationToken::new();
+        let running = tokio::spawn(server.run(Arc::new(gateway), stop.clone().cancelled_owned()));
+        TestServer { address, token: token.reveal().to_owned(), stop, running, _folder: folder }
     }
 
     fn connect(&self) -> TcpStream {
@@ -157,4 +200,59 @@ async fn a_body_has_a_limit() {
     let response =
         server.exchange(server.head("POST /api/sessions", json) + "{\"title\": \"01234567\"").await;
     assert!(response.starts_with("HTTP/1.1 413"), "{response}");
+}
+
+/// Starts a change over HTTP and leaves before it is made.
+async fn leave_during_change(server: &TestServer, engine: &SlowEngine) {
+    let json = "content-type: application/json\r\ncontent-length: 13\r\n";
+    let request = server.head("PUT /api/settings/theme", json) + "{\"value\":\"x\"}";
+    let mut socket = server.connect();
+    socket.write_all(request.as_bytes()).unwrap();
+    wait(&engine.started).await;
+    drop(socket);
+    // There is room for one connection, so this is answered when the other one has ended.
+    let deadline = std::time::Instant::now() + TEST_TIMEOUT;
+    while !is_served(&mut server.connect()) {
+        assert!(std::time::Instant::now() < deadline, "the connection ends");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_is_made_even_if_its_client_leaves() {
+    let engine = SlowEngine::new();
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let server = TestServer::start_with(engine.clone(), limits).await;
+    leave_during_change(&server, &engine).await;
+    engine.may_finish.add_permits(1);
+    wait(&engine.finished).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_that_ends_makes_the_changes_that_it_has_started() {
+    let engine = SlowEngine::new();
+    let limits = Limits { connections: 1, closing: TEST_TIMEOUT, ..Limits::default() };
+    let mut server = TestServer::start_with(engine.clone(), limits).await;
+    leave_during_change(&server, &engine).await;
+    server.stop.cancel();
+    engine.may_finish.add_permits(1);
+    (&mut server.running).await.unwrap();
+    assert_eq!(engine.finished.available_permits(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_that_ends_answers_the_requests_of_its_web_sockets() {
+    let engine = SlowEngine::new();
+    let limits = Limits { closing: TEST_TIMEOUT, ..Limits::default() };
+    let mut server = TestServer::start_with(engine.clone(), limits).await;
+    let url = format!("ws://{}/ws", server.address);
+    let connector = Arc::new(WebSocketConnector::new(url, Some(server.token.clone())));
+    let remote = RemoteEngine::connect(connector, RemoteOptions::default()).await.unwrap();
+    let change = EngineRequest::SetSetting { key: "theme".to_owned(), value: "x".to_owned() };
+    let changing = tokio::spawn(async move { remote.call(change).await });
+    wait(&engine.started).await;
+    server.stop.cancel();
+    engine.may_finish.add_permits(1);
+    let reply = tokio::time::timeout(TEST_TIMEOUT, changing).await.expect("it is answered").unwrap();
+    assert!(matches!(reply, Ok(EngineReply::SettingChanged { .. })), "{reply:?}");
+    (&mut server.running).await.unwrap();
 }

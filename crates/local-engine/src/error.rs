@@ -30,6 +30,8 @@ pub enum LocalEngineError {
     BadPattern(#[from] InvalidPattern),
     #[error("the generation {text} is not a hexadecimal number")]
     BadGeneration { text: String },
+    #[error("the session contains bytes that are not text, so it cannot be sent as text")]
+    NotText,
 }
 
 impl LocalEngineError {
@@ -43,6 +45,7 @@ impl LocalEngineError {
             | LocalEngineError::SummaryModel { .. }
             | LocalEngineError::SessionModelUnusable { .. } => ErrorCode::ModelNotFound,
             LocalEngineError::BadGeneration { .. } => ErrorCode::Usage,
+            LocalEngineError::NotText => ErrorCode::Failed,
             LocalEngineError::BadPattern(_) => ErrorCode::BadPattern,
         }
     }

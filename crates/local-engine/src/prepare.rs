@@ -172,10 +172,12 @@ impl LocalEngine {
         Ok(SelectedSession { source: SessionSource::Existing(live), home, name: None, editor: None })
     }
 
-    /// Whether the agent works in the directory of the session, because it exists and is not the engine's own one.
+    /// Whether the agent works in the directory of the session, because it exists and is not the engine's own one. Others may
+    /// have written the directory of a session in a database: it counts only if it is one of those that the user listed.
     fn moves_to(&self, live: &LiveSession, directory: &Path, own: &Home) -> bool {
-        let has_own = own.engine.has_own_directory(live.session());
-        !self.options.stays_in_directory && has_own && directory != own.cwd && directory.is_dir()
+        let is_trusted =
+            !self.options.directories.is_unlimited() || own.engine.has_own_directory(live.session());
+        !self.options.stays_in_directory && is_trusted && directory != own.cwd && directory.is_dir()
     }
 
     /// Copies a path into a new session. `None` if a hook refused.

@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use osier_engine::{ConfiguredStore, KeptReason, ListOptions, SummaryModel};
+use osier_engine::{CommitOutcome, ConfiguredStore, ExportFormat, KeptReason, ListOptions};
 use osier_protocol::engine_request::{
     DeletedSession, EngineDescription, ForkedSession, SessionList, StoreDescription,
 };
 use osier_protocol::search_query::SearchQuery;
 use osier_protocol::{
-    Client, ClientCommand, ClientError, EngineReply, EngineRequest, ErrorCode, ForkOptions, JsonText,
-    ListSessions, SessionRef,
+    ClientError, EngineReply, EngineRequest, ErrorCode, ForkOptions, JsonText, ListSessions, SessionRef,
 };
 use osier_session::{KnownRevision, SnapshotOptions};
 use osier_settings::settings_page;
@@ -42,6 +41,10 @@ impl LocalEngine {
                 let options = SnapshotOptions { without_context, since: known_revision(since, generation)? };
                 let snapshot = self.snapshot(&session, options).await?;
                 Ok(EngineReply::Snapshot { snapshot })
+            }
+            EngineRequest::ExportSession { session, format, at } => {
+                let text = self.export(&session, &format, at.as_deref()).await?;
+                Ok(EngineReply::Exported { text })
             }
             EngineRequest::Settings => {
                 let home = self.home();
@@ -90,11 +93,11 @@ impl LocalEngine {
         session: &SessionRef,
         name: String,
     ) -> Result<EngineReply, LocalEngineError> {
-        let (home, live) = (self.home(), self.open_briefly(session).await?);
-        let (client, _) = home.connect_one_shot(&live, &SummaryModel::Unused).await?;
-        client.send(ClientCommand::Rename { name }).await?;
-        live.session().sync_if_configured().await?;
-        Ok(EngineReply::Done)
+        let live = self.open_briefly(session).await?;
+        Ok(match self.engine().rename(live.session(), &name).await? {
+            CommitOutcome::Cancelled => EngineReply::Cancelled,
+            CommitOutcome::Stored(_) | CommitOutcome::Nothing => EngineReply::Done,
+        })
     }
 
     /// Deletes a session and the sessions of its sub-agents. Fails if it is in use; a sub-agent's session in use is kept.
@@ -149,6 +152,23 @@ impl LocalEngine {
         live.session().write_snapshot(options, write).await?;
         let invalid = || ClientError::new(ErrorCode::Failed, "the snapshot is not valid JSON");
         Ok(JsonText::from_json(json).ok_or_else(invalid)?)
+    }
+
+    async fn export(
+        &self,
+        session: &SessionRef,
+        format: &str,
+        at: Option<&str>,
+    ) -> Result<String, LocalEngineError> {
+        let stored = self.stored_session(session).await?;
+        let format = ExportFormat::parse(format)?;
+        let mut bytes = Vec::new();
+        let write = |piece: &[u8]| -> Result<(), LocalEngineError> {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        };
+        self.engine().write_export(&stored, at, format, write).await?;
+        String::from_utf8(bytes).map_err(|_| LocalEngineError::NotText)
     }
 
     fn describe(&self) -> EngineDescription {

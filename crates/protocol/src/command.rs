@@ -21,6 +21,11 @@ pub enum ClientCommand {
         prompt: Prompt,
         #[serde(default)]
         when: PromptTiming,
+        /// Fail unless this is the current leaf; `null` means before the first entry. A prompt that is queued goes wherever
+        /// the turn is then, so it expects nothing.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<EntryId>")]
+        expected_leaf_id: Option<Option<EntryId>>,
     },
     /// Continues an unfinished path after a crash, a failure or a move. A failed reply stays on its own
     /// branch, and the model is called again next to it.
@@ -102,7 +107,12 @@ pub enum ClientCommand {
 impl ClientCommand {
     /// A prompt to send now, with the files that it mentions.
     pub fn prompt(text: impl Into<String>) -> ClientCommand {
-        ClientCommand::Prompt { prompt: Prompt::typed(text), when: PromptTiming::Now }
+        ClientCommand::timed_prompt(Prompt::typed(text), PromptTiming::Now)
+    }
+
+    /// A prompt that expects no leaf.
+    pub fn timed_prompt(prompt: Prompt, when: PromptTiming) -> ClientCommand {
+        ClientCommand::Prompt { prompt, when, expected_leaf_id: None }
     }
 }
 

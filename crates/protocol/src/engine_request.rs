@@ -45,6 +45,15 @@ pub enum EngineRequest {
         #[serde(default)]
         without_context: bool,
     },
+    /// A path, or a session as a page, as the text of a file.
+    ExportSession {
+        session: SessionRef,
+        /// The extension of the file: `md`, `html`, `json` or `jsonl`.
+        format: String,
+        /// The end of the path: an entry, or `root`; the leaf if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<EntryId>,
+    },
     /// The settings that a client can change.
     Settings,
     /// Changes a setting permanently.
@@ -95,6 +104,9 @@ pub enum EngineReply {
     Forked(ForkedSession),
     Snapshot {
         snapshot: JsonText,
+    },
+    Exported {
+        text: String,
     },
     Settings {
         settings: Vec<SettingRow>,

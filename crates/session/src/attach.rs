@@ -6,7 +6,7 @@ use std::sync::Arc;
 use osier_store::LogVersion;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::preview::Previews;
-use osier_tree::{EntryIdRef, Head, MessageRole, Seq};
+use osier_tree::{EntryIdRef, Head, MessageRole, Seq, SessionTree};
 
 use crate::draft::OpenDraft;
 use crate::error::SessionError;
@@ -69,14 +69,14 @@ impl Attached {
 
     /// Older entries with the tool calls of new results.
     fn earlier_calls(&self) -> BTreeSet<Seq> {
-        let tree = &self.state.tree;
-        let results = self.entries().filter(|(_, _, head)| head.role == MessageRole::ToolResult);
-        let calls = results.filter_map(|(_, _, head)| {
-            tree.heads()
-                .ancestors(head.parent)
-                .take(MAX_CALL_DISTANCE)
-                .find(|seq| tree.head(*seq).role == MessageRole::Assistant)
-        });
+        let calls = self.entries().filter_map(|(seq, ..)| message_with_call(&self.state.tree, seq));
         calls.filter(|seq| seq.index() < self.since).collect()
     }
+}
+
+/// The message with the call of a tool result.
+pub(crate) fn message_with_call(tree: &SessionTree, result: Seq) -> Option<Seq> {
+    let head = Some(tree.head(result)).filter(|head| head.role == MessageRole::ToolResult)?;
+    let mut above = tree.heads().ancestors(head.parent).take(MAX_CALL_DISTANCE);
+    above.find(|seq| tree.head(*seq).role == MessageRole::Assistant)
 }

@@ -1,13 +1,16 @@
 //! Updates of sub-agent batches: a batch is stored as running, and a later `entry_update` records how it ended.
 
+use std::collections::BTreeSet;
+
 use osier_store::{PreviewTexts, StoreError};
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::with_status;
-use osier_tree::projection::preview::updated_preview;
+use osier_tree::projection::preview::{Previews, updated_preview};
 use osier_tree::scan::RawJson;
 use osier_tree::{EntryKind, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
+use crate::attach::message_with_call;
 use crate::error::SessionError;
 use crate::handle::Session;
 use crate::state::SessionState;
@@ -20,6 +23,34 @@ impl Session {
         for (batch, update) in updated_batches(&state.tree) {
             let text = updated_preview(&texts.get(batch), &texts.get(update));
             texts.set_override(batch, text);
+        }
+        Ok(texts)
+    }
+
+    /// The previews of some entries. Reads their lines, and those of the calls and updates that they show.
+    pub async fn previews_of(
+        &self,
+        state: &SessionState,
+        seqs: &[Seq],
+    ) -> Result<FxHashMap<Seq, String>, SessionError> {
+        let tree = &state.tree;
+        let mut updates = updated_batches(tree);
+        updates.retain(|(batch, _)| seqs.contains(batch));
+        let calls = seqs.iter().filter_map(|seq| message_with_call(tree, *seq));
+        let shown = updates.iter().map(|(_, update)| *update).chain(calls);
+        let needed: BTreeSet<Seq> = seqs.iter().copied().chain(shown).collect();
+        let needed: Vec<Seq> = needed.into_iter().collect();
+        let (mut previews, mut texts) = (Previews::new(None), FxHashMap::default());
+        let add = |seq: Seq, line: &[u8]| -> Result<(), SessionError> {
+            texts.insert(seq, parse_entry(line).map(|entry| previews.preview(&entry)).unwrap_or_default());
+            Ok(())
+        };
+        self.for_each_line(state.version, &needed, add).await?;
+        for (batch, update) in updates {
+            if let (Some(text), Some(change)) = (texts.get(&batch), texts.get(&update)) {
+                let text = updated_preview(text, change);
+                texts.insert(batch, text);
+            }
         }
         Ok(texts)
     }

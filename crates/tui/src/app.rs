@@ -502,7 +502,7 @@ impl App {
         }
         if let Some(prompt) = first {
             let purpose = CommandPurpose::Prompt(prompt.text.clone());
-            let command = ClientCommand::Prompt { prompt, when: PromptTiming::Now };
+            let command = ClientCommand::timed_prompt(prompt, PromptTiming::Now);
             self.pending.push_back(QueuedWork::Action(Action::Send(command, purpose)));
         }
         self.run_pending().await;

@@ -390,7 +390,7 @@ fn handle_reply(
             state.overlays.clear();
             show_notice(state, "Grafted the conclusion of the branch");
         }
-        (CommandPurpose::UndoCompaction, Ok(CommandReply::Stored { .. })) => {
+        (CommandPurpose::UndoCompaction, Ok(CommandReply::Moved(_))) => {
             show_notice(
                 state,
                 "Undid the compaction; the model gets the full context again · alt+u to restore it",

@@ -235,9 +235,9 @@ export class LiveSession {
       return await fetchJson(url, { text, images, files, when, expectedLeafId: this.leafId });
     } catch (error) {
       const { code, facts } = /** @type {EngineError} */ (error);
-      if (code !== "leaf_changed" || !(await this.arrives(facts["leafId"])) || this.lastMessageId() !== seen) throw error;
+      if (code !== "leaf_changed" || !(await this.arrives(facts["leaf"] ?? null)) || this.lastMessageId() !== seen) throw error;
       // Only settings changed since: the user has seen every message.
-      return fetchJson(url, { text, images, files, when, expectedLeafId: facts["leafId"] });
+      return fetchJson(url, { text, images, files, when, expectedLeafId: facts["leaf"] ?? null });
     }
   }
 

@@ -34,4 +34,4 @@ pub use server::{ServeOptions, serve};
 pub use transport::{
     CountedStream, FrameWriter, IncomingFrame, MAX_CLIENT_FRAME, MAX_SERVER_FRAME, ReceivedBytes, Transport,
 };
-pub use websocket::WebSocketConnector;
+pub use websocket::{SocketMessage, WebSocketConnector};

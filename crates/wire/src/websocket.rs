@@ -1,10 +1,11 @@
 //! Frames as text messages of a WebSocket.
 
+use std::error::Error;
 use std::fmt;
 use std::io;
 
 use async_trait::async_trait;
-use futures_util::{SinkExt, StreamExt, future};
+use futures_util::{Sink, SinkExt, Stream, StreamExt, future};
 use osier_protocol::{ClientError, ErrorCode};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -103,26 +104,55 @@ fn connect_error(url: &str, error: SocketError) -> ClientError {
     }
 }
 
+/// A message of a WebSocket, whatever library reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SocketMessage {
+    Text(String),
+    Binary,
+    /// A ping or a pong.
+    Control,
+    Close,
+}
+
 impl Transport {
     /// Frames as text messages of a WebSocket.
     pub fn websocket<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         socket: WebSocketStream<S>,
     ) -> Transport {
+        Transport::from_socket(socket, socket_message, |text| Message::Text(text.into()))
+    }
+
+    /// Frames as text messages of a WebSocket of any library. It ends at a close message or an error.
+    pub fn from_socket<M: Send + 'static, E: Into<Box<dyn Error + Send + Sync>> + 'static>(
+        socket: impl Stream<Item = Result<M, E>> + Sink<M, Error = E> + Send + 'static,
+        read: fn(M) -> SocketMessage,
+        write: fn(String) -> M,
+    ) -> Transport {
         let (sink, stream) = socket.split();
-        let frames = stream
-            .take_while(|message| future::ready(!matches!(message, Err(_) | Ok(Message::Close(_)))))
-            .filter_map(|message| future::ready(message.ok().and_then(incoming_frame)));
+        let messages = stream.map(move |message| message.map_or(SocketMessage::Close, read));
+        let frames = messages
+            .take_while(|message| future::ready(*message != SocketMessage::Close))
+            .filter_map(|message| future::ready(incoming_frame(message)));
         let sink = sink
             .sink_map_err(io::Error::other)
-            .with(|text: String| future::ready(Ok::<Message, io::Error>(Message::Text(text.into()))));
+            .with(move |text: String| future::ready(Ok::<M, io::Error>(write(text))));
         Transport::new(frames, sink)
     }
 }
 
-fn incoming_frame(message: Message) -> Option<IncomingFrame> {
+fn incoming_frame(message: SocketMessage) -> Option<IncomingFrame> {
     match message {
-        Message::Text(text) => Some(IncomingFrame::Text(text.as_str().to_owned())),
-        Message::Binary(_) => Some(IncomingFrame::Invalid("it is a binary message".to_owned())),
-        Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => None,
+        SocketMessage::Text(text) => Some(IncomingFrame::Text(text)),
+        SocketMessage::Binary => Some(IncomingFrame::Invalid("it is a binary message".to_owned())),
+        SocketMessage::Control | SocketMessage::Close => None,
+    }
+}
+
+fn socket_message(message: Message) -> SocketMessage {
+    match message {
+        Message::Text(text) => SocketMessage::Text(text.as_str().to_owned()),
+        Message::Binary(_) => SocketMessage::Binary,
+        Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => SocketMessage::Control,
+        Message::Close(_) => SocketMessage::Close,
     }
 }

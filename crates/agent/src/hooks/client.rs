@@ -11,15 +11,18 @@ use super::event::HookEvent;
 use super::preparation::PromptPreparation;
 use crate::error::AgentError;
 use crate::model_choice::ModelChoice;
+use crate::turn::ExpectedLeaf;
 use crate::worker::{ReplyReceiver, Worker};
 
 impl Worker {
     pub(crate) async fn send_with_hooks(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
         let answer = match command {
-            ClientCommand::Prompt { prompt, when } => match self.post_prompt(prompt, when).await? {
-                Some(answer) => answer,
-                None => return Ok(CommandReply::Handled),
-            },
+            ClientCommand::Prompt { prompt, when, expected_leaf_id } => {
+                match self.post_prompt(prompt, when, expected_leaf_id).await? {
+                    Some(answer) => answer,
+                    None => return Ok(CommandReply::Handled),
+                }
+            }
             command @ (ClientCommand::SetModel { .. } | ClientCommand::SetThinking { .. }) => {
                 return self.send_choice(command).await;
             }
@@ -42,15 +45,16 @@ impl Worker {
         &self,
         prompt: Prompt,
         when: PromptTiming,
+        expected_leaf_id: ExpectedLeaf,
     ) -> Result<Option<ReplyReceiver>, AgentError> {
         let cancel = self.agent.state().cancel_prompts.clone();
         let _order = self.agent.command_order.lock().await;
         let is_refused = when == PromptTiming::Now && self.agent.state().turn_running;
         if prompt.is_empty() || prompt.is_custom() || is_refused {
-            return self.post(ClientCommand::Prompt { prompt, when }).map(Some);
+            return self.post(ClientCommand::Prompt { prompt, when, expected_leaf_id }).map(Some);
         }
         match self.ask_before_prompt(prompt, when, &cancel).await? {
-            Some(prompt) => self.post(ClientCommand::Prompt { prompt, when }).map(Some),
+            Some(prompt) => self.post(ClientCommand::Prompt { prompt, when, expected_leaf_id }).map(Some),
             None => Ok(None),
         }
     }

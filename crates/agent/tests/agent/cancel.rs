@@ -9,10 +9,7 @@ use serde_json::json;
 use crate::harness::Harness;
 
 fn steer(text: &str) -> ClientCommand {
-    ClientCommand::Prompt {
-        prompt: Prompt { text: text.to_owned(), ..Prompt::default() },
-        when: PromptTiming::Steer,
-    }
+    ClientCommand::timed_prompt(Prompt { text: text.to_owned(), ..Prompt::default() }, PromptTiming::Steer)
 }
 
 #[tokio::test]

@@ -53,10 +53,7 @@ async fn job() {
         .await;
     let (text, images) = ("and hurry".to_owned(), Vec::new());
     harness
-        .send(ClientCommand::Prompt {
-            prompt: Prompt { text, images, ..Prompt::default() },
-            when: PromptTiming::Steer,
-        })
+        .send(ClientCommand::timed_prompt(Prompt { text, images, ..Prompt::default() }, PromptTiming::Steer))
         .await;
     // Write to the real stdout, past the capture of the test harness.
     std::io::stderr().write_all(format!("{at}\n").as_bytes()).unwrap();

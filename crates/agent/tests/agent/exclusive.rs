@@ -46,10 +46,7 @@ fn navigated(reply: CommandReply) -> MoveReply {
 }
 
 fn steer(text: &str) -> ClientCommand {
-    ClientCommand::Prompt {
-        prompt: Prompt { text: text.to_owned(), ..Prompt::default() },
-        when: PromptTiming::Steer,
-    }
+    ClientCommand::timed_prompt(Prompt { text: text.to_owned(), ..Prompt::default() }, PromptTiming::Steer)
 }
 
 #[tokio::test]
@@ -279,7 +276,7 @@ async fn next_command_waits_until_a_stored_move_is_done() {
     barrier.release.add_permits(1);
     navigated(moving.await.unwrap().unwrap());
     let undone = undoing.await.unwrap();
-    assert!(matches!(undone, Ok(CommandReply::Stored { .. })), "{undone:?}");
+    assert!(matches!(undone, Ok(CommandReply::Moved(_))), "{undone:?}");
 }
 
 #[tokio::test]
@@ -303,7 +300,7 @@ async fn undo_and_redo_wait_for_each_other() {
     barrier.release.add_permits(3);
     for going in [undoing].into_iter().chain(others) {
         let moved = going.await.unwrap();
-        assert!(matches!(moved, Ok(CommandReply::Stored { .. })), "{moved:?}");
+        assert!(matches!(moved, Ok(CommandReply::Moved(_))), "{moved:?}");
     }
     for _ in 0..2 {
         barrier.wait_for_arrival().await;
@@ -521,4 +518,33 @@ async fn current_tools_and_prompt_stay_after_a_backtrack() {
     assert_eq!(requests[0].system, requests[1].system);
     assert_eq!(requests[0].tools, requests[1].tools);
     assert!(requests[1].tools.iter().any(|tool| tool.name == "backtrack"));
+}
+
+#[tokio::test]
+async fn a_prompt_that_expects_another_leaf_changes_nothing() {
+    let scenario = Scenario::set_up(ScenarioConfig::default(), SCENE).await;
+    let (worker, before) = (&scenario.harness.worker, scenario.session().version());
+    let mut listener = scenario.harness.listen().await;
+    for when in [PromptTiming::Now, PromptTiming::NoTurn] {
+        for expected in [None, Some(scenario.id("first").await.into())] {
+            let prompt = Prompt { text: "three".to_owned(), ..Prompt::default() };
+            let command = ClientCommand::Prompt { prompt, when, expected_leaf_id: Some(expected) };
+            let refused = worker.send(command).await;
+            assert!(refused.is_err_and(|error| error.code().name() == "leaf_changed"));
+        }
+    }
+    assert_eq!(scenario.session().version(), before);
+    let leaf = Some(scenario.id("second").await.into());
+    let prompt = Prompt { text: "three".to_owned(), ..Prompt::default() };
+    let when = PromptTiming::NoTurn;
+    let stored = worker.send(ClientCommand::Prompt { prompt, when, expected_leaf_id: Some(leaf) }).await;
+    assert!(matches!(stored, Ok(CommandReply::Stored { .. })), "{stored:?}");
+    let started = listener
+        .until(|event| match event {
+            ClientEvent::TurnStarted => Some(true),
+            ClientEvent::Entry(_) => Some(false),
+            _ => None,
+        })
+        .await;
+    assert!(!started, "no turn starts");
 }

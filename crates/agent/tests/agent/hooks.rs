@@ -462,7 +462,7 @@ async fn undo_and_resume_are_observed_as_moves() {
 }
 
 fn custom(text: &str, when: PromptTiming) -> ClientCommand {
-    ClientCommand::Prompt { prompt: Prompt::custom(CustomMessage::text("ci", text)), when }
+    ClientCommand::timed_prompt(Prompt::custom(CustomMessage::text("ci", text)), when)
 }
 
 #[tokio::test]

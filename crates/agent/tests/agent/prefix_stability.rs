@@ -241,10 +241,7 @@ impl RandomSession {
         let (question, _) = listener.until_asked().await;
         let text = "this way".to_owned();
         self.harness
-            .send(ClientCommand::Prompt {
-                prompt: Prompt { text, ..Prompt::default() },
-                when: PromptTiming::Steer,
-            })
+            .send(ClientCommand::timed_prompt(Prompt { text, ..Prompt::default() }, PromptTiming::Steer))
             .await;
         self.harness
             .send(ClientCommand::Answer { question, answer: UserAnswer::No { reason: String::new() } })

@@ -99,10 +99,10 @@ async fn queued_prompt_is_expanded_on_delivery() {
     ])
     .await;
     let mut listener = harness.begin(ClientCommand::prompt("go")).await;
-    let queued = ClientCommand::Prompt {
-        prompt: Prompt { text: "/fix b.rs".into(), ..Prompt::default() },
-        when: PromptTiming::FollowUp,
-    };
+    let queued = ClientCommand::timed_prompt(
+        Prompt { text: "/fix b.rs".into(), ..Prompt::default() },
+        PromptTiming::FollowUp,
+    );
     harness.send(queued).await;
     while harness.model.requests().len() < 2 {
         listener.next().await;

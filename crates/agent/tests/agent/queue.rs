@@ -9,7 +9,7 @@ use crate::counting_store::counting_store;
 use crate::harness::{EventListener, Harness};
 
 fn say(when: PromptTiming, text: &str) -> ClientCommand {
-    ClientCommand::Prompt { prompt: Prompt { text: text.to_owned(), ..Prompt::default() }, when }
+    ClientCommand::timed_prompt(Prompt { text: text.to_owned(), ..Prompt::default() }, when)
 }
 
 /// A turn that waits for approval of the second of its two calls.

@@ -71,10 +71,7 @@ async fn steering_resets_the_call_count() {
     let (question, _) = listener.until_asked().await;
     let text = "this way".to_owned();
     harness
-        .send(ClientCommand::Prompt {
-            prompt: Prompt { text, ..Prompt::default() },
-            when: PromptTiming::Steer,
-        })
+        .send(ClientCommand::timed_prompt(Prompt { text, ..Prompt::default() }, PromptTiming::Steer))
         .await;
     harness.send(ClientCommand::Answer { question, answer: UserAnswer::Once }).await;
     assert_eq!(listener.end().await.0, Some(TurnOutcome::Done));

@@ -87,10 +87,7 @@ async fn images_are_sent_with_the_prompt() {
     let image = Image { data: "AA==".into(), mime_type: "image/png".into() };
     let (text, images) = ("what is this?".to_owned(), vec![image.clone()]);
     harness
-        .run(ClientCommand::Prompt {
-            prompt: Prompt { text, images, ..Prompt::default() },
-            when: PromptTiming::Now,
-        })
+        .run(ClientCommand::timed_prompt(Prompt { text, images, ..Prompt::default() }, PromptTiming::Now))
         .await;
     let Message::User(said) = &harness.model.requests()[0].messages[0] else { panic!() };
     assert_eq!(said.content, [ContentBlock::text("what is this?"), ContentBlock::Image(image)]);

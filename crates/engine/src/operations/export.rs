@@ -32,6 +32,27 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
+    /// The format that the extension of a file stands for, or an error that names the extension.
+    pub fn parse(extension: &str) -> Result<ExportFormat, EngineError> {
+        let unknown = || EngineError::UnknownExportFormat { extension: extension.to_owned() };
+        ExportFormat::from_extension(extension).ok_or_else(unknown)
+    }
+
+    /// The format that a file name stands for.
+    pub fn from_path(path: &Path) -> Result<ExportFormat, EngineError> {
+        ExportFormat::parse(path.extension().and_then(|extension| extension.to_str()).unwrap_or_default())
+    }
+
+    /// The usual extension of a file.
+    pub fn extension(self) -> &'static str {
+        match self {
+            ExportFormat::Markdown => "md",
+            ExportFormat::Json => "json",
+            ExportFormat::Jsonl => "jsonl",
+            ExportFormat::Html => "html",
+        }
+    }
+
     /// The format that the extension of a file stands for.
     pub fn from_extension(extension: &str) -> Option<ExportFormat> {
         match extension.to_ascii_lowercase().as_str() {
@@ -158,7 +179,8 @@ pub struct ExportFolder {
 
 impl ExportFolder {
     /// The file to write: the named file, or a new file in the named folder or in the working directory.
-    fn resolve(&self, named: Option<&str>, name: &str) -> PathBuf {
+    pub fn resolve(&self, named: Option<&str>, short_id: &str) -> PathBuf {
+        let name = &format!("osier-{short_id}");
         let named = named.map(|named| named.trim_matches(['"', '\'']));
         let path = match (named.and_then(|named| named.strip_prefix("~/")), &self.home) {
             (Some(below), Some(home)) => home.join(below),
@@ -200,10 +222,8 @@ impl Engine {
     ) -> Result<PathBuf, EngineError> {
         let (session, (_, at)) = (client.live().session(), client.worker().cursor().state_and_place());
         let card = session.store().card(session.key()).await?;
-        let path = folder.resolve(named, &format!("osier-{}", card.short_id));
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        let format = ExportFormat::from_extension(extension)
-            .ok_or_else(|| EngineError::UnknownExportFormat { extension: extension.to_owned() })?;
+        let path = folder.resolve(named, &card.short_id);
+        let format = ExportFormat::from_path(&path)?;
         let mut file = ExportFile::create(&path)?;
         export(session, &card, at, format, &mut |bytes: &[u8]| file.write(bytes)).await?;
         file.finish()?;

@@ -12,6 +12,8 @@ pub(crate) mod gc;
 pub(crate) mod list;
 pub(crate) mod path;
 pub(crate) mod reading;
+pub(crate) mod rename;
+pub(crate) mod rows;
 pub(crate) mod snapshot;
 pub(crate) mod switch;
 pub(crate) mod tree;

@@ -1,8 +1,8 @@
 //! A compaction, and what the model no longer gets because of it.
 
-use osier_agent::{AgentError, Worker};
+use osier_agent::AgentError;
 use osier_protocol::query::{CompactionDetails, DroppedEntry};
-use osier_session::Session;
+use osier_session::{Cursor, Session};
 use osier_tree::entry::{Entry, parse_entry};
 use osier_tree::projection::preview::{Previews, full_text, one_line};
 use osier_tree::scan::RawJson;
@@ -16,9 +16,9 @@ use crate::reading::{context_tokens, read_lines, resolve_entry};
 /// The longest path of a file, in characters.
 const MAX_FILE: usize = 300;
 
-pub(super) async fn details(worker: &Worker, entry: Option<&str>) -> Result<CompactionDetails, EngineError> {
-    let session = worker.session();
-    let (state, at) = worker.cursor().state_and_place();
+pub(super) async fn details(cursor: &Cursor, entry: Option<&str>) -> Result<CompactionDetails, EngineError> {
+    let session = cursor.session();
+    let (state, at) = cursor.state_and_place();
     let tree = &state.tree;
     let compaction = find(tree, at, entry)?;
     let lines = read_lines(session, &[compaction]).await?;

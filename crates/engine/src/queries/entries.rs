@@ -1,10 +1,9 @@
 //! Entries: the end of the path, single entries, and the user's messages.
 
-use osier_agent::Worker;
 use osier_agent::tail::{Tail, tail_entries};
 use osier_protocol::query::{EntriesAnswer, EntryAnswer, ForkPoint, Landmark, LandmarkKind, PathAnswer};
 use osier_protocol::{EntryLine, LogPosition};
-use osier_session::ContextReader;
+use osier_session::{ContextReader, Cursor};
 use osier_tree::entry::parse_entry;
 use osier_tree::kind::flag;
 use osier_tree::projection::preview::{editor_text, full_text, one_line, shown_text};
@@ -20,8 +19,8 @@ use crate::reading::read_lines;
 const MAX_LANDMARK: usize = 200;
 const MAX_PREVIEW: usize = 200;
 
-pub(super) async fn path(worker: &Worker, limit: Option<usize>) -> Result<PathAnswer, EngineError> {
-    let (state, at) = worker.cursor().state_and_place();
+pub(super) async fn path(cursor: &Cursor, limit: Option<usize>) -> Result<PathAnswer, EngineError> {
+    let (state, at) = cursor.state_and_place();
     let tree = &state.tree;
     let mut seqs = path_entries(tree, at);
     let hidden_entries = first_shown(tree, &seqs, limit);
@@ -31,16 +30,16 @@ pub(super) async fn path(worker: &Worker, limit: Option<usize>) -> Result<PathAn
         entries.push(EntryLine::from(line));
         Ok(())
     };
-    worker.session().for_each_current_line(&state, &seqs, take).await?;
+    cursor.session().for_each_current_line(&state, &seqs, take).await?;
     let position = LogPosition { generation: state.version.generation, entries: state.version.entries };
     let leaf_id = at.map(|seq| tree.id(seq).to_entry_id());
-    let tail = read_lines(worker.session(), &tail_entries(tree, at)).await?;
+    let tail = read_lines(cursor.session(), &tail_entries(tree, at)).await?;
     let unfinished_turn = Tail::from_path(tree, at, &tail).is_open();
     Ok(PathAnswer { entries, hidden_entries, leaf_id, position, unfinished_turn })
 }
 
 /// The entries of the transcript that are on the path itself, without updates from elsewhere.
-fn path_entries(tree: &SessionTree, at: Place) -> Vec<Seq> {
+pub(crate) fn path_entries(tree: &SessionTree, at: Place) -> Vec<Seq> {
     let on_path: FxHashSet<Seq> = tree.path(at).into_iter().collect();
     let mut entries = transcript_entries(tree, at);
     entries.retain(|seq| on_path.contains(seq));
@@ -48,7 +47,7 @@ fn path_entries(tree: &SessionTree, at: Place) -> Vec<Seq> {
 }
 
 /// The index of the first entry to show. A tool result does not come first: people read it with its call.
-fn first_shown(tree: &SessionTree, entries: &[Seq], limit: Option<usize>) -> usize {
+pub(crate) fn first_shown(tree: &SessionTree, entries: &[Seq], limit: Option<usize>) -> usize {
     let mut first = limit.map_or(0, |limit| entries.len().saturating_sub(limit));
     while entries.get(first).is_some_and(|seq| tree.head(*seq).role == MessageRole::ToolResult) {
         first += 1;
@@ -56,8 +55,8 @@ fn first_shown(tree: &SessionTree, entries: &[Seq], limit: Option<usize>) -> usi
     first
 }
 
-pub(super) async fn entry(worker: &Worker, id: &str) -> Result<EntryAnswer, EngineError> {
-    let state = worker.session().state();
+pub(super) async fn entry(cursor: &Cursor, id: &str) -> Result<EntryAnswer, EngineError> {
+    let state = cursor.session().state();
     let seq = state.tree.require(id)?;
     let mut answer = None;
     let take = |_: Seq, line: &[u8]| -> Result<(), EngineError> {
@@ -65,13 +64,13 @@ pub(super) async fn entry(worker: &Worker, id: &str) -> Result<EntryAnswer, Engi
         answer = Some(EntryAnswer { entry: line.into(), text });
         Ok(())
     };
-    worker.session().for_each_current_line(&state, &[seq], take).await?;
+    cursor.session().for_each_current_line(&state, &[seq], take).await?;
     answer.ok_or_else(|| EngineError::EntryNotFound { name: id.to_owned(), similar: Vec::new() })
 }
 
 /// All entries, or those after `after`, in the order of the log.
-pub(super) async fn entries(worker: &Worker, after: Option<&str>) -> Result<EntriesAnswer, EngineError> {
-    let (state, at) = worker.cursor().state_and_place();
+pub(super) async fn entries(cursor: &Cursor, after: Option<&str>) -> Result<EntriesAnswer, EngineError> {
+    let (state, at) = cursor.state_and_place();
     let first = match after {
         Some(id) => state.tree.require(id)?.index() + 1,
         None => 0,
@@ -82,13 +81,13 @@ pub(super) async fn entries(worker: &Worker, after: Option<&str>) -> Result<Entr
         entries.push(EntryLine::from(line));
         Ok(())
     };
-    worker.session().for_each_current_line(&state, &seqs, take).await?;
+    cursor.session().for_each_current_line(&state, &seqs, take).await?;
     Ok(EntriesAnswer { entries, leaf_id: at.map(|seq| state.tree.id(seq).to_entry_id()) })
 }
 
 /// The messages at the cursor.
-pub(super) async fn context(worker: &Worker) -> Result<Vec<Value>, EngineError> {
-    let ((state, at), session) = (worker.cursor().state_and_place(), worker.session());
+pub(super) async fn context(cursor: &Cursor) -> Result<Vec<Value>, EngineError> {
+    let ((state, at), session) = (cursor.state_and_place(), cursor.session());
     let plan = state.tree.context_entries(at);
     let (store, generation) = (&**session.store(), state.version.generation);
     let reader = ContextReader { store, key: session.key(), generation, plan: &plan };
@@ -101,20 +100,20 @@ pub(super) async fn context(worker: &Worker) -> Result<Vec<Value>, EngineError> 
     Ok(messages)
 }
 
-pub(super) async fn last_reply(worker: &Worker) -> Result<Option<EntryAnswer>, EngineError> {
-    let (state, at) = worker.cursor().state_and_place();
+pub(super) async fn last_reply(cursor: &Cursor) -> Result<Option<EntryAnswer>, EngineError> {
+    let (state, at) = cursor.state_and_place();
     let tree = &state.tree;
     let has_text = |seq: &Seq| {
         tree.head(*seq).role == MessageRole::Assistant && tree.head(*seq).has_flag(flag::HAS_TEXT)
     };
     match tree.heads().ancestors(at).find(has_text) {
-        Some(seq) => entry(worker, tree.id(seq).as_str()).await.map(Some),
+        Some(seq) => entry(cursor, tree.id(seq).as_str()).await.map(Some),
         None => Ok(None),
     }
 }
 
-pub(super) async fn landmark(worker: &Worker, id: Option<&str>) -> Result<Landmark, EngineError> {
-    let tree = worker.session().tree();
+pub(super) async fn landmark(cursor: &Cursor, id: Option<&str>) -> Result<Landmark, EngineError> {
+    let tree = cursor.session().tree();
     for seq in tree.heads().ancestors(id.and_then(|id| tree.find(id))) {
         let kind = match (tree.head(seq).kind, tree.head(seq).role) {
             (EntryKind::Message, MessageRole::User) => LandmarkKind::UserMessage,
@@ -124,7 +123,7 @@ pub(super) async fn landmark(worker: &Worker, id: Option<&str>) -> Result<Landma
             (EntryKind::Backtrack, _) => LandmarkKind::Note,
             _ => continue,
         };
-        let lines = read_lines(worker.session(), &[seq]).await?;
+        let lines = read_lines(cursor.session(), &[seq]).await?;
         let entry = lines.get(&seq).and_then(|line| parse_entry(line).ok());
         let text =
             entry.as_ref().map(|entry| one_line(shown_text(entry).trim(), MAX_LANDMARK)).unwrap_or_default();
@@ -136,8 +135,8 @@ pub(super) async fn landmark(worker: &Worker, id: Option<&str>) -> Result<Landma
     Ok(Landmark { kind: LandmarkKind::Start, text: String::new() })
 }
 
-pub(super) async fn fork_points(worker: &Worker, all_branches: bool) -> Result<Vec<ForkPoint>, EngineError> {
-    let (state, at) = worker.cursor().state_and_place();
+pub(super) async fn fork_points(cursor: &Cursor, all_branches: bool) -> Result<Vec<ForkPoint>, EngineError> {
+    let (state, at) = cursor.state_and_place();
     let tree = &state.tree;
     let is_prompt = |seq: &Seq| tree.head(*seq).is_user();
     let seqs: Vec<Seq> = match all_branches {
@@ -148,7 +147,7 @@ pub(super) async fn fork_points(worker: &Worker, all_branches: bool) -> Result<V
             shown.filter(is_prompt).collect()
         }
     };
-    let lines = read_lines(worker.session(), &seqs).await?;
+    let lines = read_lines(cursor.session(), &seqs).await?;
     let entries = seqs.iter().filter_map(|seq| parse_entry(lines.get(seq)?).ok());
     let point = |entry: osier_tree::Entry<'_>| ForkPoint {
         id: (&*entry.id).into(),

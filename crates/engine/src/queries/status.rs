@@ -1,8 +1,9 @@
 //! What a status line shows.
 
 use osier_agent::Worker;
+use osier_model::ThinkingLevel;
 use osier_protocol::query::{SandboxStatus, SessionStatus};
-use osier_session::Session;
+use osier_session::{Cursor, Session};
 use osier_tools::approvals::ApprovalMode;
 use osier_tree::SessionTree;
 use osier_tree::projection::transcript::transcript_entries;
@@ -10,33 +11,51 @@ use osier_tree::short_ids::first_eight;
 
 use crate::error::EngineError;
 use crate::git_branch::current_branch;
-use crate::reading::context_tokens;
+use crate::reading::{context_tokens, model_on_path, thinking_on_path};
 
 pub(super) async fn status(worker: &Worker) -> Result<SessionStatus, EngineError> {
-    let session = worker.session();
     let choice = worker.model_choice().await?;
     let cwd = worker.config().tool_context.cwd.clone();
     // A slow disk must not stop others.
     let branch = tokio::task::spawn_blocking(move || current_branch(&cwd));
+    Ok(SessionStatus {
+        model: choice.model.full_name(),
+        thinking: choice.thinking,
+        context_window: choice.model.context_window,
+        git_branch: branch.await.unwrap_or_default(),
+        ..session_status(worker.cursor()).await?
+    })
+}
+
+/// The status without an agent: the model and the thinking level are those that the path names.
+pub(super) async fn stored_status(cursor: &Cursor) -> Result<SessionStatus, EngineError> {
+    let thinking = thinking_on_path(cursor.session()).await?;
+    Ok(SessionStatus {
+        model: model_on_path(cursor.session()).await?.unwrap_or_default(),
+        thinking: thinking.as_deref().and_then(ThinkingLevel::parse).unwrap_or_default(),
+        ..session_status(cursor).await?
+    })
+}
+
+/// The part of the status that does not depend on an agent.
+async fn session_status(cursor: &Cursor) -> Result<SessionStatus, EngineError> {
+    let session = cursor.session();
     let card = session.store().card(session.key()).await.ok();
-    let (state, at) = worker.cursor().state_and_place();
+    let (state, at) = cursor.state_and_place();
     let tree = &state.tree;
     Ok(SessionStatus {
         id: session.id().into(),
         short_id: short_id(session).await,
         name: tree.marks().name().map(str::to_owned),
         store: session.store().name().to_owned(),
-        model: choice.model.full_name(),
-        thinking: choice.thinking,
         approval_mode: approval_mode(tree),
         context: context_tokens(session, at).await?,
-        context_window: choice.model.context_window,
         cost: card.as_ref().map_or(0.0, |card| card.cost),
         depth: transcript_entries(tree, at).len(),
         tips: card.map_or(0, |card| card.branches as usize),
         has_messages: tree.heads().iter().any(|(_, head)| head.is_message()),
         parent_session_id: session.header().parent_session_id.as_deref().map(Into::into),
-        git_branch: branch.await.unwrap_or_default(),
+        ..SessionStatus::default()
     })
 }
 

@@ -5,7 +5,7 @@ use osier_tree::scan::RawJson;
 use osier_tree::{EntryDraft, Place, PlanError, SessionTree};
 use serde_json::{Map, Value};
 
-use super::Sessions;
+use super::SessionOperations;
 use crate::error::EngineError;
 
 /// The parent of a new entry.
@@ -46,11 +46,11 @@ pub struct NewCompaction {
     pub extra: Map<String, Value>,
 }
 
-impl Sessions {
+impl SessionOperations {
     /// `appendEntry`: an entry as a JSON object. Missing `id`, `parentId` and `timestamp` are filled in; an explicit
     /// `null` parent makes a new root. Appending the same entry again succeeds without a write.
-    pub async fn append_entry(&self, id: &str, object: &[u8]) -> Result<CommitOutcome, EngineError> {
-        let live = self.open(id).await?;
+    pub async fn append_entry(&self, object: &[u8]) -> Result<CommitOutcome, EngineError> {
+        let live = self.open().await?;
         let session = live.session();
         let outcome = session.append_entry(object).await?;
         sync_outcome(session, outcome).await
@@ -59,12 +59,11 @@ impl Sessions {
     /// `appendMessage`: a message as a JSON object, stored unchanged.
     pub async fn append_message(
         &self,
-        id: &str,
         placement: &EntryPlacement,
         message: &[u8],
     ) -> Result<CommitOutcome, EngineError> {
         let message = message.to_vec();
-        self.append_planned(id, placement, move |tree, at| {
+        self.append_planned(placement, move |tree, at| {
             let message =
                 RawJson::parse(&message).map_err(|_| PlanError::NotAnEntry { reason: "it is not JSON" })?;
             tree.plan_message(at, message)
@@ -75,36 +74,32 @@ impl Sessions {
     /// `appendThinkingLevelChange`.
     pub async fn append_thinking_level(
         &self,
-        id: &str,
         placement: &EntryPlacement,
         level: &str,
     ) -> Result<CommitOutcome, EngineError> {
         let level = level.to_owned();
-        self.append_planned(id, placement, move |tree, at| tree.plan_thinking_level(at, &level)).await
+        self.append_planned(placement, move |tree, at| tree.plan_thinking_level(at, &level)).await
     }
 
     /// `appendModelChange`.
     pub async fn append_model_change(
         &self,
-        id: &str,
         placement: &EntryPlacement,
         provider: &str,
         model: &str,
     ) -> Result<CommitOutcome, EngineError> {
         let (provider, model) = (provider.to_owned(), model.to_owned());
-        self.append_planned(id, placement, move |tree, at| tree.plan_model_change(at, &provider, &model))
-            .await
+        self.append_planned(placement, move |tree, at| tree.plan_model_change(at, &provider, &model)).await
     }
 
     /// `appendCompaction`. The first kept entry must be on the path.
     pub async fn append_compaction(
         &self,
-        id: &str,
         placement: &EntryPlacement,
         compacted: &NewCompaction,
     ) -> Result<CommitOutcome, EngineError> {
         let compacted = compacted.clone();
-        self.append_planned(id, placement, move |tree, at| {
+        self.append_planned(placement, move |tree, at| {
             let NewCompaction { summary, first_kept, tokens_before, extra } = &compacted;
             not_empty(summary)?;
             tree.plan_compaction(at, summary, first_kept, *tokens_before, extra)
@@ -115,13 +110,12 @@ impl Sessions {
     /// `appendBranchSummary` of the branch that ends with `from`.
     pub async fn append_branch_summary(
         &self,
-        id: &str,
         placement: &EntryPlacement,
         from: &str,
         summary: &str,
     ) -> Result<CommitOutcome, EngineError> {
         let (from, summary) = (from.to_owned(), summary.to_owned());
-        self.append_planned(id, placement, move |tree, at| {
+        self.append_planned(placement, move |tree, at| {
             not_empty(&summary)?;
             Ok(tree.plan_branch_summary(at, Some(tree.require(&from)?), &summary, &Map::new()))
         })
@@ -131,33 +125,28 @@ impl Sessions {
     /// `appendLabelChange`. An empty label removes the label.
     pub async fn append_label(
         &self,
-        id: &str,
         target: &str,
         label: Option<&str>,
     ) -> Result<CommitOutcome, EngineError> {
-        let live = self.open(id).await?;
+        let live = self.open().await?;
         let session = live.session();
         let outcome = session.label(target, label).await?;
         sync_outcome(session, outcome).await
     }
 
     /// `appendSessionInfo`: sets the name of the session. An empty name removes it.
-    pub async fn append_session_info(&self, id: &str, name: &str) -> Result<CommitOutcome, EngineError> {
-        let live = self.open(id).await?;
-        let session = live.session();
-        let outcome = session.rename(name).await?;
-        sync_outcome(session, outcome).await
+    pub async fn rename(&self, name: &str) -> Result<CommitOutcome, EngineError> {
+        self.engine.rename(self.open().await?.session(), name).await
     }
 
     /// `updateEntry`: ends a running sub-agent batch, by appending an update entry. No other entry can be updated.
     pub async fn update_entry(
         &self,
-        id: &str,
         entry: &str,
         status: &str,
         payload: &Value,
     ) -> Result<CommitOutcome, EngineError> {
-        let live = self.open(id).await?;
+        let live = self.open().await?;
         let session = live.session();
         let (entry, status, payload) = (entry.to_owned(), status.to_owned(), payload.clone());
         let update = Commit::new(move |tree, _| tree.plan_entry_update(&entry, &status, &payload));
@@ -169,29 +158,23 @@ impl Sessions {
     /// is before the first entry.
     pub async fn switch_leaf(
         &self,
-        id: &str,
         to: &str,
         expected: Option<Option<&str>>,
     ) -> Result<CommitOutcome, EngineError> {
-        self.move_leaf(id, Some(to), expected).await
+        self.move_leaf(Some(to), expected).await
     }
 
     /// `resetLeaf`: moves before the first entry.
-    pub async fn reset_leaf(
-        &self,
-        id: &str,
-        expected: Option<Option<&str>>,
-    ) -> Result<CommitOutcome, EngineError> {
-        self.move_leaf(id, None, expected).await
+    pub async fn reset_leaf(&self, expected: Option<Option<&str>>) -> Result<CommitOutcome, EngineError> {
+        self.move_leaf(None, expected).await
     }
 
     async fn move_leaf(
         &self,
-        id: &str,
         to: Option<&str>,
         expected: Option<Option<&str>>,
     ) -> Result<CommitOutcome, EngineError> {
-        let live = self.open(id).await?;
+        let live = self.open().await?;
         let session = live.session();
         let to = to.map(|to| session.tree().require_visible(to)).transpose()?;
         let outcome = match expected {
@@ -203,11 +186,10 @@ impl Sessions {
 
     async fn append_planned(
         &self,
-        id: &str,
         placement: &EntryPlacement,
         plan: impl Fn(&SessionTree, Place) -> Result<EntryDraft, PlanError> + Send + Sync + 'static,
     ) -> Result<CommitOutcome, EngineError> {
-        let live = self.open(id).await?;
+        let live = self.open().await?;
         let session = live.session();
         let below = placement.parent.clone();
         let mut commit = Commit::new(move |tree, leaf| plan(tree, below.position(tree, leaf)?));

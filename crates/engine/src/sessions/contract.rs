@@ -11,7 +11,10 @@ use osier_store::contract::Fixture;
 use osier_tree::{Header, header};
 use serde_json::{Map, Value, json};
 
-use super::{AppendParent, EntryPlacement, NewCompaction, PathError, SessionInit, SessionUpdate, Sessions};
+use super::{
+    AppendParent, EntryPlacement, NewCompaction, PathError, SessionInit, SessionOperations, SessionUpdate,
+    Sessions,
+};
 use crate::config::EngineConfig;
 use crate::configured_store::ConfiguredStore;
 use crate::engine::Engine;
@@ -84,9 +87,15 @@ fn called(id: &str) -> EntryPlacement {
 }
 
 async fn say(sessions: &Sessions, below: AppendParent, id: &str) -> Result<CommitOutcome, EngineError> {
-    sessions
-        .append_message("one", &EntryPlacement { parent: below, id: Some(id.to_owned()) }, &message(id))
+    one(sessions)
         .await
+        .append_message(&EntryPlacement { parent: below, id: Some(id.to_owned()) }, &message(id))
+        .await
+}
+
+/// The session `one`.
+async fn one(sessions: &Sessions) -> SessionOperations {
+    sessions.session("one").await.unwrap()
 }
 
 fn stored(outcome: Result<CommitOutcome, EngineError>) -> StoredEntry {
@@ -102,11 +111,11 @@ async fn leaf(sessions: &Sessions) -> Value {
 }
 
 async fn path(sessions: &Sessions) -> Vec<String> {
-    ids(&sessions.active_path("one").await.unwrap().entries)
+    ids(&one(sessions).await.active_path().await.unwrap().entries)
 }
 
 async fn count(sessions: &Sessions) -> usize {
-    sessions.list_entries("one", 0, None).await.unwrap().len()
+    one(sessions).await.list_entries(0, None).await.unwrap().entries.len()
 }
 
 fn ids(entries: &[Vec<u8>]) -> Vec<String> {
@@ -131,7 +140,10 @@ pub async fn a_new_session_is_empty(fixture: &dyn Fixture) {
     assert_eq!((&new["provider"], &new["store"]), (&json!(store.kind()), &json!(store.name())));
     let id = new["id"].as_str().unwrap();
     assert_eq!(sessions.get(id).await.unwrap(), Some(new.clone()));
-    assert_eq!(sessions.active_path(id).await.unwrap().entries, Vec::<Vec<u8>>::new());
+    assert_eq!(
+        sessions.session(id).await.unwrap().active_path().await.unwrap().entries,
+        Vec::<Vec<u8>>::new()
+    );
 }
 
 pub async fn a_session_is_created_once_and_unknown_ids_are_not_found(fixture: &dyn Fixture) {
@@ -141,23 +153,7 @@ pub async fn a_session_is_created_once_and_unknown_ids_are_not_found(fixture: &d
     assert_eq!(code(sessions.create(named("../one")).await), "invalid_id");
     for id in ["none", "../one", "/etc/passwd", ""] {
         assert_eq!(sessions.get(id).await.unwrap(), None, "{id}");
-        let placement = EntryPlacement::default();
-        let codes = [
-            code(sessions.update(id, SessionUpdate::default()).await),
-            code(sessions.list_entries(id, 0, None).await),
-            code(sessions.append_entry(id, br#"{"type":"custom","customType":"x"}"#).await),
-            code(sessions.append_message(id, &placement, &message("x")).await),
-            code(sessions.append_thinking_level(id, &placement, "high").await),
-            code(sessions.append_label(id, "a", None).await),
-            code(sessions.append_session_info(id, "x").await),
-            code(sessions.update_entry(id, "a", "completed", &Value::Null).await),
-            code(sessions.switch_leaf(id, "a", None).await),
-            code(sessions.reset_leaf(id, None).await),
-            code(sessions.create_branched(id, None).await),
-            code(sessions.active_path(id).await),
-            code(sessions.snapshot(id, SnapshotOptions::default()).await),
-        ];
-        assert!(codes.iter().all(|code| *code == "session_not_found"), "{id}: {codes:?}");
+        assert_eq!(code(sessions.session(id).await), "session_not_found", "{id}");
         assert!(!sessions.delete(id).await.unwrap().deleted);
     }
 }
@@ -181,9 +177,9 @@ pub async fn a_parent_is_the_leaf_none_or_an_existing_entry(fixture: &dyn Fixtur
     assert_eq!(path(&sessions).await, ["e"]);
     assert_eq!(code(say(&sessions, AppendParent::Entry("z".to_owned()), "f").await), "parent_not_found");
     let orphan = br#"{"type":"custom","customType":"x","parentId":"z"}"#;
-    assert_eq!(code(sessions.append_entry("one", orphan).await), "parent_not_found");
+    assert_eq!(code(one(&sessions).await.append_entry(orphan).await), "parent_not_found");
     let root = br#"{"type":"custom","customType":"x","parentId":null,"id":"g"}"#;
-    sessions.append_entry("one", root).await.unwrap();
+    one(&sessions).await.append_entry(root).await.unwrap();
     assert_eq!(path(&sessions).await, ["g"]);
     assert_eq!(count(&sessions).await, 6, "refused entries are not written");
 }
@@ -192,19 +188,19 @@ pub async fn a_repeated_entry_is_written_once(fixture: &dyn Fixture) {
     let sessions = session_with_messages(fixture).await;
     let again = stored(say(&sessions, AppendParent::Leaf, "b").await);
     assert!(again.existed);
-    let other = sessions.append_message("one", &called("b"), &message("other")).await;
+    let other = one(&sessions).await.append_message(&called("b"), &message("other")).await;
     assert_eq!(code(other), "entry_conflict");
     let entry = br#"{"type":"custom","customType":"x","id":"d","data":1}"#;
-    assert!(!stored(sessions.append_entry("one", entry).await).existed);
-    assert!(stored(sessions.append_entry("one", entry).await).existed);
+    assert!(!stored(one(&sessions).await.append_entry(entry).await).existed);
+    assert!(stored(one(&sessions).await.append_entry(entry).await).existed);
     let other = br#"{"type":"custom","customType":"x","id":"d","data":2}"#;
-    assert_eq!(code(sessions.append_entry("one", other).await), "entry_conflict");
+    assert_eq!(code(one(&sessions).await.append_entry(other).await), "entry_conflict");
     assert_eq!(count(&sessions).await, 4);
 }
 
 pub async fn appends_by_type_are_checked_and_stored_unchanged(fixture: &dyn Fixture) {
     let sessions = session_with_messages(fixture).await;
-    let first = value(&sessions.list_entries("one", 0, Some(1)).await.unwrap()[0]);
+    let first = value(&one(&sessions).await.list_entries(0, Some(1)).await.unwrap().entries[0]);
     assert_eq!(first["message"], json!({ "role": "user", "content": "a", "extra": [1.0, null] }));
     let placement = EntryPlacement::default();
     let kept = |first: &str| NewCompaction {
@@ -213,29 +209,30 @@ pub async fn appends_by_type_are_checked_and_stored_unchanged(fixture: &dyn Fixt
         tokens_before: 9,
         extra: Map::new(),
     };
-    sessions.append_thinking_level("one", &placement, "high").await.unwrap();
-    sessions.append_model_change("one", &placement, "p", "m").await.unwrap();
-    sessions.append_compaction("one", &placement, &kept("b")).await.unwrap();
-    sessions.append_label("one", "a", Some("here")).await.unwrap();
-    sessions.append_session_info("one", "named").await.unwrap();
+    one(&sessions).await.append_thinking_level(&placement, "high").await.unwrap();
+    one(&sessions).await.append_model_change(&placement, "p", "m").await.unwrap();
+    one(&sessions).await.append_compaction(&placement, &kept("b")).await.unwrap();
+    one(&sessions).await.append_label("a", Some("here")).await.unwrap();
+    one(&sessions).await.rename("named").await.unwrap();
     let summary = EntryPlacement { parent: AppendParent::Entry("a".to_owned()), id: None };
-    sessions.append_branch_summary("one", &summary, "c", "what was tried").await.unwrap();
+    one(&sessions).await.append_branch_summary(&summary, "c", "what was tried").await.unwrap();
     let before = count(&sessions).await;
     let codes = [
-        code(sessions.append_message("one", &placement, b"7").await),
-        code(sessions.append_message("one", &placement, b"{").await),
-        code(sessions.append_thinking_level("one", &placement, "").await),
-        code(sessions.append_model_change("one", &placement, "", "m").await),
-        code(sessions.append_compaction("one", &placement, &kept("b")).await),
-        code(sessions.append_compaction("one", &placement, &kept("z")).await),
+        code(one(&sessions).await.append_message(&placement, b"7").await),
+        code(one(&sessions).await.append_message(&placement, b"{").await),
+        code(one(&sessions).await.append_thinking_level(&placement, "").await),
+        code(one(&sessions).await.append_model_change(&placement, "", "m").await),
+        code(one(&sessions).await.append_compaction(&placement, &kept("b")).await),
+        code(one(&sessions).await.append_compaction(&placement, &kept("z")).await),
         code(
-            sessions
-                .append_compaction("one", &placement, &NewCompaction { summary: " ".into(), ..kept("a") })
+            one(&sessions)
+                .await
+                .append_compaction(&placement, &NewCompaction { summary: " ".into(), ..kept("a") })
                 .await,
         ),
-        code(sessions.append_branch_summary("one", &placement, "z", "s").await),
-        code(sessions.append_branch_summary("one", &placement, "a", "").await),
-        code(sessions.append_label("one", "z", Some("x")).await),
+        code(one(&sessions).await.append_branch_summary(&placement, "z", "s").await),
+        code(one(&sessions).await.append_branch_summary(&placement, "a", "").await),
+        code(one(&sessions).await.append_label("z", Some("x")).await),
     ];
     let expected = [
         "not_an_entry",
@@ -253,29 +250,35 @@ pub async fn appends_by_type_are_checked_and_stored_unchanged(fixture: &dyn Fixt
     assert_eq!(count(&sessions).await, before);
     let session = sessions.get("one").await.unwrap().unwrap();
     assert_eq!(session["title"], "named");
-    let snapshot = value(&sessions.snapshot("one", SnapshotOptions::default()).await.unwrap());
+    let snapshot = value(&one(&sessions).await.snapshot(SnapshotOptions::default()).await.unwrap());
     assert_eq!(snapshot["labelsByEntryId"], json!({ "a": "here" }));
-    sessions.append_label("one", "a", Some("")).await.unwrap();
-    let snapshot = value(&sessions.snapshot("one", SnapshotOptions::default()).await.unwrap());
+    one(&sessions).await.append_label("a", Some("")).await.unwrap();
+    let snapshot = value(&one(&sessions).await.snapshot(SnapshotOptions::default()).await.unwrap());
     assert_eq!(snapshot["labelsByEntryId"], json!({}), "an empty label removes the label");
 }
 
 pub async fn only_a_running_batch_can_be_updated(fixture: &dyn Fixture) {
     let sessions = session_with_messages(fixture).await;
     let batch = json!({ "type": "subagent_batch", "id": "batch", "content": { "batchId": "x", "status": "running" } });
-    sessions.append_entry("one", batch.to_string().as_bytes()).await.unwrap();
-    let before = sessions.list_entries("one", 0, None).await.unwrap();
-    let update = |status| sessions.update_entry("one", "batch", status, &Value::Null);
+    one(&sessions).await.append_entry(batch.to_string().as_bytes()).await.unwrap();
+    let before = one(&sessions).await.list_entries(0, None).await.unwrap().entries;
+    let update = async |status| one(&sessions).await.update_entry("batch", status, &Value::Null).await;
     assert_eq!(code(update("running").await), "entry_immutable");
-    assert_eq!(code(sessions.update_entry("one", "a", "completed", &Value::Null).await), "entry_immutable");
-    assert_eq!(code(sessions.update_entry("one", "z", "completed", &Value::Null).await), "entry_not_found");
-    sessions.update_entry("one", "batch", "completed", &json!({ "results": [1] })).await.unwrap();
+    assert_eq!(
+        code(one(&sessions).await.update_entry("a", "completed", &Value::Null).await),
+        "entry_immutable"
+    );
+    assert_eq!(
+        code(one(&sessions).await.update_entry("z", "completed", &Value::Null).await),
+        "entry_not_found"
+    );
+    one(&sessions).await.update_entry("batch", "completed", &json!({ "results": [1] })).await.unwrap();
     assert_eq!(code(update("failed").await), "entry_immutable", "the batch is finished");
     let given = json!({ "targetId": "batch", "status": "failed", "payload": null });
     let given = json!({ "type": "custom", "customType": "osier.entry_update", "id": "u", "data": given });
-    let given = sessions.append_entry("one", given.to_string().as_bytes()).await;
+    let given = one(&sessions).await.append_entry(given.to_string().as_bytes()).await;
     assert_eq!(code(given), "entry_immutable", "also with append_entry");
-    let after = sessions.list_entries("one", 0, None).await.unwrap();
+    let after = one(&sessions).await.list_entries(0, None).await.unwrap().entries;
     assert_eq!(after[..before.len()], before, "nothing is rewritten");
     let patch = value(&after[before.len()]);
     assert_eq!((&patch["type"], &patch["targetId"]), (&json!("entry_update"), &json!("batch")));
@@ -283,47 +286,55 @@ pub async fn only_a_running_batch_can_be_updated(fixture: &dyn Fixture) {
 
 pub async fn the_leaf_is_switched_only_from_the_expected_leaf(fixture: &dyn Fixture) {
     let sessions = session_with_messages(fixture).await;
-    assert_eq!(code(sessions.switch_leaf("one", "a", Some(Some("b"))).await), "leaf_changed");
-    assert_eq!(code(sessions.switch_leaf("one", "c", Some(None)).await), "leaf_changed");
-    assert_eq!(code(sessions.switch_leaf("one", "a", Some(Some("z"))).await), "leaf_changed");
-    assert_eq!(code(sessions.switch_leaf("one", "z", None).await), "entry_not_found");
+    assert_eq!(code(one(&sessions).await.switch_leaf("a", Some(Some("b"))).await), "leaf_changed");
+    assert_eq!(code(one(&sessions).await.switch_leaf("c", Some(None)).await), "leaf_changed");
+    assert_eq!(code(one(&sessions).await.switch_leaf("a", Some(Some("z"))).await), "leaf_changed");
+    assert_eq!(code(one(&sessions).await.switch_leaf("z", None).await), "entry_not_found");
     assert_eq!(leaf(&sessions).await, "c");
-    sessions.switch_leaf("one", "a", Some(Some("c"))).await.unwrap();
+    one(&sessions).await.switch_leaf("a", Some(Some("c"))).await.unwrap();
     assert_eq!((leaf(&sessions).await, path(&sessions).await), (json!("a"), vec!["a".to_owned()]));
     let again = sessions_of(fixture.reopened().await);
     assert_eq!(leaf(&again).await, "a", "a reopened session has the same leaf");
-    assert_eq!(again.switch_leaf("one", "a", Some(Some("a"))).await.unwrap(), CommitOutcome::Nothing);
-    let messages = again.list_entries("one", 0, None).await.unwrap();
+    assert_eq!(one(&again).await.switch_leaf("a", Some(Some("a"))).await.unwrap(), CommitOutcome::Nothing);
+    let messages = one(&again).await.list_entries(0, None).await.unwrap().entries;
     let messages = messages.iter().filter(|entry| value(entry)["type"] == "message").count();
     assert_eq!(messages, 3, "a switch adds no message");
 }
 
 pub async fn after_a_reset_the_next_entry_is_a_new_root(fixture: &dyn Fixture) {
     let sessions = session_with_messages(fixture).await;
-    assert_eq!(code(sessions.reset_leaf("one", Some(Some("a"))).await), "leaf_changed");
-    sessions.reset_leaf("one", None).await.unwrap();
+    assert_eq!(code(one(&sessions).await.reset_leaf(Some(Some("a"))).await), "leaf_changed");
+    one(&sessions).await.reset_leaf(None).await.unwrap();
     assert_eq!((leaf(&sessions).await, path(&sessions).await.len()), (Value::Null, 0));
     let ask = SnapshotOptions::default();
-    let context = value(&sessions.snapshot("one", ask).await.unwrap())["runtimeContext"].clone();
+    let context = value(&one(&sessions).await.snapshot(ask).await.unwrap())["runtimeContext"].clone();
     assert_eq!(context, json!({ "leafId": null, "messages": [], "thinkingLevel": "off", "model": null }));
     say(&sessions, AppendParent::Leaf, "d").await.unwrap();
-    let snapshot = value(&sessions.snapshot("one", ask).await.unwrap());
+    let snapshot = value(&one(&sessions).await.snapshot(ask).await.unwrap());
     let roots = snapshot["childrenByParentId"]["__roots__"].as_array().unwrap();
     assert!(roots.contains(&json!("a")) && roots.contains(&json!("d")), "earlier roots stay: {roots:?}");
 }
 
 pub async fn a_branched_session_has_the_same_entries(fixture: &dyn Fixture) {
     let sessions = session_with_messages(fixture).await;
-    sessions.append_label("one", "a", Some("here")).await.unwrap();
-    let source = sessions.list_entries("one", 0, None).await.unwrap();
-    let branched = sessions.create_branched("one", Some("b")).await.unwrap();
+    one(&sessions).await.append_label("a", Some("here")).await.unwrap();
+    let source = one(&sessions).await.list_entries(0, None).await.unwrap().entries;
+    let branched = one(&sessions).await.create_branched(Some("b")).await.unwrap();
     let id = branched["id"].as_str().unwrap();
     assert_eq!(branched["parentSessionId"], "one");
-    assert_eq!(ids(&sessions.active_path(id).await.unwrap().entries)[..2], ["a", "b"]);
-    let snapshot = value(&sessions.snapshot(id, SnapshotOptions::default()).await.unwrap());
+    assert_eq!(
+        ids(&sessions.session(id).await.unwrap().active_path().await.unwrap().entries)[..2],
+        ["a", "b"]
+    );
+    let snapshot =
+        value(&sessions.session(id).await.unwrap().snapshot(SnapshotOptions::default()).await.unwrap());
     assert_eq!(snapshot["labelsByEntryId"], json!({ "a": "here" }));
-    assert_eq!(sessions.list_entries("one", 0, None).await.unwrap(), source, "the source is unchanged");
-    assert_eq!(code(sessions.create_branched("one", Some("z")).await), "entry_not_found");
+    assert_eq!(
+        one(&sessions).await.list_entries(0, None).await.unwrap().entries,
+        source,
+        "the source is unchanged"
+    );
+    assert_eq!(code(one(&sessions).await.create_branched(Some("z")).await), "entry_not_found");
 }
 
 pub async fn a_broken_path_is_reported(fixture: &dyn Fixture) {
@@ -336,7 +347,7 @@ pub async fn a_broken_path_is_reported(fixture: &dyn Fixture) {
     let make = async |id: &str, lines: &[Vec<u8>]| {
         let header = Header { version: header::FORMAT_VERSION, ..Header::new(id, 0, "/here") };
         sessions.store().create(&header, lines).await.unwrap();
-        sessions.active_path(id).await.unwrap()
+        sessions.session(id).await.unwrap().active_path().await.unwrap()
     };
     let missing = make("missing", &[line("a", "gone"), line("b", "a")]).await;
     assert_eq!(ids(&missing.entries), ["a", "b"], "the entries can be used");
@@ -348,8 +359,9 @@ pub async fn a_broken_path_is_reported(fixture: &dyn Fixture) {
 
 pub async fn entries_are_listed_in_log_order(fixture: &dyn Fixture) {
     let sessions = session_with_messages(fixture).await;
-    sessions.switch_leaf("one", "a", None).await.unwrap();
-    let page = async |after, limit| ids(&sessions.list_entries("one", after, limit).await.unwrap());
+    one(&sessions).await.switch_leaf("a", None).await.unwrap();
+    let page =
+        async |after, limit| ids(&one(&sessions).await.list_entries(after, limit).await.unwrap().entries);
     assert_eq!(page(0, None).await.len(), 4);
     assert_eq!(page(1, Some(2)).await, ["b", "c"]);
     assert_eq!(page(9, Some(2)).await, Vec::<String>::new());
@@ -387,14 +399,14 @@ pub async fn an_update_changes_only_the_given_properties(fixture: &dyn Fixture) 
         agent_id: Some("reviewer".into()),
         metadata: json!({ "ticket": 7 }).as_object().cloned(),
     };
-    let updated = sessions.update("one", update).await.unwrap();
+    let updated = one(&sessions).await.update(update).await.unwrap();
     let value_of = |key: &str| updated[key].clone();
     assert_eq!(
         ["title", "status", "cwd", "agentId", "metadata"].map(value_of),
         [json!("a title"), json!("archived"), json!("/there"), json!("reviewer"), json!({ "ticket": 7 })]
     );
     let status = SessionUpdate { status: Some("active".into()), ..SessionUpdate::default() };
-    let updated = sessions.update("one", status).await.unwrap();
+    let updated = one(&sessions).await.update(status).await.unwrap();
     assert_eq!(
         (&updated["status"], &updated["title"]),
         (&json!("active"), &json!("a title")),
@@ -408,7 +420,7 @@ pub async fn a_snapshot_is_complete_or_incremental(fixture: &dyn Fixture) {
     let sessions = session_with_messages(fixture).await;
     let ask = async |since: Option<KnownRevision>| {
         let ask = SnapshotOptions { without_context: true, since };
-        value(&sessions.snapshot("one", ask).await.unwrap())
+        value(&one(&sessions).await.snapshot(ask).await.unwrap())
     };
     let whole = ask(None).await;
     assert_eq!((&whole["revision"], &whole["schemaVersion"]), (&json!(3), &json!(1)));
@@ -443,9 +455,9 @@ pub async fn a_snapshot_is_complete_or_incremental(fixture: &dyn Fixture) {
 
 pub async fn a_deletion_includes_sub_agents_and_can_be_repeated(fixture: &dyn Fixture) {
     let sessions = session_with_messages(fixture).await;
-    let fork = sessions.create_branched("one", None).await.unwrap();
+    let fork = one(&sessions).await.create_branched(None).await.unwrap();
     let given = SessionUpdate { agent_id: Some("bot".to_owned()), ..SessionUpdate::default() };
-    sessions.update("one", given).await.unwrap();
+    one(&sessions).await.update(given).await.unwrap();
     let mut header = Header::new("two", 0, "/here");
     header.parent_session_id = Some("one".to_owned());
     header.agent_id = Some("helper".to_owned());

@@ -4,7 +4,7 @@ use osier_tree::Entry;
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::entry_json;
 
-use super::Sessions;
+use super::SessionOperations;
 use crate::error::EngineError;
 
 /// The entries from the root to the leaf, oldest first, as JSON output shows them.
@@ -24,24 +24,24 @@ pub enum PathError {
     Cycle { id: String, parent: String },
 }
 
-impl Sessions {
+impl SessionOperations {
     /// `getActivePath`. The cost depends on the length of the path, not of the log.
-    pub async fn active_path(&self, id: &str) -> Result<ActivePath, EngineError> {
+    pub async fn active_path(&self) -> Result<ActivePath, EngineError> {
         let mut entries = Vec::new();
         let read = |entry: &Entry<'_>| -> Result<(), EngineError> {
             entries.push(entry_json(entry).into_owned());
             Ok(())
         };
-        self.engine.for_each_path_entry(&self.stored(id).await?, None, read).await?;
+        self.engine.for_each_path_entry(&self.stored, None, read).await?;
         let broken = match entries.first().and_then(|first| named_parent(first)) {
-            Some((entry, parent)) => Some(self.path_error(id, entry, parent).await?),
+            Some((entry, parent)) => Some(self.path_error(entry, parent).await?),
             None => None,
         };
         Ok(ActivePath { entries, broken })
     }
 
-    async fn path_error(&self, session: &str, id: String, parent: String) -> Result<PathError, EngineError> {
-        Ok(match self.open(session).await?.session().tree().find(&parent) {
+    async fn path_error(&self, id: String, parent: String) -> Result<PathError, EngineError> {
+        Ok(match self.open().await?.session().tree().find(&parent) {
             Some(_) => PathError::Cycle { id, parent },
             None => PathError::MissingParent { id, parent },
         })

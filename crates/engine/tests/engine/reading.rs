@@ -1,8 +1,8 @@
 //! The reading operations: each reads a stored session, whether it is live or not, and writes nothing.
 
 use osier_engine::{
-    EngineError, EntryLocation, ExportFormat, JsonLayout, KeepWhen, SnapshotOptions, StoredSession,
-    TreeJsonOptions,
+    EngineError, EntryLocation, ExportFormat, JsonLayout, KeepWhen, ShownEntries, SnapshotOptions,
+    StoredSession, TreeJsonOptions,
 };
 use osier_session::Session;
 use osier_tree::Entry;
@@ -162,4 +162,32 @@ async fn an_error_of_the_callback_ends_the_operation() {
     };
     let result = engine.engine.write_snapshot(&stored, SnapshotOptions::default(), refuse).await;
     assert!(matches!(result, Err(EngineError::Refused)) && pieces == 1, "{result:?}, {pieces} pieces");
+}
+
+#[tokio::test]
+async fn rows_of_some_entries_are_those_of_the_whole_tree() {
+    let engine = TestEngine::new();
+    let session = session_with_branches(&engine).await;
+    let call = r#"{"type":"toolCall","id":"c1","name":"read","arguments":{"path":"notes.txt"}}"#;
+    let batch = r#""content":{"batchId":"x","status":"running"}"#;
+    for entry in [
+        format!(r#"{{"type":"message","id":"calls","parentId":"right","message":{{"role":"assistant","content":[{call}]}}}}"#),
+        r#"{"type":"message","id":"result","parentId":"calls","message":{"role":"toolResult","toolCallId":"c1","toolName":"read","content":[{"type":"text","text":"milk"}]}}"#.to_owned(),
+        format!(r#"{{"type":"subagent_batch","id":"batch","parentId":"result",{batch}}}"#),
+        r#"{"type":"custom","customType":"osier.entry_update","id":"update","data":{"targetId":"batch","status":"completed","payload":null}}"#.to_owned(),
+    ] {
+        session.append_entry(entry.as_bytes()).await.unwrap();
+    }
+    let stored = engine.engine.session_at(session.store().name(), session.key()).await.unwrap();
+    let tree = engine.engine.tree(&stored, None).await.unwrap();
+    let whole = |id: &str| tree.row(tree.tree.find(id).unwrap());
+    // Without the call, the preview of the result could not name it.
+    let ids = ["result", "left", "batch", "none"];
+    let some = engine.engine.entry_rows(&stored, ShownEntries::Ids(&ids)).await.unwrap();
+    let rows: Vec<_> = some.entries.iter().map(|entry| entry.row.clone()).collect();
+    assert_eq!(rows, [whole("result"), whole("left"), whole("batch")]);
+    assert_eq!(some.hidden_entries, 0);
+    let last = engine.engine.entry_rows(&stored, ShownEntries::LastOfPath(1)).await.unwrap();
+    assert_eq!(last.entries[0].row, whole("batch"));
+    assert_eq!((last.hidden_entries, last.leaf_id.as_deref()), (4, some.leaf_id.as_deref()));
 }

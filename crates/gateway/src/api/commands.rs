@@ -2,12 +2,12 @@
 
 use axum::Json;
 use osier_protocol::{
-    ApprovalMode, Client, ClientCommand, ClientError, CommandReply, EntryId, ErrorCode, MoveCommand, Prompt,
-    PromptTiming, ThinkingLevel, UserAnswer, UserCommand,
+    ApprovalMode, ClientCommand, CommandReply, EntryId, MoveCommand, Prompt, PromptTiming, ThinkingLevel,
+    UserAnswer, UserCommand,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::error::ApiError;
 use crate::extract::{JsonBody, NamedSession, SessionPath, StoreParam};
@@ -23,7 +23,7 @@ pub(crate) struct PromptBody {
     #[serde(default)]
     when: PromptTiming,
     /// The leaf that the client shows. If it is not the leaf any more, the prompt is refused with `leaf_changed`; `null` means
-    /// before the first entry.
+    /// before the first entry. A prompt that is queued expects nothing.
     #[serde(default, deserialize_with = "super::present")]
     #[schemars(with = "Option<EntryId>")]
     expected_leaf_id: Option<Option<EntryId>>,
@@ -35,20 +35,7 @@ pub(crate) struct PromptBody {
     responses((status = 200, description = "The prompt was stored or queued", body = ref("#/components/schemas/CommandReply"))))]
 pub(crate) async fn prompt(session: NamedSession, JsonBody(body): JsonBody<PromptBody>) -> Reply {
     let PromptBody { prompt, when, expected_leaf_id } = body;
-    let client = session.client().await?;
-    if let Some(expected) = expected_leaf_id {
-        check_leaf(&*client, expected).await?;
-    }
-    Ok(Json(client.send(ClientCommand::Prompt { prompt, when }).await?))
-}
-
-async fn check_leaf(client: &dyn Client, expected: Option<EntryId>) -> Result<(), ApiError> {
-    let leaf = client.attach(None).await?.state.leaf_id;
-    if leaf == expected {
-        return Ok(());
-    }
-    let error = ClientError::new(ErrorCode::LeafChanged, "the leaf of the session is not the expected one");
-    Err(error.with_facts(json!({ "leafId": leaf })).into())
+    session.send(ClientCommand::Prompt { prompt, when, expected_leaf_id }).await
 }
 
 /// Continues an unfinished turn.

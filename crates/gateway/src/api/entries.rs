@@ -4,7 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use osier_engine::CommitOutcome;
+use osier_engine::{CommitOutcome, EntryPage};
 use osier_protocol::EntryId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,10 +37,9 @@ pub(crate) async fn list(
     session: NamedSession,
     Params(page): Params<PageParams>,
 ) -> Result<Response, ApiError> {
-    let (sessions, id) = session.in_store()?;
     let limit = page.limit.unwrap_or(DEFAULT_PAGE).min(MAX_PAGE);
-    let entries = sessions.list_entries(id, page.after, Some(limit)).await?;
-    let (revision, end) = (session.stored.opened.version.entries, page.after.saturating_add(limit));
+    let EntryPage { entries, revision } = session.operations.list_entries(page.after, Some(limit)).await?;
+    let end = page.after.saturating_add(limit);
     // Entries are copied as they are stored.
     let mut json = format!("{{\"revision\":{revision},\"entries\":[").into_bytes();
     json.extend(entries.join(&b",\n"[..]));
@@ -59,7 +58,7 @@ pub(crate) async fn list(
     operation_id = "getEntry",
     responses((status = 200, description = "The entry", body = ref("#/components/schemas/Entry"))))]
 pub(crate) async fn get(session: NamedSession) -> Result<Response, ApiError> {
-    let entry = session.gateway.engine().entry(&session.stored, session.entry()).await?;
+    let entry = session.gateway.engine().entry(session.stored(), session.entry()).await?;
     Ok(json_response(entry.json))
 }
 
@@ -105,8 +104,7 @@ pub(crate) async fn append(
     session: NamedSession,
     JsonText(entry): JsonText,
 ) -> Result<(StatusCode, Json<StoredEntryBody>), ApiError> {
-    let (sessions, id) = session.in_store()?;
-    stored_entry(sessions.append_entry(id, &entry).await?)
+    stored_entry(session.operations.append_entry(&entry).await?)
 }
 
 /// The end of an entry that is still running.
@@ -127,6 +125,5 @@ pub(crate) async fn update(
     session: NamedSession,
     JsonBody(UpdateEntry { status, payload }): JsonBody<UpdateEntry>,
 ) -> Result<(StatusCode, Json<StoredEntryBody>), ApiError> {
-    let (sessions, id) = session.in_store()?;
-    stored_entry(sessions.update_entry(id, session.entry(), &status, &payload).await?)
+    stored_entry(session.operations.update_entry(session.entry(), &status, &payload).await?)
 }

@@ -20,21 +20,21 @@ const MAX_FILES: usize = 10_000;
 #[utoipa::path(get, path = "/api/sessions/{id}/state", params(SessionPath, StoreParam), tag = "queries", operation_id = "getState",
     responses((status = 200, description = "The state", body = ref("#/components/schemas/AttachedState"))))]
 pub(crate) async fn state(session: NamedSession) -> Result<Json<AttachedState>, ApiError> {
-    Ok(Json(session.client().await?.attach(None).await?.state))
+    Ok(Json(session.reader().await?.attach(None).await?.state))
 }
 
 /// What a status line shows.
 #[utoipa::path(get, path = "/api/sessions/{id}/status", params(SessionPath, StoreParam), tag = "queries", operation_id = "getStatus",
     responses((status = 200, description = "The status", body = ref("#/components/schemas/SessionStatus"))))]
 pub(crate) async fn status(session: NamedSession) -> Result<Json<SessionStatus>, ApiError> {
-    Ok(Json(session.client().await?.status().await?))
+    Ok(Json(session.reader().await?.status().await?))
 }
 
 /// Tokens and costs, of the path and of the whole tree.
 #[utoipa::path(get, path = "/api/sessions/{id}/usage", params(SessionPath, StoreParam), tag = "queries", operation_id = "getUsage",
     responses((status = 200, description = "The usage", body = ref("#/components/schemas/UsageReport"))))]
 pub(crate) async fn usage(session: NamedSession) -> Result<Json<usage::UsageReport>, ApiError> {
-    Ok(Json(session.client().await?.usage().await?))
+    Ok(Json(session.reader().await?.usage().await?))
 }
 
 /// Two branches.
@@ -56,7 +56,7 @@ pub(crate) async fn compare(
     Params(CompareParams { left, right }): Params<CompareParams>,
 ) -> Result<Json<compare::Comparison>, ApiError> {
     let (left, right) = (EntryId::from(left.as_str()), EntryId::from(right.as_str()));
-    Ok(Json(session.client().await?.compare(left, right).await?))
+    Ok(Json(session.reader().await?.compare(left, right).await?))
 }
 
 /// The settings of the session.
@@ -64,7 +64,7 @@ pub(crate) async fn compare(
     operation_id = "getSessionSettings",
     responses((status = 200, description = "The settings", body = ref("#/components/schemas/Object"))))]
 pub(crate) async fn settings(session: NamedSession) -> Result<Json<Map<String, Value>>, ApiError> {
-    Ok(Json(session.client().await?.settings().await?))
+    Ok(Json(session.reader().await?.settings().await?))
 }
 
 /// The models that the session can use now, by their full names.
@@ -126,7 +126,7 @@ pub(crate) async fn compaction(
     Params(CompactionParams { entry }): Params<CompactionParams>,
 ) -> Result<Json<CompactionDetails>, ApiError> {
     let entry = entry.as_deref().map(EntryId::from);
-    Ok(Json(session.client().await?.compaction(entry).await?))
+    Ok(Json(session.reader().await?.compaction(entry).await?))
 }
 
 /// Which messages to list.
@@ -153,5 +153,5 @@ pub(crate) async fn fork_points(
     session: NamedSession,
     Params(ForkPointParams { all_branches }): Params<ForkPointParams>,
 ) -> Result<Json<ForkPoints>, ApiError> {
-    Ok(Json(ForkPoints { points: session.client().await?.fork_points(all_branches).await? }))
+    Ok(Json(ForkPoints { points: session.reader().await?.fork_points(all_branches).await? }))
 }

@@ -1,7 +1,8 @@
 //! Entries as HTML, for the page. The viewer makes the markup, so it is the same as in an export.
 
 use axum::Json;
-use osier_protocol::{Client, EntryId, EntryLine, TreeRow, TreeSnapshot};
+use osier_engine::{EntryRow, EntryRows, ShownEntries};
+use osier_protocol::{EntryId, TreeRow};
 use osier_viewer::entry::render_line;
 use osier_viewer::{render_diff, render_markdown};
 use schemars::JsonSchema;
@@ -50,39 +51,32 @@ pub(crate) async fn entries(
     session: NamedSession,
     Params(params): Params<RenderedParams>,
 ) -> Result<Json<RenderedEntries>, ApiError> {
-    let client = session.client().await?;
-    let (lines, hidden_entries) = match params.last {
-        Some(last) => {
-            let path = client.path(Some(last.min(MAX_ENTRIES))).await?;
-            (path.entries, path.hidden_entries)
-        }
-        None => (lines(&*client, params.ids.as_deref().unwrap_or_default()).await?, 0),
-    };
-    let tree = client.tree().await?;
-    let entries = lines.iter().filter_map(|line| rendered_entry(&tree, line)).collect();
-    let leaf_id = tree.leaf.map(|seq| tree.id(seq));
-    Ok(Json(RenderedEntries { entries, leaf_id, hidden_entries }))
-}
-
-async fn lines(client: &dyn Client, ids: &str) -> Result<Vec<EntryLine>, ApiError> {
-    let ids: Vec<&str> = ids.split(',').filter(|id| !id.is_empty()).collect();
+    let ids: Vec<&str> =
+        params.ids.iter().flat_map(|ids| ids.split(',')).filter(|id| !id.is_empty()).collect();
     if ids.len() > MAX_ENTRIES {
         return Err(ApiError::invalid(format!("a request can name {MAX_ENTRIES} entries")));
     }
-    let mut lines = Vec::with_capacity(ids.len());
-    for id in ids {
-        match client.entry(id.into()).await {
-            Ok(answer) => lines.push(answer.entry),
-            Err(error) if error.code == osier_protocol::ErrorCode::EntryNotFound => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(lines)
+    let shown = match params.last {
+        Some(last) => ShownEntries::LastOfPath(last.min(MAX_ENTRIES)),
+        None => ShownEntries::Ids(&ids),
+    };
+    let rows = session.gateway.engine().entry_rows(session.stored(), shown).await?;
+    let EntryRows { entries, leaf_id, hidden_entries } = rows;
+    let entries = on_blocking_thread(move || entries.into_iter().map(rendered_entry).collect()).await;
+    Ok(Json(RenderedEntries { entries, leaf_id, hidden_entries }))
 }
 
-fn rendered_entry(tree: &TreeSnapshot, line: &EntryLine) -> Option<RenderedEntry> {
-    let row = tree.row(tree.find_line(line)?);
-    Some(RenderedEntry { row, html: render_line(line.bytes()).unwrap_or_default() })
+fn rendered_entry(EntryRow { row, line }: EntryRow) -> RenderedEntry {
+    RenderedEntry { row, html: render_line(line.bytes()).unwrap_or_default() }
+}
+
+/// Renders on another thread, because a large text takes long.
+async fn on_blocking_thread<T: Send + 'static>(render: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(render).await {
+        Ok(rendered) => rendered,
+        // The task is never canceled, so it panicked.
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+    }
 }
 
 /// What to render.
@@ -121,7 +115,8 @@ pub(crate) struct RenderedParts {
     request_body = ref("#/components/schemas/RenderBody"),
     responses((status = 200, description = "The parts as HTML", body = ref("#/components/schemas/RenderedParts"))))]
 pub(crate) async fn render(JsonBody(RenderBody { parts }): JsonBody<RenderBody>) -> Json<RenderedParts> {
-    Json(RenderedParts { html: parts.iter().map(render_part).collect() })
+    let html = on_blocking_thread(move || parts.iter().map(render_part).collect()).await;
+    Json(RenderedParts { html })
 }
 
 fn render_part(part: &RenderPart) -> String {

@@ -9,7 +9,9 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use osier_engine::{EngineError, FindScope, SessionInit, SessionUpdate};
 use osier_protocol::engine_request::{DeletedSession, SessionList};
-use osier_protocol::{EngineReply, EngineRequest, ErrorCode, ForkOptions, ForkPosition, ListSessions};
+use osier_protocol::{
+    EngineReply, EngineRequest, EntryId, ErrorCode, ForkOptions, ForkPosition, ListSessions,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -86,7 +88,7 @@ pub(crate) async fn create(
 #[utoipa::path(get, path = "/api/sessions/{id}", params(SessionPath, StoreParam), tag = "sessions", operation_id = "getSession",
     responses((status = 200, description = "The session", body = ref("#/components/schemas/Session"))))]
 pub(crate) async fn get(session: NamedSession) -> Result<Json<Value>, ApiError> {
-    Ok(Json(session.describe().await?))
+    Ok(Json(session.operations.describe().await?))
 }
 
 /// The properties of a session that can change. What is absent stays as it is.
@@ -112,8 +114,7 @@ pub(crate) async fn update(
     if let Some(cwd) = &cwd {
         session.gateway.directories().check_new(Path::new(cwd))?;
     }
-    let (sessions, id) = session.in_store()?;
-    Ok(Json(sessions.update(id, SessionUpdate { title, status, cwd, agent_id, metadata }).await?))
+    Ok(Json(session.operations.update(SessionUpdate { title, status, cwd, agent_id, metadata }).await?))
 }
 
 /// Where a client believes the session to be. Only `store` matters, and only if several stores have the session.
@@ -168,14 +169,38 @@ impl FromRequestParts<Arc<Gateway>> for RequestParts {
 
 /// A path to copy into a new session.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(crate) struct ForkBody {
-    /// The end of the path.
-    #[serde(flatten)]
-    from: Option<ForkPosition>,
+    position: ForkPlace,
+    /// For `exactly` and `entry`.
+    entry_id: Option<EntryId>,
     /// The store of the new session; by default, that of this session.
     store: Option<String>,
     name: Option<String>,
+}
+
+/// Where the path ends.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum ForkPlace {
+    /// At the leaf.
+    #[default]
+    Current,
+    /// With `entryId`.
+    Exactly,
+    /// Where a move to `entryId` would end: before a message of the user.
+    Entry,
+}
+
+impl ForkBody {
+    fn position(&self) -> Result<ForkPosition, ApiError> {
+        match (self.position, self.entry_id.clone()) {
+            (ForkPlace::Current, None) => Ok(ForkPosition::Current),
+            (ForkPlace::Exactly, Some(entry_id)) => Ok(ForkPosition::Exactly { entry_id }),
+            (ForkPlace::Entry, Some(entry_id)) => Ok(ForkPosition::Entry { entry_id }),
+            _ => Err(ApiError::invalid("`position` is `current`, or `exactly` or `entry` with `entryId`")),
+        }
+    }
 }
 
 /// Copies a path into a new session.
@@ -186,9 +211,8 @@ pub(crate) async fn fork(
     session: NamedSession,
     JsonBody(body): JsonBody<ForkBody>,
 ) -> Result<(StatusCode, Json<impl Serialize>), ApiError> {
-    let ForkBody { from, store, name } = body;
-    let fork =
-        ForkOptions { session: session_ref(&session.stored), from: from.unwrap_or_default(), store, name };
+    let (session_ref, from) = (session_ref(session.stored()), body.position()?);
+    let fork = ForkOptions { session: session_ref, from, store: body.store, name: body.name };
     match session.gateway.client().call(EngineRequest::ForkSession(fork)).await? {
         EngineReply::Forked(forked) => Ok((StatusCode::CREATED, Json(forked))),
         EngineReply::Cancelled => Err(ApiError::new(ErrorCode::Cancelled, "a hook refused the operation")),
@@ -212,6 +236,5 @@ pub(crate) async fn branch(
     session: NamedSession,
     JsonBody(body): JsonBody<BranchBody>,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
-    let (sessions, id) = session.in_store()?;
-    Ok((StatusCode::CREATED, Json(sessions.create_branched(id, body.leaf_id.as_deref()).await?)))
+    Ok((StatusCode::CREATED, Json(session.operations.create_branched(body.leaf_id.as_deref()).await?)))
 }

@@ -38,9 +38,9 @@ pub(crate) async fn snapshot(
     let generation = generation.map_err(|_| ApiError::invalid("`generation` is not a generation"))?;
     let since = params.since.map(|revision| KnownRevision { revision, generation });
     let options = SnapshotOptions { without_context: params.without_context, since };
-    let NamedSession { gateway, stored, .. } = session;
+    let NamedSession { gateway, operations, .. } = session;
     streamed(JSON, |out| async move {
-        gateway.engine().write_snapshot(&stored, options, |piece| out.write(piece)).await
+        gateway.engine().write_snapshot(operations.stored(), options, |piece| out.write(piece)).await
     })
     .await
 }
@@ -61,9 +61,9 @@ pub(crate) async fn path(
     session: NamedSession,
     Params(AtParam { at }): Params<AtParam>,
 ) -> Result<Response, ApiError> {
-    let NamedSession { gateway, stored, .. } = session;
+    let NamedSession { gateway, operations, .. } = session;
     streamed(JSON, |out| async move {
-        gateway.engine().write_path_json(&stored, at.as_deref(), |piece| out.write(piece)).await
+        gateway.engine().write_path_json(operations.stored(), at.as_deref(), |piece| out.write(piece)).await
     })
     .await
 }
@@ -76,9 +76,12 @@ pub(crate) async fn context(
     session: NamedSession,
     Params(AtParam { at }): Params<AtParam>,
 ) -> Result<Response, ApiError> {
-    let NamedSession { gateway, stored, .. } = session;
+    let NamedSession { gateway, operations, .. } = session;
     streamed(JSON, |out| async move {
-        gateway.engine().write_context_json(&stored, at.as_deref(), |piece| out.write(piece)).await
+        gateway
+            .engine()
+            .write_context_json(operations.stored(), at.as_deref(), |piece| out.write(piece))
+            .await
     })
     .await
 }
@@ -105,11 +108,11 @@ pub(crate) async fn tree(
     session: NamedSession,
     Params(params): Params<TreeParams>,
 ) -> Result<Response, ApiError> {
-    let NamedSession { gateway, stored, .. } = session;
+    let NamedSession { gateway, operations, .. } = session;
     streamed(JSON, |out| async move {
         let layout = if params.flat { JsonLayout::Flat } else { JsonLayout::Nested };
         let options = TreeJsonOptions { at: params.at.as_deref(), deleted: params.deleted, layout };
-        gateway.engine().write_tree_json(&stored, options, |piece| out.write(piece)).await
+        gateway.engine().write_tree_json(operations.stored(), options, |piece| out.write(piece)).await
     })
     .await
 }
@@ -133,18 +136,21 @@ pub(crate) async fn export(
     Params(ExportParams { format, at }): Params<ExportParams>,
 ) -> Result<Response, ApiError> {
     let extension = format.unwrap_or_else(|| "md".to_owned());
-    let format = ExportFormat::from_extension(&extension)
-        .ok_or_else(|| ApiError::invalid(format!("cannot export to .{extension}")))?;
+    let format = ExportFormat::parse(&extension)?;
     let content_type = match format {
         ExportFormat::Markdown => "text/markdown; charset=utf-8",
         ExportFormat::Json => JSON,
         ExportFormat::Jsonl => "application/x-ndjson",
         ExportFormat::Html => "text/html; charset=utf-8",
     };
-    let NamedSession { gateway, stored, .. } = session;
-    let file_name = format!("attachment; filename=\"osier-{}.{extension}\"", stored.opened.header.id);
+    let NamedSession { gateway, operations, .. } = session;
+    let file_name =
+        format!("attachment; filename=\"osier-{}.{extension}\"", operations.stored().opened.header.id);
     let response = streamed(content_type, |out| async move {
-        gateway.engine().write_export(&stored, at.as_deref(), format, |piece| out.write(piece)).await
+        gateway
+            .engine()
+            .write_export(operations.stored(), at.as_deref(), format, |piece| out.write(piece))
+            .await
     });
     let mut response = response.await?;
     if let Ok(file_name) = HeaderValue::try_from(file_name) {

@@ -62,10 +62,9 @@ pub(crate) async fn append_message(
     session: NamedSession,
     JsonBody(body): JsonBody<AppendMessage>,
 ) -> Appended {
-    let (sessions, id) = session.in_store()?;
     let AppendMessage { message, parent_id, entry_id } = body;
     let placement = Placement { parent_id, entry_id }.into();
-    stored_entry(sessions.append_message(id, &placement, message.get().as_bytes()).await?)
+    stored_entry(session.operations.append_message(&placement, message.get().as_bytes()).await?)
 }
 
 /// A thinking level to append.
@@ -85,8 +84,9 @@ pub(crate) async fn append_thinking_level(
     session: NamedSession,
     JsonBody(body): JsonBody<AppendThinkingLevel>,
 ) -> Appended {
-    let (sessions, id) = session.in_store()?;
-    stored_entry(sessions.append_thinking_level(id, &body.placement.into(), &body.thinking_level).await?)
+    stored_entry(
+        session.operations.append_thinking_level(&body.placement.into(), &body.thinking_level).await?,
+    )
 }
 
 /// A model to append.
@@ -107,9 +107,8 @@ pub(crate) async fn append_model_change(
     session: NamedSession,
     JsonBody(body): JsonBody<AppendModelChange>,
 ) -> Appended {
-    let (sessions, id) = session.in_store()?;
     let (provider, model) = (&body.provider, &body.model_id);
-    stored_entry(sessions.append_model_change(id, &body.placement.into(), provider, model).await?)
+    stored_entry(session.operations.append_model_change(&body.placement.into(), provider, model).await?)
 }
 
 /// A compaction to append.
@@ -138,8 +137,7 @@ pub(crate) async fn append_compaction(
         body;
     let extra = details.map(|details| ("details".to_owned(), details)).into_iter().collect();
     let compaction = NewCompaction { summary, first_kept, tokens_before, extra };
-    let (sessions, id) = session.in_store()?;
-    stored_entry(sessions.append_compaction(id, &placement.into(), &compaction).await?)
+    stored_entry(session.operations.append_compaction(&placement.into(), &compaction).await?)
 }
 
 /// A branch summary to append.
@@ -161,9 +159,8 @@ pub(crate) async fn append_branch_summary(
     session: NamedSession,
     JsonBody(body): JsonBody<AppendBranchSummary>,
 ) -> Appended {
-    let (sessions, id) = session.in_store()?;
     let (from, summary) = (&body.from_id, &body.summary);
-    stored_entry(sessions.append_branch_summary(id, &body.placement.into(), from, summary).await?)
+    stored_entry(session.operations.append_branch_summary(&body.placement.into(), from, summary).await?)
 }
 
 /// A label.
@@ -182,8 +179,7 @@ pub(crate) async fn label(
     session: NamedSession,
     JsonBody(LabelBody { label }): JsonBody<LabelBody>,
 ) -> Appended {
-    let (sessions, id) = session.in_store()?;
-    stored_entry(sessions.append_label(id, session.entry(), label.as_deref()).await?)
+    stored_entry(session.operations.append_label(session.entry(), label.as_deref()).await?)
 }
 
 /// The name of a session.
@@ -202,6 +198,5 @@ pub(crate) async fn rename(
     session: NamedSession,
     JsonBody(NameBody { name }): JsonBody<NameBody>,
 ) -> Appended {
-    let (sessions, id) = session.in_store()?;
-    stored_entry(sessions.append_session_info(id, &name).await?)
+    stored_entry(session.operations.rename(&name).await?)
 }

@@ -17,7 +17,12 @@ async fn limited() -> (LocalEngineFixture, OpenedSession) {
 }
 
 fn limit(test: &LocalEngineFixture) -> osier_local_engine::LocalEngine {
-    let directories = AllowedDirectories::only(&[test.directory("work")]);
+    limit_to(test, &["work"])
+}
+
+fn limit_to(test: &LocalEngineFixture, names: &[&str]) -> osier_local_engine::LocalEngine {
+    let directories: Vec<_> = names.iter().map(|name| test.directory(name)).collect();
+    let directories = AllowedDirectories::only(&directories);
     let options = LocalEngineOptions { has_user: true, directories, ..LocalEngineOptions::default() };
     osier_local_engine::LocalEngine::new((*test.engine.home()).clone(), options)
 }
@@ -92,4 +97,19 @@ async fn sessions_of_other_directories_are_not_listed_and_cannot_be_changed() {
         assert_refused(engine.call(request).await);
     }
     assert_eq!(test.listed().await, 2);
+}
+
+#[tokio::test]
+async fn a_session_that_others_may_have_written_works_in_its_directory_only_if_it_is_listed() {
+    let (test, outside) = limited().await;
+    // Another name of the file means that somebody else may write to it, as in a database.
+    std::fs::hard_link(outside.info.file.clone().unwrap(), test.directory("work").join("link")).unwrap();
+    let open = async |engine: osier_local_engine::LocalEngine| {
+        let target = OpenTarget::Listed { session: outside.info.session.clone() };
+        engine.open(OpenRequest { target, leaving: None }).await.unwrap().unwrap().info.cwd
+    };
+    assert_eq!(open(limit_to(&test, &["work", "other"])).await, test.directory("other").to_string_lossy());
+    let unlimited = LocalEngineOptions { has_user: true, ..LocalEngineOptions::default() };
+    let unlimited = osier_local_engine::LocalEngine::new((*test.engine.home()).clone(), unlimited);
+    assert_eq!(open(unlimited).await, test.directory("work").to_string_lossy());
 }

@@ -97,7 +97,7 @@ async fn leave_busy_session(is_shared: bool) -> (LocalEngineFixture, bool, Optio
     let mut events = from.client.attach(None).await.unwrap().events;
     from.client.send(ClientCommand::prompt("run sleep 1000")).await.unwrap();
     while !matches!(events.next().await, Some(ClientEvent::Asked { .. })) {}
-    let queued = ClientCommand::Prompt { prompt: Prompt::text("and then"), when: PromptTiming::FollowUp };
+    let queued = ClientCommand::timed_prompt(Prompt::text("and then"), PromptTiming::FollowUp);
     from.client.send(queued).await.unwrap();
     let opened = test.open_from(&from.info.session, OpenTarget::default()).await.unwrap();
     let is_running = from.client.attach(None).await.unwrap().state.turn_running;

@@ -260,7 +260,7 @@ async fn canceling_the_switch_to_another_session_loses_no_queued_prompts() {
     let session = program.talk().await;
     let (host, client) = program.terminal(&session).await;
     // The turn waits for an answer, and a prompt waits for the turn.
-    let prompt = |text, when| ClientCommand::Prompt { prompt: Prompt::typed(text), when };
+    let prompt = |text, when| ClientCommand::timed_prompt(Prompt::typed(text), when);
     client.send(prompt("run touch made", PromptTiming::Now)).await.unwrap();
     client.send(prompt("and then", PromptTiming::FollowUp)).await.unwrap();
     program.hook.hang(&["session_switch"]);

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, bail};
 use async_trait::async_trait;
-use osier_engine::PromptHistory;
+use osier_engine::reading::ROOT;
+use osier_engine::{ExportFile, ExportFolder, ExportFormat, PromptHistory};
 use osier_local_engine::LocalEngine;
 use osier_protocol::engine_request::SettingRow;
 use osier_protocol::time::Millis;
@@ -198,10 +199,34 @@ impl TerminalHost {
     }
 
     async fn export_path(&self, file: Option<&str>) -> Result<PathBuf> {
-        let Some(local) = &self.local else {
-            bail!("cannot export from another machine; use `osier sessions export` there")
+        if let Some(local) = &self.local {
+            return Ok(export_session(local, &self.session().session, file).await?);
+        }
+        let home = self.home();
+        let folder = ExportFolder { cwd: home.cwd.clone(), home: home.user.as_ref().map(PathBuf::from) };
+        self.export_remote(file, &folder, self.session()).await
+    }
+
+    /// Writes the export of a session on another machine to a file here.
+    async fn export_remote(
+        &self,
+        file: Option<&str>,
+        folder: &ExportFolder,
+        info: SessionInfo,
+    ) -> Result<PathBuf> {
+        let path = folder.resolve(file, &info.short_id);
+        let format = ExportFormat::from_path(&path)?.extension().to_owned();
+        let mut file = ExportFile::create(&path)?;
+        let client = self.state().client.clone();
+        let leaf = client.attach(None).await?.state.leaf_id;
+        let at = Some(leaf.unwrap_or_else(|| ROOT.into()));
+        let request = EngineRequest::ExportSession { session: info.session, format, at };
+        let EngineReply::Exported { text } = self.engine.call(request).await? else {
+            bail!("unexpected reply from the engine")
         };
-        Ok(export_session(local, &self.session().session, file).await?)
+        file.write(text.as_bytes())?;
+        file.finish()?;
+        Ok(path)
     }
 }
 

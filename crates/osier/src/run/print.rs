@@ -58,7 +58,7 @@ pub(super) async fn run(open: &LocalSession, prompt: Prompt, options: PrintOptio
     let mut signals = Signals::listen()?;
     let mut printer = Printer::new(options);
     printer.print_header(session);
-    let sent = client.send(ClientCommand::Prompt { prompt, when: PromptTiming::Now }).await?;
+    let sent = client.send(ClientCommand::timed_prompt(prompt, PromptTiming::Now)).await?;
     if sent == CommandReply::Handled {
         // An extension did what the prompt asked for; there is no turn to wait for.
         printer.stdout.flush().await?;

@@ -249,7 +249,7 @@ impl OutputReader {
 
 /// A running command.
 pub(crate) struct RunningCommand {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) out: OutputReader,
     err: OutputReader,
 }

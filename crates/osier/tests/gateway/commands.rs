@@ -98,9 +98,11 @@ async fn moves_can_be_expected_undone_and_redone() {
     assert_eq!((&moved["leafId"], &moved["editorText"]), (&json!(entries[0]), &json!("b")));
     let reset = post("move", json!({ "targetId": null })).await;
     assert_eq!((&reset["leafId"], gateway.active_path(&session).await), (&Value::Null, json!([])));
-    post("undo", json!({})).await;
+    let undone = post("undo", json!({})).await;
+    assert_eq!((&undone["type"], &undone["leafId"]), (&json!("moved"), &json!(entries[0])));
     assert_eq!(strings(&gateway.active_path(&session).await), entries[..1]);
-    post("redo", json!({})).await;
+    let redone = post("redo", json!({})).await;
+    assert_eq!((&redone["type"], &redone["leafId"]), (&json!("moved"), &Value::Null));
     assert_eq!(gateway.active_path(&session).await, json!([]));
     let nothing = gateway.fails(Method::POST, &format!("{session}/redo"), json!({})).await;
     assert_eq!(nothing, (409, "nothing_to_redo".to_owned()));

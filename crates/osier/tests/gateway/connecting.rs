@@ -76,6 +76,60 @@ fn the_terminal_connects_again_and_misses_nothing() {
     }
 }
 
+#[test]
+fn the_token_can_be_typed_and_is_not_shown() {
+    let (gateway, user) = (TestGateway::start(), TestEnv::new());
+    let mut screen = open(&user, &["--connect", &gateway.url]);
+    screen.wait_for("Token for ws://127.0.0.1");
+    screen.press(&format!("{}\r", gateway.token));
+    screen.wait_for(READY);
+    let output = String::from_utf8_lossy(&screen.bytes).into_owned();
+    assert!(!output.contains(&gateway.token), "{output}");
+    screen.quit();
+    let mut refused = open(&user, &["--connect", &gateway.url]);
+    refused.wait_for("Token for ws://127.0.0.1");
+    refused.press("\r");
+    let (code, text) = refused.wait_for_exit();
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("does not accept the token"), "{text}");
+}
+
+#[test]
+fn the_terminal_connects_over_tls_if_the_certificate_is_trusted() {
+    let (env, user) = (TestEnv::new(), TestEnv::new());
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    env.write("cert.pem", made.cert.pem());
+    env.write("key.pem", made.signing_key.serialize_pem());
+    let args = ["--tls-cert", "cert.pem", "--tls-key", "key.pem", "--allow-host", "localhost"];
+    let gateway = TestGateway::start_in(env, &args);
+    assert!(gateway.url.starts_with("https://localhost:"), "{}", gateway.url);
+    user.write("token", &gateway.token);
+    let command = || osier_command(&user, &["--connect", &gateway.url, "--token-file", "token"]);
+    let mut trusting = command();
+    trusting.env("SSL_CERT_FILE", gateway.env.path("cert.pem"));
+    let mut screen = Screen::start(trusting, 80, 24);
+    screen.wait_for(READY);
+    screen.quit();
+    let (code, text) = Screen::start(command(), 200, 24).wait_for_exit();
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("cannot connect to wss://localhost:"), "{text}");
+}
+
+#[test]
+fn an_export_is_written_on_this_machine() {
+    let (gateway, user) = (TestGateway::start(), TestEnv::new());
+    let mut screen = connect(&gateway, &user, &[]);
+    screen.wait_for(READY);
+    screen.submit("my name is Ada");
+    screen.wait_for("offline model");
+    screen.submit("/export talk.md");
+    screen.wait_for("talk.md");
+    screen.quit();
+    let exported = String::from_utf8(user.read("talk.md")).unwrap();
+    assert!(exported.contains("my name is Ada"), "{exported}");
+    assert!(!gateway.env.path("talk.md").exists());
+}
+
 /// What the program prints on a terminal before it ends, and its exit code.
 fn refused(user: &TestEnv, args: &[&str]) -> (Option<i32>, String) {
     Screen::start(osier_command(user, args), 200, 24).wait_for_exit()

@@ -24,10 +24,12 @@ mod connecting;
 mod docs;
 mod entries;
 mod faults;
+mod junk;
 mod limits;
 mod openapi;
 mod page;
 mod pair_support;
+mod reading;
 #[allow(dead_code, reason = "shared with the terminal tests, which use all of it")]
 #[path = "../terminal/screen.rs"]
 mod screen;

@@ -89,18 +89,135 @@ async fn the_document_is_openapi_3_1_and_its_references_resolve() {
     }
 }
 
-/// The operations of the provider interface, by their names there.
+/// A request that uses an operation: its name in the document, the method, the path below the session, and the body.
+type Example = (&'static str, Method, &'static str, Value);
+
+/// Every operation of a session-tree provider, by its name there, and the rest of what a gateway offers. `A` and `B` are the
+/// first two entries of the session. The examples run in this order.
+fn examples() -> Vec<Example> {
+    let message = json!({ "role": "user", "content": "c" });
+    let batch = json!({ "type": "subagent_batch", "id": "batch001", "content": { "batchId": "x", "status": "running" } });
+    vec![
+        ("getSession", Method::GET, "", Value::Null),
+        ("updateSession", Method::PATCH, "", json!({ "title": "t", "status": "active", "metadata": {} })),
+        ("listEntries", Method::GET, "/entries?after=0&limit=1", Value::Null),
+        ("getEntry", Method::GET, "/entries/A", Value::Null),
+        ("appendEntry", Method::POST, "/entries", batch),
+        ("updateEntry", Method::PATCH, "/entries/batch001", json!({ "status": "completed", "payload": {} })),
+        (
+            "appendMessage",
+            Method::POST,
+            "/messages",
+            json!({ "message": message, "parentId": "B", "entryId": "message1" }),
+        ),
+        (
+            "appendThinkingLevelChange",
+            Method::POST,
+            "/thinking-level-changes",
+            json!({ "thinkingLevel": "high" }),
+        ),
+        ("appendModelChange", Method::POST, "/model-changes", json!({ "provider": "p", "modelId": "m" })),
+        (
+            "appendCompaction",
+            Method::POST,
+            "/compactions",
+            json!({ "summary": "s", "firstKeptEntryId": "B", "tokensBefore": 9 }),
+        ),
+        ("appendBranchSummary", Method::POST, "/branch-summaries", json!({ "fromId": "B", "summary": "s" })),
+        ("appendLabelChange", Method::PUT, "/entries/A/label", json!({ "label": "here" })),
+        ("appendSessionInfo", Method::PUT, "/name", json!({ "name": "n" })),
+        // `switchLeaf` and `resetLeaf` are moves.
+        ("move", Method::POST, "/move", json!({ "targetId": "A", "exact": true })),
+        ("move", Method::POST, "/move", json!({ "targetId": null })),
+        ("undo", Method::POST, "/undo", json!({})),
+        ("redo", Method::POST, "/redo", json!({})),
+        ("move", Method::POST, "/move", json!({ "targetId": "B", "exact": true })),
+        ("createBranchedSession", Method::POST, "/branch", json!({ "leafId": "A" })),
+        ("forkSession", Method::POST, "/fork", json!({ "position": "exactly", "entryId": "B" })),
+        ("getActivePath", Method::GET, "/path", Value::Null),
+        ("getSnapshot", Method::GET, "/snapshot?since=1", Value::Null),
+        ("getTree", Method::GET, "/tree?flat=true", Value::Null),
+        ("getContext", Method::GET, "/context", Value::Null),
+        ("exportSession", Method::GET, "/export?format=jsonl", Value::Null),
+        ("getRenderedEntries", Method::GET, "/rendered?last=1", Value::Null),
+        ("compareBranches", Method::GET, "/compare?left=A&right=B", Value::Null),
+        ("getUsage", Method::GET, "/usage", Value::Null),
+        ("getStatus", Method::GET, "/status", Value::Null),
+        ("getState", Method::GET, "/state", Value::Null),
+        ("listForkPoints", Method::GET, "/fork-points?allBranches=true", Value::Null),
+        ("getSessionSettings", Method::GET, "/settings", Value::Null),
+        ("changeSessionSettings", Method::PATCH, "/settings", json!({ "set": { "color": "red" } })),
+        ("updateAgent", Method::PATCH, "/agent", json!({ "thinking": "off" })),
+        ("listSessionModels", Method::GET, "/models", Value::Null),
+        ("listFiles", Method::GET, "/files?limit=5", Value::Null),
+        ("listCommands", Method::GET, "/commands", Value::Null),
+        ("graft", Method::POST, "/graft", json!({ "tip": "message1" })),
+        ("prompt", Method::POST, "/prompt", json!({ "text": "hello", "when": "no_turn" })),
+        ("cancel", Method::POST, "/cancel", json!({})),
+        ("clearQueue", Method::POST, "/clear-queue", json!({})),
+        ("deleteBranch", Method::DELETE, "/entries/batch001", Value::Null),
+        ("restoreBranch", Method::POST, "/entries/batch001/restore", json!({})),
+        ("deleteSession", Method::DELETE, "?agentId=other", Value::Null),
+    ]
+}
+
+/// Operations whose examples are in other tests, because they need a model, a question, a compaction, or no session.
+const ELSEWHERE: [&str; 16] = [
+    "createSession",
+    "listSessions",
+    "answer",
+    "changeSetting",
+    "compact",
+    "connect",
+    "describeEngine",
+    "getAccess",
+    "getCompaction",
+    "listAgents",
+    "listModels",
+    "listSettings",
+    "render",
+    "resume",
+    "runShell",
+    "undoCompaction",
+];
+
 #[tokio::test]
-async fn every_operation_of_the_session_tree_provider_has_a_route() {
-    let document = TestGateway::start().get("/api/openapi.json").await;
-    let ids: BTreeSet<String> = operations(&document)
+async fn every_operation_has_an_example_that_works() {
+    let gateway = TestGateway::start();
+    let document = gateway.get("/api/openapi.json").await;
+    let (session, entries) = gateway.create_with(&["a", "b"]).await;
+    let named = |text: &str| {
+        text.replace("/A", &format!("/{}", entries[0]))
+            .replace("=A", &format!("={}", entries[0]))
+            .replace("=B", &format!("={}", entries[1]))
+    };
+    let mut missing: BTreeSet<String> = operations(&document)
         .iter()
         .map(|(_, _, operation)| operation["operationId"].as_str().unwrap().to_owned())
         .collect();
-    let provider = "createSession getSession updateSession deleteSession listEntries appendEntry appendMessage \
-        appendThinkingLevelChange appendModelChange appendCompaction appendBranchSummary appendLabelChange \
-        appendSessionInfo updateEntry move createBranchedSession getActivePath getSnapshot";
-    for name in provider.split_whitespace() {
-        assert!(ids.contains(name), "{name}");
+    for (operation, method, path, body) in examples() {
+        let body = body
+            .to_string()
+            .replace("\"A\"", &format!("\"{}\"", entries[0]))
+            .replace("\"B\"", &format!("\"{}\"", entries[1]));
+        let request = gateway.request(method.clone(), &format!("{session}{}", named(path)));
+        let request = match body.as_str() {
+            "null" => request,
+            _ => request.header("content-type", "application/json").body(body),
+        };
+        let response = request.send().await.unwrap();
+        let (status, text) = (response.status(), response.text().await.unwrap());
+        assert!(status.is_success(), "{operation}: {method} {path}: {status} {text}");
+        let template = template_path(path);
+        let described = &document["paths"][&template][method.as_str().to_lowercase()];
+        assert_eq!(described["operationId"], operation, "{method} {template}");
+        missing.remove(operation);
     }
+    assert_eq!(missing, ELSEWHERE.map(str::to_owned).into_iter().collect());
+}
+
+/// The path of an example as the document has it.
+fn template_path(path: &str) -> String {
+    let path = path.split('?').next().unwrap().replace("/A", "/{entry}").replace("/batch001", "/{entry}");
+    format!("/api/sessions/{{id}}{path}")
 }

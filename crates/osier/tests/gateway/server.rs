@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,9 +52,20 @@ impl TestGateway {
         TestGateway::serve(env, &["--port", &port.to_string()])
     }
 
+    /// With all details in its log.
+    pub(crate) fn start_with_log(env: TestEnv) -> TestGateway {
+        let mut command = osier_command(&env, &["serve", "--json", "--port", "0"]);
+        command.env("OSIER_LOG", "debug");
+        TestGateway::run(env.into(), command)
+    }
+
     fn serve(env: Arc<TestEnv>, args: &[&str]) -> TestGateway {
-        let all = [&["serve", "--json"], args].concat();
-        let mut running = RunningCommand::start(osier_command(&env, &all));
+        let command = osier_command(&env, &[&["serve", "--json"], args].concat());
+        TestGateway::run(env, command)
+    }
+
+    fn run(env: Arc<TestEnv>, command: Command) -> TestGateway {
+        let mut running = RunningCommand::start(command);
         let started: Value = serde_json::from_str(&running.out.read_until("\n")).unwrap();
         let text = |key: &str| started[key].as_str().unwrap().to_owned();
         let port = text("address").parse::<SocketAddr>().unwrap().port();
@@ -125,6 +137,14 @@ impl TestGateway {
         // The gateway may close the connection before it has read everything.
         let _ = socket.read_to_end(&mut response);
         String::from_utf8_lossy(&response).into_owned()
+    }
+
+    /// The resident memory of the gateway in kilobytes, and how many files and connections it has open.
+    pub(crate) fn resources(&self) -> (usize, usize) {
+        let process = std::path::PathBuf::from(format!("/proc/{}", self.running.child.id()));
+        let status = fs::read_to_string(process.join("status")).unwrap();
+        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+        (memory.unwrap().parse().unwrap(), fs::read_dir(process.join("fd")).unwrap().count())
     }
 
     pub(crate) fn stop(self) -> (CommandOutput, Arc<TestEnv>) {

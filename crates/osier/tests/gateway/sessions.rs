@@ -105,6 +105,10 @@ async fn a_path_becomes_a_session() {
     let empty = gateway.create().await;
     let nothing = gateway.fails(Method::POST, &format!("{empty}/fork"), json!({})).await;
     assert_eq!(nothing, (409, "nothing_to_fork".to_owned()));
+    for unclear in [json!({ "entryId": "x" }), json!({ "position": "entry" }), json!({ "form": "entry" })] {
+        let refused = gateway.fails(Method::POST, &format!("{session}/fork"), unclear).await;
+        assert_eq!(refused, (400, "invalid_request".to_owned()));
+    }
 }
 
 #[tokio::test]

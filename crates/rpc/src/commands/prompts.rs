@@ -31,7 +31,7 @@ impl RpcSession {
             Some(StreamingBehavior::Steer) => PromptTiming::Steer,
             Some(StreamingBehavior::FollowUp) => PromptTiming::FollowUp,
         };
-        let sent = self.client.send(ClientCommand::Prompt { prompt: message.into(), when }).await;
+        let sent = self.client.send(ClientCommand::timed_prompt(message.into(), when)).await;
         let reply = sent.map_err(|error| match error.code {
             ErrorCode::SessionBusy if behavior.is_none() => ClientError {
                 message: format!(
@@ -51,7 +51,7 @@ impl RpcSession {
             StreamingBehavior::Steer => PromptTiming::SteerLater,
             StreamingBehavior::FollowUp => PromptTiming::FollowUpLater,
         };
-        let reply = self.client.send(ClientCommand::Prompt { prompt: message.into(), when }).await?;
+        let reply = self.client.send(ClientCommand::timed_prompt(message.into(), when)).await?;
         self.settle().await?;
         disposition(&reply)
     }
@@ -77,7 +77,7 @@ impl RpcSession {
                 true => PromptTiming::SteerLater,
                 false => PromptTiming::FollowUpLater,
             };
-            self.client.send(ClientCommand::Prompt { prompt, when }).await?;
+            self.client.send(ClientCommand::timed_prompt(prompt, when)).await?;
         }
         Ok(())
     }

@@ -63,9 +63,9 @@ async fn send_all(mut queue: UnboundedReceiver<OutgoingCommand>, answers: Unboun
 /// Adds the images that a prompt names to the command.
 async fn with_images(command: ClientCommand, host: &dyn Host) -> ClientCommand {
     match command {
-        ClientCommand::Prompt { mut prompt, when } => {
+        ClientCommand::Prompt { mut prompt, when, expected_leaf_id } => {
             prompt.images.extend(images::images_in_prompt(&prompt.text, host).await);
-            ClientCommand::Prompt { prompt, when }
+            ClientCommand::Prompt { prompt, when, expected_leaf_id }
         }
         command => command,
     }

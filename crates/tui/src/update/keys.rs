@@ -149,10 +149,10 @@ fn submit(state: &mut UiState, while_it_works: PromptTiming) -> Vec<Action> {
     let when = if state.activity.turn_running { while_it_works } else { PromptTiming::Now };
     // Files are attached only by typed text; pastes are still markers in it.
     let files = mentioned_files(&typed);
-    let prompt = ClientCommand::Prompt {
-        prompt: Prompt { text: text.trim().to_owned(), images, files, message: None },
+    let prompt = ClientCommand::timed_prompt(
+        Prompt { text: text.trim().to_owned(), images, files, message: None },
         when,
-    };
+    );
     actions.extend(send_command(prompt, CommandPurpose::Prompt(typed)));
     actions
 }
