@@ -6,6 +6,7 @@ mod content;
 mod gateway;
 mod generate;
 mod measure;
+mod page;
 mod sandbox;
 mod screen;
 mod streaming;
@@ -58,6 +59,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         return engine();
     }
     let only_gateway = args.flag("--gateway");
+    let only_page = args.flag("--page");
     let only_screen = args.flag("--screen");
     let only_sandbox = args.flag("--sandbox");
     let dir = args.value("--dir")?;
@@ -68,6 +70,9 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         dir.map_or_else(|| Ok(workspace::target()?.join("bench")), |dir| anyhow::Ok(PathBuf::from(dir)))?;
     std::fs::create_dir_all(&dir)?;
     let dir = dir.canonicalize().with_context(|| format!("cannot open folder {}", dir.display()))?;
+    if only_page {
+        return page::run(given.as_deref(), &dir, quick);
+    }
     let osier = Osier::new(given.as_deref(), dir.join("home"))?;
     if only_gateway {
         return gateway::run(&osier, &dir, quick);

@@ -33,9 +33,14 @@ fn install() -> bool {
     apt_get(&["install", "--yes", "--no-install-recommends", PACKAGES[0], PACKAGES[1]])
 }
 
+/// Runs `apt-get` as root: directly, or with `sudo` if that asks no password.
 fn apt_get(args: &[&str]) -> bool {
-    let mut apt = Command::new("apt-get");
-    apt.args(args).env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
+    let words: &[&str] = match rustix::process::geteuid().is_root() {
+        true => &["env"],
+        false => &["sudo", "-n", "env"],
+    };
+    let mut apt = Command::new(words[0]);
+    apt.args(&words[1..]).args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(args).stdin(Stdio::null());
     apt.status().is_ok_and(|status| status.success())
 }
 

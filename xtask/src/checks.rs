@@ -5,10 +5,12 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::args::Args;
-use crate::{browser, tidy, workspace};
+use crate::{browser, tidy, web_types, workspace};
 
 enum CheckStep {
     Tidy,
+    /// The types of the browser code.
+    WebTypes,
     /// Installs the browser of the tests.
     Browser,
     Cargo(&'static [&'static str]),
@@ -20,7 +22,7 @@ const CLIPPY: CheckStep =
 const TESTS: CheckStep = CheckStep::Cargo(&["test", "--workspace"]);
 const UNIT_TESTS: CheckStep = CheckStep::Cargo(&["test", "--workspace", "--lib", "--bins"]);
 
-const FULL: &[CheckStep] = &[FORMAT, CheckStep::Tidy, CheckStep::Browser, CLIPPY, TESTS];
+const FULL: &[CheckStep] = &[FORMAT, CheckStep::Tidy, CheckStep::WebTypes, CheckStep::Browser, CLIPPY, TESTS];
 const QUICK: &[CheckStep] = &[FORMAT, CheckStep::Tidy, UNIT_TESTS];
 
 pub(crate) fn run(mut args: Args) -> Result<()> {
@@ -41,6 +43,7 @@ impl CheckStep {
     fn title(&self) -> String {
         match self {
             Self::Tidy => "tidy".to_owned(),
+            Self::WebTypes => "types of the browser code".to_owned(),
             Self::Browser => "browser".to_owned(),
             Self::Cargo(words) => format!("cargo {}", words.join(" ")),
         }
@@ -50,12 +53,20 @@ impl CheckStep {
         println!("== {}", self.title());
         match self {
             Self::Tidy => tidy::check(),
+            Self::WebTypes => check_web_types(),
             Self::Browser if has_browser => browser::prepare(),
             Self::Browser => Ok(()),
             Self::Cargo(words) => workspace::run(&mut cargo(words, has_browser)?),
         }
         .with_context(|| format!("stopped at `{}`", self.title()))
     }
+}
+
+fn check_web_types() -> Result<()> {
+    if !web_types::check()? {
+        println!("NOT RUN: the types of the browser code, because npm cannot install TypeScript");
+    }
+    Ok(())
 }
 
 fn cargo(words: &[&str], has_browser: bool) -> Result<Command> {

@@ -16,6 +16,7 @@ mod pty;
 mod rng;
 mod screens;
 mod tidy;
+mod web_types;
 mod workspace;
 
 use std::process::ExitCode;
@@ -25,7 +26,7 @@ use crate::args::{Args, UsageError};
 const USAGE: &str = "\
 usage: cargo xtask TASK [OPTIONS]
 
-  test [--quick]     run format check, tidy, clippy and all tests; stop at the first failure
+  test [--quick]     run format check, tidy, types of the browser code, clippy and all tests; stop at the first failure
                      --quick: no clippy, unit tests only
                      --no-browser: without the tests that need Chromium, which is installed otherwise
   tidy               check the workspace rules that the compiler does not check
@@ -43,12 +44,14 @@ usage: cargo xtask TASK [OPTIONS]
                      --quick        a tenth of the size, fewer rounds
                      --screen       only the terminal interface
                      --sandbox      only commands in the sandbox
+                     --page         only the live page, in Chromium
                      --engine       only many live sessions in one process
                      --gateway      instead, measure attaching, many WebSocket clients, snapshots and RPC over pipes
                      --mysql        measure the MySQL store instead, compared with the bare driver
                      --dir DIR      folder for the files (target/bench)
                      --osier BIN    use this binary instead of building one
   screens            update the screens in README and docs from the real program
+                     --web          instead, take pictures of the live page and of an export; those of the docs are replaced
                      --osier BIN    use this binary instead of building one
   live               run the agent against llama.cpp with a small real model (needs Python)
                      --osier BIN    use this binary instead of building one

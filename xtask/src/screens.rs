@@ -1,6 +1,8 @@
 //! Updates the terminal screens in the docs from the real program. A page marks a screen with a comment,
 //! `<!-- screen: tree -->`; the code block after it is replaced.
 
+mod web;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -27,7 +29,11 @@ const SETTLE_TIME: Duration = Duration::from_millis(800);
 
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let given = args.value("--osier")?;
+    let is_web = args.flag("--web");
     args.finish()?;
+    if is_web {
+        return web::run(given.as_deref());
+    }
     let folder = tempfile::tempdir()?;
     let demo_home = DemoHome::build(given.as_deref(), folder.path())?;
     for page in PAGES {

@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use fantoccini::elements::Element;
+use fantoccini::wd::WebDriverCompatibleCommand;
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
@@ -128,9 +129,61 @@ impl Browser {
         found.unwrap_or_else(|error| panic!("{selector}: {error}"))
     }
 
+    /// Evaluates a script in every page from now on, before its own scripts.
+    pub async fn evaluate_on_load(&self, script: &str) {
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script })).await;
+    }
+
+    /// Sends a command of the DevTools protocol.
+    pub async fn devtools(&self, command: &'static str, params: Value) -> Value {
+        let result = self.client.issue_cmd(DevToolsCommand { command, params }).await;
+        result.unwrap_or_else(|error| panic!("{command}: {error}"))
+    }
+
+    /// The memory of the pages, in bytes: what their processes have in use and share with no other.
+    pub fn page_memory(&self) -> u64 {
+        let group = self.driver.id();
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        processes.map(|process| page_process_memory(&process.path(), group)).sum()
+    }
+
     pub async fn screenshot(&self) -> Vec<u8> {
         self.client.screenshot().await.expect("a screenshot")
     }
+}
+
+/// See [`Browser::devtools`].
+#[derive(Debug)]
+struct DevToolsCommand {
+    command: &'static str,
+    params: Value,
+}
+
+impl WebDriverCompatibleCommand for DevToolsCommand {
+    fn endpoint(&self, base: &url::Url, session: Option<&str>) -> Result<url::Url, url::ParseError> {
+        base.join(&format!("session/{}/goog/cdp/execute", session.unwrap_or_default()))
+    }
+
+    fn method_and_body(&self, _: &url::Url) -> (http::Method, Option<String>) {
+        (http::Method::POST, Some(json!({ "cmd": self.command, "params": self.params }).to_string()))
+    }
+}
+
+/// 0 for a process that shows no page or is of another group.
+fn page_process_memory(process: &std::path::Path, group: u32) -> u64 {
+    let read = |name: &str| std::fs::read_to_string(process.join(name)).unwrap_or_default();
+    // After the name in parentheses: state, parent, group.
+    let stat = read("stat");
+    let group_of = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(2)).map(str::to_owned);
+    if group_of != Some(group.to_string()) || !read("cmdline").contains("--type=renderer") {
+        return 0;
+    }
+    let usage = read("smaps_rollup");
+    let kilobytes = |name: &str| -> u64 {
+        let line = usage.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        line.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
+    };
+    (kilobytes("Private_Clean:") + kilobytes("Private_Dirty:")) * 1024
 }
 
 impl Drop for Browser {
@@ -155,3 +208,24 @@ fn start_driver() -> (Child, u16) {
     let advice = "cannot start chromedriver; run `cargo xtask test`, or install chromium and chromium-driver, or set OSIER_NO_BROWSER=1";
     (guard, port.expect(advice))
 }
+
+/// An expression for the text of a page that has too little contrast: less than 4.5:1. Empty if there is none.
+pub const LOW_CONTRAST: &str = r"(() => {
+  const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const rgba = (color) => { context.clearRect(0, 0, 1, 1); context.fillStyle = color; context.fillRect(0, 0, 1, 1); const [r, g, b, a] = context.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255]; };
+  const over = (top, below) => [0, 1, 2].map((at) => top[at] * top[3] + below[at] * (1 - top[3]));
+  const light = ([r, g, b]) => [r, g, b].map((value) => { const part = value / 255; return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4; }).reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+  const background = (part) => { let color = [0, 0, 0, 0]; const all = []; for (let at = part; at; at = at.parentElement) all.unshift(rgba(getComputedStyle(at).backgroundColor)); return all.reduce((below, top) => over(top, below), [255, 255, 255]); };
+  const found = new Set();
+  for (const part of document.querySelectorAll('body *')) {
+    const hasText = [...part.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    const style = getComputedStyle(part);
+    if (!hasText || part.closest('script, noscript, #message, .skip, .visually-hidden, [hidden], button:disabled') || part.closest('.copy')) continue;
+    const below = background(part);
+    const text = over(rgba(style.color), below);
+    const [a, b] = [light(text), light(below)].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.5) found.add(`${part.tagName}.${part.className} ${ratio.toFixed(2)}`);
+  }
+  return [...found].join('\n');
+})()";

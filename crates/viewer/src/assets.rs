@@ -10,6 +10,7 @@ pub const STATE: &str = include_str!("../web/state.js");
 pub const OUTLINE: &str = include_str!("../web/outline.js");
 pub const TREE: &str = include_str!("../web/tree.js");
 pub const TRANSCRIPT: &str = include_str!("../web/transcript.js");
+pub const OVERVIEW: &str = include_str!("../web/overview.js");
 pub const CONTROLS: &str = include_str!("../web/controls.js");
 pub const EXPORT: &str = include_str!("../web/export.js");
 
@@ -38,12 +39,14 @@ pub const WEB_FILES: &[WebFile] = web_files![
     "dialog.js",
     "dom.js",
     "drafts.js",
+    "early.js",
     "label_editor.js",
     "live.css",
     "live.js",
     "live_session.js",
     "live_state.js",
     "outline.js",
+    "overview.js",
     "questions.js",
     "scroll.js",
     "session_list.js",
@@ -55,7 +58,7 @@ pub const WEB_FILES: &[WebFile] = web_files![
 ];
 
 /// The modules of an export, each after those that it imports.
-const EXPORT_MODULES: &[&str] = &[DOM, STATE, OUTLINE, TREE, TRANSCRIPT, CONTROLS, EXPORT];
+const EXPORT_MODULES: &[&str] = &[DOM, STATE, OUTLINE, TREE, OVERVIEW, TRANSCRIPT, CONTROLS, EXPORT];
 
 /// The script of an export: a page that is opened from a disk cannot import modules.
 pub fn export_script() -> String {
@@ -86,6 +89,18 @@ mod tests {
         }
         let script = export_script();
         assert!(!script.contains("\nimport ") && !script.contains("\nexport "));
+    }
+
+    /// Without it, a browser finds a module only when it has read the one that imports it.
+    #[test]
+    fn the_page_preloads_every_module() {
+        for file in WEB_FILES.iter().filter(|file| file.name.ends_with(".js")) {
+            assert!(
+                LIVE_PAGE.contains(&format!("<link rel=\"modulepreload\" href=\"/assets/{}\">", file.name)),
+                "{}",
+                file.name
+            );
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A whole session as one HTML file that opens from a disk and needs no network.
 //!
-//! The file is written piece by piece: the page, one row per entry for the tree, the bodies of the entries in blocks, and the
-//! script. The browser reads a block when it draws an entry of it.
+//! The file is written piece by piece: the page, one row per entry for the tree, the bodies and the stored lines of the entries
+//! in blocks, and the script. The browser reads a block when it draws an entry of it, or saves the log.
 
 use osier_protocol::TreeRow;
 use osier_protocol::time::{self, Millis};
@@ -76,15 +76,24 @@ struct SessionMeta<'a> {
     leaf_entry_id: Option<&'a str>,
 }
 
-/// Writes an export: the rows of all entries, then the body of each in the same order.
+/// Writes an export: the rows of all entries, the labels, then the body and the line of each entry in the same order.
 #[derive(Debug)]
 pub struct HtmlExport<W> {
     write: W,
     script: String,
-    /// The items of the open block, with commas between them.
-    block: String,
-    block_kind: &'static str,
-    /// The index of the first item of the open block, and the number of items in it.
+    rows: DataBlock,
+    labels: DataBlock,
+    bodies: DataBlock,
+    lines: DataBlock,
+}
+
+/// Items of one kind that are not written yet.
+#[derive(Debug)]
+struct DataBlock {
+    kind: &'static str,
+    /// The items, with commas between them.
+    content: String,
+    /// The index of the first item, and the number of items.
     first: usize,
     items: usize,
 }
@@ -96,57 +105,68 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> HtmlExport<W> {
         write(export_head(summary, &script).as_bytes())?;
         let meta = SessionMeta { session_id: &summary.id, title: &summary.title, leaf_entry_id: leaf };
         write(data_block("session", 0, &script_json(&meta)).as_bytes())?;
-        Ok(HtmlExport { write, script, block: String::new(), block_kind: "rows", first: 0, items: 0 })
+        let [rows, labels, bodies, lines] = ["rows", "labels", "bodies", "lines"].map(DataBlock::new);
+        Ok(HtmlExport { write, script, rows, labels, bodies, lines })
     }
 
     /// Adds an entry to the tree.
     pub fn row(&mut self, row: &TreeRow) -> Result<(), E> {
-        self.push("rows", &script_json(row))
+        self.rows.push(&script_json(row), &mut self.write)
     }
 
     /// Sets the labels of entries, by id. Marks of deleted branches are not among the rows, so labels are given apart.
     pub fn labels<'a>(&mut self, labels: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), E> {
         for label in labels {
-            self.push("labels", &script_json(&label))?;
+            self.labels.push(&script_json(&label), &mut self.write)?;
         }
         Ok(())
     }
 
     /// Adds the body of the next entry.
     pub fn body(&mut self, html: &str) -> Result<(), E> {
-        self.push("bodies", &script_json(&html))
+        self.bodies.push(&script_json(&html), &mut self.write)
+    }
+
+    /// Adds the next line of the log that the page can save: the header, and then the entries.
+    pub fn line(&mut self, line: &[u8]) -> Result<(), E> {
+        self.lines.push(&script_json(&String::from_utf8_lossy(line)), &mut self.write)
     }
 
     /// Writes the end of the file.
     pub fn end(mut self) -> Result<(), E> {
-        self.flush()?;
+        for block in [&mut self.rows, &mut self.labels, &mut self.bodies, &mut self.lines] {
+            block.flush(&mut self.write)?;
+        }
         let script = format!("<script type=\"module\">{}</script></body></html>\n", self.script);
         (self.write)(script.as_bytes())
     }
+}
 
-    fn push(&mut self, kind: &'static str, item: &str) -> Result<(), E> {
-        if kind != self.block_kind {
-            self.flush()?;
-            (self.block_kind, self.first) = (kind, 0);
-        } else if self.block.len() + item.len() > BLOCK {
-            self.flush()?;
+impl DataBlock {
+    fn new(kind: &'static str) -> DataBlock {
+        DataBlock { kind, content: String::new(), first: 0, items: 0 }
+    }
+
+    fn push<E>(&mut self, item: &str, write: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        if self.content.len() + item.len() > BLOCK {
+            self.flush(write)?;
         }
         if self.items > 0 {
-            self.block.push(',');
+            self.content.push(',');
         }
-        self.block.push_str(item);
+        self.content.push_str(item);
         self.items += 1;
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), E> {
+    fn flush<E>(&mut self, write: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         if self.items == 0 {
             return Ok(());
         }
-        let block = data_block(self.block_kind, self.first, &format!("[{}]", self.block));
-        self.block.clear();
+        let block = data_block(self.kind, self.first, &format!("[{}]", self.content));
+        self.content.clear();
         self.first += std::mem::take(&mut self.items);
-        (self.write)(block.as_bytes())
+        write(block.as_bytes())
     }
 }
 

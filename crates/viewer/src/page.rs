@@ -62,6 +62,7 @@ fn page(summary: &SessionSummary) -> Markup {
                 button #back-to-leaf type="button" hidden { "Back to the leaf" }
                 button #toggle-thinking type="button" aria-pressed="false" title="Open or close all thinking (t)" { "Thinking" }
                 button #toggle-output type="button" aria-pressed="false" title="Open or close all tool output (o)" { "Output" }
+                button #save-log type="button" title="Save the session as JSONL, which Osier and pi can open" { "JSONL" }
                 button #toggle-theme type="button" title="Light or dark" { span aria-hidden="true" { "◐" } span.visually-hidden { "Light or dark" } }
             }
         }
@@ -87,7 +88,10 @@ fn sidebar() -> Markup {
                 }
                 button #fold-branches type="button" title="Fold or unfold all branches" aria-pressed="false" { "Fold" }
             }
-            div #tree tabindex="0" role="tree" aria-label="Entries" { div #rows role="presentation" {} }
+            div.tree-view {
+                div #tree tabindex="0" role="tree" aria-label="Entries" { div #rows role="presentation" {} }
+                canvas #overview aria-hidden="true" hidden {}
+            }
             p #tree-status role="status" {}
         }
     }

@@ -12,7 +12,7 @@ import { LiveSession } from "./live_session.js";
 export class Actions {
   /**
    * @param {LiveSession} session
-   * @param {{ setPrompt: (text: string) => void, returnPrompts: (prompts: any[]) => void, openFork: (target: object) => void, show: (id: string) => void, leave: () => void }} page
+   * @param {{ setPrompt: (text: string, images: any[]) => void, returnPrompts: (prompts: any[]) => void, openFork: (target: object) => void, show: (id: string) => void, leave: () => void }} page
    */
   constructor(session, page) {
     this.session = session;
@@ -34,7 +34,7 @@ export class Actions {
     this.session.readStatus();
   }
 
-  /** @param {object} command @param {string} done */
+  /** @param {import("./live_session.js").EngineCommand} command @param {string} done */
   send(command, done) {
     return this.run(async () => {
       const reply = await this.session.send(command);
@@ -51,28 +51,32 @@ export class Actions {
     const isDeleted = store.deleted.has(index);
     const isOnPath = store.pathTo(store.leafIndex()).includes(index);
     const isUser = row.type === "message" && row.role === "user";
+    const reading = [
+      { name: "Copy the text", run: () => this.copyText(id) },
+      { name: "Copy a link", run: () => this.copyLink(id) },
+      null,
+      { name: "Compare with the current branch", run: () => this.compare(id, store.sessionMeta.leafEntryId), disabled: isOnPath },
+      this.comparedId && this.comparedId !== id
+        ? { name: "Compare with the chosen entry", run: () => this.compare(/** @type {string} */ (this.comparedId), id) }
+        : { name: "Choose for a comparison", run: () => this.choose(id) },
+    ];
+    if (this.session.connection.isReadOnly) return openMenu(reading, anchor);
     openMenu(
       [
         { name: isUser ? "Edit and continue from here" : "Move here", run: () => this.move(id, {}) },
         { name: "Move here and summarize…", run: () => this.moveWithSummary(id) },
-        isUser ? { name: "Move here, keep the message", run: () => this.move(id, { exact: true }) } : null,
+        ...(isUser ? [{ name: "Move here, keep the message", run: () => this.move(id, { exact: true }) }] : []),
         { name: "Fork from here", run: () => this.fork(id) },
         null,
         { name: store.labelsByEntryId.has(id) ? "Change the label…" : "Label…", hint: "l", run: () => this.label(id) },
-        { name: "Copy the text", run: () => this.copyText(id) },
-        { name: "Copy a link", run: () => this.copyLink(id) },
-        null,
-        { name: "Compare with the current branch", run: () => this.compare(id, store.sessionMeta.leafEntryId), disabled: isOnPath },
-        this.comparedId && this.comparedId !== id
-          ? { name: "Compare with the chosen entry", run: () => this.compare(/** @type {string} */ (this.comparedId), id) }
-          : { name: "Choose for a comparison", run: () => this.choose(id) },
+        ...reading,
         { name: "Bring its conclusion here", run: () => this.graft(id, false), disabled: isOnPath },
         { name: "Bring a summary of it here…", run: () => this.graft(id, true), disabled: isOnPath },
         null,
         isDeleted
           ? { name: "Restore the branch", run: () => this.send({ type: "restore_branch", entry: id }, "Restored") }
           : { name: "Delete the branch…", run: () => this.deleteBranch(id), isDangerous: true },
-      ].filter((item, at, all) => item !== null || (all[at - 1] !== null && at > 0)),
+      ],
       anchor,
     );
   }
@@ -81,6 +85,12 @@ export class Actions {
   openSessionMenu(anchor) {
     const { store } = this.session;
     const hasCompaction = store.visibleEntries.some((row) => row.type === "compaction");
+    const downloads = [
+      { name: "Download as HTML", run: () => this.download("html") },
+      { name: "Download as Markdown", run: () => this.download("md") },
+      { name: "Download as JSONL", run: () => this.download("jsonl") },
+    ];
+    if (this.session.connection.isReadOnly) return openMenu(downloads, anchor);
     openMenu(
       [
         { name: "Undo the last move", run: () => this.step("undo") },
@@ -92,9 +102,7 @@ export class Actions {
         null,
         { name: "Rename…", run: () => this.rename() },
         { name: "Fork", run: () => this.page.openFork({ target: "fork", session: store.info.session, position: "current" }) },
-        { name: "Download as HTML", run: () => this.download("html") },
-        { name: "Download as Markdown", run: () => this.download("md") },
-        { name: "Download as JSONL", run: () => this.download("jsonl") },
+        ...downloads,
         null,
         { name: "Delete the session…", run: () => this.deleteSession(), isDangerous: true },
       ],
@@ -114,7 +122,7 @@ export class Actions {
   showMove(reply) {
     if (reply.cancelled) return "Canceled";
     this.session.store.showLeaf();
-    if (reply.editorText !== undefined) this.page.setPrompt(reply.typedText ?? reply.editorText);
+    if (reply.editorText !== undefined) this.page.setPrompt(reply.typedText ?? reply.editorText, reply.editorImages ?? []);
     if (reply.returned?.length > 0) this.page.returnPrompts(reply.returned);
     return "Moved";
   }

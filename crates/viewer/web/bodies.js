@@ -11,15 +11,20 @@ const MAX_KEPT = 3_000;
 export class Bodies {
   constructor() {
     this.url = "";
+    this.sessionId = "";
     /** @type {Map<string, string>} */
     this.kept = new Map();
     /** @type {Map<string, Promise<void>>} */
     this.loading = new Map();
+    /** @type {(row: import("./state.js").Row, record: import("./state.js").SubagentsRecord) => void} Called for each entry about sub-agents. */
+    this.onSubagents = () => {};
   }
 
-  /** Forgets everything and names the session. @param {string} sessionId @param {string} store */
+  /** Names the session, and forgets the bodies of another one. @param {string} sessionId @param {string} [store] */
   open(sessionId, store) {
-    this.url = `/api/sessions/${encodeURIComponent(sessionId)}/rendered?store=${encodeURIComponent(store)}`;
+    this.url = `/api/sessions/${encodeURIComponent(sessionId)}/rendered?${store ? `store=${encodeURIComponent(store)}` : ""}`;
+    if (this.sessionId === sessionId) return;
+    this.sessionId = sessionId;
     this.kept.clear();
     this.loading.clear();
   }
@@ -27,11 +32,6 @@ export class Bodies {
   /** @param {string} id @returns {string | undefined} */
   get(id) {
     return this.kept.get(id);
-  }
-
-  /** Must be fetched again, because its state changed. @param {string} id */
-  forget(id) {
-    this.kept.delete(id);
   }
 
   /** The last entries of the path. @param {number} number */
@@ -48,9 +48,12 @@ export class Bodies {
     return answer.entries.map((/** @type {any} */ entry) => entry.row);
   }
 
-  /** @param {{ row: { id: string }, html: string }[]} entries */
+  /** @param {{ row: import("./state.js").Row, html: string, subagents?: import("./state.js").SubagentsRecord }[]} entries */
   keep(entries) {
-    for (const { row, html } of entries) this.kept.set(row.id, html);
+    for (const { row, html, subagents } of entries) {
+      this.kept.set(row.id, html);
+      if (subagents) this.onSubagents(row, subagents);
+    }
     for (const id of this.kept.keys()) {
       if (this.kept.size <= MAX_KEPT) break;
       this.kept.delete(id);

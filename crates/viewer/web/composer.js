@@ -18,6 +18,9 @@ export class Composer {
     this.images = [];
     /** The prompt that is being sent. @type {Promise<void>} */
     this.sending = Promise.resolve();
+    this.sessionId = "";
+    /** @type {Map<string, { text: string, images: { mimeType: string, data: string }[] }>} What was not sent, by session. */
+    this.unsent = new Map();
     byId("composer").addEventListener("submit", (event) => {
       event.preventDefault();
       this.submit(/** @type {any} */ (event).submitter?.value === "follow_up" ? "follow_up" : "steer");
@@ -32,8 +35,19 @@ export class Composer {
       this.attach([...(event.dataTransfer?.files ?? [])]);
     });
     session.store.subscribe((what) => {
+      if (what === "session") this.changeSession(session.store.sessionMeta.sessionId);
+      if (what === "extensions" || what === "path") this.drawExtensions();
       if (what === "runtime" || what === "selection" || what === "path" || what === "session") this.update();
     });
+  }
+
+  /** A text that was typed for one session is not sent to another. @param {string} sessionId */
+  changeSession(sessionId) {
+    if (sessionId === this.sessionId) return;
+    this.unsent.set(this.sessionId, { text: this.input.value, images: this.images });
+    this.sessionId = sessionId;
+    const { text, images } = this.unsent.get(sessionId) ?? { text: "", images: [] };
+    this.setPrompt(text, images);
   }
 
   /** @param {KeyboardEvent} event */
@@ -58,6 +72,13 @@ export class Composer {
   setText(text) {
     this.input.value = text;
     this.resize();
+  }
+
+  /** Replaces what is in the editor. @param {string} text @param {any[]} images */
+  setPrompt(text, images) {
+    this.setText(text);
+    this.images = images;
+    this.drawImages();
   }
 
   /** Puts prompts that were not sent back into the editor. @param {any[]} prompts */
@@ -93,7 +114,7 @@ export class Composer {
   /** @param {boolean} isMoving */
   drawContinuation(isMoving) {
     const place = byId("continue-from");
-    const row = this.continuation();
+    const row = this.session.connection.isReadOnly ? null : this.continuation();
     place.hidden = !row && !isMoving;
     if (isMoving) return place.replaceChildren("Moving…");
     if (!row) return;
@@ -116,13 +137,21 @@ export class Composer {
     this.input.focus();
   }
 
+  /** What extensions show beside the editor. */
+  drawExtensions() {
+    const { extensionStatus, extensionWidgets } = this.session.store;
+    const lines = [...extensionWidgets.values()].map((widget) => element("pre", { dir: "auto" }, widget.join("\n")));
+    const status = [...extensionStatus.values()].map((text) => element("span", { dir: "auto" }, text));
+    byId("extensions").replaceChildren(...lines, ...status);
+  }
+
   drawQueue() {
     const { steering, followUp } = this.session.store.queue;
     const row = (/** @type {string} */ kind) => (/** @type {string} */ text) =>
       element("p", { class: "queued" }, element("b", {}, kind), element("span", { dir: "auto" }, text));
     const rows = [...steering.map(row("Steering")), ...followUp.map(row("Queued"))];
     if (rows.length > 0) {
-      const take = element("button", { type: "button", title: "Alt+Up" }, "Edit queued prompts");
+      const take = element("button", { type: "button", class: "only-full", title: "Alt+Up" }, "Edit queued prompts");
       take.addEventListener("click", () => this.takeQueue());
       rows.push(take);
     }
@@ -177,7 +206,8 @@ export class Composer {
       else await this.session.prompt(prompt.text, prompt.images, isRunning ? when : "now");
       wasSent = true;
     });
-    if (!wasSent) this.returnPrompts([prompt]);
+    if (!wasSent && sessionId === this.sessionId) this.returnPrompts([prompt]);
+    else if (!wasSent) this.unsent.set(sessionId, prompt);
     this.update();
   }
 

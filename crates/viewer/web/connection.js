@@ -1,9 +1,17 @@
 // @ts-check
 // The WebSocket to the gateway. It connects again by itself; requests that were not answered fail with `connection_lost`.
+// A network can vanish without closing the socket, so a silent gateway is asked for a sign of life.
 
 const VERSION = 1;
 const FIRST_DELAY = 200;
 const MAX_DELAY = 5_000;
+/** After this much silence the gateway gets a ping, in milliseconds. */
+const PING_AFTER = 20_000;
+/** How long the answer to a ping, or a new connection, may take. */
+const ANSWER_TIMEOUT = 10_000;
+/** How long nothing may arrive while requests wait: a large answer on a slow network holds up everything after it. */
+const MAX_SILENCE = 120_000;
+const CHECK_INTERVAL = 2_000;
 
 /** An error of the engine: a stable code, and a text for people. */
 export class EngineError extends Error {
@@ -17,6 +25,11 @@ export class EngineError extends Error {
 
 /** @typedef {"connecting" | "connected" | "lost" | "refused"} ConnectionState */
 
+/**
+ * What the page may do: everything, or only read one session.
+ * @typedef {{ access: "full" } | { access: "read_session", session: { store: string, key: string }, sessionId: string, expires?: number }} Access
+ */
+
 export class Connection {
   constructor() {
     /** @type {ConnectionState} */
@@ -24,6 +37,8 @@ export class Connection {
     /** @type {WebSocket | null} */
     this.socket = null;
     this.nextId = 1;
+    /** @type {Access} */
+    this.access = { access: "full" };
     /** @type {Map<number, { resolve: (frame: any) => void, reject: (error: Error) => void }>} */
     this.waiting = new Map();
     /** @type {Map<number, (frame: any) => void>} Where the events of each stream go. */
@@ -31,10 +46,25 @@ export class Connection {
     /** @type {Set<(state: ConnectionState) => void>} */
     this.listeners = new Set();
     this.delay = FIRST_DELAY;
-    this.timer = 0;
-    addEventListener("online", () => this.connectNow());
-    document.addEventListener("visibilitychange", () => document.hidden || this.connectNow());
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
+    /** When the last frame arrived, or the socket was made. */
+    this.lastFrame = 0;
+    /** When the gateway was asked for a sign of life since then; 0 if it was not. */
+    this.pinged = 0;
+    addEventListener("online", () => this.wake());
+    document.addEventListener("visibilitychange", () => document.hidden || this.wake());
+    setInterval(() => this.checkSilence(PING_AFTER), CHECK_INTERVAL);
     this.connect();
+  }
+
+  get isReadOnly() {
+    return this.access.access === "read_session";
+  }
+
+  /** Asks the gateway what the page may do. */
+  async readAccess() {
+    this.access = await fetchJson("/api/access");
   }
 
   /** @param {(state: ConnectionState) => void} listener */
@@ -50,8 +80,32 @@ export class Connection {
     for (const listener of this.listeners) listener(state);
   }
 
-  connectNow() {
+  /** The machine or the tab was asleep, or the network is back: the socket may be dead without knowing. */
+  wake() {
     if (this.state === "lost") this.connect();
+    else this.checkSilence(0);
+  }
+
+  /** Asks a silent gateway for a sign of life, and gives the socket up if none comes. @param {number} pingAfter */
+  checkSilence(pingAfter) {
+    if (!this.socket) return;
+    const now = performance.now();
+    if (this.socket.readyState === WebSocket.CONNECTING || this.state !== "connected") {
+      if (now - this.lastFrame > ANSWER_TIMEOUT) this.giveUp();
+    } else if (this.pinged === 0) {
+      if (now - this.lastFrame < pingAfter) return;
+      this.pinged = now;
+      this.write({ type: "ping" });
+    } else if (now - this.pinged > ANSWER_TIMEOUT && (this.waiting.size === 0 || now - this.lastFrame > MAX_SILENCE)) {
+      this.giveUp();
+    }
+  }
+
+  /** Treats the socket as closed. The browser may notice only minutes later. */
+  giveUp() {
+    const { socket } = this;
+    this.handleClose();
+    socket?.close();
   }
 
   connect() {
@@ -60,14 +114,25 @@ export class Connection {
     const socket = new WebSocket(`${scheme}//${location.host}/ws`);
     this.socket?.close();
     this.socket = socket;
-    socket.addEventListener("open", () => this.write({ type: "hello", version: VERSION, client: "page" }));
-    socket.addEventListener("message", (event) => socket === this.socket && this.receive(JSON.parse(event.data)));
+    this.noteFrame();
+    socket.addEventListener("open", () => socket === this.socket && this.write({ type: "hello", version: VERSION, client: "page" }));
+    socket.addEventListener("message", (event) => {
+      if (socket !== this.socket) return;
+      this.noteFrame();
+      this.receive(JSON.parse(event.data));
+    });
     socket.addEventListener("close", () => socket === this.socket && this.handleClose());
+  }
+
+  noteFrame() {
+    this.lastFrame = performance.now();
+    this.pinged = 0;
   }
 
   async handleClose() {
     this.socket = null;
     this.streams.clear();
+    abortRequests();
     const waiting = [...this.waiting.values()];
     this.waiting.clear();
     this.setState("lost");
@@ -111,7 +176,7 @@ export class Connection {
 
   /** @param {object} frame */
   write(frame) {
-    this.socket?.send(JSON.stringify(frame));
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(frame));
   }
 
   /**
@@ -139,7 +204,17 @@ export class Connection {
   async attach(session, after, onEvent) {
     const id = this.nextId;
     this.streams.set(id, onEvent);
-    return { stream: id, ...(await this.request({ type: "attach", session, ...(after ? { after } : {}) })) };
+    try {
+      return { stream: id, ...(await this.request({ type: "attach", session, ...(after ? { after } : {}) })) };
+    } catch (error) {
+      this.streams.delete(id);
+      throw error;
+    }
+  }
+
+  /** Ends a stream of events. @param {number} stream */
+  detach(stream) {
+    if (this.streams.delete(stream)) this.write({ type: "detach", stream });
   }
 
   /** Something that needs no open session. @param {object} request */
@@ -156,13 +231,22 @@ async function isLoggedOut() {
   }
 }
 
+/** Ends the HTTP requests that are under way: they go over the same network. */
+let requests = new AbortController();
+
+function abortRequests() {
+  requests.abort();
+  requests = new AbortController();
+}
+
 /**
  * A request to the HTTP interface.
  * @param {string} path
  * @param {any} [body]
  */
 export async function fetchJson(path, body) {
-  const options = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const { signal } = requests;
+  const options = body === undefined ? { signal } : { signal, method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
   /** @type {Response} */
   let response;
   try {
@@ -170,7 +254,10 @@ export async function fetchJson(path, body) {
   } catch {
     throw new EngineError({ code: "connection_lost", message: "the gateway cannot be reached" });
   }
-  const answer = await response.json();
+  const answer = await response.json().catch(() => {
+    const code = response.ok ? "connection_lost" : "failed";
+    throw new EngineError({ code, message: `the gateway sent no answer (status ${response.status})` });
+  });
   if (!response.ok) throw new EngineError(answer);
   return answer;
 }

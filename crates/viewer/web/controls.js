@@ -3,6 +3,7 @@
 
 import { byId, preferences } from "./dom.js";
 import { searchWords } from "./outline.js";
+import { TreeOverview } from "./overview.js";
 import { SessionStore } from "./state.js";
 import { TranscriptView } from "./transcript.js";
 import { TreeView } from "./tree.js";
@@ -18,6 +19,7 @@ import { TreeView } from "./tree.js";
 
 /** @param {Page} page */
 export function connectControls(page) {
+  new TreeOverview(page.tree);
   connectSearch(page);
   connectToggles(page);
   connectTheme();

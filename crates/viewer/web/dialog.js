@@ -18,10 +18,12 @@ export function openMenu(items, anchor) {
   const box = anchor.getBoundingClientRect();
   const left = Math.min(box.left, innerWidth - menu.offsetWidth - 8);
   const isBelow = box.bottom + menu.offsetHeight + 8 < innerHeight;
+  const top = isBelow ? box.bottom + 4 : box.top - menu.offsetHeight - 4;
   menu.style.left = `${Math.max(8, left)}px`;
-  menu.style.top = `${isBelow ? box.bottom + 4 : Math.max(8, box.top - menu.offsetHeight - 4)}px`;
+  // The anchor may be out of view.
+  menu.style.top = `${Math.max(8, Math.min(top, innerHeight - menu.offsetHeight - 8))}px`;
   const returnTo = /** @type {HTMLElement | null} */ (document.activeElement);
-  menu.querySelector("button:not(:disabled)")?.["focus"]();
+  /** @type {HTMLElement | null} */ (menu.querySelector("button:not(:disabled)"))?.focus();
   menu.onkeydown = (event) => moveInMenu(event, menu);
   menu.ontoggle = (event) => {
     if (/** @type {any} */ (event).newState === "closed" && (document.activeElement === document.body || menu.contains(document.activeElement))) {
@@ -81,7 +83,8 @@ export function askDialog({ title, text, fields = [], action, isDangerous = fals
   );
   return showDialog(form, "ask").then((answer) => {
     if (answer !== "ok") return null;
-    return Object.fromEntries(fields.map(({ name }) => [name, form.querySelector(`[name="${name}"]`)?.["value"] ?? ""]));
+    const value = (/** @type {string} */ name) => /** @type {HTMLInputElement | null} */ (form.querySelector(`[name="${name}"]`))?.value ?? "";
+    return Object.fromEntries(fields.map(({ name }) => [name, value(name)]));
   });
 }
 

@@ -1,8 +1,8 @@
 // @ts-check
 // Helpers for the document. Markup enters the page only through `fragment`, and only markup made by the viewer does.
 
-/** @type {{ createHTML(html: string): string } | undefined} */
-const trustedPolicy = globalThis["trustedTypes"]?.createPolicy("osier", { createHTML: (html) => html });
+/** @type {{ createHTML(html: string): string } | undefined} Browsers without trusted types have none. */
+const trustedPolicy = /** @type {any} */ (globalThis).trustedTypes?.createPolicy("osier", { createHTML: (/** @type {string} */ html) => html });
 
 /**
  * The nodes of rendered markup.
@@ -65,15 +65,28 @@ export function svg(name, attributes) {
   return made;
 }
 
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let messageTimer;
+
 /**
- * Shows a short message and announces it to screen readers.
+ * Shows a short message, for as long as it takes to read it, and announces it to screen readers.
  * @param {string} text
  */
 export function announce(text) {
   const place = byId("message");
   place.textContent = text;
   place.classList.add("shown");
-  setTimeout(() => place.classList.remove("shown"), 2000);
+  clearTimeout(messageTimer);
+  messageTimer = setTimeout(() => place.classList.remove("shown"), 1500 + 50 * text.length);
+}
+
+/** Offers a file for download. @param {Blob} content @param {string} name */
+export function saveFile(content, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 /** A value kept in this browser; pages from a disk may not have a storage. */

@@ -6,14 +6,15 @@ import { fetchJson } from "./connection.js";
 import { byId, element, fragment } from "./dom.js";
 import { LiveStore } from "./live_state.js";
 
-/** The shortest time between two renderings of a reply. */
-const RENDER_INTERVAL = 100;
+/** A rendering waits this many times as long as the last one took, so that a slow network or a long reply costs no more. */
+const PAUSE_FACTOR = 2;
+const MAX_PAUSE = 500;
 
 export class DraftView {
   /** @param {LiveStore} store @param {() => void} onResume Continues an unfinished turn. */
   constructor(store, onResume) {
     this.store = store;
-    this.resume = element("p", { class: "notice unfinished" }, "The last turn did not finish. ", element("button", { type: "button" }, "Continue it"));
+    this.resume = element("p", { class: "notice unfinished" }, "The last turn did not finish. ", element("button", { type: "button", class: "only-full" }, "Continue it"));
     this.resume.querySelector("button")?.addEventListener("click", onResume);
     this.root = byId("running");
     /** @type {Map<string, DrawnDraft>} */
@@ -52,6 +53,7 @@ export class DraftView {
       parts.push(drawn.root);
     }
     for (const tool of store.tools.values()) parts.push(drawTool(tool));
+    for (const task of store.runningTasks.values()) parts.push(drawTask(task));
     if (store.shellOutput) parts.push(drawOutput("Command", store.shellOutput, 0));
     if (store.summary) parts.push(drawOutput(SUMMARIES[store.summary.of] ?? "Summarizing", store.summary.text, 0));
     if (store.retrying) parts.push(element("p", { class: "notice" }, store.retrying));
@@ -98,8 +100,8 @@ class DrawnDraft {
     } catch {
       // The stored entry follows.
     }
-    const rest = RENDER_INTERVAL - (performance.now() - started);
-    if (rest > 0) await new Promise((resume) => setTimeout(resume, rest));
+    const pause = Math.min(MAX_PAUSE, PAUSE_FACTOR * (performance.now() - started));
+    await new Promise((resume) => setTimeout(resume, pause));
     this.isRendering = false;
     if (this.rendered !== this.draft.deltas && this.root.isConnected) this.update();
   }
@@ -119,12 +121,19 @@ class DrawnDraft {
 
 /** @param {import("./live_state.js").Draft} draft */
 function draftEntry(draft) {
-  const content = draft.blocks.flatMap((block) => {
-    if (!block) return [];
-    if (block.type !== "toolCall") return [block];
-    return [{ type: "toolCall", id: block.id, name: block.name, arguments: block.arguments }];
+  const content = draft.blocks.filter((block) => block !== undefined).map((block) => {
+    if (block.type !== "toolCall") return block;
+    return { type: "toolCall", id: block.id, name: block.name, arguments: block.arguments };
   });
   return { type: "message", id: draft.id, parentId: null, message: { role: "assistant", content } };
+}
+
+/** A task that a sub-agent does. @param {import("./state.js").TaskPanel} task */
+function drawTask(task) {
+  const made = drawOutput(`${task.agent ?? "sub-agent"} · ${task.title || task.goal}`, task.summary, 0);
+  made.classList.add("task");
+  made.append(element("p", { class: "notice" }, task.status));
+  return made;
 }
 
 /** @param {import("./live_state.js").RunningTool} tool */

@@ -2,7 +2,7 @@
 // The start of an export: reads the data blocks of the file and shows the path to the leaf, or the entry that the address names.
 
 import { connectControls } from "./controls.js";
-import { fragment } from "./dom.js";
+import { announce, byId, fragment, saveFile } from "./dom.js";
 import { SessionStore } from "./state.js";
 import { TranscriptView } from "./transcript.js";
 import { TreeView } from "./tree.js";
@@ -80,6 +80,14 @@ function readBlocks(name) {
   });
 }
 
+/** Saves the log of the session, as Osier stores it. @param {string} sessionId */
+function saveLog(sessionId) {
+  const blocks = [...document.querySelectorAll("script.lines")];
+  const pieces = blocks.map((block) => `${JSON.parse(block.textContent ?? "[]").join("\n")}\n`);
+  saveFile(new Blob(pieces, { type: "application/x-ndjson" }), `osier-${sessionId.replace(/[^\w.-]/gu, "_")}.jsonl`);
+  announce("Saved the session as JSONL");
+}
+
 function startExport() {
   const meta = JSON.parse(document.querySelector("script.session")?.textContent ?? "{}");
   const store = new SessionStore(meta);
@@ -101,6 +109,7 @@ function startExport() {
   store.showLeaf();
   showAddress();
   addEventListener("hashchange", showAddress);
+  byId("save-log").addEventListener("click", () => saveLog(meta.sessionId));
   document.body.classList.add("ready");
 }
 

@@ -19,6 +19,7 @@ export class LabelEditor {
 
   /** Opens an editor in the row of an entry; in a dialog if the row is not drawn. @param {string} selected */
   edit(selected) {
+    if (this.actions.session.connection.isReadOnly) return;
     const id = this.tree.cursorId() ?? selected;
     const row = this.tree.rowElement(id);
     if (!row) return void this.actions.label(id);

@@ -7,6 +7,7 @@ import { Connection, fetchJson } from "./connection.js";
 import { connectControls, isNarrow } from "./controls.js";
 import { announce, byId, fragment, preferences } from "./dom.js";
 import { DraftView } from "./drafts.js";
+import { early } from "./early.js";
 import { LabelEditor } from "./label_editor.js";
 import { LiveSession } from "./live_session.js";
 import { QuestionView } from "./questions.js";
@@ -32,7 +33,7 @@ class LivePage {
     this.scroll = new ScrollKeeper(store, this.transcript);
     this.composer = new Composer(this.session);
     this.actions = new Actions(this.session, {
-      setPrompt: (text) => this.composer.setText(text),
+      setPrompt: (text, images) => this.composer.setPrompt(text, images),
       returnPrompts: (prompts) => this.composer.returnPrompts(prompts),
       openFork: (target) => this.openFork(target),
       show: (id) => this.show(id),
@@ -49,6 +50,9 @@ class LivePage {
     new StatusView(this.session);
     connectControls({ store, tree: this.tree, transcript: this.transcript, findInBodies: async () => new Set(), leafAddress: () => entryLink(store.sessionMeta.sessionId) });
     this.wasRunning = false;
+    this.knowsAccess = false;
+    this.access = this.readAccess();
+    this.early = this.showEarly();
     /** @type {any} How to open the next session; without it, by its id. */
     this.target = null;
     this.connectEvents();
@@ -58,18 +62,45 @@ class LivePage {
     const { store } = this.session;
     this.session.onNotice = announce;
     this.session.onReturnedPrompts = (prompts) => this.composer.returnPrompts(prompts);
+    this.session.onEditorText = (text) => this.composer.setText(text);
     byId("show-sessions").addEventListener("click", () => this.goTo(""));
     byId("transcript").addEventListener("click", (event) => this.handleEntryClick(event));
     addEventListener("hashchange", () => this.showAddress());
     addEventListener("keydown", (event) => this.handleKey(event));
     this.connection.subscribe((state) => {
       this.showConnection(state);
-      if (state === "connected") this.showAddress();
+      if (state === "connected") this.start();
     });
     store.subscribe((what) => {
       if (what === "status") this.showTitle();
       if (what === "runtime") this.speak();
     });
+  }
+
+  /** Shows the end of the session that the address names, before the connection is there. */
+  showEarly() {
+    if (!early || this.scroll.isKept(early.sessionId)) return null;
+    document.body.classList.remove("at-home");
+    return { sessionId: early.sessionId, shown: this.session.showEarly(early).catch(() => {}) };
+  }
+
+  /** Finds out what the page may do. Without an answer the gateway decides with each request. */
+  async readAccess() {
+    this.knowsAccess = await this.connection.readAccess().then(() => true, () => false);
+    const { access } = this.connection;
+    document.body.classList.toggle("read-only", this.connection.isReadOnly);
+    const banner = byId("read-only");
+    banner.hidden = access.access === "full";
+    if (access.access === "full") return;
+    const until = access.expires ? ` until ${new Date(access.expires).toLocaleString()}` : "";
+    banner.textContent = `Read-only: you can read and follow this session${until}. Nothing that you do here changes it.`;
+  }
+
+  async start() {
+    await this.access;
+    // The first question may have been lost with an earlier connection.
+    if (!this.knowsAccess) await (this.access = this.readAccess());
+    await this.showAddress();
   }
 
   showTitle() {
@@ -114,7 +145,12 @@ class LivePage {
   async showAddress() {
     if (this.connection.state !== "connected") return;
     const address = new URLSearchParams(location.hash.slice(1));
-    const [sessionId, entryId] = [address.get("session"), address.get("entry")];
+    const { access } = this.connection;
+    const [named, entryId] = [address.get("session"), address.get("entry")];
+    if (access.access === "read_session" && named !== access.sessionId) {
+      return this.goTo(access.sessionId, null, { target: "listed", session: access.session });
+    }
+    const sessionId = named;
     const isHome = !sessionId;
     document.body.classList.toggle("at-home", isHome);
     if (isHome) {
@@ -129,21 +165,24 @@ class LivePage {
       if (entryId && entryId !== this.session.store.selectedEntryId) this.show(entryId);
       return;
     }
-    await this.open(this.target ?? { target: "named", name: sessionId }, entryId);
+    const target = access.access === "read_session" ? { target: "listed", session: access.session } : this.target;
+    await this.open(target ?? { target: "named", name: sessionId }, entryId);
   }
 
   /** @param {any} target @param {string | null} entryId */
   async open(target, entryId) {
     this.target = null;
+    const early = this.early?.sessionId === this.sessionInAddress() ? this.early?.shown : null;
+    this.early = null;
     try {
       this.scroll.begin();
-      const info = await this.session.open(target);
+      const info = await this.session.open(target, early);
       if (!info) return;
       preferences.set("session", info.id);
       this.showTitle();
       byId("offline").hidden = !info.isOfflineOnly;
       if (info.editorText) this.composer.setText(info.editorText);
-      for (const notice of info.notices ?? []) announce(notice);
+      if (!this.connection.isReadOnly) for (const notice of info.notices ?? []) announce(notice);
       if (entryId) this.show(entryId);
       else this.scroll.restore(info.id);
       if (!isNarrow()) byId("prompt").focus({ preventScroll: true });
@@ -151,8 +190,12 @@ class LivePage {
       const { code, message } = /** @type {any} */ (error);
       if (code === "connection_lost") return;
       announce(message);
-      this.goTo("");
+      if (!this.connection.isReadOnly) this.goTo("");
     }
+  }
+
+  sessionInAddress() {
+    return new URLSearchParams(location.hash.slice(1)).get("session");
   }
 
   /** @param {any} options */
@@ -201,6 +244,7 @@ class LivePage {
     const isTyping = /** @type {Element} */ (event.target).matches?.("input, select, textarea");
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
     const selected = this.session.store.selectedEntryId;
+    if (this.connection.isReadOnly && event.key !== "m") return;
     if (event.key === "s") this.goTo("");
     else if (event.key === "p") byId("prompt").focus();
     else if (event.key === "m" && selected) this.openSelectedMenu(selected);

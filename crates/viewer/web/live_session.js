@@ -4,12 +4,17 @@
 
 import { Bodies } from "./bodies.js";
 import { Connection, EngineError, fetchJson } from "./connection.js";
+import { FIRST_ENTRIES } from "./early.js";
 import { LiveStore } from "./live_state.js";
 
-/** The entries of the first screen. */
-const FIRST_ENTRIES = 40;
+/** @typedef {{ type: string, [field: string]: any }} EngineCommand */
+
+/** Commands whose reply ends a summary, also if it was not stored. */
+const WITH_SUMMARY = new Set(["move", "compact", "graft"]);
 /** How long a move may take until the page asks what happened. */
 const MOVE_TIMEOUT = 30_000;
+/** The pause before entries that could not be fetched are tried again. */
+const RETRY_DELAY = 1_000;
 
 export class LiveSession {
   /** @param {Connection} connection */
@@ -17,22 +22,30 @@ export class LiveSession {
     this.connection = connection;
     this.store = new LiveStore();
     this.bodies = new Bodies();
+    this.bodies.onSubagents = (row, record) => this.store.setSubagents(row, record);
     /** @type {any} The target of the open request. */
     this.target = null;
     this.handle = 0;
     this.stream = 0;
-    /** @type {string | null} The leaf as events report it, possibly before its row is known. */
-    this.leafId = null;
     /** Incremented when another session is opened, so that late answers are ignored. */
     this.generation = 0;
-    /** @type {any[]} Stored entries whose rows are not known yet. */
+    /** Incremented with each attachment, for the same reason. */
+    this.attachment = 0;
+    /** @type {any[]} Stored entries and moves that are not in the store yet. */
     this.arrived = [];
+    /** @type {{ entries: number, leafId: string | null } | null} The leaf at the end of the entries that were missed. */
+    this.missed = null;
     this.isFetching = false;
-    this.statusTimer = 0;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.statusTimer = undefined;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.retryTimer = undefined;
     /** @type {(text: string) => void} */
     this.onNotice = () => {};
     /** @type {(prompts: any[]) => void} */
     this.onReturnedPrompts = () => {};
+    /** @type {(text: string) => void} */
+    this.onEditorText = () => {};
     connection.subscribe((state) => {
       if (state === "connected" && this.target) this.connect(false).catch((error) => this.fail(error));
     });
@@ -48,12 +61,31 @@ export class LiveSession {
   }
 
   /**
+   * Shows the end of a session before there is a connection.
+   * @param {{ sessionId: string, last: Promise<any> }} early
+   */
+  async showEarly({ sessionId, last }) {
+    const { generation } = this;
+    const answer = await last;
+    if (generation !== this.generation || this.store.isComplete) return;
+    this.bodies.open(sessionId);
+    this.bodies.keep(answer.entries);
+    this.showLast(answer);
+  }
+
+  /** @param {{ entries: { row: import("./state.js").Row }[], leafId: string | null }} last */
+  showLast(last) {
+    this.store.replace(last.entries.map((entry) => entry.row), last.leafId, false);
+  }
+
+  /**
    * Opens a session and shows the end of its path.
    * @param {any} target The target of an open request.
+   * @param {Promise<void> | null} [early] The end of its path is shown already, or soon.
    */
-  async open(target) {
-    this.close();
-    const generation = ++this.generation;
+  async open(target, early = null) {
+    if (!early) this.close();
+    const generation = early ? this.generation : ++this.generation;
     const opened = await this.connection.request({ type: "open", open: target });
     if (generation !== this.generation) return null;
     if (!opened.session) throw new EngineError({ code: "cancelled", message: "a hook refused to open the session" });
@@ -61,9 +93,10 @@ export class LiveSession {
     const info = opened.session;
     this.target = { target: "listed", session: info.session };
     this.store.info = info;
-    this.store.sessionMeta = { sessionId: info.id, title: "", leafEntryId: null };
+    this.store.sessionMeta = { ...this.store.sessionMeta, sessionId: info.id };
     this.bodies.open(info.id, info.session.store);
     this.store.notify("session");
+    await early;
     await this.attach(true);
     return info;
   }
@@ -71,7 +104,8 @@ export class LiveSession {
   close() {
     if (this.handle && this.connection.state === "connected") this.connection.write({ type: "close", session: this.handle });
     this.generation++;
-    Object.assign(this, { handle: 0, stream: 0, target: null, arrived: [] });
+    clearTimeout(this.retryTimer);
+    Object.assign(this, { handle: 0, stream: 0, target: null, arrived: [], missed: null, isFetching: false });
     const { listeners } = this.store;
     Object.assign(this.store, new LiveStore(), { listeners });
     this.store.notify("path");
@@ -88,39 +122,56 @@ export class LiveSession {
 
   /** Attaches, and reads what the store does not have. @param {boolean} fromStart */
   async attach(fromStart) {
-    const generation = this.generation;
-    const after = fromStart ? null : this.store.position;
-    if (this.stream) this.connection.write({ type: "detach", stream: this.stream });
+    const [generation, attachment] = [this.generation, ++this.attachment];
+    const after = fromStart ? null : this.store.position();
+    // From now on, nothing of the old stream counts.
+    this.connection.detach(this.stream);
+    this.stream = 0;
     this.arrived = [];
     const attached = await this.connection.attach(this.handle, after, (frame) => {
       if (frame.stream === this.stream) this.receive(frame);
     });
-    if (generation !== this.generation) return;
+    if (generation !== this.generation || attachment !== this.attachment) return this.connection.detach(attached.stream);
     this.stream = attached.stream;
     const { state } = attached;
-    this.leafId = state.leafId;
     const mustRead = !after || state.reset;
-    // Entries since `after` follow as events, and move the position then.
-    this.store.attach(mustRead ? state : { ...state, position: after });
+    this.store.attach(state);
     if (state.returnedPrompts.length > 0) this.onReturnedPrompts(state.returnedPrompts);
+    // The entries since `after` follow as events, without the moves between them.
+    this.missed = mustRead ? null : { entries: state.position.entries, leafId: state.leafId };
     if (mustRead) await this.read(!fromStart);
-    else this.store.setLeaf(this.store.sessionMeta.leafEntryId);
+    else this.settleMissed();
     this.readStatus();
+  }
+
+  /** Sets the leaf as it was when the page attached, once the entries up to then are known. */
+  settleMissed() {
+    const { missed, store } = this;
+    if (!missed || store.entries.length < missed.entries) return;
+    this.missed = null;
+    store.setLeaf(missed.leafId);
   }
 
   /** Reads the end of the path, then the whole tree. @param {boolean} isAgain */
   async read(isAgain) {
-    const generation = this.generation;
+    const { generation, attachment } = this;
     this.store.isComplete = false;
-    if (!isAgain) {
+    if (!isAgain && this.store.entries.length === 0) {
       const last = await this.bodies.last(FIRST_ENTRIES);
       if (generation !== this.generation) return;
-      if (!this.store.isComplete) this.store.replace(last.entries.map((/** @type {any} */ entry) => entry.row), last.leafId, false);
+      if (!this.store.isComplete) this.showLast(last);
     }
     const { rows, leaf } = (await this.query({ type: "tree" })).tree;
-    if (generation !== this.generation) return;
+    if (generation !== this.generation || attachment !== this.attachment) return;
     this.store.replace(rows, leaf === null ? null : rows[leaf].id, true);
     this.fetchArrived();
+    this.readSubagents();
+  }
+
+  /** Attaches and reads everything anew, because what the store has does not fit the log. */
+  restart() {
+    this.store.isComplete = false;
+    this.attach(false).catch((error) => this.fail(error));
   }
 
   /** @param {any} frame */
@@ -129,24 +180,24 @@ export class LiveSession {
       if (this.handle) this.attach(false).catch((error) => this.fail(error));
       return;
     }
-    this.store.position = { generation: frame.generation, entries: frame.revision };
     const { event } = frame;
     switch (event.type) {
       case "entry":
-        if (!event.offPath) this.leafId = event.id;
         this.arrived.push(event);
         this.fetchArrived();
         return;
       case "moved":
-        this.leafId = event.newLeafId;
         this.arrived.push({ leafId: event.newLeafId });
         this.fetchArrived();
         return;
       case "reset":
-        this.read(true).catch((error) => this.fail(error));
+        this.restart();
         return;
       case "notice":
         this.onNotice(event.text);
+        return;
+      case "extension":
+        this.showExtension(event);
         return;
       default:
         if (!this.store.apply(event)) this.attach(false).catch((error) => this.fail(error));
@@ -154,24 +205,51 @@ export class LiveSession {
     }
   }
 
-  /** Fetches the rows and bodies of new entries, in their order. */
+  /** What an extension shows. @param {any} event */
+  showExtension(event) {
+    const { store } = this;
+    const set = (/** @type {Map<string, any>} */ map, /** @type {string} */ key, /** @type {any} */ value) => (value === undefined ? map.delete(key) : map.set(key, value));
+    if (event.method === "notify") this.onNotice(event.message);
+    if (event.method === "error") this.onNotice(`An extension failed: ${event.error}`);
+    if (event.method === "set_editor_text") this.onEditorText(event.text);
+    if (event.method === "setStatus") set(store.extensionStatus, event.statusKey, event.statusText);
+    if (event.method === "setWidget") set(store.extensionWidgets, event.widgetKey, event.widgetLines);
+    store.notify("extensions");
+  }
+
+  /** Reads what sub-agents did, if there are any. */
+  async readSubagents() {
+    const { generation } = this;
+    if (!this.store.entries.some((row) => row.type === "subagent_batch")) return;
+    // An engine that does not project batches still renders their entries.
+    const answer = await this.query({ type: "subagents" }).catch(() => ({ batches: [] }));
+    if (generation === this.generation) for (const projection of answer.batches) this.store.setProjection(projection);
+  }
+
+  /** Fetches the rows and bodies of new entries, in their order. Those that cannot be fetched are tried again. */
   async fetchArrived() {
     if (this.isFetching || !this.store.isComplete || this.arrived.length === 0) return;
     this.isFetching = true;
     const generation = this.generation;
-    try {
-      while (this.arrived.length > 0) {
-        const events = this.arrived.splice(0, 100);
+    while (this.arrived.length > 0 && this.store.isComplete) {
+      const { attachment } = this;
+      const events = this.arrived.splice(0, 100);
+      try {
         const ids = events.filter((event) => event.id && !this.store.entryById.has(event.id)).map((event) => event.id);
         const rows = ids.length > 0 ? await this.bodies.fetch(ids) : [];
         if (generation !== this.generation) return;
-        this.applyArrived(events, rows);
+        // After another attachment, these events come again.
+        if (attachment === this.attachment) this.applyArrived(events, rows);
+      } catch (error) {
+        if (generation !== this.generation) return;
+        if (attachment === this.attachment) this.arrived.unshift(...events);
+        clearTimeout(this.retryTimer);
+        this.retryTimer = setTimeout(() => this.fetchArrived(), RETRY_DELAY);
+        this.fail(/** @type {Error} */ (error));
+        break;
       }
-    } catch (error) {
-      this.fail(/** @type {Error} */ (error));
-    } finally {
-      this.isFetching = false;
     }
+    this.isFetching = false;
     this.readStatus();
   }
 
@@ -180,17 +258,28 @@ export class LiveSession {
     const { store } = this;
     store.append(rows);
     for (const event of events) {
+      // Moves and later entries come after all that were missed.
+      if (this.missed && !(event.seq < this.missed.entries)) this.settleMissed();
       if (event.leafId !== undefined) {
         store.setLeaf(event.leafId);
         continue;
       }
-      if (event.seq > store.entries.length) return void this.read(true).catch((error) => this.fail(error));
+      if (store.entries[event.seq]?.id !== event.id) return this.restart();
       store.drafts.delete(event.draftId ?? event.id);
       store.settle(event.entry);
-      if (event.entry.type === "entry_update" && event.entry.targetId) this.bodies.forget(event.entry.targetId);
-      if (!event.offPath) store.setLeaf(event.id);
+      if (!event.offPath && !this.missed) store.setLeaf(event.id);
     }
+    this.settleMissed();
     store.notify("runtime");
+    const updated = rows.filter((row) => row.type === "entry_update" && row.targetId).map((row) => /** @type {string} */ (row.targetId));
+    if (updated.length > 0) this.refresh(updated).catch((error) => this.fail(error));
+  }
+
+  /** Fetches entries again, because their state changed. @param {string[]} ids */
+  async refresh(ids) {
+    const { generation } = this;
+    const rows = await this.bodies.fetch(ids);
+    if (generation === this.generation) this.store.update(rows);
   }
 
   /** Reads the status soon. */
@@ -216,9 +305,13 @@ export class LiveSession {
     return (await this.connection.request({ type: "query", session: this.handle, query })).answer;
   }
 
-  /** @param {object} command @returns {Promise<any>} */
+  /** @param {EngineCommand} command @returns {Promise<any>} */
   async send(command) {
-    return (await this.connection.request({ type: "send", session: this.handle, command })).reply;
+    try {
+      return (await this.connection.request({ type: "send", session: this.handle, command })).reply;
+    } finally {
+      if (WITH_SUMMARY.has(command.type)) this.store.endSummary();
+    }
   }
 
   /**
@@ -232,7 +325,7 @@ export class LiveSession {
     const url = `/api/sessions/${encodeURIComponent(sessionId)}/prompt?store=${encodeURIComponent(this.store.info.session.store)}`;
     if (when !== "now") return fetchJson(url, { text, images, files, when });
     try {
-      return await fetchJson(url, { text, images, files, when, expectedLeafId: this.leafId });
+      return await fetchJson(url, { text, images, files, when, expectedLeafId: this.store.sessionMeta.leafEntryId });
     } catch (error) {
       const { code, facts } = /** @type {EngineError} */ (error);
       if (code !== "leaf_changed" || !(await this.arrives(facts["leaf"] ?? null)) || this.lastMessageId() !== seen) throw error;
@@ -282,8 +375,7 @@ export class LiveSession {
   endMove(requestId) {
     const { store } = this;
     if (store.pendingLeafConfirmation && store.pendingLeafConfirmation.requestId !== requestId) return;
-    store.pendingLeafConfirmation = null;
-    store.switchingLeafEntryId = null;
+    store.endSwitch();
     store.notify("runtime");
   }
 }

@@ -22,6 +22,8 @@ import { SessionStore } from "./state.js";
 
 /** @typedef {{ call: string, name: string, arguments: any, output: string, skipped: number, isEnded: boolean, isError: boolean }} RunningTool */
 
+/** The states of a task that goes on. */
+const UNFINISHED = new Set(["queued", "running"]);
 /** The longest output of a running tool that is kept. */
 const MAX_OUTPUT = 20_000;
 
@@ -32,8 +34,8 @@ export class LiveStore extends SessionStore {
     this.info = null;
     /** @type {any} The last status: model, thinking, context, cost. */
     this.status = null;
-    /** @type {{ generation: string, entries: number } | null} */
-    this.position = null;
+    /** The generation of the log that the rows are of. */
+    this.logGeneration = "";
     /** @type {Map<string, Draft>} */
     this.drafts = new Map();
     /** @type {Map<string, RunningTool>} */
@@ -45,6 +47,12 @@ export class LiveStore extends SessionStore {
     this.turnRunning = false;
     /** The last turn on the path did not finish. */
     this.unfinishedTurn = false;
+    /** @type {Map<string, import("./state.js").TaskPanel>} Tasks that sub-agents do now, by key. */
+    this.runningTasks = new Map();
+    /** @type {Map<string, string>} What extensions show in the status line, by key. */
+    this.extensionStatus = new Map();
+    /** @type {Map<string, string[]>} Lines of extensions beside the editor, by key. */
+    this.extensionWidgets = new Map();
     this.shellOutput = "";
     /** @type {{ of: string, text: string } | null} A summary that is being written. */
     this.summary = null;
@@ -54,6 +62,11 @@ export class LiveStore extends SessionStore {
     this.turnError = null;
     /** Whether all rows of the tree are known. */
     this.isComplete = false;
+  }
+
+  /** Where the log continues after the rows that are known; null if some are missing. */
+  position() {
+    return this.isComplete ? { generation: this.logGeneration, entries: this.entries.length } : null;
   }
 
   /** Forgets the tree. The views keep what they draw until there are rows again. */
@@ -94,6 +107,17 @@ export class LiveStore extends SessionStore {
     if (fresh.some((row) => row.type === "label")) this.notify("labels");
   }
 
+  /** Replaces rows whose state changed. @param {Row[]} rows */
+  update(rows) {
+    for (const row of rows) {
+      const index = this.entryById.get(row.id);
+      if (index === undefined) continue;
+      this.entries[index] = row;
+      this.notify("entry", row.id);
+    }
+    this.notify("rows");
+  }
+
   /** Finds the entries of deleted branches: the last mark of a target counts. */
   readMarks() {
     /** @type {Set<string>} */
@@ -113,17 +137,14 @@ export class LiveStore extends SessionStore {
   setLeaf(id) {
     const follows = this.isAtLeaf();
     this.sessionMeta.leafEntryId = id;
-    if (this.pendingLeafConfirmation) {
-      this.pendingLeafConfirmation = null;
-      this.switchingLeafEntryId = null;
-    }
+    this.endSwitch();
     if (follows) this.showLeaf();
     else this.notify("rows");
   }
 
   /** @param {any} state The state of the session when the page attached. */
   attach(state) {
-    this.position = state.position;
+    this.logGeneration = state.position.generation;
     this.turnRunning = state.turnRunning;
     this.drafts = new Map();
     this.tools = new Map();
@@ -135,7 +156,7 @@ export class LiveStore extends SessionStore {
       this.startDraft(open.id);
       open.deltas.forEach((/** @type {any} */ delta, /** @type {number} */ index) => this.addDelta(open.id, index, delta));
     }
-    this.questions = new Map(state.openQuestions.map((/** @type {any} */ open) => [open.id, open.question]));
+    this.questions = new Map(state.openQuestions.map((/** @type {any} */ open) => [open.id, { ...open.question, agent: open.agent }]));
     const texts = (/** @type {any[]} */ prompts) => prompts.map((prompt) => prompt.text);
     this.queue = { steering: texts(state.queue.steering), followUp: texts(state.queue.followUp) };
     this.notify("runtime");
@@ -164,6 +185,11 @@ export class LiveStore extends SessionStore {
     if (entry?.message?.role === "toolResult") this.tools.delete(entry.message.toolCallId);
     if (entry?.message?.role === "bashExecution") this.shellOutput = "";
     if (["compaction", "branch_summary", "custom_message"].includes(entry?.type)) this.summary = null;
+  }
+
+  endSummary() {
+    this.summary = null;
+    this.notify("runtime");
   }
 
   /**
@@ -204,7 +230,7 @@ export class LiveStore extends SessionStore {
         break;
       }
       case "asked":
-        this.questions.set(event.id, event.question);
+        this.questions.set(event.id, { ...event.question, agent: event.agent });
         break;
       case "answered":
         this.questions.delete(event.id);
@@ -221,6 +247,9 @@ export class LiveStore extends SessionStore {
       case "summary_text":
         if (this.summary) this.summary.text += event.text;
         break;
+      case "subagent_task":
+        this.setTask(event.batchId, event.panel);
+        break;
       case "lagged":
         return false;
       default:
@@ -230,11 +259,21 @@ export class LiveStore extends SessionStore {
     return true;
   }
 
+  /** The state of a task changed. @param {string} batchId @param {import("./state.js").TaskPanel} panel */
+  setTask(batchId, panel) {
+    if (UNFINISHED.has(panel.status)) this.runningTasks.set(panel.key, panel);
+    else this.runningTasks.delete(panel.key);
+    const known = this.subagentRuntimeByBatchId.get(batchId);
+    const panels = (known?.panels ?? []).filter(({ key }) => key !== panel.key);
+    this.setBatch(batchId, { panels: [...panels, panel], status: known?.status ?? "running" });
+  }
+
   /** @param {any} event */
   endTurn(event) {
     this.turnRunning = false;
     this.retrying = null;
     this.tools.clear();
+    this.runningTasks.clear();
     for (const [id, draft] of this.drafts) if (!draft.isStored) this.drafts.delete(id);
     this.turnError = event.finished === "step_limit" ? "The turn reached its limit of model calls." : event.error;
   }

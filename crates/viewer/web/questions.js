@@ -46,10 +46,12 @@ export class QuestionView {
       const text = `The turn has made ${question.modelCalls} model calls. Continue?`;
       return this.drawCard(id, text, element("p"), [{ name: "Continue", answer: { type: "once" } }], "Stop");
     }
+    if (question.dialog) return this.drawDialog(id, question);
     const { call, what, why, offers, because } = question;
     const details = element("div", { class: "proposed" });
     showChange(details, what);
-    const notes = [REASONS[why], because].filter(Boolean).map((text) => element("p", { class: "notice" }, text));
+    const asking = question.agent ? `The sub-agent ${question.agent} asks.` : "";
+    const notes = [asking, REASONS[why], because].filter(Boolean).map((text) => element("p", { class: "notice" }, text));
     details.append(...notes);
     const answers = [
       { name: "Allow once", answer: { type: "once" } },
@@ -58,19 +60,41 @@ export class QuestionView {
     return this.drawCard(id, questionTitle(call, what), details, answers, "Refuse");
   }
 
+  /** A dialog of an extension. @param {number} id @param {any} question */
+  drawDialog(id, { title, dialog, options = [], message, placeholder = "", prefill = "" }) {
+    const text = (/** @type {string} */ value) => ({ type: "text", text: value });
+    if (dialog === "select") {
+      return this.drawCard(id, title, element("p"), options.map((/** @type {string} */ option) => ({ name: option, answer: () => text(option) })), "Cancel", false);
+    }
+    if (dialog === "confirm") {
+      return this.drawCard(id, title, element("p", { dir: "auto" }, message), [{ name: "Yes", answer: () => ({ type: "once" }) }], "No", false);
+    }
+    const isLong = dialog === "editor";
+    const input = /** @type {HTMLInputElement} */ (element(isLong ? "textarea" : "input", { class: "dialog-answer", "aria-label": title, placeholder, rows: isLong ? 6 : null, autocomplete: "off" }));
+    input.value = prefill ?? "";
+    const answer = () => text(input.value);
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || (isLong && !event.ctrlKey)) return;
+      event.preventDefault();
+      this.answer(id, answer());
+    });
+    return this.drawCard(id, title, input, [{ name: "OK", answer }], "Cancel", false);
+  }
+
   /**
    * @param {number} id @param {string} title @param {HTMLElement} details
-   * @param {{ name: string, answer: object }[]} answers @param {string} refusal
+   * @param {{ name: string, answer: object | (() => object) }[]} answers @param {string} refusal
+   * @param {boolean} [hasReason] Whether a refusal can have a reason.
    */
-  drawCard(id, title, details, answers, refusal) {
+  drawCard(id, title, details, answers, refusal, hasReason = true) {
     const reason = element("input", { type: "text", placeholder: "Reason (optional)", "aria-label": "Reason for the model", autocomplete: "off" });
     const buttons = answers.map(({ name, answer }, at) => {
       const button = element("button", { type: "button", class: at === 0 ? "primary" : null }, name);
-      button.addEventListener("click", () => this.answer(id, answer));
+      button.addEventListener("click", () => this.answer(id, typeof answer === "function" ? answer() : answer));
       return button;
     });
     const refuse = element("button", { type: "submit", class: "dangerous" }, refusal);
-    const form = element("form", { class: "refusal" }, reason, refuse);
+    const form = element("form", { class: "refusal" }, ...(hasReason ? [reason] : []), refuse);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.answer(id, { type: "no", reason: /** @type {HTMLInputElement} */ (reason).value });
@@ -81,7 +105,7 @@ export class QuestionView {
       { class: "question", role: "group", "aria-labelledby": titleId, "data-question": id },
       element("h2", { id: titleId, dir: "auto" }, title),
       details,
-      element("div", { class: "answers" }, ...buttons, form),
+      element("div", { class: "answers only-full" }, ...buttons, form),
     );
   }
 

@@ -16,6 +16,8 @@ export class ScrollKeeper {
     this.isFollowing = true;
     this.timer = 0;
     this.lastTop = 0;
+    /** @type {string | undefined} The last entry of the conversation. */
+    this.lastEnd = undefined;
     const jump = byId("jump-down");
     jump.addEventListener("click", () => this.follow());
     addEventListener("scroll", () => this.handleScroll(), { passive: true });
@@ -23,6 +25,15 @@ export class ScrollKeeper {
     const resized = new ResizeObserver(() => this.keep());
     for (const id of ["transcript", "running", "questions", "composer"]) resized.observe(byId(id));
     addEventListener("resize", () => this.keep());
+    store.subscribe((what) => what === "path" && this.noteEnd());
+  }
+
+  /** Tells a reader who is further up when something new is at the end. */
+  noteEnd() {
+    const end = this.store.visibleEntries.at(-1)?.id;
+    const isNew = this.lastEnd !== undefined && end !== this.lastEnd && !this.isFollowing;
+    this.lastEnd = end;
+    if (isNew) byId("jump-down").textContent = "↓ New messages";
   }
 
   /** Another session is opened. */
@@ -37,14 +48,20 @@ export class ScrollKeeper {
     if (distance < NEAR_END) this.isFollowing = true;
     else if (scrollY < this.lastTop - 2) this.isFollowing = false;
     this.lastTop = scrollY;
-    byId("jump-down").hidden = this.isFollowing;
+    this.showJump();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.save(), 200);
   }
 
   keep() {
     if (this.isFollowing) scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
-    byId("jump-down").hidden = this.isFollowing;
+    this.showJump();
+  }
+
+  showJump() {
+    const jump = byId("jump-down");
+    jump.hidden = this.isFollowing;
+    if (this.isFollowing) jump.textContent = "↓ Latest";
   }
 
   follow() {
@@ -60,6 +77,12 @@ export class ScrollKeeper {
     const top = [...byId("transcript").querySelectorAll(".entry")].find((entry) => entry.getBoundingClientRect().bottom > 60);
     const place = this.isFollowing || !top ? "" : `${top.getAttribute("data-id")} ${Math.round(top.getBoundingClientRect().top)}`;
     preferences.set("scroll", `${sessionId} ${place}`);
+  }
+
+  /** Whether this browser was in the middle of the session, and not at its end. @param {string} sessionId */
+  isKept(sessionId) {
+    const [id, entry] = (preferences.get("scroll") ?? "").split(" ");
+    return id === sessionId && Boolean(entry);
   }
 
   /** Scrolls to where this browser was in the session. @param {string} sessionId */

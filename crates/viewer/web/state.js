@@ -20,6 +20,34 @@
  */
 
 /**
+ * @typedef {{ text: string, status: string | null, events: object[] }} SubagentTask
+ * @typedef {{ tool: string, requested: string | null, chosen: string | null, reason: string | null, allowed: boolean | null }} ToolRoute
+ */
+
+/**
+ * A task of a sub-agent as the engine projects it.
+ * @typedef {{ key: string, title: string, goal: string, status: string, summary: string, agent?: string }} TaskPanel
+ */
+
+/**
+ * What one entry says about a batch of sub-agents.
+ * @typedef {{ batchId: string | null, status: string | null, items: SubagentTask[], events: object[], evidence: object[], routes: ToolRoute[] }} SubagentsRecord
+ */
+
+/**
+ * A batch of sub-agents, from all entries about it.
+ * @typedef {Object} SubagentRuntime
+ * @property {string | null} batchEntryId
+ * @property {string | null} resultEntryId
+ * @property {string | null} status
+ * @property {SubagentTask[]} tasks
+ * @property {SubagentTask[]} results
+ * @property {object[]} events
+ * @property {object[]} evidence
+ * @property {TaskPanel[]} panels
+ */
+
+/**
  * @typedef {Object} SessionMeta
  * @property {string} sessionId
  * @property {string} title
@@ -46,10 +74,12 @@ export class SessionStore {
     this.activePathIds = [];
     /** @type {Row[]} The entries of that path that the conversation shows. */
     this.visibleEntries = [];
-    /** @type {Map<string, object>} */
+    /** @type {Map<string, SubagentRuntime>} */
     this.subagentRuntimeByBatchId = new Map();
-    /** @type {Map<string, object>} */
+    /** @type {Map<string, ToolRoute[]>} */
     this.toolRuntimeRoutesByBatchId = new Map();
+    /** @type {Map<string, string>} The batch of each entry that is about one. */
+    this.batchByEntryId = new Map();
     /** @type {string | null} */
     this.selectedEntryId = null;
     /** @type {string | null} The target of a move that was sent. */
@@ -64,18 +94,18 @@ export class SessionStore {
     this.deleted = new Set();
     /** @type {Int32Array | null} For each entry, the newest entry at or below it. Computed when needed. */
     this.newest = null;
-    /** @type {Set<(what: string) => void>} */
+    /** @type {Set<(what: string, id?: string) => void>} */
     this.listeners = new Set();
   }
 
-  /** @param {(what: string) => void} listener Called with "rows", "path", "selection" or "labels". */
+  /** @param {(what: string, id?: string) => void} listener Called with "rows", "path", "selection", "labels", or "entry" and its id. */
   subscribe(listener) {
     this.listeners.add(listener);
   }
 
-  /** @param {string} what */
-  notify(what) {
-    for (const listener of this.listeners) listener(what);
+  /** @param {string} what @param {string} [id] */
+  notify(what, id) {
+    for (const listener of this.listeners) listener(what, id);
   }
 
   /** @param {Row[]} rows The next rows of the log. */
@@ -91,6 +121,42 @@ export class SessionStore {
     }
     this.newest = null;
     this.notify("rows");
+  }
+
+  /** Records what an entry says about a batch of sub-agents. The results count more than the start. @param {Row} row @param {SubagentsRecord} record */
+  setSubagents(row, record) {
+    const batchId = record.batchId ?? row.id;
+    const known = this.subagentRuntimeByBatchId.get(batchId);
+    const { status, items, events, evidence, routes } = record;
+    const isResult = row.type === "subagent_result";
+    const counts = isResult || !known?.resultEntryId;
+    this.batchByEntryId.set(row.id, batchId);
+    if (counts) this.toolRuntimeRoutesByBatchId.set(batchId, routes);
+    this.setBatch(batchId, {
+      ...(isResult ? { resultEntryId: row.id, results: items } : { batchEntryId: row.id, tasks: items }),
+      ...(counts ? { status, events, evidence } : {}),
+    });
+  }
+
+  /** Records what the engine projects of a batch. @param {any} projection */
+  setProjection({ batchId, status, taskPanels, processEvents, evidence, toolRuntimeRoutes }) {
+    this.toolRuntimeRoutesByBatchId.set(batchId, toolRuntimeRoutes);
+    this.setBatch(batchId, { status, panels: taskPanels, events: processEvents, evidence });
+  }
+
+  /** @param {string} batchId @param {Partial<SubagentRuntime>} changes */
+  setBatch(batchId, changes) {
+    const known = this.subagentRuntimeByBatchId.get(batchId);
+    /** @type {SubagentRuntime} */
+    const empty = { batchEntryId: null, resultEntryId: null, status: null, tasks: [], results: [], events: [], evidence: [], panels: [] };
+    const next = { ...(known ?? empty), ...changes };
+    this.subagentRuntimeByBatchId.set(batchId, next);
+    if (known && next.batchEntryId && known.status !== next.status) this.notify("entry", next.batchEntryId);
+  }
+
+  /** The state of the batch that an entry is about, if it is about one. @param {string} id */
+  subagentRuntime(id) {
+    return this.subagentRuntimeByBatchId.get(this.batchByEntryId.get(id) ?? "");
   }
 
   /** @param {string} id @returns {Row | undefined} */
@@ -150,6 +216,12 @@ export class SessionStore {
     this.selectedEntryId = id;
     this.notify("selection");
     return true;
+  }
+
+  /** A move that was sent is confirmed, or has failed. */
+  endSwitch() {
+    this.pendingLeafConfirmation = null;
+    this.switchingLeafEntryId = null;
   }
 
   /** Shows the path to the leaf of the session. */

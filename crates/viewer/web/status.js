@@ -21,7 +21,7 @@ export class StatusView {
     });
   }
 
-  /** @param {object} command */
+  /** @param {import("./live_session.js").EngineCommand} command */
   async send(command) {
     try {
       await this.session.send(command);

@@ -41,8 +41,9 @@ export class TranscriptView {
     /** Which folded parts are open: by class. @type {Record<string, boolean | undefined>} */
     this.openParts = {};
     this.observer = new IntersectionObserver((seen) => this.handleSeen(seen), { rootMargin: "1200px 0px" });
-    store.subscribe((what) => {
+    store.subscribe((what, id) => {
       if (what === "path") this.rebuild();
+      if (what === "entry" && id) this.redraw(id);
       if (what === "labels") this.updateLabels();
       if (what === "selection") this.markSelection();
     });
@@ -187,6 +188,8 @@ export class TranscriptView {
   /** @param {Row} entry @param {number} index @param {Element} body */
   drawHeader(entry, index, body) {
     const header = element("header", { class: "entry-header" }, element("span", { class: "who" }, authorOf(entry)));
+    const batch = this.store.subagentRuntime(entry.id);
+    if (batch?.status) header.append(element("span", { class: "batch-status", "data-status": batch.status }, batch.status));
     const label = this.store.labelsByEntryId.get(entry.id);
     if (label) header.append(element("span", { class: "label", dir: "auto" }, label));
     const others = this.store.alternatives(index);

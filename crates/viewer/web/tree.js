@@ -36,6 +36,8 @@ export class TreeView {
     this.mustReveal = false;
     /** While something is edited in a row, nothing is drawn. */
     this.isPaused = false;
+    /** @type {import("./overview.js").TreeOverview | null} */
+    this.overview = null;
     this.root.addEventListener("scroll", () => this.schedule(), { passive: true });
     this.root.addEventListener("click", (event) => this.handleClick(event));
     this.root.addEventListener("keydown", (event) => this.handleKey(event));
@@ -58,6 +60,7 @@ export class TreeView {
     const total = this.store.entries.length;
     byId("tree-status").textContent = this.rows.length === 0 ? "No entries" : `${this.rows.length} of ${total} entries`;
     this.cursor = this.selectedRow();
+    if (this.overview) this.overview.isOutdated = true;
     this.schedule();
   }
 
@@ -123,6 +126,7 @@ export class TreeView {
     const active = this.cursor >= first && this.cursor < last ? `row-${this.cursor}` : null;
     if (active) this.root.setAttribute("aria-activedescendant", active);
     else this.root.removeAttribute("aria-activedescendant");
+    this.overview?.draw();
   }
 
   /** @param {number} at */
@@ -259,7 +263,7 @@ function drawLanes(row, isOnPath) {
   }
   if (row.isSide) {
     const from = laneX(row.lane - 1);
-    line(`M${from} 0C${from} ${middle} ${x} 0 ${x} ${middle}`, isOnPath);
+    line(`M${from} 0Q${from} ${middle} ${x} ${middle}`, isOnPath);
   } else if (row.hasParent) {
     line(`M${x} 0V${middle}`, isOnPath);
   }

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use osier_engine::{EntryRow, EntryRows, ShownEntries};
+use osier_protocol::entry_view::{EntryContent, SubagentsView};
 use osier_protocol::{EntryId, TreeRow};
 use osier_viewer::entry::render_line;
 use osier_viewer::{render_diff, render_markdown};
@@ -41,6 +42,9 @@ pub(crate) struct RenderedEntries {
 struct RenderedEntry {
     row: TreeRow,
     html: String,
+    /// What the HTML shows of a batch of sub-agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subagents: Option<SubagentsView>,
 }
 
 /// Renders entries to HTML. Entries that do not exist are left out.
@@ -67,7 +71,11 @@ pub(crate) async fn entries(
 }
 
 fn rendered_entry(EntryRow { row, line }: EntryRow) -> RenderedEntry {
-    RenderedEntry { row, html: render_line(line.bytes()).unwrap_or_default() }
+    let subagents = line.view().and_then(|view| match &view.content {
+        EntryContent::Subagents(view) => Some(view.clone()),
+        _ => None,
+    });
+    RenderedEntry { row, html: render_line(line.bytes()).unwrap_or_default(), subagents }
 }
 
 /// Renders on another thread, because a large text takes long.

@@ -1,13 +1,18 @@
 //! The page in a real browser.
 
+mod actions;
 mod connection;
 mod conversation;
+mod extensions;
+mod read_only;
+mod reading;
 mod sessions;
 mod tree;
 
 use osier_testkit::browser::{Browser, BrowserWindow};
 use serde_json::Value;
 
+use crate::run_support::ModelServer;
 use crate::server::TestGateway;
 
 /// The Enter and Escape keys of a WebDriver.
@@ -17,6 +22,11 @@ pub(crate) const ESCAPE: &str = "\u{e00c}";
 /// Replies that are stored and shown.
 pub(crate) const REPLIES: &str = "document.querySelectorAll('.entry.role-assistant:not(.draft)').length";
 
+/// Keeps the socket of the page, and the frames that it sends, once it sends one.
+pub(crate) const WATCH_SOCKET: &str = "window.sent = [];
+    const send = WebSocket.prototype.send;
+    WebSocket.prototype.send = function (text) { window.socket = this; window.sent.push(JSON.parse(text)); return send.call(this, text); };";
+
 /// A browser that is logged in.
 pub(crate) struct LivePage {
     pub(crate) browser: Browser,
@@ -25,8 +35,13 @@ pub(crate) struct LivePage {
 impl LivePage {
     /// Logs in with a new link. `None` if tests shall run without a browser.
     pub(crate) async fn open(gateway: &TestGateway, window: BrowserWindow) -> Option<LivePage> {
+        LivePage::open_on(gateway, gateway.port(), window).await
+    }
+
+    /// On the port of a tunnel to the gateway.
+    pub(crate) async fn open_on(gateway: &TestGateway, port: u16, window: BrowserWindow) -> Option<LivePage> {
         let browser = Browser::start(window).await?;
-        let link = gateway.env.args(&["token", "link", "--port", &gateway.port().to_string()]);
+        let link = gateway.env.args(&["token", "link", "--port", &port.to_string()]);
         browser.client.goto(link.out.trim()).await.unwrap();
         let page = LivePage { browser };
         page.wait("document.body.dataset.connection === 'connected'").await;
@@ -99,6 +114,21 @@ impl LivePage {
             .await
     }
 
+    /// Makes the page send something, so that [`WATCH_SOCKET`] has its socket.
+    pub(crate) async fn watch_socket(&self) {
+        self.evaluate(WATCH_SOCKET).await;
+        self.evaluate("document.dispatchEvent(new Event('visibilitychange'))").await;
+        self.wait("window.socket").await;
+    }
+
+    /// Delivers frames to the page at once, as if the gateway had sent them.
+    pub(crate) async fn deliver(&self, frames: &serde_json::Value) {
+        let script = format!(
+            "for (const frame of {frames}) window.socket.dispatchEvent(new MessageEvent('message', {{ data: JSON.stringify(frame) }}))"
+        );
+        self.evaluate(&script).await;
+    }
+
     /// Fails if an entry is drawn twice, or if the browser reported an error.
     pub(crate) async fn is_consistent(&self) {
         let ids =
@@ -106,4 +136,18 @@ impl LivePage {
             return ids.length - new Set(ids).size";
         assert_eq!(self.evaluate(ids).await, 0, "an entry is drawn twice");
     }
+}
+
+/// A page that shows a session with two answered prompts.
+pub(crate) async fn answered(model: &ModelServer, gateway: &TestGateway) -> Option<(LivePage, String)> {
+    let page = LivePage::open(gateway, BrowserWindow::default()).await?;
+    let session = gateway.create().await;
+    page.show(&session).await;
+    for (number, (prompt, reply)) in [("one", "answer one"), ("two", "answer two")].into_iter().enumerate() {
+        page.prompt(prompt).await;
+        model.next_request().reply(reply);
+        page.wait(&format!("{REPLIES} === {}", number + 1)).await;
+        page.wait("document.querySelector('#cancel').hidden").await;
+    }
+    Some((page, session))
 }

@@ -37,4 +37,5 @@ mod server;
 mod sessions;
 mod several;
 mod socket_support;
+mod tunnel;
 mod web_socket;

@@ -18,7 +18,11 @@ use crate::error::StoreError;
 use crate::preview_texts::{PreviewTexts, WINDOW_BYTES};
 
 /// Increment this when the preview of an entry changes.
-const FORMAT_VERSION: u32 = 5;
+const FORMAT_VERSION: u32 = 6;
+
+/// Up to one entry in this many may be missing in the cache. Making a few previews again costs less than writing all of them after
+/// each entry.
+const MISSING_SHARE: usize = 64;
 
 /// The maximum length of the header line.
 const MAX_HEADER_BYTES: usize = 1024;
@@ -48,9 +52,11 @@ impl LogFile {
             return Ok(kept);
         }
         let mut texts = kept.into_memory().unwrap_or_default();
+        let cached = texts.len();
         let heads = self.load_heads()?.clone();
         self.build_missing_previews(&heads, &mut texts)?;
-        if let Some(path) = path.filter(|_| heads.is_regular()) {
+        let is_outdated = (texts.len() - cached) * MISSING_SHARE > cached;
+        if let Some(path) = path.filter(|_| heads.is_regular() && is_outdated) {
             // If the cache cannot be written, the next caller makes the previews again.
             if let Err(error) = self.save_previews(path, &texts) {
                 tracing::debug!(%error, "cannot write the cache of previews");

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod colors;
 mod hostile;
 mod large;
 mod page;
-mod screens;
 mod support;

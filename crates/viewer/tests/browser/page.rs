@@ -173,3 +173,33 @@ async fn nothing_is_cut_in_print_and_every_control_has_a_name() {
     page.browser.evaluate("dispatchEvent(new Event('beforeprint'))").await;
     assert_eq!(page.shown().await, "1 2 3 4");
 }
+
+#[tokio::test]
+async fn the_session_is_saved_from_the_page() {
+    let session = ScriptedSession::run(TWO_BRANCHES);
+    let file = page(&session, "A talk");
+    let Some(page) = OpenPage::open(&file, BrowserWindow::default()).await else { return };
+    let watch = "URL.createObjectURL = (blob) => { blob.text().then((text) => (window.saved = text)); return 'about:blank'; };
+        HTMLAnchorElement.prototype.click = function () { window.savedName = this.download; };";
+    page.browser.evaluate(watch).await;
+    page.browser.click("#save-log").await;
+    page.browser.wait_until("window.saved").await;
+    assert!(page.text("window.savedName").await.ends_with(".jsonl"));
+    let saved = page.text("window.saved").await;
+    let lines: Vec<&str> = saved.lines().skip(1).collect();
+    let stored: Vec<&str> = session.lines.iter().map(|line| std::str::from_utf8(line).unwrap()).collect();
+    assert_eq!(lines, stored);
+}
+
+/// A tree that is much higher than its view has an overview.
+#[tokio::test]
+async fn a_large_tree_has_an_overview() {
+    let Some(small) = OpenPage::of_script(TWO_BRANCHES).await else { return };
+    assert_eq!(small.text("document.getElementById('overview').hidden").await, "true");
+    let script: Vec<String> = (0..150).map(|number| format!("say message {number}")).collect();
+    let Some(large) = OpenPage::of_script(&script.join("; ")).await else { return };
+    large.browser.wait_until("!document.getElementById('overview').hidden").await;
+    let color = "(() => { const canvas = document.getElementById('overview'); return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0); })()";
+    large.settle().await;
+    assert_eq!(large.text(color).await, "true");
+}

@@ -28,7 +28,9 @@ pub(crate) fn page(session: &ScriptedSession, title: &str) -> Vec<u8> {
         export.row(&snapshot.row(seq)).unwrap();
     }
     export.labels(tree.marks().labels().into_iter().map(|(id, label)| (id, label.text.as_str()))).unwrap();
+    export.line(br#"{"type":"session","version":3,"id":"a-talk","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#).unwrap();
     for line in &session.lines {
+        export.line(line).unwrap();
         export.body(&render_line(line).unwrap()).unwrap();
     }
     export.end().unwrap();

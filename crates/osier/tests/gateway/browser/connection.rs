@@ -1,10 +1,23 @@
 //! Lost connections, restarts and refreshes.
 
 use osier_testkit::browser::BrowserWindow;
+use serde_json::json;
 
-use super::{LivePage, REPLIES};
+use super::{LivePage, REPLIES, WATCH_SOCKET};
 use crate::run_support::ModelServer;
 use crate::server::TestGateway;
+use crate::tunnel::Tunnel;
+
+/// Requests for rendered entries wait until `window.release()`, or fail if the connection is lost before.
+const HOLD_FETCHES: &str = "const fetch = window.fetch; window.held = 0;
+    const gate = new Promise((resolve) => (window.release = resolve));
+    window.fetch = async (path, options) => {
+      if (String(path).includes('/rendered')) {
+        window.held++;
+        await Promise.race([gate, new Promise((_, reject) => options.signal.addEventListener('abort', () => reject(options.signal.reason)))]);
+      }
+      return fetch(path, options);
+    };";
 
 #[tokio::test]
 async fn a_killed_gateway_is_found_again_and_nothing_is_lost_or_doubled() {
@@ -57,4 +70,143 @@ async fn a_refresh_shows_the_same_place() {
     let before = page.evaluate(&format!("return {top}")).await;
     page.browser.client.refresh().await.unwrap();
     page.wait(&format!("Math.abs({top} - {before}) < 3")).await;
+}
+
+/// An entry whose row was not fetched yet is not forgotten when the connection is lost in between.
+#[tokio::test]
+async fn an_entry_that_was_only_announced_is_shown_after_a_lost_connection() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["first"]).await;
+    let tunnel = Tunnel::to(gateway.port());
+    let Some(page) = LivePage::open_on(&gateway, tunnel.port, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.wait("document.querySelectorAll('.row').length === 1").await;
+    page.evaluate(HOLD_FETCHES).await;
+    let say = |text: &str| json!({ "message": { "role": "user", "content": text } });
+    gateway.post(&format!("{session}/messages"), say("second")).await;
+    page.wait("window.held === 1").await;
+    tunnel.cut();
+    page.wait("document.body.dataset.connection === 'lost'").await;
+    gateway.post(&format!("{session}/messages"), say("third")).await;
+    page.evaluate("window.release()").await;
+    tunnel.open();
+    page.sees("third").await;
+    page.sees("second").await;
+    page.wait("document.querySelectorAll('.row').length === 3").await;
+    page.is_consistent().await;
+}
+
+#[tokio::test]
+async fn entries_that_cannot_be_fetched_are_tried_again() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["first"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.wait("document.querySelectorAll('.row').length === 1").await;
+    let fail_once = "const fetch = window.fetch; window.failed = 0;
+        window.fetch = async (path, options) => {
+          if (String(path).includes('/rendered') && window.failed++ === 0) throw new TypeError('failed');
+          return fetch(path, options);
+        };";
+    page.evaluate(fail_once).await;
+    gateway
+        .post(&format!("{session}/messages"), json!({ "message": { "role": "user", "content": "second" } }))
+        .await;
+    page.sees("second").await;
+    page.wait("window.failed >= 2").await;
+}
+
+/// While the connection was lost, somebody moved: the page is where the session is, and can continue there.
+#[tokio::test]
+async fn a_move_during_a_lost_connection_is_followed() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let (session, ids) = gateway.create_with(&["first", "second", "third"]).await;
+    let tunnel = Tunnel::to(gateway.port());
+    let Some(page) = LivePage::open_on(&gateway, tunnel.port, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.sees("third").await;
+    tunnel.cut();
+    page.wait("document.body.dataset.connection === 'lost'").await;
+    gateway.post(&format!("{session}/move"), json!({ "targetId": ids[0], "exact": true })).await;
+    tunnel.open();
+    page.wait("document.querySelector('.row.leaf')?.textContent.includes('first')").await;
+    page.wait("document.querySelectorAll('.entry[data-id]').length === 1").await;
+    page.prompt("other").await;
+    let request = model.next_request();
+    assert!(!request.messages().iter().any(|message| message.contains("second")), "{:?}", request.messages());
+    request.reply("done");
+    page.sees("done").await;
+}
+
+#[tokio::test]
+async fn a_page_that_lagged_attaches_once() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["first"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.evaluate(WATCH_SOCKET).await;
+    page.show(&session).await;
+    page.wait("document.querySelectorAll('.row').length === 1").await;
+    let attach = page.evaluate("return window.sent.find((frame) => frame.type === 'attach').id").await;
+    let lagged = json!({ "type": "event", "sessionId": "x", "stream": attach, "generation": "0", "revision": 1, "event": { "type": "lagged", "missed": 3 } });
+    page.deliver(&json!([lagged, { "type": "ended", "stream": attach }])).await;
+    gateway
+        .post(&format!("{session}/messages"), json!({ "message": { "role": "user", "content": "second" } }))
+        .await;
+    page.sees("second").await;
+    let frames = page
+        .evaluate("return window.sent.map((frame) => frame.type).filter((type) => /tach/.test(type))")
+        .await;
+    assert_eq!(frames, json!(["attach", "detach", "attach"]));
+}
+
+/// An entry event that skips a number shows that one is missing.
+#[tokio::test]
+async fn a_gap_in_the_revisions_makes_the_page_read_again() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["first"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.wait("document.querySelectorAll('.row').length === 1").await;
+    let lose_one = "const parse = JSON.parse; window.lost = 0;
+        JSON.parse = (text) => {
+          const frame = parse(text);
+          if (frame?.event?.type === 'entry' && window.lost++ === 0) return { type: 'pong' };
+          return frame;
+        };";
+    page.evaluate(lose_one).await;
+    for text in ["second", "third"] {
+        gateway
+            .post(&format!("{session}/messages"), json!({ "message": { "role": "user", "content": text } }))
+            .await;
+    }
+    page.sees("third").await;
+    page.sees("second").await;
+    page.wait("window.lost >= 2 && document.querySelectorAll('.row').length === 3").await;
+    page.is_consistent().await;
+}
+
+/// The network vanishes, and no packet says so.
+#[tokio::test]
+async fn a_silent_connection_is_given_up() {
+    let gateway = TestGateway::start();
+    let (session, _) = gateway.create_with(&["first"]).await;
+    let tunnel = Tunnel::to(gateway.port());
+    let Some(page) = LivePage::open_on(&gateway, tunnel.port, BrowserWindow::default()).await else { return };
+    page.show(&session).await;
+    page.wait("document.querySelectorAll('.row').length === 1").await;
+    page.watch_socket().await;
+    let clock = "const now = performance.now.bind(performance); window.later = 0; performance.now = () => now() + window.later;";
+    page.evaluate(clock).await;
+    tunnel.silence();
+    page.evaluate("window.sent = []; window.later = 60000").await;
+    page.wait("window.sent.some((frame) => frame.type === 'ping')").await;
+    gateway
+        .post(&format!("{session}/messages"), json!({ "message": { "role": "user", "content": "second" } }))
+        .await;
+    page.evaluate("window.later = 600000").await;
+    page.wait("document.body.dataset.connection === 'lost'").await;
+    tunnel.open();
+    page.sees("second").await;
+    page.is_consistent().await;
 }

@@ -96,3 +96,19 @@ async fn content_cannot_run_scripts() {
     let found = "return [window.attacked ?? null, document.querySelectorAll('#transcript :is(script, img), a[href^=javascript]').length]";
     assert_eq!(page.evaluate(found).await, serde_json::json!([null, 0]));
 }
+
+#[tokio::test]
+async fn what_was_typed_stays_with_its_session() {
+    let gateway = TestGateway::start();
+    let (first, _) = gateway.create_with(&["about apples"]).await;
+    let (second, _) = gateway.create_with(&["about pears"]).await;
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&first).await;
+    page.browser.type_into("#prompt", "cut the apples").await;
+    page.show(&second).await;
+    page.sees("about pears").await;
+    page.wait("document.querySelector('#prompt').value === ''").await;
+    page.show(&first).await;
+    page.sees("about apples").await;
+    page.wait("document.querySelector('#prompt').value === 'cut the apples'").await;
+}

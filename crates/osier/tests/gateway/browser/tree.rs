@@ -1,25 +1,10 @@
 //! The tree beside the conversation.
 
-use osier_testkit::browser::BrowserWindow;
 use serde_json::json;
 
-use super::{ENTER, LivePage, REPLIES};
+use super::{ENTER, REPLIES, answered};
 use crate::run_support::ModelServer;
 use crate::server::TestGateway;
-
-/// A page that shows a session with two answered prompts.
-async fn answered(model: &ModelServer, gateway: &TestGateway) -> Option<(LivePage, String)> {
-    let page = LivePage::open(gateway, BrowserWindow::default()).await?;
-    let session = gateway.create().await;
-    page.show(&session).await;
-    for (number, (prompt, reply)) in [("one", "answer one"), ("two", "answer two")].into_iter().enumerate() {
-        page.prompt(prompt).await;
-        model.next_request().reply(reply);
-        page.wait(&format!("{REPLIES} === {}", number + 1)).await;
-        page.wait("document.querySelector('#cancel').hidden").await;
-    }
-    Some((page, session))
-}
 
 #[tokio::test]
 async fn a_prompt_continues_from_the_selected_entry() {

@@ -2,13 +2,17 @@
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::super::preview::field;
 use crate::entry::Entry;
 use crate::scan::RawJson;
 use crate::time::{self, Millis};
 
 /// A batch of sub-agents, or its results.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct SubagentsView {
     pub batch_id: Option<String>,
     pub status: Option<String>,
@@ -20,7 +24,8 @@ pub struct SubagentsView {
     pub routes: Vec<ToolRouteView>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct SubagentView {
     pub text: String,
     pub status: Option<String>,
@@ -29,7 +34,8 @@ pub struct SubagentView {
 }
 
 /// Something that a sub-agent did.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct SubagentEventView {
     /// `run_start`, `tool_call`, `tool_result`, `run_end`, or another word.
     pub kind: String,
@@ -42,7 +48,8 @@ pub struct SubagentEventView {
 }
 
 /// A conclusion from the tool results of a sub-agent.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct EvidenceView {
     pub kind: String,
     pub title: String,
@@ -52,7 +59,8 @@ pub struct EvidenceView {
 }
 
 /// Where a tool ran, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ToolRouteView {
     pub tool: String,
     pub requested: Option<String>,

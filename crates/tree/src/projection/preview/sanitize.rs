@@ -1,8 +1,9 @@
 //! Sanitizes text from a log for display.
 //!
 //! A log may contain anything that a model, a tool or a web page wrote. Control characters that a terminal would interpret,
-//! and characters that change the text direction, become U+FFFD, so that they stay visible. Color codes are removed: they
-//! are harmless and common in tool output.
+//! and characters that change the text direction, become U+FFFD, so that they stay visible. In one line, where a name or a
+//! preview stands for an entry, so do characters without any width. Color codes are removed: they are harmless and common in
+//! tool output.
 
 use std::borrow::Cow;
 
@@ -27,8 +28,10 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
 /// Sanitizes text into one line of at most `max` characters. Each run of white space becomes one space.
 pub fn one_line(text: &str, max: usize) -> String {
     let mut line = String::with_capacity(text.len().min(max));
-    let (mut count, mut gap) = (0, false);
+    let (mut count, mut gap, mut before) = (0, false, ' ');
     for ch in VisibleChars(text) {
+        let joins = joins_to(before, ch);
+        before = ch;
         if ch.is_whitespace() {
             gap = count > 0;
             continue;
@@ -40,10 +43,30 @@ pub fn one_line(text: &str, max: usize) -> String {
             line.push(' ');
             count += 1;
         }
-        line.push(visible_char(ch));
+        let is_invisible = has_no_width(ch) && !joins;
+        line.push(if is_invisible { char::REPLACEMENT_CHARACTER } else { visible_char(ch) });
         count += 1;
     }
     line
+}
+
+/// A character that takes no space, so that two different lines look the same.
+fn has_no_width(ch: char) -> bool {
+    matches!(ch,
+        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}'
+        | '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2065}' | '\u{206A}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}'
+        | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF9}'..='\u{FFFB}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
+/// Joiners and variation selectors are ordinary in emoji and in some scripts, and suspicious after other text.
+fn joins_to(before: char, ch: char) -> bool {
+    match ch {
+        '\u{200C}' | '\u{200D}' => !before.is_ascii() && !has_no_width(before) || before == '\u{FE0F}',
+        '\u{FE0E}' | '\u{FE0F}' => {
+            !before.is_ascii() && !has_no_width(before) || matches!(before, '0'..='9' | '#' | '*')
+        }
+        _ => false,
+    }
 }
 
 fn visible_char(ch: char) -> char {
@@ -107,6 +130,39 @@ mod tests {
         assert_eq!(one_line("äöü xyz", 4), "äöü");
         assert_eq!(one_line("äöü xyz", 5), "äöü x");
         assert_eq!(one_line("abc", 0), "");
+    }
+
+    /// Two names must not look the same and differ.
+    #[test]
+    fn a_line_has_no_character_without_width() {
+        for ch in [
+            '\u{200b}',
+            '\u{ad}',
+            '\u{2060}',
+            '\u{feff}',
+            '\u{200e}',
+            '\u{3164}',
+            '\u{e0041}',
+            '\u{200d}',
+            '\u{fe0f}',
+        ] {
+            assert_eq!(one_line(&format!("a{ch}b"), 80), "a\u{fffd}b", "{ch:?}");
+        }
+        for ordinary in [
+            "👨\u{200d}👩\u{200d}👧",
+            "❤\u{fe0f}",
+            "🏳\u{fe0f}\u{200d}🌈",
+            "1\u{fe0f}\u{20e3}",
+            "می\u{200c}خواهم",
+            "क्\u{200d}ष",
+        ] {
+            assert_eq!(one_line(ordinary, 80), ordinary);
+        }
+        assert_eq!(
+            one_line("👩\u{200d}\u{200d}x", 80),
+            "👩\u{200d}\u{fffd}x",
+            "a second joiner joins nothing"
+        );
     }
 
     proptest! {

@@ -1,0 +1,230 @@
+//! What the menus and the editor do, beside the tree.
+
+use osier_testkit::browser::BrowserWindow;
+use serde_json::json;
+
+use super::{LivePage, REPLIES, answered};
+use crate::run_support::ModelServer;
+use crate::server::TestGateway;
+
+/// The clipboard and downloads of the page, kept where a test can see them.
+const WATCH_RESULTS: &str = "window.copied = []; window.downloads = [];
+    navigator.clipboard.writeText = async (text) => { window.copied.push(text); };
+    HTMLAnchorElement.prototype.click = function () { window.downloads.push(this.href); };";
+
+/// A gateway whose settings begin and end with these lines.
+fn configured(model: &ModelServer, first: &str, last: &str) -> TestGateway {
+    let env = model.env();
+    let file = env.home().join("config.toml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(file, format!("{first}\n{settings}\n{last}\n")).unwrap();
+    TestGateway::start_in(env, &[])
+}
+
+#[tokio::test]
+async fn the_context_is_compacted_and_that_is_undone() {
+    let model = ModelServer::new();
+    let gateway = configured(&model, "compaction.keep_recent_tokens = 4", "");
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.choose_in_session("Compact the context").await;
+    page.wait("document.querySelector('dialog').open").await;
+    page.browser.type_into("dialog textarea", "the numbers").await;
+    page.confirm().await;
+    let mut request = model.next_request();
+    assert!(request.text.contains("the numbers"), "{}", request.text);
+    request.send_text("A summary of");
+    page.wait("document.querySelector('#running')?.textContent.includes('A summary of')").await;
+    request.send_text(" both answers");
+    request.finish("stop");
+    page.wait(
+        "document.querySelector('.entry.kind-compaction')?.textContent.includes('A summary of both answers')",
+    )
+    .await;
+    page.wait("document.querySelector('.row.leaf')?.classList.contains('kind-compaction')").await;
+    page.wait("!document.querySelector('.result.running')").await;
+    page.choose_in_session("Undo the compaction").await;
+    page.wait(&format!("{REPLIES} === 2 && !document.querySelector('.entry.kind-compaction')")).await;
+}
+
+#[tokio::test]
+async fn a_move_with_a_summary_takes_it_along() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.select("answer one").await;
+    page.choose("Move here and summarize").await;
+    page.wait("document.querySelector('dialog').open").await;
+    page.browser.type_into("dialog textarea", "be brief").await;
+    page.confirm().await;
+    let mut request = model.next_request();
+    assert!(request.text.contains("be brief"));
+    request.send_text("What the second answer said");
+    page.wait("document.querySelector('#running').textContent.includes('What the second answer said')").await;
+    request.finish("stop");
+    page.wait("document.querySelector('.row.leaf')?.classList.contains('kind-branch_summary')").await;
+    page.wait(&format!("{REPLIES} === 1")).await;
+    page.sees("Summary of the branch that was left").await;
+    // And without one.
+    page.select("answer two").await;
+    page.choose("Move here").await;
+    page.wait("document.querySelector('.row.leaf')?.textContent.includes('answer two')").await;
+    page.is_consistent().await;
+}
+
+#[tokio::test]
+async fn a_summary_that_is_stopped_changes_nothing() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.select("answer one").await;
+    page.choose("Move here and summarize").await;
+    page.confirm().await;
+    let mut request = model.next_request();
+    request.send_text("half of a summary");
+    page.wait("document.querySelector('#running').textContent.includes('half of')").await;
+    request.disconnect();
+    page.wait("!document.querySelector('#running').textContent.includes('half of')").await;
+    page.wait("document.querySelector('.row.leaf')?.textContent.includes('answer two')").await;
+}
+
+#[tokio::test]
+async fn text_and_links_are_copied_and_a_link_leads_back() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, session)) = answered(&model, &gateway).await else { return };
+    page.evaluate(WATCH_RESULTS).await;
+    page.select("answer one").await;
+    page.choose("Copy the text").await;
+    page.wait("window.copied.at(-1) === 'answer one'").await;
+    page.choose("Copy a link").await;
+    page.wait("window.copied.length === 2").await;
+    let link = page.evaluate("return window.copied.at(-1)").await;
+    let link = link.as_str().unwrap();
+    let id = session.rsplit('/').next().unwrap();
+    assert!(link.starts_with(&format!("{}/#session={id}&entry=", gateway.url)), "{link}");
+    page.browser.client.goto("about:blank").await.unwrap();
+    page.browser.client.goto(link).await.unwrap();
+    page.wait("document.querySelector('.entry.selected')?.textContent.includes('answer one')").await;
+}
+
+#[tokio::test]
+async fn sessions_are_downloaded_in_three_formats() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some((page, _)) = answered(&model, &gateway).await else { return };
+    page.evaluate(WATCH_RESULTS).await;
+    for (name, begin) in [
+        ("Download as HTML", "<!DOCTYPE html>"),
+        ("Download as Markdown", "# one"),
+        ("Download as JSONL", "{\"type\":\"session\""),
+    ] {
+        page.choose_in_session(name).await;
+        page.wait("window.downloads.length === 1").await;
+        let link = page.evaluate("return window.downloads.pop()").await;
+        let path = link.as_str().unwrap().strip_prefix(&gateway.url).unwrap();
+        let response = gateway.request(reqwest::Method::GET, path).send().await.unwrap();
+        assert!(response.headers()["content-disposition"].to_str().unwrap().starts_with("attachment"));
+        let text = response.text().await.unwrap();
+        assert!(
+            text.starts_with(begin) && text.contains("answer two"),
+            "{name}: {}",
+            &text[..200.min(text.len())]
+        );
+    }
+}
+
+#[tokio::test]
+async fn images_are_pasted_removed_and_sent() {
+    let model = ModelServer::new();
+    let gateway = configured(&model, "", "images = true");
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    let paste = "const png = Uint8Array.from(atob('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='), (ch) => ch.charCodeAt(0));
+        const data = new DataTransfer(); data.items.add(new File([png], 'dot.png', { type: 'image/png' }));
+        document.querySelector('#prompt').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data }));";
+    page.evaluate(paste).await;
+    page.wait("document.querySelectorAll('#attachments img').length === 1").await;
+    page.browser.click("#attachments button").await;
+    page.wait("document.querySelector('#attachments').hidden").await;
+    page.evaluate(paste).await;
+    page.wait("document.querySelectorAll('#attachments img').length === 1").await;
+    page.prompt("what is this?").await;
+    let request = model.next_request();
+    assert!(request.text.contains("data:image/png;base64,iVBOR"), "{}", request.text);
+    request.reply("A dot.");
+    page.wait("document.querySelector('.entry.role-user img')").await;
+    page.wait("document.querySelector('#attachments').hidden").await;
+    // Editing the message brings the image back as well.
+    page.sees("A dot.").await;
+    page.wait("document.querySelector('#cancel').hidden").await;
+    page.select("what is this?").await;
+    page.choose("Edit and continue").await;
+    page.wait("document.querySelector('#prompt').value === 'what is this?' && document.querySelectorAll('#attachments img').length === 1").await;
+}
+
+#[tokio::test]
+async fn commands_run_for_the_model_or_only_for_the_user() {
+    let model = ModelServer::new();
+    let gateway = TestGateway::start_in(model.env(), &[]);
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    page.show(&gateway.create().await).await;
+    page.prompt("!echo seen-by-all").await;
+    page.wait("document.querySelector('.entry.role-bashExecution')?.textContent.includes('seen-by-all')")
+        .await;
+    page.prompt("!!echo seen-by-me").await;
+    page.wait("document.querySelectorAll('.entry.role-bashExecution').length === 2").await;
+    page.prompt("and now?").await;
+    let request = model.next_request();
+    assert!(request.text.contains("seen-by-all") && !request.text.contains("seen-by-me"), "{}", request.text);
+    request.reply("Done.");
+    page.sees("Done.").await;
+}
+
+#[tokio::test]
+async fn a_model_and_a_thinking_level_are_chosen() {
+    let model = ModelServer::new();
+    let gateway = configured(&model, "", "[[providers.local.models]]\nid = \"thinker\"\nthinking = true\n");
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    let session = gateway.create().await;
+    page.show(&session).await;
+    let choose = async |id: &str, value: &str| {
+        let script = format!(
+            "const select = document.querySelector('#{id}'); select.value = '{value}'; select.dispatchEvent(new Event('change'))"
+        );
+        page.evaluate(&script).await;
+    };
+    choose("model", "local/thinker").await;
+    page.wait("!document.querySelector('#thinking').hidden && document.querySelector('#model').title === 'local/thinker'").await;
+    choose("thinking", "high").await;
+    page.wait("document.querySelector('#thinking').value === 'high'").await;
+    page.prompt("hello").await;
+    let request = model.next_request();
+    assert_eq!(request.body["model"], json!("thinker"));
+    request.reply("Hello.");
+    page.sees("Hello.").await;
+    assert_eq!(gateway.get(&format!("{session}/status")).await["thinking"], json!("high"));
+}
+
+#[tokio::test]
+async fn a_session_starts_only_in_an_allowed_directory() {
+    let gateway = TestGateway::start();
+    let Some(page) = LivePage::open(&gateway, BrowserWindow::default()).await else { return };
+    let start_in = async |directory: &str| {
+        page.browser.click("#new-session").await;
+        page.wait("document.querySelector('dialog').open").await;
+        let fill = format!(
+            "document.querySelector('[name=cwd]').value = {directory:?}; document.querySelector('[name=name]').value = 'Fresh'"
+        );
+        page.evaluate(&fill).await;
+        page.confirm().await;
+    };
+    start_in("/").await;
+    page.wait("document.querySelector('#message').textContent.includes('served only for')").await;
+    assert_eq!(gateway.get("/api/sessions").await["sessions"], json!([]));
+    let inside = gateway.env.path("inside");
+    std::fs::create_dir_all(&inside).unwrap();
+    start_in(inside.to_str().unwrap()).await;
+    page.wait("document.querySelector('#title').textContent === 'Fresh'").await;
+    let sessions = gateway.get("/api/sessions").await;
+    assert_eq!(sessions["sessions"][0]["cwd"], json!(inside.canonicalize().unwrap()));
+}

@@ -1,0 +1,208 @@
+//! Pictures of the page and of an export: every screen at desktop and phone size, light and dark.
+
+use std::path::Path;
+
+use osier_testkit::browser::{Browser, BrowserWindow};
+use serde_json::json;
+
+use crate::demo::{DEMO_SESSION, DemoHome};
+use crate::gateway::Gateway;
+use crate::model::ModelServer;
+
+struct Size {
+    name: &'static str,
+    width: u32,
+    height: u32,
+    is_phone: bool,
+}
+
+const SIZES: [Size; 2] = [
+    Size { name: "desktop", width: 1280, height: 860, is_phone: false },
+    Size { name: "phone", width: 390, height: 844, is_phone: true },
+];
+
+/// What a scene shows: a script, and what is true when it is there.
+const SCENES: &[(&str, &str, &str)] = &[
+    ("session", "scrollTo(0, document.body.scrollHeight)", "document.querySelector('.entry .markdown')"),
+    (
+        "code",
+        "document.querySelector('#entry-000a1128').scrollIntoView()",
+        "document.querySelector('#entry-000a1128 .table, #entry-000a1128 pre')",
+    ),
+    (
+        "diff",
+        "document.querySelector('#entry-000a10b9').scrollIntoView()",
+        "document.querySelector('#entry-000a10b9 .diff')",
+    ),
+    (
+        "thinking",
+        "document.querySelector('#entry-000a106f details.thinking').open = true; document.querySelector('#entry-000a104a').scrollIntoView()",
+        "document.querySelector('details.thinking[open]')",
+    ),
+    (
+        "subagents",
+        "document.querySelectorAll('.subagents details').forEach((part) => (part.open = true)); document.querySelector('.entry.kind-subagent_batch').scrollIntoView()",
+        "document.querySelector('.subagents')",
+    ),
+    (
+        "menu",
+        "document.querySelector('#entry-000a14c5 .entry-menu').click()",
+        "document.querySelector('#menu:popover-open')",
+    ),
+];
+
+struct Pictures<'a> {
+    browser: &'a Browser,
+    folder: &'a Path,
+    suffix: String,
+}
+
+impl Pictures<'_> {
+    async fn take(&self, name: &str) {
+        self.browser.wait_until("!document.querySelector('#message').matches('.shown')").await;
+        let script = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true), 250)));";
+        self.browser.client.execute_async(script, Vec::new()).await.unwrap();
+        let file = self.folder.join(format!("{name}-{}.png", self.suffix));
+        std::fs::write(file, self.browser.screenshot().await).unwrap();
+    }
+
+    async fn show(&self, script: &str, until: &str) {
+        self.browser.evaluate(script).await;
+        self.browser.wait_until(until).await;
+    }
+}
+
+pub(crate) async fn run(osier: &str, folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    for size in &SIZES {
+        for theme in ["light", "dark"] {
+            take_all(osier, folder, size, theme).await;
+        }
+    }
+}
+
+async fn take_all(osier: &str, folder: &Path, size: &Size, theme: &str) {
+    let demo = DemoHome::build(osier, &std::env::temp_dir().join("osier-screens"));
+    let model = ModelServer::start();
+    model.configure(&demo.home);
+    let gateway = Gateway::start(osier, &demo.home, &demo.project);
+    let browser = gateway
+        .browser(BrowserWindow { width: size.width, height: size.height, dark: theme == "dark" })
+        .await;
+    let metrics = json!({ "width": size.width, "height": size.height, "deviceScaleFactor": 1.5, "mobile": size.is_phone });
+    browser.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
+    browser
+        .devtools(
+            "Emulation.setEmulatedMedia",
+            json!({ "features": [{ "name": "prefers-color-scheme", "value": theme }] }),
+        )
+        .await;
+    browser.devtools("Emulation.setLocaleOverride", json!({ "locale": "en-GB" })).await;
+    browser.devtools("Emulation.setTimezoneOverride", json!({ "timezoneId": "UTC" })).await;
+    browser.client.refresh().await.unwrap();
+    let pictures = Pictures { browser: &browser, folder, suffix: format!("{}-{theme}", size.name) };
+    browser.wait_until("document.querySelectorAll('.session-link').length === 5").await;
+    pictures.take("sessions").await;
+    take_session(&pictures, size).await;
+    take_compare(&pictures).await;
+    take_dialog(&pictures).await;
+    take_turn(&pictures, &model).await;
+    take_read_only(&pictures, &gateway).await;
+    take_export(&pictures, &gateway, size, &demo.home.join("talk.html")).await;
+    drop(gateway);
+    let _ = std::fs::remove_dir_all(std::env::temp_dir().join("osier-screens"));
+}
+
+async fn take_session(pictures: &Pictures<'_>, size: &Size) {
+    pictures
+        .show(
+            &format!("location.hash = '#session={DEMO_SESSION}'"),
+            "document.querySelectorAll('.row').length > 9 && document.querySelector('#model').value !== ''",
+        )
+        .await;
+    // Everything is drawn once, so that every entry can be scrolled to.
+    pictures
+        .show("dispatchEvent(new Event('beforeprint'))", "!document.querySelector('.body.loading')")
+        .await;
+    for (name, script, until) in SCENES {
+        pictures.show(script, until).await;
+        pictures.take(name).await;
+    }
+    pictures.show("document.querySelector('#menu').hidePopover()", "true").await;
+    if size.is_phone {
+        pictures.browser.click("#toggle-tree").await;
+        pictures.take("tree").await;
+        pictures.browser.click("#toggle-tree").await;
+    }
+}
+
+async fn take_compare(pictures: &Pictures<'_>) {
+    choose(pictures, "000a1250", "Compare with the current branch").await;
+    pictures.browser.wait_until("document.querySelector('dialog.compare').open").await;
+    pictures.take("compare").await;
+    pictures.browser.click("dialog .cancel").await;
+}
+
+async fn take_dialog(pictures: &Pictures<'_>) {
+    choose(pictures, "000a1250", "Move here and summarize").await;
+    pictures.browser.wait_until("document.querySelector('dialog').open").await;
+    pictures.take("dialog").await;
+    pictures.browser.click("dialog .cancel").await;
+    pictures
+        .show(
+            "document.querySelector('#back-to-leaf').click()",
+            "document.querySelector('#back-to-leaf').hidden",
+        )
+        .await;
+}
+
+/// Opens the menu of an entry through its address, and chooses an action.
+async fn choose(pictures: &Pictures<'_>, entry: &str, action: &str) {
+    let open = format!("document.querySelector('#entry-{entry} .entry-menu')");
+    pictures.show(&format!("location.hash = '#session={DEMO_SESSION}&entry={entry}'"), &open).await;
+    let item = format!(
+        "[...document.querySelectorAll('#menu button')].find((item) => item.textContent.startsWith('{action}'))"
+    );
+    pictures.show(&format!("{open}.click()"), &item).await;
+    pictures.browser.evaluate(&format!("{item}.click()")).await;
+}
+
+/// A reply while it is written, and a question with a diff.
+async fn take_turn(pictures: &Pictures<'_>, model: &ModelServer) {
+    pictures.browser.type_into("#prompt", "Print a total at the end\u{e007}").await;
+    let mut reply = model.next();
+    reply.thinking("The total goes to standard error, so that the output stays one object per line.");
+    reply.text("I will add it to `list`, after the loop:\n\n```rust\neprintln!(\"{} items\", items.len());\n```\n\nIt goes to standard ");
+    pictures.browser.wait_until("document.querySelector('.draft figure.code')").await;
+    pictures.take("streaming").await;
+    reply.text("error.");
+    let edit = json!({ "path": "src/list.rs", "edits": [{ "oldText": "        println!(\"{item}\");\n    }\n", "newText": "        println!(\"{item}\");\n    }\n    eprintln!(\"{} items\", items.len());\n" }] });
+    reply.call("edit", &edit);
+    pictures.browser.wait_until("document.querySelector('.question .diff')").await;
+    pictures.take("question").await;
+    pictures.browser.click(".answers > button:nth-child(1)").await;
+    let mut reply = model.next();
+    reply.text("`list` now prints a total to standard error.");
+    reply.end("stop");
+    pictures.browser.wait_until("document.querySelector('#cancel').hidden").await;
+}
+
+async fn take_read_only(pictures: &Pictures<'_>, gateway: &Gateway) {
+    let port = gateway.url.rsplit(':').next().unwrap();
+    let link = gateway.run(&["token", "create", DEMO_SESSION, "--expires", "2h", "--link", "--port", port]);
+    pictures.browser.client.goto(&link).await.unwrap();
+    pictures.browser.wait_until("document.querySelectorAll('.row').length > 9").await;
+    pictures.take("read-only").await;
+}
+
+async fn take_export(pictures: &Pictures<'_>, gateway: &Gateway, size: &Size, file: &Path) {
+    gateway.run(&["sessions", "export", DEMO_SESSION, "--output", file.to_str().unwrap()]);
+    pictures.browser.client.goto(&format!("file://{}", file.display())).await.unwrap();
+    pictures.browser.wait_until("document.body.classList.contains('ready')").await;
+    pictures.show("scrollTo(0, 0)", "true").await;
+    pictures.take("export").await;
+    if size.is_phone {
+        pictures.browser.click("#toggle-tree").await;
+        pictures.take("export-tree").await;
+    }
+}

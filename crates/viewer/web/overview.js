@@ -1,0 +1,95 @@
+// @ts-check
+// The overview beside a large tree: all its rows in the height of the view, and a frame around those in view. Click or drag to
+// scroll. Everything in it is also in the tree, so screen readers skip it.
+
+import { byId, element } from "./dom.js";
+import { TreeView, kindClass } from "./tree.js";
+
+/** The tree must be this many times as high as the view. */
+const MIN_SCREENS = 3;
+/** More lanes are drawn on top of each other. */
+const OVERVIEW_LANES = 8;
+/** The most rows that are looked at for one line of pixels. */
+const MAX_SAMPLES = 12;
+/** The kinds that have a color of their own. */
+const COLORED_KINDS = ["role-user", "role-assistant", "role-toolResult", "kind-compaction", "kind-branch_summary", "kind-custom_message", "on-path"];
+
+export class TreeOverview {
+  /** @param {TreeView} tree */
+  constructor(tree) {
+    this.tree = tree;
+    this.canvas = /** @type {HTMLCanvasElement} */ (byId("overview"));
+    this.picture = document.createElement("canvas");
+    this.isOutdated = true;
+    // The colors of the theme, as the style sheet computes them.
+    this.swatches = new Map(COLORED_KINDS.map((kind) => [kind, element("i", { class: `swatch ${kind}` })]));
+    this.canvas.append(...this.swatches.values());
+    this.canvas.addEventListener("pointerdown", (event) => {
+      this.canvas.setPointerCapture(event.pointerId);
+      this.scrollTo(event);
+    });
+    this.canvas.addEventListener("pointermove", (event) => this.canvas.hasPointerCapture(event.pointerId) && this.scrollTo(event));
+    const redraw = () => {
+      this.isOutdated = true;
+      tree.schedule();
+    };
+    new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    tree.overview = this;
+  }
+
+  /** @param {PointerEvent} event */
+  scrollTo(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const share = (event.clientY - box.top) / box.height;
+    this.tree.root.scrollTop = share * this.tree.height() - this.tree.root.clientHeight / 2;
+  }
+
+  draw() {
+    const { root } = this.tree;
+    this.canvas.hidden = this.tree.height() < MIN_SCREENS * root.clientHeight || root.clientHeight === 0;
+    if (this.canvas.hidden) return;
+    const scale = devicePixelRatio;
+    const [width, height] = [Math.round(this.canvas.clientWidth * scale), Math.round(this.canvas.clientHeight * scale)];
+    if (this.isOutdated || this.picture.width !== width || this.picture.height !== height) this.drawRows(width, height, scale);
+    Object.assign(this.canvas, { width, height });
+    const context = this.canvas.getContext("2d");
+    if (!context) return;
+    context.drawImage(this.picture, 0, 0);
+    const top = (root.scrollTop / this.tree.height()) * height;
+    const shown = Math.max(4 * scale, (root.clientHeight / this.tree.height()) * height);
+    context.fillStyle = this.color("on-path");
+    context.globalAlpha = 0.22;
+    context.fillRect(0, top, width, shown);
+    context.globalAlpha = 1;
+    context.fillRect(0, top, 2 * scale, shown);
+  }
+
+  /** Draws each line of pixels from a few of its rows. @param {number} width @param {number} height @param {number} scale */
+  drawRows(width, height, scale) {
+    this.isOutdated = false;
+    Object.assign(this.picture, { width, height });
+    const context = this.picture.getContext("2d");
+    if (!context) return;
+    const { rows, store } = this.tree;
+    const colors = new Map(COLORED_KINDS.map((kind) => [kind, this.color(kind)]));
+    const lane = (width - 6 * scale) / (OVERVIEW_LANES + 1);
+    const step = Math.max(1, rows.length / height);
+    const thickness = Math.max(1, Math.min(3 * scale, height / rows.length - 1));
+    for (let first = 0; first < rows.length; first += step) {
+      const last = Math.min(rows.length, first + step);
+      for (let at = first; at < last; at += Math.max(1, step / MAX_SAMPLES)) {
+        const row = rows[Math.floor(at)];
+        const kind = store.activePath.has(row.index) && row.index !== this.tree.leaf ? "on-path" : kindClass(store.entries[row.index]);
+        context.fillStyle = colors.get(kind) ?? /** @type {string} */ (colors.get("role-toolResult"));
+        const left = 4 * scale + Math.min(row.lane, OVERVIEW_LANES) * lane;
+        context.fillRect(left, Math.floor((first / rows.length) * height), Math.max(lane, 2 * scale), thickness);
+      }
+    }
+  }
+
+  /** @param {string} kind */
+  color(kind) {
+    return getComputedStyle(/** @type {Element} */ (this.swatches.get(kind))).color;
+  }
+}
