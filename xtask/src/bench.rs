@@ -58,6 +58,10 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         args.finish()?;
         return engine();
     }
+    if args.flag("--agents") {
+        args.finish()?;
+        return agents();
+    }
     let only_gateway = args.flag("--gateway");
     let only_page = args.flag("--page");
     let only_screen = args.flag("--screen");
@@ -88,14 +92,23 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         () => cases::all(&bench),
     };
     table::print(&rows, bench.peer.is_some());
-    if only_screen || only_sandbox { Ok(()) } else { engine() }
+    if only_screen || only_sandbox { Ok(()) } else { engine().and_then(|()| agents()) }
 }
 
-/// Runs the benchmark of many sessions in one process, in the engine's own crate.
 fn engine() -> Result<()> {
     println!("== many live sessions in one process");
+    run_engine_example("many_sessions")
+}
+
+fn agents() -> Result<()> {
+    println!("== sub-agents");
+    run_engine_example("sub_agents")
+}
+
+/// Runs a benchmark in the engine's own crate.
+fn run_engine_example(name: &str) -> Result<()> {
     let mut cargo = workspace::cargo()?;
-    cargo.args(["run", "--release", "--quiet", "--package", "osier-engine", "--example", "many_sessions"]);
+    cargo.args(["run", "--release", "--quiet", "--package", "osier-engine", "--example", name]);
     workspace::run(&mut cargo)
 }
 

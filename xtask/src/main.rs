@@ -46,6 +46,7 @@ usage: cargo xtask TASK [OPTIONS]
                      --sandbox      only commands in the sandbox
                      --page         only the live page, in Chromium
                      --engine       only many live sessions in one process
+                     --agents       only sub-agents: their start, memory and end
                      --gateway      instead, measure attaching, many WebSocket clients, snapshots and RPC over pipes
                      --mysql        measure the MySQL store instead, compared with the bare driver
                      --dir DIR      folder for the files (target/bench)

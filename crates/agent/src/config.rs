@@ -8,6 +8,8 @@ use osier_model::{LookupError, Model, ModelInfo, Registry, ThinkingLevel};
 use osier_tools::approvals::ApprovalMode;
 use osier_tools::{ToolContext, Toolbox};
 
+use crate::agent_files::AgentLibrary;
+use crate::agent_handle::AgentHandle;
 use crate::compaction::CompactionConfig;
 use crate::hooks::Hooks;
 use crate::prompt_library::PromptLibrary;
@@ -35,6 +37,8 @@ pub struct AgentConfig {
     pub system_prompt: Arc<dyn SystemPromptSource>,
     /// The folders of templates and skills.
     pub prompt_library: PromptLibrary,
+    /// The agents that the model can delegate tasks to, for lists; `None` if it cannot delegate.
+    pub agent_library: Option<AgentLibrary>,
     /// Whether the model has the `backtrack` tool and sees checkpoints.
     pub backtracking: bool,
     /// Writes summaries; `None` means the model in use.
@@ -53,6 +57,8 @@ pub struct AgentConfig {
     pub has_user: bool,
     /// What a model learns about a call that is refused because no user is present.
     pub unattended_hints: UnattendedHints,
+    /// The agent that this one works for. It limits the rights of this one.
+    pub parent: Option<AgentHandle>,
     /// The agent exits after one command, so the cost of a failed summary is stored at once.
     pub one_shot: bool,
     /// The limit of model calls for one prompt. At the limit, the user decides whether to continue; without a
@@ -79,6 +85,7 @@ impl AgentConfig {
             tool_context: context,
             system_prompt: Arc::new(Vec::new()),
             prompt_library: PromptLibrary::default(),
+            agent_library: None,
             backtracking: true,
             summary_model: None,
             compaction: CompactionConfig::default(),
@@ -88,6 +95,7 @@ impl AgentConfig {
             trust_session_approvals: true,
             has_user: false,
             unattended_hints: UnattendedHints::default(),
+            parent: None,
             one_shot: false,
             max_steps: DEFAULT_MAX_STEPS,
         }

@@ -11,6 +11,7 @@
 //! | `tail.rs`, `next_step.rs` | the end of a path, and the one decision of the loop. Pure |
 //! | `turn.rs`, `resume.rs`, `model_call.rs`, `tool_calls.rs` | a turn step by step; continuing an unfinished one; calling the model, with retries; running tool calls |
 //! | `request.rs` | the request at a position: what is sent, and what `context --request` shows |
+//! | `rights.rs`, `sandboxing.rs` | what an agent may do without asking; commands in the sandbox |
 //! | `questions.rs`, `queue.rs`, `leftover_queue.rs`, `prompt.rs` | questions to the user; queued prompts; what a crash left in the queue; storing a prompt |
 //! | `exclusive.rs`, `moves.rs`, `undo.rs`, `branch_summary.rs`, `compaction.rs`, `graft.rs`, `summarizer.rs`, `marks.rs` | moves, undo and compactions: each ends in one entry, or changes nothing; the model that writes summaries; labels, names and settings |
 //! | `backtrack.rs` | the model's tool to return to a checkpoint |
@@ -18,8 +19,11 @@
 //! | `model_choice.rs`, `side_state.rs` | what belongs to the path: model and thinking level; files read and to-do list |
 //! | `system_prompt.rs`, `system_prompt_source.rs`, `instructions.rs`, `skills.rs` | the system prompt as entries; its sections and their sources |
 //! | `prompt_library.rs`, `templates.rs`, `frontmatter.rs`, `text_file.rs` | templates and skills: what `/name` expands to |
+//! | `agent_files.rs`, `agent_handle.rs` | the agents that a model can delegate tasks to; what an agent offers to tools of the engine |
 //! | `user_command.rs`, `error.rs` | `!command`; errors that a caller can act on |
 
+pub mod agent_files;
+mod agent_handle;
 mod attach;
 pub mod attachments;
 mod backtrack;
@@ -51,6 +55,7 @@ mod queue;
 mod redacted_deltas;
 mod request;
 mod resume;
+mod rights;
 mod sandboxing;
 mod side_state;
 pub mod skills;
@@ -68,6 +73,8 @@ mod unstored;
 mod user_command;
 mod worker;
 
+pub use agent_files::{AgentBudget, AgentDefinition, AgentLibrary};
+pub use agent_handle::AgentHandle;
 pub use attach::attach_without_agent;
 pub use compaction::{CompactionConfig, CompactionReason};
 pub use config::{AgentConfig, DEFAULT_MAX_STEPS, ModelLookup, UnattendedHints};

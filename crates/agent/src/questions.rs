@@ -20,13 +20,20 @@ pub(crate) struct OpenQuestions {
 #[derive(Debug)]
 struct PendingQuestion {
     question: Question,
+    /// The sub-agent that asks.
+    agent: Option<String>,
     answer: oneshot::Sender<UserAnswer>,
 }
 
 impl OpenQuestions {
-    fn open(&mut self, question: Question, answer: oneshot::Sender<UserAnswer>) -> u64 {
+    fn open(
+        &mut self,
+        question: Question,
+        agent: Option<String>,
+        answer: oneshot::Sender<UserAnswer>,
+    ) -> u64 {
         self.last_id += 1;
-        self.pending.insert(self.last_id, PendingQuestion { question, answer });
+        self.pending.insert(self.last_id, PendingQuestion { question, agent, answer });
         self.last_id
     }
 
@@ -34,6 +41,7 @@ impl OpenQuestions {
         let open = |(id, pending): (&u64, &PendingQuestion)| OpenQuestion {
             id: *id,
             question: pending.question.clone(),
+            agent: pending.agent.clone(),
         };
         self.pending.iter().map(open).collect()
     }
@@ -53,12 +61,22 @@ impl AgentContext {
             };
             return Some(UserAnswer::No { reason });
         }
+        self.ask_clients(question, None, cancel).await
+    }
+
+    /// Asks the attached clients, for this agent or for the sub-agent with a name.
+    pub(crate) async fn ask_clients(
+        &self,
+        question: Question,
+        agent: Option<String>,
+        cancel: &CancellationToken,
+    ) -> Option<UserAnswer> {
         tracing::debug!("asking the user");
         let (answer, answered) = oneshot::channel();
         let id = {
             let mut agent_state = self.state();
-            let id = agent_state.questions.open(question.clone(), answer);
-            self.live.send(ClientEvent::Asked { id, question: Box::new(question) });
+            let id = agent_state.questions.open(question.clone(), agent.clone(), answer);
+            self.live.send(ClientEvent::Asked { id, question: Box::new(question), agent });
             id
         };
         let answer = tokio::select! {

@@ -3,25 +3,13 @@
 use osier_protocol::{Question, ToolQuestion, UserAnswer};
 use osier_tools::approvals::{Allowance, Approvals, AskReason, denied_outcome};
 use osier_tools::sandbox::sandbox_denial;
-use osier_tools::{ApprovalMode, ProposedChange, ToolCall, ToolContext, ToolOutcome};
+use osier_tools::{ProposedChange, ToolCall, ToolContext, ToolOutcome};
 use serde_json::json;
 
 use crate::error::AgentError;
 use crate::turn::Turn;
 
 impl Turn {
-    /// Whether commands run in the sandbox in this mode. An unavailable sandbox confines nothing.
-    pub(crate) fn runs_sandboxed(&self, mode: ApprovalMode) -> bool {
-        let sandbox = self.agent.config.tool_context.sandbox.as_ref();
-        sandbox.is_some_and(|sandbox| match mode {
-            ApprovalMode::Yolo => false,
-            ApprovalMode::Sandbox => sandbox.state().is_ok(),
-            ApprovalMode::Default | ApprovalMode::AutoEdit => {
-                !sandbox.rules.only_in_mode && sandbox.state().is_ok()
-            }
-        })
-    }
-
     /// Asks whether a command that the sandbox may have blocked can run outside of it. `None` if the sandbox
     /// did not block it or no user is present.
     pub(crate) fn sandbox_escape_question(
@@ -67,7 +55,7 @@ impl Turn {
             self.agent.state().run_approvals.allow(allowance);
             return Ok(());
         }
-        let mut approvals: Approvals = self.current_approvals();
+        let mut approvals: Approvals = self.agent.own_approvals();
         approvals.allow(allowance);
         let mut set = approvals.to_settings();
         set.retain(|key, _| key == "approvalTools");

@@ -1,15 +1,15 @@
 //! Running the tool calls of a reply: asks for approval where needed, and stores one result entry for each
 //! call.
 //!
-//! Calls that only read run in parallel; all others run alone and in order. Results are stored in call order,
-//! each as soon as the earlier ones are stored.
+//! Calls that only read run in parallel, and so do calls that delegate tasks; all others run alone and in order. Results are
+//! stored in call order, each as soon as the earlier ones are stored.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt, stream};
 use osier_protocol::{ClientEvent, Question, ToolQuestion, UserAnswer};
-use osier_tools::approvals::{Allowance, Approvals, Decision, denied_outcome};
+use osier_tools::approvals::{Allowance, Decision, denied_outcome};
 use osier_tools::{Progress, ToolCall, ToolContext, ToolKind, ToolOutcome, ToolSpec};
 use osier_tree::EntryReason;
 use serde_json::json;
@@ -19,7 +19,7 @@ use tracing::Instrument;
 use crate::backtrack;
 use crate::error::AgentError;
 use crate::hooked_calls::CheckedCall;
-use crate::tail::RecordedCall;
+use crate::tail::{RecordedCall, Tail};
 use crate::turn::Turn;
 
 /// How many calls run in parallel.
@@ -33,10 +33,12 @@ impl Turn {
         let mut calls: Vec<CheckedCall> = calls.into_iter().map(CheckedCall::new).collect();
         let specs = self.agent.tool_specs();
         let spec = |call: &ToolCall| specs.iter().find(|spec| spec.name == call.name);
-        let reads = |call: &CheckedCall| spec(&call.call).is_some_and(|spec| spec.kind == ToolKind::Reads);
+        let has_kind = |call: &CheckedCall, kind| spec(&call.call).is_some_and(|spec| spec.kind == kind);
+        let count =
+            |calls: &[CheckedCall], kind| calls.iter().take_while(|call| has_kind(call, kind)).count();
         let mut rest = calls.as_mut_slice();
         while !rest.is_empty() && !self.cancel.is_cancelled() {
-            let batch = rest.iter().take_while(|call| reads(call)).count().max(1);
+            let batch = count(rest, ToolKind::Reads).max(count(rest, ToolKind::Delegates)).max(1);
             let (batch, later) = rest.split_at_mut(batch);
             self.ask_before_calls(batch).await;
             let ctx = self.tool_context().await?;
@@ -53,6 +55,19 @@ impl Turn {
                 self.agent.store_or_keep(line, &id, &self.cancel).await?;
             }
             rest = later;
+        }
+        Ok(())
+    }
+
+    /// Continues the calls that a dead process left, as far as their tools can, and stores the results.
+    pub(crate) async fn resume_calls(&self) -> Result<(), AgentError> {
+        let Tail::Calling(calls) = self.read_tail().await? else { return Ok(()) };
+        let ctx = self.tool_context().await?;
+        for CheckedCall { call, .. } in calls.into_iter().map(CheckedCall::new) {
+            let Some(outcome) = self.agent.config.tools.resume(&call, &ctx).await else { continue };
+            let message = outcome.message(&call, self.agent.timestamp());
+            let (line, id) = (message.to_string().into_bytes(), self.agent.session.new_entry_id());
+            self.agent.store_or_keep(line, &id, &self.cancel).await?;
         }
         Ok(())
     }
@@ -175,7 +190,7 @@ impl Turn {
         let Some(spec) = spec else {
             return Ok(Some(ToolOutcome::failed(format!("there is no tool `{}`", call.name))));
         };
-        let approvals = self.current_approvals();
+        let approvals = self.agent.current_approvals();
         let confined = approvals.sandboxed && !approvals.may_run_outside_sandbox(&preview.change);
         ctx.sandbox = ctx.sandbox.take().filter(|_| confined);
         let Decision::Ask { change: what, reason: ask_reason, offers } = approvals.decide(spec, &preview)
@@ -202,23 +217,6 @@ impl Turn {
                 self.store_allowance(allowance).await.map(|()| None)
             }
         }
-    }
-
-    /// The session's approvals, with the mode of this run.
-    pub(crate) fn current_approvals(&self) -> Approvals {
-        let (chosen, allowed) = {
-            let agent_state = self.agent.state();
-            (agent_state.approval_mode, agent_state.run_approvals.clone())
-        };
-        let stored = match self.agent.config.trust_session_approvals {
-            true => {
-                let settings = self.agent.session.tree().marks().settings().clone();
-                Approvals::from_settings(&settings.into_iter().collect())
-            }
-            false => allowed,
-        };
-        let mode = chosen.unwrap_or(stored.mode);
-        Approvals { mode, sandboxed: self.runs_sandboxed(mode), ..stored }
     }
 }
 

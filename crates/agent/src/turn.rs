@@ -137,10 +137,11 @@ impl Turn {
         reply_sender: Option<ReplySender>,
         began: &mut bool,
     ) -> Result<TurnOutcome, String> {
-        let has_prompt = matches!(start, TurnStart::Prompt(_));
+        let has_prompt = matches!(start, TurnStart::Prompt(..));
+        let is_resume = matches!(start, TurnStart::Resume);
         let started = async {
             self.agent.store_unstored().await?;
-            if let TurnStart::Resume = start {
+            if is_resume {
                 self.prepare_resume().await?;
             }
             let guard = match &start {
@@ -170,7 +171,11 @@ impl Turn {
                 return Err(text);
             }
         };
-        let mut finished = self.run_steps(has_prompt).await;
+        let resumed = if is_resume { self.resume_calls().await } else { Ok(()) };
+        let mut finished = match resumed {
+            Ok(()) => self.run_steps(has_prompt).await,
+            Err(error) => Err(error),
+        };
         if finished.is_ok() {
             finished = self.agent.store_unrecorded_usage().await.and(finished);
         }

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle};
 use tracing::Instrument;
 
+use crate::agent_handle::AgentHandle;
 use crate::config::AgentConfig;
 use crate::context::AgentContext;
 use crate::error::AgentError;
@@ -86,6 +87,11 @@ impl Worker {
     /// The files read and the to-do list at the cursor.
     pub async fn side_state(&self) -> Result<SideState, AgentError> {
         self.agent.side_state().await
+    }
+
+    /// What tools of the engine use while they run in a turn. It does not keep the agent alive.
+    pub fn handle(&self) -> AgentHandle {
+        AgentHandle::new(&self.agent)
     }
 
     pub fn cursor(&self) -> &Cursor {

@@ -16,6 +16,8 @@ use crate::live_agents::{AgentConnection, LiveAgent};
 use crate::live_sessions::LiveSession;
 use crate::local_client::LocalClient;
 use crate::model_catalog::ModelPreferences;
+use crate::subagents::ParentAgent;
+use crate::subagents::task_tools::{Delegation, TaskTools};
 use crate::workspace::Workspace;
 
 /// The agent to start.
@@ -38,6 +40,8 @@ pub struct AgentSpec {
     pub is_one_shot: bool,
     /// What hooks learn at its start.
     pub start: AgentStart,
+    /// The agent that it works for, if it is a sub-agent.
+    pub parent: Option<ParentAgent>,
 }
 
 /// Why an agent starts.
@@ -61,6 +65,7 @@ impl AgentSpec {
             has_user: false,
             is_one_shot: false,
             start: AgentStart::default(),
+            parent: None,
         }
     }
 
@@ -127,7 +132,7 @@ impl Engine {
         let agent = match live.agents.find(cursor.id(), spec.is_one_shot).await {
             Ok(agent) => agent,
             Err(vacant) => {
-                let worker = self.start_worker(live.session(), cursor, spec).await?;
+                let worker = self.start_worker(live, cursor, spec).await?;
                 let agent = LiveAgent::new(worker, live.clone(), spec.is_one_shot);
                 vacant.insert(&agent);
                 // The hooks may connect to the agent too.
@@ -141,20 +146,30 @@ impl Engine {
 
     async fn start_worker(
         &self,
-        session: &Session,
+        live: &LiveSession,
         cursor: Cursor,
         spec: &AgentSpec,
     ) -> Result<Worker, EngineError> {
+        let session = live.session();
         let is_new = session.version().entries == 0;
-        let config = AgentConfig {
+        let mut config = AgentConfig {
             trust_session_approvals: self.is_own_session(session),
+            parent: spec.parent.as_ref().map(|parent| parent.agent.clone()),
             ..spec.agent_config(self.config().hooks.clone())
         };
+        let delegation = Delegation::new(self, live, spec);
+        if let Some(delegation) = &delegation {
+            config.tools = Arc::new(TaskTools::new(config.tools, delegation.clone()));
+        }
         let worker = Worker::start_at(cursor, config).await?;
+        if let Some(delegation) = delegation {
+            delegation.set_agent(worker.handle());
+        }
         let (id, model) = (session.id(), spec.model.full_name());
         tracing::debug!(session = id, %model, one_shot = spec.is_one_shot, "an agent starts");
         let mode = spec.workspace.approval_mode;
-        if is_new && mode != ApprovalMode::default() && spec.approval.is_none() && !spec.is_one_shot {
+        let sets_mode = spec.approval.is_none() && !spec.is_one_shot && spec.parent.is_none();
+        if is_new && mode != ApprovalMode::default() && sets_mode {
             worker.send(ClientCommand::SetApproval { mode }).await?;
         }
         Ok(worker)

@@ -57,6 +57,8 @@ pub enum EngineError {
     NothingToFork,
     #[error("the entry already has a parentId")]
     ParentGivenTwice,
+    #[error("no task {task} is running")]
+    TaskNotRunning { task: String },
     #[error("nothing was appended")]
     NothingAppended,
     #[error("a hook refused the operation")]
@@ -127,7 +129,9 @@ impl EngineError {
             EngineError::KeepsChanging => ErrorCode::Contended,
             EngineError::FileExists { .. } => ErrorCode::AlreadyExists,
             EngineError::CannotWrite { .. } => ErrorCode::Io,
-            EngineError::NothingAppended | EngineError::DamagedLog => ErrorCode::Failed,
+            EngineError::NothingAppended | EngineError::DamagedLog | EngineError::TaskNotRunning { .. } => {
+                ErrorCode::Failed
+            }
         }
     }
 

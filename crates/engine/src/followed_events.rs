@@ -218,9 +218,9 @@ impl KnownState {
                 delta: Arc::new(delta),
             }));
         }
-        for OpenQuestion { id, question } in missed.questions {
+        for OpenQuestion { id, question, agent } in missed.questions {
             if !self.questions.contains(&id) {
-                events.push_back(ClientEvent::Asked { id, question: Box::new(question) });
+                events.push_back(ClientEvent::Asked { id, question: Box::new(question), agent });
             }
         }
         let (steering, follow_up) = (texts(&missed.queue.steering), texts(&missed.queue.follow_up));

@@ -12,6 +12,7 @@
 //! | `live_sessions.rs`, `create.rs`, `deferred_store.rs` | open sessions; new sessions, and how one is kept only if it is used |
 //! | `live_agents.rs` | the agents that work in a live session, and how long they stay |
 //! | `agents.rs`, `workspace.rs`, `model_catalog.rs` | starting agents; the state that agents in one directory share; choosing an agent's model |
+//! | `subagents/` | tasks that a model delegates to other agents, each in its own session |
 //! | `operations/` | the operations, one module each; those that read write to a callback |
 //! | `sessions.rs`, `sessions/` | the operations on the sessions of one store, by id, for programs |
 //! | `client_contract.rs`, `hook_contract.rs`, `recording_hook.rs`, `contract_engine.rs` | tests that every client must pass, whatever its transport |
@@ -53,6 +54,7 @@ pub mod recording_hook;
 mod session_reader;
 mod sessions;
 mod stored;
+mod subagents;
 mod workspace;
 
 pub use agents::{AgentSpec, AgentStart, SummaryModel};
@@ -96,10 +98,14 @@ pub use sessions::{
     SessionOperations, SessionUpdate, Sessions,
 };
 pub use stored::StoredSession;
+pub use subagents::{ParentAgent, SubagentConfig, TASK_TOOL};
 pub use workspace::Workspace;
 
 // Types of lower crates that operations take, return or fail with. Callers use them from here.
-pub use osier_agent::{AgentError, Hook, Hooks, RegisteredHook, UnattendedHints, attachments, hooks};
+pub use osier_agent::{
+    AgentBudget, AgentDefinition, AgentError, AgentLibrary, Hook, Hooks, RegisteredHook, UnattendedHints,
+    attachments, hooks,
+};
 pub use osier_model::{LookupError, ModelInfo};
 pub use osier_session::{
     CommitOutcome, CopyReport, KnownRevision, Session, SessionError, SnapshotOptions, UnavailableStore,

@@ -18,12 +18,15 @@ use crate::error::EngineError;
 use crate::live_agents::LiveAgents;
 use crate::operations::switch::observe;
 use crate::stored::StoredSession;
+use crate::subagents::running_tasks::RunningTasks;
 
 /// An open session and the agents that work in it.
 #[derive(Debug)]
 pub struct LiveSession {
     session: Session,
     pub(crate) agents: LiveAgents,
+    /// The tasks of its sub-agents that run now.
+    pub(crate) tasks: Arc<RunningTasks>,
     hooks: Arc<Hooks>,
     is_close_announced: AtomicBool,
 }
@@ -173,6 +176,7 @@ impl Engine {
         let live = Arc::new(LiveSession {
             session,
             agents: LiveAgents::default(),
+            tasks: Arc::default(),
             hooks: self.config().hooks.clone(),
             is_close_announced: AtomicBool::new(false),
         });

@@ -39,7 +39,11 @@ impl LocalClient {
 #[async_trait]
 impl Client for LocalClient {
     async fn send(&self, command: ClientCommand) -> Result<CommandReply, ClientError> {
-        Ok(self.worker().send(command).await.map_err(EngineError::from)?)
+        Ok(match command {
+            ClientCommand::CancelTasks { task } => self.live().tasks.cancel(task.as_deref())?,
+            ClientCommand::SteerTask { task, text } => self.live().tasks.steer(&task, text).await?,
+            command => self.worker().send(command).await.map_err(EngineError::from)?,
+        })
     }
 
     async fn query(&self, query: SessionQuery) -> Result<QueryAnswer, ClientError> {

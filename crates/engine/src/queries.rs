@@ -28,6 +28,12 @@ pub(crate) async fn answer(worker: &Worker, query: SessionQuery) -> Result<Query
         SessionQuery::Files { limit } => {
             QueryAnswer::Files { files: completions::files(worker, limit).await }
         }
+        SessionQuery::Agents => QueryAnswer::Agents { agents: completions::agents(worker).await },
+        SessionQuery::Subagents => {
+            let state = session.state();
+            let batches = session.subagent_projections(&state).await?.into_values().collect();
+            QueryAnswer::Subagents { batches }
+        }
         SessionQuery::Status => QueryAnswer::Status(status::status(worker).await?),
         query => match answer_from_session(worker.cursor(), query).await? {
             Some(answer) => answer,

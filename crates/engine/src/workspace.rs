@@ -15,6 +15,7 @@ use crate::agents::{AgentSpec, SummaryModel};
 use crate::error::EngineError;
 use crate::model_catalog::{ModelCatalog, ModelPreferences};
 use crate::reading::model_on_path;
+use crate::subagents::SubagentConfig;
 
 /// See the module documentation.
 #[derive(Debug, Clone)]
@@ -35,6 +36,8 @@ pub struct Workspace {
     pub approval_mode: ApprovalMode,
     /// The limit of model calls for one prompt.
     pub max_steps: u32,
+    /// How its agents delegate tasks; `None` means that they do not.
+    pub subagents: Option<SubagentConfig>,
     /// The result the model gets for a call that cannot be approved in this run.
     pub unattended_hints: UnattendedHints,
 }
@@ -54,6 +57,7 @@ impl Workspace {
             restore_on_move: true,
             approval_mode: ApprovalMode::default(),
             max_steps: DEFAULT_MAX_STEPS,
+            subagents: None,
             unattended_hints: UnattendedHints::default(),
         }
     }
@@ -83,6 +87,7 @@ impl Workspace {
             chosen_thinking: spec.thinking,
             system_prompt: self.system_prompt.clone(),
             prompt_library: self.prompt_library.clone(),
+            agent_library: self.subagents.as_ref().map(|config| config.library.clone()),
             backtracking: self.backtracking,
             summary_model: spec.summary_model.clone(),
             compaction: self.compaction,

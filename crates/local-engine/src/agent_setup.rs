@@ -74,6 +74,7 @@ impl AgentSetup {
             has_user: options.has_user,
             is_one_shot: false,
             start,
+            parent: None,
         }
     }
 }

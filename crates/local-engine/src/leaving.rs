@@ -4,6 +4,8 @@ use osier_engine::hooks::{SessionEndReason, SessionStartReason, SwitchReason};
 use osier_engine::{AgentStart, Engine, LocalClient, session_location};
 use osier_protocol::{Client, ClientCommand, ClientError, CommandReply, OpenTarget, Prompt, SessionRef};
 
+use osier_tree::Header;
+
 use crate::local_engine::LocalEngine;
 
 /// The session that a client leaves, and why.
@@ -73,6 +75,15 @@ impl LeftSession {
     /// Asks the hooks whether the client may leave. Those of a fork are asked by the fork.
     pub(crate) async fn may_switch(&self, engine: &Engine, target: Option<String>) -> bool {
         engine.may_switch(self.client.live().session(), target).await
+    }
+
+    /// Whether one of the two sessions delegated a task to the other one, so that leaving stops nothing.
+    pub(crate) fn is_task_of(&self, entered: &LocalClient) -> bool {
+        let (left, entered) = (self.client.live().session().header(), entered.live().session().header());
+        let is_child = |child: &Header, parent: &Header| {
+            child.parent_tool_call_id.is_some() && child.parent_session_id.as_ref() == Some(&parent.id)
+        };
+        is_child(left, entered) || is_child(entered, left)
     }
 
     /// Cancels the turn, because nothing would show it or answer its questions.

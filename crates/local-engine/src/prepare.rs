@@ -259,7 +259,7 @@ impl LocalEngine {
         let options = ListOptions { agent, cwd: Some(directory), ..home.list_options(true) };
         let list = home.engine.list(&options).await?;
         notices.extend(list.unavailable.iter().map(|down| down.error.to_string()));
-        match list.cards.first() {
+        match list.cards.iter().find(|card| !card.is_subagent()) {
             Some(card) => Ok(Some(home.engine.session_of_card(card).await?)),
             None => Ok(None),
         }

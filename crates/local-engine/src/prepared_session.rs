@@ -58,6 +58,7 @@ pub struct LocalSession {
     pub start_position: LogPosition,
     editor: Option<Prompt>,
     stopped: StoppedWork,
+    is_task_of_left: bool,
 }
 
 impl PreparedSession {
@@ -77,16 +78,18 @@ impl PreparedSession {
             rename(&client, name).await?;
         }
         let mut stopped = StoppedWork::default();
+        let is_task_of_left = left.as_ref().is_some_and(|left| left.is_task_of(&client));
         if let Some(left) = &left {
-            if !options.is_shared {
+            let ends = !options.is_shared && !is_task_of_left;
+            if ends {
                 left.end_agent(&client);
             }
             left.announce(&engine, &client).await;
-            if !options.is_shared && !options.keeps_left_turn {
+            if ends && !options.keeps_left_turn {
                 stopped = left.stop_work().await?;
             }
         }
-        Ok(LocalSession { client, setup, notices, is_new, start_position, editor, stopped })
+        Ok(LocalSession { client, setup, notices, is_new, start_position, editor, stopped, is_task_of_left })
     }
 
     /// The session, if it exists.
@@ -125,6 +128,7 @@ impl LocalSession {
             editor_text: (!texts.is_empty()).then(|| texts.join("\n\n")),
             editor_images: prompts.iter().flat_map(|prompt| prompt.images.clone()).collect(),
             turn_stopped: self.stopped.turn_stopped,
+            is_task_of_left: self.is_task_of_left,
             is_new: self.is_new,
             notices: self.notices.iter().map(|notice| sanitize_line(notice)).collect(),
         }

@@ -104,16 +104,15 @@ impl LocalEngine {
     async fn delete(&self, session: &SessionRef) -> Result<DeletedSession, LocalEngineError> {
         let engine = self.engine();
         let nothing = DeletedSession { store: session.store.to_string(), ..DeletedSession::default() };
-        let card = match self.stored_session(session).await {
-            Ok(stored) => stored.card().await?,
+        let named = match self.stored_session(session).await {
+            Ok(stored) => vec![stored.card().await?],
+            // An earlier deletion may have been interrupted.
             Err(LocalEngineError::Engine(osier_engine::EngineError::Store(StoreError::NotFound {
                 ..
-            }))) => {
-                return Ok(nothing);
-            }
+            }))) => engine.orphaned_subagents(&session.key).await?,
             Err(error) => return Err(error),
         };
-        let plan = engine.plan_delete(vec![card]).await?;
+        let plan = engine.plan_delete(named).await?;
         let mut report = engine.delete(&plan, false).await?;
         if let Some(error) = report.take_named_kept().and_then(KeptReason::into_error) {
             return Err(error.into());

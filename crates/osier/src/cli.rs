@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::home::{self, CliOverrides, Home};
 use crate::output_writer::{OutputWriter, notice};
-use crate::{bench, config, demo, doctor, failure, models, run, serve, sessions, trust};
+use crate::{agents, bench, config, demo, doctor, failure, models, run, serve, sessions, trust};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -53,6 +53,8 @@ enum CliCommand {
     Config(config::Args),
     /// List the available models
     Models(models::Args),
+    /// List the agents that a model can delegate tasks to
+    Agents(agents::Args),
     /// Serve sessions over HTTP and WebSockets
     Serve(serve::Args),
     /// Print links and tokens for a gateway
@@ -117,6 +119,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
             let _log = start_log(&home, false);
             block_on(models::run(args, &home))
         }
+        Some(CliCommand::Agents(args)) => agents::run(&args, &home::find()?),
         Some(CliCommand::Serve(args)) => {
             let home = home::find()?;
             let _log = start_log(&home, false);

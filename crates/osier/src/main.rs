@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `cli.rs`, `main.rs` | the command line, and what runs each command |
 //! | `run/` | running the agent: options, the choice of a session, print and JSON modes; the program around the terminal interface |
-//! | `trust/`, `config/`, `models.rs`, `doctor/` | the commands for trust, settings, models and diagnosis |
+//! | `trust/`, `config/`, `models.rs`, `agents.rs`, `doctor/` | the commands for trust, settings, models, agents and diagnosis |
 //! | `serve.rs`, `serve/` | the gateway, and tokens for it |
 //! | `sessions/` | one file per command; `message_text.rs` is shared by some of them |
 //! | `one_shot.rs`, `confirm.rs`, `closing.rs` | the client of a session for one command; asking for confirmation; the end of a run |
@@ -13,6 +13,7 @@
 //! | `output_writer.rs`, `layout.rs`, `progress.rs`, `failure.rs` | output; columns; progress; text and exit code of a failure |
 //! | `demo.rs`, `bench.rs` | the example session; hidden commands that `cargo xtask bench` measures |
 
+mod agents;
 #[expect(clippy::enum_variant_names, reason = "the names of hidden commands state their purpose")]
 mod bench;
 mod cli;

@@ -4,14 +4,15 @@ use osier_tree::EntryId;
 use osier_tree::ErrorCode;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::compare::Comparison;
+use osier_tree::projection::subagents::SubagentProjection;
 use osier_tree::projection::usage::UsageReport;
 use serde_json::{Map, Value};
 
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::query::{
-    CompactionDetails, EntriesAnswer, EntryAnswer, ForkPoint, Landmark, ModelDetails, PathAnswer,
-    PromptCommand, QueryAnswer, SandboxStatus, SessionQuery, SessionStatus,
+    AgentDescription, CompactionDetails, EntriesAnswer, EntryAnswer, ForkPoint, Landmark, ModelDetails,
+    PathAnswer, PromptCommand, QueryAnswer, SandboxStatus, SessionQuery, SessionStatus,
 };
 use crate::tree_snapshot::TreeSnapshot;
 
@@ -53,6 +54,9 @@ queries! {
         SessionQuery::ModelDetails => QueryAnswer::ModelDetails(details) => details;
     commands() -> Vec<PromptCommand>: SessionQuery::Commands => QueryAnswer::Commands { commands } => commands;
     files(limit: usize) -> Vec<String>: SessionQuery::Files { limit } => QueryAnswer::Files { files } => files;
+    agents() -> Vec<AgentDescription>: SessionQuery::Agents => QueryAnswer::Agents { agents } => agents;
+    subagents() -> Vec<SubagentProjection>:
+        SessionQuery::Subagents => QueryAnswer::Subagents { batches } => batches;
     card() -> Card: SessionQuery::Card => QueryAnswer::Card { card } => card;
     usage() -> UsageReport: SessionQuery::Usage => QueryAnswer::Usage { usage } => usage;
     compare(left: EntryId, right: EntryId) -> Comparison:

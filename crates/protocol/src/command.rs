@@ -33,6 +33,16 @@ pub enum ClientCommand {
     /// Stops the running turn and the running shell command. Replies when both have ended, with the queued
     /// prompts, which are not sent.
     Cancel,
+    /// Cancels a task that a sub-agent does, or all of them. The turn goes on with their results.
+    CancelTasks {
+        #[serde(default)]
+        task: Option<String>,
+    },
+    /// Sends a message to the sub-agent that does a task, before its next model call.
+    SteerTask {
+        task: String,
+        text: String,
+    },
     /// Stops the running shell command. A turn goes on.
     StopShell,
     /// Empties the queue and returns the queued prompts.

@@ -142,6 +142,9 @@ pub struct SessionInfo {
     /// A turn was running in the session that the client left, and was canceled.
     #[serde(skip_serializing_if = "is_false")]
     pub turn_stopped: bool,
+    /// The session that the client left delegated a task to this one, or the other way around. Its turn goes on.
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_task_of_left: bool,
     /// The session is new: there was none to continue.
     #[serde(skip_serializing_if = "is_false")]
     pub is_new: bool,

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use osier_tree::projection::entry_view::{BacktrackView, EntryContent};
+use osier_tree::projection::subagents::TaskPanel;
 use osier_tree::{EntryId, EntryLine, ReplyDelta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,6 +85,9 @@ pub enum ClientEvent {
     Asked {
         id: u64,
         question: Box<Question>,
+        /// The sub-agent that asks, if it is not the agent of the session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
     },
     /// A question was answered, or its turn stopped.
     Answered {
@@ -105,6 +109,13 @@ pub enum ClientEvent {
     },
     SummaryText {
         text: String,
+    },
+    /// The state of a task that a sub-agent does, whenever it changes.
+    SubagentTask {
+        batch_id: String,
+        /// The call that delegated the task.
+        call: String,
+        panel: Box<TaskPanel>,
     },
     /// A notice for the user that needs no answer.
     Notice {

@@ -59,7 +59,7 @@ pub use osier_tools::{
 };
 pub use osier_tree::projection::card::Card;
 pub use osier_tree::projection::preview::{one_line, sanitize};
-pub use osier_tree::projection::{compare, entry_view, outline, usage};
+pub use osier_tree::projection::{compare, entry_view, outline, subagents, usage};
 pub use osier_tree::summary::without_file_lists;
 pub use osier_tree::tokens::TokenCount;
 pub use osier_tree::{EntryId, EntryLine, ErrorCode, JsonText, ReplyDelta, SessionId, StoreName, TokenUsage};

@@ -4,6 +4,7 @@ use osier_model::ThinkingLevel;
 use osier_tools::approvals::ApprovalMode;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::compare::Comparison;
+use osier_tree::projection::subagents::SubagentProjection;
 use osier_tree::projection::usage::UsageReport;
 use osier_tree::tokens::TokenCount;
 use osier_tree::{EntryId, EntryLine, SessionId};
@@ -57,6 +58,10 @@ pub enum SessionQuery {
         /// At most this many.
         limit: usize,
     },
+    /// The agents that the model can delegate tasks to.
+    Agents,
+    /// The batches of sub-agents in this session, in log order.
+    Subagents,
     /// The session as lists show it.
     Card,
     Usage,
@@ -97,6 +102,8 @@ pub enum QueryAnswer {
     ModelDetails(ModelDetails),
     Commands { commands: Vec<PromptCommand> },
     Files { files: Vec<String> },
+    Agents { agents: Vec<AgentDescription> },
+    Subagents { batches: Vec<SubagentProjection> },
     Card { card: Card },
     Usage { usage: UsageReport },
     Compare { comparison: Comparison },
@@ -238,6 +245,23 @@ pub struct PromptCommand {
     /// Without the slash.
     pub name: String,
     pub description: String,
+}
+
+/// An agent that a model can delegate tasks to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct AgentDescription {
+    pub name: String,
+    pub description: String,
+    /// Its tools; `None` means all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// Its model; `None` means the current one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The file that defines it; `None` if it is built in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 /// Whether commands of the model run in a sandbox.

@@ -39,6 +39,9 @@ pub struct ToolQuestion {
 pub struct OpenQuestion {
     pub id: u64,
     pub question: Question,
+    /// The sub-agent that asks, if it is not the agent of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// The user's answer to a question.

@@ -120,6 +120,9 @@ commands! {
     DeleteBranch "delete_branch" { entry_id: EntryId },
     RestoreBranch "restore_branch" { entry_id: EntryId },
     Resume "resume",
+    GetSubagents "get_subagents",
+    CancelTasks "cancel_tasks" { #[serde(default)] task: Option<String> },
+    SteerTask "steer_task" { task: String, message: String },
     SetApprovalMode "set_approval_mode" { mode: ApprovalMode },
     GetSnapshot "get_snapshot" {
         #[serde(default)] since: Option<usize>,

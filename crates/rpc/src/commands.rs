@@ -101,6 +101,11 @@ impl RpcServer {
                 session.store_with(ClientCommand::RestoreBranch { entry: entry_id }).await
             }
             RpcCommand::Resume => session.store_with(ClientCommand::Resume).await,
+            RpcCommand::GetSubagents => session.subagents().await,
+            RpcCommand::CancelTasks { task } => session.store_with(ClientCommand::CancelTasks { task }).await,
+            RpcCommand::SteerTask { task, message } => {
+                session.store_with(ClientCommand::SteerTask { task, text: message }).await
+            }
             RpcCommand::SetApprovalMode { mode } => {
                 session.store_with(ClientCommand::SetApproval { mode }).await
             }

@@ -47,7 +47,13 @@ impl Dialogs {
         format!("{}ui-{}", self.prefix, self.last)
     }
 
-    pub(crate) fn open(&mut self, question_id: u64, question: &Question) -> (String, Dialog) {
+    /// `agent` is the sub-agent that asks.
+    pub(crate) fn open(
+        &mut self,
+        question_id: u64,
+        question: &Question,
+        agent: Option<&str>,
+    ) -> (String, Dialog) {
         let id = self.next_id();
         let (title, message, options) = match question {
             Question::Tool(question) => (title(question), message(question), tool_options(question)),
@@ -59,6 +65,10 @@ impl Dialogs {
                     ("No, stop here".to_owned(), UserAnswer::No { reason: String::new() }),
                 ],
             ),
+        };
+        let title = match agent {
+            Some(agent) => format!("[{}] {title}", visible_line(agent)),
+            None => title,
         };
         let names = options.iter().map(|(name, _)| name.clone()).collect();
         self.open.insert(id.clone(), OpenDialog { question: question_id, options });

@@ -1,5 +1,6 @@
 //! The events as they are written: pi's, with pi's fields, and those that pi does not have.
 
+use osier_protocol::subagents::TaskPanel;
 use osier_protocol::{BacktrackEvent, EntryId, MoveReason};
 use serde::Serialize;
 use serde_json::Value;
@@ -55,6 +56,12 @@ pub(crate) enum PiEvent<'a> {
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
+    },
+    /// Beyond pi: the state of a task that a sub-agent does.
+    SubagentTask {
+        batch_id: &'a str,
+        tool_call_id: &'a str,
+        panel: &'a TaskPanel,
     },
     QueueUpdate {
         steering: &'a [String],

@@ -92,7 +92,7 @@ impl RpcSession {
             }
         }
         for question in &state.open_questions {
-            translator.ask(question.id, &question.question);
+            translator.ask(question.id, &question.question, question.agent.as_deref());
         }
         if !state.returned_prompts.is_empty() {
             let texts: Vec<&str> = state.returned_prompts.iter().map(|prompt| prompt.text.as_str()).collect();

@@ -100,7 +100,7 @@ impl Translator {
             ClientEvent::ToolStarted { call, name, arguments } => self.start_tool(call, name, arguments),
             ClientEvent::ToolOutput { call, text, .. } => self.handle_tool_output(call, text),
             ClientEvent::ToolEnded { call, .. } => self.tools.stop_clock(call),
-            ClientEvent::Asked { id, question } => self.ask(*id, question),
+            ClientEvent::Asked { id, question, agent } => self.ask(*id, question, agent.as_deref()),
             ClientEvent::Answered { id, .. } => self.dialogs.close(*id),
             ClientEvent::Queue { steering, follow_up } => {
                 let changed = self.queue.set_queued(steering, follow_up);
@@ -116,6 +116,9 @@ impl Translator {
                 }
             }
             ClientEvent::SummaryStarted { .. } | ClientEvent::SummaryText { .. } => {}
+            ClientEvent::SubagentTask { batch_id, call, panel } => {
+                self.emit(&PiEvent::SubagentTask { batch_id, tool_call_id: call, panel });
+            }
             ClientEvent::Notice { text } => self.notify(text, "info"),
         }
         self.drain_lines()

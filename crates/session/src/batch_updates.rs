@@ -1,11 +1,14 @@
 //! Updates of sub-agent batches: a batch is stored as running, and a later `entry_update` records how it ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use osier_store::{PreviewTexts, StoreError};
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::json::with_status;
 use osier_tree::projection::preview::{Previews, updated_preview};
+use osier_tree::projection::subagents::{
+    BatchLiveness, SubagentProjection, open_batches, subagent_entries, subagent_projections,
+};
 use osier_tree::scan::RawJson;
 use osier_tree::{EntryKind, Seq, SessionTree};
 use rustc_hash::FxHashMap;
@@ -23,6 +26,12 @@ impl Session {
         for (batch, update) in updated_batches(&state.tree) {
             let text = updated_preview(&texts.get(batch), &texts.get(update));
             texts.set_override(batch, text);
+        }
+        for batch in self.interrupted_batches(state).await? {
+            if let Some(tasks) = texts.get(batch).strip_suffix("running]") {
+                let text = format!("{tasks}interrupted]");
+                texts.set_override(batch, text);
+            }
         }
         Ok(texts)
     }
@@ -55,7 +64,8 @@ impl Session {
         Ok(texts)
     }
 
-    /// Like [`Session::for_each_line`], but a batch of sub-agents has the status of its latest update.
+    /// Like [`Session::for_each_line`], but a batch of sub-agents has the status of its latest update. One without an end
+    /// that no turn works on is `interrupted`.
     pub async fn for_each_current_line<E: From<StoreError>>(
         &self,
         state: &SessionState,
@@ -63,11 +73,42 @@ impl Session {
         mut each: impl FnMut(Seq, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let statuses = self.batch_statuses(state).await?;
+        let interrupted = self.interrupted_batches(state).await?;
         let current = |seq: Seq, line: &[u8]| match statuses.get(&seq) {
             Some(status) => each(seq, &with_status(line, status)),
+            None if interrupted.contains(&seq) && is_running(line) => {
+                each(seq, &with_status(line, "interrupted"))
+            }
             None => each(seq, line),
         };
         self.for_each_line(state.version, seqs, current).await
+    }
+
+    /// The projections of all batches, by the entry that carries each.
+    pub async fn subagent_projections(
+        &self,
+        state: &SessionState,
+    ) -> Result<BTreeMap<Seq, SubagentProjection>, StoreError> {
+        let seqs = subagent_entries(&state.tree);
+        if seqs.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let is_idle = !self.interrupted_batches(state).await?.is_empty();
+        let liveness = if is_idle { BatchLiveness::Idle } else { BatchLiveness::TurnRuns };
+        let mut lines: FxHashMap<Seq, Vec<u8>> = FxHashMap::default();
+        self.for_each_line(state.version, &seqs, |seq, line| {
+            lines.insert(seq, line.to_vec());
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+        Ok(subagent_projections(&state.tree, &lines, liveness))
+    }
+
+    /// The batches without an end, if no turn runs in the session.
+    async fn interrupted_batches(&self, state: &SessionState) -> Result<Vec<Seq>, StoreError> {
+        let open = open_batches(&state.tree);
+        let is_idle = !open.is_empty() && self.store().leases(self.key()).await?.is_empty();
+        Ok(if is_idle { open } else { Vec::new() })
     }
 
     /// The status of each updated batch.
@@ -87,6 +128,13 @@ impl Session {
         .await?;
         Ok(statuses)
     }
+}
+
+/// Whether a batch is stored as running.
+fn is_running(batch: &[u8]) -> bool {
+    let entry = parse_entry(batch).ok();
+    let content = entry.as_ref().and_then(|entry| entry.object().get("content"));
+    content.and_then(|content| content.get("status")).and_then(RawJson::text).as_deref() == Some("running")
 }
 
 /// The updated batches, each with its latest update.

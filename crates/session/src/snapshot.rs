@@ -8,6 +8,7 @@ use osier_tree::entry::parse_entry;
 use osier_tree::projection::card::{Card, CardFold};
 use osier_tree::projection::json::entry_json;
 use osier_tree::projection::snapshot::SCHEMA_VERSION;
+use osier_tree::projection::subagents::with_projection;
 use osier_tree::{Seq, SessionTree};
 use serde_json::{Map, Value, json};
 
@@ -76,13 +77,17 @@ impl Session {
     ) -> Result<(), E> {
         let seqs: Vec<Seq> = (from..state.version.entries).map(Seq::new).collect();
         let mut first = true;
+        let projections = self.subagent_projections(state).await?;
         write(b",\"entries\":[")?;
-        self.for_each_current_line(state, &seqs, |_, line| -> Result<(), E> {
+        self.for_each_current_line(state, &seqs, |seq, line| -> Result<(), E> {
             let Ok(entry) = parse_entry(line) else { return Ok(()) };
             if !std::mem::take(&mut first) {
                 write(b",\n")?;
             }
-            write(&entry_json(&entry))
+            match projections.get(&seq) {
+                Some(projection) => write(&with_projection(&entry_json(&entry), projection)),
+                None => write(&entry_json(&entry)),
+            }
         })
         .await?;
         write(b"]")

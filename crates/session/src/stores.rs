@@ -110,8 +110,8 @@ impl Stores {
         Ok(ListResult { page, unavailable: down })
     }
 
-    /// The sessions of the sub-agents of these sessions in the same store, recursively, each after its parent. Does
-    /// not include forks.
+    /// The sessions of the sub-agents of these sessions, in whatever store, recursively, each after its parent. Does not
+    /// include forks.
     pub async fn subagent_sessions(
         &self,
         cards: &[Card],
@@ -124,7 +124,7 @@ impl Stores {
                 let is_same = |known: &Card| known.id == card.id && known.store == card.store;
                 if card.id != parent.id
                     && !below.iter().any(is_same)
-                    && self.has_another_agent(card, &parent).await?
+                    && self.parent_store(card).await?.is_some_and(|store| store == parent.store)
                 {
                     below.push(card.clone());
                     open.push(card.clone());
@@ -134,14 +134,10 @@ impl Stores {
         Ok((below, down))
     }
 
-    /// Compares the headers, because the agent of a session can change later, and a fork keeps the agent of its
-    /// header.
-    async fn has_another_agent(&self, card: &Card, parent: &Card) -> Result<bool, StoreError> {
-        let (Some(card), Some(parent)) = (self.header(card).await?, self.header(parent).await?) else {
-            return Ok(false);
-        };
-        let agent = |header: &Header| header.agent_id.clone().filter(|agent| agent != "main");
-        Ok(agent(&card) != agent(&parent))
+    /// The store of a sub-agent's parent. A copy of the parent in another store has the same id, but no sub-agents.
+    async fn parent_store(&self, card: &Card) -> Result<Option<String>, StoreError> {
+        let header = self.header(card).await?;
+        Ok(header.map(|header| header.parent_store.unwrap_or_else(|| card.store.clone())))
     }
 
     /// `None` if the session no longer exists.

@@ -42,6 +42,6 @@ pub use osier_store_mysql::MySqlStore;
 pub use settings::{
     EffectiveSetting, InterfaceSettings, LoadedSettings, ParsedSetting, Project, ProjectSettings,
     SandboxSettings, SandboxWhen, Settings, SettingsLayers, SettingsOwner, SettingsProblem, StoreLocation,
-    StoreSpec, dotted_key, load_settings, table,
+    StoreSpec, SubagentSettings, dotted_key, load_settings, table,
 };
 pub use workspace::WorkspaceOptions;

@@ -12,6 +12,9 @@ use crate::themes;
 /// The tool that backtracks to a checkpoint; the agent implements it.
 pub const BACKTRACK: &str = "backtrack";
 
+/// The tool that delegates tasks to other agents; the engine implements it.
+pub const TASK: &str = osier_engine::TASK_TOOL;
+
 /// The error message for unknown tools.
 pub fn unknown_tool(unknown: &[String]) -> String {
     let known = tool_names();
@@ -23,7 +26,7 @@ pub fn unknown_tool(unknown: &[String]) -> String {
 
 fn tool_names() -> Vec<String> {
     let names = ToolSet::standard().specs().into_iter().map(|spec| spec.name);
-    names.chain([BACKTRACK.to_owned()]).collect()
+    names.chain([BACKTRACK.to_owned(), TASK.to_owned()]).collect()
 }
 
 /// Rejects a value that names an unknown tool, model or theme.

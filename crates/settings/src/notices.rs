@@ -29,7 +29,7 @@ pub fn untrusted_notice(home: &Home) -> Option<String> {
     let request = home.trust_request.as_ref().filter(|request| !request.is_trusted())?;
     let names: Vec<&str> = request.items.iter().map(|item| item.name.as_str()).collect();
     Some(format!(
-        "{} is not trusted; ignored settings and folders in .osier: {}; run `osier trust` to review them",
+        "{} is not trusted; ignored its settings and folders: {}; run `osier trust` to review them",
         sanitize_line(&home.display_path(&request.root)),
         osier_tree::projection::preview::one_line(&names.join(", "), MAX_NAMES),
     ))

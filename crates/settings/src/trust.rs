@@ -17,7 +17,10 @@ use crate::home::Home;
 use crate::settings::{ParsedSetting, Project, dotted_key};
 
 /// The folders in `.osier` whose contents a model or this program would follow.
-const TRUSTED_FOLDERS: [&str; 3] = ["extensions", "prompts", "skills"];
+const TRUSTED_FOLDERS: [&str; 4] = ["agents", "extensions", "prompts", "skills"];
+
+/// The agent files of Claude Code, relative to the project.
+pub(crate) const CLAUDE_AGENTS: &str = ".claude/agents";
 
 /// One setting or folder that a project requests.
 #[derive(Clone, PartialEq, Eq)]
@@ -95,16 +98,17 @@ fn trust_items(project: &Project, wanted: &[ParsedSetting]) -> Result<Vec<TrustI
         };
         TrustItem { name, content: whole, display: shown }
     };
-    let of_folder = |name: &&str| {
+    let of_folder = |(name, folder): (&str, PathBuf)| {
         let name = format!("{name}/");
-        let folder = project.folder().join(name.trim_end_matches('/'));
         folder.is_dir().then(|| {
             let FolderContents { names, hash } = contents::hash_folder(&folder, &project.root)?;
             let shown = format!("{name} ({})", names.join(", "));
             Ok(TrustItem { content: format!("{name} {hash}"), display: shown, name })
         })
     };
-    wanted.iter().map(|found| Ok(of_key(found))).chain(TRUSTED_FOLDERS.iter().filter_map(of_folder)).collect()
+    let folders = TRUSTED_FOLDERS.iter().map(|name| (*name, project.folder().join(name)));
+    let folders = folders.chain([(CLAUDE_AGENTS, project.root.join(CLAUDE_AGENTS))]);
+    wanted.iter().map(|found| Ok(of_key(found))).chain(folders.filter_map(of_folder)).collect()
 }
 
 /// The project of a directory.

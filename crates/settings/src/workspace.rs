@@ -3,15 +3,17 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use osier_agent::{PromptLibrary, StandardSystemPrompt};
-use osier_engine::{ModelCatalog, UnattendedHints, Workspace};
+use osier_agent::{AgentLibrary, PromptLibrary, StandardSystemPrompt};
+use osier_engine::{ModelCatalog, SubagentConfig, UnattendedHints, Workspace};
 use osier_model::KeySource;
 use osier_tools::{CommandEnv, ProtectedPaths, ToolContext, ToolSet};
 
 use crate::error::SettingsError;
 use crate::home::Home;
-use crate::names::{BACKTRACK, unknown_tool};
+use crate::names::{BACKTRACK, TASK, unknown_tool};
 use crate::sandbox_rules;
+use crate::settings::SubagentSettings;
+use crate::trust::CLAUDE_AGENTS;
 
 /// Options of the command line that override settings.
 #[derive(Debug, Clone, Default)]
@@ -24,10 +26,21 @@ pub struct WorkspaceOptions {
     pub unattended_hints: UnattendedHints,
 }
 
+/// The tools that the model may call.
+#[derive(Debug, Default)]
+struct SelectedTools {
+    tools: ToolSet,
+    /// Whether it may backtrack.
+    backtracking: bool,
+    /// Whether it may delegate tasks.
+    delegation: bool,
+}
+
 impl Home {
     pub fn workspace(&self, options: &WorkspaceOptions) -> Result<Workspace, SettingsError> {
-        let (tools, backtracking) = self.select_tools(options)?;
-        Ok(Workspace { tools, backtracking, ..self.workspace_without_tools(options) })
+        let SelectedTools { tools, backtracking, delegation } = self.select_tools(options)?;
+        let subagents = delegation.then(|| self.subagent_config());
+        Ok(Workspace { tools, backtracking, subagents, ..self.workspace_without_tools(options) })
     }
 
     /// The workspace of an agent that only writes summaries.
@@ -44,24 +57,44 @@ impl Home {
             restore_on_move: settings.restore_model_on_move,
             approval_mode: settings.approval,
             max_steps: settings.max_steps,
+            subagents: None,
             unattended_hints: options.unattended_hints.clone(),
             models,
         }
     }
 
-    /// The tools that the model may call, and whether it may backtrack.
-    fn select_tools(&self, options: &WorkspaceOptions) -> Result<(ToolSet, bool), SettingsError> {
+    fn select_tools(&self, options: &WorkspaceOptions) -> Result<SelectedTools, SettingsError> {
         if options.no_tools {
-            return Ok((ToolSet::default(), false));
+            return Ok(SelectedTools::default());
         }
         let (all, backtracking) = (ToolSet::standard(), self.settings.backtracking);
+        let delegation = self.settings.subagents.enabled;
         let Some(tool_names) = options.tools.as_ref().or(self.settings.tools.as_ref()) else {
-            return Ok((all, backtracking));
+            return Ok(SelectedTools { tools: all, backtracking, delegation });
         };
         let tool_names = tool_names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
-        let (own, tool_names): (Vec<&str>, Vec<&str>) = tool_names.partition(|name| *name == BACKTRACK);
+        let (own, tool_names): (Vec<&str>, Vec<&str>) =
+            tool_names.partition(|name| [BACKTRACK, TASK].contains(name));
         let tools = all.only(&tool_names).map_err(|unknown| SettingsError::Usage(unknown_tool(&unknown)))?;
-        Ok((tools, backtracking && !own.is_empty()))
+        Ok(SelectedTools {
+            tools,
+            backtracking: backtracking && own.contains(&BACKTRACK),
+            delegation: delegation && own.contains(&TASK),
+        })
+    }
+
+    fn subagent_config(&self) -> SubagentConfig {
+        let SubagentSettings { max_parallel, max_depth, budget, .. } = self.settings.subagents;
+        SubagentConfig { library: self.agent_library(), max_parallel, max_depth, budget }
+    }
+
+    /// The agent files of the user and of a trusted project.
+    pub fn agent_library(&self) -> AgentLibrary {
+        let of_project = self.trusted_folder().zip(self.project.as_ref());
+        let of_project =
+            of_project.map(|(folder, project)| [project.root.join(CLAUDE_AGENTS), folder.join("agents")]);
+        let folders = [self.folder.join("agents")].into_iter().chain(of_project.into_iter().flatten());
+        AgentLibrary { folders: folders.collect() }
     }
 
     /// The contents of the system prompt.

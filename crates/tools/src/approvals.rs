@@ -24,8 +24,8 @@ use crate::outcome::ToolOutcome;
 use crate::tool::{Preview, ProposedChange, ToolKind, ToolSpec};
 use scope::CommandScope;
 
-/// Which calls run without asking.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Which calls run without asking, the strictest mode first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ApprovalMode {
     /// Asks before anything that writes or runs.
@@ -198,7 +198,7 @@ impl Approvals {
         }
         let allowed = self.is_allowed(tool, preview);
         match tool.kind {
-            ToolKind::Reads | ToolKind::Neutral => None,
+            ToolKind::Reads | ToolKind::Neutral | ToolKind::Delegates => None,
             ToolKind::Writes if preview.touches.any_outside() => Some(AskReason::Outside),
             ToolKind::Writes if preview.touches.any_guarded() => Some(AskReason::Guarded),
             ToolKind::Writes => (!allowed && self.mode == ApprovalMode::Default).then_some(AskReason::Writes),

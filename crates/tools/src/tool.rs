@@ -24,6 +24,8 @@ pub enum ToolKind {
     Runs,
     /// Affects only the conversation.
     Neutral,
+    /// Starts other agents, whose calls need approval one by one.
+    Delegates,
 }
 
 /// The description of a tool for the model.
@@ -109,4 +111,10 @@ pub trait Toolbox: Send + Sync + Debug {
 
     /// See [`Tool::run`].
     async fn run(&self, call: ToolCall, ctx: &ToolContext) -> ToolOutcome;
+
+    /// Continues a call that a process left without a result when it ended. `None` if that is not possible: the call stays
+    /// interrupted.
+    async fn resume(&self, _call: &ToolCall, _ctx: &ToolContext) -> Option<ToolOutcome> {
+        None
+    }
 }

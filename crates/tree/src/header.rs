@@ -19,6 +19,8 @@ pub struct Header {
     pub parent_session_id: Option<String>,
     pub parent_store: Option<String>,
     pub agent_id: Option<String>,
+    /// The call of the parent session that delegated a task to this session. Only such a session is a child.
+    pub parent_tool_call_id: Option<String>,
     /// How often garbage collection replaced the log.
     pub rewrite_count: u32,
     /// Unknown fields, byte for byte, each preceded by a comma.
@@ -26,7 +28,7 @@ pub struct Header {
 }
 
 /// The fields that Osier reads.
-const KNOWN_FIELDS: [&str; 10] = [
+const KNOWN_FIELDS: [&str; 11] = [
     "type",
     "version",
     "id",
@@ -36,6 +38,7 @@ const KNOWN_FIELDS: [&str; 10] = [
     "parentSessionId",
     "parentStore",
     "agentId",
+    "parentToolCallId",
     "rewritten",
 ];
 
@@ -50,6 +53,7 @@ impl Header {
             parent_session_id: None,
             parent_store: None,
             agent_id: None,
+            parent_tool_call_id: None,
             rewrite_count: 0,
             unknown_fields: Vec::new(),
         }
@@ -70,6 +74,7 @@ impl Header {
             parent_session_id: text("parentSessionId"),
             parent_store: text("parentStore"),
             agent_id: text("agentId"),
+            parent_tool_call_id: text("parentToolCallId"),
             rewrite_count: header
                 .get("rewritten")
                 .and_then(RawJson::number)
@@ -90,6 +95,7 @@ impl Header {
             ("parentSessionId", self.parent_session_id.as_ref()),
             ("parentStore", self.parent_store.as_ref()),
             ("agentId", self.agent_id.as_ref()),
+            ("parentToolCallId", self.parent_tool_call_id.as_ref()),
         ];
         for (key, value) in fields {
             if let Some(value) = value {
@@ -138,6 +144,7 @@ mod tests {
     fn header_round_trips() {
         let mut header = Header::new("a-1", 1_767_323_045_678, "/tmp/ü \"x\"");
         header.parent_session = Some("/x.jsonl".into());
+        header.parent_tool_call_id = Some("call_1".into());
         header.rewrite_count = 2;
         let line = header.to_line();
         assert_eq!(Header::from_raw(RawJson::parse(&line).unwrap()), Some(header));

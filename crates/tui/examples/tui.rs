@@ -106,6 +106,7 @@ impl Folder {
         Ok(OpenedSession {
             client: Arc::new(self.connect(&session).await?),
             config: setting(&self.cwd),
+            keeps_turn: false,
             editor_text: None,
             notices: Vec::new(),
         })

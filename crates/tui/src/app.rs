@@ -512,9 +512,11 @@ impl App {
     /// Switches to another session.
     fn switch_session(&mut self, opened: OpenedSession) {
         let now = opened.client;
-        let stopped = self.state.activity.turn_running;
+        let stopped = self.state.activity.turn_running && !opened.keeps_turn;
         // Nothing would show the turn of the session that you leave, or answer its questions. Queued prompts come back.
-        self.send(ClientCommand::Cancel, CommandPurpose::Cancel);
+        if !opened.keeps_turn {
+            self.send(ClientCommand::Cancel, CommandPurpose::Cancel);
+        }
         let before = std::mem::replace(&mut self.client, now.clone());
         self.state.config = Arc::new(opened.config);
         self.state.status = SessionStatus::default();

@@ -1,5 +1,6 @@
 //! Slash commands, each in its own file with its help text. An unknown command suggests the nearest one.
 
+mod agents;
 mod approval;
 mod branch;
 mod compact;
@@ -57,6 +58,7 @@ const COMMANDS: &[SlashCommand] = &[
     compaction::COMMAND,
     thinking::COMMAND,
     approval::COMMAND,
+    agents::COMMAND,
     undo::COMMAND,
     redo::COMMAND,
     compare::COMMAND,

@@ -93,6 +93,8 @@ pub struct OpenedSession {
     pub client: Arc<dyn Client>,
     /// The configuration for this session, such as its working directory.
     pub config: UiConfig,
+    /// It does a task for the session that you leave, or the other way around. Nothing is stopped.
+    pub keeps_turn: bool,
     /// The text to put into the editor, so that you can edit and send it again.
     pub editor_text: Option<String>,
     /// Notices for the user.

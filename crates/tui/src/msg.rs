@@ -191,6 +191,8 @@ pub enum Action {
     PrintUsage,
     /// Print tokens and cost.
     PrintCost,
+    /// Print the agents that tasks can name, and the tasks of this session.
+    PrintAgents,
     /// Add a prompt to the history of all sessions.
     AddToHistory(String),
     /// Show what the last compaction left out.

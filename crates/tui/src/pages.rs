@@ -1,7 +1,8 @@
 //! Longer texts: information about a session, its usage, branch comparisons, and notices about moves and session switches.
 
 use osier_protocol::compare::{Comparison, ComparisonSide};
-use osier_protocol::query::CompactionDetails;
+use osier_protocol::query::{AgentDescription, CompactionDetails};
+use osier_protocol::subagents::{SubagentProjection, TaskPanel};
 use osier_protocol::usage::{UsageReport, UsageTotals, format_cost, format_tokens};
 use osier_protocol::{Card, MoveReason, one_line, without_file_lists};
 
@@ -24,7 +25,10 @@ pub(crate) fn session_lines(card: &Card, clock: LocalClock, columns: usize) -> V
         ("created", clock.format_full(card.created)),
         ("entries", format!("{} ({} messages)", card.entry_count, card.message_count)),
         ("branches", card.branches.to_string()),
-        ("forked from", card.parent_session_id.clone().unwrap_or_default()),
+        (
+            if card.is_subagent() { "task of" } else { "forked from" },
+            card.parent_session_id.clone().unwrap_or_default(),
+        ),
     ];
     let mut lines = vec![Line::styled(Style::from(ColorRole::Accent).bold(), "Session")];
     for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
@@ -59,12 +63,44 @@ pub(crate) fn usage_lines(report: &UsageReport, columns: usize) -> Vec<Line> {
     };
     row("session", &report.session);
     row("current path", &report.path);
+    if !report.subagents.is_unused() {
+        row("sub-agents", &report.subagents);
+    }
     for model in &report.models {
         row(&format!("model {}", model.model.as_deref().unwrap_or("unknown")), &model.usage);
     }
     for branch in &report.branches {
         let active = if branch.active { " (current)" } else { "" };
         row(&format!("branch to {}{active}", branch.tip), &branch.usage);
+    }
+    lines
+}
+
+/// The agents that tasks can name, and the tasks of the session with their sessions.
+pub(crate) fn agent_lines(
+    agents: &[AgentDescription],
+    batches: &[SubagentProjection],
+    columns: usize,
+) -> Vec<Line> {
+    let title = |text: &str| Line::styled(Style::from(ColorRole::Accent).bold(), text);
+    let mut lines = vec![title("Agents")];
+    let longest = agents.iter().map(|agent| width(&agent.name)).max().unwrap_or(0);
+    for agent in agents {
+        let name = Line::styled(ColorRole::Text, &format!("  {:<longest$}  ", one_line(&agent.name, 64)));
+        lines.push(name.with(ColorRole::Dim, &one_line(&agent.description, 400)).truncate(columns));
+    }
+    if agents.is_empty() {
+        lines.push(Line::styled(ColorRole::Dim, "  this session does not delegate tasks"));
+    }
+    let panels: Vec<&TaskPanel> = batches.iter().flat_map(|batch| &batch.task_panels).collect();
+    if !panels.is_empty() {
+        lines.extend([Line::new(), title("Tasks")]);
+    }
+    for panel in panels {
+        let session = panel.session_id.as_deref().map(|id| id.get(..8).unwrap_or(id)).unwrap_or_default();
+        let name = Line::styled(ColorRole::Text, &format!("  {}  {}  ", panel.task_id, panel.status));
+        let about = format!("{}  /resume {session}", one_line(&panel.title, 80));
+        lines.push(name.with(ColorRole::Dim, &about).truncate(columns));
     }
     lines
 }
@@ -222,7 +258,13 @@ mod tests {
 
     fn usage_report() -> UsageReport {
         let usage = UsageTotals { total_tokens: 123_456, requests: 12, cost: 1.25, ..UsageTotals::default() };
-        UsageReport { session: usage, path: usage, models: Vec::new(), branches: Vec::new() }
+        UsageReport {
+            session: usage,
+            path: usage,
+            subagents: UsageTotals::default(),
+            models: Vec::new(),
+            branches: Vec::new(),
+        }
     }
 
     #[test]

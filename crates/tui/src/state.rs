@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use osier_protocol::query::{PromptCommand, SandboxStatus, SessionStatus};
+use osier_protocol::subagents::TaskPanel;
 use osier_protocol::{SummarySubject, TokenCount};
 
 use crate::clock::LocalClock;
@@ -57,6 +58,8 @@ pub struct Activity {
     pub started: u64,
     /// Running tool calls with their output.
     pub tools: Vec<(String, String)>,
+    /// The tasks of sub-agents, each with the call that delegated it.
+    pub tasks: Vec<(String, TaskPanel)>,
     /// A running command of the user with its output.
     pub user_command: Option<(String, String)>,
     /// A summary in progress: what it summarizes, and its text so far.

@@ -6,6 +6,7 @@
 mod backtrack;
 mod card;
 mod folding;
+mod tasks;
 
 use osier_protocol::entry_view::{
     AssistantView, BranchSummaryView, CustomMessageView, EntryContent, EntryView, MessageView,
@@ -13,6 +14,8 @@ use osier_protocol::entry_view::{
 };
 use osier_protocol::graft::parse_graft;
 use osier_protocol::{EntryLine, MessageRole, one_line};
+
+pub(crate) use tasks::task_lines;
 
 pub(crate) use card::{card_header, draw as draw_card, interrupted as draw_interrupted, output_tail};
 
@@ -116,7 +119,7 @@ pub(crate) fn draw_entry(view: &EntryView, options: RenderOptions<'_>) -> Vec<Li
             }
         }
         EntryContent::Backtrack(backtrack) => backtrack::draw(backtrack, options),
-        EntryContent::Subagents(subagents) => card::draw_subagents(subagents, options),
+        EntryContent::Subagents(subagents) => tasks::draw_subagents(subagents, options),
         EntryContent::Message(MessageView::Assistant(_) | MessageView::ToolResult(_))
         | EntryContent::Change(_)
         | EntryContent::Other => Vec::new(),

@@ -175,8 +175,8 @@ fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
     let mut pieces: Vec<Piece> = deltas.flat_map(|delta| draft.push_delta(delta)).collect();
     state.reply = draft;
     return_to_editor(state, returned.into_iter().map(|prompt| prompt.text).collect());
-    for OpenQuestion { id, question } in asked {
-        events::show_question(state, id, question);
+    for OpenQuestion { id, question, agent } in asked {
+        events::show_question(state, id, question, agent);
     }
     if unfinished && !running {
         let line = Line::styled(ColorRole::Warn, "The last turn did not finish; /retry continues it");

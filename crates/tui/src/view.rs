@@ -7,7 +7,7 @@ use crate::state::UiState;
 use crate::status::{spinner_line, status_line};
 use crate::text::Line;
 use crate::theme::ColorRole;
-use crate::transcript::{card_header, output_tail, with_blank_above};
+use crate::transcript::{card_header, output_tail, task_lines, with_blank_above};
 use crate::update::question_keys::shares_draft;
 
 /// The number of output lines shown below a running tool.
@@ -133,6 +133,8 @@ fn activity_lines(state: &UiState) -> Vec<Line> {
     if state.activity.turn_running {
         for call in state.transcript.pending_calls() {
             let mut card = card_header(call, ColorRole::Accent, options);
+            let tasks = state.activity.tasks.iter().filter(|(id, _)| *id == call.id);
+            card.extend(tasks.flat_map(|(_, panel)| task_lines(panel, options)));
             let printed = state.activity.tools.iter().find(|(id, _)| *id == call.id);
             card.extend(
                 printed.into_iter().flat_map(|(_, text)| output_tail(text, MAX_OUTPUT_LINES, options)),

@@ -117,7 +117,7 @@ async fn attaching_shows_open_questions_and_only_those_can_be_answered() {
     let (question, asked_question) = listener.until_asked().await;
     assert_eq!(
         harness.worker.attach(None).await.unwrap().state.open_questions,
-        [OpenQuestion { id: question, question: asked_question }]
+        [OpenQuestion { id: question, question: asked_question, agent: None }]
     );
     harness.send(ClientCommand::Answer { question, answer: UserAnswer::Once }).await;
     listener.end().await;

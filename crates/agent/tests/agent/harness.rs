@@ -231,7 +231,7 @@ impl EventListener {
 
     pub(crate) async fn until_asked(&mut self) -> (u64, osier_protocol::Question) {
         self.until(|event| match event {
-            ClientEvent::Asked { id, question } => Some((*id, (**question).clone())),
+            ClientEvent::Asked { id, question, .. } => Some((*id, (**question).clone())),
             _ => None,
         })
         .await

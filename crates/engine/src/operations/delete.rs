@@ -3,11 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use osier_session::{Stores, UnavailableStore};
-use osier_store::{DeleteResult, StoreError};
+use osier_session::UnavailableStore;
+use osier_store::{DeleteResult, SessionFilter, StoreError};
 use osier_tree::projection::card::Card;
 
-use crate::configured_store::ConfiguredStore;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::stored::card_key;
@@ -72,9 +71,7 @@ impl Engine {
                 originals.push(card.clone());
             }
         }
-        let is_concerned = |store: &&ConfiguredStore| named.iter().any(|card| card.store == store.name());
-        let stores = self.stores().iter().filter(is_concerned).map(ConfiguredStore::store);
-        let (subagents, unavailable) = Stores::new(stores.collect()).subagent_sessions(&originals).await?;
+        let (subagents, unavailable) = self.listed_stores(None).subagent_sessions(&originals).await?;
         let mut known = subagents.clone();
         named.retain(|card| {
             let is_new = !known.iter().any(|other| is_same(card, other));
@@ -82,6 +79,13 @@ impl Engine {
             is_new
         });
         Ok(DeletePlan { requested, named, subagents, unavailable })
+    }
+
+    /// The sessions of the sub-agents of a session that no longer exists. They remain if its deletion was interrupted.
+    pub async fn orphaned_subagents(&self, id: &str) -> Result<Vec<Card>, EngineError> {
+        let mut cards = self.listed_stores(None).list(&SessionFilter::default()).await?.page.cards;
+        cards.retain(|card| card.is_subagent() && card.parent_session_id.as_deref() == Some(id));
+        Ok(cards)
     }
 
     /// Deletes the sessions of a plan. With `force`, also those that are in use.
@@ -143,9 +147,7 @@ impl DeleteReport {
     }
 
     fn keeps_parent_of(&self, card: &Card) -> bool {
-        let is_parent =
-            |kept: &Card| kept.store == card.store && card.parent_session_id.as_ref() == Some(&kept.id);
-        self.kept.iter().any(|(kept, _)| is_parent(kept))
+        self.kept.iter().any(|(kept, _)| card.is_subagent_of(kept))
     }
 }
 

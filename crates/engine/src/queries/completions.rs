@@ -1,7 +1,7 @@
-//! What an editor completes: commands and files.
+//! What an editor completes: commands, agents and files.
 
-use osier_agent::Worker;
-use osier_protocol::query::PromptCommand;
+use osier_agent::{AgentDefinition, Worker};
+use osier_protocol::query::{AgentDescription, PromptCommand};
 
 /// Templates and skills. Reads their folders.
 pub(super) async fn commands(worker: &Worker) -> Vec<PromptCommand> {
@@ -11,6 +11,20 @@ pub(super) async fn commands(worker: &Worker) -> Vec<PromptCommand> {
     let templates = templates.into_iter().map(|template| (template.name, template.description));
     let skills = skills.into_iter().map(|skill| (format!("skill:{}", skill.name), skill.description));
     templates.chain(skills).map(|(name, description)| PromptCommand { name, description }).collect()
+}
+
+/// The agents that the model can delegate tasks to. Reads their folders.
+pub(super) async fn agents(worker: &Worker) -> Vec<AgentDescription> {
+    let Some(library) = worker.config().agent_library.clone() else { return Vec::new() };
+    let (agents, _) = tokio::task::spawn_blocking(move || library.find_all()).await.unwrap_or_default();
+    let describe = |agent: AgentDefinition| AgentDescription {
+        name: agent.name,
+        description: agent.description,
+        tools: agent.tools,
+        model: agent.model,
+        file: agent.path.map(|path| path.display().to_string()),
+    };
+    agents.into_iter().map(describe).collect()
 }
 
 /// The files below the working directory, without those that version control ignores.

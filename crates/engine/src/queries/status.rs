@@ -5,9 +5,9 @@ use osier_model::ThinkingLevel;
 use osier_protocol::query::{SandboxStatus, SessionStatus};
 use osier_session::{Cursor, Session};
 use osier_tools::approvals::ApprovalMode;
-use osier_tree::SessionTree;
 use osier_tree::projection::transcript::transcript_entries;
 use osier_tree::short_ids::first_eight;
+use osier_tree::{Header, SessionTree};
 
 use crate::error::EngineError;
 use crate::git_branch::current_branch;
@@ -54,9 +54,14 @@ async fn session_status(cursor: &Cursor) -> Result<SessionStatus, EngineError> {
         depth: transcript_entries(tree, at).len(),
         tips: card.map_or(0, |card| card.branches as usize),
         has_messages: tree.heads().iter().any(|(_, head)| head.is_message()),
-        parent_session_id: session.header().parent_session_id.as_deref().map(Into::into),
+        parent_session_id: forked_from(session.header()).map(Into::into),
         ..SessionStatus::default()
     })
+}
+
+/// The session that a session was forked from. The parent of a sub-agent's session is not one.
+fn forked_from(header: &Header) -> Option<&str> {
+    header.parent_session_id.as_deref().filter(|_| header.parent_tool_call_id.is_none())
 }
 
 /// The first call tests the sandbox, which may take a moment.

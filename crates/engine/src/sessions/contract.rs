@@ -461,6 +461,7 @@ pub async fn a_deletion_includes_sub_agents_and_can_be_repeated(fixture: &dyn Fi
     let mut header = Header::new("two", 0, "/here");
     header.parent_session_id = Some("one".to_owned());
     header.agent_id = Some("helper".to_owned());
+    header.parent_tool_call_id = Some("call_1".to_owned());
     sessions.store().create(&header, &[]).await.unwrap();
     let deleted = sessions.delete("one").await.unwrap();
     assert_eq!((deleted.deleted, deleted.counts.sessions, deleted.counts.entries), (true, 2, 4));

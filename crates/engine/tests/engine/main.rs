@@ -13,6 +13,8 @@ mod one_call_each;
 mod read_only_hook;
 mod reading;
 mod sessions;
+mod subagent_kills;
+mod subagents;
 mod support;
 
 #[tokio::test]

@@ -47,6 +47,7 @@ fn subagent_header(parent: &str, id: &str) -> Header {
     let mut header = Header::new(id, 0, "/here");
     header.parent_session_id = Some(parent.to_owned());
     header.agent_id = Some(format!("agent-{id}"));
+    header.parent_tool_call_id = Some("call_1".to_owned());
     header
 }
 

@@ -1,6 +1,6 @@
 //! An engine with a file store and a scripted model.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use osier_engine::{
@@ -14,7 +14,22 @@ use tempfile::TempDir;
 pub(crate) struct TestEngine {
     pub(crate) engine: Engine,
     pub(crate) model: ScriptedModel,
-    pub(crate) folder: TempDir,
+    pub(crate) folder: TestFolder,
+}
+
+/// A folder that is removed with the engine, or one that outlives it.
+pub(crate) enum TestFolder {
+    Temporary(TempDir),
+    Kept(PathBuf),
+}
+
+impl TestFolder {
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            TestFolder::Temporary(folder) => folder.path(),
+            TestFolder::Kept(folder) => folder,
+        }
+    }
 }
 
 impl TestEngine {
@@ -29,8 +44,17 @@ impl TestEngine {
         TestEngine::with_sessions_in(sessions, folder, config)
     }
 
+    /// An engine in a folder that outlives it.
+    pub(crate) fn in_folder(folder: &Path, config: EngineConfig) -> TestEngine {
+        TestEngine::build(folder.join("sessions"), TestFolder::Kept(folder.to_owned()), config)
+    }
+
     /// The same with another folder for the sessions.
     pub(crate) fn with_sessions_in(sessions: PathBuf, folder: TempDir, config: EngineConfig) -> TestEngine {
+        TestEngine::build(sessions, TestFolder::Temporary(folder), config)
+    }
+
+    fn build(sessions: PathBuf, folder: TestFolder, config: EngineConfig) -> TestEngine {
         let caches = folder.path().join("cache");
         let files = Arc::new(FileStore::new(&sessions, Some(caches.clone())));
         let name = "file".to_owned();

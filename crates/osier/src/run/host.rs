@@ -119,9 +119,9 @@ impl TerminalHost {
         let held = output_writer::take_held_notices();
         let notices = held.iter().chain(&info.notices).map(|text| sanitize_line(text)).collect();
         let config = ui_config(&home, &info);
-        let editor_text = info.editor_text.clone();
+        let (editor_text, keeps_turn) = (info.editor_text.clone(), info.is_task_of_left);
         *self.state() = HostState { home: Arc::new(home), session: info, client: client.clone() };
-        Ok(Some(SwitchedSession { client, config, editor_text, notices }))
+        Ok(Some(SwitchedSession { client, config, keeps_turn, editor_text, notices }))
     }
 
     fn engine_target(&self, target: OpenTarget, current: &SessionRef) -> EngineTarget {

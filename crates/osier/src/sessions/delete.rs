@@ -27,7 +27,7 @@ Examples:
   osier sessions delete --older-than 6w --all --yes
 
 A session is found in any store; if several stores have a copy, choose one with --store. --older-than applies to the files in the \
-home folder, or to the store of --store. Also deletes the sessions of sub-agents in the same store. Keeps sessions that are open in \
+home folder, or to the store of --store. Also deletes the sessions of sub-agents. Keeps sessions that are open in \
 another process; --force deletes them too, and the other process can then no longer write to them. A session that no longer exists \
 is not an error. Lists the deleted sessions and their size on standard error.")]
 pub(crate) struct Args {
@@ -64,14 +64,17 @@ struct DeleteOutcome {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let (named, missing) = match &args.older_than {
+    let (mut named, missing) = match &args.older_than {
         Some(age) => {
             (find_old(home, home.now().saturating_sub(parse_age(age)?), args.all).await?, Vec::new())
         }
         None => find_named(&args.sessions, home).await?,
     };
+    for id in &missing {
+        named.extend(home.engine.orphaned_subagents(id).await?);
+    }
     let plan = home.engine.plan_delete(named).await?;
-    stores::show_unavailable(&plan.unavailable);
+    // Finding the sessions has reported the stores that do not answer.
     for card in plan.sessions() {
         notice(&session_row(card, home));
     }

@@ -44,6 +44,13 @@ fn defaults_apply_without_settings_files() {
             compaction.reserve_tokens      -
             compaction.keep_recent_tokens  -
             restore_model_on_move          true               default
+            subagents.enabled              true               default
+            subagents.max_parallel         8                  default
+            subagents.max_depth            1                  default
+            subagents.max_turns            100                default
+            subagents.max_tokens           -
+            subagents.max_seconds          1800               default
+            subagents.max_cost             -
             system_prompt                  -
             append_system_prompt           -
             theme                          "auto"             default
@@ -94,6 +101,13 @@ fn settings_are_shown_with_file_and_line() {
             compaction.reserve_tokens      -
             compaction.keep_recent_tokens  -
             restore_model_on_move          true                        default
+            subagents.enabled              true                        default
+            subagents.max_parallel         8                           default
+            subagents.max_depth            1                           default
+            subagents.max_turns            100                         default
+            subagents.max_tokens           -
+            subagents.max_seconds          1800                        default
+            subagents.max_cost             -
             system_prompt                  -
             append_system_prompt           -
             theme                          "auto"                      default
@@ -204,6 +218,13 @@ fn invalid_settings_are_reported_with_file_line_and_suggestion() {
             compaction.reserve_tokens      -
             compaction.keep_recent_tokens  -
             restore_model_on_move          true               default
+            subagents.enabled              true               default
+            subagents.max_parallel         8                  default
+            subagents.max_depth            1                  default
+            subagents.max_turns            100                default
+            subagents.max_tokens           -
+            subagents.max_seconds          1800               default
+            subagents.max_cost             -
             system_prompt                  -
             append_system_prompt           -
             theme                          "auto"             default

@@ -149,7 +149,7 @@ async fn open_sessions_are_kept() {
     assert!(env.session_files().is_empty());
 }
 
-/// The session of a sub-agent has a parent session and another agent; a fork has the same agent.
+/// The session of a sub-agent names the call of its parent; a fork names only the parent.
 #[test]
 fn sub_agent_sessions_are_deleted_with_their_parent_and_forks_are_kept() {
     let env = TestEnv::new();
@@ -160,7 +160,7 @@ fn sub_agent_sessions_are_deleted_with_their_parent_and_forks_are_kept() {
     for (id, parent) in [("cccccccc", "bbbbbbbb-0000"), ("dddddddd", "cccccccc-0000")] {
         let file = env.session_files().into_iter().find(|file| file.to_string_lossy().contains(id)).unwrap();
         let text = fs::read_to_string(&file).unwrap();
-        let header = format!(r#""parentSessionId":"{parent}","agentId":"{id}","cwd""#);
+        let header = format!(r#""parentSessionId":"{parent}","agentId":"{id}","parentToolCallId":"c","cwd""#);
         fs::write(&file, text.replacen("\"cwd\"", &header, 1)).unwrap();
     }
     let delete_report = env.json("delete bbbbbbbb --yes");
@@ -180,7 +180,7 @@ fn deleting_a_copy_by_path_keeps_the_sub_agents_of_the_original() {
     let of = |id: &str| files.iter().find(|file| file.to_string_lossy().contains(id)).unwrap().clone();
     let helper = of("cccccccc");
     let text = fs::read_to_string(&helper).unwrap();
-    let header = r#""parentSessionId":"bbbbbbbb-0000","agentId":"helper","cwd""#;
+    let header = r#""parentSessionId":"bbbbbbbb-0000","agentId":"helper","parentToolCallId":"c","cwd""#;
     fs::write(&helper, text.replacen("\"cwd\"", header, 1)).unwrap();
     fs::copy(of("bbbbbbbb"), env.path("copy.jsonl")).unwrap();
     let delete_report = env.json("delete copy.jsonl --yes");

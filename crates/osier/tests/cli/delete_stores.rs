@@ -24,6 +24,7 @@ async fn create_sub_agent_session(env: &TestEnv, place: &str, id: &str, parent: 
     let header = Header {
         parent_session_id: Some(parent.to_owned()),
         agent_id: Some("helper".to_owned()),
+        parent_tool_call_id: Some("call_1".to_owned()),
         ..Header::new(id, 1, env.cwd().to_string_lossy())
     };
     store(env, place).create(&header, &[]).await.unwrap();

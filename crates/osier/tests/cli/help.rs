@@ -48,6 +48,7 @@ fn help_lists_commands_and_options() {
           sessions     List, show and change sessions [alias: s]
           config       Show the settings and where they come from, or change them
           models       List the available models
+          agents       List the agents that a model can delegate tasks to
           serve        Serve sessions over HTTP and WebSockets
           token        Print links and tokens for a gateway
           doctor       Check keys, servers, terminal and sessions, and suggest fixes

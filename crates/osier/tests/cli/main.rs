@@ -1,6 +1,7 @@
 //! Runs the real binary, with text and JSON output.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod agents;
 mod append;
 mod backup;
 mod branches;

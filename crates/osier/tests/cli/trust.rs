@@ -58,7 +58,7 @@ fn settings_of_a_project_apply_once_it_is_trusted() {
             $ models
               model            window  output  $ in  $ out  can
             * offline/offline    200k     16k     -      -  tools
-            ! osier: ~/code is not trusted; ignored settings and folders in .osier: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; run `osier trust` to review them
+            ! osier: ~/code is not trusted; ignored its settings and folders: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; run `osier trust` to review them
             ! no API key or server is configured; --all lists all models and what they need
             $ trust
             ! ~/code requests:
@@ -239,7 +239,7 @@ fn a_damaged_trust_file_trusts_nothing_and_is_reported() {
               model            window  output  $ in  $ out  can
             * offline/offline    200k     16k     -      -  tools
             ! osier: ~/home/trusted.json: no folder is trusted: the file is damaged; delete it and trust your projects again: EOF while parsing a value at line 1 column 12
-            ! osier: ~/code is not trusted; ignored settings and folders in .osier: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; run `osier trust` to review them
+            ! osier: ~/code is not trusted; ignored its settings and folders: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; run `osier trust` to review them
             ! no API key or server is configured; --all lists all models and what they need
             $ trust --yes
             ! osier: $DIR/home/trusted.json: the file is damaged; delete it and trust your projects again: EOF while parsing a value at line 1 column 12

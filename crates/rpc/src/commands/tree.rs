@@ -41,6 +41,10 @@ impl RpcSession {
         }
     }
 
+    pub(crate) async fn subagents(&self) -> CommandResult {
+        data(&json!({ "batches": self.client.subagents().await?, "agents": self.client.agents().await? }))
+    }
+
     pub(crate) async fn compare(&self, left: EntryId, right: EntryId) -> CommandResult {
         response_data(&self.client.compare(left, right).await?)
     }

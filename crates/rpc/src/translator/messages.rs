@@ -162,11 +162,12 @@ impl Translator {
     }
 
     /// A question becomes a dialog. pi starts a tool before its extensions ask about it.
-    pub(crate) fn ask(&mut self, id: u64, question: &Question) {
-        if let Question::Tool(question) = question {
+    pub(crate) fn ask(&mut self, id: u64, question: &Question, agent: Option<&str>) {
+        // The call of a sub-agent is in its own session.
+        if let (Question::Tool(question), None) = (question, agent) {
             self.start_tool(&question.call.id, &question.call.name, &question.call.arguments);
         }
-        let (dialog_id, dialog) = self.dialogs.open(id, question);
+        let (dialog_id, dialog) = self.dialogs.open(id, question, agent);
         self.emit(&PiEvent::ExtensionUiRequest { id: dialog_id, dialog });
     }
 }

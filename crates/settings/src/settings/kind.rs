@@ -18,6 +18,8 @@ pub enum SettingKind {
         min: i64,
         max: i64,
     },
+    /// An amount of money, in dollars.
+    Dollars,
     /// A list of TCP ports.
     Ports,
     /// `true`, `false`, or a table with details.
@@ -58,6 +60,7 @@ impl SettingKind {
             SettingKind::Count { min, max } => {
                 value.as_integer().is_some_and(|count| (min..=max).contains(&count))
             }
+            SettingKind::Dollars => dollars(value).is_some_and(|amount| amount > 0.0),
             SettingKind::Ports => value.as_array().is_some_and(|items| {
                 items.iter().all(|item| item.as_integer().is_some_and(|port| (1..=65_535).contains(&port)))
             }),
@@ -94,6 +97,7 @@ impl SettingKind {
             }
             SettingKind::Bool
             | SettingKind::Count { .. }
+            | SettingKind::Dollars
             | SettingKind::Ports
             | SettingKind::Thinking
             | SettingKind::Price
@@ -102,6 +106,11 @@ impl SettingKind {
         };
         self.accepts(&value).then_some(value)
     }
+}
+
+/// An amount of money, with or without decimals.
+pub(crate) fn dollars(value: &Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|amount| amount as f64))
 }
 
 impl fmt::Display for SettingKind {
@@ -120,6 +129,7 @@ impl fmt::Display for SettingKind {
             SettingKind::TextList => f.write_str("a list of strings"),
             SettingKind::TextOrList => f.write_str("a string or a list of strings"),
             SettingKind::Count { min, max } => write!(f, "a whole number from {min} to {max}"),
+            SettingKind::Dollars => f.write_str("an amount of dollars above 0"),
             SettingKind::Ports => f.write_str("a list of ports"),
             SettingKind::Thinking => f.write_str("true, false or a table"),
             SettingKind::Price => f.write_str("a table of numbers"),
@@ -172,6 +182,9 @@ mod tests {
         assert_eq!(read(SettingKind::Ports, "[53]").as_deref(), Some("[53]"));
         assert_eq!(read(SettingKind::Ports, "70000"), None);
         assert_eq!(read(SettingKind::Count { min: 1, max: 9 }, "10"), None);
+        assert_eq!(read(SettingKind::Dollars, "0.5").as_deref(), Some("0.5"));
+        assert_eq!(read(SettingKind::Dollars, "2").as_deref(), Some("2"));
+        assert_eq!(read(SettingKind::Dollars, "0"), None);
         assert_eq!(read(SettingKind::Choice(&["a"]), "b"), None);
     }
 }

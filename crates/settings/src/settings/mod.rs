@@ -9,6 +9,7 @@ mod model_catalog;
 mod project;
 mod sandbox;
 mod stores;
+mod subagents;
 pub mod table;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ pub use layers::{EffectiveSetting, SettingsLayers, SettingsOwner};
 pub use project::Project;
 pub use sandbox::{SandboxSettings, SandboxWhen};
 pub use stores::{StoreLocation, StoreSpec};
+pub use subagents::SubagentSettings;
 use table::SettingAccess;
 
 /// The effective settings. It has many fields because each is one setting.
@@ -50,6 +52,7 @@ pub struct Settings {
     pub summary_model: Option<String>,
     pub compacting: CompactionConfig,
     pub restore_model_on_move: bool,
+    pub subagents: SubagentSettings,
     pub system_prompt: Option<String>,
     pub append_system_prompt: Option<String>,
     pub screen: InterfaceSettings,
@@ -221,6 +224,7 @@ impl Settings {
                 keep_recent: layers.count("compaction.keep_recent_tokens"),
             },
             restore_model_on_move: layers.bool("restore_model_on_move").unwrap_or(true),
+            subagents: SubagentSettings::from_layers(&layers),
             system_prompt: text("system_prompt"),
             append_system_prompt: text("append_system_prompt"),
             screen: InterfaceSettings::from_layers(&layers),

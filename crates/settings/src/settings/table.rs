@@ -29,7 +29,9 @@ pub enum SettingAccess {
 }
 
 use SettingAccess::{Harmless, Secret, Trusted};
-use SettingKind::{Bool, Choice, Compat, Count, Models, Ports, Price, Text, TextList, TextOrList, Thinking};
+use SettingKind::{
+    Bool, Choice, Compat, Count, Dollars, Models, Ports, Price, Text, TextList, TextOrList, Thinking,
+};
 
 pub const THINKING_LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
 const API_NAMES: &[&str] =
@@ -61,6 +63,13 @@ pub static SETTING_KEYS: &[SettingKey] = &[
     key("compaction.reserve_tokens", TOKENS, "", Harmless, "tokens of the model's context window to keep free; by default depends on its size"),
     key("compaction.keep_recent_tokens", TOKENS, "", Harmless, "tokens of recent messages that a compaction keeps; at most 20000 by default"),
     key("restore_model_on_move", Bool, "true", Harmless, "whether a move restores the model and thinking level of the new path"),
+    key("subagents.enabled", Bool, "true", Trusted, "whether a model may delegate tasks to other agents"),
+    key("subagents.max_parallel", Count { min: 1, max: 64 }, "8", Trusted, "maximum number of tasks of one agent that run at the same time"),
+    key("subagents.max_depth", Count { min: 1, max: 8 }, "1", Trusted, "how deep tasks may be nested: with 1, an agent that does a task cannot delegate"),
+    key("subagents.max_turns", Count { min: 1, max: 1_000_000 }, "100", Trusted, "maximum number of model calls for one task"),
+    key("subagents.max_tokens", TOKENS, "", Trusted, "maximum number of tokens for one task"),
+    key("subagents.max_seconds", SECONDS, "1800", Trusted, "maximum duration of one task in seconds"),
+    key("subagents.max_cost", Dollars, "", Trusted, "maximum cost of one task in dollars"),
     key("system_prompt", Text, "", Trusted, "replaces the built-in system prompt"),
     key("append_system_prompt", Text, "", Trusted, "text appended to the system prompt"),
     key("theme", Text, "\"auto\"", Harmless, "the color theme: auto, a built-in theme, or themes/NAME.toml in Osier's home folder"),

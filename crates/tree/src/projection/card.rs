@@ -19,7 +19,7 @@ use crate::time::Millis;
 use first_message::FirstMessageTracker;
 
 /// Incremented whenever the same log gives a different card. Stored cards of other versions are rebuilt.
-pub const CARD_VERSION: u32 = 2;
+pub const CARD_VERSION: u32 = 3;
 
 /// The maximum length of the first message in a card, in characters.
 const FIRST_MESSAGE_CHARS: usize = 200;
@@ -60,6 +60,9 @@ pub struct Card {
     pub parent_session: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_session_id: Option<String>,
+    /// The call of the parent session that delegated a task to this session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_call_id: Option<String>,
     pub leaf_id: Option<String>,
     pub tokens: u64,
     pub cost: f64,
@@ -78,16 +81,20 @@ impl Card {
             modified: created,
             parent_session: header.parent_session.clone(),
             parent_session_id: header.parent_session_id.clone(),
+            parent_tool_call_id: header.parent_tool_call_id.clone(),
             ..Card::default()
         }
     }
 
-    /// Whether this may be a sub-agent session of `parent`: a child in the same store with another agent. Only the headers
-    /// can rule out a fork made before the agent changed.
+    /// Whether a model delegated a task to this session. A fork has a parent too, but no call.
+    pub fn is_subagent(&self) -> bool {
+        self.parent_session_id.is_some() && self.parent_tool_call_id.is_some()
+    }
+
+    /// Whether this is a sub-agent session of a session with the id of `parent`, in whatever store. The header tells which
+    /// store the parent is in.
     pub fn is_subagent_of(&self, parent: &Card) -> bool {
-        self.store == parent.store
-            && self.parent_session_id.as_ref() == Some(&parent.id)
-            && self.agent_id != parent.agent_id
+        self.is_subagent() && self.parent_session_id.as_ref() == Some(&parent.id)
     }
 
     /// The title to show: the name, else the summary, else the first message.
@@ -166,7 +173,10 @@ impl CardFold {
                 self.card.name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
             }
             EntryKind::Config => self.feed_settings(entry),
-            EntryKind::Usage | EntryKind::Compaction | EntryKind::BranchSummary => {
+            EntryKind::Usage
+            | EntryKind::Compaction
+            | EntryKind::BranchSummary
+            | EntryKind::SubagentResult => {
                 self.add_usage(entry.get("usage"));
             }
             _ => {}

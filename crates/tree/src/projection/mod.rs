@@ -14,6 +14,7 @@ pub mod request;
 pub mod settings;
 pub mod snapshot;
 pub mod stream_sanitizer;
+pub mod subagents;
 pub mod transcript;
 pub mod usage;
 

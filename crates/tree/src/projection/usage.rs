@@ -68,6 +68,11 @@ impl UsageTotals {
         [self.output, self.cache_read, self.cache_write].into_iter().fold(self.input, u64::saturating_add)
     }
 
+    /// Whether there was no request.
+    pub fn is_unused(&self) -> bool {
+        self.requests == 0
+    }
+
     pub fn add(&mut self, other: &UsageTotals) {
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(&mut self.input, other.input);
@@ -107,6 +112,9 @@ pub struct UsageReport {
     pub session: UsageTotals,
     /// The path to the leaf.
     pub path: UsageTotals,
+    /// The part of `session` that sub-agents used.
+    #[serde(default, skip_serializing_if = "UsageTotals::is_unused")]
+    pub subagents: UsageTotals,
     /// Most expensive first.
     pub models: Vec<ModelUsage>,
     pub branches: Vec<BranchUsage>,
@@ -118,7 +126,10 @@ pub fn usage_entries(tree: &SessionTree) -> impl Iterator<Item = Seq> + '_ {
 }
 
 pub(crate) fn may_have_usage(head: &Head) -> bool {
-    let kind = matches!(head.kind, EntryKind::Usage | EntryKind::Compaction | EntryKind::BranchSummary);
+    let kind = matches!(
+        head.kind,
+        EntryKind::Usage | EntryKind::Compaction | EntryKind::BranchSummary | EntryKind::SubagentResult
+    );
     let role = matches!(head.role, MessageRole::Assistant | MessageRole::ToolResult);
     (kind || role) && !head.has_flag(flag::SUPERSEDED)
 }
@@ -154,6 +165,11 @@ impl UsageMeter {
         }
         UsageReport {
             session: spent.values().sum(),
+            subagents: spent
+                .iter()
+                .filter(|(seq, _)| tree.head(**seq).kind == EntryKind::SubagentResult)
+                .map(|(_, usage)| usage)
+                .sum(),
             path: tree.path(leaf).iter().filter_map(|seq| spent.get(seq)).sum(),
             models: sort_by_cost(models),
             branches: branches::branches(tree, leaf, &spent),

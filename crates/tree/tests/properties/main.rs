@@ -4,6 +4,7 @@
 mod cuts;
 mod fold;
 mod projections;
+mod subagents;
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -55,6 +55,10 @@ pub(super) async fn run_task(
             Ok(Msg::Lines(lines))
         }
         Action::PrintCost => Ok(Msg::Lines(pages::usage_lines(&client.usage().await?, columns))),
+        Action::PrintAgents => {
+            let (agents, batches) = (client.agents().await?, client.subagents().await?);
+            Ok(Msg::Lines(pages::agent_lines(&agents, &batches, columns)))
+        }
         Action::CopyAnswer => Ok(match client.last_reply().await? {
             Some(reply) => Msg::CopyText(reply.text),
             None => Msg::Failed("cannot copy: no answer yet".to_owned()),

@@ -29,6 +29,8 @@ const MIN_COLUMNS: usize = 4;
 pub(crate) struct ApprovalPrompt {
     id: u64,
     question: Question,
+    /// The sub-agent that asks.
+    agent: Option<String>,
     selected: usize,
     /// The first visible line of the details.
     first_line: usize,
@@ -41,11 +43,13 @@ pub(crate) struct ApprovalPrompt {
 }
 
 impl ApprovalPrompt {
-    pub(crate) fn new(id: u64, question: Question) -> ApprovalPrompt {
+    /// `agent` is the sub-agent that asks.
+    pub(crate) fn new(id: u64, question: Question, agent: Option<String>) -> ApprovalPrompt {
         let lines = RefCell::new((0, Arc::default()));
         ApprovalPrompt {
             id,
             question,
+            agent,
             selected: 0,
             first_line: 0,
             first_shown: None,
@@ -137,8 +141,16 @@ impl ApprovalPrompt {
         because.chain(lines).collect()
     }
 
-    /// The question. The reason comes first, so it stays visible when the rest is truncated.
+    /// The question, after the name of the sub-agent that asks.
     fn title(&self) -> String {
+        match &self.agent {
+            Some(agent) => format!("[{}] {}", visible_line(agent), self.question_text()),
+            None => self.question_text(),
+        }
+    }
+
+    /// The reason comes first, so it stays visible when the rest is truncated.
+    fn question_text(&self) -> String {
         let question = match &self.question {
             Question::Tool(question) => question,
             Question::Continue { model_calls } => {

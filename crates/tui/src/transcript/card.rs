@@ -1,7 +1,7 @@
 //! Draws tool calls as cards: the call, and a few lines of its result.
 
-use osier_protocol::entry_view::{SubagentsView, ToolCallView, ToolResultView, UserCommandView};
-use osier_protocol::{ResultDetails, Todo, TodoStatus, one_line, visible, visible_line};
+use osier_protocol::entry_view::{ToolCallView, ToolResultView, UserCommandView};
+use osier_protocol::{ResultDetails, Todo, TodoStatus, visible, visible_line};
 
 use super::RenderOptions;
 use super::folding::{fold_end, fold_start};
@@ -185,22 +185,6 @@ pub(super) fn draw_user_command(
         end.push(ColorRole::Dim, ", hidden from the model");
     }
     lines.extend(wrap(&end, available_width).into_iter().map(|line| line.prepend(ColorRole::Border, "  ")));
-    lines
-}
-
-/// Draws sub-agents, with a line for each task or result.
-pub(super) fn draw_subagents(subagents: &SubagentsView, options: RenderOptions<'_>) -> Vec<Line> {
-    let status = subagents.status.as_deref().unwrap_or("running");
-    let mut lines = vec![
-        Line::styled(ColorRole::Accent, "● ")
-            .with(Style::default().bold(), "sub-agents")
-            .with(ColorRole::Dim, &format!(" {status}")),
-    ];
-    for item in &subagents.items {
-        let state = item.status.as_ref().map(|state| format!(" ({state})")).unwrap_or_default();
-        let line = format!("  • {}{state}", one_line(&item.text, 200));
-        lines.push(Line::styled(ColorRole::Dim, &line).truncate(options.width));
-    }
     lines
 }
 

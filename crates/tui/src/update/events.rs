@@ -135,11 +135,11 @@ fn handle_committed(state: &mut UiState, line: &EntryLine, is_draft: bool) -> Ve
 }
 
 /// Shows a question on top of all other overlays.
-pub(super) fn show_question(state: &mut UiState, id: u64, question: Question) {
+pub(super) fn show_question(state: &mut UiState, id: u64, question: Question, agent: Option<String>) {
     question_keys::release_held_answer(state);
     state.activity.open_questions.push(id);
     state.completion = None;
-    state.overlays.push(Box::new(ApprovalPrompt::new(id, question)));
+    state.overlays.push(Box::new(ApprovalPrompt::new(id, question, agent)));
 }
 
 fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
@@ -160,8 +160,18 @@ fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
                 append_output(printed, &text);
             }
         }
-        ClientEvent::ToolEnded { call, .. } => state.activity.tools.retain(|(id, _)| *id != call),
-        ClientEvent::Asked { id, question } => show_question(state, id, *question),
+        ClientEvent::ToolEnded { call, .. } => {
+            state.activity.tools.retain(|(id, _)| *id != call);
+            state.activity.tasks.retain(|(id, _)| *id != call);
+        }
+        ClientEvent::SubagentTask { call, panel, .. } => {
+            let tasks = &mut state.activity.tasks;
+            match tasks.iter_mut().find(|(_, known)| known.key == panel.key) {
+                Some((_, known)) => *known = *panel,
+                None => tasks.push((call, *panel)),
+            }
+        }
+        ClientEvent::Asked { id, question, agent } => show_question(state, id, *question, agent),
         ClientEvent::Answered { id, .. } => {
             state.held_answer = None;
             state.activity.open_questions.retain(|asked| *asked != id);

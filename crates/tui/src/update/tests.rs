@@ -5,6 +5,7 @@ mod fitting;
 mod history;
 mod pastes;
 mod pickers;
+mod subagents;
 mod switching;
 
 use std::sync::Arc;
@@ -77,7 +78,7 @@ fn a_long_turn_asks_whether_to_continue() {
     let mut harness = Harness::with_session(70, 12, "say a");
     harness.event(ClientEvent::TurnStarted);
     let question = osier_protocol::Question::Continue { model_calls: 200 };
-    harness.event(ClientEvent::Asked { id: 1, question: Box::new(question) });
+    harness.event(ClientEvent::Asked { id: 1, question: Box::new(question), agent: None });
     let text = harness.text();
     for shown in
         ["The model was called 200 times for this prompt. Continue?", "y  Yes, continue", "n  No, stop here"]

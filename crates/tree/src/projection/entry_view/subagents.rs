@@ -29,6 +29,12 @@ pub struct SubagentsView {
 pub struct SubagentView {
     pub text: String,
     pub status: Option<String>,
+    /// The agent that does the task.
+    pub agent: Option<String>,
+    /// The session in which it works.
+    pub session_id: Option<String>,
+    /// Why it failed.
+    pub error: Option<String>,
     /// What this sub-agent did, in order of time.
     pub events: Vec<SubagentEventView>,
 }
@@ -106,6 +112,9 @@ fn item(item: RawJson<'_>) -> SubagentView {
     SubagentView {
         text: keys.into_iter().find_map(|key| text(item, key)).unwrap_or_default(),
         status: text(item, "status"),
+        agent: text(item, "agent"),
+        session_id: text(item, "sessionId"),
+        error: text(item, "error"),
         events: in_order(each(events, event)),
     }
 }

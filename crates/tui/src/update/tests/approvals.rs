@@ -11,7 +11,11 @@ fn question(columns: u16, rows: u16, command: &str, offers: &[&str]) -> Harness 
 }
 
 fn ask(harness: &mut Harness, id: u64, command: &str, offers: &[&str]) {
-    harness.event(ClientEvent::Asked { id, question: Box::new(command_question(command, offers)) });
+    harness.event(ClientEvent::Asked {
+        id,
+        question: Box::new(command_question(command, offers)),
+        agent: None,
+    });
 }
 
 const YES: &str = "Send(Answer { question: 7, answer: Once }, Answer)\n";
@@ -210,7 +214,7 @@ fn paging_shows_every_line_of_a_long_question() {
         let diff: String = (1..=84).map(|number| format!("+line {number}.\n")).collect();
         let what = osier_tools::ProposedChange::Diff { path: "a".to_owned(), diff, created: false };
         let question = change_question(what, &["bash"]);
-        harness.event(ClientEvent::Asked { id: 1, question: Box::new(question) });
+        harness.event(ClientEvent::Asked { id: 1, question: Box::new(question), agent: None });
         let mut seen = String::new();
         for _ in 0..84 {
             seen += &harness.text();
@@ -228,7 +232,7 @@ fn a_long_diff_can_be_paged() {
     let diff: String = (1..=30).map(|number| format!("+line {number}\n")).collect();
     let what = osier_tools::ProposedChange::Diff { path: "src/main.rs".to_owned(), diff, created: false };
     let question = change_question(what, &[]);
-    harness.event(ClientEvent::Asked { id: 1, question: Box::new(question) });
+    harness.event(ClientEvent::Asked { id: 1, question: Box::new(question), agent: None });
     harness.press("pageDown");
     harness.check(expect![[r#"
         > go
@@ -260,7 +264,7 @@ fn asked_about(
     if let osier_protocol::Question::Tool(question) = &mut question {
         question.reason = reason;
     }
-    harness.event(ClientEvent::Asked { id: 7, question: Box::new(question) });
+    harness.event(ClientEvent::Asked { id: 7, question: Box::new(question), agent: None });
     harness
 }
 

@@ -67,7 +67,7 @@ fn every_dialog_fits_every_screen() {
         harness.event(ClientEvent::SummaryText { text: "很长的总结".repeat(50) });
         harness.press("escape");
         let question = command_question("echo 你好 && rm -rf '很长的名字'", &["bash:echo", "bash"]);
-        harness.event(ClientEvent::Asked { id: 1, question: Box::new(question) });
+        harness.event(ClientEvent::Asked { id: 1, question: Box::new(question), agent: None });
         harness.state.now += 1000;
         harness.press("pageDown down n '不行'");
         let what = osier_tools::ProposedChange::Diff {
@@ -76,7 +76,7 @@ fn every_dialog_fits_every_screen() {
             created: false,
         };
         let question = change_question(what, &["bash:echo", "bash"]);
-        harness.event(ClientEvent::Asked { id: 2, question: Box::new(question) });
+        harness.event(ClientEvent::Asked { id: 2, question: Box::new(question), agent: None });
         harness.press("pageDown pageDown pageUp tab");
         harness.event(ClientEvent::Queue {
             steering: vec!["先做这个".repeat(20)],

@@ -1,0 +1,358 @@
+//! The tasks of one call: stores the batch, runs the tasks, stores the results, and makes the answer for the model.
+//!
+//! A batch has an end whatever happens to its tasks. After the death of the process, `resume` runs only the tasks that did
+//! not end.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use osier_agent::{AgentDefinition, AgentHandle};
+use osier_model::{CancellationToken, ModelInfo};
+use osier_protocol::ClientEvent;
+use osier_session::Session;
+use osier_tools::{ToolContext, ToolOutcome, Toolbox};
+use osier_tree::projection::preview::one_line;
+use osier_tree::projection::subagents::{TaskOutcome, TaskPanel, task_panel};
+use osier_tree::projection::usage::UsageTotals;
+use osier_tree::{EntryId, EntryKind};
+use serde_json::{Map, Value, json};
+
+use super::TASK_TOOL;
+use super::task_run::{TaskReport, TaskRun};
+use super::task_tools::{Delegation, TaskArgument};
+use crate::local_client::error_chain;
+
+/// The length of a task's title, in characters.
+const TITLE_CHARS: usize = 80;
+
+/// A batch that is stored.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) delegation: Arc<Delegation>,
+    pub(super) agent: AgentHandle,
+    pub(super) parent: Session,
+    pub(super) id: String,
+    /// The call that delegated the tasks.
+    pub(super) call: String,
+    entry: EntryId,
+    tasks: Vec<BatchTask>,
+    pub(super) cancel: CancellationToken,
+    max_bytes: usize,
+}
+
+/// A task of a batch.
+#[derive(Debug, Clone)]
+pub(super) struct BatchTask {
+    pub(super) id: String,
+    order: u64,
+    /// The task as the batch stores it.
+    stored: Value,
+    pub(super) prompt: String,
+    pub(super) session_id: String,
+    /// The agent that does it, or why there is none.
+    pub(super) agent: Result<(AgentDefinition, Arc<ModelInfo>), String>,
+}
+
+impl BatchTask {
+    pub(super) fn agent_name(&self) -> &str {
+        self.stored["agent"].as_str().unwrap_or_default()
+    }
+
+    pub(super) fn title(&self) -> String {
+        one_line(self.stored["title"].as_str().unwrap_or(&self.prompt), TITLE_CHARS)
+    }
+
+    /// A row of the results.
+    pub(super) fn outcome(&self, status: &str) -> TaskOutcome {
+        TaskOutcome::default()
+            .with("id", json!(self.id))
+            .with("sortOrder", json!(self.order))
+            .with("status", json!(status))
+            .with("goal", json!(self.prompt))
+    }
+}
+
+impl Batch {
+    /// Chooses the agents and stores the batch. `Err` is a text for the model.
+    pub(super) async fn start(
+        delegation: &Arc<Delegation>,
+        call: &str,
+        tasks: Vec<TaskArgument>,
+        ctx: &ToolContext,
+    ) -> Result<Batch, String> {
+        let agent = delegation.agent().ok_or("the agent is not ready")?.clone();
+        let failed = |error: &dyn std::error::Error| format!("cannot delegate: {}", error_chain(error));
+        let parent = agent.session().map_err(|error| failed(&error))?;
+        let agents = Agents::load(delegation, &agent).await.map_err(|error| failed(&error))?;
+        let store = delegation.engine.child_store(&parent);
+        let batch_id = parent.new_entry_id();
+        let mut stored = Vec::with_capacity(tasks.len());
+        for (order, task) in tasks.into_iter().enumerate() {
+            let (definition, model) = agents.choose(task.agent())?;
+            let title = task.description.unwrap_or_else(|| task.prompt.clone());
+            let session_id =
+                Session::new_session_id(&*store, parent.env()).await.map_err(|error| failed(&error))?;
+            let json = json!({
+                "id": format!("{batch_id}-{}", order + 1),
+                "prompt": task.prompt,
+                "title": one_line(&title, TITLE_CHARS),
+                "agent": definition.name,
+                "model": model.full_name(),
+                "sessionId": session_id,
+            });
+            stored.push(BatchTask {
+                id: format!("{batch_id}-{}", order + 1),
+                order: order as u64,
+                stored: json,
+                prompt: task.prompt,
+                session_id,
+                agent: Ok((definition, model)),
+            });
+        }
+        let (reply, _) = agent.batches_since_reply().await.map_err(|error| failed(&error))?;
+        let list: Vec<&Value> = stored.iter().map(|task| &task.stored).collect();
+        let content = json!({
+            "batchId": batch_id,
+            "mode": "parallel",
+            "tasks": list,
+            "status": "running",
+            "parentEntryId": reply,
+            "toolCallId": call,
+        });
+        let fields = Map::from_iter([
+            ("type".to_owned(), json!(EntryKind::SubagentBatch.name())),
+            ("content".to_owned(), content),
+        ]);
+        let entry =
+            agent.append_entry(EntryKind::SubagentBatch, &fields).await.map_err(|error| failed(&error))?;
+        tracing::debug!(session = parent.id(), batch = batch_id, tasks = stored.len(), "a batch starts");
+        Ok(Batch {
+            delegation: delegation.clone(),
+            agent,
+            parent,
+            id: batch_id,
+            call: call.to_owned(),
+            entry: entry.id,
+            tasks: stored,
+            cancel: ctx.cancel.clone(),
+            max_bytes: ctx.limits.bytes,
+        })
+    }
+
+    /// Continues the batch of a call that a dead process left. `None` if it stored no batch.
+    pub(super) async fn resume(
+        delegation: &Arc<Delegation>,
+        call: &str,
+        ctx: &ToolContext,
+    ) -> Option<ToolOutcome> {
+        let agent = delegation.agent()?.clone();
+        let (_, entries) = agent.batches_since_reply().await.ok()?;
+        let is_kind = |entry: &Value, kind: EntryKind| entry["type"].as_str() == Some(kind.name());
+        let batch = entries.iter().find(|entry| {
+            is_kind(entry, EntryKind::SubagentBatch) && entry["content"]["toolCallId"].as_str() == Some(call)
+        })?;
+        let (content, entry) = (&batch["content"], EntryId::from(batch["id"].as_str()?));
+        let id = content["batchId"].as_str()?.to_owned();
+        let ended = entries.iter().find(|entry| {
+            is_kind(entry, EntryKind::SubagentResult) && entry["content"]["batchId"].as_str() == Some(&id)
+        });
+        if let Some(result) = ended {
+            let content = &result["content"];
+            let status = content["status"].as_str().unwrap_or("completed");
+            // It may be recorded already.
+            let _ = agent.finish_batch(&entry, status, json!({})).await;
+            let rows: Vec<Value> = content["results"].as_array().cloned().unwrap_or_default();
+            return Some(model_answer(&id, status, &rows, ctx.limits.bytes));
+        }
+        let agents = Agents::load(delegation, &agent).await.ok()?;
+        let task = |(order, stored): (usize, &Value)| {
+            let text = |key: &str| stored[key].as_str().map(str::to_owned);
+            Some(BatchTask {
+                id: text("id")?,
+                order: order as u64,
+                prompt: text("prompt")?,
+                session_id: text("sessionId")?,
+                agent: agents.choose(&text("agent")?),
+                stored: stored.clone(),
+            })
+        };
+        let batch = Batch {
+            delegation: delegation.clone(),
+            parent: agent.session().ok()?,
+            agent,
+            id,
+            call: call.to_owned(),
+            entry,
+            tasks: content["tasks"].as_array()?.iter().enumerate().filter_map(task).collect(),
+            cancel: ctx.cancel.clone(),
+            max_bytes: ctx.limits.bytes,
+        };
+        Some(batch.run_detached().await)
+    }
+
+    /// Runs the tasks. The batch ends even if nobody waits for it any more.
+    pub(super) async fn run_detached(self) -> ToolOutcome {
+        match tokio::spawn(self.run()).await {
+            Ok(outcome) => outcome,
+            Err(_) => ToolOutcome::failed("the tasks crashed; their effects are unknown"),
+        }
+    }
+
+    async fn run(self) -> ToolOutcome {
+        let reports = join_all(self.tasks.iter().map(|task| TaskRun::new(&self, task).run())).await;
+        let status = self.status(&reports);
+        let rows: Vec<Value> = reports.iter().map(|report| report.outcome.to_json()).collect();
+        let usage: UsageTotals = reports.iter().map(|report| &report.usage).sum();
+        let mut outcome = model_answer(&self.id, status, &rows, self.max_bytes);
+        if let Err(error) = self.store_end(status, &reports, rows, &usage).await {
+            tracing::warn!(batch = self.id, %error, "cannot store the end of a batch");
+            outcome = outcome.with_detail("notStored", json!(error_chain(&error)));
+        }
+        outcome
+    }
+
+    fn status(&self, reports: &[TaskReport]) -> &'static str {
+        let has = |status: &str| reports.iter().any(|report| report.outcome.status() == status);
+        match () {
+            () if has("completed") && !self.cancel.is_cancelled() => "completed",
+            () if self.cancel.is_cancelled() || has("cancelled") => "cancelled",
+            () => "failed",
+        }
+    }
+
+    async fn store_end(
+        &self,
+        status: &str,
+        reports: &[TaskReport],
+        rows: Vec<Value>,
+        usage: &UsageTotals,
+    ) -> Result<(), osier_agent::AgentError> {
+        let mut events: Vec<&Value> = reports.iter().flat_map(|report| &report.events).collect();
+        // Sorting is stable: events of the same time keep their order.
+        events.sort_by_key(|event| event["timestamp"].as_i64());
+        let evidence: Vec<&Value> = reports.iter().flat_map(|report| &report.evidence).collect();
+        let content = json!({
+            "batchId": self.id,
+            "status": status,
+            "parentEntryId": self.entry,
+            "toolCallId": self.call,
+            "results": rows,
+        });
+        let metadata = json!({
+            "processEvents": events,
+            "evidenceSummaries": evidence,
+            "toolRuntimeRoutes": self.routes(),
+        });
+        let fields = Map::from_iter([
+            ("type".to_owned(), json!(EntryKind::SubagentResult.name())),
+            ("content".to_owned(), content),
+            ("metadata".to_owned(), metadata),
+            ("usage".to_owned(), json!(usage)),
+        ]);
+        self.agent.append_entry(EntryKind::SubagentResult, &fields).await?;
+        self.agent.finish_batch(&self.entry, status, json!({})).await
+    }
+
+    /// Which tools the agents of the batch had, and why.
+    fn routes(&self) -> Vec<Value> {
+        let mut seen = BTreeSet::new();
+        let agents = self.tasks.iter().filter_map(|task| task.agent.as_ref().ok());
+        let distinct = agents.filter(|(definition, _)| seen.insert(definition.name.clone()));
+        distinct.flat_map(|(definition, _)| self.agent_routes(definition)).collect()
+    }
+
+    fn agent_routes(&self, definition: &AgentDefinition) -> Vec<Value> {
+        let workspace = &self.delegation.spec.workspace;
+        let is_sandboxed = self.agent.approvals().sandboxed;
+        let is_wanted =
+            |tool: &str| definition.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool));
+        let route = |tool: &str, allowed: bool, reason: &str| {
+            let runtime = if tool == "bash" && is_sandboxed { "sandbox" } else { "host" };
+            json!({
+                "agent": definition.name, "toolName": tool, "requestedRuntime": runtime,
+                "chosenRuntime": allowed.then_some(runtime), "reason": reason, "allowed": allowed,
+            })
+        };
+        let own = workspace.tools.specs().into_iter().map(|spec| match is_wanted(&spec.name) {
+            true => route(&spec.name, true, "the agent and its parent have it"),
+            false => route(&spec.name, false, "the agent does not have it"),
+        });
+        let missing = definition.tools.iter().flatten().filter(|tool| {
+            tool.as_str() != TASK_TOOL && workspace.tools.specs().iter().all(|spec| spec.name != **tool)
+        });
+        let missing: Vec<Value> =
+            missing.map(|tool| route(tool, false, "its parent does not have it")).collect();
+        let delegates = self.delegation.may_delegate(definition);
+        let task = match delegates {
+            true => route(TASK_TOOL, true, "nesting is allowed"),
+            false => route(TASK_TOOL, false, "the agent does not have it, or tasks are nested too deep"),
+        };
+        let backtrack = route("backtrack", false, "sub-agents never backtrack");
+        own.chain(missing).chain([task, backtrack]).collect()
+    }
+
+    /// The panel of a task.
+    pub(super) fn panel(&self, task: &BatchTask, outcome: &TaskOutcome) -> TaskPanel {
+        task_panel(&self.id, &task.id, task.order, &task.stored, outcome)
+    }
+
+    /// Tells the clients of the parent about a task.
+    pub(super) fn announce(&self, panel: TaskPanel) {
+        let (batch_id, call) = (self.id.clone(), self.call.clone());
+        self.agent.send_event(ClientEvent::SubagentTask { batch_id, call, panel: Box::new(panel) });
+    }
+}
+
+/// The agents that exist now, and the model of the delegating agent.
+struct Agents {
+    known: Vec<AgentDefinition>,
+    model: Arc<ModelInfo>,
+    models: crate::model_catalog::ModelCatalog,
+}
+
+impl Agents {
+    async fn load(delegation: &Delegation, agent: &AgentHandle) -> Result<Agents, osier_agent::AgentError> {
+        let library = delegation.config.library.clone();
+        let known = tokio::task::spawn_blocking(move || library.find_all().0).await.unwrap_or_default();
+        let model = agent.model_choice().await?.model;
+        Ok(Agents { known, model, models: delegation.spec.workspace.models.clone() })
+    }
+
+    /// The agent with this name and its model. `Err` is a text for the model.
+    fn choose(&self, name: &str) -> Result<(AgentDefinition, Arc<ModelInfo>), String> {
+        let Some(definition) = self.known.iter().find(|agent| agent.name == name) else {
+            let names: Vec<&str> = self.known.iter().map(|agent| agent.name.as_str()).collect();
+            return Err(format!("there is no agent `{name}`; the agents are {}", names.join(", ")));
+        };
+        let model = match &definition.model {
+            None => self.model.clone(),
+            Some(model) => self
+                .models
+                .usable_model(model)
+                .map_err(|reason| format!("the agent `{name}` cannot use its model {model}: {reason}"))?,
+        };
+        Ok((definition.clone(), model))
+    }
+}
+
+/// What the delegating model gets.
+fn model_answer(batch: &str, status: &str, rows: &[Value], max_bytes: usize) -> ToolOutcome {
+    let share = max_bytes / rows.len().max(1);
+    let part = |(number, row): (usize, &Value)| {
+        let text = |key: &str| row[key].as_str().unwrap_or_default();
+        let head = format!("Task {} ({}): {}", number + 1, text("agent"), text("status"));
+        let error = row["error"].as_str().map(|error| format!("\nError: {error}")).unwrap_or_default();
+        let summary = text("summary");
+        let cut = &summary[..summary.floor_char_boundary(share)];
+        let note = if cut.len() < summary.len() { "\n[shortened]" } else { "" };
+        let session = row["sessionId"].as_str().map(|id| format!("\n(session {id})")).unwrap_or_default();
+        format!("{head}{error}\n{cut}{note}{session}")
+    };
+    let text = rows.iter().enumerate().map(part).collect::<Vec<_>>().join("\n\n");
+    let outcome = match rows.iter().any(|row| row["status"].as_str() == Some("completed")) {
+        true => ToolOutcome::text(text),
+        false => ToolOutcome::failed(text),
+    };
+    outcome.with_detail("batchId", json!(batch)).with_detail("status", json!(status))
+}

@@ -1,0 +1,43 @@
+//! Sub-agents: tasks that a model delegates to other agents, each in a session of its own that names its parent.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `task_tools.rs` | the tool `task`, in front of the other tools of an agent |
+//! | `batch.rs` | the tasks of one call: the entries of the batch, the results for the model |
+//! | `task_run.rs` | one task: starts its agent, passes on questions, watches the budget |
+//! | `child.rs` | the session and the agent of a task |
+//! | `record.rs` | what an agent did, from the path of its session |
+//! | `running_tasks.rs` | the tasks that run now, for clients that steer or cancel them |
+
+mod batch;
+mod child;
+mod record;
+pub(crate) mod running_tasks;
+mod task_run;
+pub(crate) mod task_tools;
+
+use osier_agent::{AgentBudget, AgentHandle, AgentLibrary};
+
+/// The tool that delegates tasks.
+pub const TASK_TOOL: &str = "task";
+
+/// How the agents of a workspace delegate tasks.
+#[derive(Debug, Clone)]
+pub struct SubagentConfig {
+    /// The agents that tasks can name.
+    pub library: AgentLibrary,
+    /// How many tasks of one agent run at the same time.
+    pub max_parallel: usize,
+    /// How deep tasks may be nested.
+    pub max_depth: u32,
+    /// The limits of one task. An agent can have stricter ones.
+    pub budget: AgentBudget,
+}
+
+/// The agent that a sub-agent works for.
+#[derive(Debug, Clone)]
+pub struct ParentAgent {
+    pub agent: AgentHandle,
+    /// 1 for an agent that the agent of a conversation started, 2 for one that this one started, and so on.
+    pub depth: u32,
+}

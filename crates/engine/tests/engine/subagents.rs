@@ -1,0 +1,464 @@
+//! Tasks that a model delegates: their sessions, results, budgets, questions and failures.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use osier_agent::{AgentBudget, AgentLibrary};
+use osier_engine::{AgentSpec, KeepWhen, LiveSession, LocalClient, SubagentConfig, Workspace};
+use osier_model::scripted::{ScriptedModel, ScriptedTurn};
+use osier_model::{CancellationToken, ContentBlock, DeltaStream, Message, Model, ModelError, Request};
+use osier_protocol::subagents::{SubagentProjection, TaskPanel};
+use osier_protocol::{
+    Client, ClientCommand, ClientEvent, CommandReply, EventStream, QueryAnswer, SessionQuery, TurnOutcome,
+    UserAnswer,
+};
+use osier_tools::ApprovalMode;
+use serde_json::{Value, json};
+
+use crate::support::TestEngine;
+
+/// A model that does what the prompt says, so that agents can work at the same time.
+///
+/// A prompt `delegate [..]` calls `task` with that list. Any other prompt is a list of words: `answer TEXT`, `fail`,
+/// `hang`, `write FILE`, `list`, `loop`, `big`.
+#[derive(Debug)]
+struct ObedientModel;
+
+fn text_of(message: &Message) -> String {
+    let blocks = match message {
+        Message::User(user) => &user.content,
+        Message::ToolResult(result) => &result.content,
+        _ => return String::new(),
+    };
+    let text = |block: &ContentBlock| match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        _ => String::new(),
+    };
+    blocks.iter().map(text).collect()
+}
+
+fn reply(request: &Request) -> ScriptedTurn {
+    let last = request.messages.last();
+    if let Some(message @ Message::ToolResult(result)) = last {
+        if request.messages.iter().any(|message| text_of(message).starts_with("loop")) {
+            let calls = request.messages.len();
+            return ScriptedTurn::new().call(format!("c{calls}"), "ls", &json!({ "path": "." })).usage(10, 5);
+        }
+        let name = result.tool_name.as_str();
+        return ScriptedTurn::reply(format!("{name}: {}", text_of(message))).usage(10, 5);
+    }
+    let prompt = last.map(text_of).unwrap_or_default();
+    let (word, rest) = prompt.split_once(' ').unwrap_or((&prompt, ""));
+    match word {
+        "delegate" => {
+            let tasks: Value = serde_json::from_str(rest).unwrap();
+            ScriptedTurn::new().call("call_1", "task", &json!({ "tasks": tasks })).usage(100, 10)
+        }
+        "answer" => ScriptedTurn::reply(rest).usage(10, 5),
+        "fail" => ScriptedTurn::new().fail(ModelError::BadRequest {
+            provider: "scripted".to_owned(),
+            status: 400,
+            detail: "it failed".to_owned(),
+        }),
+        "hang" => ScriptedTurn::reply("I wait").hang(),
+        "write" => {
+            ScriptedTurn::new().call("w", "write", &json!({ "path": rest, "content": "x" })).usage(10, 5)
+        }
+        "list" | "loop" => ScriptedTurn::new().call("c0", "ls", &json!({ "path": "." })).usage(10, 5),
+        "big" => ScriptedTurn::new().call("c0", "ls", &json!({ "path": "." })).usage(10_000, 5),
+        _ => ScriptedTurn::reply(format!("what is {word}?")),
+    }
+}
+
+impl Model for ObedientModel {
+    fn stream(&self, request: Request, cancel: CancellationToken) -> DeltaStream {
+        ScriptedModel::new([reply(&request)]).stream(request, cancel)
+    }
+}
+
+pub(crate) fn spec(engine: &TestEngine, config: SubagentConfig) -> AgentSpec {
+    let spec = engine.agent();
+    let mut workspace = Workspace::clone(&spec.workspace);
+    workspace.models.model = Arc::new(ObedientModel);
+    workspace.subagents = Some(config);
+    AgentSpec { workspace: Arc::new(workspace), ..spec }
+}
+
+pub(crate) fn config() -> SubagentConfig {
+    SubagentConfig {
+        library: AgentLibrary::default(),
+        max_parallel: 8,
+        max_depth: 1,
+        budget: AgentBudget { max_turns: Some(20), ..AgentBudget::default() },
+    }
+}
+
+struct Delegation {
+    engine: TestEngine,
+    live: Arc<LiveSession>,
+    client: LocalClient,
+    events: EventStream,
+}
+
+impl Delegation {
+    async fn start(config: SubagentConfig, tasks: &Value) -> Delegation {
+        Delegation::start_with(TestEngine::new(), config, tasks).await
+    }
+
+    async fn start_with(engine: TestEngine, config: SubagentConfig, tasks: &Value) -> Delegation {
+        let live = engine.create(KeepWhen::Used).await;
+        let client = engine.engine.connect(&live, &spec(&engine, config)).await.unwrap();
+        let events = client.attach(None).await.unwrap().events;
+        client.send(ClientCommand::prompt(format!("delegate {tasks}"))).await.unwrap();
+        Delegation { engine, live, client, events }
+    }
+
+    /// The events up to the end of the turn.
+    async fn until_end(&mut self) -> Vec<ClientEvent> {
+        let mut received = Vec::new();
+        while let Some(event) = self.events.next().await {
+            let is_end = matches!(event, ClientEvent::TurnEnded { .. });
+            received.push(event);
+            if is_end {
+                break;
+            }
+        }
+        received
+    }
+
+    async fn until(&mut self, mut is_it: impl FnMut(&ClientEvent) -> bool) -> ClientEvent {
+        loop {
+            let event = self.events.next().await.expect("the session is open");
+            if is_it(&event) {
+                return event;
+            }
+        }
+    }
+
+    async fn batches(&self) -> Vec<SubagentProjection> {
+        batches(&self.client).await
+    }
+
+    async fn last_reply(&self) -> String {
+        match self.client.query(SessionQuery::LastReply).await.unwrap() {
+            QueryAnswer::LastReply { reply } => reply.unwrap().text,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+pub(crate) async fn batches(client: &LocalClient) -> Vec<SubagentProjection> {
+    match client.query(SessionQuery::Subagents).await.unwrap() {
+        QueryAnswer::Subagents { batches } => batches,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn panels(events: &[ClientEvent]) -> Vec<TaskPanel> {
+    let mut last: std::collections::BTreeMap<String, TaskPanel> = Default::default();
+    for event in events {
+        if let ClientEvent::SubagentTask { panel, .. } = event {
+            last.insert(panel.key.clone(), (**panel).clone());
+        }
+    }
+    let mut panels: Vec<TaskPanel> = last.into_values().collect();
+    panels.sort_by_key(|panel| panel.sort_order);
+    panels
+}
+
+fn bytes(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap()
+}
+
+#[tokio::test]
+async fn many_tasks_run_in_their_own_sessions_and_the_model_gets_their_answers() {
+    for count in [1, 8, 32] {
+        let tasks: Vec<Value> = (0..count)
+            .map(|n| json!({ "prompt": format!("answer result {n}"), "agent": "explore" }))
+            .collect();
+        let mut run = Delegation::start(config(), &json!(tasks)).await;
+        let events = run.until_end().await;
+        assert!(matches!(
+            events.last(),
+            Some(ClientEvent::TurnEnded { finished: Some(TurnOutcome::Done), .. })
+        ));
+        let reply = run.last_reply().await;
+        assert!((0..count).all(|n| reply.contains(&format!("result {n}"))), "{reply}");
+        let batch = run.batches().await.remove(0);
+        assert_eq!((batch.status.as_str(), batch.task_panels.len()), ("completed", count));
+        assert!(!batch.diagnostics.fallback_used);
+        assert_eq!(batch.usage.total_tokens, 15 * count as u64);
+        // The last live events are the stored result, byte for byte.
+        assert_eq!(bytes(&panels(&events)), bytes(&batch.task_panels));
+        for panel in &batch.task_panels {
+            let child = run.engine.find(panel.session_id.as_deref().unwrap()).await;
+            let header = &child.opened.header;
+            assert_eq!(header.parent_session_id.as_deref(), Some(run.live.session().id()));
+            assert_eq!(header.parent_tool_call_id.as_deref(), Some("call_1"));
+            assert_eq!(header.agent_id.as_deref(), Some("explore"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_replay_shows_what_was_shown_live() {
+    let tasks = json!([{ "prompt": "answer one" }, { "prompt": "fail" }, { "prompt": "write a.txt", "agent": "explore" }]);
+    let mut run = Delegation::start(config(), &tasks).await;
+    run.until_end().await;
+    let live = bytes(&run.batches().await);
+    let id = run.live.session().id().to_owned();
+    let Delegation { engine, live: session, client, events } = run;
+    let closed = Arc::downgrade(&session);
+    drop((session, client, events));
+    while closed.upgrade().is_some() {
+        tokio::task::yield_now().await;
+    }
+    let again = engine.open(&id).await;
+    let client = engine.engine.connect(&again, &spec(&engine, config())).await.unwrap();
+    assert_eq!(bytes(&batches(&client).await), live);
+    let status = |batch: &SubagentProjection| -> Vec<String> {
+        batch.task_panels.iter().map(|panel| panel.status.clone()).collect()
+    };
+    let batch = batches(&client).await.remove(0);
+    assert_eq!(status(&batch), ["completed", "failed", "completed"]);
+    assert!(batch.task_panels[1].error.as_ref().unwrap().contains("it failed"));
+    // An agent that only reads has no tool that writes.
+    assert!(batch.task_panels[2].summary.contains("no tool"), "{}", batch.task_panels[2].summary);
+    let route = batch
+        .tool_runtime_routes
+        .iter()
+        .find(|route| route["agent"] == "explore" && route["toolName"] == "write");
+    assert_eq!(route.unwrap()["allowed"], false);
+    let never = batch.tool_runtime_routes.iter().filter(|route| route["toolName"] == "backtrack");
+    assert!(never.into_iter().all(|route| route["allowed"] == false));
+}
+
+#[tokio::test]
+async fn usage_of_tasks_counts_in_the_parent_and_is_shown_separately() {
+    let mut run =
+        Delegation::start(config(), &json!([{ "prompt": "answer a" }, { "prompt": "answer b" }])).await;
+    run.until_end().await;
+    let QueryAnswer::Usage { usage } = run.client.query(SessionQuery::Usage).await.unwrap() else { panic!() };
+    assert_eq!(usage.subagents.total_tokens, 30);
+    assert_eq!(usage.session.total_tokens, 110 + 15 + 30);
+    let card = run.engine.find(run.live.session().id()).await.card().await.unwrap();
+    assert_eq!(card.tokens, 155);
+}
+
+#[tokio::test]
+async fn a_budget_ends_a_task_and_its_result_says_so() {
+    let budgets = [
+        (AgentBudget { max_turns: Some(3), ..AgentBudget::default() }, "loop", "3 model calls"),
+        (AgentBudget { max_tokens: Some(5_000), ..AgentBudget::default() }, "big", "its budget is 5000"),
+        (AgentBudget { max_seconds: Some(1), ..AgentBudget::default() }, "hang", "1 seconds"),
+    ];
+    for (budget, prompt, expected) in budgets {
+        let mut run =
+            Delegation::start(SubagentConfig { budget, ..config() }, &json!([{ "prompt": prompt }])).await;
+        run.until_end().await;
+        let batch = run.batches().await.remove(0);
+        let panel = &batch.task_panels[0];
+        assert_eq!((batch.status.as_str(), panel.status.as_str()), ("failed", "failed"), "{prompt}");
+        assert!(panel.error.as_ref().unwrap().contains(expected), "{:?}", panel.error);
+    }
+}
+
+#[tokio::test]
+async fn canceling_the_parent_ends_all_tasks_and_the_batch() {
+    let tasks: Vec<Value> = (0..8).map(|_| json!({ "prompt": "hang" })).collect();
+    let mut run = Delegation::start(SubagentConfig { max_parallel: 4, ..config() }, &json!(tasks)).await;
+    let mut running = 0;
+    run.until(|event| {
+        let is_running =
+            matches!(event, ClientEvent::SubagentTask { panel, .. } if panel.status == "running");
+        running += usize::from(is_running);
+        running == 4
+    })
+    .await;
+    run.client.send(ClientCommand::Cancel).await.unwrap();
+    let batch = run.batches().await.remove(0);
+    assert_eq!(batch.status, "cancelled");
+    assert!(batch.task_panels.iter().all(|panel| panel.status == "cancelled"), "{:?}", batch.task_panels);
+    run.until_end().await;
+}
+
+#[tokio::test]
+async fn one_task_is_canceled_and_another_one_steered() {
+    let mut run =
+        Delegation::start(config(), &json!([{ "prompt": "hang" }, { "prompt": "write steer.txt" }])).await;
+    // The second task waits for an answer, so it is running.
+    let asked = run.until(|event| matches!(event, ClientEvent::Asked { .. })).await;
+    let ClientEvent::Asked { id, agent, .. } = asked else { unreachable!() };
+    assert_eq!(agent.as_deref(), Some("general: write steer.txt"));
+    let batch = run.batches().await.remove(0);
+    assert_eq!(batch.status, "running");
+    let task = |at: usize| batch.task_panels[at].task_id.clone();
+    let steer = ClientCommand::SteerTask { task: task(1), text: "also this".to_owned() };
+    assert!(matches!(run.client.send(steer).await.unwrap(), CommandReply::Queued));
+    run.client.send(ClientCommand::Answer { question: id, answer: UserAnswer::Once }).await.unwrap();
+    run.client.send(ClientCommand::CancelTasks { task: Some(task(0)) }).await.unwrap();
+    run.until_end().await;
+    let unknown = ClientCommand::CancelTasks { task: Some(task(0)) };
+    assert!(run.client.send(unknown).await.unwrap_err().message.contains("no task"));
+    let ended = run.batches().await.remove(0);
+    let statuses: Vec<&str> = ended.task_panels.iter().map(|panel| panel.status.as_str()).collect();
+    assert_eq!((ended.status.as_str(), statuses), ("completed", vec!["cancelled", "completed"]));
+    assert!(run.engine.folder.path().join("steer.txt").exists());
+    let child = run.engine.open(ended.task_panels[1].session_id.as_deref().unwrap()).await;
+    let prompts = child
+        .session()
+        .tree()
+        .heads()
+        .iter()
+        .filter(|(_, head)| head.role == osier_tree::MessageRole::User)
+        .count();
+    assert_eq!(prompts, 2, "the task and the steering message");
+}
+
+#[tokio::test]
+async fn a_client_opens_a_task_while_it_works() {
+    let mut run = Delegation::start(config(), &json!([{ "prompt": "hang" }])).await;
+    run.until(|event| matches!(event, ClientEvent::SubagentTask { panel, .. } if panel.status == "running"))
+        .await;
+    let batch = run.batches().await.remove(0);
+    let child = run.engine.open(batch.task_panels[0].session_id.as_deref().unwrap()).await;
+    let watcher = run.engine.engine.connect_if_running(&child).await.expect("its agent works");
+    // Canceling the task in its own session ends only the task.
+    watcher.send(ClientCommand::Cancel).await.unwrap();
+    let events = run.until_end().await;
+    assert!(matches!(events.last(), Some(ClientEvent::TurnEnded { finished: Some(TurnOutcome::Done), .. })));
+    assert_eq!(run.batches().await[0].task_panels[0].status, "cancelled");
+}
+
+#[tokio::test]
+async fn a_task_never_has_more_rights_than_its_parent() {
+    let engine = TestEngine::new();
+    let folder = engine.folder.path().join("agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("bold.md"),
+        "---\ndescription: d\napproval: yolo\ntools: write, task\n---\nDo it.",
+    )
+    .unwrap();
+    let library = AgentLibrary { folders: vec![folder] };
+    let tasks = json!([{ "prompt": "write bold.txt", "agent": "bold" }]);
+    let mut run = Delegation::start_with(engine, SubagentConfig { library, ..config() }, &tasks).await;
+    // The parent asks before it writes, so the agent asks too.
+    let asked = run.until(|event| matches!(event, ClientEvent::Asked { .. })).await;
+    let ClientEvent::Asked { id, .. } = asked else { unreachable!() };
+    let no = UserAnswer::No { reason: "not now".to_owned() };
+    run.client.send(ClientCommand::Answer { question: id, answer: no }).await.unwrap();
+    run.until_end().await;
+    assert!(!run.engine.folder.path().join("bold.txt").exists());
+    // With more rights for the parent, the agent has them too.
+    run.client.send(ClientCommand::SetApproval { mode: ApprovalMode::Yolo }).await.unwrap();
+    run.client.send(ClientCommand::prompt(format!("delegate {tasks}"))).await.unwrap();
+    run.until_end().await;
+    assert!(run.engine.folder.path().join("bold.txt").exists());
+}
+
+#[tokio::test]
+async fn nesting_is_limited() {
+    let inner = json!([{ "prompt": "answer deep" }]);
+    let tasks = json!([{ "prompt": format!("delegate {inner}") }]);
+    for (max_depth, expected) in [(1, "no tool `task`"), (2, "deep")] {
+        let mut run = Delegation::start(SubagentConfig { max_depth, ..config() }, &tasks).await;
+        run.until_end().await;
+        let reply = run.last_reply().await;
+        assert!(reply.contains(expected), "{max_depth}: {reply}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_agent_starts_nothing() {
+    let mut run = Delegation::start(config(), &json!([{ "prompt": "answer x", "agent": "nobody" }])).await;
+    run.until_end().await;
+    assert!(run.last_reply().await.contains("there is no agent `nobody`; the agents are explore, general"));
+    assert!(run.batches().await.is_empty());
+}
+
+/// Plays the death of the process: a parent whose batch has no end, one task that ended, one that was cut off after its
+/// prompt, and one that never started.
+#[tokio::test]
+async fn resuming_runs_only_the_tasks_that_did_not_end() {
+    let tasks = json!([{ "prompt": "answer one" }, { "prompt": "answer two" }, { "prompt": "answer three" }]);
+    let mut run = Delegation::start(config(), &tasks).await;
+    run.until_end().await;
+    let before = run.batches().await.remove(0);
+    let session_of = |at: usize| before.task_panels[at].session_id.clone().unwrap();
+    let Delegation { engine, live, client, events } = run;
+    let (file, id) = (live.session().file().unwrap().to_owned(), live.session().id().to_owned());
+    drop((client, events, live));
+    let closed = |name: String| {
+        let engine = &engine;
+        async move {
+            while engine.engine.live_session("file", &name).is_some() {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    for session in [id.clone(), session_of(0), session_of(1), session_of(2)] {
+        closed(session).await;
+    }
+    let cut = |file: &std::path::Path, keep: &dyn Fn(&str) -> bool| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let kept: Vec<&str> = text.lines().take_while(|line| keep(line)).collect();
+        std::fs::write(file, kept.join("\n") + "\n").unwrap();
+    };
+    cut(&file, &|line| !line.contains(r#""type":"subagent_result""#));
+    let second = engine.find(&session_of(1)).await.opened.file.unwrap();
+    cut(&second, &|line| !line.contains(r#""role":"assistant""#));
+    let third = engine.find(&session_of(2)).await.opened.file.unwrap();
+    std::fs::remove_file(third).unwrap();
+    let first_before = std::fs::read(engine.find(&session_of(0)).await.opened.file.unwrap()).unwrap();
+
+    let live = engine.open(&id).await;
+    let client = engine.engine.connect(&live, &spec(&engine, config())).await.unwrap();
+    let interrupted = batches(&client).await.remove(0);
+    assert_eq!(interrupted.status, "interrupted");
+    assert!(interrupted.task_panels.iter().all(|panel| panel.status == "interrupted"));
+    let mut events = client.attach(None).await.unwrap().events;
+    client.send(ClientCommand::Resume).await.unwrap();
+    while !matches!(events.next().await, Some(ClientEvent::TurnEnded { .. })) {}
+    let after = batches(&client).await.remove(0);
+    let summaries: Vec<&str> = after.task_panels.iter().map(|panel| panel.summary.as_str()).collect();
+    assert_eq!((after.status.as_str(), summaries), ("completed", vec!["one", "two", "three"]));
+    assert_eq!(after.batch_id, before.batch_id);
+    let first_after = std::fs::read(engine.find(&session_of(0)).await.opened.file.unwrap()).unwrap();
+    assert_eq!(first_before, first_after, "the task that had ended did not run again");
+    let QueryAnswer::LastReply { reply } = client.query(SessionQuery::LastReply).await.unwrap() else {
+        panic!()
+    };
+    assert!(reply.unwrap().text.contains("three"));
+}
+
+#[tokio::test]
+async fn deleting_a_session_deletes_its_tasks_also_if_that_was_interrupted() {
+    let tasks = json!([{ "prompt": "answer a" }, { "prompt": "answer b" }]);
+    let mut run = Delegation::start(config(), &tasks).await;
+    run.until_end().await;
+    let Delegation { engine, live, client, events } = run;
+    let (id, file) = (live.session().id().to_owned(), live.session().file().unwrap().to_owned());
+    let card = engine.find(&id).await.card().await.unwrap();
+    let plan = engine.engine.plan_delete(vec![card]).await.unwrap();
+    assert_eq!(plan.sessions().count(), 3);
+    let closed = Arc::downgrade(&live);
+    drop((live, client, events));
+    while closed.upgrade().is_some() {
+        tokio::task::yield_now().await;
+    }
+    // The deletion stops after the session itself.
+    std::fs::remove_file(file).unwrap();
+    let orphans = engine.engine.orphaned_subagents(&id).await.unwrap();
+    assert_eq!(orphans.len(), 2);
+    let plan = engine.engine.plan_delete(orphans).await.unwrap();
+    let delete = async {
+        while !engine.engine.delete(&plan, false).await.unwrap().kept.is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), delete).await.unwrap();
+    let left = engine.engine.list(&osier_engine::ListOptions::default()).await.unwrap();
+    assert!(left.cards.is_empty(), "{:?}", left.cards);
+}
