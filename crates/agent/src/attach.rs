@@ -1,7 +1,7 @@
 //! Attaching clients: the state of the agent and all later events, without gaps or duplicates.
 
 use osier_protocol::client::AttachedState;
-use osier_protocol::{Attached, LogPosition, OpenReply};
+use osier_protocol::{Attached, ClientEvent, LogPosition, OpenReply};
 use osier_session::{Cursor, CursorId, OpenDraft, SessionState};
 use osier_store::LogVersion;
 use osier_tree::ReplyDelta;
@@ -31,7 +31,7 @@ impl AgentContext {
 
     /// The agent's part of the state, and the live events after it.
     fn subscribe(&self) -> (broadcast::Receiver<LiveEvent>, AttachedState) {
-        let agent_state = self.state();
+        let mut agent_state = self.state();
         let attached = AttachedState {
             turn_running: agent_state.turn_running,
             open_questions: agent_state.questions.list(),
@@ -39,7 +39,11 @@ impl AgentContext {
             returned_prompts: agent_state.prompts.returned().to_vec(),
             ..AttachedState::default()
         };
-        (self.live.subscribe(), attached)
+        let receiver = self.live.subscribe();
+        for event in agent_state.unseen.drain(..) {
+            self.live.send(ClientEvent::Extension(event));
+        }
+        (receiver, attached)
     }
 }
 

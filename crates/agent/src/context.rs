@@ -1,9 +1,10 @@
 //! The context of an agent: the cursor of a session, the configuration, and the mutable state. The
 //! conversation is not kept here; it is read from the path.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use osier_model::CancellationToken;
+use osier_protocol::ExtensionEvent;
 use osier_session::{Commit, CommitOutcome, Cursor, Session, SessionState, StoredEntry};
 use osier_store::StoreError;
 use osier_tools::ToolSpec;
@@ -23,6 +24,7 @@ use crate::questions::OpenQuestions;
 use crate::queue::QueuedPrompts;
 use crate::side_state::SideStateReplay;
 use crate::unstored::UnstoredResults;
+use crate::weak_worker::WeakWorker;
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub(crate) struct AgentContext {
     pub(crate) unstored: UnstoredResults,
     /// Held while hooks are asked about a prompt, so that prompts stay in order.
     pub(crate) command_order: tokio::sync::Mutex<()>,
+    /// The loop of this agent, for hooks.
+    pub(crate) worker: OnceLock<WeakWorker>,
     state: Mutex<AgentState>,
 }
 
@@ -54,6 +58,8 @@ pub(crate) struct AgentState {
     /// Canceled with the prompts that hooks are still asked about.
     pub(crate) cancel_prompts: CancellationToken,
     pub(crate) lifetime: HookLifetime,
+    /// What extensions showed while no client was attached.
+    pub(crate) unseen: Vec<ExtensionEvent>,
 }
 
 impl AgentContext {
@@ -72,6 +78,7 @@ impl AgentContext {
             side_state_replay: tokio::sync::Mutex::default(),
             unstored: UnstoredResults::default(),
             command_order: tokio::sync::Mutex::default(),
+            worker: OnceLock::new(),
             state: Mutex::new(agent_state),
         }
     }

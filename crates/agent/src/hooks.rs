@@ -19,36 +19,41 @@
 //! | `event.rs` | the events that observers receive |
 //! | `registry.rs`, `chain.rs` | the registered hooks; asking them one after another |
 //! | `agent.rs`, `client.rs`, `lifetime.rs` | the hooks of an agent; around the commands of clients; at its start and end |
+//! | `command.rs` | commands that hooks add |
 
 mod agent;
 mod chain;
 mod client;
+mod command;
 mod event;
 mod lifetime;
 mod preparation;
 mod registry;
 
 use std::fmt::{self, Debug};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use osier_model::{CancellationToken, Message, Request};
-use osier_protocol::CustomMessage;
 use osier_session::Session;
-use osier_tools::{ToolCall, ToolOutcome};
+use osier_tools::{ToolCall, ToolOutcome, Toolbox};
 use osier_tree::EntryId;
 
 pub(crate) use agent::entry_id;
 pub(crate) use chain::ToolCallOutcome;
+pub use command::{CommandDecision, CommandLine, HookCommand};
 pub use event::{HookEvent, SessionEndReason, SessionStartReason};
 pub(crate) use lifetime::HookLifetime;
 pub use preparation::{
     CompactionDecision, CompactionPreparation, ExtensionCompaction, ExtensionSummary, ForkPosition,
     ForkPreparation, MoveDecision, MovePreparation, Permission, PromptDecision, PromptPreparation,
     RequestPurpose, StoredPrompt, SwitchPreparation, SwitchReason, ToolCallDecision, ToolResultChange,
+    TurnChange,
 };
 pub use registry::{DEFAULT_TIMEOUT, Hooks, OnFailure, RegisteredHook};
 
 use crate::live_events::LiveSender;
+use crate::weak_worker::WeakWorker;
 
 /// The answer of a hook, or why it failed.
 pub type HookResult<T> = Result<T, HookError>;
@@ -58,6 +63,21 @@ pub type HookResult<T> = Result<T, HookError>;
 /// The names in quotes are those of pi's extension events.
 #[async_trait]
 pub trait Hook: Send + Sync + Debug {
+    /// The tools of an agent that starts in a session: those that it has, with others added or replaced.
+    fn extend_tools(&self, _: &Session, tools: Arc<dyn Toolbox>) -> Arc<dyn Toolbox> {
+        tools
+    }
+
+    /// The commands that this hook adds to a session. The user types them with a slash.
+    fn commands(&self, _: &Session) -> Vec<HookCommand> {
+        Vec::new()
+    }
+
+    /// Runs a command of this hook. There is no time-out: it may wait for the user. The hook reports failures itself.
+    async fn run_command(&self, _: &CommandLine, _: &HookContext<'_>) -> CommandDecision {
+        CommandDecision::Unknown
+    }
+
     /// "session_before_tree": before the leaf moves, with or without a summary. Asked for moves, undo, redo, and undoing a
     /// compaction.
     async fn before_move(&self, _: &MovePreparation, _: &HookContext<'_>) -> HookResult<MoveDecision> {
@@ -89,10 +109,10 @@ pub trait Hook: Send + Sync + Debug {
         Ok(PromptDecision::Continue)
     }
 
-    /// "before_agent_start": a prompt is stored and starts a turn. The returned message is stored after it. Asked once per
+    /// "before_agent_start": a prompt is stored and starts a turn. The returned messages are stored after it. Asked once per
     /// prompt that starts a turn; queued prompts are delivered into a running one.
-    async fn before_turn(&self, _: &StoredPrompt, _: &HookContext<'_>) -> HookResult<Option<CustomMessage>> {
-        Ok(None)
+    async fn before_turn(&self, _: &StoredPrompt, _: &HookContext<'_>) -> HookResult<TurnChange> {
+        Ok(TurnChange::default())
     }
 
     /// "context": the messages of the next model call. Returned messages replace them in this request; nothing is stored.
@@ -145,6 +165,8 @@ pub struct HookContext<'a> {
     pub cancel: &'a CancellationToken,
     /// Reports failures to clients.
     pub(crate) live: Option<&'a LiveSender>,
+    /// The agent, if there is one.
+    pub agent: Option<&'a WeakWorker>,
 }
 
 impl<'a> HookContext<'a> {
@@ -154,7 +176,7 @@ impl<'a> HookContext<'a> {
         leaf_id: Option<&'a EntryId>,
         cancel: &'a CancellationToken,
     ) -> HookContext<'a> {
-        HookContext { session, leaf_id, has_user: false, cancel, live: None }
+        HookContext { session, leaf_id, has_user: false, cancel, live: None, agent: None }
     }
 }
 

@@ -20,6 +20,7 @@
 //! | `system_prompt.rs`, `system_prompt_source.rs`, `instructions.rs`, `skills.rs` | the system prompt as entries; its sections and their sources |
 //! | `prompt_library.rs`, `templates.rs`, `frontmatter.rs`, `text_file.rs` | templates and skills: what `/name` expands to |
 //! | `agent_files.rs`, `agent_handle.rs` | the agents that a model can delegate tasks to; what an agent offers to tools of the engine |
+//! | `weak_worker.rs` | an agent as hooks reach it |
 //! | `user_command.rs`, `error.rs` | `!command`; errors that a caller can act on |
 
 pub mod agent_files;
@@ -71,6 +72,7 @@ mod turn;
 mod undo;
 mod unstored;
 mod user_command;
+mod weak_worker;
 mod worker;
 
 pub use agent_files::{AgentBudget, AgentDefinition, AgentLibrary};
@@ -90,4 +92,5 @@ pub use summarizer::SummaryError;
 pub use system_prompt_source::{StandardSystemPrompt, SystemPromptSource};
 pub use tail::{RecordedCall, Tail};
 pub use text_file::FileProblem;
+pub use weak_worker::WeakWorker;
 pub use worker::Worker;

@@ -95,7 +95,7 @@ impl AgentContext {
         if images > 0 {
             self.warn_if_images_unsupported(images).await?;
         }
-        Ok(StoredPrompt { entry_id: stored.id, message })
+        Ok(StoredPrompt { entry_id: stored.id, message, system_prompt: String::new() })
     }
 
     /// Stores a prompt without calling a model.

@@ -57,7 +57,7 @@ impl AgentContext {
         if !self.config.has_user {
             let reason = match question {
                 Question::Tool(question) => self.unattended_refusal(question.reason),
-                Question::Continue { .. } => String::new(),
+                Question::Continue { .. } | Question::Dialog(_) => String::new(),
             };
             return Some(UserAnswer::No { reason });
         }

@@ -40,7 +40,7 @@ impl Turn {
             None => Ok(Some(outcome.clone())),
             Some(UserAnswer::Once) => Ok(None),
             Some(UserAnswer::Always { allowance }) => self.store_allowance(allowance).await.map(|()| None),
-            Some(UserAnswer::No { reason }) => {
+            Some(UserAnswer::No { reason } | UserAnswer::Text { text: reason }) => {
                 let refusal = denied_outcome(&reason).with_detail("why", json!(AskReason::Sandbox.name()));
                 let mut outcome = outcome.clone();
                 outcome.content.extend(refusal.content);

@@ -207,7 +207,7 @@ impl Turn {
         match self.agent.ask_user(question, &self.cancel).await {
             None => Ok(Some(ToolOutcome::cancelled())),
             Some(UserAnswer::Once) => Ok(None),
-            Some(UserAnswer::No { reason }) => {
+            Some(UserAnswer::No { reason } | UserAnswer::Text { text: reason }) => {
                 Ok(Some(denied_outcome(&reason).with_detail("why", json!(ask_reason.name()))))
             }
             Some(UserAnswer::Always { allowance }) => {

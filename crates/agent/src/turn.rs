@@ -14,7 +14,7 @@ use crate::backtrack::ScheduledBacktrack;
 use crate::compaction::CompactionReason;
 use crate::context::AgentContext;
 use crate::error::AgentError;
-use crate::hooks::{HookEvent, StoredPrompt};
+use crate::hooks::{HookEvent, StoredPrompt, TurnChange};
 use crate::next_step::{NextStep, PendingWork, next_step};
 use crate::queue::QueueKind;
 use crate::step_events::TurnSteps;
@@ -66,6 +66,8 @@ pub(crate) struct Turn {
     scheduled_backtrack: Mutex<Option<ScheduledBacktrack>>,
     /// A message of an extension was stored, and the model has not seen it yet.
     pub(crate) unanswered_custom: bool,
+    /// The system prompt that hooks chose for this turn.
+    pub(crate) system_prompt: Option<String>,
     pub(crate) steps: TurnSteps,
 }
 
@@ -103,6 +105,7 @@ impl Turn {
             compaction_given_up: CompactionGiveUp::No,
             scheduled_backtrack: Mutex::default(),
             unanswered_custom: false,
+            system_prompt: None,
         }
     }
 
@@ -196,20 +199,26 @@ impl Turn {
         let stored = self.agent.append_prompt(&prompt, expanded).await?;
         self.unanswered_custom = prompt.is_custom();
         // The prompt is stored, so the sender must not send it again.
-        if let Err(error) = self.store_hook_messages(&stored).await {
+        let entry = stored.entry_id.clone();
+        if let Err(error) = self.store_hook_messages(stored).await {
             let text = format!("cannot store the message of a hook: {}", error_chain(&error));
             self.agent.live.send(ClientEvent::Notice { text });
         }
-        Ok(CommandReply::Started { entry: stored.entry_id })
+        Ok(CommandReply::Started { entry })
     }
 
     /// Stores the messages that hooks add to a prompt.
-    async fn store_hook_messages(&self, prompt: &StoredPrompt) -> Result<(), AgentError> {
-        let Some(hooks) = self.agent.hooks() else { return Ok(()) };
-        let ctx = self.agent.hook_context(Some(&prompt.entry_id), &self.cancel);
-        let messages = self.agent.wait_for_gate(hooks.before_turn(prompt, &ctx), &self.cancel).await;
-        for message in messages.unwrap_or_default() {
-            self.agent.append_custom_message(&message).await?;
+    async fn store_hook_messages(&mut self, mut prompt: StoredPrompt) -> Result<(), AgentError> {
+        let agent = self.agent.clone();
+        let Some(hooks) = agent.hooks() else { return Ok(()) };
+        let (state, at) = agent.position();
+        prompt.system_prompt = agent.system_prompt_at(&state, at).await?.text();
+        let ctx = agent.hook_context(Some(&prompt.entry_id), &self.cancel);
+        let change = agent.wait_for_gate(hooks.before_turn(&prompt, &ctx), &self.cancel).await;
+        let TurnChange { messages, system_prompt } = change.unwrap_or_default();
+        self.system_prompt = system_prompt;
+        for message in messages {
+            agent.append_custom_message(&message).await?;
         }
         Ok(())
     }
@@ -268,7 +277,7 @@ impl Turn {
             let question = Question::Continue { model_calls: limit };
             match self.agent.ask_user(question, &self.cancel).await? {
                 UserAnswer::Once | UserAnswer::Always { .. } => self.model_calls = 0,
-                UserAnswer::No { .. } => return Some(false),
+                UserAnswer::No { .. } | UserAnswer::Text { .. } => return Some(false),
             }
         }
         self.model_calls += 1;

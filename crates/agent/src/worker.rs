@@ -36,12 +36,12 @@ pub(crate) type ReplyReceiver = oneshot::Receiver<Result<CommandReply, AgentErro
 #[derive(Debug, Clone)]
 pub struct Worker {
     pub(crate) agent: Arc<AgentContext>,
-    mailbox: mpsc::UnboundedSender<WorkerMessage>,
+    pub(crate) mailbox: mpsc::UnboundedSender<WorkerMessage>,
 }
 
 /// A message to the loop.
 #[derive(Debug)]
-enum WorkerMessage {
+pub(crate) enum WorkerMessage {
     Command(ClientCommand, ReplySender),
     /// Answer as soon as nothing runs.
     WhenIdle(oneshot::Sender<()>),
@@ -61,7 +61,10 @@ impl Worker {
         agent.state().prompts.set_returned(returned);
         let (mailbox, messages) = mpsc::unbounded_channel();
         tokio::spawn(WorkerLoop::new(agent.clone()).run(messages));
-        Ok(Worker { agent, mailbox })
+        let worker = Worker { agent, mailbox };
+        // It is set only here.
+        let _ = worker.agent.worker.set(worker.downgrade());
+        Ok(worker)
     }
 
     pub fn session(&self) -> &Session {

@@ -157,6 +157,9 @@ impl Engine {
             parent: spec.parent.as_ref().map(|parent| parent.agent.clone()),
             ..spec.agent_config(self.config().hooks.clone())
         };
+        if !spec.is_one_shot {
+            config.tools = self.config().hooks.extend_tools(session, config.tools);
+        }
         let delegation = Delegation::new(self, live, spec);
         if let Some(delegation) = &delegation {
             config.tools = Arc::new(TaskTools::new(config.tools, delegation.clone()));

@@ -7,7 +7,7 @@ use osier_agent::hooks::{
     CompactionDecision, CompactionPreparation, ExtensionCompaction, ExtensionSummary, ForkPreparation, Hook,
     HookContext, HookEvent, HookResult, Hooks, MoveDecision, MovePreparation, Permission, PromptDecision,
     PromptPreparation, RegisteredHook, RequestPurpose, StoredPrompt, SwitchPreparation, ToolCallDecision,
-    ToolResultChange,
+    ToolResultChange, TurnChange,
 };
 use osier_model::{Message, Request};
 use osier_protocol::CustomMessage;
@@ -121,10 +121,11 @@ impl Hook for RecordingHook {
         })
     }
 
-    async fn before_turn(&self, _: &StoredPrompt, _: &HookContext<'_>) -> HookResult<Option<CustomMessage>> {
+    async fn before_turn(&self, _: &StoredPrompt, _: &HookContext<'_>) -> HookResult<TurnChange> {
         let event = "before_agent_start";
         self.record(event);
-        Ok(self.alters(event).then(|| CustomMessage::text("test", ALTERED)))
+        let messages = self.alters(event).then(|| CustomMessage::text("test", ALTERED));
+        Ok(TurnChange { messages: messages.into_iter().collect(), system_prompt: None })
     }
 
     async fn edit_context(&self, _: &[Message], _: &HookContext<'_>) -> HookResult<Option<Vec<Message>>> {

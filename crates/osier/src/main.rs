@@ -45,5 +45,8 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == osier_tools::sandbox::COMMAND) {
         return osier_tools::sandbox::enter(std::env::args_os().skip(2));
     }
+    if std::env::args_os().nth(1).is_some_and(|first| first == osier_extensions::child::COMMAND) {
+        return osier_extensions::child::run();
+    }
     cli::run(cli::parse()).unwrap_or_else(|error| failure::report(&error))
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::client::LogPosition;
+use crate::extension_event::ExtensionEvent;
 use crate::question::Question;
 
 /// An event that clients receive.
@@ -121,6 +122,8 @@ pub enum ClientEvent {
     Notice {
         text: String,
     },
+    /// An extension shows something.
+    Extension(ExtensionEvent),
 }
 
 impl ClientEvent {

@@ -7,7 +7,7 @@
 //! | [`engine_client`], [`engine_request`] | the trait [`EngineClient`]: all sessions of an engine; its requests and replies |
 //! | [`command`], [`reply`] | what a client asks for, and what it gets |
 //! | [`query`], [`tree_snapshot`] | what a client reads, and the answers |
-//! | [`event`] | the events that every attached client receives |
+//! | [`event`], [`extension_event`] | the events that every attached client receives; what extensions show |
 //! | [`prompt`], [`ready_message`], [`question`] | prompts and their queue; messages that a program builds; questions to the user and their answers |
 //! | [`error`], [`version`], [`schema`] | errors as a code and facts; the version of the protocol and its JSON schema |
 
@@ -18,6 +18,7 @@ pub mod engine_client;
 pub mod engine_request;
 pub mod error;
 pub mod event;
+pub mod extension_event;
 pub mod prompt;
 pub mod query;
 pub mod question;
@@ -39,9 +40,10 @@ pub use error::ClientError;
 pub use event::{
     BacktrackEvent, ClientEvent, EntryEvent, MoveEvent, MoveReason, SummarySubject, TurnOutcome,
 };
+pub use extension_event::{ExtensionEvent, NotifyType, WidgetPlacement};
 pub use prompt::{Prompt, PromptQueue, PromptTiming, mentioned_files};
 pub use query::{QueryAnswer, SessionQuery};
-pub use question::{OpenQuestion, Question, ToolQuestion, UserAnswer};
+pub use question::{Dialog, DialogQuestion, OpenQuestion, Question, ToolQuestion, UserAnswer};
 pub use ready_message::{CustomMessage, MessageBlock, MessageContent, ReadyMessage};
 pub use reply::{CommandReply, CompactionReply, MoveReply};
 pub use schema::protocol_schema;

@@ -239,12 +239,25 @@ pub struct ModelPrice {
     pub cache_write: f64,
 }
 
-/// A template or a skill.
+/// A command of the user that is not built in: of an extension, a template or a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PromptCommand {
     /// Without the slash.
     pub name: String,
     pub description: String,
+    #[serde(default)]
+    pub source: CommandSource,
+}
+
+/// What a command is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandSource {
+    /// A template.
+    #[default]
+    Prompt,
+    Skill,
+    Extension,
 }
 
 /// An agent that a model can delegate tasks to.

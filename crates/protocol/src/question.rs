@@ -15,6 +15,43 @@ pub enum Question {
     Tool(ToolQuestion),
     /// Whether the turn may continue after this many model calls.
     Continue { model_calls: u32 },
+    /// A dialog of an extension.
+    Dialog(DialogQuestion),
+}
+
+/// A dialog of an extension. A refusal closes it without an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DialogQuestion {
+    pub title: String,
+    #[serde(flatten)]
+    pub dialog: Dialog,
+    /// After this many milliseconds, the dialog closes without an answer. The agent does that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+}
+
+/// What a dialog asks for. `confirm` is answered with `once` or `no`, the others with `text` or `no`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "dialog", rename_all = "camelCase")]
+pub enum Dialog {
+    /// One of these texts.
+    Select {
+        options: Vec<String>,
+    },
+    Confirm {
+        message: String,
+    },
+    /// One line.
+    Input {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        placeholder: Option<String>,
+    },
+    /// A text of any length.
+    Editor {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefill: Option<String>,
+    },
 }
 
 /// Asks whether a tool call may run.
@@ -57,9 +94,13 @@ pub enum UserAnswer {
         #[serde(default)]
         reason: String,
     },
+    /// The answer to a dialog of an extension.
+    Text {
+        text: String,
+    },
 }
 
-/// A question in JSON: `why` tells the two kinds apart.
+/// A question in JSON: `why` and `dialog` tell the kinds apart.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant, reason = "it exists only while a question is converted")]
@@ -70,6 +111,7 @@ enum QuestionJson {
         #[serde(rename = "modelCalls")]
         model_calls: u32,
     },
+    Dialog(DialogQuestion),
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -85,6 +127,7 @@ impl From<Question> for QuestionJson {
             Question::Continue { model_calls } => {
                 QuestionJson::Continue { why: StepLimit::StepLimit, model_calls }
             }
+            Question::Dialog(question) => QuestionJson::Dialog(question),
         }
     }
 }
@@ -94,6 +137,7 @@ impl From<QuestionJson> for Question {
         match question {
             QuestionJson::Tool(question) => Question::Tool(question),
             QuestionJson::Continue { model_calls, .. } => Question::Continue { model_calls },
+            QuestionJson::Dialog(question) => Question::Dialog(question),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Questions of the agent as dialogs of pi's extensions, and the answers.
 
 use osier_protocol::{
-    Allowance, AskReason, ProposedChange, Question, ToolQuestion, UserAnswer, visible, visible_line,
+    Allowance, AskReason, Dialog as ExtensionDialog, DialogQuestion, ProposedChange, Question, ToolQuestion,
+    UserAnswer, visible, visible_line,
 };
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -21,6 +22,8 @@ struct OpenDialog {
     question: u64,
     /// What `value` can name, with the answer that it means.
     options: Vec<(String, UserAnswer)>,
+    /// Any `value` is an answer.
+    takes_text: bool,
 }
 
 /// The answer of a client.
@@ -56,6 +59,7 @@ impl Dialogs {
     ) -> (String, Dialog) {
         let id = self.next_id();
         let (title, message, options) = match question {
+            Question::Dialog(question) => return self.open_extension_dialog(id, question_id, question),
             Question::Tool(question) => (title(question), message(question), tool_options(question)),
             Question::Continue { model_calls } => (
                 "Continue the turn?".to_owned(),
@@ -71,8 +75,28 @@ impl Dialogs {
             None => title,
         };
         let names = options.iter().map(|(name, _)| name.clone()).collect();
-        self.open.insert(id.clone(), OpenDialog { question: question_id, options });
+        let dialog = OpenDialog { question: question_id, options, takes_text: false };
+        self.open.insert(id.clone(), dialog);
         (id, Dialog::Confirm { title, message, options: names })
+    }
+
+    fn open_extension_dialog(
+        &mut self,
+        id: String,
+        question_id: u64,
+        question: &DialogQuestion,
+    ) -> (String, Dialog) {
+        let title = question.title.clone();
+        let dialog = match question.dialog.clone() {
+            ExtensionDialog::Confirm { message } => Dialog::Confirm { title, message, options: Vec::new() },
+            ExtensionDialog::Select { options } => Dialog::Select { title, options },
+            ExtensionDialog::Input { placeholder } => Dialog::Input { title, placeholder },
+            ExtensionDialog::Editor { prefill } => Dialog::Editor { title, prefill },
+        };
+        let takes_text = !matches!(dialog, Dialog::Confirm { .. });
+        let open = OpenDialog { question: question_id, options: Vec::new(), takes_text };
+        self.open.insert(id.clone(), open);
+        (id, dialog)
     }
 
     /// A question was answered elsewhere, or its turn stopped.
@@ -90,6 +114,10 @@ impl Dialogs {
         let refusal = UserAnswer::No { reason: response.reason.clone().unwrap_or_default() };
         let answer = match named {
             _ if response.cancelled => refusal,
+            None if dialog.takes_text => match &response.value {
+                Some(text) => UserAnswer::Text { text: text.clone() },
+                None => refusal,
+            },
             Some(UserAnswer::No { .. }) => refusal,
             Some(answer) => answer,
             None if response.confirmed == Some(true) => UserAnswer::Once,

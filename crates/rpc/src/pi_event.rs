@@ -1,7 +1,7 @@
 //! The events as they are written: pi's, with pi's fields, and those that pi does not have.
 
 use osier_protocol::subagents::TaskPanel;
-use osier_protocol::{BacktrackEvent, EntryId, MoveReason};
+use osier_protocol::{BacktrackEvent, EntryId, ExtensionEvent, MoveReason};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -111,6 +111,18 @@ pub(crate) enum PiEvent<'a> {
         #[serde(flatten)]
         dialog: Dialog,
     },
+    /// An extension shows something.
+    #[serde(rename = "extension_ui_request")]
+    ExtensionShow {
+        id: String,
+        #[serde(flatten)]
+        event: &'a ExtensionEvent,
+    },
+    ExtensionError {
+        extension_path: &'a str,
+        event: &'a str,
+        error: &'a str,
+    },
 
     // Beyond pi.
     /// The position moved to another branch. The fields are those of pi's extension event.
@@ -161,7 +173,22 @@ pub(crate) enum Dialog {
         title: String,
         message: String,
         /// Beyond pi: the answers that `value` can name.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         options: Vec<String>,
+    },
+    Select {
+        title: String,
+        options: Vec<String>,
+    },
+    Input {
+        title: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        placeholder: Option<String>,
+    },
+    Editor {
+        title: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        prefill: Option<String>,
     },
     Notify {
         message: String,

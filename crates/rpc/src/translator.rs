@@ -4,7 +4,7 @@
 mod messages;
 mod turns;
 
-use osier_protocol::{ClientEvent, EntryId, MoveEvent, SummarySubject};
+use osier_protocol::{ClientEvent, EntryId, ExtensionEvent, MoveEvent, SummarySubject};
 use rustc_hash::FxHashSet;
 use serde_json::Value;
 
@@ -120,6 +120,7 @@ impl Translator {
                 self.emit(&PiEvent::SubagentTask { batch_id, tool_call_id: call, panel });
             }
             ClientEvent::Notice { text } => self.notify(text, "info"),
+            ClientEvent::Extension(event) => self.handle_extension(event),
         }
         self.drain_lines()
     }
@@ -198,6 +199,20 @@ impl Translator {
         let id = self.dialogs.next_id();
         let dialog = Dialog::Notify { message: text.to_owned(), notify_type };
         self.emit(&PiEvent::ExtensionUiRequest { id, dialog });
+    }
+
+    fn handle_extension(&mut self, event: &ExtensionEvent) {
+        match event {
+            ExtensionEvent::Failed { extension_path, event, error, .. } => {
+                self.emit(&PiEvent::ExtensionError { extension_path, event, error });
+            }
+            // The lines that extensions print are not part of the protocol.
+            ExtensionEvent::Log { .. } => {}
+            event => {
+                let id = self.dialogs.next_id();
+                self.emit(&PiEvent::ExtensionShow { id, event });
+            }
+        }
     }
 
     fn handle_move(&mut self, moved: &MoveEvent) {

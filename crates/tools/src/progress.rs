@@ -23,6 +23,13 @@ impl Progress {
         (Progress(Some(sender)), receiver)
     }
 
+    /// Sends a complete piece. It is dropped if the listener is too slow.
+    pub fn send(&self, text: String) {
+        if let Some(sender) = &self.0 {
+            let _ = sender.try_send(LiveOutput { skipped: 0, text });
+        }
+    }
+
     pub(crate) fn stream(&self) -> ProgressStream {
         ProgressStream {
             sender: self.0.clone(),

@@ -3,6 +3,7 @@
 
 mod approval;
 mod choice;
+mod dialog;
 mod filter_list;
 mod fork;
 mod history_search;
@@ -20,6 +21,7 @@ use osier_protocol::{Card, CommandReply, TreeSnapshot};
 
 pub(crate) use approval::ApprovalPrompt;
 pub(crate) use choice::ChoicePrompt;
+pub(crate) use dialog::DialogPrompt;
 pub(crate) use filter_list::ListRow;
 pub(crate) use fork::ForkPicker;
 pub(crate) use history_search::HistorySearch;

@@ -1,6 +1,7 @@
 //! The one function that changes the state. It takes a message and returns the actions to run. It reads no clock and no file.
 
 mod events;
+mod extensions;
 mod keys;
 pub(crate) mod question_keys;
 
@@ -158,6 +159,7 @@ fn apply_joined(state: &mut UiState, joined: JoinedSession) -> Vec<Action> {
     let clean = |command: PromptCommand| PromptCommand {
         name: one_line(&command.name, 200),
         description: one_line(&command.description, 400),
+        ..command
     };
     (state.models, state.prompt_commands) = (models, commands.into_iter().map(clean).collect());
     state.activity = Activity { turn_running: running, ..Activity::default() };

@@ -27,7 +27,7 @@ impl AgentContext {
         cancel: &'a CancellationToken,
     ) -> HookContext<'a> {
         let (session, has_user, live) = (&self.session, self.config.has_user, Some(&self.live));
-        HookContext { session, leaf_id, has_user, cancel, live }
+        HookContext { session, leaf_id, has_user, cancel, live, agent: self.worker.get() }
     }
 
     /// Sends an event to the hooks. It is built only if there are hooks.

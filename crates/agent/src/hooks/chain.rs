@@ -1,13 +1,13 @@
 //! Asking all hooks, one after another. Each gate says here how answers are combined.
 
 use osier_model::{Message, Request};
-use osier_protocol::CustomMessage;
 use osier_tools::{ToolCall, ToolOutcome};
 
 use super::event::HookEvent;
 use super::preparation::{
     CompactionDecision, CompactionPreparation, ForkPreparation, MoveDecision, MovePreparation, Permission,
     PromptDecision, PromptPreparation, RequestPurpose, StoredPrompt, SwitchPreparation, ToolCallDecision,
+    TurnChange,
 };
 use super::registry::{Hooks, RegisteredHook};
 use super::{HookContext, HookResult};
@@ -117,18 +117,19 @@ impl Hooks {
         PromptOutcome::Send(preparation)
     }
 
-    /// The messages of all hooks.
-    pub(crate) async fn before_turn(
-        &self,
-        prompt: &StoredPrompt,
-        ctx: &HookContext<'_>,
-    ) -> Vec<CustomMessage> {
-        let mut messages = Vec::new();
+    /// The messages of all hooks, and the last system prompt.
+    pub(crate) async fn before_turn(&self, prompt: &StoredPrompt, ctx: &HookContext<'_>) -> TurnChange {
+        let (mut prompt, mut change) = (prompt.clone(), TurnChange::default());
         for hook in self.iter() {
-            let answer = hook.ask("before_agent_start", ctx, hook.hook.before_turn(prompt, ctx)).await;
-            messages.extend(answer.ok().flatten());
+            let answer = hook.ask("before_agent_start", ctx, hook.hook.before_turn(&prompt, ctx)).await;
+            let Ok(TurnChange { messages, system_prompt }) = answer else { continue };
+            change.messages.extend(messages);
+            if let Some(text) = system_prompt {
+                prompt.system_prompt.clone_from(&text);
+                change.system_prompt = Some(text);
+            }
         }
-        messages
+        change
     }
 
     pub(crate) async fn edit_context(

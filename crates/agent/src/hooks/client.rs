@@ -18,6 +18,9 @@ impl Worker {
     pub(crate) async fn send_with_hooks(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
         let answer = match command {
             ClientCommand::Prompt { prompt, when, expected_leaf_id } => {
+                let Some(prompt) = self.run_hook_command(prompt).await else {
+                    return Ok(CommandReply::Handled);
+                };
                 match self.post_prompt(prompt, when, expected_leaf_id).await? {
                     Some(answer) => answer,
                     None => return Ok(CommandReply::Handled),

@@ -1,6 +1,6 @@
 //! What gates are asked, and what they answer. Entries are given by id; a hook reads them from the session.
 
-use osier_protocol::{Image, PromptTiming};
+use osier_protocol::{CustomMessage, Image, PromptTiming};
 use osier_tools::ResultBlock;
 use osier_tree::abandoned_branch::AbandonedBranch;
 use osier_tree::{EntryId, Place, SessionTree};
@@ -177,6 +177,17 @@ pub struct StoredPrompt {
     pub entry_id: EntryId,
     /// The stored message, with its role `user` or `custom`.
     pub message: Value,
+    /// The system prompt of the turn.
+    pub system_prompt: String,
+}
+
+/// What hooks add to a turn.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TurnChange {
+    /// Stored after the prompt.
+    pub messages: Vec<CustomMessage>,
+    /// Replaces the system prompt in all requests of the turn. It is not stored.
+    pub system_prompt: Option<String>,
 }
 
 /// What a request to a model is for.

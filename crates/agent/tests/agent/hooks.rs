@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use osier_agent::hooks::{
     Hook, HookContext, HookError, HookEvent, HookResult, MoveDecision, MovePreparation, OnFailure,
     PromptDecision, PromptPreparation, SessionStartReason, StoredPrompt, ToolCallDecision, ToolResultChange,
+    TurnChange,
 };
 use osier_agent::{Hooks, RegisteredHook};
 use osier_model::scripted::ScriptedTurn;
@@ -45,14 +46,11 @@ impl Hook for Recorder {
         Ok(PromptDecision::Continue)
     }
 
-    async fn before_turn(
-        &self,
-        prompt: &StoredPrompt,
-        ctx: &HookContext<'_>,
-    ) -> HookResult<Option<CustomMessage>> {
+    async fn before_turn(&self, prompt: &StoredPrompt, ctx: &HookContext<'_>) -> HookResult<TurnChange> {
         assert_eq!(ctx.leaf_id, Some(&prompt.entry_id), "the prompt is stored");
         self.record("before_agent_start");
-        Ok(Some(CustomMessage::text("note", format!("{}note", self.name))))
+        let messages = vec![CustomMessage::text("note", format!("{}note", self.name))];
+        Ok(TurnChange { messages, system_prompt: None })
     }
 
     async fn edit_context(

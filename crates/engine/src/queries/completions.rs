@@ -1,16 +1,25 @@
 //! What an editor completes: commands, agents and files.
 
 use osier_agent::{AgentDefinition, Worker};
-use osier_protocol::query::{AgentDescription, PromptCommand};
+use osier_protocol::query::{AgentDescription, CommandSource, PromptCommand};
 
-/// Templates and skills. Reads their folders.
+/// The commands of extensions, templates and skills. Reads the folders of the latter.
 pub(super) async fn commands(worker: &Worker) -> Vec<PromptCommand> {
     let library = worker.config().prompt_library.clone();
     let found = tokio::task::spawn_blocking(move || library.find_all()).await;
     let (templates, skills, _) = found.unwrap_or_default();
-    let templates = templates.into_iter().map(|template| (template.name, template.description));
-    let skills = skills.into_iter().map(|skill| (format!("skill:{}", skill.name), skill.description));
-    templates.chain(skills).map(|(name, description)| PromptCommand { name, description }).collect()
+    let extensions = worker.config().hooks.commands(worker.session()).into_iter();
+    let extensions = extensions.map(|found| command(found.name, found.description, CommandSource::Extension));
+    let templates =
+        templates.into_iter().map(|found| command(found.name, found.description, CommandSource::Prompt));
+    let skills = skills
+        .into_iter()
+        .map(|skill| command(format!("skill:{}", skill.name), skill.description, CommandSource::Skill));
+    extensions.chain(templates).chain(skills).collect()
+}
+
+fn command(name: String, description: String, source: CommandSource) -> PromptCommand {
+    PromptCommand { name, description, source }
 }
 
 /// The agents that the model can delegate tasks to. Reads their folders.

@@ -86,6 +86,9 @@ pub(crate) struct Args {
     /// What the model may do without asking: read (default), also change files (autoEdit), also run commands in a sandbox (sandbox), everything (yolo)
     #[arg(long, value_name = "MODE", value_parser = approval_modes(), help_heading = MODEL_HEADING)]
     pub(super) approval: Option<String>,
+    /// Load an extension, a TypeScript or JavaScript file or a folder with one; can be repeated
+    #[arg(short = 'e', long = "extension", value_name = "FILE", help_heading = MODEL_HEADING)]
+    pub(super) extensions: Vec<PathBuf>,
     /// Replace the built-in system prompt
     #[arg(long, value_name = "TEXT", help_heading = MODEL_HEADING)]
     pub(super) system_prompt: Option<String>,

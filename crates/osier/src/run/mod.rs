@@ -4,6 +4,7 @@
 mod args;
 mod connect;
 mod export;
+mod extensions;
 mod frame_server;
 mod gateway_token;
 mod gateway_url;
@@ -70,6 +71,7 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     if let Some(url) = args.connect.clone() {
         return connect::run(args, home, &url).await;
     }
+    let home = extensions::register(home, &args)?;
     match args.front_end() {
         FrontEnd::Terminal => interactive::run(args, trust::ask_if_undecided(home)?).await,
         FrontEnd::Print(mode) => run_print(args, home, mode).await,

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
+use futures_util::FutureExt;
 use osier_engine::{AnswerFilter, FollowedEvents, Session};
 use osier_local_engine::LocalSession;
 use osier_protocol::{Client, ClientCommand, ClientEvent, CommandReply, Prompt, PromptTiming, TurnOutcome};
@@ -61,6 +62,9 @@ pub(super) async fn run(open: &LocalSession, prompt: Prompt, options: PrintOptio
     let sent = client.send(ClientCommand::timed_prompt(prompt, PromptTiming::Now)).await?;
     if sent == CommandReply::Handled {
         // An extension did what the prompt asked for; there is no turn to wait for.
+        while let Some(event) = follow.next().now_or_never() {
+            printer.handle_event(&event?);
+        }
         printer.stdout.flush().await?;
         return Ok(PrintEnd { code: ExitCode::SUCCESS, is_forced: false });
     }
@@ -156,7 +160,7 @@ impl<'f> Printer<'f> {
             }
         }
         self.denied.handle_event(event, self.options.home);
-        let is_notice = matches!(event, ClientEvent::Notice { .. });
+        let is_notice = matches!(event, ClientEvent::Notice { .. } | ClientEvent::Extension(_));
         if let Some(line) = progress_lines::progress_line(event, self.options.home)
             .filter(|_| self.options.progress || is_notice)
         {

@@ -1,6 +1,6 @@
 //! The progress lines of a turn: tool calls, retries, summaries and errors, one line each.
 
-use osier_protocol::{ClientEvent, EntryLine, SummarySubject};
+use osier_protocol::{ClientEvent, EntryLine, ExtensionEvent, SummarySubject, sanitize};
 use osier_tree::entry::parse_entry;
 use osier_tree::projection::entry_title;
 use osier_tree::projection::entry_view::{EntryContent, MessageView, ReplyBlockView, ToolResultView};
@@ -31,6 +31,11 @@ pub(crate) fn progress_line(event: &ClientEvent, home: Option<&str>) -> Option<S
         }
         ClientEvent::SummaryStarted { of } => Some(format!("summarizing {}", summary_subject(*of))),
         ClientEvent::Notice { text } => Some(one_line(text, MAX_TEXT)),
+        ClientEvent::Extension(ExtensionEvent::Failed { extension_path, error, stack, .. }) => {
+            let place = stack.first().map(|place| format!(" ({place})")).unwrap_or_default();
+            Some(one_line(&format!("Extension error ({extension_path}): {error}{place}"), MAX_TEXT))
+        }
+        ClientEvent::Extension(ExtensionEvent::Log { text, .. }) => Some(sanitize(text).into_owned()),
         ClientEvent::Entry(event) => entry_line(&event.entry),
         _ => None,
     }

@@ -101,6 +101,8 @@ fn help_lists_commands_and_options() {
                                              change files (autoEdit), also run commands in a sandbox
                                              (sandbox), everything (yolo) [possible values: default,
                                              autoEdit, sandbox, yolo]
+          -e, --extension <FILE>             Load an extension, a TypeScript or JavaScript file or a folder
+                                             with one; can be repeated
               --system-prompt <TEXT>         Replace the built-in system prompt
               --append-system-prompt <TEXT>  Append this text to the system prompt
 

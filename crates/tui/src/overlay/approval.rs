@@ -62,7 +62,7 @@ impl ApprovalPrompt {
     fn answers(&self) -> Vec<(char, String, Option<UserAnswer>)> {
         let question = match &self.question {
             Question::Tool(question) => question,
-            Question::Continue { .. } => {
+            Question::Continue { .. } | Question::Dialog(_) => {
                 return vec![
                     ('y', "Yes, continue".to_owned(), Some(UserAnswer::Once)),
                     ('n', "No, stop here".to_owned(), Some(UserAnswer::No { reason: String::new() })),
@@ -156,6 +156,7 @@ impl ApprovalPrompt {
             Question::Continue { model_calls } => {
                 return format!("The model was called {model_calls} times for this prompt. Continue?");
             }
+            Question::Dialog(question) => return visible_line(&question.title),
         };
         let reason = match question.reason {
             AskReason::Writes | AskReason::Runs | AskReason::Sandbox => "Allow",

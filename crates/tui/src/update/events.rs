@@ -8,7 +8,7 @@ use osier_protocol::{
 
 use super::{notify_overlays, question_keys, show_error, show_notice, update_context_usage};
 use crate::msg::{Action, LeafMove};
-use crate::overlay::{ApprovalPrompt, OverlayEvent};
+use crate::overlay::{ApprovalPrompt, DialogPrompt, OverlayEvent};
 use crate::piece::Piece;
 use crate::state::UiState;
 use crate::streamed_reply::StreamedReply;
@@ -139,7 +139,10 @@ pub(super) fn show_question(state: &mut UiState, id: u64, question: Question, ag
     question_keys::release_held_answer(state);
     state.activity.open_questions.push(id);
     state.completion = None;
-    state.overlays.push(Box::new(ApprovalPrompt::new(id, question, agent)));
+    match question {
+        Question::Dialog(question) => state.overlays.push(Box::new(DialogPrompt::new(id, question))),
+        question => state.overlays.push(Box::new(ApprovalPrompt::new(id, question, agent))),
+    }
 }
 
 fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
@@ -198,6 +201,7 @@ fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
             return notify_overlays(state, &OverlayEvent::SummaryText(&text));
         }
         ClientEvent::Notice { text } => show_notice(state, &one_line(&text, 400)),
+        ClientEvent::Extension(event) => super::extensions::show(state, event),
         _ => {}
     }
     Vec::new()

@@ -1,0 +1,70 @@
+//! An agent as hooks reach it: they use it while it lives, and do not keep it alive.
+
+use std::sync::{Arc, Weak};
+
+use osier_model::CancellationToken;
+use osier_protocol::{
+    ClientCommand, ClientEvent, CommandReply, DialogQuestion, ExtensionEvent, Question, UserAnswer,
+};
+use tokio::sync::mpsc::WeakUnboundedSender;
+
+use crate::context::AgentContext;
+use crate::error::AgentError;
+use crate::worker::{Worker, WorkerMessage};
+
+/// The most events of extensions that wait for the first client.
+const MAX_UNSEEN: usize = 1000;
+
+/// See the module documentation.
+#[derive(Debug, Clone)]
+pub struct WeakWorker {
+    agent: Weak<AgentContext>,
+    mailbox: WeakUnboundedSender<WorkerMessage>,
+}
+
+impl WeakWorker {
+    /// The agent, if it still works.
+    pub fn upgrade(&self) -> Option<Worker> {
+        Some(Worker { agent: self.agent.upgrade()?, mailbox: self.mailbox.upgrade()? })
+    }
+}
+
+impl Worker {
+    pub fn downgrade(&self) -> WeakWorker {
+        WeakWorker { agent: Arc::downgrade(&self.agent), mailbox: self.mailbox.downgrade() }
+    }
+
+    /// Whether no turn runs.
+    pub fn is_idle(&self) -> bool {
+        !self.agent.state().turn_running
+    }
+
+    pub fn has_queued_prompts(&self) -> bool {
+        !self.agent.state().prompts.queue().is_empty()
+    }
+
+    /// Shows something of an extension to all clients. If there are none yet, the first one gets it.
+    pub fn show(&self, event: ExtensionEvent) {
+        let mut agent_state = self.agent.state();
+        match self.agent.live.has_listeners() {
+            true => self.agent.live.send(ClientEvent::Extension(event)),
+            false if agent_state.unseen.len() < MAX_UNSEEN => agent_state.unseen.push(event),
+            false => {}
+        }
+    }
+
+    /// Asks the user for an extension. `None` without an answer.
+    pub async fn ask_dialog(
+        &self,
+        question: DialogQuestion,
+        cancel: &CancellationToken,
+    ) -> Option<UserAnswer> {
+        let answer = self.agent.ask_user(Question::Dialog(question), cancel).await?;
+        Some(answer).filter(|answer| !matches!(answer, UserAnswer::No { .. }))
+    }
+
+    /// Like [`Worker::send`], for a hook: a hook that is asked about a prompt does not wait for that prompt.
+    pub async fn send_from_hook(&self, command: ClientCommand) -> Result<CommandReply, AgentError> {
+        self.post(command)?.await.map_err(|_| AgentError::Closed)?
+    }
+}

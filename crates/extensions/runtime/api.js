@@ -1,0 +1,154 @@
+// `pi`, the argument of an extension's factory.
+
+import { call, errorMessage, handle, notice, report, request } from "osier:primitives.js";
+import { createContext } from "osier:context.js";
+import { on } from "osier:events.js";
+import { registerTool } from "osier:tools.js";
+
+let loading = true;
+/** From now on, actions are possible. */
+export function finishLoading() {
+	loading = false;
+}
+
+function action(run) {
+	return (...args) => {
+		if (loading) {
+			throw new Error(
+				"Extension runtime not initialized. Action methods cannot be called during extension loading.",
+			);
+		}
+		return run(...args);
+	};
+}
+
+const commands = new Map();
+const shortcuts = new Map();
+const flags = new Map();
+
+function registerCommand(name, options) {
+	const id = String(name ?? "").trim();
+	if (!id) throw new Error("The name of a command is empty");
+	if (typeof options?.handler !== "function") throw new Error(`The command "${id}" has no handler`);
+	commands.set(id, options);
+	const completes = typeof options.getArgumentCompletions === "function";
+	notice("registerCommand", { name: id, description: options.description, completes });
+}
+
+/** A handler with one parameter gets the context or the arguments; Osier knows which from its source. */
+function wantsContextOnly(handler) {
+	if (handler.length !== 1) return false;
+	const source = Function.prototype.toString.call(handler);
+	const name = source.match(/^(?:async\s*)?(?:function\s*\w*\s*)?\(?\s*([\w$]+)/)?.[1];
+	if (!name) return false;
+	const members = "ui|hasUI|cwd|sessionManager|modelRegistry|model|mode|args|isIdle|abort|signal|navigateTree|waitForIdle|newSession|fork";
+	const escaped = name.replace(/\$/g, "\\$");
+	return new RegExp(`(?<![\\w$.])${escaped}\\s*\\??\\.\\s*(?:${members})\\b`).test(source);
+}
+
+handle("command", async ({ name, args }, controller) => {
+	const command = commands.get(name);
+	if (!command) throw new Error(`unknown command ${name}`);
+	const ctx = createContext({ command: true, args, signal: controller.signal });
+	const returned = await (wantsContextOnly(command.handler) ? command.handler(ctx) : command.handler(args, ctx));
+	return typeof returned === "string" ? { prompt: returned } : null;
+});
+
+handle("completions", async ({ name, prefix }) => {
+	const found = await commands.get(name)?.getArgumentCompletions?.(prefix);
+	return (found ?? []).map((item) => (typeof item === "string" ? { value: item, label: item } : item));
+});
+
+handle("shortcut", async ({ key }, controller) => {
+	await shortcuts.get(key)?.handler(createContext({ signal: controller.signal }));
+	return null;
+});
+
+const bus = new Map();
+/** The bus that all extensions of a session share. Osier passes events on; payloads are copies. */
+const events = {
+	on(name, handler) {
+		const all = bus.get(name) ?? [];
+		bus.set(name, [...all, handler]);
+		if (!all.length) notice("bus.on", { name });
+		return () => bus.set(name, (bus.get(name) ?? []).filter((known) => known !== handler));
+	},
+	emit(name, data) {
+		deliver(name, data);
+		notice("bus.emit", { name, data });
+	},
+};
+function deliver(name, data) {
+	for (const handler of bus.get(name) ?? []) {
+		try {
+			const result = handler(data);
+			if (typeof result?.then === "function") result.then(undefined, report);
+		} catch (error) {
+			report(error);
+		}
+	}
+}
+handle("bus", ({ name, data }) => deliver(name, data));
+
+const later = (method, params) => {
+	request(method, params).catch((error) => report(error));
+};
+
+async function exec(program, args = [], options = {}) {
+	const { signal, cwd, timeout, maxBuffer } = options;
+	try {
+		const params = { program: String(program), args: [...args].map(String), cwd, timeout, maxBuffer };
+		return await request("exec", params, signal);
+	} catch (error) {
+		return { stdout: "", stderr: errorMessage(error), code: 1, killed: false, truncated: false };
+	}
+}
+
+export function createApi() {
+	const pi = {
+		on,
+		registerCommand,
+		registerTool,
+		events,
+		exec,
+		registerShortcut(key, options) {
+			shortcuts.set(String(key), options);
+			notice("registerShortcut", { key: String(key), description: options?.description });
+		},
+		registerFlag(name, options = {}) {
+			flags.set(name, options);
+			notice("registerFlag", { name, type: options.type, default: options.default, description: options.description });
+		},
+		getFlag(name) {
+			if (!flags.has(name)) return undefined;
+			const known = loading ? undefined : call("flag", { name });
+			return known ?? flags.get(name).default;
+		},
+		registerMessageRenderer: () => {},
+		registerCustomMessageRenderer: () => {},
+		registerEntryRenderer: () => {},
+		registerProvider: () => {},
+		unregisterProvider: () => {},
+		appendEntry: action((customType, data) => {
+			call("session.append", { type: "custom", customType: String(customType), data });
+		}),
+		sendMessage: action((message, options) => {
+			const { triggerTurn, deliverAs } = options === true ? { triggerTurn: true } : (options ?? {});
+			later("agent.sendMessage", { message, triggerTurn, deliverAs });
+		}),
+		sendUserMessage: action((content, options = {}) => {
+			later("agent.sendUserMessage", { content, deliverAs: options.deliverAs });
+		}),
+		setLabel: action((id, label) => call("session.label", { id, label })),
+		getSessionName: action(() => call("session.name", {}) ?? undefined),
+		setSessionName: action((name) => call("session.rename", { name: String(name) })),
+		getActiveTools: action(() => call("tools.active", {})),
+		getAllTools: action(() => call("tools.all", {})),
+		setActiveTools: action((names) => call("tools.setActive", { names: [...names].map(String) })),
+		getCommands: action(() => call("commands", {})),
+		getThinkingLevel: action(() => call("agent.state", {}).thinkingLevel),
+		setThinkingLevel: action((level) => later("agent.setThinkingLevel", { level })),
+		setModel: action((model) => request("agent.setModel", { model: `${model.provider}/${model.id}` })),
+	};
+	return pi;
+}

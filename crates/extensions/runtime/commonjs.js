@@ -1,0 +1,53 @@
+// `require`, for CommonJS packages and for extensions that use it. Modules of the library are imported first, because `require`
+// is synchronous: `main.js` registers them.
+
+import { native, parse } from "osier:primitives.js";
+
+const cache = new Map();
+const library = new Map();
+
+/** Makes a module of the library available to `require`. */
+export function provide(name, module) {
+	library.set(name, module);
+}
+
+function requireFile(path) {
+	if (library.has(path)) {
+		const module = library.get(path);
+		return module.default && Object.keys(module).length === 1 ? module.default : module;
+	}
+	if (cache.has(path)) return cache.get(path).exports;
+	const module = { exports: {}, id: path, filename: path, loaded: false, children: [], paths: [] };
+	cache.set(path, module);
+	try {
+		const source = native.readSource(path);
+		if (path.endsWith(".json")) module.exports = parse(source);
+		else {
+			const folder = path.slice(0, path.lastIndexOf("/")) || "/";
+			const run = native.compileFunction(path, source);
+			run.call(module.exports, module.exports, createRequire(path), module, path, folder);
+		}
+		module.loaded = true;
+	} catch (error) {
+		cache.delete(path);
+		throw error;
+	}
+	return module.exports;
+}
+
+/** `require` for the file at a path or `file:` URL. */
+export function createRequire(base) {
+	const path = String(base).replace(/^file:\/\//, "");
+	const require = (name) => requireFile(native.resolve(path, String(name)));
+	require.resolve = (name) => native.resolve(path, String(name));
+	require.cache = {};
+	return require;
+}
+
+/** The names of what a file exports. */
+export function exportedNames(path) {
+	const exported = requireFile(path);
+	return exported !== null && (typeof exported === "object" || typeof exported === "function") ? Object.keys(exported) : [];
+}
+
+Object.defineProperty(globalThis, "__requireFile", { value: (path, names) => (names ? exportedNames(path) : requireFile(path)) });

@@ -1,0 +1,86 @@
+// `ctx.sessionManager`: a mirror of the session's log. Every read asks Osier only for the lines since the last one.
+
+import { call, parse } from "osier:primitives.js";
+
+const mirror = { generation: null, entries: [], byId: new Map(), header: null, leafId: null, facts: {} };
+
+/** Brings the mirror up to date. */
+function sync() {
+	const { generation } = mirror;
+	const news = call("session.sync", { generation, known: mirror.entries.length });
+	if (news.generation !== generation) {
+		mirror.generation = news.generation;
+		mirror.entries = [];
+		mirror.byId.clear();
+	}
+	for (const line of news.entries) {
+		const entry = parse(line);
+		mirror.entries.push(entry);
+		mirror.byId.set(entry.id, entry);
+	}
+	mirror.header = news.header ?? mirror.header;
+	mirror.leafId = news.leafId;
+	mirror.facts = news.facts;
+	return mirror;
+}
+
+export const entryById = (id) => (mirror.byId.get(id) ?? sync().byId.get(id));
+export const entriesById = (ids) => ids.map(entryById).filter(Boolean);
+
+function path(leafId) {
+	const branch = [];
+	for (let entry = mirror.byId.get(leafId); entry; entry = mirror.byId.get(entry.parentId)) branch.push(entry);
+	return branch.reverse();
+}
+
+function labels() {
+	const known = new Map();
+	for (const entry of mirror.entries) {
+		if (entry.type !== "label") continue;
+		if (entry.label) known.set(entry.targetId, entry.label);
+		else known.delete(entry.targetId);
+	}
+	return known;
+}
+
+function tree() {
+	const { entries } = sync();
+	const known = labels();
+	const nodes = new Map();
+	for (const entry of entries) nodes.set(entry.id, { entry, children: [], label: known.get(entry.id) });
+	const roots = [];
+	for (const node of nodes.values()) {
+		const parent = nodes.get(node.entry.parentId);
+		(parent ? parent.children : roots).push(node);
+	}
+	return roots;
+}
+
+export const sessionManager = {
+	getEntries: () => [...sync().entries],
+	getEntry: (id) => entryById(id),
+	getBranch: (fromId) => {
+		const { leafId } = sync();
+		return path(fromId ?? leafId);
+	},
+	getLeafId: () => sync().leafId,
+	getLeafEntry: () => sync().byId.get(mirror.leafId),
+	getTree: tree,
+	getLabel: (id) => (sync(), labels().get(id)),
+	getHeader: () => sync().header,
+	getSessionId: () => sync().facts.id,
+	getSessionFile: () => sync().facts.file ?? undefined,
+	getSessionDir: () => sync().facts.folder ?? "",
+	getSessionName: () => sync().facts.name ?? undefined,
+	getCwd: () => sync().facts.cwd,
+	isPersisted: () => sync().facts.file != null,
+	getChildren: (id) => sync().entries.filter((entry) => entry.parentId === id),
+	buildSessionContext: () => call("session.context", {}),
+	buildContextEntries: () => {
+		const { leafId } = sync();
+		return path(leafId);
+	},
+};
+// The names of earlier versions.
+sessionManager.getLeafUuid = sessionManager.getLeafId;
+sessionManager.getPath = sessionManager.getBranch;

@@ -1,0 +1,34 @@
+// Tools that extensions register. Osier validates the arguments; `execute` streams updates as notices.
+
+import { createContext } from "osier:context.js";
+import { handle, notice } from "osier:primitives.js";
+
+const tools = new Map();
+
+export function registerTool(definition) {
+	const { name, execute, parameters } = definition ?? {};
+	if (typeof name !== "string" || !name) throw new Error("A tool needs a name");
+	if (typeof execute !== "function") throw new Error(`The tool "${name}" has no execute function`);
+	if (parameters !== undefined && (typeof parameters !== "object" || parameters === null)) {
+		throw new Error(`The parameters of the tool "${name}" are not a JSON schema`);
+	}
+	tools.set(name, definition);
+	notice("registerTool", {
+		name,
+		label: definition.label ?? name,
+		description: definition.description ?? "",
+		parameters: parameters ?? { type: "object", properties: {} },
+		promptSnippet: definition.promptSnippet,
+		promptGuidelines: definition.promptGuidelines,
+	});
+}
+
+handle("tool", async ({ name, callId, params, token }, controller) => {
+	const tool = tools.get(name);
+	if (!tool) throw new Error(`there is no tool ${name}`);
+	const onUpdate = (partial) => notice("tool.update", { token, partial });
+	const prepared = tool.prepareArguments ? tool.prepareArguments(params) : params;
+	const ctx = createContext({ signal: controller.signal });
+	const result = await tool.execute(callId, prepared, controller.signal, onUpdate, ctx);
+	return result ?? { content: [] };
+});

@@ -1,0 +1,94 @@
+//! CommonJS: files that use `require` and `module.exports`. `runtime/commonjs.js` has the cache and calls them.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use rquickjs::context::EvalOptions;
+use rquickjs::prelude::Func;
+use rquickjs::{Ctx, Exception, Function, Object};
+
+use super::loader::{extension, read, remove_types};
+use super::primitives::RuntimeState;
+use super::resolve::resolve;
+
+/// Whether a JavaScript file is CommonJS: by its extension, its `package.json`, or what it contains.
+pub(super) fn is_commonjs(path: &Path, source: &str) -> bool {
+    match extension(path) {
+        "cjs" | "cts" => return true,
+        "mjs" | "mts" => return false,
+        _ => {}
+    }
+    let has_module_syntax = source.lines().any(|line| {
+        let line = line.trim_start();
+        line.starts_with("import ")
+            || line.starts_with("import{")
+            || line.starts_with("export ")
+            || line.starts_with("export{")
+    });
+    let uses_require = ["module.exports", "exports.", "require("].iter().any(|word| source.contains(word));
+    uses_require && !has_module_syntax
+}
+
+/// A module with the exports of a CommonJS file. The file runs now, because only then its exports are known.
+pub(super) fn as_module(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<String> {
+    let require: Function<'_> = ctx.globals().get("__requireFile")?;
+    let names: Vec<String> = require.call((name, true))?;
+    let quoted = serde_json::to_string(name).unwrap_or_default();
+    let mut code =
+        format!("const exported = globalThis.__requireFile({quoted});\nexport default exported;\n");
+    for name in names.iter().filter(|name| is_identifier(name)) {
+        code.push_str(&format!("const $_{name} = exported.{name}; export {{ $_{name} as {name} }};\n"));
+    }
+    Ok(code)
+}
+
+fn is_identifier(name: &str) -> bool {
+    let mut chars = name.chars();
+    let starts = chars.next().is_some_and(|first| first.is_ascii_alphabetic() || "_$".contains(first));
+    starts && chars.all(|c| c.is_ascii_alphanumeric() || "_$".contains(c)) && name != "default"
+}
+
+/// `resolve(base, name)` and `readSource(path)`, for `require`.
+pub(super) fn install(native: &Object<'_>, state: &Rc<RuntimeState>) -> rquickjs::Result<()> {
+    let own = state.clone();
+    let find = move |ctx: Ctx<'_>, base: String, name: String| {
+        resolve(&own, &base, &name).map_err(|reason| Exception::throw_message(&ctx, &reason))
+    };
+    native.set("resolve", Func::from(find))?;
+    let own = state.clone();
+    let read_source = move |ctx: Ctx<'_>, name: String| {
+        let path = Path::new(&name);
+        let code = own.check_root(path).and_then(|()| read(path)).and_then(|source| match extension(path) {
+            "ts" | "tsx" | "cts" => remove_types(&own, path, &source),
+            _ => Ok(source),
+        });
+        code.map_err(|reason| Exception::throw_message(&ctx, &reason))
+    };
+    native.set("readSource", Func::from(read_source))?;
+    native.set("compileFunction", Func::from(compile))
+}
+
+/// The function that runs a CommonJS file. The first line of the file stays the first line.
+fn compile<'js>(ctx: Ctx<'js>, name: String, source: String) -> rquickjs::Result<Function<'js>> {
+    let source = source.strip_prefix("#!").map_or(source.clone(), |rest| format!("//{rest}"));
+    let code = format!("(function (exports, require, module, __filename, __dirname) {{{source}\n}})");
+    let mut options = EvalOptions::default();
+    (options.strict, options.filename) = (false, Some(name));
+    ctx.eval_with_options(code, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commonjs_is_recognized_by_its_content() {
+        let js = Path::new("a.js");
+        assert!(is_commonjs(js, "exports.a = 1;\n"));
+        assert!(is_commonjs(js, "const a = require('b');\n"));
+        assert!(!is_commonjs(js, "import a from 'b';\nconst text = 'module.exports';\n"));
+        assert!(!is_commonjs(js, "export default 1;\n"));
+        assert!(is_commonjs(Path::new("a.cjs"), ""));
+        assert!(!is_commonjs(Path::new("a.mjs"), "exports.a = 1"));
+    }
+}

@@ -1,0 +1,191 @@
+//! The native functions on which the runtime library is built: synchronous calls, requests, notices, responses, and the clock.
+
+use std::cell::{Cell, RefCell};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use rquickjs::prelude::Func;
+use rquickjs::{CaughtError, Ctx, Exception, Object};
+use serde_json::value::RawValue;
+
+use super::positions::LoadedPositions;
+use super::{ExtensionSignals, FrameWriter, commonjs};
+use crate::frame::{Failure, Frame, Outcome, to_raw};
+
+/// The state of an extension's runtime that native functions use.
+pub(crate) struct RuntimeState {
+    number: u32,
+    output: FrameWriter,
+    signals: Arc<ExtensionSignals>,
+    call_results: Receiver<Outcome>,
+    last_id: Cell<u64>,
+    wake: Cell<Option<Instant>>,
+    started: Instant,
+    pub(crate) positions: LoadedPositions,
+    /// The folders from which modules may be loaded, with links resolved.
+    roots: RefCell<Vec<PathBuf>>,
+}
+
+impl RuntimeState {
+    pub(crate) fn new(
+        number: u32,
+        output: FrameWriter,
+        signals: Arc<ExtensionSignals>,
+        call_results: Receiver<Outcome>,
+    ) -> RuntimeState {
+        RuntimeState {
+            number,
+            output,
+            signals,
+            call_results,
+            last_id: Cell::new(0),
+            wake: Cell::new(None),
+            started: Instant::now(),
+            positions: LoadedPositions::default(),
+            roots: RefCell::default(),
+        }
+    }
+
+    /// Fails if a file, with links resolved, is in none of the folders from which modules may be loaded.
+    pub(crate) fn check_root(&self, file: &Path) -> Result<(), String> {
+        match self.roots.borrow().iter().any(|root| file.starts_with(root)) {
+            true => Ok(()),
+            false => Err(format!("'{}' is outside the folder of the extension", file.display())),
+        }
+    }
+
+    fn next_id(&self) -> u64 {
+        self.last_id.set(self.last_id.get() + 1);
+        self.last_id.get()
+    }
+
+    /// `None` without a timer.
+    pub(crate) fn time_until_wake(&self) -> Option<Duration> {
+        self.wake.get().map(|at| at.saturating_duration_since(Instant::now()))
+    }
+
+    pub(crate) fn set_wake(&self, at: Option<Instant>) {
+        self.wake.set(at);
+    }
+
+    fn send_request(&self, id: u64, method: String, params: &str) {
+        let (extension, params) = (self.number, raw(params));
+        self.output.send(&Frame::Request { extension, id, method, params });
+    }
+
+    pub(crate) fn notice(&self, method: &str, params: Box<RawValue>) {
+        self.output.send(&Frame::Notice { extension: self.number, method: method.to_owned(), params });
+    }
+
+    pub(crate) fn respond(&self, id: u64, outcome: Outcome) {
+        self.output.send(&Frame::Response { extension: self.number, id, outcome });
+    }
+
+    /// Reports an error that belongs to no request.
+    pub(crate) fn report(&self, failure: &Failure) {
+        self.notice("error", to_raw(failure));
+    }
+
+    /// Waits for the response to a call.
+    fn call(&self, method: String, params: &str) -> Outcome {
+        let id = self.next_id();
+        self.signals.waiting_for.store(id, Ordering::SeqCst);
+        self.send_request(id, method, params);
+        let ended = |_| Outcome::Failed(Failure::new("Osier does not answer"));
+        self.call_results.recv().unwrap_or_else(ended)
+    }
+
+    /// The message and the places of an error.
+    pub(crate) fn describe(&self, error: &CaughtError<'_>) -> Failure {
+        match error {
+            CaughtError::Exception(exception) => Failure {
+                message: exception.message().unwrap_or_default(),
+                stack: self.positions.places(&exception.stack().unwrap_or_default()),
+            },
+            CaughtError::Error(error) => Failure::new(error.to_string()),
+            CaughtError::Value(value) => {
+                Failure::new(value.as_string().and_then(|text| text.to_string().ok()).unwrap_or_default())
+            }
+        }
+    }
+
+    /// Fails every request, because the runtime could not start.
+    pub(crate) fn report_broken(&self, error: &str, frames: &Receiver<Frame>) {
+        for frame in frames {
+            if let Frame::Request { id, .. } = frame {
+                let message = format!("cannot start a JavaScript runtime: {error}");
+                self.respond(id, Outcome::Failed(Failure::new(message)));
+            }
+        }
+    }
+}
+
+/// JSON text of the library. It comes from `JSON.stringify`, so it is valid.
+fn raw(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).unwrap_or_else(|_| crate::frame::null())
+}
+
+/// Makes the primitives available to the library, which removes them from the global object.
+pub(super) fn install<'js>(ctx: &Ctx<'js>, state: &Rc<RuntimeState>) -> rquickjs::Result<()> {
+    let native = Object::new(ctx.clone())?;
+    install_messages(&native, state)?;
+    install_clock(&native, state)?;
+    commonjs::install(&native, state)?;
+    ctx.globals().set("__native", native)
+}
+
+fn install_messages(native: &Object<'_>, state: &Rc<RuntimeState>) -> rquickjs::Result<()> {
+    let own = state.clone();
+    let call = move |ctx: Ctx<'_>, method: String, params: String| match own.call(method, &params) {
+        Outcome::Done(value) => Ok(value.get().to_owned()),
+        Outcome::Failed(failure) => Err(Exception::throw_message(&ctx, &failure.message)),
+    };
+    native.set("call", Func::from(call))?;
+    let own = state.clone();
+    let request = move |method: String, params: String| {
+        let id = own.next_id();
+        own.send_request(id, method, &params);
+        id as f64
+    };
+    native.set("request", Func::from(request))?;
+    let own = state.clone();
+    native
+        .set("notice", Func::from(move |method: String, params: String| own.notice(&method, raw(&params))))?;
+    let own = state.clone();
+    let respond = move |id: f64, value: String| own.respond(id as u64, Outcome::Done(raw(&value)));
+    native.set("respond", Func::from(respond))?;
+    let own = state.clone();
+    let fail = move |id: f64, message: String, stack: String| {
+        own.respond(id as u64, Outcome::Failed(Failure { message, stack: own.positions.places(&stack) }));
+    };
+    native.set("fail", Func::from(fail))?;
+    let own = state.clone();
+    let report = move |message: String, stack: String| {
+        own.report(&Failure { message, stack: own.positions.places(&stack) });
+    };
+    native.set("report", Func::from(report))?;
+    let own = state.clone();
+    let cancel = move |id: f64| own.output.send(&Frame::Cancel { extension: own.number, id: id as u64 });
+    native.set("cancel", Func::from(cancel))
+}
+
+fn install_clock(native: &Object<'_>, state: &Rc<RuntimeState>) -> rquickjs::Result<()> {
+    let own = state.clone();
+    // Milliseconds since the start; negative for never.
+    let wake = move |at: f64| {
+        let time = Duration::try_from_secs_f64(at / 1000.0).ok();
+        own.set_wake(time.and_then(|time| own.started.checked_add(time)));
+    };
+    native.set("wake", Func::from(wake))?;
+    let own = state.clone();
+    native.set("now", Func::from(move || own.started.elapsed().as_secs_f64() * 1000.0))?;
+    let own = state.clone();
+    let set_roots = move |roots: Vec<String>| {
+        *own.roots.borrow_mut() = roots.into_iter().map(PathBuf::from).collect();
+    };
+    native.set("setRoots", Func::from(set_roots))
+}

@@ -1,0 +1,93 @@
+//! The JavaScript library that the binary contains: the modules that extensions import from pi, TypeBox and Node, and what
+//! builds `pi` and `ctx`.
+
+macro_rules! library {
+    ($($name:literal,)*) => {
+        /// The source of a module of the library, by its name with `osier:`.
+        pub(super) fn source(name: &str) -> Option<&'static str> {
+            match name.strip_prefix("osier:")? {
+                $($name => Some(include_str!(concat!("../../runtime/", $name))),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+library! {
+    "main.js",
+    "primitives.js",
+    "globals.js",
+    "timers.js",
+    "abort.js",
+    "console.js",
+    "api.js",
+    "events.js",
+    "context.js",
+    "models.js",
+    "session.js",
+    "ui.js",
+    "tools.js",
+    "commonjs.js",
+    "modules/pi-coding-agent.js",
+    "modules/pi-ai.js",
+    "modules/pi-tui.js",
+    "modules/pi-agent-core.js",
+    "modules/typebox.js",
+    "modules/typebox-value.js",
+    "node/path.js",
+    "node/url.js",
+}
+
+/// The packages that extensions import by the names of pi. The old and the new scope mean the same.
+const PACKAGES: &[(&str, &str)] = &[
+    ("@earendil-works/pi-coding-agent", "osier:modules/pi-coding-agent.js"),
+    ("@earendil-works/pi-agent-core", "osier:modules/pi-agent-core.js"),
+    ("@earendil-works/pi-tui", "osier:modules/pi-tui.js"),
+    ("@earendil-works/pi-ai", "osier:modules/pi-ai.js"),
+    ("@earendil-works/pi-ai/compat", "osier:modules/pi-ai.js"),
+    ("@earendil-works/pi-ai/models", "osier:modules/pi-ai.js"),
+    ("@earendil-works/pi-ai/oauth", "osier:modules/pi-ai.js"),
+    ("@earendil-works/pi-ai/providers/all", "osier:modules/pi-ai.js"),
+    ("typebox", "osier:modules/typebox.js"),
+    ("typebox/value", "osier:modules/typebox-value.js"),
+    ("typebox/compile", "osier:modules/typebox-value.js"),
+];
+
+/// The modules of Node that exist here, without `node:`.
+const NODE_MODULES: &[&str] = &["path", "url"];
+
+/// The module of the library that an extension means with `name`.
+pub(super) fn find(name: &str) -> Option<String> {
+    if source(name).is_some() {
+        return Some(name.to_owned());
+    }
+    let renamed = [("@mariozechner/", "@earendil-works/"), ("@sinclair/typebox", "typebox")];
+    let current = renamed.iter().find_map(|(old, new)| Some(format!("{new}{}", name.strip_prefix(old)?)));
+    let current = current.as_deref().unwrap_or(name);
+    if let Some((_, module)) = PACKAGES.iter().find(|(package, _)| *package == current) {
+        return Some((*module).to_owned());
+    }
+    let node = name.strip_prefix("node:").unwrap_or(name);
+    NODE_MODULES.contains(&node).then(|| format!("osier:node/{node}.js"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_to_a_source() {
+        let node = NODE_MODULES.iter().flat_map(|name| [(*name).to_owned(), format!("node:{name}")]);
+        let packages = PACKAGES.iter().map(|(name, _)| (*name).to_owned());
+        for name in node.chain(packages) {
+            assert!(find(&name).is_some_and(|module| source(&module).is_some()), "{name}");
+        }
+    }
+
+    #[test]
+    fn old_scopes_mean_the_same_modules() {
+        assert_eq!(find("@mariozechner/pi-tui"), find("@earendil-works/pi-tui"));
+        assert_eq!(find("@sinclair/typebox/value"), find("typebox/value"));
+        assert_eq!(find("left-pad"), None);
+    }
+}

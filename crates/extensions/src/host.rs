@@ -1,0 +1,119 @@
+//! Osier's side: starts the processes of extensions, gives them events, and answers their requests.
+
+mod calls;
+mod events;
+mod exec;
+mod extension;
+mod hook;
+mod launcher;
+mod observed;
+mod process;
+mod session;
+mod session_calls;
+mod toolbox;
+mod ui_calls;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use osier_agent::hooks::{OnFailure, RegisteredHook};
+use osier_session::Session;
+use tokio::sync::OnceCell;
+
+pub use launcher::ExtensionLauncher;
+
+use crate::source::ExtensionCatalog;
+use session::SessionExtensions;
+
+/// How extensions run in this process.
+#[derive(Debug)]
+pub struct ExtensionOptions {
+    pub catalog: Box<dyn ExtensionCatalog>,
+    pub launcher: ExtensionLauncher,
+    pub mode: ExtensionMode,
+    /// The folder that extensions may use for their own files.
+    pub data_folder: PathBuf,
+    /// The environment of the programs that extensions run.
+    pub variables: fn() -> Vec<(std::ffi::OsString, std::ffi::OsString)>,
+}
+
+/// What `ctx.mode` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExtensionMode {
+    Terminal,
+    Rpc,
+    Json,
+    Print,
+}
+
+impl ExtensionMode {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ExtensionMode::Terminal => "tui",
+            ExtensionMode::Rpc => "rpc",
+            ExtensionMode::Json => "json",
+            ExtensionMode::Print => "print",
+        }
+    }
+
+    /// Whether somebody can answer dialogs.
+    pub(crate) fn has_user(self) -> bool {
+        matches!(self, ExtensionMode::Terminal | ExtensionMode::Rpc)
+    }
+}
+
+/// The extensions of all sessions of this process. Each session has its own instances.
+#[derive(Debug)]
+pub struct ExtensionHost {
+    options: Arc<ExtensionOptions>,
+    sessions: Mutex<HashMap<SessionKey, LoadingSession>>,
+}
+
+/// The store and the key of a session.
+type SessionKey = (String, String);
+type LoadingSession = Arc<OnceCell<Arc<SessionExtensions>>>;
+
+/// A time that never passes. The host itself stops extensions that take too long.
+const NO_TIMEOUT: Duration = Duration::from_secs(u32::MAX as u64);
+
+impl ExtensionHost {
+    pub fn new(options: ExtensionOptions) -> Arc<ExtensionHost> {
+        Arc::new(ExtensionHost { options: Arc::new(options), sessions: Mutex::default() })
+    }
+
+    /// All extensions as one hook of the engine.
+    pub fn registered(self: &Arc<ExtensionHost>) -> RegisteredHook {
+        RegisteredHook {
+            name: "extensions".to_owned(),
+            hook: self.clone(),
+            timeout: NO_TIMEOUT,
+            on_failure: OnFailure::Allow,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionKey, LoadingSession>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The extensions of a session. They are loaded when the session is first seen.
+    async fn load(&self, session: &Session) -> Arc<SessionExtensions> {
+        let cell = self.lock().entry(session_key(session)).or_default().clone();
+        cell.get_or_init(|| SessionExtensions::load(session.clone(), self.options.clone())).await.clone()
+    }
+
+    /// The extensions of a session, if they are loaded.
+    fn loaded(&self, session: &Session) -> Option<Arc<SessionExtensions>> {
+        self.lock().get(&session_key(session))?.get().cloned()
+    }
+
+    /// Ends the extensions of a session.
+    fn unload(&self, session: &Session) {
+        self.lock().remove(&session_key(session));
+    }
+}
+
+fn session_key(session: &Session) -> SessionKey {
+    (session.store().name().to_owned(), session.key().to_owned())
+}

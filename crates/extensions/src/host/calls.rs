@@ -1,0 +1,286 @@
+//! What extensions send: registrations, and requests by their method. One file has the methods of one subject.
+
+use std::sync::{Arc, PoisonError};
+
+use osier_agent::hooks::{CommandDecision, CommandLine, HookCommand};
+use osier_protocol::ExtensionEvent;
+use osier_tools::ResultBlock;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::extension::{Extension, TimeLimit};
+use super::process::RequestResult;
+use super::session::{ProcessNumber, SessionExtensions};
+use super::{exec, session_calls, ui_calls};
+use crate::frame::{Failure, Frame, Outcome, to_raw};
+
+/// A request of an extension.
+#[derive(Debug)]
+pub(crate) struct ExtensionCall {
+    pub(crate) session: Arc<SessionExtensions>,
+    pub(crate) extension: Arc<Extension>,
+    pub(crate) params: Box<RawValue>,
+    /// Canceled when the extension no longer needs the answer.
+    pub(crate) cancel: CancellationToken,
+}
+
+impl ExtensionCall {
+    /// The parameters as their type.
+    pub(crate) fn params<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        read_params(&self.params)
+    }
+}
+
+pub(crate) fn read_params<T: DeserializeOwned>(params: &RawValue) -> Result<T, Failure> {
+    serde_json::from_str(params.get()).map_err(|error| Failure::new(format!("invalid parameters: {error}")))
+}
+
+impl SessionExtensions {
+    /// Handles a frame of a process. Requests are answered in tasks of their own.
+    pub(crate) fn receive(self: &Arc<SessionExtensions>, process: ProcessNumber, frame: Frame) {
+        match frame {
+            Frame::Notice { extension, method, params } => {
+                if let Some(extension) = self.find(process, extension) {
+                    self.handle_notice(&extension, &method, &params);
+                }
+            }
+            Frame::Request { extension, id, method, params } => {
+                if let Some(extension) = self.find(process, extension) {
+                    self.start_call(extension, id, method, params);
+                }
+            }
+            Frame::Cancel { id, .. } => {
+                if let Some(cancel) = self.open_calls().get(&(process, id)) {
+                    cancel.cancel();
+                }
+            }
+            Frame::Hello { .. } | Frame::Response { .. } | Frame::Interrupt { .. } => {}
+        }
+    }
+
+    fn open_calls(
+        &self,
+    ) -> std::sync::MutexGuard<'_, std::collections::HashMap<(ProcessNumber, u64), CancellationToken>> {
+        self.open_calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start_call(
+        self: &Arc<SessionExtensions>,
+        extension: Arc<Extension>,
+        id: u64,
+        method: String,
+        params: Box<RawValue>,
+    ) {
+        let (cancel, session) = (CancellationToken::new(), self.clone());
+        let key = (extension.process_number, id);
+        self.open_calls().insert(key, cancel.clone());
+        let call = ExtensionCall { session: self.clone(), extension: extension.clone(), params, cancel };
+        tokio::spawn(async move {
+            let outcome = match answer(&method, call).await {
+                Ok(value) => Outcome::Done(value),
+                Err(failure) => Outcome::Failed(failure),
+            };
+            session.open_calls().remove(&key);
+            extension.process.send(&Frame::Response { extension: extension.number, id, outcome });
+        });
+    }
+
+    fn handle_notice(
+        self: &Arc<SessionExtensions>,
+        extension: &Arc<Extension>,
+        method: &str,
+        params: &RawValue,
+    ) {
+        let path = || extension.path.display().to_string();
+        if let Err(failure) = self.try_notice(extension, method, params) {
+            self.report(&path(), method, &failure);
+        }
+    }
+
+    fn try_notice(
+        self: &Arc<SessionExtensions>,
+        extension: &Arc<Extension>,
+        method: &str,
+        params: &RawValue,
+    ) -> Result<(), Failure> {
+        let path = || extension.path.display().to_string();
+        match method {
+            "on" | "off" | "registerCommand" | "registerTool" | "registerShortcut" | "registerFlag"
+            | "bus.on" => {
+                register(extension, method, params)?;
+            }
+            "error" => self.report(&path(), "", &read_params(params)?),
+            "log" => {
+                let LogLine { text } = read_params(params)?;
+                self.show(ExtensionEvent::Log { extension_path: path(), text });
+            }
+            "ui.show" => self.show(read_params(params)?),
+            "tool.update" => self.update_tool(&read_params(params)?),
+            "bus.emit" => self.emit(extension, &read_params(params)?),
+            "agent.abort" => session_calls::abort(self),
+            "agent.shutdown" => {}
+            _ => return Err(Failure::new(format!("unknown method {method}"))),
+        }
+        Ok(())
+    }
+
+    /// Passes an event of the bus on to the other extensions.
+    fn emit(&self, from: &Arc<Extension>, event: &BusEvent) {
+        for extension in self.all().iter().filter(|extension| !Arc::ptr_eq(extension, from)) {
+            let listens = extension.registrations().bus.contains(&event.name);
+            if listens {
+                extension.notice("bus", &json!({ "name": event.name, "data": event.data }));
+            }
+        }
+    }
+
+    /// Shows the text of a tool's partial result as live output.
+    fn update_tool(&self, update: &ToolUpdate) {
+        let texts = update.partial.content.iter().filter_map(|block| match block {
+            ResultBlock::Text { text } => Some(text.as_str()),
+            ResultBlock::Image { .. } => None,
+        });
+        let text = texts.collect::<Vec<_>>().join("\n");
+        let updates = self.tool_updates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(progress) = updates.get(&update.token) {
+            progress.send(text);
+        }
+    }
+
+    /// The commands of all extensions. Equal names get a number.
+    pub(crate) fn command_list(&self) -> Vec<HookCommand> {
+        self.named_commands().into_iter().map(|(command, ..)| command).collect()
+    }
+
+    /// Commands under the names that the user types, with their extensions and their own names.
+    fn named_commands(&self) -> Vec<(HookCommand, Arc<Extension>, String)> {
+        let of_extension = |extension: &Arc<Extension>| {
+            let commands = extension.registrations().commands.clone();
+            commands.into_iter().map(|command| (command, extension.clone())).collect::<Vec<_>>()
+        };
+        let all: Vec<_> = self.all().iter().flat_map(of_extension).collect();
+        let mut named: Vec<(HookCommand, Arc<Extension>, String)> = Vec::new();
+        for (command, extension) in &all {
+            let is_same = |name: &str| name == command.name;
+            let total = all.iter().filter(|(other, _)| is_same(&other.name)).count();
+            let before = named.iter().filter(|(.., own_name)| is_same(own_name)).count();
+            let name =
+                if total > 1 { format!("{}:{}", command.name, before + 1) } else { command.name.clone() };
+            let description = command.description.clone().unwrap_or_default();
+            named.push((HookCommand { name, description }, extension.clone(), command.name.clone()));
+        }
+        named
+    }
+
+    /// Runs a command, if an extension has it.
+    pub(crate) async fn run_command(
+        &self,
+        line: &CommandLine,
+        cancel: &CancellationToken,
+    ) -> CommandDecision {
+        let named = self.named_commands();
+        let Some((_, extension, name)) = named.into_iter().find(|(command, ..)| command.name == line.name)
+        else {
+            return CommandDecision::Unknown;
+        };
+        let params = json!({ "name": name, "args": line.arguments });
+        match extension.request("command", &params, TimeLimit::None, cancel).await {
+            Ok(raw) => match serde_json::from_str::<CommandAnswer>(raw.get()) {
+                Ok(CommandAnswer { prompt: Some(prompt) }) if !prompt.trim().is_empty() => {
+                    CommandDecision::Prompt(prompt)
+                }
+                _ => CommandDecision::Done,
+            },
+            Err(failure) => {
+                self.report(&format!("command:{name}"), "command", &failure);
+                CommandDecision::Done
+            }
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct LogLine {
+    text: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct BusEvent {
+    name: String,
+    #[serde(default)]
+    data: Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct ToolUpdate {
+    token: u64,
+    partial: PartialResult,
+}
+
+#[derive(Debug, Deserialize)]
+struct PartialResult {
+    #[serde(default)]
+    content: Vec<ResultBlock>,
+}
+
+/// What a command returned: nothing, or a text to send.
+#[derive(Debug, Deserialize)]
+struct CommandAnswer {
+    prompt: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct HandlerRegistration {
+    #[serde(default)]
+    event: String,
+    handler: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct BusRegistration {
+    name: String,
+}
+
+/// Records a registration. Most can be made at any time.
+fn register(extension: &Extension, method: &str, params: &RawValue) -> Result<(), Failure> {
+    let mut registrations = extension.registrations();
+    match method {
+        "on" => {
+            let HandlerRegistration { event, handler } = read_params(params)?;
+            registrations.handlers.push((handler, event));
+        }
+        "off" => {
+            let HandlerRegistration { handler, .. } = read_params(params)?;
+            registrations.handlers.retain(|(id, _)| *id != handler);
+        }
+        "registerCommand" => {
+            let command: super::extension::RegisteredCommand = read_params(params)?;
+            registrations.commands.retain(|known| known.name != command.name);
+            registrations.commands.push(command);
+        }
+        "registerTool" => {
+            let tool: super::extension::RegisteredTool = read_params(params)?;
+            registrations.tools.retain(|known| known.name != tool.name);
+            registrations.tools.push(tool);
+        }
+        // The library keeps them; nothing asks for them yet.
+        "registerShortcut" | "registerFlag" => {}
+        _ => {
+            let BusRegistration { name } = read_params(params)?;
+            registrations.bus.push(name);
+        }
+    }
+    Ok(())
+}
+
+/// Answers a request.
+async fn answer(method: &str, call: ExtensionCall) -> RequestResult {
+    match method {
+        "exec" => exec::exec(&call).await.map(|result| to_raw(&result)),
+        "ui.dialog" => ui_calls::dialog(&call).await.map(|answer| to_raw(&answer)),
+        _ => session_calls::answer(method, &call).await,
+    }
+}

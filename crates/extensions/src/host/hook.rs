@@ -1,0 +1,344 @@
+//! All extensions as one hook of the engine. Each gate asks its handlers here, with the fields and the return values of pi's
+//! events.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use osier_agent::hooks::{
+    CommandDecision, CommandLine, CompactionDecision, CompactionPreparation, ForkPreparation, Hook,
+    HookCommand, HookContext, HookEvent, HookResult, MoveDecision, MovePreparation, Permission,
+    PromptDecision, PromptPreparation, StoredPrompt, SwitchPreparation, ToolCallDecision, ToolResultChange,
+    TurnChange,
+};
+use osier_model::Message;
+use osier_protocol::{CustomMessage, Image, PromptTiming};
+use osier_session::Session;
+use osier_tools::{ToolCall, ToolOutcome, Toolbox};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::ExtensionHost;
+use super::extension::TimeLimit;
+use super::session::SessionExtensions;
+use super::toolbox::ExtendedTools;
+
+/// The answer of a gate that can only cancel.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CancelAnswer {
+    cancel: bool,
+}
+
+/// The answer to `input`.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "action", rename_all = "camelCase")]
+enum InputAnswer {
+    Continue,
+    Transform {
+        text: String,
+        #[serde(default)]
+        images: Option<Vec<Image>>,
+    },
+    Handled,
+}
+
+/// The answer to `tool_call`, with the arguments as the handler left them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ToolCallAnswer {
+    block: bool,
+    reason: Option<String>,
+    input: Value,
+}
+
+/// The answer to `before_agent_start`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct TurnAnswer {
+    message: Option<CustomMessage>,
+    system_prompt: Option<String>,
+}
+
+/// The answer to `context`: all messages of the request.
+#[derive(Debug, Deserialize)]
+struct ContextAnswer {
+    messages: Vec<Message>,
+}
+
+impl ExtensionHost {
+    /// The extensions of the session that a hook is asked about, connected to its agent.
+    async fn extensions(&self, ctx: &HookContext<'_>) -> Arc<SessionExtensions> {
+        let extensions = self.load(ctx.session).await;
+        extensions.connect(ctx.agent);
+        extensions
+    }
+}
+
+#[async_trait]
+impl Hook for ExtensionHost {
+    fn extend_tools(&self, session: &Session, tools: Arc<dyn Toolbox>) -> Arc<dyn Toolbox> {
+        let cell = self.lock().entry(super::session_key(session)).or_default().clone();
+        Arc::new(ExtendedTools::new(tools, cell))
+    }
+
+    fn commands(&self, session: &Session) -> Vec<HookCommand> {
+        self.loaded(session).map(|extensions| extensions.command_list()).unwrap_or_default()
+    }
+
+    async fn run_command(&self, command: &CommandLine, ctx: &HookContext<'_>) -> CommandDecision {
+        self.extensions(ctx).await.run_command(command, ctx.cancel).await
+    }
+
+    async fn before_move(
+        &self,
+        preparation: &MovePreparation,
+        ctx: &HookContext<'_>,
+    ) -> HookResult<MoveDecision> {
+        let name = "session_before_tree";
+        let mut preparation = json!(preparation);
+        remove_nulls(&mut preparation, &["customInstructions", "label"]);
+        let event = json!({ "type": name, "preparation": preparation });
+        Ok(self.extensions(ctx).await.ask_before(name, &event, ctx.cancel).await.unwrap_or_default())
+    }
+
+    async fn before_compaction(
+        &self,
+        preparation: &CompactionPreparation,
+        ctx: &HookContext<'_>,
+    ) -> HookResult<CompactionDecision> {
+        let name = "session_before_compact";
+        let event = compaction_event(name, preparation);
+        Ok(self.extensions(ctx).await.ask_before(name, &event, ctx.cancel).await.unwrap_or_default())
+    }
+
+    async fn before_fork(
+        &self,
+        preparation: &ForkPreparation,
+        ctx: &HookContext<'_>,
+    ) -> HookResult<Permission> {
+        self.ask_permission("session_before_fork", json!(preparation), ctx).await
+    }
+
+    async fn before_switch(
+        &self,
+        preparation: &SwitchPreparation,
+        ctx: &HookContext<'_>,
+    ) -> HookResult<Permission> {
+        self.ask_permission("session_before_switch", json!(preparation), ctx).await
+    }
+
+    async fn before_prompt(
+        &self,
+        preparation: &PromptPreparation,
+        ctx: &HookContext<'_>,
+    ) -> HookResult<PromptDecision> {
+        let (extensions, name) = (self.extensions(ctx).await, "input");
+        let source = if self.options.mode == super::ExtensionMode::Rpc { "rpc" } else { "interactive" };
+        let mut prompt = preparation.clone();
+        for handler in extensions.handlers(name) {
+            let mut event = json!({ "type": name, "text": prompt.text, "source": source });
+            if !prompt.images.is_empty() {
+                event["images"] = image_blocks(&prompt.images);
+            }
+            if let Some(behavior) = streaming_behavior(prompt.when) {
+                event["streamingBehavior"] = json!(behavior);
+            }
+            let answer = handler.call(&extensions, &event, name, TimeLimit::Gate, ctx.cancel).await;
+            let Ok(Some(answer)) = answer else { continue };
+            match extensions.read_answer(&handler, name, answer) {
+                Some(InputAnswer::Transform { text, images }) => {
+                    prompt.text = text;
+                    prompt.images = images.unwrap_or(prompt.images);
+                }
+                Some(InputAnswer::Handled) => return Ok(PromptDecision::Handled),
+                Some(InputAnswer::Continue) | None => {}
+            }
+        }
+        Ok(match prompt == *preparation {
+            true => PromptDecision::Continue,
+            false => PromptDecision::Transform { text: prompt.text, images: prompt.images },
+        })
+    }
+
+    async fn before_turn(&self, prompt: &StoredPrompt, ctx: &HookContext<'_>) -> HookResult<TurnChange> {
+        let (extensions, name) = (self.extensions(ctx).await, "before_agent_start");
+        let mut change = TurnChange::default();
+        for handler in extensions.handlers(name) {
+            let mut event = turn_event(name, &prompt.message);
+            event["systemPrompt"] = json!(change.system_prompt.as_ref().unwrap_or(&prompt.system_prompt));
+            let answer = handler.call(&extensions, &event, name, TimeLimit::Gate, ctx.cancel).await;
+            let Ok(Some(answer)) = answer else { continue };
+            let answer: TurnAnswer = extensions.read_answer(&handler, name, answer).unwrap_or_default();
+            change.messages.extend(answer.message);
+            change.system_prompt = answer.system_prompt.or(change.system_prompt);
+        }
+        Ok(change)
+    }
+
+    async fn edit_context(
+        &self,
+        messages: &[Message],
+        ctx: &HookContext<'_>,
+    ) -> HookResult<Option<Vec<Message>>> {
+        let (extensions, name) = (self.extensions(ctx).await, "context");
+        let mut changed: Option<Vec<Message>> = None;
+        for handler in extensions.handlers(name) {
+            let event = json!({ "type": name, "messages": changed.as_deref().unwrap_or(messages) });
+            let answer = handler.call(&extensions, &event, name, TimeLimit::Gate, ctx.cancel).await;
+            let Ok(Some(answer)) = answer else { continue };
+            let answer = extensions.read_answer::<ContextAnswer>(&handler, name, answer);
+            changed = answer.map(|answer| answer.messages).or(changed);
+        }
+        Ok(changed)
+    }
+
+    async fn before_tool_call(&self, call: &ToolCall, ctx: &HookContext<'_>) -> HookResult<ToolCallDecision> {
+        let (extensions, name) = (self.extensions(ctx).await, "tool_call");
+        let mut input = call.arguments.clone();
+        for handler in extensions.handlers(name) {
+            let event = json!({ "type": name, "toolName": call.name, "toolCallId": call.id, "input": input });
+            let answer = match handler.call(&extensions, &event, name, TimeLimit::Gate, ctx.cancel).await {
+                Ok(answer) => answer.unwrap_or_default(),
+                Err(failure) => return Ok(ToolCallDecision::Block { reason: failure.message }),
+            };
+            let Some(answer) = extensions.read_answer::<ToolCallAnswer>(&handler, name, answer) else {
+                return Ok(ToolCallDecision::Block { reason: String::new() });
+            };
+            if answer.block {
+                return Ok(ToolCallDecision::Block { reason: answer.reason.unwrap_or_default() });
+            }
+            input = answer.input;
+        }
+        Ok(match input == call.arguments {
+            true => ToolCallDecision::Continue,
+            false => ToolCallDecision::Alter { arguments: input },
+        })
+    }
+
+    async fn edit_tool_result(
+        &self,
+        call: &ToolCall,
+        outcome: &ToolOutcome,
+        ctx: &HookContext<'_>,
+    ) -> HookResult<ToolResultChange> {
+        let (extensions, name) = (self.extensions(ctx).await, "tool_result");
+        let mut change = ToolResultChange::default();
+        for handler in extensions.handlers(name) {
+            let event = json!({
+                "type": name,
+                "toolName": call.name,
+                "toolCallId": call.id,
+                "input": call.arguments,
+                "content": change.content.as_ref().unwrap_or(&outcome.content),
+                "details": change.details.as_ref().unwrap_or(&outcome.details),
+                "isError": change.is_error.unwrap_or(outcome.is_error),
+            });
+            let answer = handler.call(&extensions, &event, name, TimeLimit::Gate, ctx.cancel).await;
+            let Ok(Some(answer)) = answer else { continue };
+            let Some(answer) = extensions.read_answer::<ToolResultChange>(&handler, name, answer) else {
+                continue;
+            };
+            change.content = answer.content.or(change.content);
+            change.details = answer.details.or(change.details);
+            change.is_error = answer.is_error.or(change.is_error);
+        }
+        Ok(change)
+    }
+
+    async fn observe(&self, event: &HookEvent, ctx: &HookContext<'_>) -> HookResult<()> {
+        if matches!(event, HookEvent::SessionClosed) {
+            self.unload(ctx.session);
+            return Ok(());
+        }
+        if matches!(event, HookEvent::SessionOpened) {
+            return Ok(());
+        }
+        let extensions = self.extensions(ctx).await;
+        extensions.observe(event.name(), || super::observed::to_event(event)).await;
+        if matches!(event, HookEvent::AgentEnded { .. }) {
+            self.unload(ctx.session);
+        }
+        Ok(())
+    }
+}
+
+impl ExtensionHost {
+    async fn ask_permission(
+        &self,
+        name: &str,
+        mut event: Value,
+        ctx: &HookContext<'_>,
+    ) -> HookResult<Permission> {
+        event["type"] = json!(name);
+        remove_nulls(&mut event, &["targetSessionFile"]);
+        let extensions = self.extensions(ctx).await;
+        let answer: CancelAnswer = extensions.ask_before(name, &event, ctx.cancel).await.unwrap_or_default();
+        Ok(if answer.cancel { Permission::Refuse } else { Permission::Allow })
+    }
+}
+
+/// In JavaScript, a missing field is `undefined`.
+pub(crate) fn remove_nulls(value: &mut Value, fields: &[&str]) {
+    let Some(object) = value.as_object_mut() else { return };
+    for field in fields {
+        if object.get(*field).is_some_and(Value::is_null) {
+            object.remove(*field);
+        }
+    }
+}
+
+fn image_blocks(images: &[Image]) -> Value {
+    let block = |image: &Image| json!({ "type": "image", "data": image.data, "mimeType": image.mime_type });
+    images.iter().map(block).collect()
+}
+
+fn streaming_behavior(when: PromptTiming) -> Option<&'static str> {
+    match when {
+        PromptTiming::Steer => Some("steer"),
+        PromptTiming::FollowUp => Some("followUp"),
+        PromptTiming::Now | PromptTiming::NoTurn => None,
+    }
+}
+
+/// The text and the images of a stored prompt.
+fn turn_event(name: &str, message: &Value) -> Value {
+    if message["role"] == "custom" {
+        return json!({ "type": name, "messageType": "custom", "message": message });
+    }
+    let blocks = message["content"].as_array().cloned().unwrap_or_default();
+    let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    let text = message["content"].as_str().map_or_else(|| texts.join("\n"), str::to_owned);
+    let images: Vec<&Value> = blocks.iter().filter(|block| block["type"] == "image").collect();
+    let mut event = json!({ "type": name, "messageType": "user", "prompt": text });
+    if !images.is_empty() {
+        event["images"] = json!(images);
+    }
+    event
+}
+
+fn compaction_event(name: &str, preparation: &CompactionPreparation) -> Value {
+    let prefix = &preparation.turn_prefix;
+    let before_prefix: Vec<&String> =
+        preparation.entries_to_summarize.iter().filter(|id| !prefix.contains(id)).collect();
+    let mut inner = json!({
+        "firstKeptEntryId": preparation.first_kept_entry_id,
+        "messagesToSummarize": before_prefix,
+        "turnPrefixMessages": prefix,
+        "isSplitTurn": !prefix.is_empty(),
+        "tokensBefore": preparation.tokens_before,
+        "previousSummary": preparation.previous_summary,
+    });
+    remove_nulls(&mut inner, &["previousSummary"]);
+    let mut event = json!({
+        "type": name,
+        "preparation": inner,
+        "branchEntries": preparation.branch_entries,
+        "previousCompactions": preparation.previous_compactions,
+        "customInstructions": preparation.custom_instructions,
+        "reason": preparation.reason,
+        "willRetry": preparation.will_retry,
+        "model": preparation.model,
+    });
+    remove_nulls(&mut event, &["customInstructions"]);
+    event
+}

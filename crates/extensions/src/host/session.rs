@@ -1,0 +1,244 @@
+//! The extensions of one session: loading them, finding their handlers, and reporting their failures.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use osier_agent::{WeakWorker, Worker};
+use osier_protocol::ExtensionEvent;
+use osier_session::Session;
+use osier_tools::Progress;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::ExtensionOptions;
+use super::extension::{Extension, TimeLimit};
+use super::process::{ExtensionProcess, FrameReceiver, RequestResult};
+use crate::frame::{Failure, Frame};
+use crate::source::{ExtensionOrigin, ExtensionSource, module_root};
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(crate) struct SessionExtensions {
+    pub(crate) session: Session,
+    pub(crate) options: Arc<ExtensionOptions>,
+    /// In the order of loading.
+    extensions: OnceLock<Vec<Arc<Extension>>>,
+    /// While extensions are loaded, those that are.
+    loading: Mutex<Vec<Arc<Extension>>>,
+    agent: Mutex<AgentLink>,
+    /// The live output of running tools, by their token.
+    pub(crate) tool_updates: Mutex<HashMap<u64, Progress>>,
+    /// Requests of extensions that can be canceled.
+    pub(crate) open_calls: Mutex<HashMap<(ProcessNumber, u64), CancellationToken>>,
+}
+
+/// The number of a process among those of the session.
+pub(crate) type ProcessNumber = usize;
+
+#[derive(Debug, Default)]
+struct AgentLink {
+    worker: Option<WeakWorker>,
+    /// What extensions showed before there was an agent.
+    waiting: Vec<ExtensionEvent>,
+}
+
+/// Gives the frames of one process to the session.
+struct ProcessReceiver {
+    session: Weak<SessionExtensions>,
+    process: ProcessNumber,
+}
+
+impl FrameReceiver for ProcessReceiver {
+    fn receive(&self, frame: Frame) {
+        if let Some(session) = self.session.upgrade() {
+            session.receive(self.process, frame);
+        }
+    }
+
+    fn process_ended(&self, reason: &str) {
+        tracing::debug!(reason, "a process of extensions ended");
+    }
+}
+
+impl SessionExtensions {
+    /// Loads all extensions of the session's directory. Failures are reported, and the rest load.
+    pub(crate) async fn load(session: Session, options: Arc<ExtensionOptions>) -> Arc<SessionExtensions> {
+        let sources = options.catalog.extensions(session.header().cwd.as_ref());
+        let extensions = Arc::new(SessionExtensions {
+            session,
+            options,
+            extensions: OnceLock::new(),
+            loading: Mutex::default(),
+            agent: Mutex::default(),
+            tool_updates: Mutex::default(),
+            open_calls: Mutex::default(),
+        });
+        extensions.load_all(sources).await;
+        extensions
+    }
+
+    async fn load_all(self: &Arc<SessionExtensions>, sources: Vec<ExtensionSource>) {
+        let mut processes: Vec<(ExtensionOrigin, Arc<ExtensionProcess>, u32)> = Vec::new();
+        let mut loaded = Vec::new();
+        for source in sources {
+            let known = processes.iter().position(|(origin, ..)| *origin == source.origin);
+            let at = match known {
+                Some(at) => at,
+                None => match self.start_process(processes.len()) {
+                    Ok(process) => {
+                        processes.push((source.origin, process, 0));
+                        processes.len() - 1
+                    }
+                    Err(error) => {
+                        self.report(
+                            &source.path.display().to_string(),
+                            "load",
+                            &Failure::new(error.to_string()),
+                        );
+                        continue;
+                    }
+                },
+            };
+            let (_, process, count) = &mut processes[at];
+            let extension = Arc::new(Extension::new(source.path, (at, *count), process.clone()));
+            *count += 1;
+            self.loading().push(extension.clone());
+            match self.load_one(&extension).await {
+                Ok(_) => loaded.push(extension),
+                Err(failure) => {
+                    let message = format!("Failed to load extension: {}", failure.message);
+                    let failure = Failure { message, ..failure };
+                    self.report(&extension.path.display().to_string(), "load", &failure);
+                }
+            }
+        }
+        // It is set only here.
+        let _ = self.extensions.set(loaded);
+    }
+
+    fn start_process(
+        self: &Arc<SessionExtensions>,
+        number: ProcessNumber,
+    ) -> std::io::Result<Arc<ExtensionProcess>> {
+        let receiver = ProcessReceiver { session: Arc::downgrade(self), process: number };
+        Ok(Arc::new(ExtensionProcess::start(&self.options.launcher, Arc::new(receiver))?))
+    }
+
+    async fn load_one(&self, extension: &Extension) -> RequestResult {
+        let not_found = |error| Failure::new(format!("{}: {error}", extension.path.display()));
+        let path = extension.path.canonicalize().map_err(not_found)?;
+        let (directory, mode) = (&self.session.header().cwd, self.options.mode);
+        let params = json!({
+            "path": path,
+            "roots": [module_root(&path)],
+            "environment": {
+                "cwd": directory,
+                "mode": mode.name(),
+                "hasUI": mode.has_user(),
+                "agentDir": self.options.data_folder,
+                "isProjectTrusted": self.options.catalog.is_trusted(directory.as_ref()),
+            },
+        });
+        extension.request("load", &params, TimeLimit::Load, &CancellationToken::new()).await
+    }
+
+    fn loading(&self) -> MutexGuard<'_, Vec<Arc<Extension>>> {
+        self.loading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The extensions that are loaded.
+    pub(crate) fn all(&self) -> &[Arc<Extension>] {
+        self.extensions.get().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The extension with a number in a process, also while it is loaded.
+    pub(crate) fn find(&self, process: ProcessNumber, number: u32) -> Option<Arc<Extension>> {
+        let is_meant =
+            |extension: &&Arc<Extension>| (extension.process_number, extension.number) == (process, number);
+        self.loading().iter().find(is_meant).cloned()
+    }
+
+    /// The handlers of an event, in the order in which they are called.
+    pub(crate) fn handlers(&self, event: &str) -> Vec<Handler> {
+        let of_extension = |extension: &Arc<Extension>| {
+            let registrations = extension.registrations();
+            let ids = registrations.handlers.iter().filter(|(_, name)| name == event).map(|(id, _)| *id);
+            ids.map(|id| Handler { extension: extension.clone(), id }).collect::<Vec<_>>()
+        };
+        self.all().iter().flat_map(of_extension).collect()
+    }
+
+    fn agent_link(&self) -> MutexGuard<'_, AgentLink> {
+        self.agent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The agent of the session, if it works.
+    pub(crate) fn worker(&self) -> Option<Worker> {
+        self.agent_link().worker.as_ref()?.upgrade()
+    }
+
+    /// Connects the extensions to the agent that hooks are asked for.
+    pub(crate) fn connect(&self, agent: Option<&WeakWorker>) {
+        let Some(agent) = agent else { return };
+        let waiting = {
+            let mut link = self.agent_link();
+            link.worker = Some(agent.clone());
+            std::mem::take(&mut link.waiting)
+        };
+        waiting.into_iter().for_each(|event| self.show(event));
+    }
+
+    /// Shows something to the clients, as soon as there is an agent.
+    pub(crate) fn show(&self, event: ExtensionEvent) {
+        match self.worker() {
+            Some(worker) => worker.show(event),
+            None => self.agent_link().waiting.push(event),
+        }
+    }
+
+    /// Reports a failure by file, event and line.
+    pub(crate) fn report(&self, path: &str, event: &str, failure: &Failure) {
+        // The text may contain parts of the conversation, so it is not logged.
+        tracing::warn!(extension = path, event, "an extension failed");
+        self.show(ExtensionEvent::Failed {
+            extension_path: path.to_owned(),
+            event: event.to_owned(),
+            error: failure.message.clone(),
+            stack: failure.stack.clone(),
+        });
+    }
+}
+
+/// A handler of an event.
+#[derive(Debug, Clone)]
+pub(crate) struct Handler {
+    pub(crate) extension: Arc<Extension>,
+    id: u64,
+}
+
+impl Handler {
+    /// Calls the handler. `None` if it returned nothing or failed, which is reported.
+    pub(crate) async fn call(
+        &self,
+        session: &SessionExtensions,
+        event: &impl Serialize,
+        name: &str,
+        limit: TimeLimit,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Value>, Failure> {
+        let params = json!({ "handler": self.id, "event": event });
+        let result = self.extension.request("event", &params, limit, cancel).await;
+        let value = result.and_then(|raw| {
+            serde_json::from_str::<Value>(raw.get()).map_err(|error| Failure::new(error.to_string()))
+        });
+        match value {
+            Ok(Value::Null) => Ok(None),
+            Ok(value) => Ok(Some(value)),
+            Err(failure) => {
+                session.report(&self.extension.path.display().to_string(), name, &failure);
+                Err(failure)
+            }
+        }
+    }
+}

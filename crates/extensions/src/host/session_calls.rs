@@ -1,0 +1,298 @@
+//! What extensions read and change in their session, and what they ask of its agent.
+
+use osier_agent::Worker;
+use osier_protocol::{
+    ClientCommand, CommandReply, CustomMessage, Image, MoveCommand, MoveReply, Prompt, PromptTiming,
+    ThinkingLevel,
+};
+use osier_session::{CommitOutcome, Session};
+use osier_store::StoreError;
+use osier_tree::{EntryId, Seq};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::calls::ExtensionCall;
+use super::hook::remove_nulls;
+use super::observed::model_reference;
+use super::process::RequestResult;
+use super::session::SessionExtensions;
+use crate::frame::{Failure, null, to_raw};
+
+/// Answers a request by its method.
+pub(super) async fn answer(method: &str, call: &ExtensionCall) -> RequestResult {
+    let session = &call.session.session;
+    match method {
+        "session.sync" => sync(session, &call.params()?).await.map(|news| to_raw(&news)),
+        "session.append" => append(session, &call.params()?).await,
+        "session.label" => {
+            let LabelParams { id, label } = call.params()?;
+            done(session.label(&id, label.as_deref()).await)
+        }
+        "session.name" => Ok(to_raw(&session.tree().marks().name())),
+        "session.rename" => {
+            let RenameParams { name } = call.params()?;
+            done(session.rename(&name).await)
+        }
+        "agent.state" => agent_state(call).await.map(|state| to_raw(&state)),
+        "tools.active" | "tools.all" => Ok(to_raw(&tools(call, method == "tools.active"))),
+        "commands" => Ok(to_raw(&commands(&call.session))),
+        "agent.sendMessage" => send_message(call).await,
+        "agent.sendUserMessage" => send_user_message(call).await,
+        "agent.navigateTree" => navigate(call).await,
+        "agent.compact" => compact(call).await,
+        "agent.setModel" => set_model(call).await,
+        "agent.setThinkingLevel" => set_thinking(call).await,
+        "agent.waitForIdle" => {
+            worker(call)?.wait_until_idle().await;
+            Ok(null())
+        }
+        "flag" => Ok(null()),
+        _ => Err(Failure::new(format!("{method} is not available in this version of Osier"))),
+    }
+}
+
+/// Cancels the turn.
+pub(super) fn abort(session: &SessionExtensions) {
+    if let Some(worker) = session.worker() {
+        tokio::spawn(async move { worker.send_from_hook(ClientCommand::Cancel).await.map(drop) });
+    }
+}
+
+fn worker(call: &ExtensionCall) -> Result<Worker, Failure> {
+    call.session.worker().ok_or_else(|| Failure::new("no agent works in this session"))
+}
+
+fn failure(error: impl std::error::Error) -> Failure {
+    Failure::new(osier_engine::error_chain(&error))
+}
+
+fn done(outcome: Result<CommitOutcome, osier_session::SessionError>) -> RequestResult {
+    outcome.map(|_| null()).map_err(failure)
+}
+
+async fn send(call: &ExtensionCall, command: ClientCommand) -> Result<CommandReply, Failure> {
+    worker(call)?.send_from_hook(command).await.map_err(failure)
+}
+
+/// What the mirror of an extension knows.
+#[derive(Debug, Deserialize)]
+struct SyncParams {
+    generation: Option<String>,
+    known: usize,
+}
+
+/// The entries that the extension does not know yet, as lines, and the position.
+async fn sync(session: &Session, params: &SyncParams) -> Result<Value, Failure> {
+    let (state, at) = session.main_cursor().state_and_place();
+    let generation = format!("{:016x}", state.version.generation);
+    let is_same = params.generation.as_ref() == Some(&generation) && params.known <= state.version.entries;
+    let first = if is_same { params.known } else { 0 };
+    let wanted: Vec<Seq> = (first..state.version.entries).map(Seq::new).collect();
+    let mut lines: Vec<String> = Vec::with_capacity(wanted.len());
+    session
+        .for_each_line(state.version, &wanted, |_, line| {
+            lines.push(String::from_utf8_lossy(line).trim_end().to_owned());
+            Ok::<_, StoreError>(())
+        })
+        .await
+        .map_err(failure)?;
+    let header = session.header();
+    let file = session.file().map(|file| file.to_string_lossy().into_owned());
+    let folder =
+        session.file().and_then(|file| file.parent()).map(|folder| folder.to_string_lossy().into_owned());
+    let mut news = json!({
+        "generation": generation,
+        "entries": lines,
+        "leafId": at.map(|seq| state.tree.id(seq).to_string()),
+        "facts": {
+            "id": session.id(),
+            "file": file,
+            "folder": folder,
+            "name": state.tree.marks().name(),
+            "cwd": header.cwd,
+        },
+    });
+    if params.generation.is_none() {
+        news["header"] = serde_json::from_slice(&header.to_line()).unwrap_or_default();
+    }
+    Ok(news)
+}
+
+/// Stores a `custom` entry, which the model does not get.
+async fn append(session: &Session, entry: &Value) -> RequestResult {
+    if entry["type"] != "custom" {
+        return Err(Failure::new("only custom entries can be appended"));
+    }
+    let stored = session.append_entry(entry.to_string().as_bytes()).await.map_err(failure)?;
+    Ok(to_raw(&stored.stored().map(|entry| entry.id)))
+}
+
+#[derive(Debug, Deserialize)]
+struct LabelParams {
+    id: String,
+    label: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RenameParams {
+    name: String,
+}
+
+/// The state of the agent that `ctx` shows.
+async fn agent_state(call: &ExtensionCall) -> Result<Value, Failure> {
+    let Some(worker) = call.session.worker() else {
+        return Ok(json!({ "isIdle": true, "hasPendingMessages": false, "thinkingLevel": "off" }));
+    };
+    let choice = worker.model_choice().await.map_err(failure)?;
+    let mut model = model_reference(&choice.model.full_name());
+    model["name"] = json!(choice.model.full_name());
+    model["contextWindow"] = json!(choice.model.context_window);
+    Ok(json!({
+        "model": model,
+        "thinkingLevel": choice.thinking.name(),
+        "isIdle": worker.is_idle(),
+        "hasPendingMessages": worker.has_queued_prompts(),
+    }))
+}
+
+fn tools(call: &ExtensionCall, only_names: bool) -> Value {
+    let specs = call.session.worker().map(|worker| worker.config().tools.specs()).unwrap_or_default();
+    let describe = |spec: &osier_tools::ToolSpec| match only_names {
+        true => json!(spec.name),
+        false => json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters }),
+    };
+    specs.iter().map(describe).collect()
+}
+
+fn commands(session: &SessionExtensions) -> Value {
+    let describe = |command: &osier_agent::hooks::HookCommand| json!({ "name": command.name, "description": command.description, "source": "extension" });
+    session.command_list().iter().map(describe).collect()
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SendMessageParams {
+    message: CustomMessage,
+    #[serde(default)]
+    trigger_turn: Option<bool>,
+    #[serde(default)]
+    deliver_as: Option<String>,
+}
+
+/// Without `triggerTurn`, an idle agent only stores the message.
+async fn send_message(call: &ExtensionCall) -> RequestResult {
+    let SendMessageParams { message, trigger_turn, deliver_as } = call.params()?;
+    let when = match (deliver_as.as_deref(), trigger_turn) {
+        (Some("followUp"), Some(true)) => PromptTiming::FollowUp,
+        (_, Some(true)) => PromptTiming::Steer,
+        (Some("followUp"), _) if !worker(call)?.is_idle() => PromptTiming::FollowUp,
+        _ => PromptTiming::NoTurn,
+    };
+    send(call, ClientCommand::Prompt { prompt: Prompt::custom(message), when }).await.map(|_| null())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SendUserMessageParams {
+    content: UserContent,
+    #[serde(default)]
+    deliver_as: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum UserContent {
+    Text(String),
+    Blocks(Vec<Value>),
+}
+
+async fn send_user_message(call: &ExtensionCall) -> RequestResult {
+    let SendUserMessageParams { content, deliver_as } = call.params()?;
+    let prompt = match content {
+        UserContent::Text(text) => Prompt::text(text),
+        UserContent::Blocks(blocks) => blocks_prompt(&blocks),
+    };
+    let when = match deliver_as.as_deref() {
+        Some("steer") => PromptTiming::Steer,
+        Some("followUp") => PromptTiming::FollowUp,
+        _ => PromptTiming::Now,
+    };
+    send(call, ClientCommand::Prompt { prompt, when }).await.map(|_| null())
+}
+
+fn blocks_prompt(blocks: &[Value]) -> Prompt {
+    let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    let images = blocks.iter().filter(|block| block["type"] == "image");
+    let images = images.filter_map(|block| Image::deserialize(block).ok()).collect();
+    Prompt { images, ..Prompt::text(texts.join("\n")) }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NavigateParams {
+    target_id: Option<EntryId>,
+    #[serde(default)]
+    summarize: bool,
+    #[serde(default)]
+    custom_instructions: Option<String>,
+    #[serde(default)]
+    replace_instructions: bool,
+    #[serde(default)]
+    label: Option<String>,
+}
+
+async fn navigate(call: &ExtensionCall) -> RequestResult {
+    let NavigateParams { target_id, summarize, custom_instructions, replace_instructions, label } =
+        call.params()?;
+    let command = MoveCommand {
+        target_id,
+        summarize,
+        custom_instructions,
+        replace_instructions,
+        label,
+        ..MoveCommand::default()
+    };
+    match send(call, ClientCommand::Move(command)).await? {
+        CommandReply::Moved(MoveReply { cancelled, editor_text, .. }) => {
+            let mut result = json!({ "cancelled": cancelled, "editorText": editor_text });
+            remove_nulls(&mut result, &["editorText"]);
+            Ok(to_raw(&result))
+        }
+        _ => Ok(to_raw(&json!({ "cancelled": true }))),
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CompactParams {
+    #[serde(default)]
+    custom_instructions: Option<String>,
+}
+
+async fn compact(call: &ExtensionCall) -> RequestResult {
+    let CompactParams { custom_instructions } = call.params()?;
+    send(call, ClientCommand::Compact { focus: custom_instructions }).await.map(|reply| to_raw(&reply))
+}
+
+#[derive(Debug, Deserialize)]
+struct SetModelParams {
+    model: String,
+}
+
+/// False if the model cannot be used.
+async fn set_model(call: &ExtensionCall) -> RequestResult {
+    let SetModelParams { model } = call.params()?;
+    Ok(to_raw(&send(call, ClientCommand::SetModel { model }).await.is_ok()))
+}
+
+#[derive(Debug, Deserialize)]
+struct SetThinkingParams {
+    level: String,
+}
+
+async fn set_thinking(call: &ExtensionCall) -> RequestResult {
+    let SetThinkingParams { level } = call.params()?;
+    let level = ThinkingLevel::parse(&level)
+        .ok_or_else(|| Failure::new(format!("there is no thinking level {level}")))?;
+    send(call, ClientCommand::SetThinking { level }).await.map(|_| null())
+}

@@ -1,0 +1,103 @@
+//! The tools of an agent with those of extensions. A tool of an extension replaces the built-in one with its name.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+
+use async_trait::async_trait;
+use osier_tools::{
+    Preview, ProposedChange, ResultBlock, ToolCall, ToolContext, ToolKind, ToolOutcome, ToolSpec, Toolbox,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::LoadingSession;
+use super::extension::{Extension, RegisteredTool, TimeLimit};
+use super::session::SessionExtensions;
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(crate) struct ExtendedTools {
+    tools: Arc<dyn Toolbox>,
+    session: LoadingSession,
+    last_token: AtomicU64,
+}
+
+/// What `execute` returns.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ToolResult {
+    content: Vec<ResultBlock>,
+    details: Value,
+    is_error: bool,
+}
+
+impl ExtendedTools {
+    pub(crate) fn new(tools: Arc<dyn Toolbox>, session: LoadingSession) -> ExtendedTools {
+        ExtendedTools { tools, session, last_token: AtomicU64::new(0) }
+    }
+
+    /// The extension that has the tool. The first one that registered a name has it.
+    fn find(&self, name: &str) -> Option<(Arc<SessionExtensions>, Arc<Extension>)> {
+        let session = self.session.get()?;
+        let has = |extension: &&Arc<Extension>| {
+            extension.registrations().tools.iter().any(|tool| tool.name == name)
+        };
+        Some((session.clone(), session.all().iter().find(has)?.clone()))
+    }
+}
+
+#[async_trait]
+impl Toolbox for ExtendedTools {
+    fn specs(&self) -> Vec<ToolSpec> {
+        let mut specs = self.tools.specs();
+        let built_in = specs.len();
+        for extension in self.session.get().map(|session| session.all()).unwrap_or_default() {
+            for tool in &extension.registrations().tools {
+                match specs.iter().position(|spec| spec.name == tool.name) {
+                    Some(at) if at < built_in => specs[at] = to_spec(tool),
+                    Some(_) => {}
+                    None => specs.push(to_spec(tool)),
+                }
+            }
+        }
+        specs
+    }
+
+    async fn preview(&self, call: &ToolCall, ctx: &ToolContext) -> Result<Preview, ToolOutcome> {
+        match self.find(&call.name) {
+            Some(_) => Ok(Preview::from_change(ProposedChange::Call { arguments: call.arguments.clone() })),
+            None => self.tools.preview(call, ctx).await,
+        }
+    }
+
+    async fn run(&self, call: ToolCall, ctx: &ToolContext) -> ToolOutcome {
+        let Some((session, extension)) = self.find(&call.name) else {
+            return self.tools.run(call, ctx).await;
+        };
+        let token = self.last_token.fetch_add(1, Ordering::Relaxed);
+        let updates = || session.tool_updates.lock().unwrap_or_else(PoisonError::into_inner);
+        updates().insert(token, ctx.progress.clone());
+        let params =
+            json!({ "name": call.name, "callId": call.id, "params": call.arguments, "token": token });
+        let result = extension.request("tool", &params, TimeLimit::None, &ctx.cancel).await;
+        updates().remove(&token);
+        let outcome = match result.map(|raw| serde_json::from_str::<ToolResult>(raw.get())) {
+            Ok(Ok(ToolResult { content, details, is_error })) => ToolOutcome { content, details, is_error },
+            Ok(Err(error)) => {
+                ToolOutcome::failed(format!("the tool {} returned an unexpected value: {error}", call.name))
+            }
+            Err(failure) => ToolOutcome::failed(failure.message),
+        };
+        ctx.secrets.redact_outcome(outcome)
+    }
+}
+
+/// The user loaded the extension, so its tools run without approval, as its other code does.
+fn to_spec(tool: &RegisteredTool) -> ToolSpec {
+    ToolSpec {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        parameters: tool.parameters.clone(),
+        kind: ToolKind::Neutral,
+    }
+}

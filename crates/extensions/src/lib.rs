@@ -1,0 +1,46 @@
+//! Extensions in TypeScript: files written for pi run here, in processes of their own.
+//!
+//! An extension is a file with `export default function (pi) { … }`. Its process is this program again, started with
+//! [`child::COMMAND`]: one thread and one QuickJS runtime per extension. It has no environment variables, keys, settings,
+//! sessions or logs; everything goes through the protocol in [`frame`]. Nothing is started or read for a session without
+//! extensions.
+//!
+//! # What goes where
+//!
+//! | subject | Osier's side | the process | JavaScript, in `runtime/` |
+//! |---|---|---|---|
+//! | frames: request, notice, response, cancel | `frame.rs`, `host/process.rs`, `host/launcher.rs` | `child.rs`, `child/primitives.rs` | `primitives.js` |
+//! | loading and lifetime | `source.rs`, `host.rs`, `host/session.rs` | `child/runtime.rs`, `child/loader.rs`, `child/resolve.rs`, `child/commonjs.rs` | `main.js`, `commonjs.js` |
+//! | TypeScript and stack traces | | `child/strip.rs`, `child/positions.rs` | |
+//! | time limits, stuck code | `host/extension.rs` | `child/runtime.rs` (interrupts) | |
+//! | gates and events | `host/hook.rs` (one method per gate), `host/events.rs` (how answers combine), `host/observed.rs` | | `events.js` (one adapter per event) |
+//! | `pi`: registrations and actions | `host/extension.rs` (what is registered), `host/calls.rs` | | `api.js` |
+//! | `ctx`, `ctx.sessionManager`, `ctx.modelRegistry` | `host/session_calls.rs` | | `context.js`, `session.js`, `models.js` |
+//! | `ctx.ui` | `host/ui_calls.rs` | | `ui.js` |
+//! | tools | `host/toolbox.rs` | | `tools.js` |
+//! | programs | `host/exec.rs` | | `api.js` |
+//! | globals | | | `globals.js`, `timers.js`, `abort.js`, `console.js` |
+//! | modules of pi, TypeBox and Node | | `child/runtime_library.rs` has the list | `modules/`, `node/` |
+//!
+//! # Methods
+//!
+//! Osier asks an extension: `load`, `ping`, `event`, `command`, `completions`, `tool`, `shortcut`; it sends the notice `bus`.
+//! An extension registers with the notices `on`, `off`, `registerCommand`, `registerTool`, `registerShortcut`, `registerFlag`,
+//! `bus.on`; shows with `ui.show`, `log`, `error`, `tool.update`; and asks with everything in `host/calls.rs` and
+//! `host/session_calls.rs`. A new method is one arm there and one function in `runtime/`.
+//!
+//! # Rules
+//!
+//! - Extensions are one [`osier_agent::hooks::Hook`] of the engine, so they are asked whoever the caller is. Handlers run in the
+//!   order of loading, then of registration. Osier asks one handler at a time and combines the answers.
+//! - The session of an extension is read from a mirror in its process, which asks for new lines only.
+//! - A synchronous call must never wait for something that waits for the extension: its thread stands still.
+//! - Everything that an extension sends is untrusted: frames are bounded, values are checked, wrong shapes are reported.
+
+pub mod child;
+pub mod frame;
+mod host;
+mod source;
+
+pub use host::{ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions};
+pub use source::{ExtensionCatalog, ExtensionOrigin, ExtensionSource, entry_files, find_extensions};

@@ -1,0 +1,106 @@
+//! Which extensions a session loads: files named on the command line, and those in the folders of the user and the project.
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// An extension to load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtensionSource {
+    /// The entry file, absolute.
+    pub path: PathBuf,
+    pub origin: ExtensionOrigin,
+}
+
+/// Where an extension comes from. Extensions of different origins never share a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ExtensionOrigin {
+    /// `-e FILE`, which is the user's consent for this run.
+    CommandLine,
+    /// The user's folder.
+    User,
+    /// The folder of a trusted project.
+    Project,
+}
+
+/// Knows the extensions of each directory.
+pub trait ExtensionCatalog: Send + Sync + Debug {
+    /// The extensions of a session in this directory, in the order in which they are loaded.
+    fn extensions(&self, directory: &Path) -> Vec<ExtensionSource>;
+
+    /// Whether the project of this directory is trusted.
+    fn is_trusted(&self, _directory: &Path) -> bool {
+        true
+    }
+}
+
+/// A fixed list, for every directory.
+impl ExtensionCatalog for Vec<ExtensionSource> {
+    fn extensions(&self, _: &Path) -> Vec<ExtensionSource> {
+        self.clone()
+    }
+}
+
+/// The extensions in a folder: `*.ts` and `*.js`, and folders with a `package.json` that names them, or an `index.ts` or
+/// `index.js`. Sorted by name.
+pub fn find_extensions(folder: &Path, origin: ExtensionOrigin) -> Vec<ExtensionSource> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    let files = paths.iter().flat_map(|path| entry_files(path));
+    files.map(|path| ExtensionSource { path, origin }).collect()
+}
+
+/// The entry files of an extension that is a file or a folder.
+pub fn entry_files(path: &Path) -> Vec<PathBuf> {
+    if path.is_file() {
+        let is_source = path.extension().is_some_and(|extension| extension == "ts" || extension == "js");
+        let is_declaration = path.to_string_lossy().ends_with(".d.ts");
+        return if is_source && !is_declaration { vec![path.to_owned()] } else { Vec::new() };
+    }
+    let manifest = std::fs::read(path.join("package.json")).ok();
+    let manifest: Value = manifest.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default();
+    if let Some(named) = manifest.pointer("/pi/extensions").and_then(Value::as_array) {
+        let files = named.iter().filter_map(|name| Some(path.join(name.as_str()?)));
+        return files.filter(|file| file.is_file()).collect();
+    }
+    let index = ["index.ts", "index.js"].map(|name| path.join(name));
+    index.into_iter().find(|file| file.is_file()).into_iter().collect()
+}
+
+/// The folder from which an extension may load modules: the nearest one with a `package.json`, but not above the folder of
+/// extensions, else the folder of its entry file.
+pub(crate) fn module_root(entry: &Path) -> PathBuf {
+    let folder = entry.parent().unwrap_or(entry);
+    let packages = folder.ancestors().take(3).find(|folder| folder.join("package.json").is_file());
+    packages.unwrap_or(folder).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_folders_are_found_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("b.ts", "");
+        write("a/index.js", "");
+        write("c/package.json", r#"{"pi":{"extensions":["./x.ts","missing.ts"]}}"#);
+        write("c/x.ts", "");
+        write("c/index.ts", "");
+        write("notes.md", "");
+        write("types.d.ts", "");
+        let found = find_extensions(folder.path(), ExtensionOrigin::User);
+        let names: Vec<_> =
+            found.iter().map(|source| source.path.strip_prefix(folder.path()).unwrap()).collect();
+        assert_eq!(names, [Path::new("a/index.js"), Path::new("b.ts"), Path::new("c/x.ts")]);
+        assert_eq!(module_root(&folder.path().join("c/x.ts")), folder.path().join("c"));
+        assert!(find_extensions(&folder.path().join("none"), ExtensionOrigin::User).is_empty());
+    }
+}

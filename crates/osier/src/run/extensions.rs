@@ -1,0 +1,57 @@
+//! The extensions of a run.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use osier_engine::{EngineConfig, Hooks};
+use osier_extensions::{
+    ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions, ExtensionOrigin, ExtensionSource,
+    entry_files,
+};
+
+use super::args::{Args, FrontEnd, OutputMode};
+use crate::failure::usage_error;
+use crate::home::{self, Home};
+use crate::layout::sanitize_line;
+
+/// Registers the extensions of the command line as hooks. Nothing is started before a session needs them.
+pub(super) fn register(mut home: Home, args: &Args) -> Result<Home> {
+    let mut sources = Vec::new();
+    for path in &args.extensions {
+        sources.extend(find(path)?);
+    }
+    if sources.is_empty() {
+        return Ok(home);
+    }
+    let options = ExtensionOptions {
+        catalog: Box::new(sources),
+        launcher: ExtensionLauncher::Program((home.host.launcher)()),
+        mode: mode(args),
+        data_folder: home.folder.join("extension-data"),
+        variables: home.host.variables,
+    };
+    let hooks = Arc::new(Hooks::new(vec![ExtensionHost::new(options).registered()]));
+    home.engine = home.engine.with_config(EngineConfig { hooks, ..home.engine.config().clone() });
+    Ok(home)
+}
+
+fn find(path: &Path) -> Result<Vec<ExtensionSource>> {
+    let path = home::cwd()?.join(path);
+    let files = entry_files(&path);
+    if files.is_empty() {
+        let name = sanitize_line(&path.to_string_lossy());
+        return Err(usage_error(format!("-e {name}: no extension there; name a .ts or .js file")));
+    }
+    let origin = ExtensionOrigin::CommandLine;
+    Ok(files.into_iter().map(|path| ExtensionSource { path, origin }).collect())
+}
+
+fn mode(args: &Args) -> ExtensionMode {
+    match args.front_end() {
+        FrontEnd::Terminal => ExtensionMode::Terminal,
+        FrontEnd::Rpc => ExtensionMode::Rpc,
+        FrontEnd::Print(OutputMode::Json) => ExtensionMode::Json,
+        FrontEnd::Print(_) => ExtensionMode::Print,
+    }
+}

@@ -1,0 +1,59 @@
+//! Extensions that fail are reported by file, event and line, and the agent goes on.
+
+use serde_json::json;
+
+use crate::support::ExtensionFolder;
+
+#[test]
+fn an_error_names_the_line_of_the_source() {
+    let folder = ExtensionFolder::with(
+        "interface Unused {\n\tx: string;\n}\n\nexport default function (pi: any) {\n\
+         \tpi.on(\"session_start\", () => {\n\t\tthrow new Error(\"broken on purpose\");\n\t});\n}\n",
+    );
+    let lines = folder.json(&["hello"]);
+    let failed = lines.iter().find(|line| line["method"] == "error").unwrap();
+    assert_eq!((&failed["event"], &failed["error"]), (&json!("session_start"), &json!("broken on purpose")));
+    let place = failed["stack"][0].as_str().unwrap();
+    assert!(place.contains("x.ts:7:"), "{place}");
+    assert!(lines.iter().any(|line| line["type"] == "turn_ended"), "the agent goes on");
+    let printed = folder.run(&["-p", "hello"]);
+    assert!(printed.err.contains("Extension error (") && printed.err.contains("x.ts:7:"), "{printed:?}");
+    assert_eq!(printed.code, 0);
+}
+
+#[test]
+fn a_failing_tool_call_handler_blocks_the_call() {
+    let folder = ExtensionFolder::with(
+        "export default (pi) => pi.on(\"tool_call\", () => { throw new Error(\"not today\"); });\n",
+    );
+    let lines = folder.json(&["--approval", "yolo", "run touch made"]);
+    let text = serde_json::to_string(&lines).unwrap();
+    assert!(text.contains("not today"), "{text}");
+    assert!(!folder.path("code/made").exists());
+}
+
+#[test]
+fn an_extension_sees_no_variables_and_no_files_outside_its_folder() {
+    let folder = ExtensionFolder::with(
+        r#"
+        export default async function (pi) {
+            const failed = await import("/etc/hostname").then(() => "read", (error) => error.message);
+            pi.on("session_start", (_event, ctx) => {
+                ctx.ui.notify(`${typeof process} ${failed}`);
+            });
+        }
+        "#,
+    );
+    let lines = folder.json(&["hello"]);
+    let shown = lines.iter().find(|line| line["method"] == "notify").unwrap();
+    let text = shown["message"].as_str().unwrap();
+    assert!(text.contains("outside the folder of the extension"), "{text}");
+    assert!(!serde_json::to_string(&lines).unwrap().contains("sk-not-for-extensions"));
+}
+
+#[test]
+fn a_missing_file_is_a_usage_error() {
+    let finished = ExtensionFolder::new().run(&["-p", "hello"]);
+    assert_eq!(finished.code, 2, "{finished:?}");
+    assert!(finished.err.contains("no extension there"), "{finished:?}");
+}

@@ -1,0 +1,6 @@
+//! Extensions in the real binary: print mode, JSON mode and RPC. One file per subject.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod basics;
+mod failures;
+mod support;

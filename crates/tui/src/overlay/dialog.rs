@@ -1,0 +1,132 @@
+//! A dialog of an extension: a list to choose from, a yes-or-no question, or a text to enter.
+
+use osier_protocol::{ClientCommand, Dialog, DialogQuestion, UserAnswer, visible, visible_line};
+
+use super::{Overlay, OverlayArea, OverlayEvent, OverlayOutcome};
+use crate::editor::Editor;
+use crate::key::{Key, KeyCode};
+use crate::msg::{Action, CommandPurpose};
+use crate::screen::Frame;
+use crate::text::{Line, Style};
+use crate::theme::ColorRole;
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(crate) struct DialogPrompt {
+    id: u64,
+    question: DialogQuestion,
+    /// What can be chosen; empty if a text is entered.
+    options: Vec<String>,
+    selected: usize,
+    editor: Editor,
+}
+
+impl DialogPrompt {
+    pub(crate) fn new(id: u64, question: DialogQuestion) -> DialogPrompt {
+        let mut editor = Editor::default();
+        let options = match &question.dialog {
+            Dialog::Select { options } => options.clone(),
+            Dialog::Confirm { .. } => vec!["Yes".to_owned(), "No".to_owned()],
+            Dialog::Input { .. } => Vec::new(),
+            Dialog::Editor { prefill } => {
+                editor.set(prefill.as_deref().unwrap_or_default());
+                Vec::new()
+            }
+        };
+        DialogPrompt { id, question, options, selected: 0, editor }
+    }
+
+    fn is_list(&self) -> bool {
+        matches!(self.question.dialog, Dialog::Select { .. } | Dialog::Confirm { .. })
+    }
+
+    fn send(&self, answer: UserAnswer) -> OverlayOutcome {
+        let command = ClientCommand::Answer { question: self.id, answer };
+        OverlayOutcome::CloseAndRun(vec![Action::Send(command, CommandPurpose::Answer)])
+    }
+
+    fn submit(&self) -> OverlayOutcome {
+        let refusal = UserAnswer::No { reason: String::new() };
+        match (&self.question.dialog, self.options.get(self.selected)) {
+            (Dialog::Confirm { .. }, _) if self.selected == 0 => self.send(UserAnswer::Once),
+            (Dialog::Confirm { .. }, _) => self.send(refusal),
+            (Dialog::Select { .. }, Some(option)) => self.send(UserAnswer::Text { text: option.clone() }),
+            (Dialog::Select { .. }, None) => self.send(refusal),
+            _ => self.send(UserAnswer::Text { text: self.editor.text().to_owned() }),
+        }
+    }
+
+    fn option_lines(&self, area: OverlayArea, rows: usize) -> Vec<Line> {
+        let first = self.selected.saturating_sub(rows.saturating_sub(1));
+        let shown = self.options.iter().enumerate().skip(first).take(rows.max(1));
+        let draw = |(at, option): (usize, &String)| {
+            let is_selected = at == self.selected;
+            let line = Line::styled(ColorRole::Accent, if is_selected { "› " } else { "  " })
+                .with(ColorRole::Text, &visible_line(option))
+                .truncate(area.columns);
+            if is_selected { line.with_background(ColorRole::SelectedBg) } else { line }
+        };
+        shown.map(draw).collect()
+    }
+}
+
+impl Overlay for DialogPrompt {
+    fn handle_key(&mut self, key: Key, area: OverlayArea) -> OverlayOutcome {
+        let count = self.options.len().max(1);
+        match (key.code, key.ctrl) {
+            (KeyCode::Escape, _) | (KeyCode::Char('c'), true) => {
+                return self.send(UserAnswer::No { reason: String::new() });
+            }
+            (KeyCode::Enter, _) if !key.shift && !key.alt => return self.submit(),
+            (KeyCode::Up, _) if self.is_list() => self.selected = (self.selected + count - 1) % count,
+            (KeyCode::Down | KeyCode::Tab, _) if self.is_list() => {
+                self.selected = (self.selected + 1) % count;
+            }
+            _ if !self.is_list() => {
+                self.editor.handle_key(key, area.columns.saturating_sub(3));
+            }
+            _ => {}
+        }
+        OverlayOutcome::Stay
+    }
+
+    fn paste(&mut self, text: &str) {
+        if !self.is_list() {
+            self.editor.set(&(self.editor.text().to_owned() + text));
+        }
+    }
+
+    fn view(&self, area: OverlayArea) -> Frame {
+        let title = Style::from(ColorRole::Accent).bold();
+        let mut lines = vec![Line::styled(title, &visible_line(&self.question.title)).truncate(area.columns)];
+        if let Dialog::Confirm { message } = &self.question.dialog {
+            let message = visible(message);
+            lines.extend(
+                message.lines().map(|line| Line::styled(ColorRole::Text, line).truncate(area.columns)),
+            );
+        }
+        let mut cursor = None;
+        if self.is_list() {
+            lines.extend(self.option_lines(area, area.rows.saturating_sub(lines.len() + 1)));
+        } else {
+            let rows = area.rows.saturating_sub(2);
+            let (text, (row, column)) = self.editor.view(area.columns, rows, ColorRole::Accent);
+            cursor = Some((row + lines.len(), column));
+            lines.extend(text);
+        }
+        let help = if self.is_list() {
+            "↑↓ move · enter select · esc cancel"
+        } else {
+            "enter confirm · esc cancel"
+        };
+        lines.push(Line::styled(ColorRole::Dim, help).truncate(area.columns));
+        Frame { lines, cursor }
+    }
+
+    fn handle_event(&mut self, event: &OverlayEvent<'_>) -> OverlayOutcome {
+        match event {
+            OverlayEvent::Answered(id) if *id == self.id => OverlayOutcome::Close,
+            _ => OverlayOutcome::Stay,
+        }
+    }
+}
