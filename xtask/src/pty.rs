@@ -28,7 +28,12 @@ pub(crate) struct Pty {
 }
 
 impl Pty {
-    pub(crate) fn start(mut command: Command, columns: u16, rows: u16) -> Result<Self> {
+    pub(crate) fn start(command: Command, columns: u16, rows: u16) -> Result<Self> {
+        Self::start_as(command, "xterm-256color", columns, rows)
+    }
+
+    /// Starts a program in a terminal of this kind.
+    pub(crate) fn start_as(mut command: Command, term: &str, columns: u16, rows: u16) -> Result<Self> {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
         grantpt(&master)?;
         unlockpt(&master)?;
@@ -36,7 +41,7 @@ impl Pty {
         let slave = File::options().read(true).write(true).open(name)?;
         tcsetwinsize(&master, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?;
         command.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
-        command.env("TERM", "xterm-256color");
+        command.env("TERM", term);
         let began = Instant::now();
         let child = command.spawn()?;
         let parser = vt100::Parser::new(rows, columns, 0);
@@ -49,6 +54,10 @@ impl Pty {
 
     pub(crate) fn press(&mut self, keys: &str) -> Result<()> {
         Ok(self.master.write_all(keys.as_bytes())?)
+    }
+
+    pub(crate) fn screen(&self) -> &vt100::Screen {
+        self.parser.screen()
     }
 
     /// The text on the screen.

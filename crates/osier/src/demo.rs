@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_engine::KeepWhen;
+use osier_engine::{KeepWhen, StoredSession};
 use osier_tree::time::{self, Millis};
 use serde_json::{Value, json};
 
@@ -41,9 +41,15 @@ const HINTS: [(&str, &str, &str); 10] = [
     ("delete", " --yes", "delete the session"),
 ];
 
-pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
+/// Creates the demo session in the current directory.
+pub(crate) async fn create(home: &Home) -> Result<StoredSession> {
     let lines = shifted_lines(home.now())?;
-    let stored = home.engine.create_with(&home.new_session(KeepWhen::Always), &lines).await?;
+    Ok(home.engine.create_with(&home.new_session(KeepWhen::Always), &lines).await?)
+}
+
+pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
+    let stored = create(&home).await?;
+    let entries = DEMO_LINES.lines().count();
     let mut out = OutputWriter::new();
     if args.quiet {
         out.line(&stored.key)?;
@@ -52,13 +58,12 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     let what = match stored.file() {
         Some(file) => {
             let file = sanitize_line(&file.to_string_lossy());
-            out.line(&format!("Created a session with {} entries:\n  {file}\n", lines.len()))?;
+            out.line(&format!("Created a session with {entries} entries:\n  {file}\n"))?;
             "It is a plain file that holds a tree."
         }
         None => {
             out.line(&format!(
-                "Created a session with {} entries in the store {}.\n",
-                lines.len(),
+                "Created a session with {entries} entries in the store {}.\n",
                 stored.store.name()
             ))?;
             "It holds a tree."

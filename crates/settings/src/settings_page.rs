@@ -34,8 +34,8 @@ pub fn setting_rows(home: &Home) -> Vec<SettingRow> {
 /// When a changed setting takes effect; `None` means immediately.
 fn takes_effect(key: &str) -> Option<&'static str> {
     match key {
-        "theme" | "double_escape" | "tree_filter" | "tree_order" | "ask_summary" | "prompt_history"
-        | "editor" => None,
+        "theme" | "double_escape" | "tree_filter" | "tree_order" | "tree_style" | "notify"
+        | "ask_summary" | "prompt_history" | "editor" => None,
         "model" => Some("applies to new sessions; /model changes this one"),
         "thinking" => Some("applies to new sessions; /thinking changes this one"),
         "approval" => Some("applies to new sessions; /approval changes this one"),

@@ -97,7 +97,7 @@ impl Folder {
 
     async fn open_session(&self, target: OpenTarget) -> Result<OpenedSession, EngineError> {
         let session = match target {
-            OpenTarget::New => self.create_session().await?,
+            OpenTarget::New | OpenTarget::Demo => self.create_session().await?,
             OpenTarget::Named(key) | OpenTarget::Listed(SessionRef { key, .. }) => {
                 self.find_session(&key).await?
             }

@@ -75,6 +75,8 @@ struct App {
     commands: UnboundedSender<OutgoingCommand>,
     /// Finished pieces that are not printed yet.
     output: ScreenOutput,
+    /// The title of the window.
+    title: String,
     /// Clear the screen before the next frame.
     clear_screen: bool,
     dirty: bool,
@@ -233,6 +235,7 @@ impl App {
             pending: VecDeque::new(),
             commands,
             output: ScreenOutput::default(),
+            title: String::new(),
             clear_screen: false,
             dirty: true,
             next_frame: started,
@@ -411,7 +414,7 @@ impl App {
                 self.stop_waiting_for_background();
             }
             Input::Resize(columns, rows) => self.screen.resize(columns.into(), rows.into())?,
-            Input::Key(_) | Input::Paste(_) => {}
+            Input::Key(_) | Input::Paste(_) | Input::Focus(_) => {}
         }
         self.queue_msg(Msg::Input(input));
         // Show the effect of input at once.
@@ -453,6 +456,7 @@ impl App {
 
     /// Continues after a pause. The size of the terminal may have changed.
     fn resume_after_pause(&mut self, msg: Msg) -> Result<(), TuiError> {
+        self.title.clear();
         self.handle_resize()?;
         self.queue_msg(msg);
         Ok(())
@@ -572,6 +576,7 @@ impl App {
         if std::mem::take(&mut self.clear_screen) {
             self.screen.clear()?;
         }
+        self.set_title()?;
         let frame = view(&self.state);
         // Finished output waits briefly for the background color.
         let output = if self.background_deadline.is_some() {

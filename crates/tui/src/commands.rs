@@ -23,6 +23,7 @@ mod retry;
 mod session;
 mod settings;
 mod thinking;
+mod tour;
 mod tree;
 mod undo;
 
@@ -66,6 +67,7 @@ const COMMANDS: &[SlashCommand] = &[
     export::COMMAND,
     retry::COMMAND,
     settings::COMMAND,
+    tour::COMMAND,
     quit::COMMAND,
 ];
 

@@ -8,6 +8,8 @@ pub enum Input {
     Key(Key),
     Paste(String),
     Resize(u16, u16),
+    /// The window of the terminal got or lost the focus.
+    Focus(bool),
     /// The terminal's answer about its background color.
     Background {
         light: bool,

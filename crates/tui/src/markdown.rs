@@ -261,4 +261,26 @@ mod tests {
             "#]],
         );
     }
+
+    #[test]
+    fn links_of_the_web_are_links_in_the_terminal() {
+        let links = |text: &str| -> Vec<String> {
+            let lines = render_markdown(text, ColorRole::Text, 60);
+            let spans = lines.iter().flat_map(|line| &line.spans);
+            spans.filter_map(|span| Some(format!("{}={}", span.text, span.link.as_ref()?))).collect()
+        };
+        assert_eq!(links("see [a](https://x.y/z)."), ["a=https://x.y/z", " (https://x.y/z)=https://x.y/z"]);
+        assert_eq!(links("<https://x.y>"), ["https://x.y=https://x.y"]);
+        assert_eq!(links("[a](file:///etc/passwd) [b](https://x.y/\u{9b}31m)"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn heading_levels_and_plain_text_look_different() {
+        let styles: Vec<_> = ["# a", "## a", "### a", "#### a", "a"]
+            .map(|text| render_markdown(text, ColorRole::Text, 20)[0].spans[0].style)
+            .to_vec();
+        for (at, style) in styles.iter().enumerate() {
+            assert!(!styles[..at].contains(style), "level {}", at + 1);
+        }
+    }
 }

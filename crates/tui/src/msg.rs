@@ -213,6 +213,8 @@ pub enum Action {
     /// Edit a text in the user's external editor.
     Edit(String),
     Copy(String),
+    /// Tell the user about an event while the window is in the background.
+    Notify(String),
     /// Suspend the program and return to the shell.
     Suspend,
     Quit,
@@ -230,6 +232,8 @@ pub struct LeafMove {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenTarget {
     New,
+    /// A new demo session, for the tour.
+    Demo,
     /// By a prefix of its id, or a path.
     Named(String),
     /// A session from the list.

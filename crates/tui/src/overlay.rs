@@ -6,6 +6,7 @@ mod choice;
 mod dialog;
 mod filter_list;
 mod fork;
+mod help;
 mod history_search;
 mod pager;
 mod picker;
@@ -24,6 +25,7 @@ pub(crate) use choice::ChoicePrompt;
 pub(crate) use dialog::DialogPrompt;
 pub(crate) use filter_list::ListRow;
 pub(crate) use fork::ForkPicker;
+pub(crate) use help::{HelpGroup, HelpPage};
 pub(crate) use history_search::HistorySearch;
 pub(crate) use pager::Pager;
 pub(crate) use picker::ListPicker;
@@ -38,6 +40,7 @@ use crate::clock::LocalClock;
 use crate::key::Key;
 use crate::msg::{Action, CommandPurpose};
 use crate::screen::Frame;
+use crate::theme::ColorRole;
 use osier_protocol::engine_request::SettingRow;
 
 /// A key counts as an answer if no other key arrives within this many milliseconds before or after it.
@@ -107,7 +110,13 @@ pub(crate) trait Overlay: Debug + Send {
     /// Called when everything it drew is on the screen.
     fn note_shown(&mut self, _area: OverlayArea) {}
 
+    /// Its first line is the title, its last line has the keys: the [frame](crate::panel) contains both.
     fn view(&self, area: OverlayArea) -> Frame;
+
+    /// The color of its frame.
+    fn border(&self) -> ColorRole {
+        ColorRole::Border
+    }
 
     fn handle_event(&mut self, _event: &OverlayEvent<'_>) -> OverlayOutcome {
         OverlayOutcome::Stay

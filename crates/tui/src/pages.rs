@@ -183,6 +183,9 @@ pub(crate) fn compaction_lines(details: &CompactionDetails, columns: usize) -> V
     lines.iter().flat_map(|line| wrap(line, columns)).collect()
 }
 
+/// The title of the page that compares two branches.
+pub(crate) const COMPARISON_TITLE: &str = "Branch comparison";
+
 /// A comparison of two branches, side by side if there is room.
 pub(crate) fn comparison_lines(comparison: &Comparison, columns: usize) -> Vec<Line> {
     let common = comparison.common_id.as_deref().unwrap_or("the start");
@@ -210,9 +213,10 @@ pub(crate) fn comparison_lines(comparison: &Comparison, columns: usize) -> Vec<L
 }
 
 fn branch_lines(side: &ComparisonSide, columns: usize) -> Vec<Line> {
-    let name = side.label.as_deref().or(side.tip_id.as_deref()).unwrap_or("the start");
+    let id = side.tip_id.as_deref().unwrap_or("the start");
     let mut lines = vec![
-        Line::styled(Style::from(ColorRole::Label).bold(), name),
+        Line::styled(Style::from(ColorRole::Label).bold(), &branch_title(side)).truncate(columns),
+        Line::styled(ColorRole::Dim, id),
         Line::styled(
             ColorRole::Dim,
             &format!(
@@ -234,6 +238,13 @@ fn branch_lines(side: &ComparisonSide, columns: usize) -> Vec<Line> {
         lines.push(Line::styled(ColorRole::Dim, &format!("… {} more", side.left_out)));
     }
     lines.into_iter().map(|line| line.truncate(columns)).collect()
+}
+
+/// A branch by its label, or by the first thing that you said on it.
+fn branch_title(side: &ComparisonSide) -> String {
+    let said = side.said.iter().find(|said| said.role == "user").or(side.said.first());
+    let first = said.map(|said| one_line(said.text.strip_prefix("user: ").unwrap_or(&said.text), 200));
+    side.label.clone().or(first).unwrap_or_else(|| "no messages".to_owned())
 }
 
 #[cfg(test)]

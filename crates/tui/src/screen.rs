@@ -271,10 +271,15 @@ impl<W: Write> Screen<W> {
         // A line that is too long would break the counting of rows.
         let line =
             if line.width() > self.columns { line.clone().truncate(self.columns) } else { line.clone() };
+        // Before the text: at the right edge it would erase the last character.
+        out.push_str(&line.fill.map(|role| self.theme.fill(role)).unwrap_or_default());
         for span in &line.spans {
             let begin = self.theme.style_start(span.style);
             out.push_str(&begin);
-            out.push_str(&span.text);
+            match &span.link {
+                Some(address) => write_link(&mut out, address, &span.text),
+                None => out.push_str(&span.text),
+            }
             if !begin.is_empty() {
                 out.push_str("\x1b[0m");
             }
@@ -282,6 +287,15 @@ impl<W: Write> Screen<W> {
         debug_assert!(width(&line.plain()) <= self.columns.max(1));
         out
     }
+}
+
+/// Writes text that a terminal makes a link (OSC 8); others show the text.
+fn write_link(out: &mut String, address: &str, text: &str) {
+    out.push_str("\x1b]8;;");
+    out.push_str(address);
+    out.push_str("\x1b\\");
+    out.push_str(text);
+    out.push_str("\x1b]8;;\x1b\\");
 }
 
 fn move_up(bytes: &mut String, rows: usize) {

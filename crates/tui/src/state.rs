@@ -13,6 +13,7 @@ use crate::overlay::Overlay;
 use crate::streamed_reply::StreamedReply;
 use crate::text::Line;
 use crate::theme::ColorRole;
+use crate::tour::TourStep;
 use crate::transcript::{RenderOptions, Transcript};
 use crate::update::question_keys::HeldAnswer;
 use crate::view;
@@ -30,6 +31,10 @@ pub struct UiConfig {
     pub tree_filter: osier_protocol::outline::OutlineFilter,
     /// The tree shows the active branch before its siblings.
     pub active_first: bool,
+    /// How the tree is indented.
+    pub tree_style: osier_protocol::outline::OutlineStyle,
+    /// How the terminal reports the end of a turn while you work in another window.
+    pub notify: TurnNotification,
     /// Do not offer a summary when you leave a branch.
     pub never_summarize: bool,
     /// Changed key bindings, by the name of the key action.
@@ -40,6 +45,16 @@ pub struct UiConfig {
     pub utc_offset: i32,
     /// Welcome lines for a new user.
     pub welcome: Vec<String>,
+}
+
+/// How the terminal reports the end of a turn, or a question, while its window is in the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TurnNotification {
+    Off,
+    #[default]
+    Bell,
+    /// The bell and a desktop notification.
+    Desktop,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -116,6 +131,10 @@ pub struct UiState {
     pub follow_up: Vec<String>,
     /// A notice that is shown until the next key.
     pub notice: Option<Line>,
+    /// The current step of the tour.
+    pub(crate) tour: Option<TourStep>,
+    /// The window of the terminal lost the focus.
+    pub is_unfocused: bool,
     /// Show folded content expanded.
     pub expanded: bool,
     /// When you last typed or pasted something.

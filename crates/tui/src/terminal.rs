@@ -6,9 +6,10 @@ use std::thread::{self, ThreadId};
 
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
-/// Turns on bracketed paste and the keyboard protocol that reports modifiers, where the terminal supports it.
-const ENTER_SEQUENCE: &[u8] = b"\x1b[?2004h\x1b[>1u";
-const LEAVE_SEQUENCE: &[u8] = b"\x1b[<1u\x1b[?2004l\x1b[?2026l\x1b[?25h\x1b[0m";
+/// Turns on bracketed paste, reports of the focus, and the keyboard protocol that reports modifiers, where the terminal supports
+/// them. Saves the title of the window.
+const ENTER_SEQUENCE: &[u8] = b"\x1b[?2004h\x1b[?1004h\x1b[>1u\x1b[22;2t";
+const LEAVE_SEQUENCE: &[u8] = b"\x1b[23;2t\x1b[<1u\x1b[?1004l\x1b[?2004l\x1b[?2026l\x1b[?25h\x1b[0m";
 
 /// The modes to restore, while the terminal is in raw mode.
 static SAVED_MODES: Mutex<Option<Termios>> = Mutex::new(None);

@@ -5,6 +5,7 @@
 mod wrap;
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -41,12 +42,16 @@ impl Style {
 pub struct Span {
     pub text: String,
     pub style: Style,
+    /// The address that a terminal opens when the text is clicked.
+    pub link: Option<Arc<str>>,
 }
 
 /// A line of styled text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Line {
     pub spans: Vec<Span>,
+    /// The background of the whole row, also behind the text.
+    pub fill: Option<ColorRole>,
 }
 
 impl Line {
@@ -68,7 +73,7 @@ impl Line {
     pub fn push(&mut self, style: impl Into<Style>, text: &str) {
         if !text.is_empty() {
             let text = sanitize(text).replace('\n', " ");
-            self.spans.push(Span { text, style: style.into() });
+            self.spans.push(Span { text, style: style.into(), link: None });
         }
     }
 
@@ -92,28 +97,34 @@ impl Line {
         self
     }
 
+    /// Fills the whole row with a background.
+    pub fn filled(mut self, role: ColorRole) -> Line {
+        self.fill = Some(role);
+        self.with_background(role)
+    }
+
     /// Truncates the line to `max_width` columns; `…` marks the cut.
     pub fn truncate(self, max_width: usize) -> Line {
         if self.width() <= max_width {
             return self;
         }
         let mut left = max_width.saturating_sub(1);
-        let mut cut = Line::new();
+        let mut cut = Line { fill: self.fill, ..Line::new() };
         'all: for span in self.spans {
             let mut kept = String::new();
             for piece in span.text.graphemes(true) {
                 let wide = width(piece);
                 if wide > left {
-                    cut.spans.push(Span { text: kept, style: span.style });
+                    cut.spans.push(Span { text: kept, ..span });
                     break 'all;
                 }
                 left -= wide;
                 kept.push_str(piece);
             }
-            cut.spans.push(Span { text: kept, style: span.style });
+            cut.spans.push(Span { text: kept, ..span });
         }
         if max_width > 0 {
-            cut.push(ColorRole::Dim, "…");
+            cut.push(Style { background: cut.fill, ..ColorRole::Dim.into() }, "…");
         }
         cut
     }
@@ -121,7 +132,10 @@ impl Line {
     /// Inserts text before the line.
     pub fn prepend(mut self, style: impl Into<Style>, text: &str) -> Line {
         if !text.is_empty() {
-            self.spans.insert(0, Span { text: text.to_owned(), style: style.into() });
+            let style = style.into();
+            let background = style.background.or(self.fill);
+            let style = Style { background, ..style };
+            self.spans.insert(0, Span { text: text.to_owned(), style, link: None });
         }
         self
     }
@@ -129,7 +143,7 @@ impl Line {
     /// The line with its styles as text, for tests: `{dim bold|text}`.
     pub fn to_markup(&self) -> String {
         let mut out = String::new();
-        for Span { text, style } in &self.spans {
+        for Span { text, style, .. } in &self.spans {
             let mut words = vec![style.role.name().to_owned()];
             words.extend(style.background.map(|role| format!("on-{}", role.name())));
             let flags = [(style.bold, "bold"), (style.italic, "italic"), (style.underline, "underline")];

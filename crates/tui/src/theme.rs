@@ -2,6 +2,8 @@
 //! not set come from the built-in theme that it is based on.
 
 mod color;
+#[cfg(test)]
+mod contrast;
 mod detect;
 mod pi;
 
@@ -33,8 +35,10 @@ macro_rules! roles {
 
 roles! {
     Text "text", Dim "dim", Accent "accent", Border "border", Good "good", Bad "bad", Warn "warn",
-    User "user", Thinking "thinking", Heading "heading", Code "code", Link "link", Quote "quote",
-    Keyword "keyword", Literal "literal", Comment "comment", Added "added", Removed "removed",
+    User "user", UserBg "userBg", Thinking "thinking", Heading "heading", Code "code", Link "link", Quote "quote",
+    Keyword "keyword", Literal "literal", Comment "comment", Function "function", Type "type",
+    Added "added", AddedBg "addedBg", AddedWordBg "addedWordBg",
+    Removed "removed", RemovedBg "removedBg", RemovedWordBg "removedWordBg",
     Label "label", Active "active", SelectedBg "selectedBg",
     CustomMessageBg "customMessageBg", CustomMessageText "customMessageText", CustomMessageLabel "customMessageLabel",
     Backtrack "backtrack", BacktrackInfo "backtrackInfo", BacktrackUserMessage "backtrackUserMessage",
@@ -45,6 +49,8 @@ roles! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Theme {
     colors: Vec<Color>,
+    /// Colors for terminals with sixteen colors; `None`: the nearest of the sixteen.
+    sixteen: Vec<Option<Color>>,
     pub color_depth: ColorDepth,
 }
 
@@ -66,8 +72,12 @@ impl Theme {
     }
 
     pub fn builtin(name: &str) -> Option<Theme> {
-        let plain =
-            Theme { colors: vec![Color::Default; ColorRole::ALL.len()], color_depth: ColorDepth::default() };
+        let count = ColorRole::ALL.len();
+        let plain = Theme {
+            colors: vec![Color::Default; count],
+            sixteen: vec![None; count],
+            color_depth: ColorDepth::default(),
+        };
         let (_, text) = BUILTIN.iter().find(|(known, _)| *known == name)?;
         Some(plain.apply_table(&toml::from_str(text).unwrap_or_default(), name).0)
     }
@@ -129,6 +139,16 @@ impl Theme {
             for role in roles {
                 if !std::mem::replace(&mut named[role as usize], true) {
                     self.colors[role as usize] = color;
+                    self.sixteen[role as usize] = None;
+                }
+            }
+        }
+        for (token, value) in inner("sixteen").into_iter().flatten() {
+            match (ColorRole::from_name(token), parse_color(value, vars)) {
+                (Some(role), Some(color)) => self.sixteen[role as usize] = Some(color),
+                (Some(_), None) => problems.push(format!("sixteen.{token}: {value} is not a color")),
+                (None, _) => {
+                    problems.push(format!("unknown token sixteen.{token}; {}", suggest_token(token)))
                 }
             }
         }
@@ -140,20 +160,30 @@ impl Theme {
         (self, problems)
     }
 
+    fn color(&self, role: ColorRole) -> Color {
+        let few = self.sixteen[role as usize].filter(|_| self.color_depth == ColorDepth::Sixteen);
+        few.unwrap_or(self.colors[role as usize])
+    }
+
+    /// The escape sequence that fills the rest of a row with a background; empty if the terminal cannot show it.
+    pub fn fill(&self, role: ColorRole) -> String {
+        let is_shown = self.color(role).is_supported_by(self.color_depth);
+        let code = self.color(role).code(self.color_depth, true).filter(|_| is_shown);
+        code.map(|code| format!("\x1b[{code}m\x1b[K\x1b[0m")).unwrap_or_default()
+    }
+
     /// The escape sequence that starts a style; empty for plain text.
     pub fn style_start(&self, style: Style) -> String {
         let mut codes: Vec<String> = Vec::new();
         let flags = [(style.bold, "1"), (style.italic, "3"), (style.underline, "4"), (style.strike, "9")];
         codes.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, code)| code.to_owned()));
-        let color = |role: ColorRole| self.colors[role as usize];
-        if style.background == Some(ColorRole::SelectedBg)
-            && !color(ColorRole::SelectedBg).is_supported_by(self.color_depth)
-        {
-            // With few colors, some text would have the same color as its background.
+        // With few colors, some text would have the same color as its background.
+        let background = style.background.filter(|role| self.color(*role).is_supported_by(self.color_depth));
+        if style.background == Some(ColorRole::SelectedBg) && background.is_none() {
             codes.push("7".to_owned());
         } else {
-            codes.extend(color(style.role).code(self.color_depth, false));
-            codes.extend(style.background.and_then(|role| color(role).code(self.color_depth, true)));
+            codes.extend(self.color(style.role).code(self.color_depth, false));
+            codes.extend(background.and_then(|role| self.color(role).code(self.color_depth, true)));
         }
         if codes.is_empty() { String::new() } else { format!("\x1b[{}m", codes.join(";")) }
     }
@@ -280,6 +310,6 @@ mod tests {
             assert!(begun.iter().all(|code| code == "\x1b[7m"), "{begun:?}");
         }
         let many = Theme::dark().with_color_depth(ColorDepth::Palette256);
-        assert_eq!(many.style_start(selected(ColorRole::Dim)), "\x1b[90;48;5;238m");
+        assert_eq!(many.style_start(selected(ColorRole::Dim)), "\x1b[38;5;247;48;5;236m");
     }
 }

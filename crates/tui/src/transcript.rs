@@ -171,7 +171,7 @@ pub(crate) fn draw_thinking(text: &str, options: RenderOptions<'_>) -> Vec<Line>
 fn draw_user(user: &UserMessageView, options: RenderOptions<'_>) -> Vec<Line> {
     let folded = options.pastes.filter(|_| !options.expanded).map(|pastes| pastes.fold(&user.text));
     let text = sanitize(folded.as_deref().unwrap_or(&user.text));
-    let style = Style::from(ColorRole::User).bold();
+    let style = Style::default().bold();
     let available_width = options.width.saturating_sub(2);
     let text_lines =
         text.trim_end().split('\n').flat_map(|line| wrap(&Line::styled(style, line), available_width));
@@ -182,7 +182,8 @@ fn draw_user(user: &UserMessageView, options: RenderOptions<'_>) -> Vec<Line> {
         images => lines.push(Line::styled(ColorRole::Dim, &format!("[{images} images]"))),
     }
     lines.retain(|line| !line.is_empty() || text.trim().contains('\n'));
-    hanging_indent(lines, style, "> ")
+    let lines = hanging_indent(lines, Style::from(ColorRole::User).bold(), "> ");
+    lines.into_iter().map(|line| line.filled(ColorRole::UserBg)).collect()
 }
 
 fn draw_custom(custom: &CustomMessageView, options: RenderOptions<'_>) -> Vec<Line> {
@@ -192,7 +193,7 @@ fn draw_custom(custom: &CustomMessageView, options: RenderOptions<'_>) -> Vec<Li
     let label = Style::from(ColorRole::CustomMessageLabel).bold();
     let mut lines = vec![Line::styled(label, &format!("[{}]", custom.custom_type))];
     lines.extend(render_markdown(&custom.text, ColorRole::CustomMessageText, options.width));
-    lines.into_iter().map(|line| line.with_background(ColorRole::CustomMessageBg)).collect()
+    lines.into_iter().map(|line| line.filled(ColorRole::CustomMessageBg)).collect()
 }
 
 fn draw_summary(title: &str, text: &str, options: RenderOptions<'_>) -> Vec<Line> {

@@ -21,6 +21,7 @@ use crate::state::{Activity, TreeRequest, UiState};
 use crate::streamed_reply::StreamedReply;
 use crate::text::Line;
 use crate::theme::ColorRole;
+use crate::tour::{self, TourEvent};
 use crate::transcript::Transcript;
 use osier_protocol::engine_request::SettingRow;
 
@@ -32,6 +33,10 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
             Input::Paste(text) => paste(state, &text),
             // The loop sets the theme.
             Input::Background { .. } => Vec::new(),
+            Input::Focus(focused) => {
+                state.is_unfocused = !focused;
+                Vec::new()
+            }
             Input::Resize(columns, rows) => {
                 (state.columns, state.rows) = (usize::from(columns).max(1), usize::from(rows).max(1));
                 Vec::new()
@@ -40,6 +45,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
         Msg::Event(event) => events::handle_event(state, event),
         Msg::Joined(joined) => apply_joined(state, *joined),
         Msg::Switched(switched) => {
+            tour::note(state, TourEvent::SessionOpened);
             let lines = pages::switch_notice(&switched);
             let lines = lines.iter().map(|line| Line::styled(ColorRole::Dim, line)).collect();
             vec![Action::Print(vec![Piece::spaced_notice(lines)])]
@@ -63,6 +69,9 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
         Msg::Tree(snapshot) => show_tree(state, &snapshot),
         Msg::TreeChanged(snapshot) => notify_overlays(state, &OverlayEvent::Tree(&snapshot)),
         Msg::Page(title, lines) => {
+            if title == pages::COMPARISON_TITLE {
+                tour::note(state, TourEvent::Compared);
+            }
             state.overlays.push(Box::new(Pager::new(&title, lines)));
             Vec::new()
         }
@@ -93,6 +102,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Action> {
         }
         Msg::CopyText(text) => vec![Action::Copy(text)],
         Msg::Failed(error) => {
+            tour::note(state, TourEvent::OpeningFailed);
             show_error(state, &error);
             Vec::new()
         }
@@ -278,7 +288,10 @@ fn show_tree(state: &mut UiState, snapshot: &TreeSnapshot) -> Vec<Action> {
     let tree = TreeView::new(snapshot.clone(), &state.config);
     match tree.is_empty() {
         true => show_notice(state, "The tree is empty; send a message first"),
-        false => state.overlays.push(Box::new(tree)),
+        false => {
+            state.overlays.push(Box::new(tree));
+            tour::note(state, TourEvent::TreeShown);
+        }
     }
     Vec::new()
 }

@@ -1,12 +1,15 @@
 //! Draws the live part of the screen from the state. It is never higher than the terminal: the reply being streamed is shortened
 //! first.
 
+use crate::hints::hint_line;
 use crate::overlay::OverlayArea;
+use crate::panel::{frame_overlay, inner_columns, rule};
 use crate::screen::Frame;
 use crate::state::UiState;
 use crate::status::{spinner_line, status_line};
 use crate::text::Line;
 use crate::theme::ColorRole;
+use crate::tour::tour_lines;
 use crate::transcript::{card_header, output_tail, task_lines, with_blank_above};
 use crate::update::question_keys::shares_draft;
 
@@ -19,6 +22,8 @@ const MIN_REPLY_ROWS: usize = 4;
 /// The maximum number of rows of the editor.
 const MAX_EDITOR_ROWS: usize = 10;
 
+/// A lower terminal shows no rules around the editor.
+const MIN_RULE_ROWS: usize = 16;
 /// The maximum number of rows of the draft below a question.
 const MAX_DRAFT_ROWS: usize = 3;
 
@@ -26,7 +31,7 @@ const MAX_DRAFT_ROWS: usize = 3;
 pub(crate) fn overlay_area(state: &UiState) -> OverlayArea {
     let below = bottom_lines(state).len() + draft_frame(state).map_or(0, |draft| draft.lines.len());
     OverlayArea {
-        columns: state.columns,
+        columns: inner_columns(state.columns),
         rows: state.rows.saturating_sub(below + 1).max(3),
         now: state.now,
         clock: state.clock,
@@ -42,6 +47,7 @@ pub(crate) fn full_overlay_area(state: &UiState) -> Option<OverlayArea> {
 
 fn bottom_lines(state: &UiState) -> Vec<Line> {
     let mut below: Vec<Line> = spinner_line(state).into_iter().collect();
+    below.extend(tour_lines(state));
     below.extend(tree_request_line(state));
     below.extend(state.notice.clone().map(|line| line.truncate(state.columns)));
     below.push(status_line(state));
@@ -58,7 +64,10 @@ fn tree_request_line(state: &UiState) -> Option<Line> {
 pub fn view(state: &UiState) -> Frame {
     let below = bottom_lines(state);
     let mut middle = match state.overlays.last() {
-        Some(overlay) => stack(overlay.view(overlay_area(state)), draft_frame(state)),
+        Some(overlay) => {
+            let inner = overlay.view(overlay_area(state));
+            stack(frame_overlay(inner, state.columns, overlay.border()), draft_frame(state))
+        }
         None => editor_frame(state),
     };
     let height = state.rows.saturating_sub(below.len());
@@ -114,14 +123,27 @@ fn editor_frame(state: &UiState) -> Frame {
     cursor.1 = cursor.1.min(state.columns.saturating_sub(1));
     if let Some(completion) = &state.completion {
         let list = completion.view(state.columns);
-        let room = state.rows.saturating_sub(lines.len() + 3);
+        let room = state.rows.saturating_sub(lines.len() + 5);
         lines.extend(list.into_iter().take(room));
     } else if state.editor.is_empty() && !state.activity.is_active() && state.status.depth == 0 {
         let hint = "type a message, or /help";
         let first = std::mem::take(&mut lines[0]);
         lines[0] = first.with(ColorRole::Dim, hint).truncate(state.columns);
     }
+    if state.rows >= MIN_RULE_ROWS {
+        let border = editor_border(state);
+        lines.insert(0, rule("", Line::new(), state.columns, border));
+        lines.push(rule("──", hint_line(state, state.columns.saturating_sub(5)), state.columns, border));
+        cursor.0 += 1;
+    }
     Frame { lines, cursor: Some(cursor) }
+}
+
+fn editor_border(state: &UiState) -> ColorRole {
+    match state.editor.text().as_bytes().first() {
+        Some(b'!') => ColorRole::Warn,
+        _ => ColorRole::Border,
+    }
 }
 
 /// The streamed reply, running tools, a running command of the user, and a summary in progress.

@@ -21,6 +21,7 @@ use osier_tui::{ConnectionStatus, Host, OpenedSession as SwitchedSession, Sessio
 
 use super::export::export_session;
 use super::interface_config::{load_theme, ui_config};
+use crate::demo;
 use crate::failure::error_chain;
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
@@ -111,7 +112,10 @@ impl TerminalHost {
     /// `None` if a hook refused.
     async fn switch_session(&self, target: OpenTarget) -> Result<Option<SwitchedSession>> {
         let leaving = self.session().session;
-        let target = self.engine_target(target, &leaving);
+        let target = match target {
+            OpenTarget::Demo => self.create_demo().await?,
+            target => self.engine_target(target, &leaving),
+        };
         let request = OpenRequest { target, leaving: Some(leaving) };
         let Some(opened) = self.engine.open(request).await? else { return Ok(None) };
         let home = self.interface_home(&opened.info);
@@ -124,9 +128,18 @@ impl TerminalHost {
         Ok(Some(SwitchedSession { client, config, keeps_turn, editor_text, notices }))
     }
 
+    /// Creates a demo session in the current directory.
+    async fn create_demo(&self) -> Result<EngineTarget> {
+        if self.local.is_none() {
+            bail!("cannot start the tour: the engine is on another machine; run osier without --connect");
+        }
+        let stored = demo::create(&self.home()).await?;
+        Ok(EngineTarget::Named { name: stored.key })
+    }
+
     fn engine_target(&self, target: OpenTarget, current: &SessionRef) -> EngineTarget {
         match target {
-            OpenTarget::New => EngineTarget::New(self.new_session.clone()),
+            OpenTarget::New | OpenTarget::Demo => EngineTarget::New(self.new_session.clone()),
             OpenTarget::Named(name) => EngineTarget::Named { name },
             OpenTarget::Listed(session) => EngineTarget::Listed { session },
             OpenTarget::Fork { before } => {

@@ -33,6 +33,8 @@ pub(super) fn ui_config(home: &Home, session: &SessionInfo) -> UiConfig {
         double_escape: screen.double_escape,
         tree_filter: screen.tree_filter,
         active_first: screen.active_first,
+        tree_style: screen.tree_style,
+        notify: screen.notify,
         keys: screen.keys.clone(),
         utc_offset: i32::try_from((home.host.utc_offset)()).unwrap_or(0),
         never_summarize: !screen.ask_summary,
@@ -41,19 +43,19 @@ pub(super) fn ui_config(home: &Home, session: &SessionInfo) -> UiConfig {
     }
 }
 
-/// The welcome text of an empty session.
+/// The welcome text of an empty session: three lines that fit a terminal of 80 columns.
 fn welcome_lines(session: &SessionInfo) -> Vec<String> {
     let model = sanitize_line(&session.model);
     let mut lines = match session.is_offline_only {
         true => vec![
-            format!(
-                "Osier with the built-in model {model}, which needs no key and follows simple requests only."
-            ),
-            "For a language model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or see `osier models`."
-                .to_owned(),
+            "Osier with its built-in model: no key needed, simple requests only.".to_owned(),
+            "For a real model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY.".to_owned(),
         ],
-        false => vec![format!("Osier with {model}.")],
+        false => vec![
+            format!("Osier with {model}. Say what you want done; esc stops it."),
+            "Nothing is lost: alt+t opens the tree of the session, enter returns to an entry.".to_owned(),
+        ],
     };
-    lines.push("/help lists commands and keys. alt+t opens the tree; ctrl+d quits.".to_owned());
+    lines.push("/tour shows what the tree can do in two minutes, /help lists commands and keys.".to_owned());
     lines
 }

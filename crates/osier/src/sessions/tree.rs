@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use osier_engine::{JsonLayout, TreeJsonOptions};
-use osier_protocol::outline::{Glyphs, Outline, OutlineFilter, OutlineOptions, SiblingOrder};
+use osier_protocol::outline::{Glyphs, Outline, OutlineFilter, OutlineOptions, OutlineStyle, SiblingOrder};
 use osier_protocol::{SessionTree, TreeSnapshot};
 use osier_tree::projection::preview::shorten_home;
 
@@ -23,6 +23,7 @@ Examples:
   osier sessions tree 4f89da11
   osier sessions tree 4f89da11 --ids --filter user-only
   osier sessions tree x.jsonl --search 'json flag'
+  osier sessions tree x.jsonl --nested
   osier sessions tree x.jsonl --json
 
 Prints one row per entry, with its [label] first. Branches are indented below their branch point, oldest first; ← active marks the \
@@ -46,6 +47,9 @@ pub(crate) struct Args {
     /// Same as --order active
     #[arg(long, conflicts_with = "order")]
     active_first: bool,
+    /// Indent every generation, not only branches [default: the setting tree_style]
+    #[arg(long, conflicts_with = "json")]
+    nested: bool,
     /// Also show deleted branches
     #[arg(long)]
     deleted: bool,
@@ -93,6 +97,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         search: args.search.clone(),
         order,
         show_deleted: args.deleted,
+        style: if args.nested { OutlineStyle::Nested } else { home.settings.screen.tree_style },
         ..OutlineOptions::default()
     };
     let tree = home.engine.tree(&stored, at).await?;

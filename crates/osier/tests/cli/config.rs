@@ -57,6 +57,8 @@ fn defaults_apply_without_settings_files() {
             double_escape                  "tree"             default
             tree_filter                    "default"          default
             tree_order                     "oldest"           default
+            tree_style                     "flat"             default
+            notify                         "bell"             default
             ask_summary                    true               default
             prompt_history                 true               default
             editor                         -
@@ -114,6 +116,8 @@ fn settings_are_shown_with_file_and_line() {
             double_escape                  "tree"                      default
             tree_filter                    "default"                   default
             tree_order                     "oldest"                    default
+            tree_style                     "flat"                      default
+            notify                         "bell"                      default
             ask_summary                    true                        default
             prompt_history                 true                        default
             editor                         -
@@ -231,6 +235,8 @@ fn invalid_settings_are_reported_with_file_line_and_suggestion() {
             double_escape                  "tree"             default
             tree_filter                    "default"          default
             tree_order                     "oldest"           default
+            tree_style                     "flat"             default
+            notify                         "bell"             default
             ask_summary                    true               default
             prompt_history                 true               default
             editor                         -

@@ -13,7 +13,7 @@ fn nothing_is_written_before_it_is_allowed() {
     screen.wait_for(READY);
     screen.submit("write notes.txt with \"hello\"");
     screen.wait_for("Allow ");
-    screen.wait_for("+hello");
+    screen.wait_for("+ hello");
     assert!(!env.path("notes.txt").exists());
     screen.answer("y");
     screen.wait_for("Done: write notes.txt");

@@ -64,7 +64,8 @@ fn forty_columns_are_enough_for_a_conversation() {
     assert_complete(&mut screen, 40);
     screen.press(ESCAPE);
     screen.wait_gone("← active");
-    screen.submit("write new.txt with \"hello\"");
+    let line = "hello".repeat(22);
+    screen.submit(&format!("write new.txt with \"{line}\""));
     screen.wait_for("lines 1–3 of 4");
     screen.press("\x1b[6~");
     screen.wait_for("lines 2–4 of 4");
@@ -72,7 +73,7 @@ fn forty_columns_are_enough_for_a_conversation() {
     screen.wait_for("Done: write new.txt");
     screen.wait_gone("esc to stop");
     screen.quit();
-    assert_eq!(env.read("new.txt"), b"hello\n");
+    assert_eq!(env.read("new.txt"), format!("{line}\n").as_bytes());
 }
 
 #[test]

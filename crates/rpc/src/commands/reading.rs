@@ -72,9 +72,7 @@ impl RpcSession {
 
     pub(crate) async fn commands(&self) -> CommandResult {
         let commands = self.client.commands().await?;
-        let describe = |command: &osier_protocol::query::PromptCommand| {
-            json!({ "name": command.name, "description": command.description, "source": command.source })
-        };
+        let describe = |command: &osier_protocol::query::PromptCommand| json!({ "name": command.name, "description": command.description, "source": command.source });
         response_data(&json!({ "commands": commands.iter().map(describe).collect::<Vec<_>>() }))
     }
 

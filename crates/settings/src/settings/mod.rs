@@ -20,8 +20,8 @@ use osier_agent::CompactionConfig;
 use osier_model::{ProviderSpec, RetryPolicy, ThinkingLevel};
 use osier_session::Durability;
 use osier_tools::ApprovalMode;
-use osier_tree::projection::outline::OutlineFilter;
-use osier_tui::state::DoubleEscape;
+use osier_tree::projection::outline::{OutlineFilter, OutlineStyle};
+use osier_tui::state::{DoubleEscape, TurnNotification};
 
 use crate::themes;
 
@@ -79,6 +79,8 @@ pub struct InterfaceSettings {
     pub tree_filter: OutlineFilter,
     /// The tree shows the current branch before its siblings.
     pub active_first: bool,
+    pub tree_style: OutlineStyle,
+    pub notify: TurnNotification,
     pub ask_summary: bool,
     /// Prompts are stored in the history of all sessions.
     pub prompt_history: bool,
@@ -101,6 +103,15 @@ impl InterfaceSettings {
                 .and_then(|name| OutlineFilter::from_name(&name))
                 .unwrap_or_default(),
             active_first: layers.text("tree_order").as_deref() == Some("active"),
+            tree_style: layers
+                .text("tree_style")
+                .and_then(|name| OutlineStyle::from_name(&name))
+                .unwrap_or_default(),
+            notify: match layers.text("notify").as_deref() {
+                Some("off") => TurnNotification::Off,
+                Some("desktop") => TurnNotification::Desktop,
+                _ => TurnNotification::Bell,
+            },
             ask_summary: layers.bool("ask_summary").unwrap_or(true),
             prompt_history: layers.bool("prompt_history").unwrap_or(true),
             editor: layers.text("editor").filter(|editor| !editor.trim().is_empty()),

@@ -32,6 +32,28 @@ pub struct OutlineOptions {
     pub order: SiblingOrder,
     /// Also show deleted branches.
     pub show_deleted: bool,
+    pub style: OutlineStyle,
+}
+
+/// How the rows are indented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OutlineStyle {
+    /// A chain stays flat; only branches are indented.
+    #[default]
+    Flat,
+    /// Every generation is indented one step below its parent.
+    Nested,
+}
+
+impl OutlineStyle {
+    /// By its name in the settings.
+    pub fn from_name(name: &str) -> Option<OutlineStyle> {
+        match name {
+            "flat" => Some(OutlineStyle::Flat),
+            "nested" => Some(OutlineStyle::Nested),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,7 +102,7 @@ struct RowLayout {
     foldable: bool,
 }
 
-/// The line that connects a row to its parent. Only children of a branch point have one.
+/// The line that connects a row to its parent. In a flat outline, only children of a branch point have one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Connector {
     #[default]
@@ -127,7 +149,7 @@ impl Outline {
             walk.visit(seq, above, &filter);
         }
         let mut outline = walk.outline;
-        layout::lay_out(&mut outline.rows);
+        layout::lay_out(&mut outline.rows, options.style);
         outline.leaf = leaf.and_then(|leaf| outline.row_of(leaf));
         if let Some(at) = outline.leaf {
             outline.rows[at].is_leaf = true;

@@ -10,7 +10,7 @@ mod size;
 
 use expect_test::{Expect, expect};
 use osier_testkit::{ScriptedSession, check, draw_with};
-use osier_tree::projection::outline::{Glyphs, OutlineFilter, OutlineOptions, SiblingOrder};
+use osier_tree::projection::outline::{Glyphs, OutlineFilter, OutlineOptions, OutlineStyle, SiblingOrder};
 
 fn with(options: OutlineOptions) -> impl Fn(&str, Expect) {
     move |script, expected| {

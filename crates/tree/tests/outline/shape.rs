@@ -113,3 +113,19 @@ fn siblings_are_drawn_oldest_first_regardless_of_line_order() {
     "#]]
     .assert_eq(&draw_with(&script, &OutlineOptions::default(), Glyphs::Plain));
 }
+
+#[test]
+fn a_nested_outline_indents_every_generation_and_shows_the_same_rows() {
+    let script = "say a; reply b; say c; reply d; move b; say e; reply f";
+    with(OutlineOptions { style: OutlineStyle::Nested, ..OutlineOptions::default() })(
+        script,
+        expect![[r#"
+            user: "a"
+            └─ assistant: "b"
+               ├─ user: "c"
+               │  └─ assistant: "d"
+               └─ user: "e"
+                  └─ assistant: "f"  ← active
+        "#]],
+    );
+}

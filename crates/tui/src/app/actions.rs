@@ -1,5 +1,6 @@
 //! Runs actions. Slow ones run in a background task that sends a message when it is done.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +10,11 @@ use osier_protocol::{Card, Client, ClientCommand, ClientError, CommandReply};
 use super::command_sender::OutgoingCommand;
 use super::tasks::{self, TaskContext};
 use super::{App, LoopPause, TaskResult, images};
-use crate::error::error_chain;
+use crate::error::{TuiError, error_chain};
 use crate::host::Host;
 use crate::msg::{Action, CommandPurpose, Msg, OpenTarget};
 use crate::screen::ScreenOutput;
+use crate::window;
 
 /// How long a search waits for more input before it reads conversations.
 const SEARCH_DELAY: Duration = Duration::from_millis(150);
@@ -28,6 +30,10 @@ impl App {
             Action::Edit(text) => self.pause = Some(LoopPause::EditText(text)),
             Action::Suspend => self.suspend(),
             Action::Copy(text) => self.copy_to_clipboard(&text),
+            Action::Notify(text) => {
+                let sequence = window::notification(self.state.config.notify, &text);
+                let _ = self.screen.out().write_all(sequence.as_bytes());
+            }
             Action::ReadImage(path) => {
                 let host = self.host.clone();
                 self.spawn_task(|_| async move {
@@ -50,6 +56,17 @@ impl App {
             Action::Quit => self.pause = Some(LoopPause::Exit(0)),
             action => self.run_session_task(action),
         }
+    }
+
+    /// Sets the title of the window if it changed. The status is known after the first frames.
+    pub(super) fn set_title(&mut self) -> Result<(), TuiError> {
+        let status = &self.state.status;
+        let title = window::title(status, &self.state.config.directory);
+        if !status.id.is_empty() && title != self.title {
+            self.screen.out().write_all(window::title_sequence(&title).as_bytes())?;
+            self.title = title;
+        }
+        Ok(())
     }
 
     /// Sends a command to the agent. Commands arrive in order; replies may not.

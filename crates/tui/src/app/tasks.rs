@@ -11,6 +11,7 @@ use crate::error::error_chain;
 use crate::host::Host;
 use crate::msg::{Action, Msg};
 use crate::pages;
+use crate::panel::inner_columns;
 use crate::text::Line;
 use crate::theme::ColorRole;
 
@@ -43,11 +44,14 @@ pub(super) async fn run_task(
             Err(error) => Msg::TreeFailed(error_chain(&error)),
         }),
         Action::RefreshTree => Ok(Msg::TreeChanged(Box::new(client.tree().await?))),
-        Action::ReadEntry(id) => queries::entry_page(client, id, columns).await,
+        Action::ReadEntry(id) => queries::entry_page(client, id, inner_columns(columns)).await,
         Action::CopyEntry(id) => Ok(Msg::CopyText(client.entry(id).await?.text)),
         Action::Compare(left, right) => {
             let comparison = client.compare(left, right).await?;
-            Ok(Msg::Page("Branch comparison".to_owned(), pages::comparison_lines(&comparison, columns)))
+            Ok(Msg::Page(
+                pages::COMPARISON_TITLE.to_owned(),
+                pages::comparison_lines(&comparison, inner_columns(columns)),
+            ))
         }
         Action::PrintUsage => {
             let mut lines = pages::session_lines(&client.card().await?, context.clock, columns);
@@ -66,7 +70,7 @@ pub(super) async fn run_task(
         Action::ShowCompaction => {
             let details = client.compaction(None).await?;
             let title = "Left out by the last compaction".to_owned();
-            Ok(Msg::Page(title, pages::compaction_lines(&details, columns)))
+            Ok(Msg::Page(title, pages::compaction_lines(&details, inner_columns(columns))))
         }
         Action::ListFiles => Ok(Msg::Files(client.files(MAX_FILES).await?.into())),
         Action::StorePastes(pastes) => store_pastes(client, pastes).await,

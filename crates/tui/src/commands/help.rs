@@ -2,18 +2,36 @@
 
 use super::{SlashCommand, all};
 use crate::msg::Action;
-use crate::overlay::{Pager, key_help};
+use crate::overlay::{HelpGroup, HelpPage, key_help};
 use crate::state::UiState;
-use crate::text::{Line, Style, wrap};
-use crate::theme::ColorRole;
 
 pub(super) const COMMAND: SlashCommand =
     SlashCommand { name: "help", aliases: &[], arguments: "", help: "show commands and keys", run };
 
-const KEY_HELP: &[(&str, &str)] = &[
+/// The commands of each group. Commands that are in no group are listed last.
+const COMMAND_GROUPS: &[(&str, &[&str])] = &[
+    (
+        "Tree commands",
+        &["tree", "undo", "redo", "fork", "branch", "label", "compare", "graft", "compact", "compaction"],
+    ),
+    ("Session commands", &["resume", "new", "name", "session", "cost", "copy", "export"]),
+    ("Model commands", &["model", "thinking", "approval", "retry"]),
+];
+
+const WRITING_KEYS: &[(&str, &str)] = &[
     ("enter", "send; while a turn runs, the model gets it with its next call"),
     ("alt+enter", "while a turn runs: send when it ends; otherwise insert a newline"),
     ("ctrl+j, shift+enter", "insert a newline"),
+    ("@file", "attach a file"),
+    ("!command, !!command", "run a command; with !! the model does not see it"),
+    ("up, down", "at the edge of the text: browse the prompt history of all sessions"),
+    ("ctrl+r", "search the prompt history"),
+    ("ctrl+g", "edit the draft in an external editor"),
+    ("ctrl+v", "paste an image from the clipboard; or paste its path"),
+    ("ctrl+_, alt+_", "undo or redo typing"),
+];
+
+const CONTROL_KEYS: &[(&str, &str)] = &[
     ("esc", "stop the turn or command; twice: open the tree"),
     ("ctrl+c", "stop, clear the editor, or quit"),
     ("ctrl+d", "quit; asks first while something is running"),
@@ -21,46 +39,62 @@ const KEY_HELP: &[(&str, &str)] = &[
     ("alt+u, alt+r", "undo or redo a move"),
     ("alt+up", "take queued messages back into the editor"),
     ("shift+tab", "change the thinking level"),
-    ("up, down", "at the edge of the text: browse the prompt history of all sessions"),
-    ("ctrl+r", "search the prompt history"),
     ("ctrl+o", "expand or collapse long output"),
-    ("ctrl+g", "edit the draft in an external editor"),
-    ("ctrl+v", "paste an image from the clipboard; or paste its path"),
-    ("ctrl+_, alt+_", "undo or redo typing"),
     ("ctrl+z", "suspend to the shell; fg returns"),
     ("ctrl+l", "clear and redraw the screen"),
-    ("!command, !!command", "run a command; with !! the model does not see it"),
-    ("@file", "attach a file"),
 ];
 
 fn run(state: &mut UiState, _words: &str) -> Vec<Action> {
-    let commands = all().map(|spec| {
-        let names = spec.aliases.iter().map(|alias| format!(", /{alias}")).collect::<String>();
-        (format!("/{}{names} {}", spec.name, spec.arguments), spec.help)
-    });
-    let templates = state.prompt_commands.clone();
-    let templates =
-        templates.iter().map(|command| (format!("/{}", command.name), command.description.as_str()));
-    let keys = KEY_HELP.iter().map(|(name, help)| ((*name).to_owned(), *help));
-    let tree = key_help(&state.config).into_iter().map(|(key, word)| (format!("tree: {key}"), word));
-    let rows = commands.chain(templates).chain(keys).chain(tree);
-    let lines = rows.flat_map(|(name, help)| help_row(&name, help, state.columns)).collect();
-    state.overlays.push(Box::new(Pager::new("Help", lines)));
+    let templates = state.prompt_commands.iter();
+    let templates = templates.map(|command| (format!("/{}", command.name), command.description.clone()));
+    let tree = key_help(&state.config).into_iter().map(|(key, word)| (key, word.to_owned()));
+    let mut groups = vec![key_group("Writing", WRITING_KEYS), key_group("Keys", CONTROL_KEYS)];
+    groups.extend(command_groups());
+    groups.push(HelpGroup { title: "Templates and skills", rows: templates.collect() });
+    groups.push(HelpGroup { title: "Keys of the tree", rows: tree.collect() });
+    state.overlays.push(Box::new(HelpPage::new(groups)));
     Vec::new()
 }
 
-/// A name with its help text, next to it or below it.
-fn help_row(name: &str, help: &str, columns: usize) -> Vec<Line> {
-    let name = Line::styled(Style::from(ColorRole::Accent).bold(), &format!("  {name:<22} "));
-    let help = Line::styled(ColorRole::Text, help);
-    let is_wide = columns >= 70;
-    let available_width = columns.saturating_sub(if is_wide { name.width() } else { 6 });
-    let mut help = wrap(&help, available_width).into_iter();
-    let mut lines = vec![name];
-    if is_wide {
-        lines[0].spans.extend(help.next().unwrap_or_default().spans);
+fn key_group(title: &'static str, keys: &[(&str, &str)]) -> HelpGroup {
+    HelpGroup {
+        title,
+        rows: keys.iter().map(|(key, help)| ((*key).to_owned(), (*help).to_owned())).collect(),
     }
-    let blank = " ".repeat(columns - available_width);
-    lines.extend(help.map(|line| line.prepend(ColorRole::Text, &blank)));
-    lines
+}
+
+fn command_groups() -> Vec<HelpGroup> {
+    let row = |spec: &SlashCommand| {
+        let aliases = spec.aliases.iter().map(|alias| format!(", /{alias}")).collect::<String>();
+        (format!("/{}{aliases} {}", spec.name, spec.arguments).trim_end().to_owned(), spec.help.to_owned())
+    };
+    let is_grouped =
+        |spec: &&SlashCommand| COMMAND_GROUPS.iter().any(|(_, names)| names.contains(&spec.name));
+    let mut groups: Vec<HelpGroup> = COMMAND_GROUPS
+        .iter()
+        .map(|(title, names)| {
+            let specs = names.iter().filter_map(|name| all().find(|spec| spec.name == *name));
+            HelpGroup { title, rows: specs.map(row).collect() }
+        })
+        .collect();
+    let others = all().filter(|spec| !is_grouped(spec)).map(row).collect();
+    groups.push(HelpGroup { title: "Other commands", rows: others });
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let rows: Vec<String> =
+            command_groups().into_iter().flat_map(|group| group.rows).map(|(name, _)| name).collect();
+        assert_eq!(rows.len(), all().count());
+        for spec in all() {
+            let name = format!("/{}", spec.name);
+            let count = rows.iter().filter(|row| row.split([' ', ',']).next() == Some(&name)).count();
+            assert_eq!(count, 1, "{name}");
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Turns Markdown events into lines.
 
+use std::sync::Arc;
+
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 
 use super::ChunkEnd;
@@ -7,6 +9,9 @@ use super::highlight::highlight_continued;
 use super::table::MarkdownTable;
 use crate::text::{Line, Style, hard_wrap, width, wrap};
 use crate::theme::ColorRole;
+
+/// Longer addresses are not made links for the terminal.
+const MAX_LINK_BYTES: usize = 2000;
 
 /// The prefix of the lines of a block: a list marker on the first line, spaces or a bar on the others.
 #[derive(Debug, Clone)]
@@ -42,6 +47,24 @@ pub(super) struct MarkdownRenderer {
     has_lines_before: bool,
     /// The next block needs a blank line before it.
     needs_gap: bool,
+}
+
+/// The address for the terminal, if it is harmless: the web or mail, without characters that could end a control sequence.
+fn link_target(address: &str) -> Option<Arc<str>> {
+    let is_known = ["https://", "http://", "mailto:"].iter().any(|scheme| address.starts_with(scheme));
+    let is_plain = address.len() <= MAX_LINK_BYTES && address.bytes().all(|byte| byte.is_ascii_graphic());
+    (is_known && is_plain).then(|| address.into())
+}
+
+/// Each level looks less important than the one above it.
+fn heading_style(level: HeadingLevel, text: Style) -> Style {
+    let heading = Style { role: ColorRole::Heading, ..text };
+    match level {
+        HeadingLevel::H1 => Style { underline: true, ..heading.bold() },
+        HeadingLevel::H2 => heading.bold(),
+        HeadingLevel::H3 => text.bold(),
+        _ => Style { italic: true, ..text.bold() },
+    }
 }
 
 impl MarkdownRenderer {
@@ -135,8 +158,7 @@ impl MarkdownRenderer {
             Tag::Paragraph | Tag::HtmlBlock => self.begin_block(),
             Tag::Heading { level, .. } => {
                 self.begin_block();
-                let underline = level == HeadingLevel::H1;
-                self.push_style(Style { role: ColorRole::Heading, bold: true, underline, ..self.style });
+                self.push_style(heading_style(level, self.style));
             }
             Tag::BlockQuote(_) => {
                 self.begin_block();
@@ -265,6 +287,9 @@ impl MarkdownRenderer {
             self.current_line.spans.iter().skip(from).map(|span| span.text.as_str()).collect();
         if shown != address && !address.is_empty() && address.trim_start_matches("mailto:") != shown {
             self.current_line.push(ColorRole::Dim, &format!(" ({address})"));
+        }
+        if let Some(target) = link_target(&address) {
+            self.current_line.spans.iter_mut().skip(from).for_each(|span| span.link = Some(target.clone()));
         }
     }
 

@@ -14,9 +14,11 @@ use osier_protocol::{
 };
 
 use super::{ANSWER_PAUSE_MS, Overlay, OverlayArea, OverlayEvent, OverlayOutcome, TextPrompt};
+use crate::diff::diff_rows;
 use crate::key::{Key, KeyCode};
 use crate::markdown::highlight;
 use crate::msg::{Action, CommandPurpose};
+use crate::panel::key_hints;
 use crate::screen::Frame;
 use crate::text::{Line, Style, hard_wrap, width};
 use crate::theme::ColorRole;
@@ -131,7 +133,7 @@ impl ApprovalPrompt {
             ProposedChange::Diff { diff, .. } if diff.is_empty() => {
                 vec![Line::styled(ColorRole::Dim, "(no changes)")]
             }
-            ProposedChange::Diff { diff, .. } => highlight(&text(diff), "diff"),
+            ProposedChange::Diff { diff, .. } => diff_rows(&text(diff)),
             ProposedChange::Call { arguments } => {
                 let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
                 highlight(&visible(&json), "json")
@@ -303,8 +305,14 @@ impl Overlay for ApprovalPrompt {
                 self.scroll_status(area).map(|place| Line::styled(ColorRole::Warn, &format!("  {place}"))),
             );
             lines.extend(self.answer_lines(area));
+            let keys = [("↑↓", "select"), ("enter", "confirm"), ("esc", "stop the turn")];
+            lines.push(key_hints(&keys, area.columns));
         }
         Frame { lines: lines.into_iter().map(|line| line.truncate(area.columns)).collect(), cursor: None }
+    }
+
+    fn border(&self) -> ColorRole {
+        ColorRole::Warn
     }
 
     fn handle_event(&mut self, event: &OverlayEvent<'_>) -> OverlayOutcome {

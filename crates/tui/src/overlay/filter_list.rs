@@ -17,6 +17,8 @@ const MAX_ROWS: usize = 12;
 pub(crate) struct ListRow {
     pub(crate) name: String,
     pub(crate) description: String,
+    /// A third column.
+    pub(crate) source: String,
     /// A longer explanation, shown for the selected row.
     pub(crate) note: String,
     pub(crate) is_current: bool,
@@ -111,8 +113,11 @@ impl FilterList {
         let height = list_height(area);
         let from = (self.selected + 1).saturating_sub(height);
         let wide = self.rows.iter().map(|row| width(&row.name)).max().unwrap_or(0).min(area.columns / 2);
+        let has_source = self.rows.iter().any(|row| !row.source.is_empty());
+        let middle = self.rows.iter().map(|row| width(&row.description)).max().unwrap_or(0);
+        let middle = if has_source { middle.min(area.columns / 3) } else { 0 };
         for (at, row) in self.matches.iter().enumerate().skip(from).take(height) {
-            lines.push(self.draw_row(&self.rows[*row], at == self.selected, wide, area.columns));
+            lines.push(self.draw_row(&self.rows[*row], at == self.selected, (wide, middle), area.columns));
         }
         if self.matches.is_empty() {
             lines.push(Line::styled(ColorRole::Dim, "  no match; esc clears the search"));
@@ -130,14 +135,28 @@ impl FilterList {
         search_frame(lines, &self.query, area)
     }
 
-    fn draw_row(&self, row: &ListRow, selected: bool, wide: usize, columns: usize) -> Line {
+    fn draw_row(
+        &self,
+        row: &ListRow,
+        selected: bool,
+        (wide, middle): (usize, usize),
+        columns: usize,
+    ) -> Line {
         let name = Line::styled(Style { bold: selected, ..ColorRole::Text.into() }, &row.name).truncate(wide);
         let pad = " ".repeat(wide.saturating_sub(name.width()));
         let mut line = name.prepend(ColorRole::Accent, if selected { "› " } else { "  " });
-        line.push(ColorRole::Dim, &format!("{pad}  {}", row.description));
+        line.push(ColorRole::Dim, &format!("{pad}  "));
+        if middle > 0 {
+            let value = Line::styled(ColorRole::Text, &row.description).truncate(middle);
+            let pad = " ".repeat(middle.saturating_sub(value.width()));
+            line.spans.extend(value.spans);
+            line.push(ColorRole::Dim, &format!("{pad}  {}", row.source));
+        } else {
+            line.push(ColorRole::Dim, &row.description);
+        }
         line.push(ColorRole::Active, if row.is_current { "  ← current" } else { "" });
         let line = line.truncate(columns);
-        if selected { line.with_background(ColorRole::SelectedBg) } else { line }
+        if selected { line.filled(ColorRole::SelectedBg) } else { line }
     }
 }
 

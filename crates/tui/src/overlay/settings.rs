@@ -47,7 +47,8 @@ fn list_row(setting: &SettingRow) -> ListRow {
     let value = if setting.value.is_empty() { "(not set)" } else { &setting.value };
     ListRow {
         name: setting.key.clone(),
-        description: format!("{value}   {}", setting.source),
+        description: value.to_owned(),
+        source: setting.source.clone(),
         note: setting.help.clone(),
         is_current: false,
     }

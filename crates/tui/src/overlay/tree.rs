@@ -1,4 +1,4 @@
-//! The session tree over half the terminal: browse, fold, search and label entries, and move the leaf.
+//! The session tree: browse, fold, search and label entries, and move the leaf.
 //!
 //! The outline decides which rows are shown and where keys lead. This component keeps the cursor and requests actions.
 
@@ -46,7 +46,12 @@ impl TreeView {
         let mut tree = TreeView {
             selected_entry: snapshot.leaf,
             snapshot,
-            options: OutlineOptions { filter: config.tree_filter, order, ..OutlineOptions::default() },
+            options: OutlineOptions {
+                filter: config.tree_filter,
+                order,
+                style: config.tree_style,
+                ..OutlineOptions::default()
+            },
             outline: Outline::default(),
             selected_row: 0,
             marked: None,

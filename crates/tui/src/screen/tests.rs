@@ -419,3 +419,16 @@ fn a_long_line_is_truncated_and_its_color_is_reset() {
     screen.finish(ScreenOutput { pieces: notice("end"), replaces_history: false }, options).unwrap();
     assert!(String::from_utf8(screen.out.clone()).unwrap().ends_with(&format!("{CLEAR_BELOW}\x1b[?25h")));
 }
+
+#[test]
+fn a_link_is_written_for_the_terminal_and_a_filled_row_is_erased_with_its_background() {
+    let theme = Theme::dark().with_color_depth(ColorDepth::Palette256);
+    let mut screen = Screen::new(Vec::new(), theme, 20, 5);
+    let mut line = Line::styled(ColorRole::Text, "text").filled(ColorRole::UserBg);
+    line.spans[0].link = Some("https://x.y".into());
+    let frame = Frame { lines: vec![line], cursor: None };
+    screen.draw(ScreenOutput::default(), &frame, RenderOptions::default(), false).unwrap();
+    let bytes = String::from_utf8(std::mem::take(screen.out())).unwrap();
+    assert!(bytes.contains("\x1b]8;;https://x.y\x1b\\text\x1b]8;;\x1b\\"), "{bytes:?}");
+    assert!(bytes.contains("\x1b[48;5;236m\x1b[K\x1b[0m"), "{bytes:?}");
+}

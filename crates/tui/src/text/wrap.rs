@@ -1,6 +1,8 @@
 //! Wraps lines: prose between words, code anywhere. A line may also break between wide characters, but never starts with closing
 //! punctuation.
 
+use std::sync::Arc;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Line, Span, Style, width};
@@ -11,6 +13,7 @@ const CLOSING: &str = "，。！？、；：）」』】》”’…";
 struct Cell<'a> {
     text: &'a str,
     style: Style,
+    link: Option<&'a Arc<str>>,
     width: usize,
 }
 
@@ -45,7 +48,7 @@ pub fn wrap(line: &Line, max_width: usize) -> Vec<Line> {
         }
     }
     done.push(trimmed_line(&now));
-    done
+    with_fill(done, line)
 }
 
 /// Wraps a line exactly at the width.
@@ -64,12 +67,19 @@ pub fn hard_wrap(line: &Line, max_width: usize) -> Vec<Line> {
         now.push(cell);
     }
     done.push(line_from_cells(&now));
-    done
+    with_fill(done, line)
+}
+
+/// The rows with the background of the line they are part of.
+fn with_fill(mut rows: Vec<Line>, line: &Line) -> Vec<Line> {
+    rows.iter_mut().for_each(|row| row.fill = line.fill);
+    rows
 }
 
 fn cells(line: &Line) -> impl Iterator<Item = Cell<'_>> {
     line.spans.iter().flat_map(|span| {
-        span.text.graphemes(true).map(|text| Cell { text, style: span.style, width: width(text) })
+        let (style, link) = (span.style, span.link.as_ref());
+        span.text.graphemes(true).map(move |text| Cell { text, style, link, width: width(text) })
     })
 }
 
@@ -87,8 +97,14 @@ fn line_from_cells(cells: &[Cell<'_>]) -> Line {
     let mut line = Line::new();
     for cell in cells {
         match line.spans.last_mut() {
-            Some(span) if span.style == cell.style => span.text.push_str(cell.text),
-            _ => line.spans.push(Span { text: cell.text.to_owned(), style: cell.style }),
+            Some(span) if span.style == cell.style && span.link.as_ref() == cell.link => {
+                span.text.push_str(cell.text)
+            }
+            _ => line.spans.push(Span {
+                text: cell.text.to_owned(),
+                style: cell.style,
+                link: cell.link.cloned(),
+            }),
         }
     }
     line

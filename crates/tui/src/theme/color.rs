@@ -101,7 +101,16 @@ impl Color {
         }
     }
 
-    fn rgb(self) -> (u8, u8, u8) {
+    /// The nearest of the 256 colors.
+    #[cfg(test)]
+    pub(super) fn nearest_indexed(self) -> Color {
+        match self {
+            Color::Rgb(r, g, b) => Color::Indexed(nearest_in_cube(r, g, b)),
+            color => color,
+        }
+    }
+
+    pub(super) fn rgb(self) -> (u8, u8, u8) {
         match self {
             Color::Default => (255, 255, 255),
             Color::Rgb(r, g, b) => (r, g, b),
@@ -121,8 +130,12 @@ impl Color {
 
 /// The nearest of the 216 colors of the cube, or the nearest gray.
 fn nearest_in_cube(r: u8, g: u8, b: u8) -> u8 {
-    if r.max(g).max(b) - r.min(g).min(b) < 8 && (4..=243).contains(&r) {
-        return 232 + ((r - 3) / 10).min(23);
+    let (most, least) = (r.max(g).max(b), r.min(g).min(b));
+    // The cube has no dark colors with little saturation.
+    let is_gray = most - least < if most < 80 { 24 } else { 8 };
+    if is_gray && (4..=243).contains(&least) {
+        let middle = least + (most - least) / 2;
+        return 232 + ((middle - 3) / 10).min(23);
     }
     // The levels of the cube are 0, 95, 135, 175, 215 and 255.
     let level = |part: u8| match part {

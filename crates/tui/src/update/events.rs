@@ -10,10 +10,11 @@ use super::{notify_overlays, question_keys, show_error, show_notice, update_cont
 use crate::msg::{Action, LeafMove};
 use crate::overlay::{ApprovalPrompt, DialogPrompt, OverlayEvent};
 use crate::piece::Piece;
-use crate::state::UiState;
+use crate::state::{TurnNotification, UiState};
 use crate::streamed_reply::StreamedReply;
 use crate::text::Line;
 use crate::theme::ColorRole;
+use crate::tour::{self, TourEvent};
 
 /// How many bytes of output are kept to show while a tool or command runs.
 const MAX_KEPT_OUTPUT: usize = 16 << 10;
@@ -91,6 +92,7 @@ fn handle_entry(state: &mut UiState, event: &EntryEvent) -> Vec<Action> {
 
 /// Shows the new path. If the user moved, a notice says from where.
 fn handle_move(state: &mut UiState, moved: MoveEvent) -> Vec<Action> {
+    tour::note(state, TourEvent::Moved(moved.reason));
     if moved.reason == MoveReason::Followed {
         // The notice is about the old position.
         state.notice = None;
@@ -174,7 +176,10 @@ fn handle_live_event(state: &mut UiState, event: ClientEvent) -> Vec<Action> {
                 None => tasks.push((call, *panel)),
             }
         }
-        ClientEvent::Asked { id, question, agent } => show_question(state, id, *question, agent),
+        ClientEvent::Asked { id, question, agent } => {
+            show_question(state, id, *question, agent);
+            return notify_in_background(state, "waiting for your answer");
+        }
         ClientEvent::Answered { id, .. } => {
             state.held_answer = None;
             state.activity.open_questions.retain(|asked| *asked != id);
@@ -217,6 +222,15 @@ fn append_output(printed: &mut String, more: &str) {
     }
 }
 
+/// Tells the user about an event if the window is in the background.
+fn notify_in_background(state: &UiState, event: &str) -> Vec<Action> {
+    let name = state.status.name.as_deref().unwrap_or(&state.config.directory);
+    match state.is_unfocused && state.config.notify != TurnNotification::Off {
+        true => vec![Action::Notify(format!("Osier: {event} ({})", one_line(name, 60)))],
+        false => Vec::new(),
+    }
+}
+
 fn handle_turn_end(state: &mut UiState, finished: Option<TurnOutcome>, error: Option<String>) -> Vec<Action> {
     state.activity.turn_running = false;
     if finished == Some(TurnOutcome::Cancelled) && !state.activity.stopping {
@@ -240,5 +254,7 @@ fn handle_turn_end(state: &mut UiState, finished: Option<TurnOutcome>, error: Op
         pieces.push(Piece::spaced_notice(vec![line]));
         show_error(state, "The turn failed; /retry tries again");
     }
-    print(pieces)
+    let mut actions = print(pieces);
+    actions.extend(notify_in_background(state, "the turn has ended"));
+    actions
 }

@@ -128,7 +128,9 @@ fn a_prompt_is_sent_and_shown_once_it_is_stored() {
 
         and more
 
+        ────────────────────────────────────────────────────────────
         >
+        ── esc stop · type to steer the model ──────────────────────
         ⣾ writing · 0 s · ↓ ~5 tokens · esc to stop
         code │ a/model │ #2 │ 5e551011
     "#]]);
@@ -150,7 +152,9 @@ fn a_prompt_is_sent_and_shown_once_it_is_stored() {
 
         and more
 
+        ────────────────────────────────────────────────────────────
         >
+        ── alt+t tree · / commands · @ files · ctrl+o unfold ───────
         code │ a/model │ #2 │ 5e551011
     "#]]);
 }
@@ -195,7 +199,9 @@ fn a_running_tool_shows_the_end_of_its_output() {
           line 8
           line 9
 
+        ────────────────────────────────────────────────────────────
         >
+        ── esc stop · type to steer the model ──────────────────────
         ⣟ running tools · 1:05 min · esc to stop
         code │ a/model │ #1 │ 5e551011
     "#]]);
@@ -485,10 +491,10 @@ fn the_fork_dialog_moves_here_or_opens_a_new_session() {
 
         c
 
-        Fork before a message on this path
-        › 2026-01-01 00:00  three
-          2026-01-01 00:00  one
-        (1/2) enter fork here · n in new session · tab all branches
+        ╭─ Fork before a message on this path ──────────────────────
+        │ › 2026-01-01 00:00  three
+        │   2026-01-01 00:00  one
+        ╰─ (1/2) enter fork here · n in new session ────────────────
         code │ a/model │ #4 │ 5e551011
     "#]]);
     harness.press("up down down down enter");
@@ -540,7 +546,9 @@ fn a_backtrack_of_the_model_shows_the_new_path() {
             │ It is in b │
             └────────────┘
 
+        ────────────────────────────────────────────────────────────
         >
+        ── alt+t tree · / commands · @ files · ctrl+o unfold ───────
         code │ a/model │ #2 │ 5e551011
     "#]]);
 }
@@ -565,4 +573,24 @@ fn a_page_opens_over_the_tree() {
     assert!(harness.text().contains("line 49"), "{}", harness.text());
     harness.press("escape");
     assert!(harness.text().contains("Session tree"), "{}", harness.text());
+}
+
+#[test]
+fn the_end_of_a_turn_is_reported_only_while_the_window_is_in_the_background() {
+    use crate::key::Input;
+    use crate::state::TurnNotification;
+    let ended = || ClientEvent::TurnEnded { finished: Some(TurnOutcome::Done), error: None };
+    let mut harness = Harness::new(60, 20);
+    let mut turn = |focused: bool, notify: TurnNotification| {
+        let mut config = crate::state::UiConfig::clone(&harness.state.config);
+        config.notify = notify;
+        harness.state.config = config.into();
+        harness.update(Msg::Input(Input::Focus(focused)));
+        harness.event(ClientEvent::TurnStarted);
+        harness.event(ended());
+        harness.take_actions()
+    };
+    assert_eq!(turn(true, TurnNotification::Bell), "");
+    assert_eq!(turn(false, TurnNotification::Bell), "Notify(\"Osier: the turn has ended (code)\")\n");
+    assert_eq!(turn(false, TurnNotification::Off), "");
 }

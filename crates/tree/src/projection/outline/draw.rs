@@ -45,10 +45,22 @@ impl fmt::Display for RowParts<'_> {
 impl Outline {
     /// The parts of a row. `text` is the entry's preview.
     pub fn row_parts<'t>(&self, at: usize, text: &'t str, glyphs: Glyphs) -> RowParts<'t> {
+        self.row_parts_from(0, at, text, glyphs)
+    }
+
+    /// The parts of a row without its first levels. Rows that are drawn together leave out the same levels, so that their
+    /// lines meet.
+    pub fn row_parts_from<'t>(
+        &self,
+        first_level: usize,
+        at: usize,
+        text: &'t str,
+        glyphs: Glyphs,
+    ) -> RowParts<'t> {
         let row = &self.rows[at];
         let label = row.label.as_deref().map(|label| one_line(label, 80));
         RowParts {
-            prefix: self.prefix(at, glyphs),
+            prefix: self.prefix(first_level, at, glyphs),
             fold: if row.folded && row.connector() == Connector::None { "⊞ " } else { "" },
             path: if row.on_path { "• " } else { "" },
             label: label.map_or_else(String::new, |label| format!("[{label}] ")),
@@ -62,11 +74,11 @@ impl Outline {
         self.row_parts(at, text, Glyphs::Plain).to_string()
     }
 
-    fn prefix(&self, at: usize, glyphs: Glyphs) -> String {
+    fn prefix(&self, first_level: usize, at: usize, glyphs: Glyphs) -> String {
         let row = &self.rows[at];
         let level = row.level() as usize;
-        let skipped = level.saturating_sub(MAX_LEVELS);
-        let mut columns = vec![' '; (level - skipped) * LEVEL_WIDTH];
+        let skipped = level.saturating_sub(MAX_LEVELS).max(first_level);
+        let mut columns = vec![' '; level.saturating_sub(skipped) * LEVEL_WIDTH];
         let mut put = |level: u32, offset: usize, glyph: char| {
             if let Some(column) = (level as usize).checked_sub(skipped + 1) {
                 columns[column * LEVEL_WIDTH + offset] = glyph;
@@ -86,7 +98,8 @@ impl Outline {
             }
             next = above.gutter();
         }
-        if skipped > 0 {
+        // Rows that leave out more levels than the others say so.
+        if skipped > first_level {
             columns[0] = '⋯';
         }
         columns.into_iter().collect()

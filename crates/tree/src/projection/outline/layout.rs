@@ -2,11 +2,14 @@
 //!
 //! A chain stays flat. Only the children of a branch point are indented by one level and get a connector; their descendants
 //! align with their text. With several roots, no root has a connector, and the descendants of each root are indented.
+//!
+//! In a nested outline every child is indented and has a connector. The rows and what can be folded are the same.
 
-use super::{Connector, OutlineRow};
+use super::{Connector, OutlineRow, OutlineStyle};
 
 /// Computes `children`, `level`, `connector`, `gutter` and `foldable` from the parents of the rows.
-pub(super) fn lay_out(rows: &mut [OutlineRow]) {
+pub(super) fn lay_out(rows: &mut [OutlineRow], style: OutlineStyle) {
+    let is_nested = style == OutlineStyle::Nested;
     let last = count_children(rows);
     let several_roots = rows.iter().filter(|row| row.parent.is_none()).take(2).count() == 2;
     for at in 0..rows.len() {
@@ -16,14 +19,14 @@ pub(super) fn lay_out(rows: &mut [OutlineRow]) {
             let above = &rows[parent as usize];
             let below_a_root = above.parent.is_none() && several_roots;
             let branches = above.children > 1;
-            row.level = above.level() + u32::from(branches || below_a_root);
+            row.level = above.level() + u32::from(branches || below_a_root || is_nested);
             row.foldable &= branches;
             row.gutter = match above.layout.connector {
                 Connector::None => above.layout.gutter,
                 _ => Some(parent),
             };
             row.connector = match last[parent as usize] as usize == at {
-                _ if !branches => Connector::None,
+                _ if !branches && !is_nested => Connector::None,
                 true => Connector::Corner,
                 false => Connector::Tee,
             };

@@ -17,6 +17,11 @@ pub(super) fn parse_csi(rest: &[u8]) -> Parsed {
     };
     let count = end + 3;
     let text = std::str::from_utf8(&rest[..end]).unwrap_or_default();
+    match (text, rest[end]) {
+        ("", b'I') => return Parsed::Input(Input::Focus(true), count),
+        ("", b'O') => return Parsed::Input(Input::Focus(false), count),
+        _ => {}
+    }
     match csi_key(text, rest[end]) {
         Some(key) => Parsed::Input(Input::Key(key), count),
         None => Parsed::Ignored(count),

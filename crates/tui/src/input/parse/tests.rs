@@ -7,6 +7,7 @@ fn to_text(inputs: &[Input]) -> String {
         Input::Key(key) => key.to_string(),
         Input::Paste(text) => format!("paste({text})"),
         Input::Background { light } => format!("light({light})"),
+        Input::Focus(focused) => format!("focus({focused})"),
         Input::Resize(..) => "resize".to_owned(),
     };
     inputs.iter().map(one).collect::<Vec<_>>().join(" ")
@@ -115,8 +116,13 @@ fn keys_that_look_like_the_start_of_an_answer_are_kept() {
 }
 
 #[test]
+fn the_terminal_reports_its_focus() {
+    check("\x1b[Oa\x1b[I", "focus(false) a focus(true)");
+}
+
+#[test]
 fn unknown_sequences_are_ignored_and_nothing_is_left_over() {
-    check("\x1b[?64;1;2c\x1b[I\x1b[O\x1b[12;34R\x1bOPa", "a");
+    check("\x1b[?64;1;2c\x1b[12;34R\x1bOPa", "a");
     let mut parser = InputParser::default();
     assert_eq!(to_text(&parser.feed(b"\xff\xfea\xe4x")), "a");
     assert_eq!(to_text(&parser.feed(b"yz")), "x y z");

@@ -36,12 +36,12 @@ fn picker() -> Harness {
 fn sessions_of_this_directory_are_listed_by_thread() {
     picker().check(expect![[r#"
 
-        Sessions this directory · threads
-        / words, "a phrase" or re:pattern
-        › parse dates                                         4 · now · cccccccc
-          └─ fix the parser of dates                          4 · now · aaaaaaaa
-          Release                                             4 · now · bbbbbbbb
-        (1/3) enter open · tab scope · ctrl+s sort · ctrl+n named
+        ╭─ Sessions this directory · threads ───────────────────────────────────
+        │ / words, "a phrase" or re:pattern
+        │ › parse dates                                       4 · now · cccccccc
+        │   └─ fix the parser of dates                        4 · now · aaaaaaaa
+        │   Release                                           4 · now · bbbbbbbb
+        ╰─ (1/3) enter open · tab scope · ctrl+s sort · ctrl+n named ───────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
 }
@@ -52,13 +52,13 @@ fn tab_lists_all_directories_and_the_list_can_show_named_sessions_only() {
     harness.press("tab ctrl+s");
     harness.check(expect![[r#"
 
-        Sessions all directories · recent
-        / words, "a phrase" or re:pattern
-        › fix the parser of dates                      /code  4 · now · aaaaaaaa
-          Release                                      /code  4 · now · bbbbbbbb
-          parse dates                                  /code  4 · now · cccccccc
-          another project                              /else  4 · now · dddddddd
-        (1/4) enter open · tab scope · ctrl+s sort · ctrl+n named
+        ╭─ Sessions all directories · recent ───────────────────────────────────
+        │ / words, "a phrase" or re:pattern
+        │ › fix the parser of dates                    /code  4 · now · aaaaaaaa
+        │   Release                                    /code  4 · now · bbbbbbbb
+        │   parse dates                                /code  4 · now · cccccccc
+        │   another project                            /else  4 · now · dddddddd
+        ╰─ (1/4) enter open · tab scope · ctrl+s sort · ctrl+n named ───────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("ctrl+n");
@@ -122,11 +122,11 @@ fn a_copy_in_another_store_is_another_session() {
     harness.update(Msg::Sessions(vec![here, there], Some("the store team is not listed".to_owned())));
     harness.check(expect![[r#"
 
-        Sessions this directory · threads
-        / words, "a phrase" or re:pattern
-        › this  ← current                               file  4 · now · 5e551011
-          this                                       archive  4 · now · 5e551011
-        (1/2) enter open · tab scope · ctrl+s sort · ctrl+n named
+        ╭─ Sessions this directory · threads ───────────────────────────────────
+        │ / words, "a phrase" or re:pattern
+        │ › this  ← current                             file  4 · now · 5e551011
+        │   this                                     archive  4 · now · 5e551011
+        ╰─ (1/2) enter open · tab scope · ctrl+s sort · ctrl+n named ───────────
         the store team is not listed
         code │ a/model │ #0 │ 5e551011 │ file
     "#]]);
@@ -291,12 +291,12 @@ fn conversations_are_searched_if_the_card_does_not_match() {
     harness.update(Msg::SearchHit(Some(1)));
     harness.check(expect![[r#"
 
-        Sessions this directory · threads · searching messages…
-        / da
-        › fix the parser of dates                             4 · now · aaaaaaaa
-          parse dates                                         4 · now · cccccccc
-          Release                                             4 · now · bbbbbbbb
-        (1/3) enter open · tab scope · ctrl+s sort · ctrl+n named
+        ╭─ Sessions this directory · threads · searching messages… ─────────────
+        │ / da
+        │ › fix the parser of dates                           4 · now · aaaaaaaa
+        │   parse dates                                       4 · now · cccccccc
+        │   Release                                           4 · now · bbbbbbbb
+        ╰─ (1/3) enter open · tab scope · ctrl+s sort · ctrl+n named ───────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.update(Msg::SearchHit(None));
@@ -379,10 +379,10 @@ fn an_invalid_pattern_shows_its_error() {
     typed(&mut harness, "re:([");
     harness.check(expect![[r#"
 
-        Sessions this directory · threads
-        / re:([
-          invalid regular expression: unclosed character class
-        (0/0) enter open · tab scope · ctrl+s sort · ctrl+n named
+        ╭─ Sessions this directory · threads ───────────────────────────────────
+        │ / re:([
+        │   invalid regular expression: unclosed character class
+        ╰─ (0/0) enter open · tab scope · ctrl+s sort · ctrl+n named ───────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
     assert!(

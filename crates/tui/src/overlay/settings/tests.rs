@@ -36,13 +36,13 @@ fn open(columns: u16, rows: u16) -> Harness {
 fn settings_are_shown_with_their_sources() {
     open(60, 14).check(expect![[r#"
 
-        Settings
-        / type to search
-        › theme        auto   default
-          editor       (not set)   default
-          tree_filter  default   default
-          what it is
-        (1/3) ↑↓ move · enter select · esc cancel
+        ╭─ Settings ────────────────────────────────────────────────
+        │ / type to search
+        │ › theme        auto       default
+        │   editor       (not set)  default
+        │   tree_filter  default    default
+        │   what it is
+        ╰─ (1/3) ↑↓ move · enter select · esc cancel ───────────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
 }
@@ -53,12 +53,12 @@ fn a_value_can_be_picked_and_the_list_shows_the_current_one() {
     harness.press("'the' enter");
     harness.check(expect![[r#"
 
-        theme: what it is
-        / type to search
-        › auto     ← current
-          dark
-          light
-        (1/3) ↑↓ move · enter select · esc cancel
+        ╭─ theme: what it is ───────────────────────────────────────
+        │ / type to search
+        │ › auto     ← current
+        │   dark
+        │   light
+        ╰─ (1/3) ↑↓ move · enter select · esc cancel ───────────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("'li' enter");

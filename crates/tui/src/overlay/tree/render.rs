@@ -12,27 +12,24 @@ use crate::screen::Frame;
 use crate::text::{Line, Style, join_fitting, width, wrap};
 use crate::theme::ColorRole;
 
-/// The rows for title, search and footer.
+/// The rows for title, search and keys.
 const FIXED_ROWS: usize = 3;
+/// On a terminal with more rows, the conversation above the tree stays visible.
+const FULL_HEIGHT_ROWS: usize = 30;
+/// The columns of a level.
+const LEVEL_COLUMNS: usize = 3;
 
-/// The rows of the list. The panel takes half the terminal, but at least nine rows.
+/// The rows of the list.
 pub(super) fn list_height(area: OverlayArea) -> usize {
-    let panel = (area.rows / 2).max(9).min(area.rows);
-    panel.saturating_sub(FIXED_ROWS + help_height(area) + preview_height(area)).max(1)
-}
-
-fn help_height(area: OverlayArea) -> usize {
-    match area.rows {
-        ..24 => 1,
-        24..40 => 2,
-        _ => 3,
-    }
+    let panel =
+        if area.rows <= FULL_HEIGHT_ROWS { area.rows } else { (area.rows * 2 / 3).max(FULL_HEIGHT_ROWS) };
+    panel.saturating_sub(FIXED_ROWS + preview_height(area)).max(1)
 }
 
 fn preview_height(area: OverlayArea) -> usize {
     match area.rows {
-        ..20 => 0,
-        20..40 => 2,
+        ..16 => 0,
+        16..40 => 2,
         _ => 4,
     }
 }
@@ -40,14 +37,15 @@ fn preview_height(area: OverlayArea) -> usize {
 impl TreeView {
     pub(super) fn draw(&self, area: OverlayArea) -> Frame {
         let height = list_height(area);
-        let mut lines = vec![self.title_line()];
-        lines.extend(self.help_lines(area));
+        let mut lines = vec![self.title_line(area)];
         let mut cursor = (lines.len(), 2 + width(&self.options.search));
         lines.push(self.search_line());
         let count = self.outline.rows.len();
         let from = (self.selected_row + 1).saturating_sub(height / 2 + 1).min(count.saturating_sub(height));
-        for at in from..(from + height).min(count) {
-            let (line, name) = self.draw_row(at, area);
+        let shown = from..(from + height).min(count);
+        let first_level = self.first_level(shown.clone(), area);
+        for at in shown {
+            let (line, name) = self.draw_row(at, first_level, area);
             if let (true, Some(label_edit)) = (at == self.selected_row, &self.label_edit) {
                 cursor = (lines.len(), name + label_edit.cursor_column());
             }
@@ -59,28 +57,46 @@ impl TreeView {
                 "  no match; esc clears the search, ctrl+d resets the filter",
             ));
         }
-        lines.push(self.footer());
         lines.extend(self.preview_lines(area));
+        lines.push(self.key_line(area));
         let lines = lines.into_iter().map(|line| line.truncate(area.columns)).collect();
         Frame { lines, cursor: Some((cursor.0, cursor.1.min(area.columns.saturating_sub(1)))) }
     }
 
-    fn help_lines(&self, area: OverlayArea) -> Vec<Line> {
+    /// The levels that all shown rows leave out, so that the lines of deep branches fit and meet.
+    fn first_level(&self, shown: std::ops::Range<usize>, area: OverlayArea) -> usize {
+        let level = |at: usize| self.outline.rows[at].level() as usize;
+        let deepest = shown.map(level).max().unwrap_or(0);
+        let most = (area.columns / 2 / LEVEL_COLUMNS).max(1);
+        let selected = self.outline.rows.get(self.selected_row).map_or(0, |row| row.level() as usize);
+        deepest.saturating_sub(most).min(selected.saturating_sub(1))
+    }
+
+    fn key_line(&self, area: OverlayArea) -> Line {
         let label_edit = ["enter save label", "esc cancel", "leave empty to remove"];
         let help = match &self.label_edit {
             Some(_) => label_edit.map(str::to_owned).to_vec(),
             None => self.keys.help_parts(),
         };
-        let lines = join_fitting(help.iter().map(String::as_str), area.columns, help_height(area));
-        lines.iter().map(|line| Line::styled(ColorRole::Dim, line)).collect()
+        Line::styled(ColorRole::Dim, &join_fitting(help.iter().map(String::as_str), area.columns, 1).concat())
     }
 
-    fn title_line(&self) -> Line {
-        let mut line = Line::styled(Style::from(ColorRole::Accent).bold(), "Session tree");
+    /// The title with the position in the list, and what is filtered.
+    fn title_line(&self, area: OverlayArea) -> Line {
+        let count = self.outline.rows.len();
+        let at = if count == 0 { 0 } else { self.selected_row + 1 };
+        let mut line = Line::styled(Style::from(ColorRole::Accent).bold(), "Session tree")
+            .with(ColorRole::Dim, &format!("  {at}/{count}"));
+        if self.options.filter != OutlineFilter::Default {
+            line.push(ColorRole::Accent, &format!(" [{}]", self.options.filter.name()));
+        }
+        if self.options.show_deleted {
+            line.push(ColorRole::Warn, " [with deleted]");
+        }
         if self.marked.is_some() {
             line.push(ColorRole::Warn, "  mark a second entry to compare");
         }
-        line
+        line.truncate(area.columns)
     }
 
     fn search_line(&self) -> Line {
@@ -91,26 +107,11 @@ impl TreeView {
         }
     }
 
-    fn footer(&self) -> Line {
-        let count = self.outline.rows.len();
-        let mut line = Line::styled(
-            ColorRole::Dim,
-            &format!("({}/{count})", if count == 0 { 0 } else { self.selected_row + 1 }),
-        );
-        if self.options.filter != OutlineFilter::Default {
-            line.push(ColorRole::Accent, &format!(" [{}]", self.options.filter.name()));
-        }
-        if self.options.show_deleted {
-            line.push(ColorRole::Warn, " [with deleted]");
-        }
-        line
-    }
-
     /// A row, and the column where its label starts.
-    fn draw_row(&self, at: usize, area: OverlayArea) -> (Line, usize) {
+    fn draw_row(&self, at: usize, first_level: usize, area: OverlayArea) -> (Line, usize) {
         let row = &self.outline.rows[at];
         let text = self.snapshot.preview(row.seq);
-        let parts = self.outline.row_parts(at, &text, Glyphs::Folding);
+        let parts = self.outline.row_parts_from(first_level, at, &text, Glyphs::Folding);
         let (mut line, name) = self.row_prefix(at, &parts, area);
         let role = match self.snapshot.tree.head(row.seq).role {
             _ if row.deleted => ColorRole::Dim,
@@ -126,7 +127,7 @@ impl TreeView {
         line.push(Style { bold: selected, ..role.into() }, &text);
         let mut line = line.truncate(area);
         line.push(ColorRole::Active, parts.active);
-        (if selected { line.with_background(ColorRole::SelectedBg) } else { line }, name)
+        (if selected { line.filled(ColorRole::SelectedBg) } else { line }, name)
     }
 
     /// The part of a row before its text, and the column where its label starts.

@@ -21,11 +21,18 @@ fn rows(keys: &str) -> String {
     listed(&harness)
 }
 
+/// The search, the rows and the position, without the frame and the preview.
 pub(super) fn listed(harness: &Harness) -> String {
     let text = harness.text();
-    let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("/ ")).collect();
-    let end = lines.iter().position(|line| line.starts_with('(')).unwrap_or(lines.len() - 1);
-    lines[..=end].iter().map(|line| format!("{line}\n")).collect()
+    let mut lines = text.lines().skip_while(|line| !line.starts_with("╭─ Session tree"));
+    let title = lines.next().unwrap_or_default().trim_start_matches("╭─ Session tree").trim_end_matches('─');
+    let (position, rest) = title.trim().split_once(' ').unwrap_or((title.trim(), ""));
+    let is_preview = |line: &str| line.len() > 9 && line.as_bytes()[..8].iter().all(u8::is_ascii_hexdigit);
+    let rows = lines.map(|line| line.strip_prefix("│ ").unwrap_or(line));
+    let rows = rows.take_while(|line| !line.starts_with('╰') && !is_preview(line));
+    let rows: String = rows.map(|line| format!("{line}\n")).collect();
+    let filter = if rest.is_empty() { String::new() } else { format!(" {rest}") };
+    format!("{rows}({position}){filter}\n")
 }
 
 #[track_caller]
@@ -34,11 +41,9 @@ fn check(keys: &str, expected: Expect) {
 }
 
 #[test]
-fn the_tree_takes_half_the_terminal() {
+fn the_tree_uses_a_small_terminal_whole() {
     let harness = tree(64, 24, TALK);
     harness.check(expect![[r#"
-        > a
-
         b
 
         > e
@@ -50,16 +55,18 @@ fn the_tree_takes_half_the_terminal() {
 
         g
 
-        Session tree
-        ↑↓ enter select · esc cancel · L label · ctrl+u user only
-        / type to search
-          │  assistant: "d"
-          └⊟ • [here] user: "e"
-             • assistant: "f"
-             • [read: notes.txt]
-        ›    • assistant: "g"  ← active
-        (8/8)
-        00000009 2026-01-01 00:00  assistant: "g"
+        ╭─ Session tree  8/8 ───────────────────────────────────────────
+        │ / type to search
+        │   • user: "a"
+        │   • [good] assistant: "b"
+        │   ├⊟ user: "c"
+        │   │  assistant: "d"
+        │   └⊟ • [here] user: "e"
+        │      • assistant: "f"
+        │      • [read: notes.txt]
+        │ ›    • assistant: "g"  ← active
+        │ 00000009 2026-01-01 00:00  assistant: "g"
+        ╰─ ↑↓ enter select · esc cancel · L label · ctrl+u user only ───
         code │ a/model │ #8 │ 5e551011
     "#]]);
 }
@@ -73,17 +80,17 @@ fn the_tree_is_usable_at_forty_columns_and_twelve_rows() {
     );
     harness.press("up");
     harness.check(expect![[r#"
+        b
 
         > 👩‍👩‍👧 d
 
-        Session tree
-        ↑↓ enter select · esc cancel · L label
-        / type to search
-          • user: "一二三四五六七八九十一二三四…
-          • [名字] assistant: "b"
-        › ├─ user: "c"
-          └─ • user: "👩‍👩‍👧 d"  ← active
-        (3/4)
+        ╭─ Session tree  3/4 ───────────────────
+        │ / type to search
+        │   • user: "一二三四五六七八九十一二三…
+        │   • [名字] assistant: "b"
+        │ › ├─ user: "c"
+        │   └─ • user: "👩‍👩‍👧 d"  ← active
+        ╰─ ↑↓ enter select · esc cancel ────────
         code │ a/model │ #3 │ 5e551011
     "#]]);
 }
@@ -241,10 +248,10 @@ fn typing_searches_and_escape_clears_the_search_first() {
     check(
         "'zzz'",
         expect![[r#"
-        / zzz
-          no match; esc clears the search, ctrl+d resets the filter
-        (0/0)
-    "#]],
+            / zzz
+              no match; esc clears the search, ctrl+d resets the filt…
+            (0/0)
+        "#]],
     );
     assert_eq!(rows("'zzz' backspace backspace backspace"), rows(""));
     let mut harness = tree(60, 40, TALK);
@@ -392,28 +399,13 @@ fn moves_can_be_undone_and_redone_from_the_tree() {
 }
 
 #[test]
-fn a_large_terminal_shows_more_help_and_a_longer_preview() {
+fn a_large_terminal_shows_more_keys_and_a_longer_preview() {
     let mut harness = tree(200, 60, TALK);
     harness.press("home");
     let text = harness.text();
-    let panel: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("Session tree")).collect();
+    let panel: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("╭─ Session tree")).collect();
     expect![[r#"
-        Session tree
-        ↑↓ enter select · esc cancel · L label · ctrl+u user only · ctrl+o next filter · ctrl+a show all · ctrl+left fold · ctrl+right unfold · alt+v view · alt+c compare · alt+d delete · alt+g graft
-        alt+u undo · alt+r redo · ctrl+d reset filter · ctrl+t hide tools · ctrl+l labeled only · ctrl+shift+o previous filter · T label times · alt+h show deleted · ctrl+x copy · left page up
-        right page down · home go to first · end go to last · shift+left scroll left · shift+right scroll right · ctrl+c close
-        / type to search
-        › • user: "a"
-          • [good] assistant: "b"
-          ├⊟ user: "c"
-          │  assistant: "d"
-          └⊟ • [here] user: "e"
-             • assistant: "f"
-             • [read: notes.txt]
-             • assistant: "g"  ← active
-        (1/8)
-        00000001 2026-01-01 00:00  user: "a"
-        code │ a/model │ #8 │ 5e551011
+
     "#]]
     .assert_eq(&(panel.join("\n") + "\n"));
 }
@@ -434,6 +426,42 @@ fn settings_choose_the_initial_filter_and_order() {
         (2/3) [user-only]
     "#]]
     .assert_eq(&listed(&harness));
+}
+
+#[test]
+fn the_nested_style_indents_every_generation() {
+    let mut harness = Harness::with_session(60, 40, TALK);
+    let mut config = crate::state::UiConfig::clone(&harness.state.config);
+    config.tree_style = osier_protocol::outline::OutlineStyle::Nested;
+    harness.state.config = config.into();
+    harness.open_tree();
+    expect![[r#"
+    "#]]
+    .assert_eq(&listed(&harness));
+}
+
+#[test]
+fn the_lines_of_deep_branches_meet() {
+    let mut script = String::from("say a; reply b0");
+    for level in 0..14 {
+        script += &format!("; say x{level}; move b{level}; say y{level}; reply b{}", level + 1);
+    }
+    for keys in ["end", "up up up up up up", "home"] {
+        let mut harness = tree(60, 24, &script);
+        harness.press(keys);
+        let rows: Vec<Vec<char>> =
+            listed(&harness).lines().skip(1).map(|line| line.chars().collect()).collect();
+        for (above, below) in rows.iter().zip(&rows[1..rows.len() - 1]) {
+            let joined = |at: usize| matches!(above.get(at), Some('│' | '├'));
+            let is_line = |(_, ch): &(usize, &char)| **ch == '│';
+            assert!(
+                below.iter().enumerate().filter(is_line).all(|(at, _)| joined(at)),
+                "{keys}\n{}",
+                listed(&harness)
+            );
+        }
+        assert!(rows.iter().any(|row| row.contains(&'│')), "{keys}");
+    }
 }
 
 #[test]
@@ -458,11 +486,11 @@ fn selecting_asks_about_a_summary_and_escape_returns_to_the_row() {
 
         g
 
-        Summarize the branch you are leaving?
-        › 1. no summary
-          2. summarize
-          3. summarize with custom instructions
-        ↑↓ move · enter or number select · esc cancel
+        ╭─ Summarize the branch you are leaving? ───────────────────
+        │ › 1. no summary
+        │   2. summarize
+        │   3. summarize with custom instructions
+        ╰─ ↑↓ move · enter or number select · esc cancel ───────────
         code │ a/model │ #8 │ 5e551011
     "#]]);
     harness.press("escape");
@@ -498,10 +526,10 @@ fn a_summary_shows_its_progress_and_canceling_it_returns_to_the_row() {
 
         g
 
-        Summarizing the branch you are leaving…
-          ## Goal
-          to see
-        esc cancel (nothing changes)
+        ╭─ Summarizing the branch you are leaving… ─────────────────
+        │   ## Goal
+        │   to see
+        ╰─ esc cancel (nothing changes) ────────────────────────────
         ⣾ summarizing · 0 s · esc to stop
         code │ a/model │ #8 │ 5e551011
     "#]]);
@@ -577,7 +605,7 @@ fn ten_thousand_entries_can_be_browsed_and_searched() {
     let mut harness = tree(80, 24, &script);
     harness.press("up pageUp home end ctrl+u 's4321'");
     assert!(harness.text().contains("user: \"s4321\""), "{}", harness.text());
-    assert!(harness.text().contains("(1/1) [user-only]"), "{}", harness.text());
+    assert!(harness.text().contains("1/1 [user-only]"), "{}", harness.text());
 }
 
 #[test]

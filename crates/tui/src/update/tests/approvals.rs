@@ -27,13 +27,14 @@ fn an_approval_shows_the_complete_command() {
 
         > go
 
-        Allow bash to run this command?
-          git push
-          --force<U+001B>[2J
-        › y  Yes, once
-          p  Yes, always exactly this command
-          a  Yes, always any command in the sandbox
-          n  No, and continue without it
+        ╭─ Allow bash to run this command? ─────────────────────────
+        │   git push
+        │   --force<U+001B>[2J
+        │ › y  Yes, once
+        │   p  Yes, always exactly this command
+        │   a  Yes, always any command in the sandbox
+        │   n  No, and continue without it
+        ╰─ ↑↓ select · enter confirm · esc stop the turn ───────────
         ⣾ waiting for your answer · 0 s · esc to stop the turn
         code │ a/model │ #1 │ 5e551011
     "#]]);
@@ -87,11 +88,12 @@ fn the_draft_can_be_edited_while_a_question_is_visible() {
 
         > go
 
-        Allow bash to run this command?
-          touch x
-        › y  Yes, once
-          a  Yes, always any command in the sandbox
-          n  No, and continue without it
+        ╭─ Allow bash to run this command? ─────────────────────────
+        │   touch x
+        │ › y  Yes, once
+        │   a  Yes, always any command in the sandbox
+        │   n  No, and continue without it
+        ╰─ ↑↓ select · enter confirm · esc stop the turn ───────────
         > please look at any
         ⣟ waiting for your answer · 0 s · esc to stop the turn
         code │ a/model │ #1 │ 5e551011
@@ -235,19 +237,19 @@ fn a_long_diff_can_be_paged() {
     harness.event(ClientEvent::Asked { id: 1, question: Box::new(question), agent: None });
     harness.press("pageDown");
     harness.check(expect![[r#"
-        > go
 
-        Allow bash to change src/main.rs?
-          +line 8
-          +line 9
-          +line 10
-          +line 11
-          +line 12
-          +line 13
-          +line 14
-          lines 8–14 of 30; PageDown to the end…
-        › y  Yes, once
-          n  No, and continue without it
+        ╭─ Allow bash to change src/main.rs? ───
+        │   +line 8
+        │   +line 9
+        │   +line 10
+        │   +line 11
+        │   +line 12
+        │   +line 13
+        │   +line 14
+        │   lines 8–14 of 30; PageDown to the e…
+        │ › y  Yes, once
+        │   n  No, and continue without it
+        ╰─ ↑↓ select · enter confirm ───────────
         code │ a/model │ #1 │ 5e551011
     "#]]);
 }
@@ -327,12 +329,12 @@ fn a_truncated_title_keeps_the_reason_and_the_full_path_is_shown_below() {
     let path = format!("/{}/etc/passwd", "deep/".repeat(20));
     let mut harness =
         asked_about(40, 24, diff(&path, "+x\n".to_owned()), osier_tools::approvals::AskReason::Outside);
-    assert!(harness.text().contains("\nOutside the project: allow bash to chan…\n"), "{}", harness.text());
-    let whole: String = harness.text().lines().flat_map(|line| line.chars().skip(2)).collect();
+    assert!(harness.text().contains("\n╭─ Outside the project: allow bash to …"), "{}", harness.text());
+    let whole: String = harness.text().lines().flat_map(|line| line.chars().skip(4)).collect();
     assert!(whole.contains(&format!("to change {path}?")), "{}", harness.text());
     harness.resize(200, 24);
     assert!(
-        harness.text().contains(&format!("Outside the project: allow bash to change {path}?\n")),
+        harness.text().contains(&format!("Outside the project: allow bash to change {path}? ─")),
         "{}",
         harness.text()
     );
@@ -342,7 +344,7 @@ fn a_truncated_title_keeps_the_reason_and_the_full_path_is_shown_below() {
         diff(".git/hooks/pre-commit", "+x\n".to_owned()),
         osier_tools::approvals::AskReason::Guarded,
     );
-    assert!(harness.text().contains("\nPrograms run from this file: allow bash…\n"), "{}", harness.text());
+    assert!(harness.text().contains("\n╭─ Programs run from this file: allow …"), "{}", harness.text());
 }
 
 #[test]

@@ -9,16 +9,16 @@ fn help_fits_a_small_screen() {
     harness.submit("/help");
     harness.check(expect![[r#"
 
-        Help
-          /help
-              show commands and keys
-          /tree
-              show the tree: browse, search,
-              label, move
-          /model [name]
-              choose the model, from a list or
-              by name
-        ↑↓ scroll · 163 more lines · esc close
+        ╭─ Help ────────────────────────────────
+        │ / type to search
+        │ Writing
+        │   enter
+        │     send; while a turn runs, the model
+        │     gets it with its next call
+        │   alt+enter
+        │     while a turn runs: send when it
+        │     ends; otherwise insert a newline
+        ╰─ ↑↓ scroll, 180 more lines ───────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("end escape");

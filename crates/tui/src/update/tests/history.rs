@@ -33,23 +33,23 @@ fn ctrl_r_searches_incrementally_and_enter_uses_the_match() {
     harness.press("'draft' ctrl+r 'MA'");
     harness.check(expect![[r#"
 
-        Prompt history
-        / MA
-        › make it  +1 line
-        (1/1) · enter use · ctrl+r older · ctrl+s newer · esc cancel
+        ╭─ Prompt history ──────────────────────────────────────────
+        │ / MA
+        │ › make it  +1 line
+        ╰─ (1/1) · enter use · ctrl+r older · ctrl+s newer ─────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("backspace backspace 't'");
     harness.press("ctrl+r ctrl+r");
     harness.check(expect![[r#"
 
-        Prompt history
-        / t
-          read notes.txt
-          fix the parser
-        › make it  +1 line
-          /tree
-        (3/4) · enter use · ctrl+r older · ctrl+s newer · esc cancel
+        ╭─ Prompt history ──────────────────────────────────────────
+        │ / t
+        │   read notes.txt
+        │   fix the parser
+        │ › make it  +1 line
+        │   /tree
+        ╰─ (3/4) · enter use · ctrl+r older · ctrl+s newer ─────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("escape");

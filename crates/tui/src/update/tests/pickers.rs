@@ -9,13 +9,13 @@ fn the_model_picker_filters_as_you_type() {
     harness.submit("/model");
     harness.check(expect![[r#"
 
-        Model
-        / type to search
-        › a/model    ← current
-          b/large
-          b/small
-          c/mall
-        (1/4) ↑↓ move · enter select · esc cancel
+        ╭─ Model ───────────────────────────────────────────────────
+        │ / type to search
+        │ › a/model    ← current
+        │   b/large
+        │   b/small
+        │   c/mall
+        ╰─ (1/4) ↑↓ move · enter select · esc cancel ───────────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("'bsm' enter");
@@ -46,13 +46,13 @@ fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
     harness.submit("/approval");
     harness.check(expect![[r#"
 
-        Approval
-        / type to search
-          default   asks before writing files or running commands
-        › autoEdit  asks before running commands  ← current
-          sandbox   not available, asks before running commands: sa…
-          yolo      never asks, no sandbox
-        (2/4) ↑↓ move · enter select · esc cancel
+        ╭─ Approval ────────────────────────────────────────────────
+        │ / type to search
+        │   default   asks before writing files or running commands
+        │ › autoEdit  asks before running commands  ← current
+        │   sandbox   not available, asks before running commands: …
+        │   yolo      never asks, no sandbox
+        ╰─ (2/4) ↑↓ move · enter select · esc cancel ───────────────
         code │ a/model │ autoEdit │ #0 │ 5e551011
     "#]]);
     harness.press("down down enter");

@@ -1,0 +1,71 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::text::plain;
+
+const DIFF: &str = "--- a/x\n+++ b/x\n@@ -8,3 +8,4 @@\n a\n-let one = two;\n+let one = three;\n+--- added\n b\n@@ -40 +41 @@\n-c\n+d\n\\ No newline at end of file\n";
+
+#[track_caller]
+fn check(columns: usize, expected: Expect) {
+    let lines = diff_lines(DIFF, columns);
+    assert!(lines.iter().all(|line| line.width() <= columns));
+    expected.assert_eq(&plain(&lines));
+}
+
+#[test]
+fn rows_have_line_numbers_and_signs() {
+    check(
+        40,
+        expect![[r#"
+             8   a
+             9 - let one = two;
+             9 + let one = three;
+            10 + --- added
+            11   b
+             ⋮ 
+            40 - c
+            41 + d
+            \ No newline at end of file
+        "#]],
+    );
+}
+
+#[test]
+fn a_wide_terminal_shows_the_old_and_the_new_text_side_by_side() {
+    let lines = diff_lines(DIFF, 120);
+    let text: Vec<String> =
+        lines.iter().map(|line| line.plain().replace("     ", "").trim_end().to_owned()).collect();
+    assert!(
+        text[1].contains("9 - let one = two;") && text[1].contains("│  9 + let one = three;"),
+        "{text:?}"
+    );
+    assert!(lines.iter().all(|line| line.width() <= 120));
+}
+
+#[test]
+fn changed_words_have_a_background_of_their_own() {
+    let rows = diff_rows(DIFF);
+    assert_eq!(
+        rows[1].to_markup(),
+        "{dim on-removedBg| 9 }{removed on-removedBg bold|- }{removed on-removedBg|let one = }{removed on-removedWordBg|two}{removed on-removedBg|;}"
+    );
+    assert_eq!(rows[5].to_markup(), "{border| ⋮ }");
+    assert_eq!(
+        rows[6].to_markup(),
+        "{dim on-removedBg|40 }{removed on-removedBg bold|- }{removed on-removedBg|c}"
+    );
+}
+
+#[test]
+fn a_text_that_is_not_a_unified_diff_is_shown_as_it_is() {
+    assert_eq!(plain(&diff_lines("+1 a\n-2 b\n@@ odd\n", 40)), "+1 a\n-2 b\n@@ odd\n");
+    assert_eq!(plain(&diff_lines("", 40)), "\n");
+}
+
+#[test]
+fn long_rows_are_wrapped_below_their_text() {
+    let diff = format!("@@ -1 +1 @@\n-{}\n+b\n", "a".repeat(30));
+    let lines = diff_lines(&diff, 20);
+    assert_eq!(plain(&lines), "1 - aaaaaaaaaaaaaaaa\n↳ aaaaaaaaaaaaaa\n1 + b\n");
+    assert!(lines[1].fill == Some(ColorRole::RemovedBg));
+}
