@@ -29,11 +29,6 @@ pub(crate) async fn answer(worker: &Worker, query: SessionQuery) -> Result<Query
             QueryAnswer::Files { files: completions::files(worker, limit).await }
         }
         SessionQuery::Agents => QueryAnswer::Agents { agents: completions::agents(worker).await },
-        SessionQuery::Subagents => {
-            let state = session.state();
-            let batches = session.subagent_projections(&state).await?.into_values().collect();
-            QueryAnswer::Subagents { batches }
-        }
         SessionQuery::Status => QueryAnswer::Status(status::status(worker).await?),
         query => match answer_from_session(worker.cursor(), query).await? {
             Some(answer) => answer,
@@ -79,7 +74,12 @@ pub(crate) async fn answer_from_session(
         SessionQuery::ForkPoints { all_branches } => {
             QueryAnswer::ForkPoints { points: entries::fork_points(cursor, all_branches).await? }
         }
+        SessionQuery::Subagents => {
+            let batches = session.subagent_projections(&session.state()).await?.into_values().collect();
+            QueryAnswer::Subagents { batches }
+        }
         SessionQuery::Sandbox
+        | SessionQuery::Agents
         | SessionQuery::Models
         | SessionQuery::ModelDetails
         | SessionQuery::Commands

@@ -26,7 +26,7 @@ const EVENT_CAPACITY: usize = 1024;
 /// How many short ids to try before using a longer one.
 const MAX_ID_ATTEMPTS: usize = 100;
 
-/// The writer of a session.
+/// The writer of a session. It has many fields because everything that a session changes goes through it.
 pub(crate) struct SessionWriter {
     store: Arc<dyn Store>,
     key: String,

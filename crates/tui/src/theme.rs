@@ -148,7 +148,7 @@ impl Theme {
                 (Some(role), Some(color)) => self.sixteen[role as usize] = Some(color),
                 (Some(_), None) => problems.push(format!("sixteen.{token}: {value} is not a color")),
                 (None, _) => {
-                    problems.push(format!("unknown token sixteen.{token}; {}", suggest_token(token)))
+                    problems.push(format!("unknown token sixteen.{token}; {}", suggest_token(token)));
                 }
             }
         }

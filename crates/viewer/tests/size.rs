@@ -17,7 +17,7 @@ fn check(text: &str) {
     let limit = text.len() * MAX_FACTOR + MAX_FRAME;
     let markdown = render_markdown(text).len();
     assert!(markdown <= limit + MAX_EXPANSION, "{markdown} bytes from {}: {:.60}", text.len(), text);
-    assert!(render_diff(text).len() <= limit, "diff: {:.60}", text);
+    assert!(render_diff(text).len() <= limit, "diff: {text:.60}");
     let message = |message: serde_json::Value| {
         json!({ "type": "message", "id": "1", "parentId": null, "message": message }).to_string()
     };

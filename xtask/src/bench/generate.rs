@@ -31,12 +31,6 @@ impl SessionShape {
         session_id(self.seed)
     }
 
-    /// The name of its file in a store.
-    pub(super) fn file_name(&self) -> String {
-        let time = iso(START).replace([':', '.'], "-");
-        format!("{time}_{}.jsonl", self.id())
-    }
-
     /// Writes the file unless it exists.
     pub(super) fn write(&self, file: &Path, cwd: &Path) -> Result<()> {
         if file.exists() {

@@ -51,7 +51,7 @@ impl RunningTasks {
     pub(crate) async fn steer(&self, task: &str, text: String) -> Result<CommandReply, EngineError> {
         let client =
             self.lock().get(task).and_then(|task| task.client.clone()).ok_or_else(|| unknown(task))?;
-        let prompt = ClientCommand::Prompt { prompt: Prompt::text(text), when: PromptTiming::Steer };
+        let prompt = ClientCommand::timed_prompt(Prompt::text(text), PromptTiming::Steer);
         Ok(client.worker().send(prompt).await?)
     }
 }

@@ -149,7 +149,7 @@ impl<'a> TaskRun<'a> {
         };
         let prompt = Prompt::text(self.task.prompt.clone());
         Ok(match (path.entries.is_empty(), path.unfinished_turn) {
-            (true, _) => Some(ClientCommand::Prompt { prompt, when: PromptTiming::Now }),
+            (true, _) => Some(ClientCommand::timed_prompt(prompt, PromptTiming::Now)),
             (false, true) => Some(ClientCommand::Resume),
             (false, false) => None,
         })

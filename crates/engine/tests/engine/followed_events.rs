@@ -110,7 +110,7 @@ fn state(entries: usize, turn_running: bool) -> AttachedState {
 }
 
 fn question(id: u64) -> OpenQuestion {
-    OpenQuestion { id, question: Question::Continue { model_calls: 9 } }
+    OpenQuestion { id, question: Question::Continue { model_calls: 9 }, agent: None }
 }
 
 fn delta(index: usize) -> ClientEvent {
@@ -136,7 +136,7 @@ async fn a_turn_that_started_unnoticed_is_announced_before_its_entries() {
 
 #[tokio::test]
 async fn an_open_question_is_asked_once_and_a_closed_one_is_withdrawn() {
-    let asked = |id| ClientEvent::Asked { id, question: Box::new(question(id).question) };
+    let asked = |id| ClientEvent::Asked { id, question: Box::new(question(id).question), agent: None };
     let first = AttachedState { open_questions: vec![question(1)], ..state(2, true) };
     let second = AttachedState { open_questions: vec![question(2), question(3)], ..state(3, true) };
     let attachments =

@@ -36,11 +36,13 @@ pub(crate) fn strip(path: &Path, source: &str) -> Result<StrippedSource, String>
     }
     let options = CodegenOptions { source_map_path: Some(path.to_owned()), ..CodegenOptions::default() };
     let CodegenReturn { code, map, .. } = Codegen::new().with_options(options).build(&program);
-    let tokens = map.iter().flat_map(|map| map.get_tokens());
-    let positions = tokens.map(|token| {
-        ((token.get_dst_line(), token.get_dst_col()), (token.get_src_line(), token.get_src_col()))
-    });
-    let positions = SourcePositions::new(positions.collect());
+    let mut positions = Vec::new();
+    if let Some(map) = map {
+        positions.extend(map.get_tokens().map(|token| {
+            ((token.get_dst_line(), token.get_dst_col()), (token.get_src_line(), token.get_src_col()))
+        }));
+    }
+    let positions = SourcePositions::new(positions);
     Ok(StrippedSource { positions, code })
 }
 

@@ -294,8 +294,8 @@ fn image_blocks(images: &[Image]) -> Value {
 
 fn streaming_behavior(when: PromptTiming) -> Option<&'static str> {
     match when {
-        PromptTiming::Steer => Some("steer"),
-        PromptTiming::FollowUp => Some("followUp"),
+        PromptTiming::Steer | PromptTiming::SteerLater => Some("steer"),
+        PromptTiming::FollowUp | PromptTiming::FollowUpLater => Some("followUp"),
         PromptTiming::Now | PromptTiming::NoTurn => None,
     }
 }

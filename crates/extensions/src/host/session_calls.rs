@@ -188,7 +188,7 @@ async fn send_message(call: &ExtensionCall) -> RequestResult {
         (Some("followUp"), _) if !worker(call)?.is_idle() => PromptTiming::FollowUp,
         _ => PromptTiming::NoTurn,
     };
-    send(call, ClientCommand::Prompt { prompt: Prompt::custom(message), when }).await.map(|_| null())
+    send(call, ClientCommand::timed_prompt(Prompt::custom(message), when)).await.map(|_| null())
 }
 
 #[derive(Debug, Deserialize)]
@@ -217,7 +217,7 @@ async fn send_user_message(call: &ExtensionCall) -> RequestResult {
         Some("followUp") => PromptTiming::FollowUp,
         _ => PromptTiming::Now,
     };
-    send(call, ClientCommand::Prompt { prompt, when }).await.map(|_| null())
+    send(call, ClientCommand::timed_prompt(prompt, when)).await.map(|_| null())
 }
 
 fn blocks_prompt(blocks: &[Value]) -> Prompt {

@@ -3,7 +3,7 @@
 use osier_extensions::frame::{Frame, MAX_FRAME};
 
 /// Any bytes are frames or refused, and a frame stays the same when it is written and read again.
-pub fn extension_frame(data: &[u8]) {
+pub(crate) fn extension_frame(data: &[u8]) {
     let mut input = data;
     while let Ok(Some(frame)) = Frame::read(&mut input) {
         let line = frame.to_line();

@@ -94,7 +94,7 @@ impl RpcSession {
             }
         })
         .await;
-        cleared.and_then(|_| settled)?;
+        cleared.and(settled)?;
         let texts = |prompts: &[Prompt]| -> Vec<String> {
             prompts.iter().map(|prompt| prompt.text.clone()).collect()
         };

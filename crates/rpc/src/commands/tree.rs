@@ -42,7 +42,9 @@ impl RpcSession {
     }
 
     pub(crate) async fn subagents(&self) -> CommandResult {
-        data(&json!({ "batches": self.client.subagents().await?, "agents": self.client.agents().await? }))
+        response_data(
+            &json!({ "batches": self.client.subagents().await?, "agents": self.client.agents().await? }),
+        )
     }
 
     pub(crate) async fn compare(&self, left: EntryId, right: EntryId) -> CommandResult {

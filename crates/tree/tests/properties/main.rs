@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use osier_testkit::{RandomLog, ScriptedSession, random_logs};
 use osier_tree::entry::{flag, parse_entry};
-use osier_tree::projection::outline::{Outline, OutlineFilter, OutlineOptions, SiblingOrder};
+use osier_tree::projection::outline::{Outline, OutlineFilter, OutlineOptions, OutlineStyle, SiblingOrder};
 use osier_tree::projection::preview::{Previews, search_text};
 use osier_tree::projection::transcript::{markdown, transcript, transcript_entries};
 use osier_tree::projection::usage::{UsageMeter, usage_entries};

@@ -56,9 +56,10 @@ proptest! {
     }
 
     #[test]
-    fn the_rows_of_an_outline_form_a_tree(log in random_logs(true, 0..80), filter in 0usize..5, active: bool, words in "(text 1)?", fold_at in 0usize..80) {
+    fn the_rows_of_an_outline_form_a_tree(log in random_logs(true, 0..80), filter in 0usize..5, active: bool, words in "(text 1)?", fold_at in 0usize..80, nested: bool) {
         let tree = folded(&log);
         let options = OutlineOptions {
+            style: if nested { OutlineStyle::Nested } else { OutlineStyle::Flat },
             filter: OutlineFilter::ALL[filter],
             search: words,
             order: if active { SiblingOrder::ActiveFirst } else { SiblingOrder::OldestFirst },

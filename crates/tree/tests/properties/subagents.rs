@@ -54,7 +54,9 @@ fn projected(
 ) -> (SessionTree, Vec<Vec<u8>>, Vec<(Seq, SubagentProjection)>) {
     let lines: Vec<Vec<u8>> = log.iter().map(|entry| entry.to_string().into_bytes()).collect();
     let mut tree = SessionTree::default();
-    lines.iter().for_each(|line| drop(tree.append(&parse_entry(line).unwrap(), 0, 0)));
+    for line in &lines {
+        tree.append(&parse_entry(line).unwrap(), 0, 0);
+    }
     let projections = subagent_projections(&tree, &lines, liveness).into_iter().collect();
     (tree, lines, projections)
 }

@@ -1,3 +1,5 @@
+//! Diffs as they are drawn.
+
 use expect_test::{Expect, expect};
 
 use super::*;

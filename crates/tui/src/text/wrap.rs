@@ -98,7 +98,7 @@ fn line_from_cells(cells: &[Cell<'_>]) -> Line {
     for cell in cells {
         match line.spans.last_mut() {
             Some(span) if span.style == cell.style && span.link.as_ref() == cell.link => {
-                span.text.push_str(cell.text)
+                span.text.push_str(cell.text);
             }
             _ => line.spans.push(Span {
                 text: cell.text.to_owned(),
