@@ -168,10 +168,20 @@ impl RpcSession {
 
     /// Stops writing events. The agent goes on.
     pub(crate) fn stop_events(&self) {
-        let writer = self.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        if let Some(task) = writer {
-            task.abort();
+        drop(self.abort_writer());
+    }
+
+    /// Stops writing events, and waits until no more are written.
+    pub(crate) async fn end_events(&self) {
+        if let Some(task) = self.abort_writer() {
+            // It was aborted, or has ended.
+            let _ = task.await;
         }
+    }
+
+    fn abort_writer(&self) -> Option<JoinHandle<()>> {
+        let writer = self.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        writer.inspect(JoinHandle::abort)
     }
 }
 

@@ -51,7 +51,7 @@ impl RpcServer {
         }
         session.client.send(ClientCommand::Cancel).await?;
         session.settle().await?;
-        session.stop_events();
+        session.end_events().await;
         self.remove(session);
         Ok(None)
     }

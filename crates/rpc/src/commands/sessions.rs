@@ -75,7 +75,7 @@ impl RpcServer {
         let (text, is_main) = (opened.info.editor_text.clone().unwrap_or_default(), self.is_main(old));
         // If this fails, the client keeps the old session and its events.
         let new = RpcSession::start(opened, !is_main, self.output.clone()).await?;
-        old.stop_events();
+        old.end_events().await;
         let session_id = (!is_main).then(|| new.info.id.clone());
         self.replace(old, new);
         Ok(Replaced { text: Some(text), cancelled: false, session_id })
