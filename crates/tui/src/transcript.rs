@@ -60,6 +60,11 @@ impl Transcript {
                 pieces.extend(assistant_pieces(reply));
                 pieces
             }
+            // They are inside their call. While the tasks run, the live part of the screen shows them.
+            EntryContent::Subagents(subagents) if !self.pending_calls.is_empty() => {
+                let is_shown = subagents.status.as_deref() != Some("running");
+                is_shown.then(|| Piece::entry(line.clone())).into_iter().collect()
+            }
             EntryContent::Change(_) | EntryContent::Other => Vec::new(),
             _ => {
                 let mut pieces = self.settle_pending();

@@ -381,7 +381,7 @@ fn invalid_value_is_rejected_and_not_written() {
             ! osier: invalid key a b
             exit 2
             $ config set tools read,gerp
-            ! osier: no tool gerp; did you mean grep? The tools are read, write, edit, bash, grep, find, ls, todo, backtrack
+            ! osier: no tool gerp; did you mean grep? The tools are read, write, edit, bash, grep, find, ls, todo, backtrack, task
             exit 2
             $ config set model claude-opos-5-5
             ! osier: unknown model claude-opos-5-5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5? `osier models` lists the available models

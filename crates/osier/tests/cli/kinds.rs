@@ -47,7 +47,7 @@ fn entries_out_of_context_are_shown_and_never_sent() {
         user: "a"
         [branch summary]: a dead end
         [mine]: only for people
-        [subagents: 1 task, running]
+        [subagents: 1 task, interrupted]
         [subagents: 0 results, completed]  ← active
     "#]],
     );

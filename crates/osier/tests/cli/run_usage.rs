@@ -42,7 +42,7 @@ fn conflicting_options_are_refused() {
         $ osier -p --name   x
         osier: --name is empty; `osier sessions rename` can clear a name
         $ osier -p --tools read,wriet x
-        osier: no tool wriet; did you mean write? The tools are read, write, edit, bash, grep, find, ls, todo, backtrack
+        osier: no tool wriet; did you mean write? The tools are read, write, edit, bash, grep, find, ls, todo, backtrack, task
         $ osier -p --cwd nowhere x
         osier: --cwd nowhere: no such directory
         $ osier -p --model nonsense x
@@ -101,9 +101,9 @@ fn a_mistyped_command_is_not_sent_to_a_model() {
         $ osier modles
         osier: unknown command `modles`; did you mean `osier models`? To send it to the model: osier -- 'modles'
         $ osier rpc
-        osier: unknown command `rpc`; the commands are sessions, config, models, serve, token, doctor, trust, demo, schema, completions, man, help. To send it to the model: osier -- 'rpc'
+        osier: unknown command `rpc`; the commands are sessions, config, models, agents, serve, token, doctor, trust, demo, schema, completions, man, help. To send it to the model: osier -- 'rpc'
         $ osier rpc --stdio
-        error: unknown command `rpc`; the commands are sessions, config, models, serve, token, doctor, trust, demo, schema, completions, man, help. To send it to the model: osier -- 'rpc'
+        error: unknown command `rpc`; the commands are sessions, config, models, agents, serve, token, doctor, trust, demo, schema, completions, man, help. To send it to the model: osier -- 'rpc'
         $ osier tree
         osier: unknown command `tree`; did you mean `osier sessions tree`? To send it to the model: osier -- 'tree'
     "#]].assert_eq(&errors);

@@ -10,7 +10,7 @@ use crate::update::show_error;
 pub(super) const COMMAND: SlashCommand = SlashCommand {
     name: "agents",
     aliases: &[],
-    arguments: "[cancel [task] | steer task text]",
+    arguments: "[cancel | steer]",
     help: "list agents and tasks, or steer or cancel tasks",
     run,
 };

@@ -86,6 +86,10 @@ pub(crate) fn card_header(call: &ToolCallView, mark: ColorRole, options: RenderO
     if call.name == "todo" {
         return vec![start];
     }
+    if let ("task", Some(tasks)) = (call.name.as_str(), call.arguments["tasks"].as_array()) {
+        let count = if tasks.len() == 1 { "1 task".to_owned() } else { format!("{} tasks", tasks.len()) };
+        return vec![start.with(ColorRole::Dim, &format!("  {count}"))];
+    }
     let summary = call.summary(options.home);
     vec![
         start

@@ -51,6 +51,25 @@ fn every_task_shows_its_state_and_what_it_does() {
 }
 
 #[test]
+fn a_stored_batch_is_part_of_its_call() {
+    let batch = |status: &str| {
+        let tasks =
+            serde_json::json!([{ "id": "1", "agent": "explore", "title": "find it", "prompt": "find" }]);
+        let content = serde_json::json!({ "batchId": "b", "status": status, "tasks": tasks });
+        serde_json::json!({ "type": "subagent_batch", "content": content }).to_string()
+    };
+    let mut harness = Harness::with_session(70, 20, "say a");
+    harness.event(ClientEvent::TurnStarted);
+    harness.run_steps(&format!("reply calls task x\nentry {}", batch("running")));
+    let text = harness.text();
+    assert!(!text.contains("interrupted") && !text.contains("find it"), "{text}");
+    let interrupted =
+        Harness::with_session(70, 20, &format!("say a\nreply calls task x\nentry {}", batch("interrupted")));
+    let text = interrupted.text();
+    assert!(text.contains("sub-agents interrupted") && text.contains("explore  find it"), "{text}");
+}
+
+#[test]
 fn a_question_of_a_task_names_its_agent() {
     let mut harness = Harness::with_session(80, 20, "say a");
     harness.event(ClientEvent::TurnStarted);
