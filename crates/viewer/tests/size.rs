@@ -16,7 +16,7 @@ const MAX_EXPANSION: usize = 110_000;
 fn check(text: &str) {
     let limit = text.len() * MAX_FACTOR + MAX_FRAME;
     let markdown = render_markdown(text).len();
-    assert!(markdown <= limit + MAX_EXPANSION, "{markdown} bytes from {}: {:.60}", text.len(), text);
+    assert!(markdown <= limit + MAX_EXPANSION, "{markdown} bytes from {}: {text:.60}", text.len());
     assert!(render_diff(text).len() <= limit, "diff: {text:.60}");
     let message = |message: serde_json::Value| {
         json!({ "type": "message", "id": "1", "parentId": null, "message": message }).to_string()
@@ -27,7 +27,7 @@ fn check(text: &str) {
     );
     for line in [user, result] {
         let rendered = render_line(line.as_bytes()).unwrap().len();
-        assert!(rendered <= limit + MAX_EXPANSION, "{rendered} bytes from {}: {:.60}", text.len(), text);
+        assert!(rendered <= limit + MAX_EXPANSION, "{rendered} bytes from {}: {text:.60}", text.len());
     }
 }
 
