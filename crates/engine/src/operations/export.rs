@@ -125,6 +125,8 @@ async fn write_jsonl<E: From<SessionError> + From<StoreError>, W: FnMut(&[u8]) -
             write(&line)?;
             write(b"\n")?;
         }
+        // A store that never waits must not keep a reader of the pieces waiting until the end.
+        tokio::task::yield_now().await;
         lines = entries.next_lines().await?;
     }
     Ok(())

@@ -191,3 +191,32 @@ async fn rows_of_some_entries_are_those_of_the_whole_tree() {
     assert_eq!(last.entries[0].row, whole("batch"));
     assert_eq!((last.hidden_entries, last.leaf_id.as_deref()), (4, some.leaf_id.as_deref()));
 }
+
+#[tokio::test]
+async fn an_export_pauses_between_its_pieces() {
+    let engine = TestEngine::new();
+    let session = engine.create(KeepWhen::Always).await.session().clone();
+    for number in 0..8 {
+        let text = "x".repeat(1 << 20);
+        let entry = format!(
+            r#"{{"type":"message","id":"entry{number}","message":{{"role":"user","content":"{text}"}}}}"#
+        );
+        session.append_entry(entry.as_bytes()).await.unwrap();
+    }
+    let stored = engine.engine.session_at(session.store().name(), session.key()).await.unwrap();
+    for format in [ExportFormat::Markdown, ExportFormat::Json, ExportFormat::Jsonl] {
+        let written = std::sync::atomic::AtomicUsize::new(0);
+        let write = |piece: &[u8]| -> Result<(), EngineError> {
+            written.fetch_add(piece.len(), std::sync::atomic::Ordering::Relaxed);
+            Ok(())
+        };
+        let mut export = std::pin::pin!(engine.engine.write_export(&stored, None, format, write));
+        let (mut total, mut largest) = (0, 0);
+        while futures_util::poll!(export.as_mut()).is_pending() {
+            let piece = written.swap(0, std::sync::atomic::Ordering::Relaxed);
+            (total, largest) = (total + piece, largest.max(piece));
+            tokio::task::yield_now().await;
+        }
+        assert!(total >= 4 << 20 && largest <= 3 << 20, "{format:?}: {largest} of {total} bytes at once");
+    }
+}
