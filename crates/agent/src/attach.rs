@@ -26,12 +26,25 @@ impl AgentContext {
     pub(crate) async fn attach(&self, after: Option<LogPosition>) -> Result<Attached, AgentError> {
         // Subscribe first: what happens in between is in both, and the order of events sorts it out.
         let (live, agent) = self.subscribe();
+        {
+            let mut agent_state = self.state();
+            agent_state.has_clients = true;
+            for event in agent_state.unseen.drain(..) {
+                self.live.send(ClientEvent::Extension(event));
+            }
+        }
         attach(&self.cursor, after, Some(live), agent).await
+    }
+
+    /// Attaches an observer that is not a client: what waits for the first client goes on waiting.
+    pub(crate) async fn attach_observer(&self) -> Result<Attached, AgentError> {
+        let (live, agent) = self.subscribe();
+        attach(&self.cursor, None, Some(live), agent).await
     }
 
     /// The agent's part of the state, and the live events after it.
     fn subscribe(&self) -> (broadcast::Receiver<LiveEvent>, AttachedState) {
-        let mut agent_state = self.state();
+        let agent_state = self.state();
         let attached = AttachedState {
             turn_running: agent_state.turn_running,
             open_questions: agent_state.questions.list(),
@@ -39,11 +52,7 @@ impl AgentContext {
             returned_prompts: agent_state.prompts.returned().to_vec(),
             ..AttachedState::default()
         };
-        let receiver = self.live.subscribe();
-        for event in agent_state.unseen.drain(..) {
-            self.live.send(ClientEvent::Extension(event));
-        }
-        (receiver, attached)
+        (self.live.subscribe(), attached)
     }
 }
 

@@ -58,7 +58,9 @@ pub(crate) struct AgentState {
     /// Canceled with the prompts that hooks are still asked about.
     pub(crate) cancel_prompts: CancellationToken,
     pub(crate) lifetime: HookLifetime,
-    /// What extensions showed while no client was attached.
+    /// A client was attached.
+    pub(crate) has_clients: bool,
+    /// What extensions showed before the first client was attached.
     pub(crate) unseen: Vec<ExtensionEvent>,
 }
 

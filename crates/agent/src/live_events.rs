@@ -32,10 +32,6 @@ impl LiveSender {
         let _ = self.sender.send(LiveEvent { after: self.session.state().age(), event });
     }
 
-    pub(crate) fn has_listeners(&self) -> bool {
-        self.sender.receiver_count() > 0
-    }
-
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<LiveEvent> {
         self.sender.subscribe()
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use osier_model::CancellationToken;
 use osier_protocol::{
-    ClientCommand, ClientEvent, CommandReply, DialogQuestion, ExtensionEvent, Question, UserAnswer,
+    Attached, ClientCommand, ClientEvent, CommandReply, DialogQuestion, ExtensionEvent, Question, UserAnswer,
 };
 use tokio::sync::mpsc::WeakUnboundedSender;
 
@@ -39,6 +39,12 @@ impl Worker {
         !self.agent.state().turn_running
     }
 
+    /// The system prompt at the position of the agent.
+    pub async fn system_prompt(&self) -> Result<String, AgentError> {
+        let (state, at) = self.agent.position();
+        Ok(self.agent.system_prompt_at(&state, at).await?.text())
+    }
+
     pub fn has_queued_prompts(&self) -> bool {
         !self.agent.state().prompts.queue().is_empty()
     }
@@ -46,11 +52,16 @@ impl Worker {
     /// Shows something of an extension to all clients. If there are none yet, the first one gets it.
     pub fn show(&self, event: ExtensionEvent) {
         let mut agent_state = self.agent.state();
-        match self.agent.live.has_listeners() {
+        match agent_state.has_clients {
             true => self.agent.live.send(ClientEvent::Extension(event)),
             false if agent_state.unseen.len() < MAX_UNSEEN => agent_state.unseen.push(event),
             false => {}
         }
+    }
+
+    /// Like [`Worker::attach`], for an extension that only observes.
+    pub async fn attach_observer(&self) -> Result<Attached, AgentError> {
+        self.agent.attach_observer().await
     }
 
     /// Asks the user for an extension. `None` without an answer.

@@ -90,6 +90,7 @@ pub use operations::tree_json::{JsonLayout, nested_tree_json};
 pub use operations::verify::VerifiedSession;
 pub use prompt_history::PromptHistory;
 pub use provenance::is_owned_by_another;
+pub use queries::answer_query;
 pub use session_reader::SessionReader;
 #[cfg(feature = "contract")]
 pub use sessions::contract;

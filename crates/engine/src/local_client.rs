@@ -47,7 +47,7 @@ impl Client for LocalClient {
     }
 
     async fn query(&self, query: SessionQuery) -> Result<QueryAnswer, ClientError> {
-        Ok(queries::answer(self.worker(), query).await?)
+        Ok(queries::answer_query(self.worker(), query).await?)
     }
 
     async fn attach(&self, after: Option<LogPosition>) -> Result<Attached, ClientError> {

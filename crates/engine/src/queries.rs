@@ -18,8 +18,8 @@ use crate::error::EngineError;
 use crate::operations::tree::tree_snapshot;
 use crate::reading::{feed_lines, resolve_place};
 
-/// Answers a query to an agent.
-pub(crate) async fn answer(worker: &Worker, query: SessionQuery) -> Result<QueryAnswer, EngineError> {
+/// Answers the query of a client or an extension about the session of an agent.
+pub async fn answer_query(worker: &Worker, query: SessionQuery) -> Result<QueryAnswer, EngineError> {
     Ok(match query {
         SessionQuery::Sandbox => QueryAnswer::Sandbox { sandbox: status::sandbox(worker).await },
         SessionQuery::Models => QueryAnswer::Models { models: models::names(worker) },

@@ -1,6 +1,7 @@
 // Tools that extensions register. Osier validates the arguments; `execute` streams updates as notices.
 
 import { createContext } from "osier:context.js";
+import { convert, problems } from "osier:modules/typebox-value.js";
 import { handle, notice } from "osier:primitives.js";
 
 const tools = new Map();
@@ -23,12 +24,26 @@ export function registerTool(definition) {
 	});
 }
 
+/** The arguments as the schema wants them: "5" becomes 5. What does not fit is an error that the model gets. */
+function validate(tool, args) {
+	if (!tool.parameters) return args;
+	const converted = convert(tool.parameters, structuredClone(args));
+	const wrong = [...problems(tool.parameters, converted)].map(({ path, message }) => {
+		const name = path.slice(1).replaceAll("/", ".") || "root";
+		return `  - ${name}: ${message === "Expected required property" ? "missing" : message}`;
+	});
+	if (!wrong.length) return converted;
+	throw new Error(
+		`Validation failed for tool "${tool.name}":\n${wrong.join("\n")}\n\nReceived arguments:\n${JSON.stringify(args, null, 2)}`,
+	);
+}
+
 handle("tool", async ({ name, callId, params, token }, controller) => {
 	const tool = tools.get(name);
 	if (!tool) throw new Error(`there is no tool ${name}`);
 	const onUpdate = (partial) => notice("tool.update", { token, partial });
 	const prepared = tool.prepareArguments ? tool.prepareArguments(params) : params;
 	const ctx = createContext({ signal: controller.signal });
-	const result = await tool.execute(callId, prepared, controller.signal, onUpdate, ctx);
+	const result = await tool.execute(callId, validate(tool, prepared), controller.signal, onUpdate, ctx);
 	return result ?? { content: [] };
 });

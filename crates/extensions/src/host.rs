@@ -4,22 +4,26 @@ mod calls;
 mod events;
 mod exec;
 mod extension;
+mod followed;
 mod hook;
 mod launcher;
 mod observed;
 mod process;
 mod session;
 mod session_calls;
+#[cfg(test)]
+mod tests;
 mod toolbox;
 mod ui_calls;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use osier_agent::hooks::{OnFailure, RegisteredHook};
 use osier_session::Session;
+use osier_tools::Toolbox;
 use tokio::sync::OnceCell;
 
 pub use launcher::ExtensionLauncher;
@@ -73,7 +77,21 @@ pub struct ExtensionHost {
 
 /// The store and the key of a session.
 type SessionKey = (String, String);
-type LoadingSession = Arc<OnceCell<Arc<SessionExtensions>>>;
+type LoadingSession = Arc<SessionSlot>;
+
+/// The extensions of a session, as soon as they are loaded.
+#[derive(Debug, Default)]
+pub(crate) struct SessionSlot {
+    loaded: OnceCell<Arc<SessionExtensions>>,
+    /// The tools of the agent without those of extensions.
+    built_in_tools: Arc<OnceLock<Arc<dyn Toolbox>>>,
+}
+
+impl SessionSlot {
+    pub(crate) fn get(&self) -> Option<&Arc<SessionExtensions>> {
+        self.loaded.get()
+    }
+}
 
 /// A time that never passes. The host itself stops extensions that take too long.
 const NO_TIMEOUT: Duration = Duration::from_secs(u32::MAX as u64);
@@ -97,10 +115,16 @@ impl ExtensionHost {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn slot(&self, session: &Session) -> LoadingSession {
+        self.lock().entry(session_key(session)).or_default().clone()
+    }
+
     /// The extensions of a session. They are loaded when the session is first seen.
     async fn load(&self, session: &Session) -> Arc<SessionExtensions> {
-        let cell = self.lock().entry(session_key(session)).or_default().clone();
-        cell.get_or_init(|| SessionExtensions::load(session.clone(), self.options.clone())).await.clone()
+        let slot = self.slot(session);
+        let tools = || slot.built_in_tools.clone();
+        let load = || SessionExtensions::load(session.clone(), self.options.clone(), tools());
+        slot.loaded.get_or_init(load).await.clone()
     }
 
     /// The extensions of a session, if they are loaded.

@@ -21,7 +21,7 @@ const matchesType = (type, value) => {
 	}
 };
 
-function* problems(schema, value, path = "") {
+export function* problems(schema, value, path = "") {
 	const wrong = (message) => ({ path, instancePath: path, message, value });
 	if ("const" in schema && schema.const !== value) yield wrong(`Expected ${JSON.stringify(schema.const)}`);
 	if (schema.enum && !schema.enum.includes(value)) yield wrong(`Expected one of ${schema.enum.join(", ")}`);
@@ -83,7 +83,7 @@ function clean(schema, value) {
 	return value;
 }
 
-function convert(schema, value) {
+export function convert(schema, value) {
 	if (schema.type === "number" || schema.type === "integer") {
 		return typeof value === "string" && value.trim() !== "" && !Number.isNaN(Number(value)) ? Number(value) : value;
 	}

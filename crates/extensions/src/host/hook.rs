@@ -77,8 +77,10 @@ impl ExtensionHost {
 #[async_trait]
 impl Hook for ExtensionHost {
     fn extend_tools(&self, session: &Session, tools: Arc<dyn Toolbox>) -> Arc<dyn Toolbox> {
-        let cell = self.lock().entry(super::session_key(session)).or_default().clone();
-        Arc::new(ExtendedTools::new(tools, cell))
+        let slot = self.slot(session);
+        // An agent that starts later in the same session has the same tools.
+        let _ = slot.built_in_tools.set(tools.clone());
+        Arc::new(ExtendedTools::new(tools, slot))
     }
 
     fn commands(&self, session: &Session) -> Vec<HookCommand> {
@@ -254,6 +256,12 @@ impl Hook for ExtensionHost {
             return Ok(());
         }
         let extensions = self.extensions(ctx).await;
+        if matches!(event, HookEvent::AgentStarted { .. })
+            && extensions.wants_to_follow()
+            && let Some(worker) = extensions.worker()
+        {
+            tokio::spawn(extensions.clone().follow(worker));
+        }
         extensions.observe(event.name(), || super::observed::to_event(event)).await;
         if matches!(event, HookEvent::AgentEnded { .. }) {
             self.unload(ctx.session);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use osier_agent::{WeakWorker, Worker};
 use osier_protocol::ExtensionEvent;
 use osier_session::Session;
-use osier_tools::Progress;
+use osier_tools::{Progress, ToolSpec, Toolbox};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::ExtensionOptions;
 use super::extension::{Extension, TimeLimit};
 use super::process::{ExtensionProcess, FrameReceiver, RequestResult};
+use super::toolbox;
 use crate::frame::{Failure, Frame};
 use crate::source::{ExtensionOrigin, ExtensionSource, module_root};
 
@@ -27,6 +28,9 @@ pub(crate) struct SessionExtensions {
     /// While extensions are loaded, those that are.
     loading: Mutex<Vec<Arc<Extension>>>,
     agent: Mutex<AgentLink>,
+    built_in_tools: Arc<OnceLock<Arc<dyn Toolbox>>>,
+    /// The tools that extensions chose; `None` means all.
+    active_tools: Mutex<Option<Vec<String>>>,
     /// The live output of running tools, by their token.
     pub(crate) tool_updates: Mutex<HashMap<u64, Progress>>,
     /// Requests of extensions that can be canceled.
@@ -63,7 +67,11 @@ impl FrameReceiver for ProcessReceiver {
 
 impl SessionExtensions {
     /// Loads all extensions of the session's directory. Failures are reported, and the rest load.
-    pub(crate) async fn load(session: Session, options: Arc<ExtensionOptions>) -> Arc<SessionExtensions> {
+    pub(crate) async fn load(
+        session: Session,
+        options: Arc<ExtensionOptions>,
+        built_in_tools: Arc<OnceLock<Arc<dyn Toolbox>>>,
+    ) -> Arc<SessionExtensions> {
         let sources = options.catalog.extensions(session.header().cwd.as_ref());
         let extensions = Arc::new(SessionExtensions {
             session,
@@ -71,6 +79,8 @@ impl SessionExtensions {
             extensions: OnceLock::new(),
             loading: Mutex::default(),
             agent: Mutex::default(),
+            built_in_tools,
+            active_tools: Mutex::default(),
             tool_updates: Mutex::default(),
             open_calls: Mutex::default(),
         });
@@ -157,6 +167,22 @@ impl SessionExtensions {
         let is_meant =
             |extension: &&Arc<Extension>| (extension.process_number, extension.number) == (process, number);
         self.loading().iter().find(is_meant).cloned()
+    }
+
+    /// All tools, built in or of extensions.
+    pub(crate) fn all_tools(&self) -> Vec<ToolSpec> {
+        let built_in = self.built_in_tools.get().map(|tools| tools.specs()).unwrap_or_default();
+        toolbox::add_tools(built_in, self.all())
+    }
+
+    pub(crate) fn set_active_tools(&self, names: Vec<String>) {
+        *self.active_tools.lock().unwrap_or_else(PoisonError::into_inner) = Some(names);
+    }
+
+    /// Whether the model may use a tool.
+    pub(crate) fn is_active(&self, tool: &str) -> bool {
+        let active = self.active_tools.lock().unwrap_or_else(PoisonError::into_inner);
+        active.as_ref().is_none_or(|names| names.iter().any(|name| name == tool))
     }
 
     /// The handlers of an event, in the order in which they are called.

@@ -3,7 +3,7 @@
 use osier_agent::Worker;
 use osier_protocol::{
     ClientCommand, CommandReply, CustomMessage, Image, MoveCommand, MoveReply, Prompt, PromptTiming,
-    ThinkingLevel,
+    QueryAnswer, SessionQuery, ThinkingLevel,
 };
 use osier_session::{CommitOutcome, Session};
 use osier_store::StoreError;
@@ -34,7 +34,17 @@ pub(super) async fn answer(method: &str, call: &ExtensionCall) -> RequestResult 
             done(session.rename(&name).await)
         }
         "agent.state" => agent_state(call).await.map(|state| to_raw(&state)),
-        "tools.active" | "tools.all" => Ok(to_raw(&tools(call, method == "tools.active"))),
+        "agent.contextUsage" => context_usage(call).await.map(|usage| to_raw(&usage)),
+        "agent.systemPrompt" => {
+            worker(call)?.system_prompt().await.map(|text| to_raw(&text)).map_err(failure)
+        }
+        "tools.active" => Ok(to_raw(&active_tools(&call.session))),
+        "tools.all" => Ok(to_raw(&all_tools(&call.session))),
+        "tools.setActive" => {
+            let ActiveToolsParams { names } = call.params()?;
+            call.session.set_active_tools(names);
+            Ok(null())
+        }
         "commands" => Ok(to_raw(&commands(&call.session))),
         "agent.sendMessage" => send_message(call).await,
         "agent.sendUserMessage" => send_user_message(call).await,
@@ -155,13 +165,32 @@ async fn agent_state(call: &ExtensionCall) -> Result<Value, Failure> {
     }))
 }
 
-fn tools(call: &ExtensionCall, only_names: bool) -> Value {
-    let specs = call.session.worker().map(|worker| worker.config().tools.specs()).unwrap_or_default();
-    let describe = |spec: &osier_tools::ToolSpec| match only_names {
-        true => json!(spec.name),
-        false => json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters }),
+/// The tokens of the context. Unknown right after a compaction.
+async fn context_usage(call: &ExtensionCall) -> Result<Value, Failure> {
+    let Some(worker) = call.session.worker() else { return Ok(Value::Null) };
+    let QueryAnswer::Status(status) =
+        osier_engine::answer_query(&worker, SessionQuery::Status).await.map_err(failure)?
+    else {
+        return Ok(Value::Null);
     };
-    specs.iter().map(describe).collect()
+    let (tokens, window) = (status.context.tokens, status.context_window);
+    let percent = (window > 0).then(|| tokens as f64 * 100.0 / window as f64);
+    Ok(json!({ "tokens": tokens, "contextWindow": window, "percent": percent }))
+}
+
+#[derive(Debug, Deserialize)]
+struct ActiveToolsParams {
+    names: Vec<String>,
+}
+
+fn active_tools(session: &SessionExtensions) -> Vec<String> {
+    let names = session.all_tools().into_iter().map(|spec| spec.name);
+    names.filter(|name| session.is_active(name)).collect()
+}
+
+fn all_tools(session: &SessionExtensions) -> Value {
+    let describe = |spec: &osier_tools::ToolSpec| json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters });
+    session.all_tools().iter().map(describe).collect()
 }
 
 fn commands(session: &SessionExtensions) -> Value {

@@ -49,17 +49,9 @@ impl ExtendedTools {
 #[async_trait]
 impl Toolbox for ExtendedTools {
     fn specs(&self) -> Vec<ToolSpec> {
-        let mut specs = self.tools.specs();
-        let built_in = specs.len();
-        for extension in self.session.get().map(|session| session.all()).unwrap_or_default() {
-            for tool in &extension.registrations().tools {
-                match specs.iter().position(|spec| spec.name == tool.name) {
-                    Some(at) if at < built_in => specs[at] = to_spec(tool),
-                    Some(_) => {}
-                    None => specs.push(to_spec(tool)),
-                }
-            }
-        }
+        let Some(session) = self.session.get() else { return self.tools.specs() };
+        let mut specs = add_tools(self.tools.specs(), session.all());
+        specs.retain(|spec| session.is_active(&spec.name));
         specs
     }
 
@@ -90,6 +82,25 @@ impl Toolbox for ExtendedTools {
         };
         ctx.secrets.redact_outcome(outcome)
     }
+}
+
+/// Adds the tools of extensions. They replace built-in tools; among extensions, the first one that registered a name has it.
+pub(super) fn add_tools(mut specs: Vec<ToolSpec>, extensions: &[Arc<Extension>]) -> Vec<ToolSpec> {
+    let built_in = specs.len();
+    let mut replaced = Vec::new();
+    for extension in extensions {
+        for tool in &extension.registrations().tools {
+            match specs.iter().position(|spec| spec.name == tool.name) {
+                Some(at) if at < built_in && !replaced.contains(&at) => {
+                    replaced.push(at);
+                    specs[at] = to_spec(tool);
+                }
+                Some(_) => {}
+                None => specs.push(to_spec(tool)),
+            }
+        }
+    }
+    specs
 }
 
 /// The user loaded the extension, so its tools run without approval, as its other code does.

@@ -1,0 +1,223 @@
+//! Extensions in an engine with a scripted model. They run in a thread of the test.
+
+mod gates;
+mod observers;
+mod tools;
+
+use std::sync::Arc;
+
+use osier_engine::{
+    AgentSpec, ConfiguredStore, Engine, EngineConfig, Hooks, KeepWhen, LocalClient, ModelCatalog, NewSession,
+    Workspace,
+};
+use osier_model::scripted::{ScriptedModel, ScriptedTurn};
+use osier_model::{Environment, Message, Registry};
+use osier_protocol::{Client, ClientCommand, ClientEvent, CommandReply, EventStream, ExtensionEvent};
+use osier_store::FileStore;
+use osier_tools::{CommandEnv, ToolContext, ToolSet};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions};
+use crate::source::{ExtensionOrigin, ExtensionSource};
+
+/// A session with extensions.
+struct TestSession {
+    client: LocalClient,
+    model: ScriptedModel,
+    events: EventStream,
+    _folder: TempDir,
+}
+
+impl TestSession {
+    /// A session with these extensions, and a model with these replies.
+    async fn new(extensions: &[&str], turns: impl IntoIterator<Item = ScriptedTurn>) -> TestSession {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sources = Vec::new();
+        for (number, text) in extensions.iter().enumerate() {
+            let path = folder.path().join(format!("extension{number}.ts"));
+            std::fs::write(&path, text).unwrap();
+            sources.push(ExtensionSource { path, origin: ExtensionOrigin::CommandLine });
+        }
+        let host = ExtensionHost::new(ExtensionOptions {
+            catalog: Box::new(sources),
+            launcher: ExtensionLauncher::Thread,
+            mode: ExtensionMode::Rpc,
+            data_folder: folder.path().join("data"),
+            variables: Vec::new,
+        });
+        let engine = engine(&folder, &host);
+        let cwd = folder.path().to_string_lossy().into_owned();
+        let new =
+            NewSession { store: "file".to_owned(), cwd, agent: "main".to_owned(), keep: KeepWhen::Always };
+        let live = engine.create(&new).await.unwrap();
+        let model = ScriptedModel::new(turns);
+        let client = engine.connect(&live, &agent(&folder, &model)).await.unwrap();
+        let events = client.attach(None).await.unwrap().events;
+        TestSession { client, model, events, _folder: folder }
+    }
+
+    async fn send(&self, text: &str) -> CommandReply {
+        self.client_send(ClientCommand::prompt(text)).await
+    }
+
+    async fn client_send(&self, command: ClientCommand) -> CommandReply {
+        self.client.send(command).await.unwrap()
+    }
+
+    /// Sends a prompt and waits for the end of its turn.
+    async fn turn(&mut self, text: &str) {
+        self.send(text).await;
+        self.turn_ended().await;
+    }
+
+    async fn turn_ended(&mut self) {
+        self.until(|event| matches!(event, ClientEvent::TurnEnded { .. })).await;
+    }
+
+    async fn request_texts_when_done(&mut self) -> Vec<String> {
+        self.turn_ended().await;
+        self.request_texts()
+    }
+
+    async fn until(&mut self, fits: impl Fn(&ClientEvent) -> bool) -> ClientEvent {
+        use futures_util::StreamExt;
+        loop {
+            let event = self.events.next().await.expect("the session is open");
+            if fits(&event) {
+                return event;
+            }
+        }
+    }
+
+    /// The next notification.
+    async fn notified(&mut self) -> String {
+        let event =
+            self.until(|event| matches!(event, ClientEvent::Extension(ExtensionEvent::Notify { .. }))).await;
+        match event {
+            ClientEvent::Extension(ExtensionEvent::Notify { message, .. }) => message,
+            _ => String::new(),
+        }
+    }
+
+    /// The next failure: its event and its text.
+    async fn failed(&mut self) -> (String, String) {
+        let event =
+            self.until(|event| matches!(event, ClientEvent::Extension(ExtensionEvent::Failed { .. }))).await;
+        match event {
+            ClientEvent::Extension(ExtensionEvent::Failed { event, error, .. }) => (event, error),
+            _ => Default::default(),
+        }
+    }
+
+    /// The texts of the last request to the model.
+    fn request_texts(&self) -> Vec<String> {
+        let request = self.model.requests().pop().expect("the model was called");
+        let text = |message: &Message| match message {
+            Message::User(message) => message.text(),
+            Message::Assistant(message) => message.text(),
+            Message::ToolResult(message) => message.text(),
+            Message::System(_) => String::new(),
+        };
+        request.messages.iter().map(text).collect()
+    }
+
+    /// The stored entries.
+    async fn entries(&self) -> Vec<Value> {
+        let session = self.client.live().session();
+        let all: Vec<_> = (0..session.version().entries).map(osier_tree::Seq::new).collect();
+        let mut entries = Vec::new();
+        session
+            .for_each_line(session.version(), &all, |_, line| {
+                entries.push(serde_json::from_slice(line).unwrap());
+                Ok::<_, osier_store::StoreError>(())
+            })
+            .await
+            .unwrap();
+        entries
+    }
+}
+
+fn engine(folder: &TempDir, host: &Arc<ExtensionHost>) -> Engine {
+    let (sessions, caches) = (folder.path().join("sessions"), folder.path().join("cache"));
+    let files = Arc::new(FileStore::new(&sessions, Some(caches.clone())));
+    let store = ConfiguredStore::Files { name: "file".to_owned(), folder: sessions, caches, is_own: true };
+    let hooks = Arc::new(Hooks::new(vec![host.registered()]));
+    Engine::new(EngineConfig { stores: vec![store], files, hooks, ..EngineConfig::default() })
+}
+
+fn agent(folder: &TempDir, model: &ScriptedModel) -> AgentSpec {
+    let models = ModelCatalog {
+        model: Arc::new(model.clone()),
+        registry: Arc::new(Registry::built_in()),
+        environment: Environment::new(|_| None),
+        default_model: None,
+        summary_model: None,
+        own_providers: Vec::new(),
+    };
+    let context = ToolContext::new(folder.path(), folder.path().join("output"), CommandEnv::new([]));
+    let workspace = Workspace { tools: ToolSet::standard(), ..Workspace::new(models, context) };
+    AgentSpec { has_user: true, ..AgentSpec::new(Arc::new(workspace), Arc::new(ScriptedModel::info())) }
+}
+
+#[tokio::test]
+async fn a_broken_extension_is_reported_and_the_rest_load() {
+    let good =
+        "export default (pi) => pi.registerCommand('good', { handler: (_, ctx) => ctx.ui.notify('fine') });";
+    let mut session = TestSession::new(&["export default 7;", "const = ;", good], []).await;
+    let (event, error) = session.failed().await;
+    assert_eq!(event, "load");
+    assert!(
+        error.starts_with("Failed to load extension: Extension does not export a valid factory"),
+        "{error}"
+    );
+    let (_, error) = session.failed().await;
+    assert!(error.contains("extension1.ts:1: "), "{error}");
+    assert_eq!(session.send("/good").await, CommandReply::Handled);
+    assert_eq!(session.notified().await, "fine");
+}
+
+#[tokio::test]
+async fn actions_are_refused_while_an_extension_loads() {
+    let mut session = TestSession::new(&["export default (pi) => pi.appendEntry('x');"], []).await;
+    let (_, error) = session.failed().await;
+    assert!(error.contains("Action methods cannot be called during extension loading"), "{error}");
+}
+
+#[tokio::test]
+async fn equal_command_names_get_numbers() {
+    let command = |text: &str| {
+        format!(
+            "export default (pi) => pi.registerCommand('same', {{ handler: (_, ctx) => ctx.ui.notify('{text}') }});"
+        )
+    };
+    let (first, second) = (command("first"), command("second"));
+    let mut session = TestSession::new(&[&first, &second], []).await;
+    session.send("/same:2").await;
+    assert_eq!(session.notified().await, "second");
+    session.send("/same:1 x").await;
+    assert_eq!(session.notified().await, "first");
+}
+
+#[tokio::test]
+async fn events_of_the_bus_reach_other_extensions() {
+    let listener = "export default (pi) => { let ctx; pi.on('session_start', (_, c) => { ctx = c; }); \
+                    pi.events.on('news', (data) => ctx.ui.notify(`heard ${data.text}`)); };";
+    let sender = "export default (pi) => pi.registerCommand('tell', { handler: (text) => { pi.events.emit('news', { text }); } });";
+    let mut session = TestSession::new(&[listener, sender], []).await;
+    session.send("/tell all").await;
+    assert_eq!(session.notified().await, "heard all");
+}
+
+#[tokio::test]
+async fn an_unknown_request_fails_with_its_name() {
+    let mut session = TestSession::new(
+        &["export default (pi) => pi.registerCommand('wait', { handler: async (_, ctx) => { await ctx.reload(); } });"],
+        [],
+    )
+    .await;
+    session.send("/wait").await;
+    let (event, error) = session.failed().await;
+    assert_eq!(event, "command");
+    assert!(error.contains("agent.reload is not available"), "{error}");
+}

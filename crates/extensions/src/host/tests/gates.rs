@@ -1,0 +1,126 @@
+//! Gates: what handlers return, and in which order they are asked.
+
+use osier_model::scripted::ScriptedTurn;
+use osier_protocol::{ClientCommand, CommandReply, MoveCommand};
+use serde_json::json;
+
+use super::TestSession;
+
+#[tokio::test]
+async fn input_is_transformed_in_order_and_can_be_handled() {
+    let first = r#"export default (pi) => pi.on("input", (event) => {
+        if (event.text === "stop") return { action: "handled" };
+        return { action: "transform", text: `${event.text}, first` };
+    });"#;
+    let second = r#"export default (pi) => {
+        pi.on("input", (event) => ({ action: "continue" }));
+        pi.on("input", async (event) => ({ action: "transform", text: `${event.text}, ${event.source}` }));
+    };"#;
+    let mut session = TestSession::new(&[first, second], [ScriptedTurn::reply("yes")]).await;
+    assert_eq!(session.send("stop").await, CommandReply::Handled);
+    session.turn("hello").await;
+    assert_eq!(session.request_texts(), ["hello, first, rpc"]);
+}
+
+#[tokio::test]
+async fn a_prompt_gets_messages_and_another_system_prompt() {
+    let extension = |name: &str| {
+        format!(
+            r#"export default (pi) => pi.on("before_agent_start", (event) => ({{
+                message: {{ customType: "{name}", content: `{name} saw ${{event.prompt}}`, display: false }},
+                systemPrompt: `${{event.systemPrompt}}+{name}`,
+            }}));"#
+        )
+    };
+    let (first, second) = (extension("a"), extension("b"));
+    let mut session = TestSession::new(&[&first, &second], [ScriptedTurn::reply("yes")]).await;
+    session.turn("hello").await;
+    assert_eq!(session.request_texts(), ["hello", "a saw hello", "b saw hello"]);
+    let request = session.model.requests().pop().unwrap();
+    assert!(request.system.ends_with("+a+b"), "{}", request.system);
+    let kinds: Vec<_> = session.entries().await.iter().map(|entry| entry["customType"].clone()).collect();
+    assert!(kinds.ends_with(&[json!("a"), json!("b"), json!(null)]), "{kinds:?}");
+}
+
+#[tokio::test]
+async fn the_context_is_edited_for_one_request_and_nothing_is_stored() {
+    let in_place = r#"export default (pi) => pi.on("context", (event) => { event.messages.pop(); });"#;
+    let returned = r#"export default (pi) => pi.on("context", (event) => ({
+        messages: [...event.messages, { role: "user", content: "added", timestamp: 1 }],
+    }));"#;
+    let untouched = r#"export default (pi) => pi.on("context", () => {});"#;
+    let turns = [ScriptedTurn::reply("yes")];
+    let mut session = TestSession::new(&[in_place, returned, untouched], turns).await;
+    session.turn("hello").await;
+    assert_eq!(session.request_texts(), ["added"]);
+    let entries = serde_json::to_string(&session.entries().await).unwrap();
+    assert!(entries.contains("hello") && !entries.contains("added"), "{entries}");
+}
+
+#[tokio::test]
+async fn the_last_answer_about_a_move_wins_and_the_first_cancel_ends_it() {
+    let label = |text: &str| {
+        format!(r#"export default (pi) => pi.on("session_before_tree", () => ({{ label: "{text}" }}));"#)
+    };
+    let (first, second) = (label("one"), label("two"));
+    let moved = r#"export default (pi) => pi.on("session_tree", (event, ctx) => {
+        ctx.ui.notify(`${event.oldLeafId !== event.newLeafId} ${event.fromExtension}`);
+    });"#;
+    let turns = [ScriptedTurn::reply("a"), ScriptedTurn::reply("b")];
+    let mut session = TestSession::new(&[&first, &second, moved], turns).await;
+    session.turn("hello").await;
+    session.turn("again").await;
+    let entries = session.entries().await;
+    let reply = entries.iter().find(|entry| entry["message"]["role"] == "assistant").unwrap();
+    let target = reply["id"].as_str().unwrap().to_owned();
+    let command = MoveCommand { target_id: Some(target.as_str().into()), ..MoveCommand::default() };
+    session.client_send(ClientCommand::Move(command)).await;
+    assert_eq!(session.notified().await, "true false");
+    let label = session.client.live().session().tree().marks().label(&target).map(str::to_owned);
+    assert_eq!(label.as_deref(), Some("two"));
+}
+
+#[tokio::test]
+async fn a_handler_that_returns_a_wrong_shape_is_reported() {
+    let extension = r#"export default (pi) => pi.on("input", () => ({ action: "dance" }));"#;
+    let mut session = TestSession::new(&[extension], [ScriptedTurn::reply("yes")]).await;
+    session.send("hello").await;
+    let (event, error) = session.failed().await;
+    assert_eq!(event, "input");
+    assert!(error.starts_with("it returned an unexpected value"), "{error}");
+    assert_eq!(session.request_texts_when_done().await, ["hello"]);
+}
+
+#[tokio::test]
+async fn one_parameter_of_a_command_is_the_context_or_the_arguments() {
+    let extension = r#"export default (pi) => {
+        let ui;
+        pi.on("session_start", (_event, ctx) => { ui = ctx.ui; });
+        pi.registerCommand("args", { handler: (text) => { ui.notify(`args ${text.trim()}`); } });
+        pi.registerCommand("ctx", { handler: async (ctx) => { ctx.ui.notify(`ctx ${ctx.args}`); } });
+    };"#;
+    let mut session = TestSession::new(&[extension], []).await;
+    session.send("/args one").await;
+    assert_eq!(session.notified().await, "args one");
+    session.send("/ctx two").await;
+    assert_eq!(session.notified().await, "ctx two");
+}
+
+#[tokio::test]
+async fn messages_of_extensions_are_stored_or_start_a_turn() {
+    let extension = r#"export default (pi) => {
+        const send = (options) => pi.sendMessage({ customType: "note", content: "remember", display: true }, options);
+        pi.registerCommand("store", { handler: () => send() });
+        pi.registerCommand("turn", { handler: () => send(true) });
+        pi.registerCommand("ask", { handler: () => pi.sendUserMessage("what now?") });
+    };"#;
+    let turns = [ScriptedTurn::reply("one"), ScriptedTurn::reply("two")];
+    let mut session = TestSession::new(&[extension], turns).await;
+    session.send("/store").await;
+    session.send("/turn").await;
+    session.turn_ended().await;
+    assert_eq!(session.request_texts(), ["remember", "remember"]);
+    session.send("/ask").await;
+    session.turn_ended().await;
+    assert_eq!(session.request_texts(), ["remember", "remember", "one", "what now?"]);
+}

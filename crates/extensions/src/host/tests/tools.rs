@@ -1,0 +1,101 @@
+//! Tools of extensions, and the gates around tool calls.
+
+use osier_model::scripted::ScriptedTurn;
+use serde_json::json;
+
+use super::TestSession;
+
+const ADDER: &str = r#"
+import { Type } from "typebox";
+export default (pi) => {
+	pi.registerTool({
+		name: "add",
+		label: "Add",
+		description: "Adds numbers",
+		parameters: Type.Object({ a: Type.Number(), b: Type.Number(), note: Type.Optional(Type.String()) }),
+		async execute(id, params, signal, onUpdate, ctx) {
+			if (params.a < 0) throw new Error("too small");
+			onUpdate({ content: [{ type: "text", text: "working" }] });
+			return { content: [{ type: "text", text: `${id}: ${params.a + params.b}` }], details: { sum: params.a + params.b } };
+		},
+	});
+};
+"#;
+
+fn call(arguments: serde_json::Value) -> [ScriptedTurn; 2] {
+    [ScriptedTurn::new().call("c1", "add", &arguments), ScriptedTurn::reply("done")]
+}
+
+#[tokio::test]
+async fn a_tool_is_offered_and_runs() {
+    let mut session = TestSession::new(&[ADDER], call(json!({ "a": "2", "b": 3 }))).await;
+    session.turn("add").await;
+    assert_eq!(session.request_texts().last().unwrap(), "c1: 5");
+    let request = session.model.requests().pop().unwrap();
+    let tool = request.tools.iter().find(|tool| tool.name == "add").unwrap();
+    assert_eq!(tool.parameters["required"], json!(["a", "b"]));
+    let entries = session.entries().await;
+    let result = entries.iter().find(|entry| entry["message"]["role"] == "toolResult").unwrap();
+    assert_eq!(result["message"]["details"]["sum"], 5);
+}
+
+#[tokio::test]
+async fn a_failing_tool_is_an_error_result() {
+    let mut session = TestSession::new(&[ADDER], call(json!({ "a": -1, "b": 3 }))).await;
+    session.turn("add").await;
+    assert_eq!(session.request_texts().last().unwrap(), "too small");
+}
+
+#[tokio::test]
+async fn arguments_are_validated() {
+    let mut session = TestSession::new(&[ADDER], call(json!({ "b": 3 }))).await;
+    session.turn("add").await;
+    let text = session.request_texts().pop().unwrap();
+    assert!(
+        text.starts_with("Validation failed for tool \"add\":\n  - a: missing\n\nReceived arguments:\n"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn handlers_change_arguments_and_results() {
+    let gate = r#"export default (pi) => {
+        pi.on("tool_call", (event) => { if (event.toolName === "add") event.input.a = 10; });
+        pi.on("tool_result", (event) => ({ content: [{ type: "text", text: `${event.content[0].text}!` }] }));
+        pi.on("tool_result", (event) => ({ details: { seen: event.content[0].text } }));
+    };"#;
+    let mut session = TestSession::new(&[ADDER, gate], call(json!({ "a": 1, "b": 1 }))).await;
+    session.turn("add").await;
+    assert_eq!(session.request_texts().last().unwrap(), "c1: 11!");
+    let entries = session.entries().await;
+    let result = entries.iter().find(|entry| entry["message"]["role"] == "toolResult").unwrap();
+    assert_eq!(result["message"]["details"]["seen"], "c1: 11!");
+}
+
+#[tokio::test]
+async fn the_first_block_ends_the_question() {
+    let block =
+        r#"export default (pi) => pi.on("tool_call", () => ({ block: true, reason: "not allowed" }));"#;
+    let later = r#"export default (pi) => pi.on("tool_call", (_event, ctx) => ctx.ui.notify("asked"));"#;
+    let mut session = TestSession::new(&[ADDER, block, later], call(json!({ "a": 1, "b": 1 }))).await;
+    session.turn("add").await;
+    assert_eq!(session.request_texts().last().unwrap(), "not allowed");
+}
+
+#[tokio::test]
+async fn an_extension_chooses_the_active_tools() {
+    let chooser = r#"export default (pi) => {
+        pi.registerCommand("only", { handler: (_, ctx) => {
+            pi.setActiveTools(["add", "unknown"]);
+            ctx.ui.notify(pi.getActiveTools().join(","));
+        } });
+    };"#;
+    let mut session = TestSession::new(&[ADDER, chooser], [ScriptedTurn::reply("ok")]).await;
+    session.send("/only").await;
+    assert_eq!(session.notified().await, "add");
+    session.turn("hello").await;
+    let request = session.model.requests().pop().unwrap();
+    let names: Vec<_> =
+        request.tools.iter().map(|tool| tool.name.as_str()).filter(|name| *name != "backtrack").collect();
+    assert_eq!(names, ["add"]);
+}
