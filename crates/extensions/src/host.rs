@@ -127,6 +127,11 @@ impl ExtensionHost {
         slot.loaded.get_or_init(load).await.clone()
     }
 
+    /// Loads the extensions of a session, if that has not happened, and returns why those of the command line failed.
+    pub async fn load_failures(&self, session: &Session) -> Vec<String> {
+        self.load(session).await.command_line_failures().clone()
+    }
+
     /// The extensions of a session, if they are loaded.
     fn loaded(&self, session: &Session) -> Option<Arc<SessionExtensions>> {
         self.lock().get(&session_key(session))?.get().cloned()

@@ -27,6 +27,7 @@ pub(crate) struct SessionExtensions {
     extensions: OnceLock<Vec<Arc<Extension>>>,
     /// While extensions are loaded, those that are.
     loading: Mutex<Vec<Arc<Extension>>>,
+    command_line_failures: Mutex<Vec<String>>,
     agent: Mutex<AgentLink>,
     built_in_tools: Arc<OnceLock<Arc<dyn Toolbox>>>,
     /// The tools that extensions chose; `None` means all.
@@ -78,6 +79,7 @@ impl SessionExtensions {
             options,
             extensions: OnceLock::new(),
             loading: Mutex::default(),
+            command_line_failures: Mutex::default(),
             agent: Mutex::default(),
             built_in_tools,
             active_tools: Mutex::default(),
@@ -111,7 +113,7 @@ impl SessionExtensions {
                 },
             };
             let (_, process, count) = &mut processes[at];
-            let extension = Arc::new(Extension::new(source.path, (at, *count), process.clone()));
+            let extension = Arc::new(Extension::new(source.path.clone(), (at, *count), process.clone()));
             *count += 1;
             self.loading().push(extension.clone());
             match self.load_one(&extension).await {
@@ -119,6 +121,9 @@ impl SessionExtensions {
                 Err(failure) => {
                     let message = format!("Failed to load extension: {}", failure.message);
                     let failure = Failure { message, ..failure };
+                    if source.origin == ExtensionOrigin::CommandLine {
+                        self.command_line_failures().push(failure.with_place());
+                    }
                     self.report(&extension.path.display().to_string(), "load", &failure);
                 }
             }
@@ -151,6 +156,11 @@ impl SessionExtensions {
             },
         });
         extension.request("load", &params, TimeLimit::Load, &CancellationToken::new()).await
+    }
+
+    /// Why extensions of the command line could not be loaded.
+    pub(crate) fn command_line_failures(&self) -> MutexGuard<'_, Vec<String>> {
+        self.command_line_failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn loading(&self) -> MutexGuard<'_, Vec<Arc<Extension>>> {

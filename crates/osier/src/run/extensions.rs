@@ -4,25 +4,41 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use osier_engine::{EngineConfig, Hooks};
+use osier_engine::{EngineConfig, Hooks, Session};
 use osier_extensions::{
     ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions, ExtensionOrigin, ExtensionSource,
     entry_files,
 };
 
 use super::args::{Args, FrontEnd, OutputMode};
-use crate::failure::usage_error;
+use crate::failure::{fail, usage_error};
 use crate::home::{self, Home};
 use crate::layout::sanitize_line;
 
+/// The extensions of this run, if there are any.
+#[derive(Debug, Default)]
+pub(super) struct RunExtensions(Option<Arc<ExtensionHost>>);
+
+impl RunExtensions {
+    /// Fails if an extension of the command line cannot be loaded. A program that starts Osier must notice that.
+    pub(super) async fn check(&self, session: &Session) -> Result<()> {
+        let Some(host) = &self.0 else { return Ok(()) };
+        let failures = host.load_failures(session).await;
+        match failures.is_empty() {
+            true => Ok(()),
+            false => fail!(Failed, "{}", sanitize_line(&failures.join("; "))),
+        }
+    }
+}
+
 /// Registers the extensions of the command line as hooks. Nothing is started before a session needs them.
-pub(super) fn register(mut home: Home, args: &Args) -> Result<Home> {
+pub(super) fn register(mut home: Home, args: &Args) -> Result<(Home, RunExtensions)> {
     let mut sources = Vec::new();
     for path in &args.extensions {
         sources.extend(find(path)?);
     }
     if sources.is_empty() {
-        return Ok(home);
+        return Ok((home, RunExtensions::default()));
     }
     let options = ExtensionOptions {
         catalog: Box::new(sources),
@@ -31,9 +47,10 @@ pub(super) fn register(mut home: Home, args: &Args) -> Result<Home> {
         data_folder: home.folder.join("extension-data"),
         variables: home.host.variables,
     };
-    let hooks = Arc::new(Hooks::new(vec![ExtensionHost::new(options).registered()]));
+    let host = ExtensionHost::new(options);
+    let hooks = Arc::new(Hooks::new(vec![host.registered()]));
     home.engine = home.engine.with_config(EngineConfig { hooks, ..home.engine.config().clone() });
-    Ok(home)
+    Ok((home, RunExtensions(Some(host))))
 }
 
 fn find(path: &Path) -> Result<Vec<ExtensionSource>> {

@@ -35,6 +35,7 @@ use osier_local_engine::{LocalEngine, LocalEngineOptions};
 
 pub(crate) use self::args::Args;
 use self::args::{FrontEnd, OutputMode, RpcProtocol};
+use self::extensions::RunExtensions;
 use crate::closing::close_sessions;
 use crate::failure::{local_engine_error, usage_error};
 use crate::home::Home;
@@ -71,12 +72,12 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     if let Some(url) = args.connect.clone() {
         return connect::run(args, home, &url).await;
     }
-    let home = extensions::register(home, &args)?;
+    let (home, extensions) = extensions::register(home, &args)?;
     match args.front_end() {
         FrontEnd::Terminal => interactive::run(args, trust::ask_if_undecided(home)?).await,
-        FrontEnd::Print(mode) => run_print(args, home, mode).await,
+        FrontEnd::Print(mode) => run_print(args, home, mode, extensions).await,
         FrontEnd::Rpc => match args.protocol {
-            RpcProtocol::Pi => rpc::run(args, home).await,
+            RpcProtocol::Pi => rpc::run(args, home, extensions).await,
             RpcProtocol::Osier => frame_server::run(args, home).await,
         },
     }
@@ -93,9 +94,9 @@ pub(crate) fn forbid_memory_dumps() {
     }
 }
 
-async fn run_print(args: Args, home: Home, mode: OutputMode) -> Result<ExitCode> {
+async fn run_print(args: Args, home: Home, mode: OutputMode, extensions: RunExtensions) -> Result<ExitCode> {
     trust::print_untrusted(&home);
-    close_on_error(home, async move |home| print_session(args, home, mode).await).await
+    close_on_error(home, async move |home| print_session(args, home, mode, extensions).await).await
 }
 
 /// Runs work, and closes the stores if it fails.
@@ -110,7 +111,12 @@ async fn close_on_error<T>(home: Home, work: impl AsyncFnOnce(Home) -> Result<T>
     done
 }
 
-async fn print_session(args: Args, home: Home, mode: OutputMode) -> Result<ExitCode> {
+async fn print_session(
+    args: Args,
+    home: Home,
+    mode: OutputMode,
+    extensions: RunExtensions,
+) -> Result<ExitCode> {
     let keep = if args.no_session { KeepWhen::Never } else { KeepWhen::Always };
     let engine = LocalEngine::new(home, LocalEngineOptions { keep, ..args.engine_options(false) });
     let prepared = open_target::prepare(&args, &engine).await?;
@@ -121,6 +127,7 @@ async fn print_session(args: Args, home: Home, mode: OutputMode) -> Result<ExitC
         ));
     }
     let session = prepared.open().await.map_err(local_engine_error)?;
+    extensions.check(session.client.live().session()).await?;
     let terminal = std::io::stdout().is_terminal();
     let options = print::PrintOptions {
         mode,

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::Args;
 use super::export::export_session;
+use super::extensions::RunExtensions;
 use super::open_target;
 use super::signals::Signals;
 use super::standard_input::standard_input;
@@ -22,18 +23,18 @@ use crate::home::Home;
 use crate::output_writer::notice;
 use crate::trust;
 
-pub(super) async fn run(args: Args, home: Home) -> Result<ExitCode> {
+pub(super) async fn run(args: Args, home: Home, extensions: RunExtensions) -> Result<ExitCode> {
     if !args.words.is_empty() {
         return Err(usage_error("--mode rpc takes no prompt; send it with the command `prompt`"));
     }
     trust::print_untrusted(&home);
     let engine = Arc::new(LocalEngine::new(home, args.engine_options(true)));
-    let served = serve(&args, &engine).await;
+    let served = serve(&args, &engine, &extensions).await;
     close_sessions(&engine.engine()).await;
     served
 }
 
-async fn serve(args: &Args, engine: &Arc<LocalEngine>) -> Result<ExitCode> {
+async fn serve(args: &Args, engine: &Arc<LocalEngine>, extensions: &RunExtensions) -> Result<ExitCode> {
     if args.resume == Some(None) {
         return Err(usage_error("--resume needs the ID of a session in RPC mode"));
     }
@@ -41,6 +42,10 @@ async fn serve(args: &Args, engine: &Arc<LocalEngine>) -> Result<ExitCode> {
     let Some(session) = engine.open(OpenRequest { target, leaving: None }).await? else {
         fail!(Cancelled, "an extension refused to open the session")
     };
+    let opened = &session.info.session;
+    if let Some(live) = engine.engine().live_session(&opened.store, &opened.key) {
+        extensions.check(live.session()).await?;
+    }
     for text in &session.info.notices {
         notice(&format!("osier: {text}"));
     }

@@ -57,3 +57,14 @@ fn a_missing_file_is_a_usage_error() {
     assert_eq!(finished.code, 2, "{finished:?}");
     assert!(finished.err.contains("no extension there"), "{finished:?}");
 }
+
+#[test]
+fn an_extension_that_cannot_be_loaded_ends_the_program() {
+    let folder = ExtensionFolder::with("export default function () {\n\tthrow new Error(\"no start\");\n}\n");
+    for mode in [&["-p", "hello"][..], &["--mode", "rpc"]] {
+        let finished = folder.run(mode);
+        assert_eq!((finished.code, finished.out.as_str()), (1, ""), "{finished:?}");
+        let message = "Failed to load extension: no start (";
+        assert!(finished.err.contains(message) && finished.err.contains("x.ts:2:"), "{finished:?}");
+    }
+}

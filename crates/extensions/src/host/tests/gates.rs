@@ -76,7 +76,7 @@ async fn the_last_answer_about_a_move_wins_and_the_first_cancel_ends_it() {
     let command = MoveCommand { target_id: Some(target.as_str().into()), ..MoveCommand::default() };
     session.client_send(ClientCommand::Move(command)).await;
     assert_eq!(session.notified().await, "true false");
-    let label = session.client.live().session().tree().marks().label(&target).map(str::to_owned);
+    let label = session.client.live().session().tree().marks().label(&target).map(|label| label.text.clone());
     assert_eq!(label.as_deref(), Some("two"));
 }
 
