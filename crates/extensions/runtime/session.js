@@ -1,6 +1,6 @@
 // `ctx.sessionManager`: a mirror of the session's log. Every read asks Osier only for the lines since the last one.
 
-import { call, parse } from "osier:primitives.js";
+import { call, parse, report, request } from "osier:primitives.js";
 
 const mirror = { generation: null, entries: [], byId: new Map(), header: null, leafId: null, facts: {} };
 
@@ -81,6 +81,27 @@ export const sessionManager = {
 		return path(leafId);
 	},
 };
+// Writing. Appended entries are stored when these return.
+const append = (entry) => call("session.append", entry);
+const move = (params) => {
+	// A move asks handlers, perhaps those of this extension, so nothing can wait for it here.
+	request("agent.navigateTree", params).catch(report);
+};
+
+Object.assign(sessionManager, {
+	appendMessage: (message) => append({ type: "message", message }),
+	appendCustomEntry: (customType, data) => append({ type: "custom", customType: String(customType), data }),
+	appendCustomMessageEntry: (customType, content, display, details) =>
+		append({ type: "custom_message", customType: String(customType), content, display: display !== false, details }),
+	appendCompaction: (summary, firstKeptEntryId, tokensBefore, details, fromHook) =>
+		append({ type: "compaction", summary, firstKeptEntryId, tokensBefore, details, fromHook }),
+	appendThinkingLevelChange: (thinkingLevel) => append({ type: "thinking_level_change", thinkingLevel }),
+	appendModelChange: (provider, modelId) => append({ type: "model_change", provider, modelId }),
+	appendSessionInfo: (name) => call("session.rename", { name: String(name) }),
+	appendLabelChange: (id, label) => call("session.label", { id, label }),
+	branch: (id) => move({ targetId: id, exact: true }),
+	resetLeaf: () => move({ targetId: null, exact: true }),
+});
 // The names of earlier versions.
 sessionManager.getLeafUuid = sessionManager.getLeafId;
 sessionManager.getPath = sessionManager.getBranch;

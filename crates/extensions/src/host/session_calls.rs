@@ -128,10 +128,15 @@ async fn sync(session: &Session, params: &SyncParams) -> Result<Value, Failure> 
     Ok(news)
 }
 
-/// Stores a `custom` entry, which the model does not get.
+/// The kinds of entries that extensions may append.
+const APPENDABLE: &[&str] =
+    &["custom", "custom_message", "message", "compaction", "thinking_level_change", "model_change"];
+
+/// Stores an entry at the position of the session.
 async fn append(session: &Session, entry: &Value) -> RequestResult {
-    if entry["type"] != "custom" {
-        return Err(Failure::new("only custom entries can be appended"));
+    let kind = entry["type"].as_str().unwrap_or_default();
+    if !APPENDABLE.contains(&kind) {
+        return Err(Failure::new(format!("an extension cannot append an entry of type {kind}")));
     }
     let stored = session.append_entry(entry.to_string().as_bytes()).await.map_err(failure)?;
     Ok(to_raw(&stored.stored().map(|entry| entry.id)))
@@ -268,13 +273,17 @@ struct NavigateParams {
     replace_instructions: bool,
     #[serde(default)]
     label: Option<String>,
+    /// Move to exactly this entry, even if it is a user message.
+    #[serde(default)]
+    exact: bool,
 }
 
 async fn navigate(call: &ExtensionCall) -> RequestResult {
-    let NavigateParams { target_id, summarize, custom_instructions, replace_instructions, label } =
+    let NavigateParams { target_id, summarize, custom_instructions, replace_instructions, label, exact } =
         call.params()?;
     let command = MoveCommand {
         target_id,
+        exact,
         summarize,
         custom_instructions,
         replace_instructions,

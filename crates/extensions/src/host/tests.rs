@@ -2,6 +2,7 @@
 
 mod gates;
 mod observers;
+mod sessions;
 mod tools;
 
 use std::sync::Arc;
