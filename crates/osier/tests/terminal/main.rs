@@ -5,6 +5,7 @@ mod approval;
 mod conversation;
 mod display;
 mod exiting;
+mod extensions;
 mod history;
 mod navigation;
 #[allow(dead_code, reason = "shared with the CLI tests, which use all of it")]
