@@ -1,5 +1,11 @@
 // What extensions import from pi-tui: components are objects with `render(width)`, which returns lines.
 
+export * from "osier:modules/pi-tui/fuzzy.js";
+export * from "osier:modules/pi-tui/keys.js";
+
+/** Marks the place of the cursor in a rendered line. */
+export const CURSOR_MARKER = "\u001b_pi:c\u0007";
+
 // eslint-disable-next-line no-control-regex
 const ANSI = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|_[^\u001b]*\u001b\\)/g;
 
@@ -101,5 +107,46 @@ export class Container {
 	}
 	render(width) {
 		return this.children.flatMap((child) => child.render(width));
+	}
+}
+
+/** Draws its children with a padding and a background. */
+export class Box extends Container {
+	constructor(paddingX = 1, paddingY = 1, bgFn) {
+		super();
+		this.paddingX = paddingX;
+		this.paddingY = paddingY;
+		this.bgFn = bgFn;
+	}
+	setBgFn(bgFn) {
+		this.bgFn = bgFn;
+	}
+	render(width) {
+		const side = " ".repeat(this.paddingX);
+		const inner = super.render(Math.max(1, width - 2 * this.paddingX));
+		if (!inner.length) return [];
+		const draw = (line) => {
+			const text = side + line;
+			const full = text + " ".repeat(Math.max(0, width - visibleWidth(text)));
+			return this.bgFn ? this.bgFn(full) : full;
+		};
+		const space = Array(this.paddingY).fill(draw(""));
+		return [...space, ...inner.map(draw), ...space];
+	}
+}
+
+/** One line, shortened to the width. */
+export class TruncatedText {
+	constructor(text, paddingX = 0, paddingY = 0) {
+		this.text = text;
+		this.paddingX = paddingX;
+		this.paddingY = paddingY;
+	}
+	invalidate() {}
+	render(width) {
+		const side = " ".repeat(this.paddingX);
+		const line = side + truncateToWidth(this.text.split("\n")[0], Math.max(1, width - 2 * this.paddingX));
+		const space = Array(this.paddingY).fill("");
+		return [...space, line, ...space];
 	}
 }

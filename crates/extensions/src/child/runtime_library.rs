@@ -31,6 +31,8 @@ library! {
     "modules/pi-coding-agent.js",
     "modules/pi-ai.js",
     "modules/pi-tui.js",
+    "modules/pi-tui/fuzzy.js",
+    "modules/pi-tui/keys.js",
     "modules/pi-agent-core.js",
     "modules/typebox.js",
     "modules/typebox-value.js",

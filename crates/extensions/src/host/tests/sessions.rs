@@ -24,6 +24,21 @@ async fn the_mirror_follows_the_session() {
 }
 
 #[tokio::test]
+async fn keys_widths_and_boxes_work_without_a_screen() {
+    let extension = r#"
+        import { Box, Key, Text, matchesKey, visibleWidth } from "@earendil-works/pi-tui";
+        export default (pi) => pi.registerCommand("draw", { handler: (_, ctx) => {
+            const box = new Box(1, 0, (line) => `[${line}]`);
+            box.addChild(new Text("ab", 0, 0));
+            const keys = [matchesKey("\u001b[A", Key.up), matchesKey("\u0003", Key.ctrl("c")), matchesKey("x", Key.ctrl("x"))];
+            ctx.ui.notify(`${box.render(6).join("|")} ${keys.join(" ")} ${visibleWidth("\u001b[31m漢\u001b[0m")}`);
+        } });"#;
+    let mut session = TestSession::new(&[extension], []).await;
+    session.send("/draw").await;
+    assert_eq!(session.notified().await, "[ ab   ] true true false 2");
+}
+
+#[tokio::test]
 async fn entries_are_appended_and_named() {
     let writer = r#"export default (pi) => pi.registerCommand("write", { handler: (_, ctx) => {
         const manager = ctx.sessionManager;
