@@ -161,7 +161,7 @@ impl SessionExtensions {
             let commands = extension.registrations().commands.clone();
             commands.into_iter().map(|command| (command, extension.clone())).collect::<Vec<_>>()
         };
-        let all: Vec<_> = self.all().iter().flat_map(of_extension).collect();
+        let all: Vec<_> = self.running().flat_map(of_extension).collect();
         let mut named: Vec<(HookCommand, Arc<Extension>, String)> = Vec::new();
         for (command, extension) in &all {
             let is_same = |name: &str| name == command.name;

@@ -112,6 +112,10 @@ impl ExtensionProcess {
     pub(crate) fn kill(&self) {
         self.kill.cancel();
     }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.kill.is_cancelled()
+    }
 }
 
 impl Drop for ExtensionProcess {

@@ -63,6 +63,13 @@ impl FrameReceiver for ProcessReceiver {
 
     fn process_ended(&self, reason: &str) {
         tracing::debug!(reason, "a process of extensions ended");
+        // After the end of the session, nobody is interested.
+        let Some(session) = self.session.upgrade() else { return };
+        let lost = session.all().iter().filter(|extension| extension.process_number == self.process);
+        for extension in lost {
+            let failure = Failure::new(format!("{reason}; the extension is off in this session"));
+            session.report(&extension.path.display().to_string(), "process", &failure);
+        }
     }
 }
 
@@ -167,9 +174,14 @@ impl SessionExtensions {
         self.loading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The extensions that are loaded.
+    /// The extensions that were loaded.
     pub(crate) fn all(&self) -> &[Arc<Extension>] {
         self.extensions.get().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The extensions whose processes run.
+    pub(crate) fn running(&self) -> impl Iterator<Item = &Arc<Extension>> {
+        self.all().iter().filter(|extension| !extension.process.has_ended())
     }
 
     /// The extension with a number in a process, also while it is loaded.
@@ -182,7 +194,7 @@ impl SessionExtensions {
     /// All tools, built in or of extensions.
     pub(crate) fn all_tools(&self) -> Vec<ToolSpec> {
         let built_in = self.built_in_tools.get().map(|tools| tools.specs()).unwrap_or_default();
-        toolbox::add_tools(built_in, self.all())
+        toolbox::add_tools(built_in, self.running())
     }
 
     pub(crate) fn set_active_tools(&self, names: Vec<String>) {
@@ -202,7 +214,7 @@ impl SessionExtensions {
             let ids = registrations.handlers.iter().filter(|(_, name)| name == event).map(|(id, _)| *id);
             ids.map(|id| Handler { extension: extension.clone(), id }).collect::<Vec<_>>()
         };
-        self.all().iter().flat_map(of_extension).collect()
+        self.running().flat_map(of_extension).collect()
     }
 
     fn agent_link(&self) -> MutexGuard<'_, AgentLink> {

@@ -42,7 +42,7 @@ impl ExtendedTools {
         let has = |extension: &&Arc<Extension>| {
             extension.registrations().tools.iter().any(|tool| tool.name == name)
         };
-        Some((session.clone(), session.all().iter().find(has)?.clone()))
+        Some((session.clone(), session.running().find(has)?.clone()))
     }
 }
 
@@ -50,7 +50,7 @@ impl ExtendedTools {
 impl Toolbox for ExtendedTools {
     fn specs(&self) -> Vec<ToolSpec> {
         let Some(session) = self.session.get() else { return self.tools.specs() };
-        let mut specs = add_tools(self.tools.specs(), session.all());
+        let mut specs = add_tools(self.tools.specs(), session.running());
         specs.retain(|spec| session.is_active(&spec.name));
         specs
     }
@@ -85,7 +85,10 @@ impl Toolbox for ExtendedTools {
 }
 
 /// Adds the tools of extensions. They replace built-in tools; among extensions, the first one that registered a name has it.
-pub(super) fn add_tools(mut specs: Vec<ToolSpec>, extensions: &[Arc<Extension>]) -> Vec<ToolSpec> {
+pub(super) fn add_tools<'a>(
+    mut specs: Vec<ToolSpec>,
+    extensions: impl Iterator<Item = &'a Arc<Extension>>,
+) -> Vec<ToolSpec> {
     let built_in = specs.len();
     let mut replaced = Vec::new();
     for extension in extensions {

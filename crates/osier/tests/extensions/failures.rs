@@ -68,3 +68,17 @@ fn an_extension_that_cannot_be_loaded_ends_the_program() {
         assert!(finished.err.contains(message) && finished.err.contains("x.ts:2:"), "{finished:?}");
     }
 }
+
+#[test]
+fn an_endless_loop_is_stopped_and_the_agent_goes_on() {
+    let folder = ExtensionFolder::with(
+        "export default (pi) => {\n\
+         \tpi.on(\"session_start\", () => {\n\t\tfor (;;) {}\n\t});\n\
+         \tpi.on(\"agent_end\", (_event, ctx) => ctx.ui.notify(\"still here\"));\n};\n",
+    );
+    let lines = folder.json(&["hello"]);
+    let failed = lines.iter().find(|line| line["event"] == "session_start").unwrap();
+    assert_eq!(failed["error"], "no answer within 5 s");
+    assert!(lines.iter().any(|line| line["message"] == "still here"), "the extension goes on: {lines:?}");
+    assert!(lines.iter().any(|line| line["type"] == "turn_ended"), "the agent goes on");
+}
