@@ -14,9 +14,9 @@
 //! | TypeScript and stack traces | | `child/strip.rs`, `child/positions.rs` | |
 //! | time limits, stuck code | `host/extension.rs` | `child/runtime.rs` (interrupts) | |
 //! | gates and events | `host/hook.rs` (one method per gate), `host/events.rs` (how answers combine), `host/observed.rs` | | `events.js` (one adapter per event) |
-//! | `pi`: registrations and actions | `host/extension.rs` (what is registered), `host/calls.rs` | | `api.js` |
-//! | `ctx`, `ctx.sessionManager`, `ctx.modelRegistry` | `host/session_calls.rs` | | `context.js`, `session.js`, `models.js` |
-//! | `ctx.ui` | `host/ui_calls.rs` | | `ui.js` |
+//! | registrations and actions (`pi`) | `host/extension.rs` (what is registered), `host/calls.rs` | | `api.js` |
+//! | the context (`ctx`), its session manager and model registry | `host/session_calls.rs` | | `context.js`, `session.js`, `models.js` |
+//! | the user interface (`ctx.ui`) | `host/ui_calls.rs` | | `ui.js` |
 //! | tools | `host/toolbox.rs` | | `tools.js` |
 //! | programs | `host/exec.rs` | | `api.js` |
 //! | globals | | | `globals.js`, `timers.js`, `abort.js`, `console.js` |

@@ -131,7 +131,7 @@ async fn a_path_is_exported() {
     let (_, whole) = export("?format=json").await;
     serde_json::from_str::<Value>(&whole).unwrap();
     let unknown = gateway.fails(Method::GET, &format!("{session}/export?format=exe"), json!({})).await;
-    assert_eq!(unknown, (400, "invalid_request".to_owned()));
+    assert_eq!(unknown, (400, "usage".to_owned()));
 }
 
 #[tokio::test]
