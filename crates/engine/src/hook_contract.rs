@@ -99,7 +99,7 @@ pub async fn undo_and_redo_are_asked_once_and_can_be_refused(fixture: &dyn Clien
         assert_eq!(log_length(&client).await, before);
         assert_eq!(hook.take_calls(), ["session_before_tree"]);
         hook.refuse(&[]);
-        assert!(matches!(send(&client, command).await, CommandReply::Stored { .. }));
+        assert!(matches!(send(&client, command).await, CommandReply::Moved(_)));
         assert_eq!(hook.take_calls(), ["session_before_tree", "session_tree"]);
     }
 }

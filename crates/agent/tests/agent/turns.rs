@@ -148,10 +148,9 @@ async fn retries_are_sent_as_live_events() {
     listener.end().await;
     let lines: Vec<String> = listener.received.iter().map(osier_protocol::ClientEvent::to_json).collect();
     assert!(
-        lines
-            .iter()
-            .any(|json| json
-                .starts_with(r#"{"type":"retrying","attempt":1,"seconds":0.0,"kind":"overloaded""#)),
+        lines.iter().any(|json| json.starts_with(
+            r#"{"type":"retrying","attempt":1,"maxAttempts":4,"seconds":0.0,"kind":"overloaded""#
+        )),
         "{lines:#?}"
     );
 }

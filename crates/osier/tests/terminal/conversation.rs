@@ -14,13 +14,13 @@ fn a_first_conversation_needs_no_api_key_and_prints_how_to_resume() {
     let mut screen = open(&env, &[]);
     screen.wait_for("medium │ #");
     expect![[r#"
-        Osier with the built-in model offline/offline, which needs no key and follows
-        simple requests only.
-        For a language model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY,
-        or see `osier models`.
-        /help lists commands and keys. alt+t opens the tree; ctrl+d quits.
+        Osier with its built-in model: no key needed, simple requests only.
+        For a real model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY.
+        /tour shows what the tree can do in two minutes, /help lists commands and keys.
 
+        ────────────────────────────────────────────────────────────────────────────────
         > type a message, or /help
+        ── / commands · @ files · ! shell · /tour two-minute tour · ctrl+d quit ────────
         ~/code │ offline/offline · medium │ #0 │ <1> │ file
     "#]]
     .assert_eq(&screen.stable_text(&env));

@@ -34,15 +34,14 @@ fn a_message_can_be_edited_and_sent_again_from_the_tree() {
 
         second
 
-        Session tree
-        ↑↓ enter select · esc cancel · L label · ctrl+u user only · ctrl+o next filter
-        / type to search
-          • user: "one"
-          • assistant: "first"
-          • user: "two"
-        › • assistant: "second"  ← active
-        (4/4)
-        00000004 2026-01-01 00:00  assistant: "second"
+        ╭─ Session tree  4/4 ───────────────────────────────────────────────────────────
+        │ / type to search
+        │   • user: "one"
+        │   • assistant: "first"
+        │   • user: "two"
+        │ › • assistant: "second"  ← active
+        │ 00000004 2026-01-01 00:00  assistant: "second"
+        ╰─ ↑↓ enter select · esc cancel · L label · ctrl+u user only ───────────────────
         ~/code │ local/test · medium │ ░░░░░░░░ 110/33k │ $0.220 │ #4 │ 5e551011 │ file
     "#]]
     .assert_eq(&screen.stable_text(&env));

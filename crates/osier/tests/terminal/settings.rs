@@ -135,7 +135,7 @@ fn a_user_theme_is_found_by_name_and_its_mistakes_are_reported() {
     screen.submit("hello");
     screen.wait_for("#2");
     let bytes = String::from_utf8_lossy(&screen.bytes).into_owned();
-    assert!(bytes.contains("\x1b[1;38;2;18;52;86m"), "{bytes:?}");
+    assert!(bytes.contains("\x1b[1;38;2;18;52;86"), "{bytes:?}");
     screen.submit("/settings");
     screen.wait_for("backtracking");
     screen.press("theme\r");
