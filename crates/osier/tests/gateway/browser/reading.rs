@@ -63,7 +63,6 @@ async fn every_kind_of_entry_is_shown() {
         ".entry.kind-compaction",
         ".entry.kind-branch_summary",
         ".entry.kind-custom_message",
-        ".todos li",
         ".entry.kind-subagent_batch .task",
         ".entry.kind-subagent_result .timeline",
         ".entry.kind-thinking_level_change .change",
