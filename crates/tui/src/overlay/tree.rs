@@ -210,6 +210,8 @@ impl Overlay for TreeView {
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod style_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod wide_tests;

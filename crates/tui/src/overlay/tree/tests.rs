@@ -6,7 +6,7 @@ use osier_protocol::MoveReply;
 use crate::testing::Harness;
 
 /// Two branches below `b`, a tool, a label.
-const TALK: &str = "say a; reply b; say c; reply d; move b; say e; reply f calls read notes.txt; result text; reply g; label good on b; label here on e";
+pub(super) const TALK: &str = "say a; reply b; say c; reply d; move b; say e; reply f calls read notes.txt; result text; reply g; label good on b; label here on e";
 
 pub(super) fn tree(columns: u16, rows: u16, script: &str) -> Harness {
     let mut harness = Harness::with_session(columns, rows, script);
@@ -426,42 +426,6 @@ fn settings_choose_the_initial_filter_and_order() {
         (2/3) [user-only]
     "#]]
     .assert_eq(&listed(&harness));
-}
-
-#[test]
-fn the_nested_style_indents_every_generation() {
-    let mut harness = Harness::with_session(60, 40, TALK);
-    let mut config = crate::state::UiConfig::clone(&harness.state.config);
-    config.tree_style = osier_protocol::outline::OutlineStyle::Nested;
-    harness.state.config = config.into();
-    harness.open_tree();
-    expect![[r#"
-    "#]]
-    .assert_eq(&listed(&harness));
-}
-
-#[test]
-fn the_lines_of_deep_branches_meet() {
-    let mut script = String::from("say a; reply b0");
-    for level in 0..14 {
-        script += &format!("; say x{level}; move b{level}; say y{level}; reply b{}", level + 1);
-    }
-    for keys in ["end", "up up up up up up", "home"] {
-        let mut harness = tree(60, 24, &script);
-        harness.press(keys);
-        let rows: Vec<Vec<char>> =
-            listed(&harness).lines().skip(1).map(|line| line.chars().collect()).collect();
-        for (above, below) in rows.iter().zip(&rows[1..rows.len() - 1]) {
-            let joined = |at: usize| matches!(above.get(at), Some('│' | '├'));
-            let is_line = |(_, ch): &(usize, &char)| **ch == '│';
-            assert!(
-                below.iter().enumerate().filter(is_line).all(|(at, _)| joined(at)),
-                "{keys}\n{}",
-                listed(&harness)
-            );
-        }
-        assert!(rows.iter().any(|row| row.contains(&'│')), "{keys}");
-    }
 }
 
 #[test]
