@@ -110,7 +110,7 @@ fn a_prompt_is_sent_and_shown_once_it_is_stored() {
     let mut harness = Harness::with_session(60, 16, "say a; reply b");
     harness.submit("and now?");
     expect![[r#"
-        Send(Prompt { prompt: Prompt { text: "and now?", images: [], files: [], message: None }, when: Now }, Prompt("and now?"))
+        Send(Prompt { prompt: Prompt { text: "and now?", images: [], files: [], message: None }, when: Now, expected_leaf_id: None }, Prompt("and now?"))
     "#]]
     .assert_eq(&harness.take_actions());
     harness.event(ClientEvent::TurnStarted);
@@ -224,8 +224,8 @@ fn prompts_during_a_turn_are_queued_and_can_be_edited_again() {
     harness.event(ClientEvent::TurnStarted);
     harness.press("'stop' enter 'later' alt+enter");
     expect![[r#"
-        Send(Prompt { prompt: Prompt { text: "stop", images: [], files: [], message: None }, when: Steer }, Prompt("stop"))
-        Send(Prompt { prompt: Prompt { text: "later", images: [], files: [], message: None }, when: FollowUp }, Prompt("later"))
+        Send(Prompt { prompt: Prompt { text: "stop", images: [], files: [], message: None }, when: Steer, expected_leaf_id: None }, Prompt("stop"))
+        Send(Prompt { prompt: Prompt { text: "later", images: [], files: [], message: None }, when: FollowUp, expected_leaf_id: None }, Prompt("later"))
     "#]]
     .assert_eq(&harness.take_actions());
     harness.event(ClientEvent::Queue { steering: vec!["stop".into()], follow_up: vec!["later".into()] });

@@ -38,9 +38,9 @@ fn sessions_of_this_directory_are_listed_by_thread() {
 
         ╭─ Sessions this directory · threads ───────────────────────────────────
         │ / words, "a phrase" or re:pattern
-        │ › parse dates                                       4 · now · cccccccc
-        │   └─ fix the parser of dates                        4 · now · aaaaaaaa
-        │   Release                                           4 · now · bbbbbbbb
+        │ › parse dates                                     4 · now · cccccccc
+        │   └─ fix the parser of dates                      4 · now · aaaaaaaa
+        │   Release                                         4 · now · bbbbbbbb
         ╰─ (1/3) enter open · tab scope · ctrl+s sort · ctrl+n named ───────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
@@ -54,10 +54,10 @@ fn tab_lists_all_directories_and_the_list_can_show_named_sessions_only() {
 
         ╭─ Sessions all directories · recent ───────────────────────────────────
         │ / words, "a phrase" or re:pattern
-        │ › fix the parser of dates                    /code  4 · now · aaaaaaaa
-        │   Release                                    /code  4 · now · bbbbbbbb
-        │   parse dates                                /code  4 · now · cccccccc
-        │   another project                            /else  4 · now · dddddddd
+        │ › fix the parser of dates                  /code  4 · now · aaaaaaaa
+        │   Release                                  /code  4 · now · bbbbbbbb
+        │   parse dates                              /code  4 · now · cccccccc
+        │   another project                          /else  4 · now · dddddddd
         ╰─ (1/4) enter open · tab scope · ctrl+s sort · ctrl+n named ───────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
@@ -124,8 +124,8 @@ fn a_copy_in_another_store_is_another_session() {
 
         ╭─ Sessions this directory · threads ───────────────────────────────────
         │ / words, "a phrase" or re:pattern
-        │ › this  ← current                             file  4 · now · 5e551011
-        │   this                                     archive  4 · now · 5e551011
+        │ › this  ← current                           file  4 · now · 5e551011
+        │   this                                   archive  4 · now · 5e551011
         ╰─ (1/2) enter open · tab scope · ctrl+s sort · ctrl+n named ───────────
         the store team is not listed
         code │ a/model │ #0 │ 5e551011 │ file
@@ -293,9 +293,9 @@ fn conversations_are_searched_if_the_card_does_not_match() {
 
         ╭─ Sessions this directory · threads · searching messages… ─────────────
         │ / da
-        │ › fix the parser of dates                           4 · now · aaaaaaaa
-        │   parse dates                                       4 · now · cccccccc
-        │   Release                                           4 · now · bbbbbbbb
+        │ › fix the parser of dates                         4 · now · aaaaaaaa
+        │   parse dates                                     4 · now · cccccccc
+        │   Release                                         4 · now · bbbbbbbb
         ╰─ (1/3) enter open · tab scope · ctrl+s sort · ctrl+n named ───────────
         code │ a/model │ #0 │ 5e551011
     "#]]);

@@ -86,7 +86,7 @@ fn the_tree_is_usable_at_forty_columns_and_twelve_rows() {
 
         ╭─ Session tree  3/4 ───────────────────
         │ / type to search
-        │   • user: "一二三四五六七八九十一二三…
+        │   • user: "一二三四五六七八九十一二…
         │   • [名字] assistant: "b"
         │ › ├─ user: "c"
         │   └─ • user: "👩‍👩‍👧 d"  ← active
@@ -249,7 +249,7 @@ fn typing_searches_and_escape_clears_the_search_first() {
         "'zzz'",
         expect![[r#"
             / zzz
-              no match; esc clears the search, ctrl+d resets the filt…
+              no match; esc clears the search, ctrl+d resets the fi…
             (0/0)
         "#]],
     );
@@ -405,7 +405,19 @@ fn a_large_terminal_shows_more_keys_and_a_longer_preview() {
     let text = harness.text();
     let panel: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("╭─ Session tree")).collect();
     expect![[r#"
-
+        ╭─ Session tree  1/8 ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+        │ / type to search
+        │ › • user: "a"
+        │   • [good] assistant: "b"
+        │   ├⊟ user: "c"
+        │   │  assistant: "d"
+        │   └⊟ • [here] user: "e"
+        │      • assistant: "f"
+        │      • [read: notes.txt]
+        │      • assistant: "g"  ← active
+        │ 00000001 2026-01-01 00:00  user: "a"
+        ╰─ ↑↓ enter select · esc cancel · L label · ctrl+u user only · ctrl+o next filter · ctrl+a show all · ctrl+left fold · ctrl+right unfold · alt+v view · alt+c compare · alt+d delete · alt+g graft ─────
+        code │ a/model │ #8 │ 5e551011
     "#]]
     .assert_eq(&(panel.join("\n") + "\n"));
 }

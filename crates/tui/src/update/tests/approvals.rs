@@ -101,7 +101,7 @@ fn the_draft_can_be_edited_while_a_question_is_visible() {
     harness.press("enter");
     harness.wait(1000);
     expect![[r#"
-        Send(Prompt { prompt: Prompt { text: "please look at any", images: [], files: [], message: None }, when: Steer }, Prompt("please look at any"))
+        Send(Prompt { prompt: Prompt { text: "please look at any", images: [], files: [], message: None }, when: Steer, expected_leaf_id: None }, Prompt("please look at any"))
     "#]]
     .assert_eq(&harness.take_actions());
     harness.press("enter");
@@ -246,7 +246,7 @@ fn a_long_diff_can_be_paged() {
         │   +line 12
         │   +line 13
         │   +line 14
-        │   lines 8–14 of 30; PageDown to the e…
+        │   lines 8–14 of 30; PageDown to the…
         │ › y  Yes, once
         │   n  No, and continue without it
         ╰─ ↑↓ select · enter confirm ───────────

@@ -13,12 +13,12 @@ fn help_fits_a_small_screen() {
         │ / type to search
         │ Writing
         │   enter
-        │     send; while a turn runs, the model
-        │     gets it with its next call
+        │     send; while a turn runs, the
+        │     model gets it with its next call
         │   alt+enter
         │     while a turn runs: send when it
         │     ends; otherwise insert a newline
-        ╰─ ↑↓ scroll, 180 more lines ───────────
+        ╰─ ↑↓ scroll, 187 more lines ───────────
         code │ a/model │ #0 │ 5e551011
     "#]]);
     harness.press("end escape");

@@ -48,9 +48,9 @@ fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
 
         ╭─ Approval ────────────────────────────────────────────────
         │ / type to search
-        │   default   asks before writing files or running commands
+        │   default   asks before writing files or running comman…
         │ › autoEdit  asks before running commands  ← current
-        │   sandbox   not available, asks before running commands: …
+        │   sandbox   not available, asks before running commands…
         │   yolo      never asks, no sandbox
         ╰─ (2/4) ↑↓ move · enter select · esc cancel ───────────────
         code │ a/model │ autoEdit │ #0 │ 5e551011
