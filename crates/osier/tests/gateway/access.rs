@@ -244,7 +244,7 @@ async fn a_web_socket_ends_when_its_token_expires() {
     let gateway = TestGateway::start();
     let (session, _) = gateway.create_with(&["hello"]).await;
     let id = session.rsplit('/').next().unwrap();
-    let printed = gateway.env.args(&["token", "create", id, "--expires", "5s"]);
+    let printed = gateway.env.args(&["token", "create", id, "--expires", "20s"]);
     let engine = crate::socket_support::connect(&gateway, printed.out.trim()).await;
     let mut connection = engine.watch();
     let changed = tokio::time::timeout(crate::socket_support::TEST_TIMEOUT, connection.next());
