@@ -62,6 +62,14 @@ impl Toolbox for ExtendedTools {
         }
     }
 
+    async fn resume(&self, call: &ToolCall, ctx: &ToolContext) -> Option<ToolOutcome> {
+        match self.find(&call.name) {
+            // An extension does not know calls of an earlier process.
+            Some(_) => None,
+            None => self.tools.resume(call, ctx).await,
+        }
+    }
+
     async fn run(&self, call: ToolCall, ctx: &ToolContext) -> ToolOutcome {
         let Some((session, extension)) = self.find(&call.name) else {
             return self.tools.run(call, ctx).await;
