@@ -1,6 +1,7 @@
 //! What extensions send: registrations, and requests by their method. One file has the methods of one subject.
 
-use std::sync::{Arc, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use osier_agent::hooks::{CommandDecision, CommandLine, HookCommand};
 use osier_protocol::ExtensionEvent;
@@ -13,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::extension::{Extension, TimeLimit};
 use super::process::RequestResult;
-use super::session::{ProcessNumber, SessionExtensions};
+use super::session::{CallKey, ProcessNumber, SessionExtensions};
 use super::{exec, session_calls, ui_calls};
 use crate::frame::{Failure, Frame, Outcome, to_raw};
 
@@ -52,8 +53,8 @@ impl SessionExtensions {
                     self.start_call(extension, id, method, params);
                 }
             }
-            Frame::Cancel { id, .. } => {
-                if let Some(cancel) = self.open_calls().get(&(process, id)) {
+            Frame::Cancel { extension, id } => {
+                if let Some(cancel) = self.open_calls().get(&(process, extension, id)) {
                     cancel.cancel();
                 }
             }
@@ -61,9 +62,7 @@ impl SessionExtensions {
         }
     }
 
-    fn open_calls(
-        &self,
-    ) -> std::sync::MutexGuard<'_, std::collections::HashMap<(ProcessNumber, u64), CancellationToken>> {
+    fn open_calls(&self) -> MutexGuard<'_, HashMap<CallKey, CancellationToken>> {
         self.open_calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -75,7 +74,7 @@ impl SessionExtensions {
         params: Box<RawValue>,
     ) {
         let (cancel, session) = (CancellationToken::new(), self.clone());
-        let key = (extension.process_number, id);
+        let key = (extension.process_number, extension.number, id);
         self.open_calls().insert(key, cancel.clone());
         let call = ExtensionCall { session: self.clone(), extension: extension.clone(), params, cancel };
         tokio::spawn(async move {

@@ -35,11 +35,14 @@ pub(crate) struct SessionExtensions {
     /// The live output of running tools, by their token.
     pub(crate) tool_updates: Mutex<HashMap<u64, Progress>>,
     /// Requests of extensions that can be canceled.
-    pub(crate) open_calls: Mutex<HashMap<(ProcessNumber, u64), CancellationToken>>,
+    pub(crate) open_calls: Mutex<HashMap<CallKey, CancellationToken>>,
 }
 
 /// The number of a process among those of the session.
 pub(crate) type ProcessNumber = usize;
+
+/// A request of an extension: the process, the extension, and the id, which each extension counts by itself.
+pub(crate) type CallKey = (ProcessNumber, u32, u64);
 
 #[derive(Debug, Default)]
 struct AgentLink {
