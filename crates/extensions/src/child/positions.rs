@@ -3,6 +3,9 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+/// The most places of a stack trace. A recursion without end has thousands.
+const MAX_PLACES: usize = 10;
+
 /// A line and a column.
 type Position = (u32, u32);
 
@@ -41,7 +44,7 @@ impl LoadedPositions {
 
     /// The places of a stack trace as `file:line:column`, without those of Osier's own library.
     pub(crate) fn places(&self, stack: &str) -> Vec<String> {
-        stack.lines().filter_map(|line| self.place(line)).collect()
+        stack.lines().filter_map(|line| self.place(line)).take(MAX_PLACES).collect()
     }
 
     fn place(&self, line: &str) -> Option<String> {
