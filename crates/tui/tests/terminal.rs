@@ -355,7 +355,7 @@ fn the_background_color_reply_is_not_typed_and_no_key_is_lost() {
     terminal.press("b\x1b]11;rgb:ffff/ffff/ffff\x1b\\c");
     terminal.wait_for("> abc");
     // The light theme uses blue, the dark theme cyan.
-    terminal.wait_for_bytes("\x1b[1;34m> ", asked);
+    terminal.wait_for_bytes("\x1b[1;38;5;25m> ", asked);
     assert!(!terminal.text().contains("rgb"), "{}", terminal.text());
     terminal.press("\x03\x04");
     assert_eq!(terminal.end(), Some(0));

@@ -237,7 +237,8 @@ impl ToolCallView {
         let line = call.line(home);
         // Without the brackets and the name of `[read: notes.txt]`.
         let line = line.trim_start_matches('[').trim_end_matches(']');
-        line.strip_prefix(&self.name).unwrap_or(line).trim_start_matches(": ").to_owned()
+        let name = super::preview::one_line(&self.name, usize::MAX);
+        line.strip_prefix(&name).unwrap_or(line).trim_start_matches(": ").to_owned()
     }
 }
 

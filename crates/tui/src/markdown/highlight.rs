@@ -118,7 +118,8 @@ fn next_token(rest: &str, syntax: &CommentSyntax, in_comment: &mut bool) -> (Col
 fn word_role(word: &str, after: &str) -> ColorRole {
     let mut letters = word.chars();
     match (letters.next(), letters.next()) {
-        _ if KEYWORDS.contains(&word) => ColorRole::Keyword,
+        // `Path::new(…)` of Rust; other languages write a class after the keyword.
+        _ if KEYWORDS.contains(&word) && !(word == "new" && after.starts_with('(')) => ColorRole::Keyword,
         _ if after.starts_with('(') || after.starts_with("!(") => ColorRole::Function,
         (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => ColorRole::Type,
         _ => ColorRole::Text,

@@ -200,7 +200,7 @@ mod tests {
 
     /// A name must not look like another one, neither above an approval question nor later.
     #[test]
-    fn hidden_characters_of_a_call_are_shown_as_codes() {
+    fn hidden_characters_of_a_call_are_visible() {
         let draw = |name: &str, arguments: Value| {
             let call = ToolCallView { id: String::new(), name: name.to_owned(), arguments };
             let options = RenderOptions { width: 80, ..RenderOptions::default() };
@@ -208,7 +208,7 @@ mod tests {
             lines.iter().map(Line::plain).collect::<Vec<_>>().join("\n")
         };
         let path = "READ\u{200b}ME\u{3164}.md";
-        assert_eq!(draw("write", json!({ "path": path })), "● write READ<U+200B>ME<U+3164>.md");
+        assert_eq!(draw("write", json!({ "path": path })), "● write READ\u{fffd}ME\u{fffd}.md");
         assert_eq!(draw("wri\u{200b}te", json!({})), "● wri<U+200B>te {}");
         let command = "touch a\rtouch b\n\ttouch c\u{2800}";
         assert_eq!(

@@ -31,7 +31,8 @@ fn the_nested_style_indents_every_generation() {
 fn the_lines_of_deep_branches_meet() {
     let mut script = String::from("say a; reply b0");
     for level in 0..14 {
-        script += &format!("; say x{level}; move b{level}; say y{level}; reply b{}", level + 1);
+        script +=
+            &format!("; say x{level}; reply z{level}; move b{level}; say y{level}; reply b{}", level + 1);
     }
     for keys in ["end", "up up up up up up", "home"] {
         let mut harness = tree(60, 24, &script);

@@ -565,7 +565,10 @@ fn settings_can_change_keys() {
     harness.open_tree();
     harness.press("ctrl+y");
     assert_eq!(listed(&harness), rows("ctrl+u"));
-    assert!(harness.text().contains("ctrl+y user only"), "{}", harness.text());
+    let mut wide = Harness::with_session(120, 40, TALK);
+    wide.state.config = harness.state.config.clone();
+    wide.open_tree();
+    assert!(wide.text().contains("ctrl+y user only"), "{}", wide.text());
     harness.press("ctrl+y");
     let before = listed(&harness);
     harness.press("ctrl+u");

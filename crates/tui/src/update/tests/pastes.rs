@@ -49,7 +49,7 @@ fn the_pasted_path_of_an_image_becomes_a_marker_and_the_image_is_sent_and_stored
         harness.take_actions(),
         format!(
             "StoreImages([(\"[image #1 my shot.png]\", {image})])\n\
-             Send(Prompt {{ prompt: Prompt {{ text: \"see [image #1 my shot.png] !\", images: [{image}], files: [], message: None }}, when: Now }}, Prompt(\"see [image #1 my shot.png] !\"))\n"
+             Send(Prompt {{ prompt: Prompt {{ text: \"see [image #1 my shot.png] !\", images: [{image}], files: [], message: None }}, when: Now, expected_leaf_id: None }}, Prompt(\"see [image #1 my shot.png] !\"))\n"
         )
     );
     harness.submit("[image #1 my shot.png] again");
