@@ -92,10 +92,11 @@ const ADAPTERS = {
 
 const plain = (value) => (value !== null && typeof value === "object" ? value : {});
 
+/** The messages of entries. pi stores no system prompt, so its extensions do not expect one. */
 function messagesOf(ids) {
 	return entriesById(ids ?? [])
 		.map((entry) => entry.message ?? (entry.type === "custom_message" ? { role: "custom", ...entry } : undefined))
-		.filter(Boolean);
+		.filter((message) => message && message.role !== "system");
 }
 
 handle("event", async ({ handler: id, event }, controller) => {
