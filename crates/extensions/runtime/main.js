@@ -10,7 +10,7 @@ import * as piAi from "osier:modules/pi-ai.js";
 import * as piCodingAgent from "osier:modules/pi-coding-agent.js";
 import * as piTui from "osier:modules/pi-tui.js";
 import * as typebox from "osier:modules/typebox.js";
-import { dispatch, handle, native } from "osier:primitives.js";
+import { dispatch, handle } from "osier:primitives.js";
 import { setEnvironment } from "osier:context.js";
 
 provide("osier:node/path.js", path);
@@ -26,8 +26,7 @@ function factoryOf(module) {
 }
 
 /** Loads the extension and calls its factory. */
-handle("load", async ({ path: file, roots, environment }) => {
-	native.setRoots(roots);
+handle("load", async ({ path: file, environment }) => {
 	setEnvironment(environment);
 	Object.defineProperty(globalThis, "require", { value: createRequire(file), writable: true, configurable: true });
 	const factory = factoryOf(await import(file));

@@ -16,7 +16,8 @@ mod tests;
 mod toolbox;
 mod ui_calls;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -28,6 +29,7 @@ use tokio::sync::OnceCell;
 
 pub use launcher::ExtensionLauncher;
 
+use crate::grants::{Grant, Grants};
 use crate::source::ExtensionCatalog;
 use session::SessionExtensions;
 
@@ -39,8 +41,39 @@ pub struct ExtensionOptions {
     pub mode: ExtensionMode,
     /// The folder that extensions may use for their own files.
     pub data_folder: PathBuf,
-    /// The environment of the programs that extensions run.
-    pub variables: fn() -> Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    /// Osier's own folders, and files with keys. No extension can use them.
+    pub protected: Vec<PathBuf>,
+    /// The environment of the programs that extensions run, without keys.
+    pub variables: Vec<(OsString, OsString)>,
+}
+
+/// Environment variables that an extension sees without a grant. They say nothing that is secret.
+pub(crate) const PLAIN_VARIABLES: &[&str] = &[
+    "COLORTERM",
+    "EDITOR",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LOGNAME",
+    "NO_COLOR",
+    "PATH",
+    "PWD",
+    "SHELL",
+    "TERM",
+    "TERM_PROGRAM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "VISUAL",
+];
+
+impl ExtensionOptions {
+    /// What `process.env` contains.
+    fn visible_variables(&self, grants: &Grants) -> BTreeMap<&str, &str> {
+        let is_visible = |name: &str| grants.has(Grant::Environment) || PLAIN_VARIABLES.contains(&name);
+        let texts = self.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        texts.filter(|(name, _)| is_visible(name)).collect()
+    }
 }
 
 /// What `ctx.mode` says.

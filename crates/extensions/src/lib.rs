@@ -19,6 +19,7 @@
 //! | the user interface (`ctx.ui`) | `host/ui_calls.rs` | | `ui.js` |
 //! | tools | `host/toolbox.rs` | | `tools.js` |
 //! | programs | `host/exec.rs` | | `api.js` |
+//! | grants | `grants.rs`; `ExtensionCall::require(Grant)` before anything outside the process | `file_rules.rs`; `RuntimeState::granted(path, access)` before a file is used | |
 //! | globals | | | `globals.js`, `timers.js`, `abort.js`, `console.js` |
 //! | modules of pi, TypeBox and Node | | `child/runtime_library.rs` has the list | `modules/`, `node/` |
 //!
@@ -31,6 +32,8 @@
 //!
 //! # Rules
 //!
+//! - Functions of `node:fs` run in the process, on the path that `RuntimeState::granted` or `granted_link` returns. Programs and the
+//!   network are reached only through Osier, which checks the grant; the process itself can open no socket and start no program.
 //! - Extensions are one [`osier_agent::hooks::Hook`] of the engine, so they are asked whoever the caller is. Handlers run in the
 //!   order of loading, then of registration. Osier asks one handler at a time and combines the answers.
 //! - The session of an extension is read from a mirror in its process, which asks for new lines only.
@@ -38,9 +41,13 @@
 //! - Everything that an extension sends is untrusted: frames are bounded, values are checked, wrong shapes are reported.
 
 pub mod child;
+mod file_rules;
 pub mod frame;
+mod grants;
 mod host;
 mod source;
 
+pub use file_rules::{FileAccess, FileRules};
+pub use grants::{Grant, Grants};
 pub use host::{ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions};
 pub use source::{ExtensionCatalog, ExtensionOrigin, ExtensionSource, entry_files, find_extensions};

@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::grants::Grants;
+
 /// An extension to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtensionSource {
     /// The entry file, absolute.
     pub path: PathBuf,
     pub origin: ExtensionOrigin,
+    pub grants: Grants,
 }
 
 /// Where an extension comes from. Extensions of different origins never share a process.
@@ -49,7 +52,7 @@ pub fn find_extensions(folder: &Path, origin: ExtensionOrigin) -> Vec<ExtensionS
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.sort();
     let files = paths.iter().flat_map(|path| entry_files(path));
-    files.map(|path| ExtensionSource { path, origin }).collect()
+    files.map(|path| ExtensionSource { path, origin, grants: Grants::default() }).collect()
 }
 
 /// The entry files of an extension that is a file or a folder.

@@ -1,11 +1,12 @@
 //! Builds the workspace of a directory from the settings: what its agents have in common.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use osier_agent::{AgentLibrary, PromptLibrary, StandardSystemPrompt};
 use osier_engine::{ModelCatalog, SubagentConfig, UnattendedHints, Workspace};
-use osier_model::KeySource;
+use osier_model::{KeySource, Registry};
 use osier_tools::{CommandEnv, ProtectedPaths, ToolContext, ToolSet};
 
 use crate::error::SettingsError;
@@ -121,18 +122,33 @@ impl Home {
 
     /// The context of tools. Their commands do not get the environment variables of API keys and store passwords.
     fn tool_context(&self, models: &ModelCatalog) -> ToolContext {
-        let providers = models.registry().providers().map(|provider| &provider.key);
-        let stores = self.settings.stores.values().map(|spec| &spec.password);
-        let secret_names: Vec<&String> = providers.chain(stores).flat_map(key_variables).collect();
-        let is_secret =
-            |name: &OsString| secret_names.iter().any(|secret| name.as_os_str() == secret.as_str());
-        let env = CommandEnv::new((self.host.variables)().into_iter().filter(|(name, _)| !is_secret(name)));
+        let env = CommandEnv::new(self.variables_without_keys(models.registry()));
         ToolContext {
             protected: Arc::new(self.protected_paths()),
             secrets: Arc::new(self.known_keys(models.registry())),
             sandbox: sandbox_rules::from_settings(self),
             ..ToolContext::new(&self.cwd, self.outputs(), env)
         }
+    }
+
+    /// The environment variables of programs that extensions run.
+    pub fn command_variables(&self) -> Vec<(OsString, OsString)> {
+        self.variables_without_keys(&self.registry())
+    }
+
+    fn variables_without_keys(&self, registry: &Registry) -> Vec<(OsString, OsString)> {
+        let providers = registry.providers().map(|provider| &provider.key);
+        let stores = self.settings.stores.values().map(|spec| &spec.password);
+        let secret_names: Vec<&String> = providers.chain(stores).flat_map(key_variables).collect();
+        let is_secret =
+            |name: &OsString| secret_names.iter().any(|secret| name.as_os_str() == secret.as_str());
+        (self.host.variables)().into_iter().filter(|(name, _)| !is_secret(name)).collect()
+    }
+
+    /// The folders and files that no extension can use: Osier's home folder, the stores, and files with keys.
+    pub fn protected_from_extensions(&self) -> Vec<PathBuf> {
+        let own = self.home_folders().into_iter().chain(self.store_folders());
+        own.chain(sandbox_rules::key_files(self)).collect()
     }
 
     /// The paths that may contain API keys and store passwords.

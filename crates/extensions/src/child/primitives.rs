@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use super::positions::LoadedPositions;
 use super::{ExtensionSignals, FrameWriter, commonjs};
+use crate::file_rules::{FileAccess, FileRules};
 use crate::frame::{Failure, Frame, Outcome, to_raw};
 
 /// The state of an extension's runtime that native functions use.
@@ -26,8 +27,8 @@ pub(crate) struct RuntimeState {
     wake: Cell<Option<Instant>>,
     started: Instant,
     pub(crate) positions: LoadedPositions,
-    /// The folders from which modules may be loaded, with links resolved.
-    roots: RefCell<Vec<PathBuf>>,
+    /// The files that the extension may use.
+    file_rules: RefCell<FileRules>,
 }
 
 impl RuntimeState {
@@ -46,16 +47,30 @@ impl RuntimeState {
             wake: Cell::new(None),
             started: Instant::now(),
             positions: LoadedPositions::default(),
-            roots: RefCell::default(),
+            file_rules: RefCell::default(),
         }
     }
 
-    /// Fails if a file, with links resolved, is in none of the folders from which modules may be loaded.
+    /// Known as soon as the extension is loaded.
+    pub(crate) fn set_file_rules(&self, rules: FileRules) {
+        *self.file_rules.borrow_mut() = rules;
+    }
+
+    #[allow(dead_code, reason = "for the functions of node:fs")]
+    /// The path to use for a file that an extension names, if this access is granted. Every function of `node:fs` asks here first.
+    pub(crate) fn granted(&self, path: &Path, access: FileAccess) -> Result<PathBuf, String> {
+        self.file_rules.borrow().granted(path, access)
+    }
+
+    #[allow(dead_code, reason = "for the functions of node:fs")]
+    /// Like `granted`, for functions that use a link itself and not its target.
+    pub(crate) fn granted_link(&self, path: &Path, access: FileAccess) -> Result<PathBuf, String> {
+        self.file_rules.borrow().granted_link(path, access)
+    }
+
+    /// Fails if a file, without links, is in none of the folders from which modules may be loaded.
     pub(crate) fn check_root(&self, file: &Path) -> Result<(), String> {
-        match self.roots.borrow().iter().any(|root| file.starts_with(root)) {
-            true => Ok(()),
-            false => Err(format!("'{}' is outside the folder of the extension", file.display())),
-        }
+        self.file_rules.borrow().check_module(file)
     }
 
     fn next_id(&self) -> u64 {
@@ -182,10 +197,5 @@ fn install_clock(native: &Object<'_>, state: &Rc<RuntimeState>) -> rquickjs::Res
     };
     native.set("wake", Func::from(wake))?;
     let own = state.clone();
-    native.set("now", Func::from(move || own.started.elapsed().as_secs_f64() * 1000.0))?;
-    let own = state.clone();
-    let set_roots = move |roots: Vec<String>| {
-        *own.roots.borrow_mut() = roots.into_iter().map(PathBuf::from).collect();
-    };
-    native.set("setRoots", Func::from(set_roots))
+    native.set("now", Func::from(move || own.started.elapsed().as_secs_f64() * 1000.0))
 }

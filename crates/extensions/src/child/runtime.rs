@@ -6,11 +6,14 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
 
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Module, Persistent, Runtime};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::loader::ModuleLoader;
 use super::primitives::{self, RuntimeState};
 use super::resolve::ModuleResolver;
 use super::{ExtensionSignals, FrameWriter, Inbox};
+use crate::file_rules::FileRules;
 use crate::frame::{Failure, Frame, Outcome};
 
 /// The memory of one extension.
@@ -50,6 +53,13 @@ pub(super) fn run(number: u32, output: &FrameWriter, signals: Arc<ExtensionSigna
     }
 }
 
+/// The parameters of `load` that concern Rust.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LoadParams {
+    file_rules: FileRules,
+}
+
 struct ExtensionRuntime {
     // The order matters: a function must be dropped before its runtime.
     dispatch: Persistent<Function<'static>>,
@@ -77,6 +87,11 @@ impl ExtensionRuntime {
     }
 
     fn receive(&self, frame: Frame) {
+        if let Frame::Request { method, params, .. } = &frame
+            && method == "load"
+        {
+            self.prepare(params);
+        }
         let (kind, id, method, text) = match &frame {
             Frame::Request { id, method, params, .. } => {
                 (MessageKind::Request, *id, method.as_str(), params.get())
@@ -95,6 +110,13 @@ impl ExtensionRuntime {
         if let (Some(failure), Frame::Request { id, .. }) = (failed, &frame) {
             self.state.respond(*id, Outcome::Failed(failure));
         }
+    }
+
+    /// Takes the rules out of the parameters of `load` before any code of the extension runs. JavaScript never sees them.
+    fn prepare(&self, params: &RawValue) {
+        // Without rules, nothing is granted.
+        let params: LoadParams = serde_json::from_str(params.get()).unwrap_or_default();
+        self.state.set_file_rules(params.file_rules);
     }
 
     fn wake(&self) {

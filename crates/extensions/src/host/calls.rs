@@ -17,6 +17,7 @@ use super::process::RequestResult;
 use super::session::{CallKey, ProcessNumber, SessionExtensions};
 use super::{exec, session_calls, ui_calls};
 use crate::frame::{Failure, Frame, Outcome, to_raw};
+use crate::grants::Grant;
 
 /// A request of an extension.
 #[derive(Debug)]
@@ -32,6 +33,11 @@ impl ExtensionCall {
     /// The parameters as their type.
     pub(crate) fn params<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         read_params(&self.params)
+    }
+
+    /// Fails if the extension lacks a permission.
+    pub(crate) fn require(&self, grant: Grant) -> Result<(), Failure> {
+        self.extension.grants.require(grant).map_err(Failure::new)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `pi.exec`: runs a program without a shell.
+//! `pi.exec`: runs a program without a shell. The grant is the approval.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -10,6 +10,7 @@ use tokio::process::{Child, Command};
 
 use super::calls::ExtensionCall;
 use crate::frame::Failure;
+use crate::grants::Grant;
 
 /// The most bytes kept of each output.
 const MAX_OUTPUT: usize = 256 << 20;
@@ -39,11 +40,16 @@ pub(super) struct ExecResult {
 
 /// A missing program is a result too.
 pub(super) async fn exec(call: &ExtensionCall) -> Result<ExecResult, Failure> {
+    call.require(Grant::RunPrograms)?;
     let request: ExecRequest = call.params()?;
     let directory = PathBuf::from(&call.session.session.header().cwd);
     let directory = request.cwd.as_ref().map_or(directory.clone(), |cwd| directory.join(cwd));
     let mut command = Command::new(&request.program);
-    command.args(&request.args).current_dir(directory).env_clear().envs((call.session.options.variables)());
+    command
+        .args(&request.args)
+        .current_dir(directory)
+        .env_clear()
+        .envs(call.session.options.variables.iter().cloned());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = match command.spawn() {
         Ok(child) => child,

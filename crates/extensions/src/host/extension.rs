@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::process::{ExtensionProcess, RequestResult};
 use super::session::ProcessNumber;
 use crate::frame::{Failure, Frame, null, to_raw};
+use crate::grants::Grants;
 
 /// How long an extension may take to say that it is not stuck, and to stop after an interrupt.
 const GRACE: Duration = Duration::from_millis(500);
@@ -43,6 +44,7 @@ impl TimeLimit {
 #[derive(Debug)]
 pub(crate) struct Extension {
     pub(crate) path: PathBuf,
+    pub(crate) grants: Grants,
     /// The number of its process, and its own number in it.
     pub(crate) process_number: ProcessNumber,
     pub(crate) number: u32,
@@ -83,11 +85,12 @@ pub(crate) struct RegisteredTool {
 impl Extension {
     pub(crate) fn new(
         path: PathBuf,
+        grants: Grants,
         (process_number, number): (ProcessNumber, u32),
         process: Arc<ExtensionProcess>,
     ) -> Extension {
         let (registrations, open_dialogs) = (Mutex::default(), AtomicUsize::new(0));
-        Extension { path, process_number, number, process, registrations, open_dialogs }
+        Extension { path, grants, process_number, number, process, registrations, open_dialogs }
     }
 
     pub(crate) fn registrations(&self) -> MutexGuard<'_, Registrations> {

@@ -1,6 +1,7 @@
 //! The extensions of one session: loading them, finding their handlers, and reporting their failures.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use osier_agent::{WeakWorker, Worker};
@@ -15,7 +16,9 @@ use super::ExtensionOptions;
 use super::extension::{Extension, TimeLimit};
 use super::process::{ExtensionProcess, FrameReceiver, RequestResult};
 use super::toolbox;
+use crate::file_rules::FileRules;
 use crate::frame::{Failure, Frame};
+use crate::grants::Grants;
 use crate::source::{ExtensionOrigin, ExtensionSource, module_root};
 
 /// See the module documentation.
@@ -123,7 +126,8 @@ impl SessionExtensions {
                 },
             };
             let (_, process, count) = &mut processes[at];
-            let extension = Arc::new(Extension::new(source.path.clone(), (at, *count), process.clone()));
+            let extension =
+                Arc::new(Extension::new(source.path.clone(), source.grants, (at, *count), process.clone()));
             *count += 1;
             self.loading().push(extension.clone());
             match self.load_one(&extension).await {
@@ -156,16 +160,28 @@ impl SessionExtensions {
         let (directory, mode) = (&self.session.header().cwd, self.options.mode);
         let params = json!({
             "path": path,
-            "roots": [module_root(&path)],
+            "fileRules": self.file_rules(&path, &extension.grants),
             "environment": {
                 "cwd": directory,
                 "mode": mode.name(),
                 "hasUI": mode.has_user(),
                 "agentDir": self.options.data_folder,
+                "variables": self.options.visible_variables(&extension.grants),
                 "isProjectTrusted": self.options.catalog.is_trusted(directory.as_ref()),
             },
         });
         extension.request("load", &params, TimeLimit::Load, &CancellationToken::new()).await
+    }
+
+    fn file_rules(&self, path: &Path, grants: &Grants) -> FileRules {
+        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        FileRules {
+            cwd: PathBuf::from(&self.session.header().cwd),
+            roots: vec![module_root(path)],
+            data_folder: real(&self.options.data_folder),
+            protected: self.options.protected.iter().map(real).collect(),
+            grants: grants.clone(),
+        }
     }
 
     /// Why extensions of the command line could not be loaded.

@@ -38,14 +38,16 @@ impl TestSession {
         for (number, text) in extensions.iter().enumerate() {
             let path = folder.path().join(format!("extension{number}.ts"));
             std::fs::write(&path, text).unwrap();
-            sources.push(ExtensionSource { path, origin: ExtensionOrigin::CommandLine });
+            let grants = crate::Grant::ALL.into_iter().collect();
+            sources.push(ExtensionSource { path, origin: ExtensionOrigin::CommandLine, grants });
         }
         let host = ExtensionHost::new(ExtensionOptions {
             catalog: Box::new(sources),
             launcher: ExtensionLauncher::Thread,
             mode: ExtensionMode::Rpc,
             data_folder: folder.path().join("data"),
-            variables: Vec::new,
+            protected: Vec::new(),
+            variables: Vec::new(),
         });
         let engine = engine(&folder, &host);
         let cwd = folder.path().to_string_lossy().into_owned();

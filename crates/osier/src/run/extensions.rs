@@ -7,7 +7,7 @@ use anyhow::Result;
 use osier_engine::{EngineConfig, Hooks, Session};
 use osier_extensions::{
     ExtensionHost, ExtensionLauncher, ExtensionMode, ExtensionOptions, ExtensionOrigin, ExtensionSource,
-    entry_files,
+    Grant, Grants, entry_files,
 };
 
 use super::args::{Args, FrontEnd, OutputMode};
@@ -45,7 +45,8 @@ pub(super) fn register(mut home: Home, args: &Args) -> Result<(Home, RunExtensio
         launcher: ExtensionLauncher::Program((home.host.launcher)()),
         mode: mode(args),
         data_folder: home.folder.join("extension-data"),
-        variables: home.host.variables,
+        protected: home.protected_from_extensions(),
+        variables: home.command_variables(),
     };
     let host = ExtensionHost::new(options);
     let hooks = Arc::new(Hooks::new(vec![host.registered()]));
@@ -61,7 +62,8 @@ fn find(path: &Path) -> Result<Vec<ExtensionSource>> {
         return Err(usage_error(format!("-e {name}: no extension there; name a .ts or .js file")));
     }
     let origin = ExtensionOrigin::CommandLine;
-    Ok(files.into_iter().map(|path| ExtensionSource { path, origin }).collect())
+    let grants: Grants = Grant::ALL.into_iter().collect();
+    Ok(files.into_iter().map(|path| ExtensionSource { path, origin, grants: grants.clone() }).collect())
 }
 
 fn mode(args: &Args) -> ExtensionMode {
