@@ -88,6 +88,7 @@ fn status_of(code: ErrorCode) -> StatusCode {
         | Code::Attachment => StatusCode::BAD_REQUEST,
         Code::Unauthorized => StatusCode::UNAUTHORIZED,
         Code::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
+        Code::AnswerTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::Forbidden | Code::DirectoryNotAllowed => StatusCode::FORBIDDEN,
         Code::SessionNotFound
         | Code::EntryNotFound

@@ -32,6 +32,10 @@ pub enum LocalEngineError {
     BadGeneration { text: String },
     #[error("the session contains bytes that are not text, so it cannot be sent as text")]
     NotText,
+    #[error(
+        "the {what} is larger than 64 MB, which is too much for one message; over HTTP it is streamed (`GET /api/sessions/ID/{what}`), and `osier sessions {what}` prints it"
+    )]
+    ReplyTooLarge { what: &'static str },
 }
 
 impl LocalEngineError {
@@ -46,6 +50,7 @@ impl LocalEngineError {
             | LocalEngineError::SessionModelUnusable { .. } => ErrorCode::ModelNotFound,
             LocalEngineError::BadGeneration { .. } => ErrorCode::Usage,
             LocalEngineError::NotText => ErrorCode::Failed,
+            LocalEngineError::ReplyTooLarge { .. } => ErrorCode::AnswerTooLarge,
             LocalEngineError::BadPattern(_) => ErrorCode::BadPattern,
         }
     }

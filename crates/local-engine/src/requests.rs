@@ -18,6 +18,9 @@ use osier_tree::projection::preview::sanitize_line;
 use crate::error::LocalEngineError;
 use crate::local_engine::LocalEngine;
 
+/// The size of the largest snapshot or export that is one reply. It is in memory as a whole, once per client.
+const MAX_REPLY: usize = 64 << 20;
+
 impl LocalEngine {
     pub(crate) async fn handle_request(
         &self,
@@ -144,10 +147,7 @@ impl LocalEngine {
     ) -> Result<JsonText, LocalEngineError> {
         let live = self.open_briefly(session).await?;
         let mut json = Vec::new();
-        let write = |piece: &[u8]| -> Result<(), LocalEngineError> {
-            json.extend_from_slice(piece);
-            Ok(())
-        };
+        let write = |piece: &[u8]| add_piece(&mut json, piece, "snapshot");
         live.session().write_snapshot(options, write).await?;
         let invalid = || ClientError::new(ErrorCode::Failed, "the snapshot is not valid JSON");
         Ok(JsonText::from_json(json).ok_or_else(invalid)?)
@@ -162,10 +162,7 @@ impl LocalEngine {
         let stored = self.stored_session(session).await?;
         let format = ExportFormat::parse(format)?;
         let mut bytes = Vec::new();
-        let write = |piece: &[u8]| -> Result<(), LocalEngineError> {
-            bytes.extend_from_slice(piece);
-            Ok(())
-        };
+        let write = |piece: &[u8]| add_piece(&mut bytes, piece, "export");
         self.engine().write_export(&stored, at, format, write).await?;
         String::from_utf8(bytes).map_err(|_| LocalEngineError::NotText)
     }
@@ -212,4 +209,13 @@ fn known_revision(
         None => None,
     };
     Ok(Some(KnownRevision { revision, generation }))
+}
+
+/// Appends to a reply that is built in memory.
+fn add_piece(reply: &mut Vec<u8>, piece: &[u8], what: &'static str) -> Result<(), LocalEngineError> {
+    if reply.len() + piece.len() > MAX_REPLY {
+        return Err(LocalEngineError::ReplyTooLarge { what });
+    }
+    reply.extend_from_slice(piece);
+    Ok(())
 }

@@ -65,6 +65,7 @@ error_codes! {
     ConnectionLost "connection_lost" "the connection to the engine was lost; whether the command ran is unknown",
     InvalidFrame "invalid_frame" "the message is not a frame of the protocol",
     TooManyRequests "too_many_requests" "the connection has too many requests or sessions at the same time",
+    AnswerTooLarge "answer_too_large" "the answer is too large for one message; read it over HTTP or in parts",
     Empty "empty" "a required text is empty",
     WrongSetting "wrong_setting" "the value is not valid for this session setting",
     BadPattern "bad_pattern" "the regular expression is invalid",

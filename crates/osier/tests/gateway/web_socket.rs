@@ -37,6 +37,28 @@ async fn a_turn_is_followed_over_a_web_socket() {
     assert!(serde_json::to_string(&listed).unwrap().contains(opened.info.id.as_str()));
 }
 
+/// An answer in one message is in memory as a whole, so it has a limit. HTTP streams.
+#[tokio::test]
+async fn a_snapshot_that_is_too_large_for_one_message_is_refused() {
+    let gateway = TestGateway::start();
+    let large = "x".repeat(3 << 20);
+    let (session, _) = gateway.create_with(&vec![large.as_str(); 22]).await;
+    let engine = connect(&gateway, &gateway.token).await;
+    let opened = open(&engine, OpenTarget::Latest { cwd: None }).await;
+    let snapshot = |without_context, since| EngineRequest::Snapshot {
+        session: opened.info.session.clone(),
+        since,
+        generation: None,
+        without_context,
+    };
+    let refused = engine.call(snapshot(true, None)).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::AnswerTooLarge, "{refused}");
+    assert!(refused.message.contains("GET /api/sessions/ID/snapshot"), "{refused}");
+    engine.call(snapshot(true, Some(21))).await.unwrap();
+    let whole = gateway.request(Method::GET, &format!("{session}/snapshot")).send().await.unwrap();
+    assert!(whole.bytes().await.unwrap().len() > 64 << 20);
+}
+
 fn request(gateway: &TestGateway, headers: &[(&'static str, &str)]) -> Request {
     let mut request = socket_url(gateway).into_client_request().unwrap();
     for (name, value) in headers {
