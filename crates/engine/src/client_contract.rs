@@ -331,7 +331,7 @@ pub async fn queries_describe_the_session(fixture: &dyn ClientFixture) {
     fixture.engine().push_turn(ScriptedTurn::reply("Hello.").usage(10, 5));
     run_turn(&client, "Hi").await;
     let path = client.path(Some(1)).await.expect("the path");
-    assert_eq!((path.entries.len(), path.hidden_entries, path.unfinished_turn), (1, 1, false));
+    assert_eq!((path.entries.len(), path.hidden_entries, path.unfinished_turn), (1, 3, false));
     let leaf = path.leaf_id.clone().expect("a leaf");
     assert_eq!(client.entry(leaf.clone()).await.expect("the reply").text, "Hello.");
     let landmark = client.landmark(Some(leaf.clone())).await.expect("a landmark");

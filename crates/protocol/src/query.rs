@@ -118,7 +118,7 @@ pub enum QueryAnswer {
 pub struct PathAnswer {
     /// Oldest first. A batch of sub-agents has the status of its latest update.
     pub entries: Vec<EntryLine>,
-    /// The number of earlier entries.
+    /// The number of entries above them, of all kinds; 0 if none of those is shown in a conversation.
     pub hidden_entries: usize,
     pub leaf_id: Option<EntryId>,
     /// The end of the log when the path was read. Events report later entries.

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::queries::entries::{first_shown, path_entries};
+use crate::queries::entries::end_of_path;
 use crate::stored::StoredSession;
 
 /// Which entries to show.
@@ -27,7 +27,7 @@ pub enum ShownEntries<'a> {
 pub struct EntryRows {
     pub entries: Vec<EntryRow>,
     pub leaf_id: Option<EntryId>,
-    /// The number of entries of the path before the first one; 0 if they were named.
+    /// The number of entries of the path before the first one; 0 if people read none of those, or if the entries were named.
     pub hidden_entries: usize,
 }
 
@@ -49,11 +49,7 @@ impl Engine {
         let tree = &state.tree;
         let (seqs, hidden_entries) = match shown {
             ShownEntries::Ids(ids) => (ids.iter().filter_map(|id| tree.find(id)).collect(), 0),
-            ShownEntries::LastOfPath(count) => {
-                let mut path = path_entries(tree, leaf);
-                let first = first_shown(tree, &path, Some(count));
-                (path.split_off(first), first)
-            }
+            ShownEntries::LastOfPath(count) => end_of_path(tree, leaf, Some(count)),
         };
         let previews = Arc::new(SomePreviews(session.previews_of(&state, &seqs).await?));
         let snapshot = TreeSnapshot { tree: tree.clone(), leaf, previews };

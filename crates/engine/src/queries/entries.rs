@@ -7,9 +7,8 @@ use osier_session::{ContextReader, Cursor};
 use osier_tree::entry::parse_entry;
 use osier_tree::kind::flag;
 use osier_tree::projection::preview::{editor_text, full_text, one_line, shown_text};
-use osier_tree::projection::transcript::transcript_entries;
+use osier_tree::projection::transcript::is_in_transcript;
 use osier_tree::{EntryKind, MessageRole, Place, Seq, SessionTree, time};
-use rustc_hash::FxHashSet;
 use serde_json::Value;
 
 use crate::error::EngineError;
@@ -22,9 +21,7 @@ const MAX_PREVIEW: usize = 200;
 pub(super) async fn path(cursor: &Cursor, limit: Option<usize>) -> Result<PathAnswer, EngineError> {
     let (state, at) = cursor.state_and_place();
     let tree = &state.tree;
-    let mut seqs = path_entries(tree, at);
-    let hidden_entries = first_shown(tree, &seqs, limit);
-    seqs.drain(..hidden_entries);
+    let (seqs, hidden_entries) = end_of_path(tree, at, limit);
     let mut entries = Vec::with_capacity(seqs.len());
     let take = |_: Seq, line: &[u8]| -> Result<(), EngineError> {
         entries.push(EntryLine::from(line));
@@ -38,21 +35,17 @@ pub(super) async fn path(cursor: &Cursor, limit: Option<usize>) -> Result<PathAn
     Ok(PathAnswer { entries, hidden_entries, leaf_id, position, unfinished_turn })
 }
 
-/// The entries of the transcript that are on the path itself, without updates from elsewhere.
-pub(crate) fn path_entries(tree: &SessionTree, at: Place) -> Vec<Seq> {
-    let on_path: FxHashSet<Seq> = tree.path(at).into_iter().collect();
-    let mut entries = transcript_entries(tree, at);
-    entries.retain(|seq| on_path.contains(seq));
-    entries
-}
-
-/// The index of the first entry to show. A tool result does not come first: people read it with its call.
-pub(crate) fn first_shown(tree: &SessionTree, entries: &[Seq], limit: Option<usize>) -> usize {
-    let mut first = limit.map_or(0, |limit| entries.len().saturating_sub(limit));
-    while entries.get(first).is_some_and(|seq| tree.head(*seq).role == MessageRole::ToolResult) {
-        first += 1;
+/// The last entries of the path that people read, oldest first, and the number of entries above them; 0 if people read none
+/// of those. A tool result does not come first: people read it with its call. The cost follows the limit, not the path.
+pub(crate) fn end_of_path(tree: &SessionTree, at: Place, limit: Option<usize>) -> (Vec<Seq>, usize) {
+    let mut above = tree.heads().ancestors(at).filter(|seq| is_in_transcript(tree.head(*seq)));
+    let mut entries: Vec<Seq> = above.by_ref().take(limit.unwrap_or(usize::MAX)).collect();
+    let mut first_hidden = above.next();
+    while let Some(result) = entries.pop_if(|seq| tree.head(*seq).role == MessageRole::ToolResult) {
+        first_hidden = Some(result);
     }
-    first
+    entries.reverse();
+    (entries, first_hidden.map_or(0, |seq| tree.head(seq).depth as usize + 1))
 }
 
 pub(super) async fn entry(cursor: &Cursor, id: &str) -> Result<EntryAnswer, EngineError> {

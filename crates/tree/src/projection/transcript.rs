@@ -111,7 +111,8 @@ impl<'t> TranscriptReader<'t> {
     }
 }
 
-pub(crate) fn is_in_transcript(head: &Head) -> bool {
+/// Whether people read this entry in the conversation.
+pub fn is_in_transcript(head: &Head) -> bool {
     match head.kind {
         EntryKind::Message => head.role != MessageRole::System,
         EntryKind::CustomMessage => !head.has_flag(flag::NOT_SHOWN),
