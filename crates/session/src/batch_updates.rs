@@ -72,6 +72,10 @@ impl Session {
         seqs: &[Seq],
         mut each: impl FnMut(Seq, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
+        // All heads are read to find the batches without an end.
+        if seqs.iter().all(|seq| state.tree.head(*seq).kind != EntryKind::SubagentBatch) {
+            return self.for_each_line(state.version, seqs, each).await;
+        }
         let statuses = self.batch_statuses(state).await?;
         let interrupted = self.interrupted_batches(state).await?;
         let current = |seq: Seq, line: &[u8]| match statuses.get(&seq) {
