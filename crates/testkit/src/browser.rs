@@ -6,16 +6,26 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use fantoccini::elements::Element;
+use fantoccini::error::CmdError;
 use fantoccini::wd::WebDriverCompatibleCommand;
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The driver and the browser are one process group, which ends when this script's input ends.
-const GUARD_SCRIPT: &str = r#""$@" & cat >/dev/null; kill -s KILL -- -$$"#;
+/// The driver and the browser are one process group, which ends when this script's input ends. The script closes its own output,
+/// so that the output ends if the driver does.
+const GUARD_SCRIPT: &str = r#""$@" & exec >/dev/null; cat; kill -s KILL -- -$$"#;
+
+/// A condition that is not true by then fails the test.
+const CONDITION_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long the browser may take to load a page or to run a script.
+const BROWSER_TIMEOUT: Duration = Duration::from_secs(90);
+/// A driver that takes longer to answer fails the test: without a limit, the test would never end.
+const DRIVER_TIMEOUT: Duration = Duration::from_secs(120);
 
 const FLAGS: &[&str] = &[
     "--headless",
@@ -72,61 +82,84 @@ impl Browser {
         let capabilities = json!({
             "goog:chromeOptions": { "args": flags },
             "goog:loggingPrefs": { "browser": "ALL" },
+            "timeouts": { "pageLoad": BROWSER_TIMEOUT.as_millis(), "script": BROWSER_TIMEOUT.as_millis() },
             // Dialogs stay open, so that tests notice them.
             "unhandledPromptBehavior": "ignore",
         });
         let Value::Object(capabilities) = capabilities else { unreachable!("an object") };
         let mut builder = ClientBuilder::new(HttpConnector::new());
-        let client = builder.capabilities(capabilities).connect(&format!("http://127.0.0.1:{port}")).await;
+        let address = format!("http://127.0.0.1:{port}");
+        let client = limited("start", builder.capabilities(capabilities).connect(&address)).await;
         let client = client.expect("a browser session");
         Some(Browser { client, driver, _profile: profile })
     }
 
+    /// Opens an address.
+    pub async fn goto(&self, address: &str) {
+        run(&format!("goto {address}"), self.client.goto(address)).await;
+    }
+
+    /// Loads the page again.
+    pub async fn refresh(&self) {
+        run("refresh", self.client.refresh()).await;
+    }
+
     /// Evaluates the body of a JavaScript function.
     pub async fn evaluate(&self, script: &str) -> Value {
-        let result = self.client.execute(script, Vec::new()).await;
-        result.unwrap_or_else(|error| panic!("{error} in {script}"))
+        run(script, self.client.execute(script, Vec::new())).await
+    }
+
+    /// Evaluates the body of a JavaScript function whose last argument is called with the result.
+    pub async fn evaluate_async(&self, script: &str) -> Value {
+        run(script, self.client.execute_async(script, Vec::new())).await
     }
 
     /// Waits until an expression is true.
     pub async fn wait_until(&self, expression: &str) {
         let script = format!(
-            "const done = arguments[arguments.length - 1], end = Date.now() + 60000;
+            "const done = arguments[arguments.length - 1], end = Date.now() + {};
              (function check() {{
                let isTrue = false;
                try {{ isTrue = Boolean({expression}); }} catch {{}}
                if (isTrue || Date.now() > end) done(isTrue); else setTimeout(check, 20);
-             }})();"
+             }})();",
+            CONDITION_TIMEOUT.as_millis()
         );
-        let timeouts =
-            fantoccini::wd::TimeoutConfiguration::new(Some(std::time::Duration::from_secs(90)), None, None);
-        self.client.update_timeouts(timeouts).await.expect("time-outs can be set");
-        let result = self.client.execute_async(&script, Vec::new()).await;
-        let result = result.unwrap_or_else(|error| panic!("{error} while waiting for {expression}"));
-        assert_eq!(result, Value::Bool(true), "never true: {expression}");
+        if self.evaluate_async(&script).await != Value::Bool(true) {
+            let shown = self.evaluate("return document.body?.innerText.slice(-4000)").await;
+            panic!("never true: {expression}\nthe page shows: {}", shown.as_str().unwrap_or_default());
+        }
     }
 
     /// Clicks an element. One that the page replaces meanwhile is found again.
     pub async fn click(&self, selector: &str) {
-        loop {
-            match self.find(selector).await.click().await {
-                Ok(()) => return,
-                Err(error) if error.is_stale_element_reference() => {}
-                Err(error) => panic!("{selector}: {error}"),
+        let click = async {
+            loop {
+                match self.find(selector).await.click().await {
+                    Ok(()) => return,
+                    Err(error) if error.is_stale_element_reference() => {}
+                    Err(error) => panic!("{selector}: {error}"),
+                }
             }
-        }
+        };
+        limited(selector, click).await;
     }
 
     /// Types into an element. Special keys are the characters of `fantoccini::key::Key`.
     pub async fn type_into(&self, selector: &str, keys: &str) {
-        self.find(selector).await.send_keys(keys).await.unwrap_or_else(|error| panic!("{selector}: {error}"));
+        run(selector, self.find(selector).await.send_keys(keys)).await;
+    }
+
+    /// Types into the element that has the focus.
+    pub async fn press(&self, keys: &str) {
+        let focused = run("active element", self.client.active_element()).await;
+        run(keys, focused.send_keys(keys)).await;
     }
 
     /// Waits for an element: the page may be replacing it.
     async fn find(&self, selector: &str) -> Element {
-        let wait = self.client.wait().at_most(std::time::Duration::from_secs(60));
-        let found = wait.for_element(Locator::Css(selector)).await;
-        found.unwrap_or_else(|error| panic!("{selector}: {error}"))
+        let wait = self.client.wait().at_most(CONDITION_TIMEOUT);
+        run(selector, wait.for_element(Locator::Css(selector))).await
     }
 
     /// Evaluates a script in every page from now on, before its own scripts.
@@ -136,8 +169,7 @@ impl Browser {
 
     /// Sends a command of the DevTools protocol.
     pub async fn devtools(&self, command: &'static str, params: Value) -> Value {
-        let result = self.client.issue_cmd(DevToolsCommand { command, params }).await;
-        result.unwrap_or_else(|error| panic!("{command}: {error}"))
+        run(command, self.client.issue_cmd(DevToolsCommand { command, params })).await
     }
 
     /// The memory of the pages, in bytes: what their processes have in use and share with no other.
@@ -148,8 +180,19 @@ impl Browser {
     }
 
     pub async fn screenshot(&self) -> Vec<u8> {
-        self.client.screenshot().await.expect("a screenshot")
+        run("screenshot", self.client.screenshot()).await
     }
+}
+
+/// Waits for the driver, but not forever.
+async fn limited<T>(what: &str, command: impl Future<Output = T>) -> T {
+    let answer = tokio::time::timeout(DRIVER_TIMEOUT, command).await;
+    answer.unwrap_or_else(|_| panic!("the browser did not answer: {what}"))
+}
+
+/// Runs a command that must succeed.
+async fn run<T>(what: &str, command: impl Future<Output = Result<T, CmdError>>) -> T {
+    limited(what, command).await.unwrap_or_else(|error| panic!("{error} in {what}"))
 }
 
 /// See [`Browser::devtools`].
@@ -194,8 +237,14 @@ impl Drop for Browser {
     }
 }
 
-/// Starts the driver on a free port.
+/// Starts the driver on a free port. One that another program takes meanwhile makes it end, so it is tried again.
 fn start_driver() -> (Child, u16) {
+    let advice = "cannot start chromedriver; run `cargo xtask test`, or install chromium and chromium-driver, or set OSIER_NO_BROWSER=1";
+    (0..3).find_map(|_| try_start_driver()).expect(advice)
+}
+
+/// `None` if the driver ends before it listens.
+fn try_start_driver() -> Option<(Child, u16)> {
     let mut guard = Command::new("sh");
     guard.args(["-c", GUARD_SCRIPT, "guard", "chromedriver", "--port=0"]).process_group(0);
     guard.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -205,8 +254,7 @@ fn start_driver() -> (Child, u16) {
         let (_, port) = line.split_once("started successfully on port ")?;
         port.trim_end_matches('.').parse().ok()
     });
-    let advice = "cannot start chromedriver; run `cargo xtask test`, or install chromium and chromium-driver, or set OSIER_NO_BROWSER=1";
-    (guard, port.expect(advice))
+    Some((guard, port?))
 }
 
 /// An expression for the text of a page that has too little contrast: less than 4.5:1. Empty if there is none.

@@ -47,8 +47,8 @@ pub(crate) async fn run(osier: &str, home: &str, project: &str, large: &str, sma
 
 /// Loads the page of a session anew. Returns the milliseconds from the navigation until its end is painted.
 async fn load(browser: &Browser, gateway: &Gateway, session: &str) -> f64 {
-    browser.client.goto("about:blank").await.unwrap();
-    browser.client.goto(&format!("{}/#session={session}", gateway.url)).await.unwrap();
+    browser.goto("about:blank").await;
+    browser.goto(&format!("{}/#session={session}", gateway.url)).await;
     browser.wait_until("window.painted").await;
     browser.evaluate("return window.painted").await.as_f64().unwrap()
 }
@@ -133,7 +133,7 @@ async fn frames(browser: &Browser, each: &str) -> Frames {
            if (now < end) requestAnimationFrame(next); else done(times.slice(2));
          }});"
     );
-    let times = browser.client.execute_async(&script, Vec::new()).await.unwrap();
+    let times = browser.evaluate_async(&script).await;
     let mut times: Vec<f64> = times.as_array().unwrap().iter().filter_map(Value::as_f64).collect();
     let (number, late) = (times.len(), times.iter().filter(|time| **time > 1000.0 / 30.0).count());
     Frames { median: percentile(&mut times, 0.5), p99: percentile(&mut times, 0.99), late, number }

@@ -45,7 +45,7 @@ impl Gateway {
     pub(crate) async fn browser(&self, window: BrowserWindow) -> Browser {
         let browser = Browser::start(window).await.expect("OSIER_NO_BROWSER is not set");
         let port = self.url.rsplit(':').next().unwrap();
-        browser.client.goto(&self.run(&["token", "link", "--port", port])).await.unwrap();
+        browser.goto(&self.run(&["token", "link", "--port", port])).await;
         browser.wait_until("document.body.dataset.connection === 'connected'").await;
         browser
     }

@@ -61,7 +61,7 @@ impl Pictures<'_> {
     async fn take(&self, name: &str) {
         self.browser.wait_until("!document.querySelector('#message').matches('.shown')").await;
         let script = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true), 250)));";
-        self.browser.client.execute_async(script, Vec::new()).await.unwrap();
+        self.browser.evaluate_async(script).await;
         let file = self.folder.join(format!("{name}-{}.png", self.suffix));
         std::fs::write(file, self.browser.screenshot().await).unwrap();
     }
@@ -99,7 +99,7 @@ async fn take_all(osier: &str, folder: &Path, size: &Size, theme: &str) {
         .await;
     browser.devtools("Emulation.setLocaleOverride", json!({ "locale": "en-GB" })).await;
     browser.devtools("Emulation.setTimezoneOverride", json!({ "timezoneId": "UTC" })).await;
-    browser.client.refresh().await.unwrap();
+    browser.refresh().await;
     let pictures = Pictures { browser: &browser, folder, suffix: format!("{}-{theme}", size.name) };
     browser.wait_until("document.querySelectorAll('.session-link').length === 5").await;
     pictures.take("sessions").await;
@@ -190,14 +190,14 @@ async fn take_turn(pictures: &Pictures<'_>, model: &ModelServer) {
 async fn take_read_only(pictures: &Pictures<'_>, gateway: &Gateway) {
     let port = gateway.url.rsplit(':').next().unwrap();
     let link = gateway.run(&["token", "create", DEMO_SESSION, "--expires", "2h", "--link", "--port", port]);
-    pictures.browser.client.goto(&link).await.unwrap();
+    pictures.browser.goto(&link).await;
     pictures.browser.wait_until("document.querySelectorAll('.row').length > 9").await;
     pictures.take("read-only").await;
 }
 
 async fn take_export(pictures: &Pictures<'_>, gateway: &Gateway, size: &Size, file: &Path) {
     gateway.run(&["sessions", "export", DEMO_SESSION, "--output", file.to_str().unwrap()]);
-    pictures.browser.client.goto(&format!("file://{}", file.display())).await.unwrap();
+    pictures.browser.goto(&format!("file://{}", file.display())).await;
     pictures.browser.wait_until("document.body.classList.contains('ready')").await;
     pictures.show("scrollTo(0, 0)", "true").await;
     pictures.take("export").await;
