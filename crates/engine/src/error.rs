@@ -6,6 +6,7 @@ use osier_agent::AgentError;
 use osier_model::LookupError;
 use osier_session::SessionError;
 use osier_store::StoreError;
+use osier_tree::search_query::InvalidPattern;
 use osier_tree::{ErrorCode, PlanError};
 use serde_json::{Value, json};
 
@@ -23,6 +24,8 @@ pub enum EngineError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Plan(#[from] PlanError),
+    #[error(transparent)]
+    BadPattern(#[from] InvalidPattern),
     #[error(transparent)]
     Model(LookupError),
     /// A model for summaries that the user or a setting names.
@@ -103,6 +106,7 @@ impl EngineError {
                 source.code()
             }
             EngineError::Plan(error) => error.code(),
+            EngineError::BadPattern(_) => ErrorCode::BadPattern,
             EngineError::SessionNotFound { .. } | EngineError::FileNotFound { .. } => {
                 ErrorCode::SessionNotFound
             }

@@ -4,6 +4,7 @@ mod compaction;
 mod completions;
 pub(crate) mod entries;
 mod models;
+mod search;
 mod status;
 
 use osier_agent::Worker;
@@ -61,6 +62,7 @@ pub(crate) async fn answer_from_session(
         SessionQuery::Status => QueryAnswer::Status(status::stored_status(cursor).await?),
         SessionQuery::Card => QueryAnswer::Card { card: session.store().card(session.key()).await? },
         SessionQuery::Usage => QueryAnswer::Usage { usage: usage(cursor).await? },
+        SessionQuery::Search { query } => QueryAnswer::Search { ids: search::search(cursor, &query).await? },
         SessionQuery::Compare { left, right } => {
             QueryAnswer::Compare { comparison: compare(cursor, &left, &right).await? }
         }

@@ -59,6 +59,7 @@ queries! {
         SessionQuery::Subagents => QueryAnswer::Subagents { batches } => batches;
     card() -> Card: SessionQuery::Card => QueryAnswer::Card { card } => card;
     usage() -> UsageReport: SessionQuery::Usage => QueryAnswer::Usage { usage } => usage;
+    search(query: String) -> Vec<EntryId>: SessionQuery::Search { query } => QueryAnswer::Search { ids } => ids;
     compare(left: EntryId, right: EntryId) -> Comparison:
         SessionQuery::Compare { left, right } => QueryAnswer::Compare { comparison } => comparison;
     settings() -> Map<String, Value>:

@@ -65,6 +65,10 @@ pub enum SessionQuery {
     /// The session as lists show it.
     Card,
     Usage,
+    /// The entries whose text or label matches: all words of the query, `"a phrase"`, or `re:` and a regular expression.
+    Search {
+        query: String,
+    },
     /// Compares two branches, each named by its last entry, a prefix of its id, or `root`.
     Compare {
         left: EntryId,
@@ -92,24 +96,56 @@ pub enum QueryAnswer {
     Path(PathAnswer),
     Entry(EntryAnswer),
     Entries(EntriesAnswer),
-    Context { messages: Vec<Value> },
-    LastReply { reply: Option<EntryAnswer> },
+    Context {
+        messages: Vec<Value>,
+    },
+    LastReply {
+        reply: Option<EntryAnswer>,
+    },
     Landmark(Landmark),
-    Tree { tree: TreeSnapshot },
+    Tree {
+        tree: TreeSnapshot,
+    },
     Status(SessionStatus),
-    Sandbox { sandbox: SandboxStatus },
-    Models { models: Vec<String> },
+    Sandbox {
+        sandbox: SandboxStatus,
+    },
+    Models {
+        models: Vec<String>,
+    },
     ModelDetails(ModelDetails),
-    Commands { commands: Vec<PromptCommand> },
-    Files { files: Vec<String> },
-    Agents { agents: Vec<AgentDescription> },
-    Subagents { batches: Vec<SubagentProjection> },
-    Card { card: Card },
-    Usage { usage: UsageReport },
-    Compare { comparison: Comparison },
-    Settings { settings: Map<String, Value> },
+    Commands {
+        commands: Vec<PromptCommand>,
+    },
+    Files {
+        files: Vec<String>,
+    },
+    Agents {
+        agents: Vec<AgentDescription>,
+    },
+    Subagents {
+        batches: Vec<SubagentProjection>,
+    },
+    Card {
+        card: Card,
+    },
+    Usage {
+        usage: UsageReport,
+    },
+    /// In the order of the log, without those of deleted branches.
+    Search {
+        ids: Vec<EntryId>,
+    },
+    Compare {
+        comparison: Comparison,
+    },
+    Settings {
+        settings: Map<String, Value>,
+    },
     Compaction(CompactionDetails),
-    ForkPoints { points: Vec<ForkPoint> },
+    ForkPoints {
+        points: Vec<ForkPoint>,
+    },
 }
 
 /// The last entries of a path.

@@ -1,10 +1,11 @@
-//! Search queries over sessions: fuzzy in names, literal in paths, ids and messages. The card is matched first; words that it
-//! does not match may be in messages, which the caller reads.
+//! Search queries. Over sessions they are fuzzy in names, and literal in paths, ids and messages: the card is matched first; words
+//! that it does not match may be in messages, which the caller reads. Over the entries of a session they are literal.
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use crate::projection::card::Card;
+use crate::projection::entry_view::EntryView;
 
 /// The bonus for a match in the name.
 const NAME_BONUS: u32 = 10_000;
@@ -70,6 +71,14 @@ impl SearchQuery {
             true => score + NAME_BONUS,
             false => QueryMatch::new(self).match_fuzzy(card.title(), matcher),
         })
+    }
+
+    /// Whether the texts of an entry, and its label, match all parts.
+    pub fn matches_entry(&self, entry: &EntryView, label: Option<&str>) -> bool {
+        let mut query_match = QueryMatch::new(self);
+        label.into_iter().for_each(|label| query_match.match_text(label));
+        entry.for_each_text(&mut |text| query_match.match_text(text));
+        query_match.is_complete()
     }
 
     /// What a session with this card still has to match.
@@ -206,5 +215,32 @@ mod tests {
         assert!(fits[0].is_some() && fits[0] < fits[1], "{fits:?}");
         assert_eq!(SearchQuery::parse("nothing").unwrap().score_cards([&card()]), [None]);
         assert!(SearchQuery::parse("  ").unwrap().is_empty());
+    }
+
+    /// Whether an entry matches.
+    fn finds_entry(query: &str, line: &str, label: Option<&str>) -> bool {
+        let entry = crate::entry::parse_entry(line.as_bytes()).unwrap();
+        SearchQuery::parse(query).unwrap().matches_entry(&EntryView::read(&entry), label)
+    }
+
+    #[test]
+    fn entries_are_found_by_all_their_texts_and_their_label() {
+        let reply = r#"{"type":"message","id":"1","parentId":null,"message":{"role":"assistant","content":[
+            {"type":"thinking","thinking":"Maybe a comet"},{"type":"text","text":"It is\nÖLTANK 7"},
+            {"type":"toolCall","id":"c","name":"edit","arguments":{"edits":[{"newText":"fn tail()"}]}}]}}"#;
+        for query in ["comet", "öltank", "\"it is öltank\"", "TAIL", "edit", "re:tank \\d", "comet tail"] {
+            assert!(finds_entry(query, reply, None), "{query}");
+        }
+        for query in ["planet", "comet planet", "\"comet tail\"", "newText"] {
+            assert!(!finds_entry(query, reply, None), "{query}");
+        }
+        assert!(
+            finds_entry("comet good", reply, Some("a good idea")),
+            "a word in the text and one in the label"
+        );
+        let command = r#"{"type":"message","id":"1","parentId":null,"message":{"role":"bashExecution","command":"ls","output":"a.txt"}}"#;
+        assert!(finds_entry("ls a.txt", command, None));
+        let summary = r#"{"type":"compaction","id":"1","parentId":null,"summary":"Earlier work","firstKeptEntryId":"1","tokensBefore":1}"#;
+        assert!(finds_entry("earlier", summary, None));
     }
 }

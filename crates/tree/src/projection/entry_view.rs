@@ -6,6 +6,7 @@
 mod images;
 mod read;
 mod subagents;
+mod texts;
 
 use std::borrow::Cow;
 
