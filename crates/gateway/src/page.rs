@@ -6,36 +6,56 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use osier_viewer::assets::{LIVE_PAGE, WEB_FILES};
+use osier_viewer::assets::{LIVE_PAGE, WEB_FILES, web_files_version};
 
 use crate::error::ApiError;
 use crate::gateway::Gateway;
 
+/// The page names its files with their version, so that a browser asks for each only once.
 pub(crate) async fn start_page(State(gateway): State<Arc<Gateway>>) -> Response {
-    response(gateway.web_files(), "live.html", LIVE_PAGE)
+    let page = changed_file(gateway.web_files(), "live.html").unwrap_or_else(|| LIVE_PAGE.to_owned());
+    let page = match gateway.web_files() {
+        Some(_) => page,
+        None => page.replace("\"/assets/", &format!("\"/assets/{}/", web_files_version())),
+    };
+    response("live.html", page, CHECK_FIRST)
 }
 
+/// Something that may change with each version of the program.
+const CHECK_FIRST: &str = "no-cache";
+/// A file whose address has its version.
+const NEVER_CHANGES: &str = "public, max-age=31536000, immutable";
+
+/// A file by its name, with or without a version before it.
 pub(crate) async fn asset(
     State(gateway): State<Arc<Gateway>>,
-    Path(name): Path<String>,
+    Path(path): Path<String>,
 ) -> Result<Response, ApiError> {
+    let (version, name) = path.split_once('/').unwrap_or(("", &path));
     let file = WEB_FILES.iter().find(|file| file.name == name);
     let file = file.ok_or_else(|| ApiError::with_status(StatusCode::NOT_FOUND, "no such file"))?;
-    Ok(response(gateway.web_files(), file.name, file.content))
+    Ok(match changed_file(gateway.web_files(), name) {
+        Some(changed) => response(name, changed, CHECK_FIRST),
+        // A page of another version of the program may be open.
+        None if version != web_files_version() => response(name, file.content, CHECK_FIRST),
+        None => response(name, file.content, NEVER_CHANGES),
+    })
 }
 
-/// The file, as it is in `folder` or, if it is not there, as it is in the program.
-fn response(folder: Option<&FilePath>, name: &str, content: &'static str) -> Response {
+/// A file as somebody works on it.
+fn changed_file(folder: Option<&FilePath>, name: &str) -> Option<String> {
+    std::fs::read_to_string(folder?.join(name)).ok()
+}
+
+fn response(name: &str, content: impl IntoResponse, caching: &'static str) -> Response {
     let content_type = match name.rsplit_once('.').map(|(_, extension)| extension) {
         Some("html") => "text/html; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         _ => "text/javascript; charset=utf-8",
     };
-    let changed = folder.and_then(|folder| std::fs::read_to_string(folder.join(name)).ok());
-    let mut response = changed.map_or_else(|| content.into_response(), IntoResponse::into_response);
+    let mut response = content.into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    // A new version of the program may have a new version of the file.
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
     response
 }

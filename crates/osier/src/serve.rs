@@ -21,8 +21,8 @@ use crate::failure::usage_error;
 use crate::home::{Home, env_var};
 use crate::layout::sanitize_line;
 use crate::output_writer::{OutputWriter, notice};
-use crate::run::forbid_memory_dumps;
 use crate::run::signals::Signals;
+use crate::run::{extensions, forbid_memory_dumps};
 
 pub(crate) const DEFAULT_PORT: u16 = 7433;
 
@@ -60,6 +60,9 @@ pub(crate) struct Args {
     /// A proxy in front of the gateway provides TLS and keeps the header Host
     #[arg(long, conflicts_with = "tls_cert")]
     behind_proxy: bool,
+    /// Load an extension, a TypeScript or JavaScript file or a folder with one; can be repeated
+    #[arg(short = 'e', long = "extension", value_name = "FILE")]
+    extensions: Vec<PathBuf>,
     /// Host name that requests may use; repeat for several
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
@@ -107,6 +110,7 @@ impl Args {
 pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     args.check()?;
     forbid_memory_dumps();
+    let home = extensions::register_for_clients(home, &args.extensions)?;
     let token = load_token(&args, &home)?;
     let mut server = Server::bind(SocketAddr::new(args.host, args.port))
         .await

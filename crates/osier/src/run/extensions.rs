@@ -1,6 +1,6 @@
 //! The extensions of a run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -32,9 +32,18 @@ impl RunExtensions {
 }
 
 /// Registers the extensions of the command line as hooks. Nothing is started before a session needs them.
-pub(super) fn register(mut home: Home, args: &Args) -> Result<(Home, RunExtensions)> {
+pub(super) fn register(home: Home, args: &Args) -> Result<(Home, RunExtensions)> {
+    register_files(home, &args.extensions, mode(args))
+}
+
+/// Registers the extensions of a gateway. Its clients answer dialogs like those of RPC.
+pub(crate) fn register_for_clients(home: Home, files: &[PathBuf]) -> Result<Home> {
+    Ok(register_files(home, files, ExtensionMode::Rpc)?.0)
+}
+
+fn register_files(mut home: Home, files: &[PathBuf], mode: ExtensionMode) -> Result<(Home, RunExtensions)> {
     let mut sources = Vec::new();
-    for path in &args.extensions {
+    for path in files {
         sources.extend(find(path)?);
     }
     if sources.is_empty() {
@@ -43,7 +52,7 @@ pub(super) fn register(mut home: Home, args: &Args) -> Result<(Home, RunExtensio
     let options = ExtensionOptions {
         catalog: Box::new(sources),
         launcher: ExtensionLauncher::Program((home.host.launcher)()),
-        mode: mode(args),
+        mode,
         data_folder: home.folder.join("extension-data"),
         protected: home.protected_from_extensions(),
         variables: home.command_variables(),

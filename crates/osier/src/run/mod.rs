@@ -4,7 +4,7 @@
 mod args;
 mod connect;
 mod export;
-mod extensions;
+pub(crate) mod extensions;
 mod frame_server;
 mod gateway_token;
 mod gateway_url;
